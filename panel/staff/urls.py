@@ -7,9 +7,9 @@ from django.urls import path
 from panel.charts import pages as chart_pages
 from panel.staff import adoption_pages as adoption_pages
 from panel.staff import audit_pages as audit_pages
-from panel.staff.hosts import enrol_pages, host_actions
+from panel.staff.hosts import enrol_pages, host_actions, host_list
 from panel.staff.hosts import pages as host_pages
-from panel.staff.jobs import job_actions, log_pages
+from panel.staff.jobs import job_actions, job_list, log_pages
 from panel.staff.jobs import pages as job_pages
 from panel.staff.volumes import (
     bulk_pages,
@@ -25,7 +25,7 @@ from panel.staff.volumes import pages as volume_pages
 urlpatterns = [
     path("audit/", audit_pages.audit, name="audit"),
     path("audit/export", audit_pages.export, name="audit-export"),
-    path("jobs/", job_pages.jobs, name="jobs"),
+    path("jobs/", job_list.jobs, name="jobs"),
     path("jobs/<str:key>/", job_pages.job, name="job"),
     path("jobs/<str:key>/status", job_pages.status, name="job-status"),
     path("jobs/<str:key>/lines", log_pages.lines, name="job-lines"),
@@ -92,7 +92,7 @@ urlpatterns = [
     ),
     path("hosts/<str:key>/window", host_actions.set_window, name="host-window"),
     path("adopt/", adoption_pages.adopt, name="adopt"),
-    path("hosts/", host_pages.hosts, name="hosts"),
+    path("hosts/", host_list.hosts, name="hosts"),
     path("hosts/<str:key>/", host_pages.host, name="host"),
     path("hosts/<str:key>/now", host_pages.host_now, name="host-now"),
     path("hosts/<str:key>/advice", host_pages.advice, name="host-advice"),

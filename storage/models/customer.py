@@ -10,6 +10,7 @@ from django.db import models
 
 from storage.access import MemberRole, Person, is_staff, member
 from storage.naming import new_key
+from storage.natural_order import natural_order
 
 
 class CustomerQuerySet(models.QuerySet["Customer"]):
@@ -22,6 +23,7 @@ class CustomerQuerySet(models.QuerySet["Customer"]):
     pghistory.InsertEvent(),
     pghistory.UpdateEvent(row=pghistory.Old),
     pghistory.DeleteEvent(),
+    exclude=["name_order"],
     context_field=pghistory.ContextJSONField(),
     append_only=True,
 )
@@ -31,6 +33,7 @@ class Customer(models.Model):
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     name = models.CharField(max_length=200)
+    name_order = natural_order("name")
     external_id = models.CharField(max_length=64, blank=True)
     suspended_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -38,7 +41,7 @@ class Customer(models.Model):
     objects = CustomerQuerySet.as_manager()
 
     class Meta:
-        ordering = ("name",)
+        ordering = ("name_order", "id")
         constraints = (
             models.UniqueConstraint(
                 fields=("external_id",),

@@ -6,15 +6,19 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import pghistory
+from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from storage.access import Person, is_staff
 from storage.inventory.facts import HostFacts, decode
 from storage.naming import new_key
+from storage.natural_order import natural_order
 
 UNDO_HOURS = 24
 """What an agent does whose policy does not say."""
+SITE_LIMIT = 64
+TAG_LIMIT = 32
 
 
 class HostState(models.TextChoices):
@@ -59,6 +63,7 @@ class HostQuerySet(models.QuerySet["Host"]):
     # Secrets, and what only repeats the host's reports.
     exclude=[
         *("sealed_key", "enrol_digest", "enrol_expires_at"),
+        "name_order",
         *("hello", "hello_at", "facts", "facts_at", "problems", "error", "last_seen_at"),
     ],
     context_field=pghistory.ContextJSONField(),
@@ -72,11 +77,13 @@ class Host(models.Model):
     problems, `{code, severity, message, correction}`; `error` is why the last contact failed,
     `{code, message, correction}`, empty after a good one. While `maintenance_since` is set, jobs
     wait; between `window_start` and `window_end` (UTC, may span midnight; both or neither) jobs may
-    begin, at any time where they are null.
+    begin, at any time where they are null. `site` and `tags` are words of the staff, to group and
+    find hosts by; nothing else depends on them.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     name = models.CharField(max_length=64, unique=True)
+    name_order = natural_order("name")
     address = models.CharField(max_length=255)
     port = models.PositiveIntegerField(
         default=22, validators=[MinValueValidator(1), MaxValueValidator(65535)]
@@ -101,12 +108,14 @@ class Host(models.Model):
     maintenance_reason = models.CharField(max_length=200, blank=True)
     window_start = models.TimeField(null=True, blank=True)
     window_end = models.TimeField(null=True, blank=True)
+    site = models.CharField(max_length=SITE_LIMIT, blank=True, default="", db_default="")
+    tags = ArrayField(models.CharField(max_length=TAG_LIMIT), blank=True, default=list)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = HostQuerySet.as_manager()
 
     class Meta:
-        ordering = ("name",)
+        ordering = ("name_order",)
         constraints = (
             models.CheckConstraint(
                 condition=models.Q(state__in=HostState.values), name="host_state_known"

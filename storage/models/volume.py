@@ -13,6 +13,7 @@ from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer
 from storage.models.host import Host
 from storage.naming import new_key
+from storage.natural_order import natural_order
 from storage.planner.draft import Target
 from storage.planner.technologies.lookup import TECHNOLOGIES
 from storage.planner.wish import Wish
@@ -44,7 +45,7 @@ class VolumeQuerySet(models.QuerySet["Volume"]):
     pghistory.UpdateEvent(row=pghistory.Old),
     pghistory.DeleteEvent(),
     # Who uses it changes with every guest that starts or stops; of a preview no history is kept.
-    exclude=["guest", "previewed_at"],
+    exclude=["guest", "previewed_at", "label_order"],
     context_field=pghistory.ContextJSONField(),
     append_only=True,
 )
@@ -69,6 +70,7 @@ class Volume(models.Model):
         related_name="volumes",
     )
     label = models.CharField(max_length=200)
+    label_order = natural_order("label")
     layout = models.CharField(
         max_length=8,
         choices=tuple((each.layout, each.layout_label) for each in TECHNOLOGIES),
@@ -91,7 +93,7 @@ class Volume(models.Model):
     objects = VolumeQuerySet.as_manager()
 
     class Meta:
-        ordering = ("label", "id")
+        ordering = ("label_order", "id")
         constraints = (
             models.CheckConstraint(
                 condition=models.Q(size_bytes__gt=0), name="volume_size_positive"
@@ -103,6 +105,7 @@ class Volume(models.Model):
                 violation_error_message="Another volume has this external id.",
             ),
         )
+        indexes = (models.Index(fields=("label_order", "id"), name="volume_natural_order"),)
 
     def __str__(self) -> str:
         return self.label

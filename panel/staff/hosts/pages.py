@@ -5,14 +5,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.core.paginator import Paginator
-from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
@@ -22,8 +18,6 @@ from jobs.models import Job
 from jobs.queue.reservations import reserved
 from panel.http.fragments import fragment_or_page
 from panel.staff.change_log import edits
-from panel.staff.hosts import fleet
-from panel.staff.hosts.fleet import HostSummaryRow
 from panel.staff.hosts.host_volumes import Resident, figures_of, residents_of, untagged
 from panel.staff.hosts.storage_stack import DRAWN, fold, stack_of
 from storage.access import staff_view
@@ -45,10 +39,8 @@ from storage.inventory.facts import HostFacts, VolumeGroup
 from storage.inventory.stored import inventory_of
 from storage.metrics.samples.host_load import due_since
 from storage.models import Host, HostOutline, Placement, Volume
-from storage.models.host import HostState
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
-PAGE_ROWS = 50
 VOLUMES_SHOWN = 12
 """Volumes on the host's page itself; the list of volumes has them all."""
 DRIFTS_SHOWN = 12
@@ -58,39 +50,6 @@ LAST_JOBS = 6
 READ = json.dumps({"hostread": {"target": "body"}})
 """The event after which the parts of a page that came later ask for themselves anew."""
 PATIENCE_SECONDS: Final = 60
-Test = Callable[[HostSummaryRow], bool]
-
-
-@staff_view()
-@require_safe
-def hosts(request: HttpRequest) -> HttpResponse:
-    """Hosts with what they do, their space and what is wrong with them; `q` is part of a name or
-    address, `state` one of `pages.STATES`. No inventory is read."""
-    now = timezone.now()
-    text, state = request.GET.get("q", "")[:100], request.GET.get("state", "")
-    every = fleet.lines_of(request.user, now)
-    matching = named(every, text)
-    page = Paginator(in_state(matching, state), PAGE_ROWS).get_page(request.GET.get("page"))
-    counts = volume_counts([line.host.pk for line in page])
-    courses = fleet.courses_of(list(page), now)
-    context = {
-        "page": page,
-        "rows": [
-            {
-                "line": line,
-                "course": courses[line.host.pk],
-                "wrongs": wrongs_of(line),
-                "volume_count": counts.get(line.host.pk, 0),
-            }
-            for line in page
-        ],
-        "q": text,
-        "state": state,
-        "filters": state_filters(matching),
-        "found_count": len(matching),
-        "is_empty": not every,
-    }
-    return render(request, "staff/hosts/hosts.html", context)
 
 
 @staff_view()
@@ -310,66 +269,3 @@ def pending_refresh(
     if not math.isfinite(since) or (facts_at is not None and facts_at.timestamp() >= since):
         return None
     return PendingRefresh(f"{since:.3f}", now.timestamp() - since > PATIENCE_SECONDS)
-
-
-STATES: Final[Mapping[str, tuple[str, Test]]] = {
-    "up": ("Up", lambda line: line.is_up),
-    "trouble": ("Not answering", lambda line: not line.is_up and not _is_new(line)),
-    "problems": ("With problems", lambda line: line.is_up and bool(wrongs_of(line))),
-    "new": ("Enrolling", lambda line: _is_new(line)),
-    "maintenance": ("In maintenance", lambda line: line.host.maintenance_since is not None),
-}
-"""Words of the address, with those for people."""
-
-
-@dataclass(frozen=True, slots=True)
-class StateFilter:
-    """A filter by state, and how many hosts it would show."""
-
-    name: str
-    title: str
-    count: int
-
-
-def wrongs_of(line: HostSummaryRow) -> tuple[str, ...]:
-    """What is wrong with a host, one sentence each, the worst first: what only informs is left
-    out."""
-    problems = [problem.message for problem in line.problems if problem.severity != "info"]
-    findings = [finding.message for finding in line.findings if finding.message not in problems]
-    return (*problems, *findings)
-
-
-def named(lines: Iterable[HostSummaryRow], text: str) -> list[HostSummaryRow]:
-    """Those with the text in their name or address."""
-    part = text.strip().casefold()
-    return [
-        line
-        for line in lines
-        if part in line.host.name.casefold() or part in line.host.address.casefold()
-    ]
-
-
-def in_state(lines: Iterable[HostSummaryRow], state: str) -> list[HostSummaryRow]:
-    """Those in one of STATES; all for any other word."""
-    chosen = STATES.get(state)
-    return [line for line in lines if chosen is None or chosen[1](line)]
-
-
-def state_filters(lines: Collection[HostSummaryRow]) -> tuple[StateFilter, ...]:
-    """The filters that would show any host."""
-    counts = Counter(name for line in lines for name, (_, test) in STATES.items() if test(line))
-    return tuple(
-        StateFilter(name, title, counts[name])
-        for name, (title, _) in STATES.items()
-        if counts[name]
-    )
-
-
-def volume_counts(host_ids: Collection[int]) -> dict[int, int]:
-    """How many volumes lie on each host, by its primary key. One query."""
-    placed = Placement.objects.filter(host__in=host_ids, until=None, volume__previewed_at=None)
-    return dict(placed.values_list("host_id").annotate(count=Count("pk")))
-
-
-def _is_new(line: HostSummaryRow) -> bool:
-    return line.host.state in (HostState.PENDING, HostState.UNVERIFIED)

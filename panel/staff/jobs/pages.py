@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from django import forms
-from django.core.paginator import Paginator
-from django.db.models import Case, F, Q, Value, When
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from jobs.engine.decisions import WHY_LIMIT, no_way_back
-from jobs.models import OVER, Halt, Job, JobQuerySet, Kind, State, Step, StepState
+from jobs.models import Halt, Job, Kind, State, Step, StepState
 from jobs.queue.cost_estimate import estimate_of
 from jobs.queue.submit import right_to
+from panel.staff.jobs import job_list
 from panel.staff.jobs.headline import (
     barred,
     cancel_effect,
@@ -28,7 +26,7 @@ from panel.staff.jobs.headline import (
 )
 from panel.staff.jobs.log_pages import counter, window
 from panel.staff.jobs.waiting_reason import WaitingReason, waiting_reason
-from storage.access import Person, Right, may, staff_view
+from storage.access import Right, may, staff_view
 from storage.inventory.stored import inventory_of
 from storage.models import Volume
 from storage.planner.fingerprint import FLUSHES
@@ -37,44 +35,11 @@ from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from storage.volumes.wish_diff import WishChange, changes, gains
 
-PAGE_ROWS = 50
 LAST_JOBS = 5
-BAD_REQUEST = 400
 POLL_SECONDS = {State.QUEUED: 1, State.RUNNING: 1, State.WAITING: 2, State.NEEDS_ATTENTION: 5}
 """How often a page asks anew. The job that needs a person changes by a person only."""
 SOON_SECONDS = 3
 """Before that, a rate is a guess."""
-ACTIVE = "active"
-STATES = (
-    ("", "Any state"),
-    (ACTIVE, "In progress"),
-    *((state.value, state.label.capitalize()) for state in State),
-)
-KINDS = (("", "Any kind"), *Kind.choices)
-URGENCY = Case(
-    When(state=State.NEEDS_ATTENTION, then=Value(0)),
-    When(state=State.RUNNING, then=Value(1)),
-    When(state=State.WAITING, then=Value(2)),
-    default=Value(3),
-)
-"""Among those that are not over."""
-NAMED = (("host", "name"), ("volume", "label"), ("customer", "name"))
-
-
-@staff_view()
-@require_safe
-def jobs(request: HttpRequest) -> HttpResponse:
-    """Jobs by filters, what needs a person or runs first; without previews unless asked for."""
-    form = JobFilter(request.GET)
-    matching = form.found(listed(request.user), request.user)
-    page = Paginator(matching, PAGE_ROWS).get_page(request.GET.get("page"))
-    context = {
-        "page": page,
-        "filters": form,
-        "is_live": any(not job.is_over for job in page),
-    }
-    code = 200 if form.is_valid() else BAD_REQUEST
-    return render(request, "staff/jobs/jobs.html", context, status=code)
 
 
 @staff_view()
@@ -109,7 +74,7 @@ def volume_jobs(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _job(request: HttpRequest, key: str) -> Job:
-    return get_object_or_404(listed(request.user), key=key)
+    return get_object_or_404(job_list.listed(request.user), key=key)
 
 
 def _status(request: HttpRequest, job: Job) -> dict[str, object]:
@@ -197,55 +162,3 @@ def remaining_seconds(step: Step, now: datetime) -> int | None:
         return None
     left_seconds: float = passed * (total - done) / done
     return max(0, round(left_seconds))
-
-
-class Part(forms.TextInput):
-    """A word to look for."""
-
-    def __init__(self) -> None:
-        super().__init__({"placeholder": "name or key"})
-
-
-class JobFilter(forms.Form):
-    """The filters of the list, as the address has them."""
-
-    state = forms.ChoiceField(choices=STATES, required=False)
-    kind = forms.ChoiceField(choices=KINDS, required=False)
-    host = forms.CharField(max_length=64, required=False, widget=Part)
-    volume = forms.CharField(max_length=200, required=False, widget=Part)
-    customer = forms.CharField(max_length=200, required=False, widget=Part)
-    mine = forms.BooleanField(required=False, label="Only mine")
-    previews = forms.BooleanField(required=False, label="With previews")
-
-    @property
-    def is_narrow(self) -> bool:
-        """Whether it asks for anything but the plain list."""
-        return any(self.data.get(name) for name in self.fields)
-
-    def found(self, jobs: JobQuerySet, user: Person) -> JobQuerySet:
-        """Those of `jobs` that match, what needs a person or runs first, then the latest ended.
-        Host, volume and customer by key or by a part of their name. None match a wrong filter."""
-        if not self.is_valid():
-            return jobs.none()
-        filters = self.cleaned_data
-        if not filters["previews"]:
-            jobs = jobs.filter(dry_run=False)
-        if filters["state"] == ACTIVE:
-            jobs = jobs.exclude(state__in=OVER)
-        elif filters["state"]:
-            jobs = jobs.filter(state=filters["state"])
-        if filters["kind"]:
-            jobs = jobs.filter(kind=filters["kind"])
-        for name, field in NAMED:
-            if text := filters[name]:
-                path = name if name != "customer" else "volume__customer"
-                named = Q(**{f"{path}__key": text}) | Q(**{f"{path}__{field}__icontains": text})
-                jobs = jobs.filter(named)
-        if filters["mine"]:
-            jobs = jobs.filter(actor=user.pk)
-        return jobs.order_by(F("ended_at").desc(nulls_first=True), URGENCY, "-id")
-
-
-def listed(user: Person) -> JobQuerySet:
-    """What the person may see of the jobs, with all that a row of the list names."""
-    return Job.objects.visible_to(user).with_names().select_related("volume__customer")

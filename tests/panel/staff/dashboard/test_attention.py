@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from panel.staff.dashboard.attention import KINDS, AttentionRow, Concern, Subject, items
-from panel.staff.hosts import pages as host_pages
-from panel.staff.jobs import pages as job_pages
+from panel.staff.hosts import host_list
+from panel.staff.jobs import job_list
 from panel.staff.volumes import filters
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -104,7 +104,7 @@ def test_troubles_of_several_hosts_lead_to_the_list_of_just_such(
 
 
 def test_the_lists_know_the_filters_that_troubles_lead_to() -> None:
-    known = {"hosts": host_pages.STATES, "volumes": filters.STATES, "jobs": dict(job_pages.STATES)}
+    known = {"hosts": host_list.STATES, "volumes": filters.STATES, "jobs": dict(job_list.STATES)}
     for code, kind in KINDS.items():
         assert kind.listing.state in ("", *known[kind.listing.page]), code
 

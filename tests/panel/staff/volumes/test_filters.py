@@ -15,8 +15,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from panel.name_search import find
+from panel.staff.hosts.host_list import volume_counts
 from panel.staff.hosts.host_volumes import residents_of
-from panel.staff.hosts.pages import volume_counts
 from panel.staff.volumes.filters import CACHES, SORTS, STATES, VolumeFilter
 from panel.staff.volumes.list_pages import listed
 from storage.adoption.adopt import taken_ids

@@ -1,0 +1,99 @@
+"""The list of jobs and its filters."""
+
+from __future__ import annotations
+
+from django import forms
+from django.core.paginator import Paginator
+from django.db.models import Case, F, Q, Value, When
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from jobs.models import OVER, Job, JobQuerySet, Kind, State
+from storage.access import Person, staff_view
+
+PAGE_ROWS = 50
+BAD_REQUEST = 400
+ACTIVE = "active"
+STATES = (
+    ("", "Any state"),
+    (ACTIVE, "In progress"),
+    *((state.value, state.label.capitalize()) for state in State),
+)
+KINDS = (("", "Any kind"), *Kind.choices)
+URGENCY = Case(
+    When(state=State.NEEDS_ATTENTION, then=Value(0)),
+    When(state=State.RUNNING, then=Value(1)),
+    When(state=State.WAITING, then=Value(2)),
+    default=Value(3),
+)
+"""Among those that are not over."""
+NAMED = (("host", "name"), ("volume", "label"), ("customer", "name"))
+
+
+@staff_view()
+@require_safe
+def jobs(request: HttpRequest) -> HttpResponse:
+    """Jobs by filters, what needs a person or runs first; without previews unless asked for."""
+    form = JobFilter(request.GET)
+    matching = form.found(listed(request.user), request.user)
+    page = Paginator(matching, PAGE_ROWS).get_page(request.GET.get("page"))
+    context = {
+        "page": page,
+        "filters": form,
+        "is_live": any(not job.is_over for job in page),
+    }
+    code = 200 if form.is_valid() else BAD_REQUEST
+    return render(request, "staff/jobs/jobs.html", context, status=code)
+
+
+class Part(forms.TextInput):
+    """A word to look for."""
+
+    def __init__(self) -> None:
+        super().__init__({"placeholder": "name or key"})
+
+
+class JobFilter(forms.Form):
+    """The filters of the list, as the address has them."""
+
+    state = forms.ChoiceField(choices=STATES, required=False)
+    kind = forms.ChoiceField(choices=KINDS, required=False)
+    host = forms.CharField(max_length=64, required=False, widget=Part)
+    volume = forms.CharField(max_length=200, required=False, widget=Part)
+    customer = forms.CharField(max_length=200, required=False, widget=Part)
+    mine = forms.BooleanField(required=False, label="Only mine")
+    previews = forms.BooleanField(required=False, label="With previews")
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it asks for anything but the plain list."""
+        return any(self.data.get(name) for name in self.fields)
+
+    def found(self, jobs: JobQuerySet, user: Person) -> JobQuerySet:
+        """Those of `jobs` that match, what needs a person or runs first, then the latest ended.
+        Host, volume and customer by key or by a part of their name. None match a wrong filter."""
+        if not self.is_valid():
+            return jobs.none()
+        filters = self.cleaned_data
+        if not filters["previews"]:
+            jobs = jobs.filter(dry_run=False)
+        if filters["state"] == ACTIVE:
+            jobs = jobs.exclude(state__in=OVER)
+        elif filters["state"]:
+            jobs = jobs.filter(state=filters["state"])
+        if filters["kind"]:
+            jobs = jobs.filter(kind=filters["kind"])
+        for name, field in NAMED:
+            if text := filters[name]:
+                path = name if name != "customer" else "volume__customer"
+                named = Q(**{f"{path}__key": text}) | Q(**{f"{path}__{field}__icontains": text})
+                jobs = jobs.filter(named)
+        if filters["mine"]:
+            jobs = jobs.filter(actor=user.pk)
+        return jobs.order_by(F("ended_at").desc(nulls_first=True), URGENCY, "-id")
+
+
+def listed(user: Person) -> JobQuerySet:
+    """What the person may see of the jobs, with all that a row of the list names."""
+    return Job.objects.visible_to(user).with_names().select_related("volume__customer")
