@@ -266,6 +266,7 @@ def cset(lv_uuid: str | None, **fields: Any) -> CacheSet:
         "size_bytes": 2 * GIB,
         "bucket_bytes": 512 * 1024,
         "available_percent": 100,
+        "unused_percent": 100,
         "backing_count": 0,
     }
     return CacheSet(lv_uuid=lv_uuid, **{**defaults, **fields})

@@ -103,7 +103,8 @@ def _cached(rate: float, cache: Cache, took: str) -> SpeedSummary:
         return SpeedSummary("busy", "run", "Warming up", f"{text} The cache is still filling.")
     if rate >= MOSTLY:
         return SpeedSummary("ok", "ok", "Mostly fast", text)
-    more = "Your cache is full. A larger cache may help if you read the same data often."
+    is_full = "Your cache is full. " if cache.used_bytes is not None else ""
+    more = f"{is_full}A larger cache may help if you read the same data often."
     return SpeedSummary("warning", "warning", "Partly fast", f"{text} {more}")
 
 

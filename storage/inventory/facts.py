@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from storage.agent.facts.host_devices import is_own
-from storage.host_data import INT_LIMIT, Count, decoded
+from storage.host_data import INT_LIMIT, Count, Percent, decoded
 from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
 
 # LVM writes its uuids as 32 letters in 7 groups.
@@ -265,7 +265,11 @@ class LogicalVolume:
 
 @dataclass(frozen=True, slots=True)
 class CacheSet:
-    """A registered bcache cache set and the LV it lies on (None when it is not an LV)."""
+    """A registered bcache cache set and the LV it lies on (None when it is not an LV).
+
+    `available_percent` is what is not dirty; `unused_percent` is what holds nothing, None where the
+    host has not asked the kernel for it lately.
+    """
 
     uuid: str
     lv_uuid: str | None
@@ -274,6 +278,7 @@ class CacheSet:
     bucket_bytes: Count
     available_percent: Count | None
     backing_count: Count
+    unused_percent: Percent | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,11 @@ from typing import Final
 
 from storage.formatting import seconds, size
 from storage.metrics.series import Series, Values
+from storage.planner.technologies.technology import Technology
 
 LOOKED_AT: Final = timedelta(minutes=30)
+LOOKED_AT_SELDOM: Final = timedelta(hours=1)
+"""For a cache that tells its fill every 15 minutes at most: each half has two readings."""
 POINTS: Final = 30
 COLD_SHARE: Final = 0.05
 COLD_HIT_RATE: Final = 0.2
@@ -64,7 +67,7 @@ class Warmth:
 
 
 def warmth(series: Series, now: datetime, silent: timedelta) -> Warmth:
-    """Judge the cache by the series of the last `LOOKED_AT`, in about `POINTS` buckets; figures
+    """Judge the cache by the series of the last `looked_at`, in about `POINTS` buckets; figures
     older than `silent` tell nothing of how it stands now."""
     cached = [
         (n, values)
@@ -93,6 +96,11 @@ def warmth(series: Series, now: datetime, silent: timedelta) -> Warmth:
     state = _state(share, growth, whole, late, rise)
     sentence = _sentence(state, used, whole, growth, later_seconds, late, rise, full_in)
     return Warmth(state, share, growth, rise, late, full_in, sentence)
+
+
+def looked_at(technology: Technology) -> timedelta:
+    """How far back the series must reach that `warmth` judges by."""
+    return LOOKED_AT_SELDOM if technology.tells_fill_seldom else LOOKED_AT
 
 
 def _unknown(sentence: str) -> Warmth:

@@ -112,7 +112,9 @@ class BcacheCounters:
 
     `hits` to `bypass_misses` are bcache's own `stats_total`: they lose counts above 4,806/s
     (each 13.64 s fold drops all above 16 bits), so they are kept as read and never made into
-    figures.
+    figures. `available_percent` is what is not dirty. `unused_percent` is what holds nothing: the
+    agent asks the kernel every 1 to 15 minutes and repeats the answer; one of an earlier release
+    does not ask.
     """
 
     device: SomeText
@@ -128,12 +130,14 @@ class BcacheCounters:
     bypass_misses: U64
     available_percent: Percent | None
     cset_size_bytes: Count | None
+    unused_percent: Percent | None = None
 
 
 BCACHE_UNITS: Final = {
     "dirty_bytes": "B",
     "cset_size_bytes": "B",
-    "available_percent": "%",
+    "available_percent": "%, not dirty",
+    "unused_percent": "%, read every 1 to 15 min",
     "hits": "accesses, loses counts under load",
     "misses": "accesses, loses counts under load",
     "bypass_hits": "accesses, loses counts under load",

@@ -17,7 +17,14 @@ MIB = 1 << 20
 VOLUME_BYTES = 64 * MIB
 POOL_BYTES = 64 * MIB
 CSET_BYTES = 512 * MIB
-VOLATILE = ("used_bytes", "dirty_bytes", "available_percent", "open_count", "users")
+VOLATILE = (
+    "used_bytes",
+    "dirty_bytes",
+    "available_percent",
+    "unused_percent",
+    "open_count",
+    "users",
+)
 SETTLES = {"active": "clean", "active-idle": "clean", "write-pending": "clean", "dirty": "clean"}
 """States that move by themselves: an array's 200 ms after the last write, a bcache's some seconds
 after its last block is written back."""

@@ -73,10 +73,14 @@ def test_a_bcache_volume_has_both_sides_of_its_cache(agent: Agent, world: World)
     plain = volume_of(agent, lv["uuid"])
     assert plain["bcache"]["cset_uuid"] is None
     assert plain["bcache"]["available_percent"] is None
+    assert plain["bcache"]["unused_percent"] is None
     _, uuid = agent.cset(volume)
     args = {"lv": volume, "cset_uuid": uuid, "cache_mode": "writethrough"}
     agent.do("bcache.attach", {**args, "sequential_cutoff_bytes": 0})
+    world.read(volume, 48 * MIB)
     before = volume_of(agent, lv["uuid"])
+    # What is read is there, and clean: available, but not unused.
+    assert before["bcache"]["unused_percent"] <= 95 < before["bcache"]["available_percent"]
     world.read(volume, 4 * MIB)
     after = volume_of(agent, lv["uuid"])
     bcache = after["bcache"]

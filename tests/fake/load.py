@@ -115,6 +115,9 @@ def _bcache(machine: Machine, load: Load, backing: Backing, seconds: float) -> N
         backing.misses += share.read_misses
         limit = cset.lv.size_bytes * AVAILABLE_USE
         cset.used_bytes = min(limit, cset.used_bytes + share.read_misses * load.io_bytes)
+        # Reads that hit so often read what is there.
+        read_again = backing.warmth * min(limit, load.lv.size_bytes / 2)
+        cset.used_bytes = max(cset.used_bytes, read_again)
         if writeback:
             backing.dirty_bytes = min(
                 cset.used_bytes, backing.dirty_bytes + share.write_hits * load.io_bytes / 16

@@ -160,7 +160,7 @@ def _writers(machine: Machine, lv: Lv) -> int:
 
 def bcache_devices(machine: Machine, tree: Tree) -> None:
     for cset in machine.csets:
-        _cache_set(tree, cset)
+        _cache_set(machine, tree, cset)
     for backing in machine.backings:
         _backing(tree, backing)
     for disk in machine.disks:
@@ -168,7 +168,7 @@ def bcache_devices(machine: Machine, tree: Tree) -> None:
             _made_by_hand(tree, disk)
 
 
-def _cache_set(tree: Tree, cset: CacheSet) -> None:
+def _cache_set(machine: Machine, tree: Tree, cset: CacheSet) -> None:
     here = f"/sys/fs/bcache/{cset.uuid}"
     device = f"{VIRTUAL}/{cset.lv.kname}/bcache"
     tree.link(f"{here}/cache0", f"../../../devices/virtual/block/{cset.lv.kname}/bcache")
@@ -176,10 +176,29 @@ def _cache_set(tree: Tree, cset: CacheSet) -> None:
     for folder in (here, device):
         tree.file(f"{folder}/bucket_size", f"{bcache.human(cset.bucket_bytes)}\n")
     tree.file(f"{device}/nbuckets", f"{cset.buckets}\n")
-    tree.file(f"{here}/cache_available_percent", lambda: f"{cset.available_percent}\n".encode())
+    tree.file(f"{here}/cache_available_percent", functools.partial(_available, cset, machine))
+    tree.file(f"{device}/priority_stats", functools.partial(_priority_stats, cset, machine))
     tree.file(f"{here}/unregister", "")
     for each in cset.congested_us:
         tree.file(f"{here}/{each}", functools.partial(_congestion, cset, each))
+
+
+def _dirty_percent(cset: CacheSet, machine: Machine) -> int:
+    dirty = sum(each.dirty_bytes for each in machine.backings if each.cset is cset)
+    return int(100 * dirty / cset.lv.size_bytes)
+
+
+def _available(cset: CacheSet, machine: Machine) -> bytes:
+    """Metadata and dirty data are in use; clean cached data is not."""
+    return f"{99 - _dirty_percent(cset, machine)}\n".encode()
+
+
+def _priority_stats(cset: CacheSet, machine: Machine) -> bytes:
+    dirty, unused = _dirty_percent(cset, machine), cset.unused_percent
+    return (
+        f"Unused:\t\t{unused}%\nClean:\t\t{max(0, 99 - unused - dirty)}%\nDirty:\t\t{dirty}%\n"
+        "Metadata:\t0%\nAverage:\t99\nSectors per Q:\t33792\nQuantiles:\t[0 0 0]\n"
+    ).encode()
 
 
 def _congestion(cset: CacheSet, name: str) -> bytes:

@@ -180,8 +180,8 @@ class CacheSet:
         return self.lv.size_bytes // self.bucket_bytes
 
     @property
-    def available_percent(self) -> int:
-        return max(4, 99 - int(100 * self.used_bytes / self.lv.size_bytes))
+    def unused_percent(self) -> int:
+        return max(0, 99 - int(100 * self.used_bytes / self.lv.size_bytes))
 
 
 @dataclass(eq=False)

@@ -19,7 +19,7 @@ MAY_BE_MISSING = re.compile(
     r"/(etc|run)/libvirt/(qemu|libxl|storage)(/.*)?|/etc/pve(/.*)?"
     r"|/etc/xen(/.*)?|/etc/tiercel/agent\.json"
     r"|/var/lib/tiercel/fences(/.*)?"
-    r"|/var/lib/tiercel/(tunables|boot|retired|owner)\.json"
+    r"|/var/lib/tiercel/(tunables|boot|retired|owner)\.json|/run/tiercel/fill\.json"
     r"|/etc/udev/rules\.d/6[19]-tiercel\.rules"
     r"|/etc/lvm/lvmlocal\.conf|/etc/lvm/devices/system\.devices"
     r"|/etc/systemd/system/tiercel-boot\.(service|timer)|/run/dbus/system_bus_socket"

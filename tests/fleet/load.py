@@ -245,7 +245,8 @@ def _counters(source: Source, values: dict[str, Any]) -> dict[str, Any]:
             "dirty_bytes": values.get("dirty_bytes") or 0,
             "disk": disk,
             **dict.fromkeys(("hits", "misses", "bypass_hits", "bypass_misses"), 65_000),
-            "available_percent": 20 if cached else None,
+            "available_percent": 99 if cached else None,
+            "unused_percent": 20 if cached else None,
             "cset_size_bytes": volume.cache_bytes if cached else None,
         }
     return found

@@ -357,7 +357,7 @@ def _lvs(
                 uuid=cset_uuid,
                 device=f"dm-{500 + n}",
                 size_bytes=each.cache_bytes,
-                available_percent=100 - round(100 * used_bytes / each.cache_bytes),
+                unused_percent=100 - round(100 * used_bytes / each.cache_bytes),
                 backing_count=1,
             )
     tags = make.tags(each.key) if each.is_managed else ()

@@ -56,6 +56,7 @@ def bcache(**fields: Any) -> dict[str, Any]:
         "bypass_hits": 0,
         "bypass_misses": 0,
         "available_percent": 100,
+        "unused_percent": 100,
         "cset_size_bytes": 2**31,
     }
     return {**defaults, **fields}

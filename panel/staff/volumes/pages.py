@@ -128,7 +128,8 @@ def _state(row: VolumeSnapshot) -> dict[str, object]:
     if row.cache is not None:
         now = timezone.now()
         end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
-        recent = series(row.volume, end - cache_warmth.LOOKED_AT, end, cache_warmth.POINTS)
+        start = end - cache_warmth.looked_at(row.technology)
+        recent = series(row.volume, start, end, cache_warmth.POINTS)
         silent = timedelta(seconds=silent_seconds())
         context["warmth"] = cache_warmth.warmth(recent, now, silent)
     return context

@@ -12,7 +12,7 @@ from typing import Any
 from ..calls.refusals import Refusal
 from ..kernel import bcache_sysfs, disks, dm, stats
 from ..kernel.local_host import LocalHost
-from . import inventory
+from . import cset_fill, inventory
 
 FIELDS = 17
 
@@ -35,8 +35,14 @@ def sample(host: LocalHost) -> tuple[dict[str, Any], list[dict[str, str]]]:
         warnings.append({"code": refusal.code, "message": refusal.message})
     counters = diskstats(dm.text(host, "/proc/diskstats"))
     by_kname = {device.kname: device for device in devices}
+    try:
+        unused = cset_fill.measure(host)
+    except OSError as error:
+        unused = {}
+        message = f"{cset_fill.PATH} cannot be written, so no cache set is asked for its fill: "
+        warnings.append({"code": "internal", "message": f"{message}{error.strerror}."})
     volumes = [
-        _volume(host, device, statuses.get(device.lv_uuid), counters, by_kname)
+        _volume(host, device, statuses.get(device.lv_uuid), counters, by_kname, unused)
         for device in devices
         if visible(device) and device.kname in counters
     ]
@@ -78,8 +84,9 @@ def _volume(
     status: dm.CacheStatus | None,
     counters: Mapping[str, list[int]],
     by_kname: Mapping[str, dm.DmDevice],
+    unused: Mapping[str, int],
 ) -> dict[str, Any]:
-    backing = _backing(host, device.kname, counters)
+    backing = _backing(host, device.kname, counters, unused)
     size = dm.text(host, f"/sys/block/{device.kname}/size")
     measured = None
     if not device.suspended and backing is None and size.isdecimal():
@@ -122,7 +129,7 @@ def _legs(host: LocalHost, kname: str, by_kname: Mapping[str, dm.DmDevice]) -> d
 
 
 def _backing(
-    host: LocalHost, kname: str, counters: Mapping[str, list[int]]
+    host: LocalHost, kname: str, counters: Mapping[str, list[int]], unused: Mapping[str, int]
 ) -> dict[str, Any] | None:
     backing = bcache_sysfs.backing(host, kname)
     if backing is None or backing.device is None or backing.device not in counters:
@@ -139,6 +146,7 @@ def _backing(
         "disk": counters[backing.device],
         **dict(zip(("hits", "misses", "bypass_hits", "bypass_misses"), totals)),
         "available_percent": None if cset is None else cset.available_percent,
+        "unused_percent": None if cset is None else unused.get(cset.uuid),
         "cset_size_bytes": None if cset is None else cset.bucket_bytes * cset.bucket_count,
     }
 

@@ -16,7 +16,7 @@ from ..kernel.dm import SECTOR, text
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from ..kernel.lvm import Row, flag, listed, number
 from ..state.policy import Policy, tier
-from . import host_devices, lvm_activity, program_versions
+from . import cset_fill, host_devices, lvm_activity, program_versions
 from .logical_volumes import Layout, cache_facts, lv_facts, pv_name
 from .orphan_devices import orphans
 from .soundness import Sifted, sift
@@ -323,6 +323,7 @@ def _bcache_facts(host: LocalHost, kname: str) -> Facts | None:
 
 def _cache_sets(host: LocalHost, lvs: Sequence[Facts]) -> list[Facts]:
     by_kname = {lv["kname"]: lv["uuid"] for lv in lvs if lv["kname"] is not None}
+    unused = cset_fill.last(host)
     return [
         {
             "uuid": cset.uuid,
@@ -331,6 +332,7 @@ def _cache_sets(host: LocalHost, lvs: Sequence[Facts]) -> list[Facts]:
             "size_bytes": cset.bucket_bytes * cset.bucket_count,
             "bucket_bytes": cset.bucket_bytes,
             "available_percent": cset.available_percent,
+            "unused_percent": unused.get(cset.uuid),
             "backing_count": len(cset.backing),
         }
         for cset in bcache_sysfs.cache_sets(host)

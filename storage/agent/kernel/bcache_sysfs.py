@@ -14,6 +14,7 @@ STATES = ("no cache", "clean", "dirty", "inconsistent")
 
 _DEVICE = re.compile(r"bcache\d+")
 _HUMAN = re.compile(r"(-?)(\d+)(?:\.(\d))?([kMGTPEZY]?)")
+_UNUSED = re.compile(r"^Unused:\s*(\d{1,3})%$", re.MULTILINE)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -36,7 +37,8 @@ class Backing:
 
 @dataclass(frozen=True)
 class RegisteredCset:
-    """A registered cache set with the kname of its cache device."""
+    """A registered cache set with the kname of its cache device. `available_percent` is what is not
+    dirty: clean cached data counts as available."""
 
     uuid: str
     kname: str | None
@@ -143,6 +145,14 @@ def cache_set(host: LocalHost, uuid: str) -> RegisteredCset:
         available_percent=int(available) if available.isdecimal() else None,
         backing=tuple(_owner(link) for link in links if link is not None),
     )
+
+
+def unused_percent(host: LocalHost, uuid: str) -> int | None:
+    """How much of a cache set holds nothing; None where the kernel does not tell. It looks at every
+    bucket for that, under a lock, and sorts them: facts/cset_fill.py says how often to ask."""
+    match = _UNUSED.search(text(host, f"{FS}/{uuid}/cache0/priority_stats"))
+    percent = int(match.group(1)) if match is not None else None
+    return percent if percent is not None and percent <= 100 else None
 
 
 def cache_set_of(host: LocalHost, kname: str) -> str | None:

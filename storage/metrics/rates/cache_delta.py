@@ -74,11 +74,11 @@ def cache_delta(
 
 
 def gauges(counters: VolumeCounters) -> Gauges:
-    """Size, used and dirty bytes of the cache. bcache refreshes its use only when it collects
-    garbage, and prints dirty data with one decimal digit."""
+    """Size, used and dirty bytes of the cache. The use of bcache is known to a percent and some
+    minutes late; it prints dirty data with one decimal digit."""
     cache, bcache = counters.cache, counters.bcache
     if bcache is not None and bcache.cset_uuid is not None:
-        size, percent = bcache.cset_size_bytes, bcache.available_percent
+        size, percent = bcache.cset_size_bytes, bcache.unused_percent
         return Gauges(
             technology=CachedBy.BCACHE,
             cache_mode=bcache.cache_mode,

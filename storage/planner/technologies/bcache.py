@@ -89,6 +89,7 @@ class BcacheTechnology:
     header_bytes = 4 * MIB
     """make-bcache --data-offset 8192 sectors: RAID-aligned, and more than the 8 KiB it needs."""
     has_latency_histogram = False
+    tells_fill_seldom = True
     counts_write_hits = False
     unknown_content: Mapping[str, str] = {
         INCONSISTENT: "One that is inconsistent: its page says what is left to do.",
@@ -130,8 +131,8 @@ class BcacheTechnology:
         elif cset is None:
             trouble = "The cache's SSD device is not registered on the host."
         used_bytes = None
-        if cset is not None and cset.available_percent is not None:
-            used_bytes = cset.size_bytes * (100 - cset.available_percent) // 100
+        if cset is not None and cset.unused_percent is not None:
+            used_bytes = cset.size_bytes * (100 - cset.unused_percent) // 100
         return Cache(
             self.name,
             device.name if device is not None else backing.cset_uuid,

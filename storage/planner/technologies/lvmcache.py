@@ -74,6 +74,7 @@ class LvmCacheTechnology:
     least_offered_bytes = 256 * MIB
     header_bytes = 0
     has_latency_histogram = True
+    tells_fill_seldom = False
     counts_write_hits = True
     unknown_content: Mapping[str, str] = {
         FAILED: "One that failed or needs a check: stop its guest, then on the host lvchange -an, "

@@ -81,6 +81,7 @@ class Technology(Protocol):
     header_bytes: int
     """What it keeps in front of the guest's data on the slow disk."""
     has_latency_histogram: bool
+    tells_fill_seldom: bool
     counts_write_hits: bool
     unknown_content: Mapping[str, str]
     """What to do, by why nobody knows what a cache holds (`why_content_is_unknown`)."""

@@ -85,6 +85,12 @@ def test_a_full_cache_that_serves_little_says_what_may_help_and_promises_nothing
     assert "may help" in said.text
 
 
+def test_a_cache_of_unknown_fill_is_not_called_full() -> None:
+    said = judged(hour(hits=3000, misses=7000), replace(FULL, used_bytes=None))
+    assert "is full" not in said.text
+    assert "may help" in said.text
+
+
 def test_a_cache_with_room_left_is_warming_up() -> None:
     said = judged(hour(hits=3000, misses=7000), FILLING)
     assert (said.word, said.tone) == ("Warming up", "busy")

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from storage.byte_sizes import GIB, MIB
-from storage.metrics.cache_warmth import Warmth, WarmthState, warmth
+from storage.metrics.cache_warmth import Warmth, WarmthState, looked_at, warmth
 from storage.metrics.series import UNKNOWN, Series, Values
+from storage.planner.technologies.lookup import of_layout
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -128,3 +129,12 @@ def test_quiet_minutes_do_not_drag_the_hit_rate() -> None:
         SILENT,
     )  # fmt: skip
     assert found.hit_rate == pytest.approx(0.891)
+
+
+def test_a_cache_that_tells_its_fill_seldom_is_not_steady_between_two_answers() -> None:
+    """bcache on a large SSD: the same answer for 15 minutes says nothing."""
+    span = looked_at(of_layout("bcache"))
+    minutes = int(span.total_seconds() / 60)
+    answers = [(1 + minute // 15) * GIB for minute in range(minutes)]
+    assert judged([*answers]).state is WarmthState.WARMING
+    assert looked_at(of_layout("plain")) < span

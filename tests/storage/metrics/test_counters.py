@@ -133,7 +133,8 @@ def test_what_does_not_fit_is_refused(path: tuple[str | int, ...], value: object
 @pytest.mark.parametrize("part", ["volume", "cache", "bcache", "latency"])
 def test_every_missing_field_is_named(part: str) -> None:
     whole = full()
-    keys = set(whole if part == "volume" else whole[part]) - {"vg_uuid", "name"}
+    # An agent of an earlier release does not send the fill of bcache.
+    keys = set(whole if part == "volume" else whole[part]) - {"vg_uuid", "name", "unused_percent"}
     for key in keys:
         data = copy.deepcopy(whole)
         del (data if part == "volume" else data[part])[key]

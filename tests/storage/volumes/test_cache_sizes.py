@@ -26,7 +26,7 @@ def cached_bcache() -> tuple[object, object]:
         tags=make.tags(KEY),
         bcache=make.bcache(cset_uuid=make.CSET_UUID, state="clean"),
     )
-    return make.facts(lv, ssd, csets=(make.cset(ssd.uuid, available_percent=75),)), lv
+    return make.facts(lv, ssd, csets=(make.cset(ssd.uuid, unused_percent=75),)), lv
 
 
 def test_lvmcache_is_told_under_the_name_we_gave_it() -> None:

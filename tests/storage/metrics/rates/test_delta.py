@@ -289,10 +289,19 @@ def test_gauges_are_bytes() -> None:
 
 
 def test_gauges_of_bcache_come_from_its_set() -> None:
-    backing = wire.bcache(available_percent=75, dirty_bytes=512)
+    backing = wire.bcache(unused_percent=75, dirty_bytes=512)
     found = gauges(wire.reading(1, bcache=backing).counters)
     assert (found.technology, found.cache_size_bytes) == (CachedBy.BCACHE, 2**31)
     assert (found.used_bytes, found.dirty_bytes) == (2**29, 512)
+
+
+def test_what_bcache_could_take_back_says_nothing_of_its_fill() -> None:
+    """The kernel counts clean cached data as available: a full writethrough cache has 99 %."""
+    full = wire.bcache(available_percent=99, unused_percent=0)
+    assert gauges(wire.reading(1, bcache=full).counters).used_bytes == 2**31
+    from_an_old_agent = wire.bcache(available_percent=99)
+    del from_an_old_agent["unused_percent"]
+    assert gauges(wire.reading(1, bcache=from_an_old_agent).counters).used_bytes is None
 
 
 @pytest.mark.parametrize(
