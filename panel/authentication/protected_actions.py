@@ -141,6 +141,7 @@ POLICY: Mapping[str, Act] = {
         *("host-advice-card", "host-jobs", "host-checks", "volumes", "volume", "volume-figures"),
         *("volume-cache", "volume-cache-state", "volume-current-job", "volume-comparison"),
         *("volume-jobs", "volume-drift", "volume-loss", "volume-series", "volume-csv"),
+        *("host-series", "host-csv", "host-marks", "fleet-series", "fleet-csv"),
         *("volume-marks", "volumes-bulk-answer", "jobs", "job", "job-status", "job-lines"),
         *("job-log", "my-volumes", "my-volume", "my-glance", "my-running", "my-charts"),
         *("my-figures", "my-plan", "my-order", "my-order-status", "my-report", "my-change"),

@@ -1,4 +1,4 @@
-"""The contents of a volume's charts: panels, lines, axes, and the summary in words.
+"""The contents of charts: panels, lines, axes, and the summary in words.
 
 Pure. `static/js/charts.js` draws panels as they are described here. The words are for staff or,
 where `plain`, for customers.
@@ -7,7 +7,7 @@ where `plain`, for customers.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -19,6 +19,7 @@ from storage.metrics.series import UNITS, Series, Values
 class Scale(StrEnum):
     """What an axis counts in; the axis of bytes is shown in the binary unit that fits."""
 
+    IOPS = "iops"
     PER_SECOND = "per_second"
     MS = "ms"
     PERCENT = "percent"
@@ -27,6 +28,7 @@ class Scale(StrEnum):
 
 
 SHOWN: Final = {
+    Scale.IOPS: formatting.iops,
     Scale.PER_SECOND: formatting.iops,
     Scale.MS: formatting.ms,
     Scale.PERCENT: formatting.percent,
@@ -47,8 +49,9 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class ChartLine:
-    """A series by its name of `storage.metrics.series.UNITS`. `colour` is one of Tabler's; `axis`
-    the number of its axis in the panel; `dash` is "", "dashed", "dotted" or "filled"."""
+    """A series by its name of `storage.metrics.load_series.LOAD_UNITS`. `colour` is one of
+    Tabler's; `axis` the number of its axis in the panel; `dash` is "", "dashed", "dotted" or
+    "filled"."""
 
     name: str
     label: str
@@ -75,11 +78,16 @@ class ChartPanel:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the data table: `label` with its unit in each cell."""
+    """A column of the data table."""
 
     name: str
     label: str
     scale: Scale
+
+    @property
+    def unit(self) -> str:
+        """What its cells count in, where they do not say it themselves."""
+        return {Scale.IOPS: "IOPS", Scale.PER_SECOND: "per second"}.get(self.scale, "")
 
 
 def panels(*, plain: bool) -> tuple[ChartPanel, ...]:
@@ -89,8 +97,8 @@ def panels(*, plain: bool) -> tuple[ChartPanel, ...]:
         return customer if plain else staff
 
     percentiles = (
-        ChartLine("latency_p50_ms", "Median", "purple", 1),
-        ChartLine("latency_p95_ms", "95 % below", "pink", 1, "dotted"),
+        ChartLine("latency_p50_ms", "p50 latency", "purple", 1),
+        ChartLine("latency_p95_ms", "p95 latency", "pink", 1, "dotted"),
     )
     writes_from_cache = (
         ChartLine("write_hit_rate", "Write hit rate", "orange", 0, "dashed"),
@@ -99,16 +107,16 @@ def panels(*, plain: bool) -> tuple[ChartPanel, ...]:
     return (
         ChartPanel(
             "operations",
-            words("I/O operations and latency", "Reads, writes and latency"),
+            words("IOPS and latency", "Reads, writes and latency"),
             (
-                Axis(Scale.PER_SECOND, words("IOPS", "a second")),
-                Axis(Scale.MS, words("latency", "time")),
+                Axis(Scale.PER_SECOND if plain else Scale.IOPS, ""),
+                Axis(Scale.MS, "latency"),
             ),
             (
                 ChartLine("read_iops", "Reads", "blue"),
                 ChartLine("write_iops", "Writes", "orange"),
-                ChartLine("read_ms", "Read time", "blue", 1, "dashed"),
-                ChartLine("write_ms", "Write time", "orange", 1, "dashed"),
+                ChartLine("read_ms", "Read latency", "blue", 1, "dashed"),
+                ChartLine("write_ms", "Write latency", "orange", 1, "dashed"),
                 *(() if plain else percentiles),
             ),
         ),
@@ -166,6 +174,25 @@ CHURN: Final = ChartPanel(
 )
 
 
+def load_panels() -> tuple[ChartPanel, ...]:
+    """The charts of a host or of the fleet."""
+    operations, hits, throughput, contents, churn = panels(plain=False)
+    return (operations, hits, throughput, SPACE, replace(contents, title="Caches"), churn)
+
+
+SPACE: Final = ChartPanel(
+    "space",
+    "SSD space",
+    (Axis(Scale.SIZE, ""),),
+    (
+        ChartLine("ssd_total_bytes", "Total", "secondary", 0, "dotted"),
+        ChartLine("ssd_used_bytes", "Used", "blue", 0, "filled"),
+        ChartLine("ssd_sold_bytes", "Sold", "green"),
+        ChartLine("ssd_free_bytes", "Free", "orange", 0, "dashed"),
+    ),
+)
+
+
 def names(*, plain: bool) -> tuple[str, ...]:
     """The series that the charts draw, each once, in the order of
     `storage.metrics.series.UNITS`."""
@@ -173,12 +200,22 @@ def names(*, plain: bool) -> tuple[str, ...]:
     return tuple(name for name in UNITS if name in drawn)
 
 
-def columns(shown: tuple[ChartPanel, ...], *, has_cache: bool) -> list[Column]:
-    """The columns of the data table: every line of the panels that are shown."""
+def known(shown: tuple[ChartPanel, ...], measured: Series) -> tuple[ChartPanel, ...]:
+    """The panels and their lines of which anything is known."""
+    found = {
+        name for values in measured.values for name, value in values.items() if value is not None
+    }
+    lines_by_panel = (
+        (panel, tuple(line for line in panel.lines if line.name in found)) for panel in shown
+    )
+    return tuple(replace(panel, lines=lines) for panel, lines in lines_by_panel if lines)
+
+
+def columns(shown: tuple[ChartPanel, ...]) -> list[Column]:
+    """The columns of the data table: every line of the panels."""
     return [
         Column(line.name, line.label, panel.axes[line.axis].scale)
         for panel in shown
-        if has_cache or not panel.of_cache
         for line in panel.lines
     ]
 
@@ -219,7 +256,7 @@ def summary(measured: Series, span: str) -> str:
 
 def _times(total: Values) -> list[str]:
     known = [
-        f"average {what} time {formatting.ms(total[name])}"
+        f"average {what} latency {formatting.ms(total[name])}"
         for what, name in (("read", "read_ms"), ("write", "write_ms"))
         if total[name] is not None
     ]

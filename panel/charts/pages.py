@@ -1,16 +1,15 @@
-"""Charts of a volume: the context of their page, and the series that they fetch. The page's URL
-contains the time range (`panel.charts.time_range`)."""
+"""Charts of a volume, a host or the fleet: the context of their page, and the series that they
+fetch. The page's URL contains the time range (`panel.charts.time_range`)."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.conf import settings
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
@@ -18,15 +17,19 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from jobs.models import Job
+from jobs.models.job import JobQuerySet
 from panel.charts import definitions as chart_definitions
-from panel.charts.time_range import POINTS, RANGES, Span, span_of
-from storage.access import is_staff
-from storage.metrics.series import UNITS, Series, series
-from storage.models import LatestSample, Volume
-from storage.volumes.ownership import theirs_since
+from panel.charts.subject import ChartSubject, of_fleet, of_host, of_volume
+from panel.charts.time_range import RANGES, Span, part, ranges, span_of
+from storage.access import is_staff, staff_view
+from storage.metrics.samples.sample_round import KEPT_DAYS
+from storage.metrics.series import Series
+from storage.models import Host, Volume
 
 TABLE_ROWS: Final = 20
 MOST_MARKS = 50
+LENGTH: Final = timedelta(hours=1)
+"""Of the time around the nearest figures, where the shown one has none."""
 
 
 def chart_context(
@@ -34,41 +37,75 @@ def chart_context(
 ) -> dict[str, object]:
     """The context of `parts/_charts.html`, for a volume that the person may see. `plain`: in the
     words of customers; by itself, for everybody who is not staff."""
-    if plain is None:
-        plain = not is_staff(request.user)
+    return context_of(of_volume(volume, request.user, plain=plain), request)
+
+
+def host_chart_context(host: Host, request: HttpRequest) -> dict[str, object]:
+    """The same for all volumes of a host together, for staff."""
+    return context_of(of_host(host), request)
+
+
+def fleet_chart_context(request: HttpRequest) -> dict[str, object]:
+    """The same for all hosts together, for staff."""
+    return context_of(of_fleet(), request)
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The figures nearest to a time that has none: when they were taken, and the part of a URL
+    that shows them. `is_before`: they are the last ones before that time."""
+
+    at: datetime
+    query: str
+    is_before: bool
+
+    def to_json(self) -> dict[str, object]:
+        """As the script reads it."""
+        return {"at": self.at.isoformat(), "query": self.query, "is_before": self.is_before}
+
+
+def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]:
+    """The context of `parts/_charts.html`."""
     now = timezone.now()
-    span = span_of(request, now, volume)
-    since = theirs_since(volume) if plain else None
-    measured = series(volume, span.start, span.end, POINTS, since=since)
-    panels = chart_definitions.panels(plain=plain)
-    columns = chart_definitions.columns(panels, has_cache=measured.has_cache)
+    span = _span(subject, request, now)
+    measured = subject.measure(span.start, span.end)
+    columns = chart_definitions.columns(chart_definitions.known(subject.panels, measured))
     return {
         "charts": {
             "ranges": [
                 {
                     "key": key,
-                    "label": label,
-                    "query": _with_range(request, key),
+                    "label": RANGES[key][0],
+                    "query": _with(request.GET, range=key),
                     "is_shown": key == span.key and not span.is_part,
                 }
-                for key, (label, _length) in RANGES.items()
+                for key in ranges(subject.least_seconds)
             ],
             "span": span,
-            "plain": plain,
-            "series_url": reverse("volume-series", args=[volume.key]),
-            "marks_url": reverse("volume-marks", args=[volume.key]),
-            "csv_url": f"{reverse('volume-csv', args=[volume.key])}?{span.query}",
-            "panels": panels,
+            "kept": [
+                (name, value)
+                for name, values in request.GET.lists()
+                if name not in ("from", "to")
+                for value in values
+            ],
+            "oldest": now - timedelta(days=KEPT_DAYS),
+            "plain": subject.plain,
+            "series_url": subject.series_url,
+            "marks_url": subject.marks_url,
+            "csv_url": f"{subject.csv_url}?{span.query}",
+            "panels": subject.panels,
             "columns": columns,
             "rows": chart_definitions.table(measured, columns, rows=TABLE_ROWS, now=now),
             "step_seconds": measured.step_seconds,
             "summary": chart_definitions.summary(measured, span.words),
             "is_empty": measured.is_empty,
             "has_cache": measured.has_cache,
-            "was_sampled": _was_sampled(volume, span.start),
+            "is_retired": subject.is_retired,
+            "nearest": _nearest(subject, measured, span, request.GET),
             "now": now,
-            "sample_seconds": settings.TIERCEL_SAMPLE_SECONDS,
-            "first_point_seconds": 2 * settings.TIERCEL_SAMPLE_SECONDS,
+            "refresh_seconds": min(subject.seconds, 60),
+            "sample_seconds": subject.seconds,
+            "first_point_seconds": 2 * subject.seconds,
         }
     }
 
@@ -78,91 +115,172 @@ def chart_context(
 def volume_series(request: HttpRequest, key: str) -> HttpResponse:
     """A volume's series for its charts, with the summary in words. It names no host; who is not
     staff gets no more than the lines of their charts."""
-    volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
-    span = span_of(request, timezone.now(), volume)
-    measured, names = _shown(request, volume, span)
-    answer: dict[str, Any] = {
-        **measured.to_json(names),
-        "faint": {name: values for name, values in measured.faint_json().items() if name in names},
-        "summary": chart_definitions.summary(measured, span.words),
-        "has_cache": measured.has_cache,
-    }
-    return JsonResponse(answer)
+    return _series(_volume(request, key), request)
 
 
 @require_safe
 @cache_control(private=True, no_store=True)
 def volume_csv(request: HttpRequest, key: str) -> HttpResponse:
-    """The same figures as a table for spreadsheets: one row a bucket, with its end in UTC; an empty
-    cell is not known."""
+    """The same figures as a table for spreadsheets."""
+    return _csv(_volume(request, key), request)
+
+
+@require_safe
+@cache_control(private=True, no_store=True)
+@staff_view()
+def host_series(request: HttpRequest, key: str) -> HttpResponse:
+    """The series of all volumes of a host together."""
+    return _series(of_host(_host(request, key)), request)
+
+
+@require_safe
+@cache_control(private=True, no_store=True)
+@staff_view()
+def host_csv(request: HttpRequest, key: str) -> HttpResponse:
+    """The same figures as a table for spreadsheets."""
+    return _csv(of_host(_host(request, key)), request)
+
+
+@require_safe
+@cache_control(private=True, no_store=True)
+@staff_view()
+def fleet_series(request: HttpRequest) -> HttpResponse:
+    """The series of all hosts together."""
+    return _series(of_fleet(), request)
+
+
+@require_safe
+@cache_control(private=True, no_store=True)
+@staff_view()
+def fleet_csv(request: HttpRequest) -> HttpResponse:
+    """The same figures as a table for spreadsheets."""
+    return _csv(of_fleet(), request)
+
+
+def _volume(request: HttpRequest, key: str) -> ChartSubject:
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
-    span = span_of(request, timezone.now(), volume)
+    return of_volume(volume, request.user)
+
+
+def _host(request: HttpRequest, key: str) -> Host:
+    return get_object_or_404(Host.objects.visible_to(request.user).without_inventory(), key=key)
+
+
+def _span(subject: ChartSubject, request: HttpRequest, now: datetime) -> Span:
+    return span_of(
+        request, now, known_since=subject.known_since, least_seconds=subject.least_seconds
+    )
+
+
+def _series(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
+    span = _span(subject, request, timezone.now())
+    measured = subject.measure(span.start, span.end)
+    faint = measured.faint_json()
+    nearest = _nearest(subject, measured, span, request.GET)
+    answer: dict[str, Any] = {
+        **measured.to_json(subject.names),
+        "faint": {name: values for name, values in faint.items() if name in subject.names},
+        "summary": chart_definitions.summary(measured, span.words),
+        "has_cache": measured.has_cache,
+        "nearest": nearest.to_json() if nearest is not None else None,
+    }
+    return JsonResponse(answer)
+
+
+def _csv(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
+    """One row a bucket, with its end in UTC; an empty cell is not known."""
+    span = _span(subject, request, timezone.now())
+    measured = subject.measure(span.start, span.end)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
-    name = f"volume-{volume.key}-{span.start:%Y%m%dT%H%M}-{span.end:%Y%m%dT%H%M}.csv"
+    name = f"{subject.name}-{span.start:%Y%m%dT%H%M}-{span.end:%Y%m%dT%H%M}.csv"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
-    _write(response, *_shown(request, volume, span))
+    rows = csv.writer(response)
+    units = measured.units
+    rows.writerow(["until (UTC)", *(f"{name} ({units[name]})" for name in subject.names)])
+    for n, values in enumerate(measured.values):
+        cells = ["" if values[name] is None else values[name] for name in subject.names]
+        rows.writerow([f"{measured.at(n):%Y-%m-%dT%H:%M:%SZ}", *cells])
     return response
 
 
-def _shown(request: HttpRequest, volume: Volume, span: Span) -> tuple[Series, Sequence[str]]:
-    """The figures that the person may see of the volume, and their names."""
-    if is_staff(request.user):
-        return series(volume, span.start, span.end, POINTS), tuple(UNITS)
-    measured = series(volume, span.start, span.end, POINTS, since=theirs_since(volume))
-    return measured, chart_definitions.names(plain=True)
+def _nearest(
+    subject: ChartSubject, measured: Series, span: Span, query: QueryDict
+) -> Nearest | None:
+    """None where there are figures in the span, or nowhere."""
+    at = subject.nearest(span.start, span.end) if measured.is_empty else None
+    if at is None:
+        return None
+    is_before = at <= span.start
+    ends = (at - LENGTH, at) if is_before else (at, at + LENGTH)
+    around = part(span.key, *ends, subject.least_seconds)
+    start, end = (f"{end:%Y-%m-%dT%H:%M:%SZ}" for end in (around.start, around.end))
+    return Nearest(at, _with(query, **{"from": start, "to": end}), is_before)
 
 
-def _write(response: HttpResponse, measured: Series, names: Sequence[str]) -> None:
-    rows = csv.writer(response)
-    rows.writerow(["until (UTC)", *(f"{name} ({UNITS[name]})" for name in names)])
-    for n, values in enumerate(measured.values):
-        cells = ["" if values[name] is None else values[name] for name in names]
-        rows.writerow([f"{measured.at(n):%Y-%m-%dT%H:%M:%SZ}", *cells])
-
-
-def _with_range(request: HttpRequest, key: str) -> str:
-    """The page's parameters with another range; a part that was zoomed into is left."""
-    query = request.GET.copy()
+def _with(query: QueryDict, **changed: str) -> str:
+    """The page's parameters with others; a part that was zoomed into is left."""
+    query = query.copy()
     for name in ("from", "to"):
         query.pop(name, None)
-    query["range"] = key
+    for name, value in changed.items():
+        query[name] = value
     return query.urlencode()
-
-
-def _was_sampled(volume: Volume, start: datetime) -> bool:
-    """Whether the last sample is older than what is shown: no first point is on its way then."""
-    return LatestSample.objects.filter(volume=volume, at__lte=start).exists()
 
 
 @require_safe
 @cache_control(private=True, no_store=True)
 def volume_marks(request: HttpRequest, key: str) -> HttpResponse:
     """The jobs that began in the shown range, as far as the person may see them: the newest
-    `MOST`, oldest first."""
+    `MOST_MARKS`, oldest first."""
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
-    span = span_of(request, timezone.now(), volume)
-    jobs = (
-        Job.objects.visible_to(request.user)
-        .filter(volume=volume, dry_run=False)
+    subject = of_volume(volume, request.user)
+    jobs = Job.objects.visible_to(request.user).filter(volume=volume)
+    staff = is_staff(request.user)
+    return JsonResponse(
+        {"marks": [mark(job, staff=staff) for job in _begun(jobs, subject, request)]}
+    )
+
+
+@require_safe
+@cache_control(private=True, no_store=True)
+@staff_view()
+def host_marks(request: HttpRequest, key: str) -> HttpResponse:
+    """The same of a host; each names its volume."""
+    host = _host(request, key)
+    jobs = Job.objects.visible_to(request.user).filter(host=host).select_related("volume")
+    return JsonResponse(
+        {
+            "marks": [
+                mark(job, staff=True, of=str(job.volume or ""))
+                for job in _begun(jobs, of_host(host), request)
+            ]
+        }
+    )
+
+
+def _begun(jobs: JobQuerySet, subject: ChartSubject, request: HttpRequest) -> list[Job]:
+    span = _span(subject, request, timezone.now())
+    newest = (
+        jobs.filter(dry_run=False)
         .select_related("cache_plan")
         .annotate(began=Coalesce("started_at", "created_at"))
         .filter(began__gt=span.start, began__lte=span.end)
         .order_by("-began")[:MOST_MARKS]
     )
-    staff = is_staff(request.user)
-    return JsonResponse({"marks": [mark(job, staff=staff) for job in reversed(jobs)]})
+    return list(reversed(newest))
 
 
-def mark(job: Job, *, staff: bool) -> dict[str, Any]:
+def mark(job: Job, *, staff: bool, of: str = "") -> dict[str, Any]:
     """`{key, at, until, label, state, url}`; customers get no key and URL, and a label in their
     words. `until` is null while it runs."""
     plan = job.cache_plan
     words = f"Plan: {plan.name}" if plan is not None else "Plan: no cache"
+    kind = f"{job.get_kind_display()}: {of}" if of else job.get_kind_display()
     return {
         "key": job.key if staff else "",
         "at": (job.started_at or job.created_at).isoformat(),
         "until": job.ended_at.isoformat() if job.ended_at is not None else None,
-        "label": job.get_kind_display() if staff else words,
+        "label": kind if staff else words,
         "state": job.state,
         "url": reverse("job", args=[job.key]) if staff else "",
     }

@@ -1,7 +1,7 @@
-"""The time range of a volume's charts, from the URL of its page.
+"""The time range of charts, from the URL of their page.
 
-`range` is one of `RANGES`, up to now; `from` and `to` (RFC 3339) are a part of the past that
-somebody zoomed into, and take precedence.
+`range` is one of `RANGES`, up to now; `from` and `to` (RFC 3339, UTC where they name no zone) are a
+part of the past that somebody zoomed into or asked for, and take precedence.
 """
 
 from __future__ import annotations
@@ -17,18 +17,21 @@ from django.utils.dateparse import parse_datetime
 
 from storage.formatting import seconds
 from storage.metrics.series import step_seconds
-from storage.models import Volume
 
 RANGES: Final = {
     "15m": ("15 min", timedelta(minutes=15)),
     "1h": ("1 h", timedelta(hours=1)),
     "6h": ("6 h", timedelta(hours=6)),
     "24h": ("24 h", timedelta(days=1)),
+    "7d": ("7 d", timedelta(days=7)),
+    "30d": ("30 d", timedelta(days=30)),
 }
 DEFAULT_RANGE: Final = "1h"
 POINTS: Final = 600
+FEWEST: Final = 6
 SHORTEST: Final = timedelta(minutes=1)
-LONGEST: Final = timedelta(days=1)
+LONGEST: Final = timedelta(days=30)
+"""Samples are kept no longer."""
 YEARS: Final = (2000, 9000)
 """Near the ends of the calendar a step further is no date any more."""
 
@@ -49,7 +52,8 @@ class Span:
     def words(self) -> str:
         """The span in words, such as "Last 1 h" or "2 min 0 s until 12:40:00 UTC"."""
         if self.is_part:
-            return f"{self.label} until {self.end:%H:%M:%S} UTC"
+            clock = "%H:%M" if self.end.second == 0 else "%H:%M:%S"
+            return f"{self.label} until {self.end:%-d %b} {self.end:{clock}} UTC"
         return f"Last {self.label}"
 
     @property
@@ -61,29 +65,51 @@ class Span:
         return urlencode({"range": self.key, **ends})
 
 
-def span_of(request: HttpRequest, now: datetime, volume: Volume) -> Span:
-    """The time to show. Where the request names none that is known: an hour, or 15 minutes of a
-    volume that is known for less than an hour."""
+def span_of(
+    request: HttpRequest,
+    now: datetime,
+    *,
+    known_since: datetime | None = None,
+    least_seconds: int = 0,
+) -> Span:
+    """The time to show, in buckets of at least so many seconds. Where the request names none that
+    is known: an hour, or 15 minutes of what is known for less than an hour; of what is shown in
+    long buckets, a day."""
     range_key = request.GET.get("range", "")
-    is_new = now - volume.created_at < RANGES[DEFAULT_RANGE][1]
-    key = range_key if range_key in RANGES else "15m" if is_new else DEFAULT_RANGE
-    ends = moment(request.GET.get("from", "")), moment(request.GET.get("to", ""))
+    is_new = known_since is not None and now - known_since < RANGES[DEFAULT_RANGE][1]
+    usual = "24h" if least_seconds else "15m" if is_new else DEFAULT_RANGE
+    key = range_key if range_key in ranges(least_seconds) else usual
+    ends = _end(request.GET.get("from", "")), _end(request.GET.get("to", ""))
     if ends[0] is not None and ends[1] is not None and ends[0] < min(ends[1], now):
-        return part(key, ends[0], min(ends[1], now))
+        return part(key, ends[0], min(ends[1], now), least_seconds)
     label, length = RANGES[key]
-    step = step_seconds(now - length, now, POINTS)
+    step = step_seconds(now - length, now, POINTS, least=least_seconds)
     end = _border(now, step)
     return Span(key, label, end - length, end)
 
 
-def part(key: str, start: datetime, end: datetime) -> Span:
-    """The span from `start` to `end`, at least a minute and at most a day (its end counts), widened
-    to whole buckets."""
+def ranges(least_seconds: int = 0) -> tuple[str, ...]:
+    """The keys of the ranges that have at least `FEWEST` buckets of so many seconds."""
+    return tuple(
+        key
+        for key, (_label, length) in RANGES.items()
+        if length.total_seconds() >= FEWEST * least_seconds
+    )
+
+
+def part(key: str, start: datetime, end: datetime, least_seconds: int = 0) -> Span:
+    """The span from `start` to `end`, at least a minute and at most `LONGEST` (its end counts),
+    widened to whole buckets."""
     start = end - min(max(end - start, SHORTEST), LONGEST)
-    step = step_seconds(start, end, POINTS)
+    step = step_seconds(start, end, POINTS, least=least_seconds)
     end = _border(end, step)
     start = end - timedelta(seconds=ceil((end - start).total_seconds() / step) * step)
     return Span(key, seconds((end - start).total_seconds()), start, end, is_part=True)
+
+
+def _end(text: str) -> datetime | None:
+    """A time of the URL; a date picker of a page without scripts names no zone."""
+    return moment(text) or moment(f"{text}Z")
 
 
 def moment(text: str) -> datetime | None:

@@ -3,12 +3,12 @@
 // script the section keeps its summary, its range links, its CSV and its table.
 import { colour } from "./charts/colour.js";
 import { listen, place } from "./charts/crosshair.js";
-import { clock, zone } from "./charts/format.js";
+import { clock, day, zone } from "./charts/format.js";
 import { renew, spoken } from "./charts/legend.js";
 import { bands } from "./charts/notes.js";
 import { configuration } from "./charts/options.js";
 import { MOVES, partOf, queryOf, rangeOf, showInUrl, zoomOptions } from "./charts/range.js";
-import { bucketAt, decoded, middle } from "./charts/series.js";
+import { bucketAt, decoded, linesOf, middle } from "./charts/series.js";
 
 const EMPTY_SECONDS = 5; // how often to look for the first point
 
@@ -82,11 +82,25 @@ const start = (section) => {
     part("marks").hidden = items.length === 0;
   };
 
+  // Where this time has no figures: a link to those nearest to it.
+  const showNearest = (nearest) => {
+    const first = section.querySelector("[data-charts-first]");
+    if (first) first.hidden = nearest !== null;
+    part("nearest").hidden = nearest === null;
+    if (nearest === null) return;
+    part("which").textContent = nearest.is_before ? "last" : "first";
+    part("at").textContent = day(nearest.at);
+    const query = new URLSearchParams(location.search);
+    for (const [name, value] of new URLSearchParams(nearest.query)) query.set(name, value);
+    part("at").href = `?${query}#charts`;
+  };
+
   const take = (answer, marks) => {
     const empty = answer.totals.covered_seconds === 0;
     Object.assign(view, { series: decoded(answer), marks });
     view.bucket = pointedAt === null ? null : bucketAt(view.series, pointedAt);
     part("empty").hidden = !empty;
+    showNearest(answer.nearest);
     part("summary").textContent = answer.summary;
     part("summary").hidden = empty;
     part("panels").hidden = empty;
@@ -94,6 +108,9 @@ const start = (section) => {
     part("zone").textContent = `Times of the charts: ${zone()}`;
     for (const { element } of figures) {
       element.hidden = "ofCache" in element.dataset && !answer.has_cache;
+    }
+    for (const { element, panel } of figures) {
+      element.hidden ||= linesOf(panel, view.series).length === 0;
     }
     listMarks();
     draw();
@@ -112,7 +129,7 @@ const start = (section) => {
     const turn = ++asked;
     try {
       const { seriesUrl, marksUrl } = section.dataset;
-      const [answer, found] = await Promise.all([fetched(seriesUrl), fetched(marksUrl)]);
+      const [answer, found] = await Promise.all([fetched(seriesUrl), marksUrl ? fetched(marksUrl) : { marks: [] }]);
       if (turn !== asked) return; // somebody zoomed meanwhile
       part("trouble").hidden = true;
       take(answer, found.marks);

@@ -9,7 +9,7 @@ no average is ever taken of averages.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from math import ceil
 from typing import Any, Final
@@ -25,6 +25,8 @@ from storage.models import Volume
 MAX_POINTS: Final = 2000
 MAX_RANGE: Final = timedelta(days=31)
 DAY_SECONDS: Final = 86_400
+MOST_OF_USUAL: Final = 1.5
+"""A longer interval is a gap."""
 # Steps that people read easily on a time axis, in seconds.
 STEPS: Final = (10, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200)
 UNITS: Final = {
@@ -127,7 +129,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """`values` has one mapping of the names of `UNITS` for each bucket; all None where no sample
+    """`values` has one mapping of the names of `units` for each bucket; all None where no sample
     ended (a gap). `totals` is the same over all samples, `seconds` the time they cover.
 
     Latencies without percentile are averages; the percentiles are of reads and writes together
@@ -143,6 +145,7 @@ class Series:
     faint: Sequence[Values]
     totals: Values
     seconds: float
+    units: Mapping[str, str] = field(default_factory=lambda: UNITS)
 
     @property
     def is_empty(self) -> bool:
@@ -158,15 +161,16 @@ class Series:
         """When bucket `n` ends; the last one ends with the series."""
         return min(self.start + timedelta(seconds=(n + 1) * self.step_seconds), self.end)
 
-    def to_json(self, names: Sequence[str] = tuple(UNITS)) -> dict[str, Any]:
-        """Columns of the `names`: `series[name][n]` is a number or null. Bucket n ends (n + 1)
-        steps after t0."""
+    def to_json(self, names: Sequence[str] | None = None) -> dict[str, Any]:
+        """Columns of the `names`, or of all: `series[name][n]` is a number or null. Bucket n ends
+        (n + 1) steps after t0."""
+        names = tuple(self.units) if names is None else names
         return {
             "t0": self.start.isoformat(),
             "step_seconds": self.step_seconds,
             "points": len(self.values),
             "series": {name: [_rounded(values[name]) for values in self.values] for name in names},
-            "units": {name: UNITS[name] for name in names},
+            "units": {name: self.units[name] for name in names},
             "totals": {
                 **{name: _rounded(self.totals[name]) for name in names},
                 "covered_seconds": self.seconds,
@@ -201,35 +205,37 @@ def series(
     return in_buckets(buckets, start=start, end=end, step=step, count=count)
 
 
-def step_seconds(start: datetime, end: datetime, points: int) -> int:
+def step_seconds(start: datetime, end: datetime, points: int, *, least: int = 0) -> int:
     """The length of a bucket: the shortest easy step that gives at most `points` of them and is
-    no shorter than the interval of the samples. Raises ValueError as `series` does."""
+    no shorter than `least` and the interval of the samples. Raises ValueError as `series` does."""
     if end <= start:
         raise ValueError("The range must end after it starts.")
     if end - start > MAX_RANGE:
         raise ValueError(f"The range must be at most {MAX_RANGE.days} days long.")
     if not 1 <= points <= MAX_POINTS:
         raise ValueError(f"The number of points must be from 1 to {MAX_POINTS:,}.")
-    least = max((end - start).total_seconds() / points, settings.TIERCEL_SAMPLE_SECONDS)
-    return next((step for step in STEPS if step >= least), ceil(least / DAY_SECONDS) * DAY_SECONDS)
+    shortest = max((end - start).total_seconds() / points, least, settings.TIERCEL_SAMPLE_SECONDS)
+    days = ceil(shortest / DAY_SECONDS)
+    return next((step for step in STEPS if step >= shortest), days * DAY_SECONDS)
 
 
 def in_buckets(
-    buckets: Mapping[int, Bucket], *, start: datetime, end: datetime, step: int, count: int
+    buckets: Mapping[int, Bucket],
+    *,
+    start: datetime,
+    end: datetime,
+    step: int,
+    count: int,
+    units: Mapping[str, str] = UNITS,
 ) -> Series:
-    """The series of `count` buckets of which those with samples are given by their number.
-
-    A round that comes moments late may leave one bucket without the end of an interval and two of
-    them in the next. Where the first of those covers the empty bucket, and there were samples
-    before it, the next bucket's figures are its own too; any longer interval leaves a gap.
-    """
+    """The series of `count` buckets of which those with samples are given by their number."""
     values: list[Values] = []
     faint: list[Values] = []
+    unknown = UNKNOWN if units is UNITS else dict.fromkeys(units)
+    filled = _filled(buckets, step)
     for n in range(count):
-        bucket, following = buckets.get(n), buckets.get(n + 1)
-        if bucket is None and following is not None and following.covers(n, step):
-            bucket = following if n - 1 in buckets else None
-        values.append(bucket.values() if bucket is not None else UNKNOWN)
+        bucket = filled.get(n)
+        values.append(bucket.values() if bucket is not None else unknown)
         faint.append(bucket.faint() if bucket is not None else NOT_FAINT)
     total = _total([buckets[n] for n in sorted(buckets)])
     return Series(
@@ -238,16 +244,41 @@ def in_buckets(
         step_seconds=step,
         values=values,
         faint=faint,
-        totals=total.values() if total is not None else UNKNOWN,
+        totals=total.values() if total is not None else unknown,
         seconds=total.sums.dt_ms / 1000 if total is not None else 0.0,
+        units=units,
     )
+
+
+def _filled(buckets: Mapping[int, Bucket], step: int) -> Mapping[int, Bucket]:
+    """The same buckets, and those without the end of an interval that one of usual length covers:
+    its figures are theirs too. An interval of more than one and a half times the usual length
+    leaves a gap.
+
+    Where a volume is sampled less often than the chart has buckets, an interval covers many. Where
+    it is not, a round that comes moments late may leave one bucket without an end and two in the
+    next; that one is filled only if there were samples before it.
+    """
+    lengths = sorted(bucket.ended - bucket.began for bucket in buckets.values())
+    usual = lengths[(len(lengths) - 1) // 2] if lengths else 0.0
+    filled = dict(buckets)
+    for n, bucket in buckets.items():
+        length = bucket.ended - bucket.began
+        if length > MOST_OF_USUAL * step:
+            if length <= MOST_OF_USUAL * usual:
+                first = max(0, round(bucket.began / step))
+                filled |= {each: bucket for each in range(first, n) if each not in buckets}
+        elif n - 2 in buckets and n - 1 not in buckets and bucket.covers(n - 1, step):
+            filled[n - 1] = bucket
+    return filled
 
 
 def _total(buckets: Sequence[Bucket]) -> Bucket | None:
     """All in one; the sizes are the last ones."""
     if not buckets:
         return None
-    return Bucket(
+    return replace(
+        buckets[-1],
         began=buckets[0].began,
         ended=buckets[0].ended,
         cache_ms=sum(bucket.cache_ms for bucket in buckets),
@@ -255,9 +286,6 @@ def _total(buckets: Sequence[Bucket]) -> Bucket | None:
         ssd_ms=sum(bucket.ssd_ms for bucket in buckets),
         ssd_write_sectors=sum(bucket.ssd_write_sectors for bucket in buckets),
         sums=sum((bucket.sums for bucket in buckets), Sums()),
-        cache_size_bytes=buckets[-1].cache_size_bytes,
-        used_bytes=buckets[-1].used_bytes,
-        dirty_bytes=buckets[-1].dirty_bytes,
     )
 
 

@@ -4,13 +4,14 @@
 from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer, Member
 from storage.models.host import Host
-from storage.models.outline import HostLoad, HostOutline
+from storage.models.outline import FleetLoad, HostLoad, HostOutline
 from storage.models.sample import LatestSample, Sample
 from storage.models.volume import Placement, Volume
 
 __all__ = [
     "CachePlan",
     "Customer",
+    "FleetLoad",
     "Host",
     "HostLoad",
     "HostOutline",

@@ -33,14 +33,13 @@ class HostOutline(models.Model):
         return f"outline of {self.host}"
 
 
-class HostLoad(models.Model):
-    """What all volumes of a host did in the rounds that ended in the five minutes from `bucket`
-    on: sums, as of `storage.metrics.rates.Sums`, but `dt_ms` is the time of the rounds and
-    `busy_ms` that of the busiest volume of each round."""
+class Load(models.Model):
+    """What many volumes did in the rounds that ended in the five minutes from `bucket` on: sums, as
+    of `storage.metrics.rates.Sums`, but `dt_ms` is the time of the rounds and `busy_ms` that of the
+    busiest volume of each round; `ssd_write_sectors` went to the SSDs of dm-cache. The last columns
+    are sizes at the end of these five minutes, null where they are not known: what caches hold, and
+    the space on SSD (`HostOutline`), `sold_bytes` of it in caches that customers pay for."""
 
-    pk = models.CompositePrimaryKey("bucket", "host_id")
-    bucket = models.DateTimeField()
-    host = models.ForeignKey(Host, on_delete=models.CASCADE, db_index=False, related_name="+")
     dt_ms = models.BigIntegerField()
     busy_ms = models.BigIntegerField()
     reads = models.BigIntegerField()
@@ -54,6 +53,42 @@ class HostLoad(models.Model):
     bcache_reads = models.BigIntegerField()
     bcache_read_sectors = models.BigIntegerField()
     backing_read_sectors = models.BigIntegerField()
+    write_hits = models.BigIntegerField(default=0)
+    write_misses = models.BigIntegerField(default=0)
+    promotions = models.BigIntegerField(default=0)
+    demotions = models.BigIntegerField(default=0)
+    ssd_write_sectors = models.BigIntegerField(default=0)
+    latency_counts = ArrayField(models.BigIntegerField(), default=list)
+    cache_size_bytes = models.BigIntegerField(null=True)
+    used_bytes = models.BigIntegerField(null=True)
+    dirty_bytes = models.BigIntegerField(null=True)
+    sold_bytes = models.BigIntegerField(null=True)
+    fast_total_bytes = models.BigIntegerField(null=True)
+    fast_free_bytes = models.BigIntegerField(null=True)
+
+    class Meta:
+        abstract = True
+
+
+class HostLoad(Load):
+    """The load of a host: all of its volumes."""
+
+    pk = models.CompositePrimaryKey("bucket", "host_id")
+    bucket = models.DateTimeField()
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, db_index=False, related_name="+")
+
+    class Meta:
+        indexes = (models.Index(fields=["host", "bucket"], name="hostload_of_host"),)
 
     def __str__(self) -> str:
         return f"host {self.host_id} at {self.bucket:%Y-%m-%d %H:%M}"
+
+
+class FleetLoad(Load):
+    """The load of all hosts together. `dt_ms` is that of the host that reported longest; the counts
+    of a host that reported for a shorter time count for as much more, so that rates add up."""
+
+    bucket = models.DateTimeField(primary_key=True)
+
+    def __str__(self) -> str:
+        return f"fleet at {self.bucket:%Y-%m-%d %H:%M}"

@@ -18,8 +18,8 @@ from psycopg.types.json import Jsonb
 
 from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.rates import CachedBy
+from storage.metrics.samples import load_rollup
 from storage.metrics.samples.columns import INTERVAL
-from storage.metrics.samples.host_load import BUCKET, SUMS
 from storage.metrics.samples.sample_round import COLUMNS, UPSERT, make_partition, stage
 from tests.fleet.machine import Invented
 
@@ -41,15 +41,7 @@ HISTORY: Final = (
     f" SELECT at, volume_id, {', '.join(INTERVAL)} FROM pg_temp.sample_stage ON CONFLICT DO NOTHING"
 )
 # The collector adds one round after the other; here many rounds come at once.
-LOADS: Final = (
-    f"INSERT INTO storage_hostload AS old (bucket, host_id, {', '.join(SUMS)})"  # noqa: S608 (constants)
-    f" SELECT date_bin('{BUCKET.seconds} seconds', at, 'epoch'), host_id,"
-    f" {', '.join(f'sum({name})' for name in SUMS)} FROM ("
-    f" SELECT at, host_id, {', '.join(f'{total} AS {name}' for name, total in SUMS.items())}"
-    " FROM pg_temp.sample_stage GROUP BY at, host_id) AS round GROUP BY 1, 2"
-    " ON CONFLICT (bucket, host_id) DO UPDATE SET "
-    + ", ".join(f"{name} = old.{name} + excluded.{name}" for name in SUMS)
-)
+LOADS: Final = load_rollup.added("SELECT stage.*, at AS ts FROM pg_temp.sample_stage AS stage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +68,7 @@ def store(sources: Iterable[Source], start: datetime, end: datetime, seconds: in
     _copy(_row(each, at, seconds, counters=True) for each in sources for at in times[-1:])
     with connection.cursor() as cursor:
         cursor.execute(UPSERT)
+    load_rollup.add_up_fleet()
 
 
 @transaction.atomic

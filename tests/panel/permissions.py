@@ -193,6 +193,11 @@ TABLE = (
     Row("volume-series", "GET", SHARED, ("volume",)),
     Row("volume-csv", "GET", SHARED, ("volume",)),
     Row("volume-marks", "GET", SHARED, ("volume",)),
+    Row("host-series", "GET", SEE, ("host",)),
+    Row("host-csv", "GET", SEE, ("host",)),
+    Row("host-marks", "GET", SEE, ("host",)),
+    Row("fleet-series", "GET", SEE),
+    Row("fleet-csv", "GET", SEE),
     # Cache plans
     Row("cache-plans", "GET", SEE),
     Row("ledger", "GET", SEE),

@@ -25,7 +25,6 @@ from storage.health.inventory_findings import InventoryFinding
 from storage.health.missing_volumes import MissingVolumes, missing_volumes_of
 from storage.metrics.rates import Figures, Sums, figures, read_hit_rate
 from storage.metrics.samples.host_load import (
-    BUCKET,
     HostNow,
     bucket_of,
     courses,
@@ -33,6 +32,7 @@ from storage.metrics.samples.host_load import (
     fleet_sums,
     hosts_now,
 )
+from storage.metrics.samples.load_rollup import BUCKET
 from storage.models import Host, HostOutline, LatestSample, Volume
 from storage.models.host import HostState
 from storage.planner.wish import Wish

@@ -1,12 +1,12 @@
-"""Total I/O of all volumes of a host: in buckets of five minutes, added up as samples are recorded,
-and in its last round of samples, summed by the database.
+"""Total I/O of all volumes of a host: in the buckets of `load_rollup`, and in its last round of
+samples, summed by the database.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from typing import Final
 
 from django.db import connection
@@ -14,42 +14,17 @@ from django.db.models import Min
 
 from storage.metrics.rates import Sums
 from storage.metrics.rates.figures import NO_LATENCY
-from storage.metrics.samples.window import BCACHE
-from storage.models import Host, HostLoad, Placement
+from storage.metrics.samples.load_rollup import BUCKET, SUMS
+from storage.models import Host, Placement
 
-BUCKET: Final = timedelta(minutes=5)
-KEPT: Final = timedelta(days=8)
-"""The same hour a week ago can be compared with."""
-
-SUMS: Final = {
-    "dt_ms": "max(dt_ms)",
-    "busy_ms": "coalesce(max(busy_ms), 0)",
-    **{
-        name: f"coalesce(sum({name}), 0)"
-        for name in (
-            *("reads", "writes", "read_sectors", "write_sectors", "read_ms", "write_ms"),
-            *("read_hits", "read_misses"),
-        )
-    },
-    "bcache_reads": f"coalesce(sum(reads) FILTER (WHERE {BCACHE}), 0)",
-    "bcache_read_sectors": f"coalesce(sum(read_sectors) FILTER (WHERE {BCACHE}), 0)",
-    "backing_read_sectors": f"coalesce(sum(slow_read_sectors) FILTER (WHERE {BCACHE}), 0)",
-}
-ADD: Final = (
-    f"INSERT INTO storage_hostload AS old (bucket, host_id, {', '.join(SUMS)})"  # noqa: S608 (constants)
-    f" SELECT date_bin('{BUCKET.seconds} seconds', ts, 'epoch'), %s,"
-    f" {', '.join(SUMS.values())} FROM stored GROUP BY 1"
-    " ON CONFLICT (bucket, host_id) DO UPDATE SET "
-    + ", ".join(f"{name} = old.{name} + excluded.{name}" for name in SUMS)
-)
-"""Adds the rows of one round, which it takes from `stored`; the parameter is the host's id."""
+SUMMED: Final = tuple(name for name in SUMS if name in {field.name for field in fields(Sums)})
 SPANS: Final = (
-    f"SELECT span.n, {', '.join(f'sum({name})::bigint' for name in SUMS)}"  # noqa: S608 (constants)
+    f"SELECT span.n, {', '.join(f'sum({name})::bigint' for name in SUMMED)}"  # noqa: S608 (constants)
     " FROM unnest(%s::timestamptz[], %s::timestamptz[]) WITH ORDINALITY AS span(start, stop, n)"
     " JOIN storage_hostload ON bucket >= span.start AND bucket < span.stop GROUP BY span.n"
 )
 COURSE: Final = (
-    f"SELECT host_id, bucket, {', '.join(SUMS)} FROM storage_hostload"  # noqa: S608 (constants)
+    f"SELECT host_id, bucket, {', '.join(SUMMED)} FROM storage_hostload"  # noqa: S608 (constants)
     " WHERE bucket >= %s AND bucket < %s AND host_id = ANY(%s)"
 )
 
@@ -83,13 +58,8 @@ def courses(
     return {host_id: tuple(each) for host_id, each in sums_by_host.items()}
 
 
-def forget(now: datetime) -> None:
-    """Delete what is too old to be compared with."""
-    HostLoad.objects.filter(bucket__lt=now - KEPT).delete()
-
-
 def _sums(values: Sequence[int]) -> Sums:
-    sums = dict(zip(SUMS, values, strict=True))
+    sums = dict(zip(SUMMED, values, strict=True))
     return Sums(intervals=1, **sums, latency_counts=NO_LATENCY)
 
 

@@ -14,7 +14,7 @@ from storage.host_data import BadHostData
 from storage.metrics.counters import decode, decode_stamp, decode_volume, encode
 from storage.metrics.rates import CounterReading, Delta, Gap, delta, gauges
 from storage.metrics.rates.delta import MAX_INTERVAL_MS
-from storage.metrics.samples import host_load
+from storage.metrics.samples import load_rollup
 from storage.metrics.samples.columns import CACHE, DISK, GAUGES, INTERVAL
 from storage.models import Host, LatestSample, Placement
 
@@ -30,7 +30,7 @@ def ensure_partitions(now: datetime) -> None:
         make_partition(today + timedelta(days=days))
     with connection.cursor() as cursor:
         cursor.execute("SELECT storage_sample_drop(%s)", [today - timedelta(days=KEPT_DAYS)])
-    host_load.forget(now)
+    load_rollup.forget(now)
 
 
 def make_partition(day: date) -> None:
@@ -61,7 +61,7 @@ STAGE: Final = (
 INSERT: Final = (
     f"WITH stored AS (INSERT INTO storage_sample (ts, volume_id, {', '.join(INTERVAL)})"  # noqa: S608 (constants)
     f" SELECT at, volume_id, {', '.join(INTERVAL)} FROM pg_temp.sample_stage WHERE gap = ''"
-    f" ON CONFLICT DO NOTHING RETURNING *), added AS ({host_load.ADD})"
+    f" ON CONFLICT DO NOTHING RETURNING *), added AS ({load_rollup.ADD})"
     " SELECT count(*) FROM stored"
 )
 UPSERT: Final = (

@@ -109,7 +109,7 @@ def test_charts_draw_on_any_screen_in_the_colours_of_the_theme_and_obey_the_poli
     assert page.evaluate("document.documentElement.dataset.bsTheme") == "dark"
     seen = page.evaluate(SEEN)
     assert [panel["title"] for panel in seen] == [
-        "I/O operations and latency",
+        "IOPS and latency",
         "Hit rate",
         "Throughput",
         "Cache contents",
@@ -157,7 +157,7 @@ def test_the_range_is_in_the_url_and_survives_a_reload(browser: Browser, served:
     page.locator("[data-charts-panels]").wait_for()
     assert page.locator("#charts [aria-current=true]").inner_text() == "6 h"
     seen = page.evaluate(SEEN)
-    assert [panel["title"] for panel in seen] == ["I/O operations and latency", "Throughput"]
+    assert [panel["title"] for panel in seen] == ["IOPS and latency", "Throughput"]
     low, high = seen[0]["limits"]
     assert high - low == 6 * 3_600_000
     assert complaints == []

@@ -22,7 +22,9 @@ from tests.storage import wire
 from tests.storage.metrics.samples.rounds import take
 
 pytestmark = pytest.mark.django_db
-RANGES = {"15m": 900, "1h": 3600, "6h": 21_600, "24h": 86_400}
+RANGES = {
+    "15m": 900, "1h": 3600, "6h": 21_600, "24h": 86_400, "7d": 7 * 86_400, "30d": 30 * 86_400
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +47,10 @@ def sampled(*, cached: bool = True, age: timedelta = timedelta(seconds=70)) -> S
         volume = wire.volume(there.lv.uuid, disk=disk, cache=cache if cached else None)
         take(there.host, 10 * n, volume, start=timezone.now() - age)
     return there
+
+
+def chart_ranges(text: str) -> str:
+    return text.partition('aria-label="Period"')[2].partition("</nav>")[0]
 
 
 def page(client: Client, volume: Volume, **query: str) -> str:
@@ -101,8 +107,8 @@ def test_a_part_of_the_past_is_named_by_its_ends(staff: Client) -> None:
     assert found["totals"]["read_iops"] == 200
     assert found["step_seconds"] == 10
     text = page(staff, there.volume, **ends)
-    assert "btn-sm active" not in text
-    assert re.search(r"12 min (0|10) s until \d\d:\d\d:\d\d UTC: 200 reads", text)
+    assert 'aria-current="true">' not in chart_ranges(text)
+    assert re.search(r"12 min (0|10) s until [^:]+:[\d:]+ UTC: 200 reads", text)
     assert 'data-from="' in text
 
 
@@ -143,7 +149,7 @@ def test_a_hit_rate_of_few_accesses_is_apart_from_the_others(staff: Client) -> N
 
 def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) -> None:
     text = page(staff, sampled().volume)
-    assert "200 reads and 0 writes per second on average. Average read time 0.50 ms." in text
+    assert "200 reads and 0 writes per second on average. Average read latency 0.50 ms." in text
     assert "90.0 % of reads came from SSD. Based on 1 min 0 s of data." in text
     assert '<td class="num text-end">90.0 %</td>' in text
     assert '<td class="num text-end">800 KiB/s</td>' in text
@@ -153,7 +159,7 @@ def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) 
 def test_a_volume_without_cache_has_no_panels_of_one(staff: Client) -> None:
     text = page(staff, sampled(cached=False).volume)
     assert text.count("data-of-cache hidden") == 3
-    assert "The read hit rate appears here once the volume has a cache" in text
+    assert "The read hit rate appears here once there is a cache" in text
     assert ">Hit rate</th>" not in text
     assert page(staff, sampled().volume).count("data-of-cache hidden") == 0
 
@@ -167,7 +173,7 @@ def test_a_new_volume_is_told_when_its_first_point_comes(staff: Client) -> None:
 def test_a_silent_volume_is_not_told_to_wait_for_a_first_point(staff: Client) -> None:
     volume = sampled(age=timedelta(hours=3)).volume
     text = page(staff, volume, range="1h")
-    assert "No data in this period (last 1 h)." in text
+    assert "No figures in this time; the <span data-charts-which>last</span>" in text
     assert "The first data point appears" not in text
     assert "200 reads" in page(staff, volume, range="6h")
 

@@ -98,16 +98,6 @@ def test_a_course_has_gaps_where_the_host_did_not_report(host: Host) -> None:
     assert [each and each.reads for each in found[host.pk]] == [None, 600, None, 600]
 
 
-def test_what_is_too_old_to_compare_with_is_forgotten(host: Host) -> None:
-    _, one = placed(host)
-    take(host, 0, reading(one, 0))
-    take(host, 60, reading(one, 600))
-    ensure_partitions(NOON + timedelta(days=7))
-    assert HostLoad.objects.count() == 1
-    ensure_partitions(NOON + timedelta(days=9))
-    assert HostLoad.objects.count() == 0
-
-
 def test_now_is_the_last_round_with_the_busiest_volume(host: Host) -> None:
     _, idle = placed(host)
     busy, busy_uuid = placed(host)

@@ -1,0 +1,92 @@
+"""Charts of a host and of the fleet: the same part, fed by the loads of five minutes."""
+
+from __future__ import annotations
+
+import csv
+import re
+from datetime import timedelta
+
+import pytest
+from django.template.loader import render_to_string
+from django.test import Client, RequestFactory
+from django.urls import reverse
+from django.utils import timezone
+
+from jobs.models import Job
+from panel.charts.pages import fleet_chart_context, host_chart_context
+from storage.metrics.load_series import LOAD_UNITS
+from storage.metrics.samples.load_rollup import add_up_fleet
+from tests import make
+from tests.scene import Scene, job, scene
+from tests.storage import wire
+from tests.storage.metrics.samples.rounds import take
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(make.staff_user())
+    return client
+
+
+@pytest.fixture
+def there() -> Scene:
+    """A host whose one volume read 200 blocks a second for ten minutes, until 40 minutes ago."""
+    there = scene()
+    start = timezone.now() - timedelta(minutes=50)
+    for n in range(11):
+        disk = wire.disk(reads=12_000 * n, read_sectors=96_000 * n)
+        take(there.host, 60 * n, wire.volume(there.lv.uuid, disk=disk), start=start)
+    add_up_fleet()
+    return there
+
+
+def figures_of(there: Scene, kind: str) -> list[str]:
+    return [reverse(f"host-{kind}", args=[there.host.key]), reverse(f"fleet-{kind}")]
+
+
+def test_host_and_fleet_have_series_in_buckets_of_five_minutes(staff: Client, there: Scene) -> None:
+    for url in figures_of(there, "series"):
+        found = staff.get(url, {"range": "1h"}).json()
+        assert (found["step_seconds"], found["points"]) == (300, 12)
+        assert set(found["series"]) == set(LOAD_UNITS)
+        assert found["totals"]["read_iops"] == 200
+        assert found["nearest"] is None
+
+
+def test_host_and_fleet_come_as_csv(staff: Client, there: Scene) -> None:
+    for url in figures_of(there, "csv"):
+        response = staff.get(url, {"range": "1h"})
+        head, *rows = csv.reader(response.content.decode().splitlines())
+        assert head[-1] == "ssd_free_bytes (B)"
+        assert len(rows) == 12
+        assert "200.0" in [row[1] for row in rows]
+
+
+def test_a_time_without_figures_leads_to_the_last_ones(staff: Client, there: Scene) -> None:
+    url = reverse("host-series", args=[there.host.key])
+    ends = [timezone.now() - timedelta(minutes=m) for m in (12, 6)]
+    asked = dict(zip(("from", "to"), (f"{at:%Y-%m-%dT%H:%M:%SZ}" for at in ends), strict=True))
+    nearest = staff.get(url, asked).json()["nearest"]
+    assert nearest["is_before"] is True
+    found = staff.get(f"{url}?{nearest['query']}").json()
+    assert found["totals"]["read_iops"] == 200
+
+
+def test_jobs_of_a_host_are_marked_with_their_volume(staff: Client, there: Scene) -> None:
+    Job.objects.filter(pk=job(there).pk).update(started_at=timezone.now() - timedelta(minutes=30))
+    marks = staff.get(reverse("host-marks", args=[there.host.key]), {"range": "1h"}).json()["marks"]
+    assert [mark["label"].endswith(f": {there.volume}") for mark in marks] == [True]
+
+
+def test_the_part_draws_a_host_and_the_fleet(there: Scene) -> None:
+    request = RequestFactory().get("/", {"range": "1h"})
+    request.user = make.staff_user()
+    contexts = (host_chart_context(there.host, request), fleet_chart_context(request))
+    for context in contexts:
+        text = render_to_string("parts/_charts.html", context)
+        assert "200 reads and 0 writes per second" in text
+        assert "&quot;space&quot;" in text
+        assert not re.search(r'data-range-key="15m"', text)
+    assert "data-marks-url" not in text
