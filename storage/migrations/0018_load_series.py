@@ -22,7 +22,7 @@ NEW = [
 
 
 class Migration(migrations.Migration):
-    dependencies = [("storage", "0016_wording")]
+    dependencies = [("storage", "0017_natural_order_sites_and_tags")]
 
     operations = [
         migrations.CreateModel(
