@@ -1,35 +1,40 @@
 // Colour theme: "auto" follows the system, "light" and "dark" are a choice kept in this browser.
-// Loaded in <head> without defer, so that the page is never painted in the wrong colours.
+// Likewise how dense tables are. Loaded in <head> without defer, so that the page is never painted in the wrong colours.
 (() => {
   const root = document.documentElement;
   root.dataset.script = "on"; // what only a script can open may be folded from the first paint on
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const order = ["auto", "light", "dark"];
-  const read = () => {
+  const orders = { theme: ["auto", "light", "dark"], density: ["comfortable", "compact"] };
+  const read = (name) => {
     try {
-      const kept = localStorage.getItem("theme");
-      return order.includes(kept) ? kept : "auto";
+      const kept = localStorage.getItem(name);
+      return orders[name].includes(kept) ? kept : orders[name][0];
     } catch {
-      return "auto"; // storage is blocked: follow the system
+      return orders[name][0]; // storage is blocked
     }
   };
-  let choice = read();
+  const choices = { theme: read("theme"), density: read("density") };
   const apply = () => {
-    root.dataset.bsTheme = choice === "auto" ? (dark.matches ? "dark" : "light") : choice;
-    for (const button of document.querySelectorAll("[data-theme-switch]")) {
-      button.hidden = false;
-      button.querySelector("[data-theme-name]").textContent = choice;
-      button.title = `Colour theme: ${choice}`;
+    const { theme } = choices;
+    root.dataset.bsTheme = theme === "auto" ? (dark.matches ? "dark" : "light") : theme;
+    root.dataset.density = choices.density;
+    for (const [name, choice] of Object.entries(choices)) {
+      for (const button of document.querySelectorAll(`[data-${name}-switch]`)) {
+        button.hidden = false;
+        button.querySelector(`[data-${name}-name]`).textContent = choice;
+      }
     }
   };
   apply();
   dark.addEventListener("change", apply);
   document.addEventListener("DOMContentLoaded", apply);
   document.addEventListener("click", (event) => {
-    if (!event.target.closest("[data-theme-switch]")) return;
-    choice = order[(order.indexOf(choice) + 1) % order.length];
+    const name = Object.keys(orders).find((each) => event.target.closest(`[data-${each}-switch]`));
+    if (!name) return;
+    const order = orders[name];
+    choices[name] = order[(order.indexOf(choices[name]) + 1) % order.length];
     try {
-      localStorage.setItem("theme", choice);
+      localStorage.setItem(name, choices[name]);
     } catch {
       // storage is blocked: the choice lasts for this page
     }
