@@ -7,7 +7,7 @@ from django.urls import path
 from panel.charts import pages as chart_pages
 from panel.staff import adoption_pages as adoption_pages
 from panel.staff import audit_pages as audit_pages
-from panel.staff.hosts import enrol_pages, host_actions, host_list
+from panel.staff.hosts import advice_pages, enrol_pages, host_actions, host_list
 from panel.staff.hosts import pages as host_pages
 from panel.staff.jobs import job_actions, job_list, log_pages
 from panel.staff.jobs import pages as job_pages
@@ -80,7 +80,10 @@ urlpatterns = [
     path("volumes/<str:key>/discard", lifecycle_pages.discard_volume, name="volume-discard"),
     path("hosts/new", enrol_pages.new_host, name="host-new"),
     path("hosts/<str:key>/enrol", enrol_pages.enrol_host, name="host-enrol"),
+    path("hosts/<str:key>/volumes", host_pages.host_volumes, name="host-volumes"),
+    path("hosts/<str:key>/disks", host_pages.host_disks, name="host-disks"),
     path("hosts/<str:key>/jobs", host_pages.host_jobs, name="host-jobs"),
+    path("hosts/<str:key>/settings", host_pages.host_settings, name="host-settings"),
     path("hosts/<str:key>/ssd", host_actions.add_ssd, name="host-ssd"),
     path("hosts/<str:key>/missing", host_actions.settle_missing, name="host-missing"),
     path("hosts/<str:key>/checks", host_pages.host_checks, name="host-checks"),
@@ -100,8 +103,8 @@ urlpatterns = [
     path("hosts/<str:key>/marks", chart_pages.host_marks, name="host-marks"),
     path("fleet/series", chart_pages.fleet_series, name="fleet-series"),
     path("fleet/series.csv", chart_pages.fleet_csv, name="fleet-csv"),
-    path("hosts/<str:key>/advice", host_pages.advice, name="host-advice"),
-    path("hosts/<str:key>/advice/card", host_pages.advice_card, name="host-advice-card"),
+    path("hosts/<str:key>/advice", advice_pages.advice, name="host-advice"),
+    path("hosts/<str:key>/advice/card", advice_pages.advice_card, name="host-advice-card"),
     path("volumes/", list_pages.volumes, name="volumes"),
     path("volumes/<str:key>/", volume_pages.volume, name="volume"),
     path("volumes/<str:key>/cache/card", volume_pages.cache, name="volume-cache"),

@@ -55,7 +55,7 @@ def below(facts: HostFacts, pv: PhysicalVolume) -> Chain:
         trouble = "seen twice"
     elif pv.redundant and not pv.healthy:
         trouble = "degraded"
-    safety = "redundant" if pv.redundant else "single device"
+    safety = "" if trouble == "degraded" else "redundant" if pv.redundant else "single device"
     box = Box("pv", pv.name, safety, pv.size_bytes, trouble, is_fast=pv.tier == "fast")
     made = next((each for each in facts.backings if is_part_of(pv.name, each.name)), None)
     if made is not None:
@@ -73,19 +73,29 @@ def _standing(below: Chain, pv: Box) -> Chain:
     if top.name != pv.name:
         return (*below, (pv,))
     detail = ", ".join(word for word in (top.detail, pv.detail) if word)
-    trouble = ", ".join(dict.fromkeys(word for word in (top.trouble, pv.trouble) if word))
+    troubles = (top.trouble, "" if top.trouble.startswith(pv.trouble) else pv.trouble)
+    trouble = ", ".join(word for word in troubles if word)
     size_bytes = pv.size_bytes if top.size_bytes is None else top.size_bytes
     return (*below[:-1], (replace(top, detail=detail, trouble=trouble, size_bytes=size_bytes),))
 
 
+def degraded_words(array: Array) -> str:
+    """How many of its disks a degraded array has, "degraded: 1 of 2 disks"; "" for a whole one."""
+    if not array.degraded_count:
+        return ""
+    present_count = sum("in_sync" in member.state.split(",") for member in array.members)
+    return f"degraded: {present_count} of {present_count + array.degraded_count} disks"
+
+
 def array_of(facts: HostFacts, array: Array) -> Chain:
-    trouble = f"{array.degraded_count} missing" if array.degraded_count else ""
+    trouble = degraded_words(array)
+    state = "" if trouble else f", {array.state}"
     action = f", {array.sync_action}" if array.sync_action not in ("", "idle") else ""
     members = tuple(disk_box(facts, member.name, member.state) for member in array.members)
     box = Box(
         "array",
         array.name,
-        f"{array.level}, {array.state}{action}",
+        f"{array.level}{state}{action}",
         array.size_bytes,
         trouble,
         is_fast=bool(members) and all(member.is_fast for member in members),
@@ -124,7 +134,7 @@ def disk_box(facts: HostFacts, name: str, state: str = "") -> Box:
     disk = next((each for each in facts.disks if is_part_of(name, each.name)), None)
     if disk is None:
         return Box("disk", name, "", None, trouble)
-    words = ["slow disk" if disk.rotational else "SSD", disk.model]
+    words = ["HDD" if disk.rotational else "SSD", disk.model]
     if disk.read_only:
         words.append("read-only")
     detail = ", ".join(word for word in words if word)

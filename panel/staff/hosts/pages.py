@@ -1,5 +1,5 @@
-"""Pages that show hosts, and their fragments. They only read; `panel.staff.hosts.host_actions`
-changes hosts."""
+"""One host's page in tabs (summary, volumes, disks and layout, jobs, settings) and its fragments.
+They only read; `panel.staff.hosts.host_actions` changes hosts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import json
 import math
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -18,139 +19,255 @@ from jobs.models import Job
 from jobs.queue.reservations import reserved
 from panel.http.fragments import fragment_or_page
 from panel.staff.change_log import edits
-from panel.staff.hosts.host_volumes import Resident, figures_of, residents_of, untagged
+from panel.staff.hosts.host_volumes import (
+    HostFigures,
+    Resident,
+    figures_of,
+    residents_of,
+    untagged,
+)
+from panel.staff.hosts.problem_rows import ProblemRow, problem_rows, shown_elsewhere
 from panel.staff.hosts.storage_stack import DRAWN, fold, stack_of
+from panel.staff.volumes.filters import SLOW_MS
 from storage.access import staff_view
-from storage.analysis.advice import Outlook, outlook
 from storage.health.drift import differences_of, drift_of
 from storage.health.host_problems import (
-    ORDER,
-    HostProblem,
     is_silent,
     problems_of,
     reported_problems,
     unsampled_since,
 )
-from storage.health.inventory_findings import MADE_FROM_INVENTORY, InventoryFinding
+from storage.health.inventory_findings import InventoryFinding
 from storage.health.missing_volumes import missing_volumes_of
 from storage.health.restart_checks import after_restart, before_restart
 from storage.inventory.disk_list import devices_of
-from storage.inventory.facts import HostFacts, VolumeGroup
+from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.metrics.samples.host_load import due_since
 from storage.models import Host, HostOutline, Placement, Volume
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
-VOLUMES_SHOWN = 12
-"""Volumes on the host's page itself; the list of volumes has them all."""
-DRIFTS_SHOWN = 12
-"""Volumes that differ from their records, on the host's page."""
-ADVICE_SHOWN = 20
-LAST_JOBS = 6
-READ = json.dumps({"hostread": {"target": "body"}})
-"""The event after which the parts of a page that came later ask for themselves anew."""
+LATENCY_FULL_MS: Final = 2 * SLOW_MS
+"""A bar of read latency is full here."""
+VOLUMES_SHOWN: Final = 12
+"""Volumes on the host's own page; the list of volumes has them all."""
+BUSIEST_SHOWN: Final = 5
+DRIFTS_SHOWN: Final = 12
+MISSING_SHOWN: Final = 20
+LAST_JOBS: Final = 20
 PATIENCE_SECONDS: Final = 60
+READ: Final = json.dumps({"hostread": {"target": "body"}})
+"""The event after which the parts of a page that came later ask for themselves anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """`count` is shown beside the title; None shows none."""
+
+    name: str
+    title: str
+    url: str
+    count: int | None = None
+
+
+def frame(request: HttpRequest, host: Host, tab: str) -> dict[str, Any]:
+    """What the head of each tab shows."""
+    unfinished = Job.objects.visible_to(request.user).unfinished().filter(host=host, dry_run=False)
+    volumes = Placement.objects.filter(host=host, until=None, volume__previewed_at=None)
+    counts = {"host-volumes": volumes.count(), "host-jobs": unfinished.count() or None}
+    names = (
+        ("host", "Summary"),
+        ("host-volumes", "Volumes"),
+        ("host-disks", "Disks and layout"),
+        ("host-jobs", "Jobs"),
+        ("host-settings", "Settings"),
+    )
+    tabs = [
+        Tab(name, title, reverse(name, args=[host.key]), counts.get(name)) for name, title in names
+    ]
+    return {
+        "host": host,
+        "tab": tab,
+        "tabs": tabs,
+        "silent": is_silent(host, timezone.now()),
+    }
+
+
+def find(request: HttpRequest, key: str) -> Host:
+    """The host with its outline; raises `Http404`."""
+    return get_object_or_404(
+        Host.objects.visible_to(request.user).select_related("outline"), key=key
+    )
 
 
 @staff_view()
 @require_safe
 def host(request: HttpRequest, key: str) -> HttpResponse:
-    """One host: trust, problems, policy, and everything the last inventory said. `stack=all` draws
-    every volume."""
-    visible = Host.objects.visible_to(request.user).select_related("outline")
-    shown = get_object_or_404(visible, key=key)
-    now, facts = timezone.now(), inventory_of(shown)
-    missing = Placement.objects.filter(host=shown, until=None, missing_since__isnull=False)
-    reported, figures = reported_problems(shown), figures_of(shown)
-    placements = list(missing.select_related("volume").order_by("missing_since", "pk"))
-    context: dict[str, object] = {
-        "host": shown,
+    """The summary: what is wrong, what the host does now, its charts and its space."""
+    shown = find(request, key)
+    now, facts, figures = timezone.now(), inventory_of(shown), figures_of(shown)
+    problems = _problems(request, shown, now, figures)
+    context = {
+        **frame(request, shown, "host"),
         "facts": facts,
-        "silent": is_silent(shown, now),
         "figures": figures,
         "stale": figures.is_stale(now),
-        "problems": _problems(shown, now, figures.at),
-        "hints": [each for each in reported if each.severity == "info"],
-        "preflight_count": _serious(reported),
-        "missing": placements,
-        "missing_advice": _missing_advice(len(placements)),
+        "problems": problems,
+        "problem_count": sum(row.count for row in problems),
         "reading": pending_refresh(request.GET.get("asked", ""), shown.facts_at, now),
-        "edits": edits(shown),
     }
     if facts is not None:
-        limit = None if request.GET.get("stack") == "all" else DRAWN
-        context |= _inventory(shown, facts, residents_of(shown), limit)
+        residents = residents_of(shown)
+        context |= {
+            "stack": stack_of(facts),
+            "busiest": _listed(shown, facts, residents, BUSIEST_SHOWN),
+            "volume_count": len(residents),
+            "observed": [vg for vg in facts.vgs if not vg.allowed],
+            "has_ssd": any(not disk.rotational for disk in facts.disks),
+        }
     response = render(request, "staff/hosts/host.html", context)
     if "asked" in request.GET and context["reading"] is None:
         response["HX-Trigger"] = READ
     return response
 
 
-def _problems(host: Host, now: datetime, sampled_at: datetime | None) -> list[HostProblem]:
-    """What its state, its contacts and its inventory show to be wrong, each once, the worst first.
-    What only informs stands with the preflight, and drift has a card of its own."""
+def _problems(
+    request: HttpRequest, host: Host, now: datetime, figures: HostFigures
+) -> tuple[ProblemRow, ...]:
     outline: HostOutline | None = getattr(host, "outline", None)
     findings = [InventoryFinding.from_json(each) for each in outline.findings] if outline else []
-    unsampled = unsampled_since(host, now, due_since([host]).get(host.pk), sampled_at)
+    unsampled = unsampled_since(host, now, due_since([host]).get(host.pk), figures.at)
+    hidden = shown_elsewhere(has_outline=outline is not None)
+    missing = missing_volumes_of([host]).get(host.pk)
     problems = [
-        problem
-        for problem in problems_of(host, now, missing_volumes_of([host]).get(host.pk), unsampled)
-        if problem.severity != "info" and not (outline and problem.code in MADE_FROM_INVENTORY)
+        each for each in problems_of(host, now, missing, unsampled) if each.code not in hidden
     ]
-    problems += [
-        HostProblem(each.severity, each.message, each.correction, each.code, each.began)
-        for each in findings
-        if each.code not in ("drift", "unfinished")
-    ]
-    return sorted(problems, key=lambda problem: ORDER[problem.severity])
+    volumes = Volume.objects.visible_to(request.user)
+    named = volumes.filter(key__in=[each.volume for each in findings if each.volume])
+    labels = dict(named.values_list("key", "label")) if findings else {}
+    locked = _locked_volumes(host) if findings else frozenset()
+    return problem_rows(problems, findings, labels, locked)
+
+
+def _locked_volumes(host: Host) -> frozenset[str]:
+    """Keys of the volumes that a job holds."""
+    holding = Job.objects.unfinished().filter(host=host, dry_run=False, volume__isnull=False)
+    return frozenset(holding.values_list("volume__key", flat=True))
+
+
+@staff_view()
+@require_safe
+def host_volumes(request: HttpRequest, key: str) -> HttpResponse:
+    """Its volumes by wait time, those that are missing, and those that are not as recorded."""
+    shown = find(request, key)
+    facts = inventory_of(shown)
+    missing = Placement.objects.filter(host=shown, until=None, missing_since__isnull=False)
+    placements = list(missing.select_related("volume").order_by("missing_since", "pk"))
+    context: dict[str, Any] = {
+        **frame(request, shown, "host-volumes"),
+        "facts": facts,
+        "missing": placements[:MISSING_SHOWN],
+        "missing_count": len(placements),
+        "missing_advice": _missing_advice(len(placements)),
+    }
+    if facts is not None:
+        residents = residents_of(shown)
+        context |= {
+            "listed": _listed(shown, facts, residents, VOLUMES_SHOWN),
+            "volume_count": len(residents),
+            "untagged_count": untagged(facts, residents),
+            "latency_full_ms": LATENCY_FULL_MS,
+        }
+        context |= _drifts(request, shown, facts)
+    return render(request, "staff/hosts/host_volumes.html", context)
 
 
 def _missing_advice(count: int) -> str:
     what, them = ("this volume", "it") if count == 1 else (f"all {count} volumes", "them")
     return (
         f"If you removed {what} on purpose, remove {them} from this list. Records and data points "
-        "are kept. A volume that reappears later gets a new record."
+        "are kept, and customers stop paying for caches. A volume that reappears later gets a new "
+        "record."
     )
 
 
-def _serious(problems: list[HostProblem]) -> int:
-    return sum(problem.severity != "info" for problem in problems)
-
-
-def _inventory(
-    host: Host, facts: HostFacts, residents: tuple[Resident, ...], limit: int | None
-) -> dict[str, object]:
-    stack = stack_of(facts)
-    waits = {each.lv_uuid: each.waits for each in residents if each.lv_uuid and each.waits}
-    return {
-        "stack": stack,
-        "groups": [(group, fold(group.pillars, waits, limit)) for group in stack.groups],
-        "known": {each.lv_uuid: each for each in residents if each.lv_uuid},
-        "devices": devices_of(facts),
-        "listed": _listed(host, facts, residents),
-        "most_waits": max(waits.values(), default=0.0),
-        "volume_count": len(residents),
-        "untagged_count": untagged(facts, residents),
-        "observed": _observed(facts),
-    }
-
-
 def _listed(
-    host: Host, facts: HostFacts, residents: tuple[Resident, ...]
+    host: Host, facts: HostFacts, residents: tuple[Resident, ...], limit: int
 ) -> list[tuple[VolumeSnapshot, float | None]]:
-    """The volumes whose I/O waits longest, with how long it does."""
-    ordered = sorted(residents, key=lambda each: (-(each.waits or 0.0), each.volume_id))[
-        :VOLUMES_SHOWN
-    ]
+    """The volumes with the deepest queues, and how deep they are."""
+    ordered = sorted(residents, key=lambda each: (-(each.waits or 0.0), each.volume_id))[:limit]
     volumes = Volume.objects.filter(pk__in=[each.volume_id for each in ordered])
     rows = snapshots_of(volumes.select_related("customer"), {host.pk: facts})
     by_id = {row.volume.pk: row for row in rows}
     return [(by_id[each.volume_id], each.waits) for each in ordered if each.volume_id in by_id]
 
 
-def _observed(facts: HostFacts) -> list[VolumeGroup]:
-    """Groups that root does not let Tiercel change."""
-    return [vg for vg in facts.vgs if not vg.allowed]
+def _drifts(request: HttpRequest, host: Host, facts: HostFacts) -> dict[str, object]:
+    """Volumes that differ from their records; what a job is changing is left out."""
+    locked_volumes = _locked_volumes(host)
+    rows = snapshots_of(Volume.objects.visible_to(request.user).placed_on(host), {host.pk: facts})
+    drifted = [row for row in rows if row.volume.key not in locked_volumes and differences_of(row)]
+    return {
+        "drifts": [(row.volume, drift_of(row)) for row in drifted[:DRIFTS_SHOWN]],
+        "drift_count": len(drifted),
+    }
+
+
+@staff_view()
+@require_safe
+def host_disks(request: HttpRequest, key: str) -> HttpResponse:
+    """What the host's storage is built of; `stack=all` draws every volume."""
+    shown = find(request, key)
+    facts = inventory_of(shown)
+    context: dict[str, Any] = {**frame(request, shown, "host-disks"), "facts": facts}
+    if facts is not None:
+        residents = residents_of(shown)
+        stack = stack_of(facts)
+        waits = {each.lv_uuid: each.waits for each in residents if each.lv_uuid and each.waits}
+        limit = None if request.GET.get("stack") == "all" else DRAWN
+        context |= {
+            "stack": stack,
+            "groups": [(group, fold(group.pillars, waits, limit)) for group in stack.groups],
+            "known": {each.lv_uuid: each for each in residents if each.lv_uuid},
+            "devices": devices_of(facts),
+        }
+    return render(request, "staff/hosts/host_disks.html", context)
+
+
+@staff_view()
+@require_safe
+def host_jobs(request: HttpRequest, key: str) -> HttpResponse:
+    """The jobs of a host that have not ended, the last ones that have, and the SSD space that
+    accepted ones will take. The list renews itself."""
+    shown = find(request, key)
+    all_jobs = Job.objects.visible_to(request.user).with_names().filter(host=shown, dry_run=False)
+    unfinished = list(all_jobs.unfinished()[:LAST_JOBS])
+    facts = inventory_of(shown) if unfinished else None
+    reserved_bytes = reserved(shown, facts) if facts is not None else {}
+    ended = all_jobs.exclude(pk__in=[job.pk for job in unfinished])
+    context = {
+        **frame(request, shown, "host-jobs"),
+        "jobs": [*unfinished, *ended[: max(0, LAST_JOBS - len(unfinished))]],
+        "reserved_bytes": sum(reserved_bytes.values()),
+    }
+    return render(request, "staff/hosts/host_jobs.html", context)
+
+
+@staff_view()
+@require_safe
+def host_settings(request: HttpRequest, key: str) -> HttpResponse:
+    """Maintenance, policy, keys, preflight, and the history of the record."""
+    shown = find(request, key)
+    facts, reported = inventory_of(shown), reported_problems(shown)
+    context = {
+        **frame(request, shown, "host-settings"),
+        "facts": facts,
+        "stack": stack_of(facts) if facts is not None else None,
+        "hints": [each for each in reported if each.severity == "info"],
+        "preflight_count": sum(each.severity != "info" for each in reported),
+        "edits": edits(shown),
+    }
+    return render(request, "staff/hosts/host_settings.html", context)
 
 
 @staff_view()
@@ -171,82 +288,19 @@ def host_now(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view()
 @require_safe
 def host_checks(request: HttpRequest, key: str) -> HttpResponse:
-    """What a host's page loads: volumes that differ from their records, and the checks before and
-    after a restart."""
+    """The checks before and after a restart: the fragment that the settings load."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     facts = inventory_of(host)
     part, title = "staff/hosts/_host_checks.html", "Checks"
     if facts is None:
         return fragment_or_page(request, part, {"host": host}, title=title, of=host, is_quiet=True)
-    jobs = Job.objects.unfinished().filter(host=host, dry_run=False)
-    locked_volumes = set(jobs.values_list("volume_id", flat=True))
     rows = snapshots_of(Volume.objects.visible_to(request.user).placed_on(host), {host.pk: facts})
-    drifted = [row for row in rows if row.volume.pk not in locked_volumes and differences_of(row)]
     context: dict[str, object] = {
         "host": host,
-        "drifts": [(row.volume, drift_of(row)) for row in drifted[:DRIFTS_SHOWN]],
-        "drift_count": len(drifted),
-        "before": before_restart(host.hello, facts, rows, len(locked_volumes)),
+        "before": before_restart(host.hello, facts, rows, len(_locked_volumes(host))),
         "after": after_restart(host.hello, facts, rows),
     }
     return fragment_or_page(request, part, context, title=title, of=host, is_quiet=False)
-
-
-@staff_view()
-@require_safe
-def host_jobs(request: HttpRequest, key: str) -> HttpResponse:
-    """The jobs of a host that have not ended, the last ones that have, and the SSD space that
-    accepted ones will take: the fragment its page loads."""
-    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    host_all_jobs = (
-        Job.objects.visible_to(request.user).with_names().filter(host=host, dry_run=False)
-    )
-    unfinished = list(host_all_jobs.unfinished()[: LAST_JOBS * 2])
-    facts = inventory_of(host) if unfinished else None
-    reserved_bytes = reserved(host, facts) if facts is not None else {}
-    context = {
-        "host": host,
-        "jobs": [
-            *unfinished,
-            *host_all_jobs.exclude(pk__in=[job.pk for job in unfinished])[:LAST_JOBS],
-        ],
-        "reserved_bytes": sum(reserved_bytes.values()),
-    }
-    return render(request, "staff/hosts/_host_jobs.html", context)
-
-
-@staff_view()
-@require_safe
-def advice_card(request: HttpRequest, key: str) -> HttpResponse:
-    """The short form: the fragment that the host's page loads."""
-    host, analysis = _outlook(request, key)
-    return render(request, "staff/hosts/_host_advice.html", {"host": host, "outlook": analysis})
-
-
-@staff_view()
-@require_safe
-def advice(request: HttpRequest, key: str) -> HttpResponse:
-    """Who uses the slow disks, hit rates, what to cache first, risks, and commands to copy."""
-    host, analysis = _outlook(request, key)
-    top = next((each for each in analysis.suggestions if each.commands is not None), None)
-    context = {
-        "host": host,
-        "outlook": analysis,
-        "recent": analysis.recent[:ADVICE_SHOWN],
-        "uses": analysis.uses[:ADVICE_SHOWN],
-        "guests": analysis.guests[:ADVICE_SHOWN],
-        "suggestions": analysis.suggestions[:ADVICE_SHOWN],
-        "top": top,
-    }
-    return render(request, "staff/hosts/advice.html", context)
-
-
-def _outlook(request: HttpRequest, key: str) -> tuple[Host, Outlook]:
-    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    facts = inventory_of(host)
-    volumes = Volume.objects.visible_to(request.user).placed_on(host).in_service()
-    rows = snapshots_of(volumes.select_related("customer"), {host.pk: facts})
-    return host, outlook(host, facts, rows, timezone.now())
 
 
 @dataclass(frozen=True, slots=True)

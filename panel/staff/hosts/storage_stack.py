@@ -40,7 +40,7 @@ KINDS = (
     ({"integrity"}, "integrity"),
 )
 """LVM layouts that have a name of their own, the more particular first."""
-DRAWN: Final = 12
+DRAWN: Final = 6
 """So many volumes of a group are drawn where it has more: enough to see who is who."""
 
 

@@ -35,7 +35,8 @@ def test_what_is_not_as_recorded_or_lost_is_shown_and_fits(browser: Browser, ser
             reverse("volume", args=[there.volume.key]),
             ("Data may be lost: the SSD is missing", "Not as recorded"),
         ),
-        (reverse("host", args=[there.host.key]), ("Not as recorded", "Restarting this host")),
+        (reverse("host-volumes", args=[there.host.key]), ("Not as recorded",)),
+        (reverse("host-settings", args=[there.host.key]), ("Restarting this host",)),
     ):
         page.goto(f"{served}{path}")
         for heading in headings:

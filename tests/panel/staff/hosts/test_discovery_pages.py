@@ -62,11 +62,11 @@ def test_a_host_shows_what_stands_on_what(staff: Client) -> None:
         disks=(make.disk("sda", rotational=False), make.disk("sdc")),
         more_lvs=(make.lv("pool0", layout=("thin", "pool"), role=("private",)),),
     )
-    text = page(staff, "host", there.host.key)
+    text = page(staff, "host-disks", there.host.key)
     for words in (
         "Storage layout",
-        "raid1, clean, recover",
-        "1 missing",
+        "raid1, recover",
+        "degraded: 1 of 2 disks",
         "faulty",
         "lvmcache, writeback on md0",
         "web12 · vdb",
@@ -77,13 +77,13 @@ def test_a_host_shows_what_stands_on_what(staff: Client) -> None:
 
 def test_a_volume_in_the_stack_leads_to_its_page(staff: Client) -> None:
     there = scene()
-    drawn = page(staff, "host", there.host.key).split('class="pillars"')[1].split("</ol>")[0]
+    drawn = page(staff, "host-disks", there.host.key).split('class="pillars"')[1].split("</ol>")[0]
     assert reverse("volume", args=[there.volume.key]) in drawn
 
 
 def test_names_in_the_stack_are_shown_as_text(staff: Client) -> None:
     there = scene(make.lv(users=(VolumeUser("qemu", HOSTILE, "", 7),)))
-    assert HOSTILE not in page(staff, "host", there.host.key)
+    assert HOSTILE not in page(staff, "host-disks", there.host.key)
 
 
 def test_a_shrunken_inventory_is_told_on_every_page_of_the_host(staff: Client) -> None:
@@ -94,7 +94,8 @@ def test_a_shrunken_inventory_is_told_on_every_page_of_the_host(staff: Client) -
     text = page(staff, "host", there.host.key)
     assert words in text
     assert "nothing was deleted" in text
-    assert "Missing volumes" in text
+    assert f"{reverse('host-volumes', args=[there.host.key])}#missing" in text
+    assert "Missing volumes" in page(staff, "host-volumes", there.host.key)
 
 
 def test_a_missing_volume_says_so_on_its_page(staff: Client) -> None:
@@ -128,13 +129,13 @@ def test_those_who_only_look_cannot_say_so(client: Client) -> None:
     there = shrunken(5, 2)
     client.force_login(make.staff_user(staff_role="read_only"))
     assert client.post(reverse("host-missing", args=[there.host.key])).status_code == 403
-    assert "Requires the operator role" in page(client, "host", there.host.key)
+    assert "Requires the operator role" in page(client, "host-volumes", there.host.key)
 
 
 def test_a_host_that_lost_nothing_says_nothing_of_drift(staff: Client) -> None:
-    text = page(staff, "host", scene().host.key)
-    assert "missing since" not in text
-    assert "Missing volumes" not in text
+    host = scene().host
+    assert "missing since" not in page(staff, "host", host.key)
+    assert "Missing volumes" not in page(staff, "host-volumes", host.key)
 
 
 def test_a_volume_of_nobody_leads_to_its_adoption(staff: Client) -> None:
@@ -164,7 +165,7 @@ def adopted(*, allowed: bool) -> Scene:
 
 
 def test_an_adopted_volume_shows_its_customer_and_that_it_has_no_tag(staff: Client) -> None:
-    text = page(staff, "host", adopted(allowed=False).host.key)
+    text = page(staff, "host-volumes", adopted(allowed=False).host.key)
     assert "Acme Ltd" in text
     assert "adopted, not tagged" in text
     assert "found, not adopted" not in text
@@ -174,9 +175,9 @@ def test_an_adopted_volume_shows_its_customer_and_that_it_has_no_tag(staff: Clie
 def test_a_tag_that_is_allowed_by_now_has_a_way_to_it(client: Client) -> None:
     there = adopted(allowed=True)
     client.force_login(make.staff_user(staff_role="operator"))
-    assert "1 adopted volume is not tagged yet" in page(client, "host", there.host.key)
+    assert "1 adopted volume is not tagged yet" in page(client, "host-volumes", there.host.key)
     client.force_login(make.staff_user(staff_role="read_only"))
-    assert "not tagged yet" not in page(client, "host", there.host.key)
+    assert "not tagged yet" not in page(client, "host-volumes", there.host.key)
 
 
 def test_those_who_only_look_are_offered_no_adoption(client: Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -13,12 +14,16 @@ from django.urls import reverse
 from django.utils import timezone
 
 from storage.discovery.ingest import apply_facts
+from storage.health.inventory_findings import InventoryFinding
 from storage.inventory.facts import Array, ArrayMember, VolumeUser
-from storage.models import Host, HostOutline, LatestSample, Placement
+from storage.models import Host, HostOutline, LatestSample, Placement, Volume
 from tests import make
 from tests.scene import scene
 
 pytestmark = pytest.mark.django_db
+
+
+TABS = ("host", "host-volumes", "host-disks", "host-jobs", "host-settings")
 
 
 @pytest.fixture
@@ -62,7 +67,7 @@ def test_the_volumes_that_wait_longest_are_listed_first_and_the_list_of_all_is_a
     staff: Client,
 ) -> None:
     host = full(15)
-    listed = section(page(staff, host), "lvs")
+    listed = section(page(staff, host, "host-volumes"), "lvs")
     names = [f"v{n:03}" for n in range(15)]
     shown = sorted((name for name in names if f"vg0/{name}" in listed), key=listed.index)
     assert shown == names[:2:-1]
@@ -72,15 +77,15 @@ def test_the_volumes_that_wait_longest_are_listed_first_and_the_list_of_all_is_a
 
 def test_a_full_host_is_folded_and_can_be_drawn_whole(staff: Client) -> None:
     host = full(15)
-    drawn = section(page(staff, host), "stack")
-    assert drawn.count('class="pillar"') == 12
-    assert "3 more volumes" in drawn
-    whole = section(page(staff, host, stack="all"), "stack")
+    drawn = section(page(staff, host, "host-disks"), "stack")
+    assert drawn.count('class="pillar"') == 6
+    assert "9 more volumes" in drawn
+    whole = section(page(staff, host, "host-disks", stack="all"), "stack")
     assert whole.count('class="pillar"') == 15
     assert "more volumes" not in whole
 
 
-@pytest.mark.parametrize("name", ["host", "host-now", "host-jobs", "host-checks"])
+@pytest.mark.parametrize("name", [*TABS, "host-now", "host-checks"])
 def test_more_volumes_cost_no_more_queries(staff: Client, name: str) -> None:
     few, many = full(10), full(100)
     page(staff, few, name)
@@ -97,12 +102,12 @@ def test_disks_show_model_serial_kind_and_health(staff: Client) -> None:
     array = Array("md0", "9:0", "u", "raid1", "clean", 2**30, 1, "idle", members)
     disks = (make.disk("sda", rotational=False), make.disk("sdb", rotational=False))
     there = scene(disks=(*disks, make.disk("sdc")), arrays=(array,))
-    text = section(page(staff, there.host), "disks")
+    text = section(page(staff, there.host, "host-disks"), "disks")
     for words in (
         "serial-sda",
         "LAB-HDD",
         "SSD",
-        "slow disk",
+        "HDD",
         "md0 → vg0",
         "its array is degraded",
     ):
@@ -135,19 +140,20 @@ def test_what_the_inventory_shows_to_be_wrong_stands_among_the_problems_once(
 def test_many_problems_are_folded(staff: Client) -> None:
     problems = [{"code": f"c{n}", "severity": "error", "message": f"wrong {n}."} for n in range(10)]
     text = section(page(staff, scene(host={"problems": problems}).host), "problems")
-    assert "2 more" in text
+    assert "10 problems" in text
+    assert "4 more" in text
     assert "wrong 9." in text.split("<details")[1]
-    assert "wrong 7." not in text.split("<details")[1]
+    assert "wrong 5." not in text.split("<details")[1]
 
 
 def test_a_preflight_without_problems_says_so_and_hints_stand_there(staff: Client) -> None:
     hint = {"code": "x", "severity": "info", "message": "A hint.", "correction": ""}
     there = scene(host={"problems": [hint], "hello_at": timezone.now()})
-    text = page(staff, there.host)
+    text = page(staff, there.host, "host-settings")
     preflight = section(text, "preflight")
     assert "No problems found" in preflight
     assert "A hint." in preflight
-    assert 'aria-labelledby="problems"' not in text
+    assert 'aria-labelledby="problems"' not in page(staff, there.host)
 
 
 def test_figures_of_a_silent_host_are_greyed_with_their_age(staff: Client) -> None:
@@ -163,19 +169,21 @@ def test_figures_of_a_silent_host_are_greyed_with_their_age(staff: Client) -> No
 
 
 def test_a_host_without_an_inventory_has_a_page(staff: Client) -> None:
-    text = page(staff, make.host())
-    assert "Waiting for the first inventory" in text
-    assert "Enrolment and host key" in text
+    host = make.host()
+    assert "Waiting for the first inventory" in page(staff, host)
+    for tab in TABS[1:]:
+        page(staff, host, tab)
+    assert "Enrolment and host key" in page(staff, host, "host-settings")
 
 
 def test_only_an_admin_makes_a_new_line(client: Client) -> None:
     there = scene()
     client.force_login(make.staff_user(staff_role="operator"))
-    identity = section(page(client, there.host), "identity")
+    identity = section(page(client, there.host, "host-settings"), "identity")
     assert "disabled" in identity
     assert "Requires the admin role." in identity
     client.force_login(make.staff_user())
-    assert "disabled" not in section(page(client, there.host), "identity")
+    assert "disabled" not in section(page(client, there.host, "host-settings"), "identity")
 
 
 def test_old_figures_of_a_host_that_answers_are_greyed_with_the_age_of_the_sample(
@@ -189,3 +197,54 @@ def test_old_figures_of_a_host_that_answers_are_greyed_with_the_age_of_the_sampl
     assert "is-stale" in text
     assert "2 h 0 min ago" in text
     assert "sent no samples for 2 h" in section(page(staff, host), "problems")
+
+
+def test_a_problem_of_volumes_names_them_links_them_and_carries_the_button_that_mends_it(
+    staff: Client,
+) -> None:
+    host = full(3)
+    volumes = list(Volume.objects.order_by("pk"))
+    findings = [
+        InventoryFinding(
+            "writeback_degraded", "error", f"vg0/{volume.label}",
+            f"vg0/{volume.label} uses writeback on a degraded SSD mirror: 1 GiB of data is on one "
+            "SSD only.", "Set it to writethrough.", volume.key,
+        )
+        for volume in volumes
+    ]  # fmt: skip
+    Volume.objects.filter(pk=volumes[0].pk).update(label="mail of ann")
+    outline = {"findings": [each.to_json() for each in findings]}
+    HostOutline.objects.update_or_create(host=host, defaults=outline)
+    text = section(page(staff, host), "problems")
+    assert "3 volumes in writeback mode on a degraded SSD mirror" in text
+    assert f'href="{reverse("volume", args=[volumes[0].key])}">mail of ann</a>' in text
+    assert "Set these 3 to writethrough" in text
+    form = text.split("<form")[1].split("</form>")[0]
+    fields = dict(re.findall(r'name="(action|mode)" value="([^"]+)"', form))
+    keys = re.findall(r'name="volume" value="([^"]+)"', form)
+    assert keys == [volume.key for volume in volumes]
+    preview = staff.post(reverse("volumes-bulk"), {**fields, "volume": keys})
+    assert preview.status_code == 200
+    assert "Change the cache mode" in preview.content.decode()
+
+
+def test_one_troubled_volume_stands_by_its_name(staff: Client) -> None:
+    host = full(1)
+    volume = Volume.objects.get()
+    finding = InventoryFinding(
+        "volume_inactive", "error", "vg0/v000", "vg0/v000 is not active: its guest cannot start.",
+        "On the host: lvchange -ay vg0/v000", volume.key,
+    )  # fmt: skip
+    HostOutline.objects.update_or_create(host=host, defaults={"findings": [finding.to_json()]})
+    Volume.objects.update(label="mail of ann")
+    text = section(page(staff, host), "problems")
+    assert "Is not active: its guest cannot start." in text
+    assert f'href="{reverse("volume", args=[volume.key])}">Open volume' in text
+    assert "1 problem<" in text
+
+
+def test_a_host_without_an_ssd_gets_the_line_to_look_for_one(staff: Client) -> None:
+    there = scene(disks=(make.disk("sda"),))
+    assert "lsblk" in page(staff, there.host)
+    there = scene(disks=(make.disk("sda"), make.disk("sdb", rotational=False)))
+    assert "lsblk" not in page(staff, there.host)

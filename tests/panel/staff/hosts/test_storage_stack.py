@@ -102,7 +102,7 @@ def test_trouble_is_said_where_it_is() -> None:
     assert {(box.kind, box.name): box.trouble for box in boxes if box.trouble} == {
         ("pv", "sdc"): "missing",
         ("disk", "sdb"): "faulty",
-        ("array", "md0"): "1 missing, degraded",
+        ("array", "md0"): "degraded: 1 of 2 disks",
         ("volume", "web12"): "partial",
     }
     assert group.pillars[0].is_in_trouble
