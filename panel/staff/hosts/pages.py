@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 
 from jobs.models import Job
 from jobs.queue.reservations import reserved
+from panel.charts.pages import host_chart_context
 from panel.http.fragments import fragment_or_page
 from panel.staff.change_log import edits
 from panel.staff.hosts.host_volumes import (
@@ -118,6 +119,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     }
     if facts is not None:
         residents = residents_of(shown)
+        context |= host_chart_context(shown, request)
         context |= {
             "stack": stack_of(facts),
             "busiest": _listed(shown, facts, residents, BUSIEST_SHOWN),
