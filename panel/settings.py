@@ -101,6 +101,7 @@ INSTALLED_APPS = [
     "jobs",
     "storage",
     "django.contrib.auth",
+    "django.contrib.humanize",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",

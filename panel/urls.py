@@ -9,10 +9,10 @@ from panel.accounts import invitation_pages, own_account_pages
 from panel.authentication import login_links, step_up
 from panel.help import pages as help_pages
 from panel.notices import mail_preferences
-from panel.operations import doctor
+from panel.operations import doctor, settings_pages
 from panel.portal import report
 from panel.staff import audit_pages as audit_pages
-from panel.staff.customers import delivery_pages, ledger_pages, plan_pages
+from panel.staff.customers import delivery_pages, ledger_pages, plan_pages, revenue_pages
 from panel.staff.dashboard import overview as dashboard_pages
 from panel.staff.jobs import running_menu
 
@@ -43,6 +43,9 @@ urlpatterns = [
     path("enrol/<str:token>", enrolment_endpoints.enrol, name="enrol-script"),
     path("enrol/<str:token>/agent.pyz", enrolment_endpoints.agent, name="enrol-agent"),
     path("my/", include("panel.portal.urls")),
+    path("revenue/", revenue_pages.revenue_page, name="revenue"),
+    path("revenue/csv", revenue_pages.revenue_csv, name="revenue-csv"),
+    path("capacity/", revenue_pages.capacity, name="capacity"),
     path("ledger/", ledger_pages.ledger, name="ledger"),
     path("ledger/csv", ledger_pages.ledger_csv, name="ledger-csv"),
     path("ledger/<str:key>/", report.report, name="report"),
@@ -58,6 +61,8 @@ urlpatterns = [
     path("", include("panel.accounts.urls")),
     path("api/v1/", include("panel.api.urls")),
     path("audit/security", audit_pages.security_log, name="security-log"),
+    path("settings/", settings_pages.settings_page, name="settings"),
+    path("settings/mail", settings_pages.test_mail, name="settings-mail"),
     path("help/", help_pages.help_home, name="help"),
     path("help/glossary/", help_pages.glossary_page, name="glossary"),
     path("help/<str:name>/", help_pages.help_document, name="help-document"),

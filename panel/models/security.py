@@ -30,6 +30,8 @@ class SecurityKind(models.TextChoices):
     DEACTIVATED = "deactivated", "deactivated"
     REACTIVATED = "reactivated", "reactivated"
     SESSION_ENDED = "session_ended", "session ended"
+    BACKUP = "backup", "backup made"
+    EXPORTED = "exported", "data exported"
 
 
 class SecurityQuerySet(models.QuerySet["SecurityEntry"]):

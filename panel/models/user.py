@@ -39,7 +39,8 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person: staff of the provider, or (without a staff role) somebody of a customer."""
+    """A person: staff of the provider, or (without a staff role) somebody of a customer.
+    `tour_step` is the step of the tour that they are at (`panel.help.tour`); 0 is none."""
 
     email = models.EmailField(unique=True)
     name = models.CharField(max_length=150, blank=True)
@@ -48,6 +49,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     )
     is_active = models.BooleanField(default=True)
     date_joined = models.DateTimeField(default=timezone.now)
+    tour_step = models.PositiveSmallIntegerField(default=0, db_default=0)
 
     objects: ClassVar[UserManager] = UserManager()
 

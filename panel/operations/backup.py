@@ -32,8 +32,10 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from jobs.engine import holds
 from jobs.hosts import panel_identity
+from panel.models import SecurityKind
 from panel.operations.local_services import ServiceError
 from panel.operations.local_services.postgres import installed
+from panel.security_log import security_entries
 from storage.agent import VERSION
 
 FORMAT = 1
@@ -91,6 +93,8 @@ def make(path: Path, *, with_secrets: bool) -> Note:
             path.hardlink_to(draft)
         except FileExistsError:
             raise BackupError(f"{path} has come meanwhile; nothing was replaced") from None
+    secrets = "with secrets" if with_secrets else "without secrets"
+    security_entries.note(SecurityKind.BACKUP, "", f"{path.name}, {secrets}")
     return note
 
 

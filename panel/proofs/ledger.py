@@ -53,6 +53,19 @@ class Tally:
         return self.verdicts[ProofState.WAITING] + self.verdicts[ProofState.MEASURING]
 
     @property
+    def undecided(self) -> int:
+        return self.unknown + self.unfinished
+
+    @property
+    def decided(self) -> int:
+        return self.count - self.undecided
+
+    @property
+    def until_loss(self) -> int:
+        """Gains and no gains: where losses begin in a bar."""
+        return self.gains + self.without
+
+    @property
     def compared(self) -> int:
         return self.held.total()
 
@@ -140,9 +153,9 @@ def cells(proof: Proof) -> list[Any]:
     line = [
         order.key,
         f"{order.created_at:%Y-%m-%dT%H:%M:%SZ}",
-        _plain(order.customer.name),
-        _plain(order.volume.label),
-        _plain(order.to_plan.name) if order.to_plan is not None else "",
+        plain(order.customer.name),
+        plain(order.volume.label),
+        plain(order.to_plan.name) if order.to_plan is not None else "",
         order.intent,
         proof.state,
         proof.verdict,
@@ -163,6 +176,6 @@ def cells(proof: Proof) -> list[Any]:
     return ["" if cell is None else cell for cell in line]
 
 
-def _plain(text: str) -> str:
-    """No spreadsheet takes it for a formula."""
+def plain(text: str) -> str:
+    """For a cell: no spreadsheet takes it for a formula."""
     return f"'{text}" if text[:1] in "=+-@\t\r" else text

@@ -63,6 +63,8 @@ TABLE = (
     Row("search", "GET", PERSON),
     Row("search-found", "GET", PERSON),
     Row("running-jobs", "GET", SEE),
+    Row("settings", "GET", ADMINISTER),
+    Row("settings-mail", "POST", ADMINISTER),
     # Help
     Row("help", "GET", PERSON),
     Row("glossary", "GET", PERSON),
@@ -203,6 +205,9 @@ TABLE = (
     Row("fleet-csv", "GET", SEE),
     # Cache plans
     Row("cache-plans", "GET", SEE),
+    Row("revenue", "GET", ADMINISTER),
+    Row("revenue-csv", "GET", ADMINISTER),
+    Row("capacity", "GET", SEE),
     Row("ledger", "GET", SEE),
     Row("ledger-csv", "GET", SEE),
     Row("report", "GET", SEE, ("order",)),

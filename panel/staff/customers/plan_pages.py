@@ -1,4 +1,4 @@
-"""Staff pages of cache plans, and of the SSD space that is sold on each host.
+"""Staff pages of cache plans.
 
 A plan that a volume has, or had, is never deleted: it is retired, and its volumes keep it.
 """
@@ -11,14 +11,12 @@ from typing import Any, cast
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.core.paginator import Paginator
-from django.db.models import Count, ProtectedError, QuerySet
+from django.db.models import Count, Prefetch, ProtectedError, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.models import Job
-from jobs.queue.reservations import capacities_of
 from storage.access import Right, staff_view
 from storage.byte_sizes import GIB, MIB
 from storage.currency import BadAmount, major_of, minor_of
@@ -30,7 +28,6 @@ MODES = (
     ("writethrough", "writethrough: faster reads; losing the SSD loses no data"),
     ("writeback", "writeback: faster writes too; only on hosts with mirrored SSDs"),
 )
-PAGE_HOSTS = 25
 FIRST_CURRENCY = "EUR"
 
 
@@ -116,15 +113,12 @@ class CachePlanForm(forms.ModelForm):  # type: ignore[type-arg]
 @require_safe
 @staff_view()
 def plans(request: HttpRequest) -> HttpResponse:
-    """Every plan with how many volumes carry it, and the SSD space of the hosts, by pages: it is
-    reckoned from their inventories."""
+    """Every plan with how many volumes carry it."""
     counted = CachePlan.objects.visible_to(request.user).annotate(carried=Count("volumes"))
     # Django forgets a model's own order where it groups.
     ordered = counted.order_by("price_minor", "name")
-    hosts = Host.objects.visible_to(request.user)
-    page = Paginator(hosts, PAGE_HOSTS).get_page(request.GET.get("page"))
-    capacity = [(host, part) for host in page for part in capacities_of(host)]
-    context = {"plans": ordered.prefetch_related("hosts"), "capacity": capacity, "page": page}
+    offering = Host.objects.without_inventory().only("name")
+    context = {"plans": ordered.prefetch_related(Prefetch("hosts", offering))}
     return render(request, "staff/plans/cacheplans.html", context)
 
 

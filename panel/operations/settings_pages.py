@@ -1,0 +1,266 @@
+"""Settings: how the panel is configured, as its environment says, whether that works, and a test of
+each part. A secret is only ever "set" or "not set"."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from urllib.parse import urlsplit
+
+import django
+from django.conf import settings
+from django.contrib import messages
+from django.core.mail import EmailMessage
+from django.db import connection
+from django.db.models import Max
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from panel.models import Message, SecurityEntry, SecurityKind
+from panel.operations import doctor
+from storage.access import Right, staff_view
+from storage.agent import VERSION
+from storage.formatting import counted, seconds, size
+from storage.metrics.samples.sample_round import KEPT_DAYS
+from storage.models import LatestSample
+
+OLD_BACKUP: Final = timedelta(days=2)
+DELIVERED_DAYS: Final = 90
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """`variable` is the one of the environment that changes it, "" for none; `warning` is why the
+    value needs a look."""
+
+    name: str
+    value: str
+    variable: str = ""
+    warning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsGroup:
+    """`document` and `anchor` say where Help explains it; `test_route` takes a POST that tries it,
+    and `untested` is why it cannot be tried."""
+
+    title: str
+    rows: tuple[SettingRow, ...]
+    document: str
+    anchor: str
+    test_route: str = ""
+    test_text: str = ""
+    untested: str = ""
+
+    @property
+    def slug(self) -> str:
+        return self.title.lower().replace(" ", "-")
+
+    @property
+    def help_url(self) -> str:
+        """Where Help explains it."""
+        return f"{reverse('help-document', args=[self.document])}#{self.anchor}"
+
+
+@require_safe
+@staff_view(Right.ADMINISTER)
+def settings_page(request: HttpRequest) -> HttpResponse:
+    """Everything at a glance; `check=1` runs the checks as well."""
+    now = timezone.now()
+    context = {
+        "about": _about(),
+        "groups": [build(now) for build in GROUPS],
+        "findings": list(doctor.examine()) if request.GET.get("check") else None,
+    }
+    return render(request, "staff/settings/settings.html", context)
+
+
+@require_POST
+@staff_view(Right.ADMINISTER)
+def test_mail(request: HttpRequest) -> HttpResponse:
+    """Send a message to the admin who asks, and wait for what the mail server says."""
+    to = request.user.get_username()
+    if not settings.SMTP_HOST:
+        messages.error(request, "Nothing was sent: TIERCEL_SMTP_HOST is not set.")
+        return redirect("settings")
+    text = f"This is a test message of {settings.TIERCEL_PUBLIC_URL}. Sending mail works.\n"
+    try:
+        EmailMessage("[Tiercel] Test message", text, to=[to]).send()
+    except (OSError, ValueError) as error:  # smtplib's are OSErrors, a bad address is a ValueError
+        messages.error(request, f"The test message to {to} was not sent: {error}"[:300])
+    else:
+        messages.success(request, f"The mail server accepted a test message to {to}.")
+    return redirect("settings")
+
+
+def _about() -> tuple[SettingRow, ...]:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version")
+        (server,) = cursor.fetchone()
+        cursor.execute("SELECT pg_database_size(current_database())")
+        (database_bytes,) = cursor.fetchone()
+    return (
+        SettingRow("Version", VERSION),
+        SettingRow("Address", settings.TIERCEL_PUBLIC_URL, "TIERCEL_PUBLIC_URL"),
+        SettingRow("Database", f"PostgreSQL {server.split()[0]}, {size(database_bytes)}"),
+        SettingRow("Python, Django", f"{platform.python_version()}, {django.get_version()}"),
+        SettingRow("Notice on every page", settings.TIERCEL_NOTICE or "none", "TIERCEL_NOTICE"),
+    )
+
+
+def _mail(now: datetime) -> SettingsGroup:
+    host = settings.SMTP_HOST
+    missing = "Nobody gets invitations, reset links or notices by e-mail." if not host else ""
+    rows = [SettingRow("Mail server", host or "not set", "TIERCEL_SMTP_HOST", missing)]
+    if host:
+        tls = "STARTTLS" if settings.EMAIL_USE_TLS else "no TLS"
+        account = settings.EMAIL_HOST_USER or "no account"
+        rows += [
+            SettingRow("Port", f"{settings.EMAIL_PORT}, {tls}", "TIERCEL_SMTP_PORT"),
+            SettingRow("Account", account, "TIERCEL_SMTP_USER"),
+            SettingRow("Password", _set(settings.EMAIL_HOST_PASSWORD), "TIERCEL_SMTP_PASSWORD"),
+            SettingRow("Sender", settings.DEFAULT_FROM_EMAIL, "TIERCEL_MAIL_FROM"),
+        ]
+    return SettingsGroup(
+        *("Mail", tuple(rows), "production", "settings", "settings-mail", "Send a test message"),
+        untested="" if host else "Set TIERCEL_SMTP_HOST first.",
+    )
+
+
+def _billing(now: datetime) -> SettingsGroup:
+    url = settings.TIERCEL_BILLING_URL
+    unsent = Message.objects.unsent().filter(attempts__gt=0).count()
+    late = f"{counted(unsent, 'message')} not delivered yet." if unsent else ""
+    seen = Message.objects.aggregate(at=Max("delivered_at"))["at"]
+    rows = [SettingRow("Address", _without_account(url) or "not set", "TIERCEL_BILLING_URL", late)]
+    if url:
+        wait = seconds(settings.TIERCEL_AUTHORISE_SECONDS)
+        rows += [
+            SettingRow(
+                "Secrets", _set(settings.TIERCEL_BILLING_SECRETS), "TIERCEL_BILLING_SECRETS"
+            ),
+            SettingRow("An order waits at most", wait, "TIERCEL_AUTHORISE_SECONDS"),
+            SettingRow(
+                "No answer means", settings.TIERCEL_BILLING_TIMEOUT, "TIERCEL_BILLING_TIMEOUT"
+            ),
+            SettingRow("Last delivery", _ago(seen, now)),
+        ]
+    rows.append(
+        SettingRow(
+            "Signed calls",
+            "accepted" if settings.TIERCEL_BILLING_IN_SECRETS else "rejected, no secret set",
+            "TIERCEL_BILLING_IN_SECRETS",
+        )
+    )
+    return SettingsGroup(
+        *("Billing", tuple(rows), "billing", "set-up", "billing-test", "Send a test message"),
+        untested="" if url else "Set TIERCEL_BILLING_URL first.",
+    )
+
+
+def _selling(now: datetime) -> SettingsGroup:
+    trial = settings.TIERCEL_TRIAL_DAYS
+    may = "yes" if settings.TIERCEL_CUSTOMERS_MAY_ORDER else "no"
+    demand = "required" if settings.TIERCEL_MANDATE_REQUIRED else "not required"
+    rows = (
+        SettingRow("Customers order themselves", may, "TIERCEL_CUSTOMERS_MAY_ORDER"),
+        SettingRow("Payment authorisation", demand, "TIERCEL_MANDATE_REQUIRED"),
+        SettingRow(
+            "Free trial", f"{trial:g} days" if trial else "not offered", "TIERCEL_TRIAL_DAYS"
+        ),
+        SettingRow("Undo an order", f"{settings.TIERCEL_REVERT_DAYS} days", "TIERCEL_REVERT_DAYS"),
+        SettingRow(
+            "Measured before and after",
+            seconds(settings.TIERCEL_PROOF_SECONDS),
+            "TIERCEL_PROOF_SECONDS",
+        ),
+    )
+    return SettingsGroup("Selling", rows, "operators", "selling-caches")
+
+
+def _sampling(now: datetime) -> SettingsGroup:
+    newest = LatestSample.objects.aggregate(at=Max("at"))["at"]
+    rows = (
+        SettingRow(
+            "A sample every", seconds(settings.TIERCEL_SAMPLE_SECONDS), "TIERCEL_SAMPLE_SECONDS"
+        ),
+        SettingRow("Collectors", str(settings.TIERCEL_COLLECT_SHARDS), "TIERCEL_COLLECT_SHARDS"),
+        SettingRow("Last sample", _ago(newest, now)),
+        SettingRow("Samples are kept", f"{KEPT_DAYS} days"),
+        SettingRow("Delivered messages are kept", f"{DELIVERED_DAYS} days"),
+        SettingRow("Audit trail and security log are kept", "for ever"),
+    )
+    return SettingsGroup("Figures and retention", rows, "operators", "what-the-figures-mean")
+
+
+def _backup(now: datetime) -> SettingsGroup:
+    made = SecurityEntry.objects.filter(kind=SecurityKind.BACKUP).first()
+    command = "manage.py backup FILE"
+    if made is None:
+        warning = f"No backup is recorded. Run {command} every day."
+    else:
+        warning = f"Older than 2 days. Run {command}." if now - made.at > OLD_BACKUP else ""
+    rows = (
+        SettingRow("Last backup", _ago(made.at if made else None, now), "", warning),
+        SettingRow("File", made.detail if made else "-"),
+    )
+    return SettingsGroup("Backup", rows, "production", "backup-restore-failover")
+
+
+def _sign_in(now: datetime) -> SettingsGroup:
+    second = "required of staff" if settings.TIERCEL_STAFF_NEED_SECOND_FACTOR else "optional"
+    staff = (settings.TIERCEL_STAFF_IDLE_SECONDS, settings.TIERCEL_STAFF_SESSION_SECONDS)
+    others = (settings.TIERCEL_IDLE_SECONDS, settings.TIERCEL_SESSION_SECONDS)
+    keys = _set(settings.TIERCEL_HOST_KEYS_PUBLIC)
+    rows = (
+        SettingRow("Second factor", second, "TIERCEL_STAFF_NEED_SECOND_FACTOR"),
+        SettingRow(
+            "A proof counts for",
+            seconds(settings.TIERCEL_STEP_UP_SECONDS),
+            "TIERCEL_STEP_UP_SECONDS",
+        ),
+        SettingRow("Staff are signed out", _session(*staff), "TIERCEL_STAFF_IDLE_SECONDS"),
+        SettingRow("Customers are signed out", _session(*others), "TIERCEL_IDLE_SECONDS"),
+        SettingRow(
+            "API, requests a second",
+            f"{settings.TIERCEL_API_TOKEN_RATE} a token, "
+            f"{settings.TIERCEL_API_ADDRESS_RATE} an address",
+            "TIERCEL_API_TOKEN_RATE",
+        ),
+        SettingRow("Host keys", keys, "TIERCEL_HOST_KEYS_PUBLIC"),
+    )
+    return SettingsGroup("Sign-in and keys", rows, "security", "access-to-the-panel")
+
+
+GROUPS: Final[tuple[Callable[[datetime], SettingsGroup], ...]] = (
+    _mail,
+    _billing,
+    _sampling,
+    _backup,
+    _selling,
+    _sign_in,
+)
+
+
+def _set(value: object) -> str:
+    return "set" if value else "not set"
+
+
+def _ago(at: datetime | None, now: datetime) -> str:
+    return f"{seconds((now - at).total_seconds())} ago" if at is not None else "never"
+
+
+def _session(idle: int, most: int) -> str:
+    return f"after {seconds(idle)} idle, {seconds(most)} at the latest"
+
+
+def _without_account(url: str) -> str:
+    """An address may carry a password."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

@@ -1,0 +1,261 @@
+"""What the plans earn, and how long the SSD space lasts. Amounts are minor units, each currency
+apart: none is converted into another."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db.models import F, Sum
+from django.db.models.functions import TruncMonth
+
+from jobs.models import Job, Kind, State
+from panel.models import LineKind, Order, OrderState, UsageLine
+from panel.orders.pricing import prices
+from panel.orders.pricing.prices import Agreed
+from panel.orders.pricing.quote import period
+from storage.access import Person
+from storage.byte_sizes import GIB
+from storage.models import Host, Placement, Volume
+from storage.models.outline import HostOutline
+
+MONTHS: Final = 12
+PACE: Final = timedelta(days=90)
+LEAST: Final = timedelta(days=7)
+YEARS: Final = 10
+LATELY: Final = timedelta(days=30)
+SIZED: Final = (Kind.ADD_CACHE, Kind.REPLACE_CACHE, Kind.REMOVE_CACHE, Kind.DROP_CACHE)
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """An amount of one currency."""
+
+    minor: int
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class SoldCache:
+    """A volume with a plan: its price a month, and the SSD space that its cache takes now."""
+
+    volume: Volume
+    agreed: Agreed
+    host_id: int | None
+    cache_bytes: int
+
+    @property
+    def minor(self) -> int:
+        """What a month of it earns; a trial earns nothing."""
+        return 0 if self.agreed.is_trial else self.agreed.price.minor
+
+
+@dataclass(slots=True)
+class Takings:
+    """What some volumes earn a month. `key` is that of the plan or the host that they share."""
+
+    name: str
+    key: str = ""
+    paying: int = 0
+    trials: int = 0
+    free: int = 0
+    sold_bytes: int = 0
+    minor: Counter[str] = field(default_factory=Counter)
+    earning_bytes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, cache: SoldCache) -> None:
+        """Count one more."""
+        currency = cache.agreed.price.currency
+        self.trials += cache.agreed.is_trial
+        self.paying += cache.minor > 0
+        self.free += not cache.minor and not cache.agreed.is_trial
+        self.sold_bytes += cache.cache_bytes
+        if cache.minor:
+            self.minor[currency] += cache.minor
+            self.earning_bytes[currency] += cache.cache_bytes
+
+    @property
+    def money(self) -> list[Money]:
+        """By currency; none where nothing is earned."""
+        return [Money(minor, currency) for currency, minor in sorted(self.minor.items())]
+
+    @property
+    def per_gib(self) -> list[Money]:
+        """What a GiB of SSD that is paid for earns a month."""
+        return [
+            Money(round(minor * GIB / self.earning_bytes[currency]), currency)
+            for currency, minor in sorted(self.minor.items())
+            if self.earning_bytes[currency]
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How the caches grew lately. `free_bytes` last until `full_at`, None where they do not get
+    fewer, or not within ten years."""
+
+    bytes_a_day: float
+    days: int
+    free_bytes: int
+    full_at: datetime | None
+    at: datetime
+
+    @property
+    def days_left(self) -> int:
+        """Until it is full; 0 where it does not get full."""
+        return max(0, (self.full_at - self.at).days) if self.full_at is not None else 0
+
+    @property
+    def month_bytes(self) -> float:
+        """Of thirty days."""
+        return self.bytes_a_day * 30
+
+
+def sold_caches(user: Person) -> list[SoldCache]:
+    """Every volume in service with a plan."""
+    volumes = Volume.objects.visible_to(user).in_service().filter(cache_plan__isnull=False)
+    known = prices.agreed(volumes)
+    places = Placement.objects.filter(volume__in=volumes, until=None)
+    lies = {
+        volume_id: (host_id, cache_bytes or 0)
+        for volume_id, host_id, cache_bytes in places.values_list(
+            "volume_id", "host_id", "cache_bytes"
+        )
+    }
+    return [
+        SoldCache(volume, known[volume.pk], *lies.get(volume.pk, (None, 0)))
+        for volume in volumes.select_related("cache_plan", "customer")
+    ]
+
+
+def in_all(caches: Iterable[SoldCache]) -> Takings:
+    total = Takings("All plans")
+    for cache in caches:
+        total.add(cache)
+    return total
+
+
+def by_plan(caches: Iterable[SoldCache]) -> list[Takings]:
+    """The plans that are sold, those that earn most first."""
+    rows: dict[int, Takings] = {}
+    for cache in caches:
+        plan = cache.volume.cache_plan
+        if plan is not None:
+            rows.setdefault(plan.pk, Takings(plan.name, plan.key)).add(cache)
+    return sorted(rows.values(), key=_first)
+
+
+def by_host(caches: Iterable[SoldCache], names: dict[int, tuple[str, str]]) -> list[Takings]:
+    """The hosts that something is sold on, those that earn most first; `names` has name and key."""
+    rows: dict[int, Takings] = {}
+    for cache in caches:
+        if cache.host_id in names:
+            rows.setdefault(cache.host_id, Takings(*names[cache.host_id])).add(cache)
+    return sorted(rows.values(), key=_first)
+
+
+def _first(row: Takings) -> tuple[int, int, str]:
+    return (-max(row.minor.values(), default=0), -row.sold_bytes, row.name)
+
+
+@dataclass(frozen=True, slots=True)
+class InvoicedMonth:
+    """`minor` is what the lines of the month come to: months and charges less credits."""
+
+    begin: datetime
+    minor: int
+    charged: int
+    credited: int
+
+
+def invoiced(user: Person, at: datetime) -> dict[str, list[InvoicedMonth]]:
+    """By currency, the last twelve months, oldest first; without those before the first line."""
+    sums: defaultdict[str, dict[tuple[datetime, str], int]] = defaultdict(dict)
+    begins = list(_months(at))
+    rows = UsageLine.objects.visible_to(user).filter(period_start__gte=begins[0])
+    for row in (
+        rows.annotate(month=TruncMonth("period_start"))
+        .values("month", "currency", "kind")
+        .annotate(minor=Sum("amount_minor"))
+        .order_by()
+    ):
+        sums[row["currency"]][row["month"], row["kind"]] = row["minor"]
+    return {currency: list(_filled(begins, sums[currency])) for currency in sorted(sums)}
+
+
+def _filled(
+    begins: Iterable[datetime], sums: dict[tuple[datetime, str], int]
+) -> Iterator[InvoicedMonth]:
+    first = min(month for month, _ in sums)
+    for begin in begins:
+        charged = sums.get((begin, LineKind.CHARGE), 0) + sums.get((begin, LineKind.RECURRING), 0)
+        credited = sums.get((begin, LineKind.CREDIT), 0)
+        if begin >= first:
+            yield InvoicedMonth(begin, charged - credited, charged, credited)
+
+
+def _months(at: datetime) -> Iterator[datetime]:
+    """The begins of this month and the eleven before it."""
+    begins = [period(at)[0]]
+    while len(begins) < MONTHS:
+        begins.append(period(begins[-1] - timedelta(days=1))[0])
+    return reversed(begins)
+
+
+def gained(user: Person, at: datetime) -> list[Money]:
+    """By how much the orders of the last 30 days changed what a month earns. Trials are not
+    counted: they change it when they are kept."""
+    done = Order.objects.visible_to(user).filter(
+        state=OrderState.COMPLETED, ended_at__gte=at - LATELY
+    )
+    rows = (
+        done.exclude(trial_until__isnull=False)
+        .values("currency")
+        .annotate(minor=Sum(F("price_minor") - F("from_price_minor")))
+        .order_by("currency")
+    )
+    return [Money(row["minor"], row["currency"]) for row in rows if row["minor"]]
+
+
+def space(user: Person) -> dict[str, int]:
+    """The SSD space of all hosts, as they last reported it."""
+    hosts = HostOutline.objects.filter(host__in=Host.objects.visible_to(user))
+    sums = hosts.aggregate(total=Sum("fast_total_bytes"), free=Sum("fast_free_bytes"))
+    return {name: sums[name] or 0 for name in ("total", "free")}
+
+
+def growth(user: Person, at: datetime, free_bytes: Mapping[int, int]) -> dict[int | None, Growth]:
+    """Of each host (by primary key) and of all (None): what jobs added to and took from the caches
+    in the last 90 days, or since the first one, but at least a week."""
+    rows = Job.objects.visible_to(user).filter(
+        kind__in=SIZED, dry_run=False, state=State.SUCCEEDED, ended_at__gte=at - PACE
+    )
+    sums = Counter[int | None]()
+    begin = at
+    for host_id, wish, before, ended_at in rows.values_list(
+        "host_id", "wish", "fallback", "ended_at"
+    ):
+        change = _cache_bytes(wish) - _cache_bytes(before)
+        sums[host_id] += change
+        sums[None] += change
+        begin = min(begin, ended_at or at)
+    window = max(LEAST, at - begin)
+    frees: dict[int | None, int] = dict(free_bytes.items())
+    frees[None] = sum(free_bytes.values())
+    return {host_id: _growth(sums[host_id], window, free, at) for host_id, free in frees.items()}
+
+
+def _growth(change: int, window: timedelta, free: int, at: datetime) -> Growth:
+    pace = change / window.total_seconds()
+    full_at = None
+    if pace > 0 and free / pace < timedelta(days=365 * YEARS).total_seconds():
+        full_at = at + timedelta(seconds=free / pace)
+    return Growth(pace * timedelta(days=1).total_seconds(), window.days, free, full_at, at)
+
+
+def _cache_bytes(wish: dict[str, Any] | None) -> int:
+    cache = (wish or {}).get("cache") or {}
+    return int(cache.get("size_bytes") or 0)

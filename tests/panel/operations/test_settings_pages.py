@@ -1,0 +1,90 @@
+"""Settings: what is configured, never a secret, and a test of each part."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from smtplib import SMTPRecipientsRefused
+from unittest import mock
+
+import pytest
+from django.core import mail
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import Settings
+
+from panel.models import SecurityEntry, SecurityKind
+from panel.security_log import security_entries
+from tests import make
+
+pytestmark = pytest.mark.django_db
+SECRET = "never-on-any-page"
+
+
+@pytest.fixture
+def admin(client: Client) -> Client:
+    client.force_login(make.staff_user("boss@provider.org"))
+    return client
+
+
+def page(admin: Client, **query: str) -> str:
+    return admin.get(reverse("settings"), query).content.decode()
+
+
+def test_no_secret_is_on_the_page(admin: Client, settings: Settings) -> None:
+    settings.SMTP_HOST = "mail.example.org"
+    settings.EMAIL_HOST_PASSWORD = settings.TIERCEL_HOST_KEYS_SECRET = SECRET
+    settings.TIERCEL_BILLING_SECRETS = settings.TIERCEL_BILLING_IN_SECRETS = [SECRET]
+    settings.TIERCEL_BILLING_URL = f"https://me:{SECRET}@billing.example.org/hook"
+    text = page(admin)
+    assert SECRET not in text
+    assert "mail.example.org" in text
+    assert "https://billing.example.org/hook" in text
+
+
+def test_a_panel_that_sends_no_mail_says_what_that_means(admin: Client) -> None:
+    text = page(admin)
+    assert "Nobody gets invitations, reset links or notices by e-mail." in text
+    answer = admin.post(reverse("settings-mail"), follow=True).content.decode()
+    assert "Nothing was sent" in answer
+    assert mail.outbox == []
+
+
+def test_a_test_message_goes_to_who_asks_for_it(admin: Client, settings: Settings) -> None:
+    settings.SMTP_HOST = "mail.example.org"
+    answer = admin.post(reverse("settings-mail"), follow=True).content.decode()
+    assert "accepted a test message to boss@provider.org" in answer
+    assert [message.to for message in mail.outbox] == [["boss@provider.org"]]
+
+
+def test_what_the_mail_server_refuses_is_shown(admin: Client, settings: Settings) -> None:
+    settings.SMTP_HOST = "mail.example.org"
+    refused = SMTPRecipientsRefused({"boss@provider.org": (550, b"no relaying <b>")})
+    with mock.patch("django.core.mail.EmailMessage.send", side_effect=refused):
+        answer = admin.post(reverse("settings-mail"), follow=True).content.decode()
+    assert "was not sent" in answer
+    assert "no relaying &lt;b&gt;" in answer
+
+
+def test_an_old_backup_is_a_warning(admin: Client) -> None:
+    assert "No backup is recorded" in page(admin)
+    security_entries.note(SecurityKind.BACKUP, "", "panel.backup, with secrets")
+    text = page(admin)
+    assert "No backup is recorded" not in text
+    assert "panel.backup, with secrets" in text
+    later = timezone.now() + timedelta(days=3)
+    with mock.patch("panel.operations.settings_pages.timezone.now", return_value=later):
+        assert "Older than 2 days" in page(admin)
+
+
+def test_the_checks_run_where_they_are_asked_for(admin: Client) -> None:
+    assert "Check now" in page(admin)
+    text = page(admin, check="1")
+    assert "Check again" in text
+    assert "owns nothing" in text
+
+
+def test_an_export_of_the_revenue_stands_in_the_security_log(admin: Client) -> None:
+    assert admin.get(reverse("revenue-csv")).status_code == 200
+    entry = SecurityEntry.objects.get(kind=SecurityKind.EXPORTED)
+    assert (entry.actor, entry.detail) == ("boss@provider.org", "revenue, CSV")

@@ -1,0 +1,188 @@
+"""Revenue and capacity: sums that a plain reckoning gives too."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from jobs.models import Job, Kind, State
+from panel.models import Intent, LineKind, Order, OrderState, UsageLine
+from panel.orders.pricing import prices
+from panel.staff.customers import revenue
+from storage.byte_sizes import GIB
+from storage.models import CachePlan, Host, Volume
+from storage.models.outline import HostOutline
+from tests import make
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+def plan(name: str, minor: int, currency: str = "EUR", gib: int = 8) -> CachePlan:
+    fields = {"size_bytes": gib * GIB, "price_minor": minor, "currency": currency}
+    return CachePlan.objects.create(name=name, **fields)
+
+
+def host(name: str, total_gib: int = 100, free_gib: int = 60) -> Host:
+    host = make.host(name=name)
+    sizes = {"fast_total_bytes": total_gib * GIB, "fast_free_bytes": free_gib * GIB}
+    HostOutline.objects.update_or_create(host=host, defaults=sizes)
+    return host
+
+
+def sold(on: Host, of: CachePlan, **order: Any) -> Volume:
+    """A volume with that plan, by an order where fields of one are given."""
+    volume = make.volume(customer=make.customer(), cache_plan=of)
+    make.placement(volume, on, cache_technology="lvmcache", cache_bytes=of.size_bytes)
+    if order:
+        fields = {
+            "intent": Intent.UPGRADE,
+            "state": OrderState.COMPLETED,
+            "currency": of.currency,
+            "price_minor": of.price_minor,
+            "charge_minor": 0,
+            "next_invoice_minor": 0,
+            "next_invoice_at": NOW,
+            "ended_at": timezone.now(),
+            **order,
+        }
+        Order.objects.create(customer=volume.customer, volume=volume, to_plan=of, **fields)
+    return volume
+
+
+@pytest.fixture
+def admin(client: Client) -> Client:
+    client.force_login(make.staff_user())
+    return client
+
+
+def line(volume: Volume, kind: LineKind, minor: int, begin: datetime, currency: str) -> None:
+    UsageLine.objects.create(
+        name=f"{volume.key}-{kind}-{begin:%Y-%m}",
+        kind=kind,
+        customer=volume.customer,
+        volume=volume,
+        description="x",
+        currency=currency,
+        amount_minor=minor,
+        period_start=begin,
+        period_end=begin + timedelta(days=28),
+    )
+
+
+def test_a_month_earns_what_was_agreed_each_currency_apart_and_a_trial_nothing() -> None:
+    one, fast, dollars = host("s1"), plan("Fast", 490), plan("Dollar", 700, "USD", gib=4)
+    agreed_less = sold(one, fast, price_minor=400)
+    sold(one, fast)
+    sold(one, dollars)
+    sold(one, fast, intent=Intent.TRIAL, trial_until=NOW)
+    staff = make.staff_user()
+    caches = revenue.sold_caches(staff)
+    total = revenue.in_all(caches)
+    assert dict(total.minor) == {"EUR": 890, "USD": 700}
+    assert (total.paying, total.trials, total.free) == (3, 1, 0)
+    assert total.sold_bytes == 28 * GIB
+    rows = {row.name: row for row in revenue.by_plan(caches)}
+    assert [(each.minor, each.currency) for each in rows["Fast"].per_gib] == [(56, "EUR")]
+    assert rows["Fast"].sold_bytes == 24 * GIB
+    known = prices.agreed(Volume.objects.all())
+    for volume in Volume.objects.all():
+        assert known[volume.pk].price == prices.paid(volume)
+    assert known[agreed_less.pk].price.minor == 400
+
+
+def test_the_price_of_a_former_customer_is_not_that_of_the_new_one() -> None:
+    volume = sold(host("s1"), plan("Fast", 490), price_minor=100)
+    volume.customer = make.customer()
+    volume.save()
+    assert prices.agreed(Volume.objects.all())[volume.pk].price.minor == 490
+    assert prices.paid(volume) == prices.agreed(Volume.objects.all())[volume.pk].price
+
+
+def test_a_month_is_invoiced_less_its_credits() -> None:
+    volume = sold(host("s1"), plan("Fast", 490))
+    october, november = datetime(2026, 10, 1, tzinfo=UTC), datetime(2026, 11, 1, tzinfo=UTC)
+    line(volume, LineKind.RECURRING, 490, october, "EUR")
+    line(volume, LineKind.RECURRING, 490, november, "EUR")
+    line(volume, LineKind.CREDIT, 90, november + timedelta(days=3), "EUR")
+    line(volume, LineKind.CHARGE, 500, datetime(2025, 1, 1, tzinfo=UTC), "EUR")
+    months = revenue.invoiced(make.staff_user(), NOW)["EUR"]
+    assert [(f"{month.begin:%Y-%m}", month.minor) for month in months] == [
+        ("2026-10", 490),
+        ("2026-11", 400),
+    ]
+
+
+def cached(on: Host, kind: Kind, gib: int, before_gib: int, days: int) -> None:
+    def wish(size: int) -> dict[str, Any]:
+        cache = {"kind": "lvmcache", "size_bytes": size * GIB} if size else None
+        return {"size_bytes": GIB, "tier": "hdd", "cache": cache}
+
+    Job.objects.create(
+        kind=kind,
+        host=on,
+        volume=make.volume(),
+        wish=wish(gib),
+        fallback=wish(before_gib),
+        state=State.SUCCEEDED,
+        ended_at=NOW - timedelta(days=days),
+    )
+
+
+def test_the_space_lasts_as_long_as_caches_grow_as_lately() -> None:
+    one, other = host("s1", free_gib=60), host("s2", free_gib=60)
+    cached(one, Kind.ADD_CACHE, 8, 0, days=30)
+    cached(one, Kind.REPLACE_CACHE, 16, 8, days=10)
+    cached(other, Kind.REMOVE_CACHE, 0, 8, days=5)
+    frees = {one.pk: 60 * GIB, other.pk: 60 * GIB}
+    rates = revenue.growth(make.staff_user(), NOW, frees)
+    # 16 GiB in 30 days: 60 GiB last for 112.5.
+    assert rates[one.pk].full_at == NOW + timedelta(days=112.5)
+    assert rates[other.pk].full_at is None
+    assert rates[None].full_at == NOW + timedelta(days=120 / (8 / 30))
+
+
+def test_both_pages_show_their_figures_and_the_file_has_every_volume(admin: Client) -> None:
+    one = host("s1")
+    volume = sold(one, plan("Fast", 490), price_minor=480)
+    volume.label = "=web"
+    volume.save()
+    text = admin.get(reverse("revenue")).content.decode()
+    assert "4.80 EUR" in text
+    assert reverse("host", args=[one.key]) in text
+    capacity = admin.get(reverse("capacity")).content.decode()
+    assert "8 GiB" in capacity
+    rows = list(csv.DictReader(io.StringIO(admin.get(reverse("revenue-csv")).content.decode())))
+    assert [(row["label"], row["price_minor"], row["host"]) for row in rows] == [
+        ("'=web", "480", "s1")
+    ]
+
+
+def test_the_number_of_queries_does_not_depend_on_that_of_volumes(
+    admin: Client, django_assert_max_num_queries: Any
+) -> None:
+    one, fast = host("s1"), plan("Fast", 490)
+    for _ in range(12):
+        sold(one, fast, price_minor=480)
+    for name in ("revenue", "capacity", "cache-plans"):
+        with django_assert_max_num_queries(24):
+            assert admin.get(reverse(name)).status_code == 200
+
+
+def test_the_fullest_host_stands_first(admin: Client) -> None:
+    host("roomy", free_gib=90)
+    host("tight", free_gib=5)
+    text = admin.get(reverse("capacity")).content.decode()
+    assert text.index("tight") < text.index("roomy")
+
+
+def test_an_empty_panel_says_what_comes_next(admin: Client) -> None:
+    assert reverse("cache-plans") in admin.get(reverse("revenue")).content.decode()
+    assert "No SSD yet" in admin.get(reverse("capacity")).content.decode()
