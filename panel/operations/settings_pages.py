@@ -194,7 +194,7 @@ def _sampling(now: datetime) -> SettingsGroup:
         SettingRow("Last sample", _ago(newest, now)),
         SettingRow("Samples are kept", f"{KEPT_DAYS} days"),
         SettingRow("Delivered messages are kept", f"{DELIVERED_DAYS} days"),
-        SettingRow("Audit trail and security log are kept", "for ever"),
+        SettingRow("Audit trail and security log are kept", "forever"),
     )
     return SettingsGroup("Figures and retention", rows, "operators", "what-the-figures-mean")
 

@@ -23,6 +23,7 @@ from storage.models.host import HostState
 from storage.naming import new_key, volume_name
 from tests.fleet import load
 from tests.fleet.machine import ROLES, VG, Invented, Machine, as_reply, hello, machine, problems
+from tests.fleet.sales import sell
 from tests.fleet.work import Placed, work
 from tests.scene import HOST_KEY
 
@@ -88,6 +89,7 @@ def build(
     live = _sample(placed, now, hours, seconds)
     if placed:
         work(placed, admin, owner, now)
+        sell([each.volume for each in placed], now, seed)
     rows = {each.host.pk: each.host for each in placed}
     return Fleet(admin, owner, tuple(rows.values()), [each.volume for each in placed], live)
 
@@ -199,7 +201,9 @@ def _row(
         adopted_at=now - timedelta(days=9) if is_sold and n % 4 == 0 else None,
         external_id=f"vps-{each.key}" if is_sold else "",
         guest="" if each.is_retired else f"{each.guest} · vda",
-        cache_plan=plans[n % len(plans)] if is_sold and each.cache_bytes and n % 3 == 0 else None,
+        cache_plan=plans[n // 3 % len(plans)]
+        if is_sold and each.cache_bytes and n % 3 == 0
+        else None,
     )
 
 
