@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from storage.byte_sizes import GIB, MIB
-from storage.models import CachePlan, Volume
+from storage.models import CachePlan
 from tests import make
 from tests.panel.portal.shop import plan
 from tests.proven import sign_in
@@ -140,31 +140,9 @@ def test_a_plan_is_retired_and_offered_again(admin: Client) -> None:
         assert told in listed(admin)
 
 
-def test_the_ssd_space_of_every_host_is_told(admin: Client) -> None:
-    lv = make.lv(cache=make.dm_cache("c-aaaaaaaa_cpool", size_bytes=3 * GIB))
-    ssd = make.fast_pv(size_bytes=50 * GIB, free_bytes=40 * GIB)
-    there = scene(lv, pvs=(make.pv(), ssd))
-    Volume.objects.filter(pk=there.volume.pk).update(cache_plan=plan())
-    text = listed(admin)
-    for told in (there.host.name, "50 GiB", "3 GiB", "7 GiB", "40 GiB"):
-        assert told in text
-
-
-def test_the_ssd_space_of_many_hosts_comes_by_pages(
-    admin: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("panel.staff.customers.plan_pages.PAGE_HOSTS", 1)
-    first, second = scene(host={"name": "alpha"}), scene(host={"name": "beta"})
-    text = admin.get(reverse("cache-plans"), {"page": 2}).content.decode()
-    assert "Page 2 of 2" in text
-    assert reverse("host", args=[second.host.key]) in text
-    assert reverse("host", args=[first.host.key]) not in text
-
-
 def test_an_empty_shop_says_what_a_plan_is(admin: Client) -> None:
     text = listed(admin)
     assert "No plans yet" in text
-    assert "No hosts with an SSD yet" in text
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,6 +21,7 @@ from storage.byte_sizes import GIB
 from storage.models import CachePlan, Host, Volume
 from storage.models.outline import HostOutline
 from tests import make
+from tests.scene import job, scene
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -181,6 +183,18 @@ def test_the_fullest_host_stands_first(admin: Client) -> None:
     host("tight", free_gib=5)
     text = admin.get(reverse("capacity")).content.decode()
     assert text.index("tight") < text.index("roomy")
+
+
+def test_what_jobs_will_take_is_reserved(admin: Client) -> None:
+    ssd = make.fast_pv(size_bytes=50 * GIB, free_bytes=10 * GIB)
+    there = scene(make.lv(), pvs=(make.pv(), ssd))
+    sizes = {"fast_total_bytes": 50 * GIB, "fast_free_bytes": 10 * GIB}
+    HostOutline.objects.update_or_create(host=there.host, defaults=sizes)
+    wish = {"cache": {"kind": "lvmcache", "name": "c-aaaaaaaaaaaaaaaa", "size_bytes": 12 * GIB}}
+    job(there, wish={"size_bytes": GIB, "tier": "hdd", "layout": "plain", **wish})
+    text = admin.get(reverse("capacity")).content.decode()
+    assert re.search(r"12(\.\d)? GiB reserved", text)
+    assert "exceeds free space" in text
 
 
 def test_an_empty_panel_says_what_comes_next(admin: Client) -> None:
