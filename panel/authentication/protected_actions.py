@@ -155,6 +155,7 @@ POLICY: Mapping[str, Act] = {
         *("host-refresh", "host-ssd", "host-missing", "host-maintenance", "host-maintenance-end"),
         *("host-window", "volumes-bulk", "volumes-bulk-confirm", "volumes-bulk-commands"),
         *("volume-new", "volume-extend", "volume-move", "volume-tag", "volume-drift-accept"),
+        *("volume-rename", "volume-customer"),
         *("volume-repair", "cache-drop", "volume-discard", "volume-retire", "volume-restore"),
         *("volume-destroy", "cache-form", "cache-remove", "cache-replace", "cache-flush"),
         *("job-cancel", "job-pace", "job-resume", "job-rollback", "job-resolve", "jobs-stop"),

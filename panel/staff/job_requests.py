@@ -10,6 +10,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
@@ -17,7 +18,7 @@ from jobs.models import Job
 from jobs.queue.submit import Busy, submit
 from jobs.requester import Requester
 from panel.http.client_address import address_of
-from panel.http.fragments import is_in_place, to_job
+from panel.http.fragments import form_again, is_in_place, to_job
 from storage.models import Volume
 from storage.planner import Refused
 from storage.planner.wish import Wish
@@ -75,6 +76,31 @@ def answer_with_job(
         )
         return render(request, name, context, status=HTTPStatus.CONFLICT)
     return to_job(request, job)
+
+
+def show_form(
+    request: HttpRequest,
+    row: VolumeSnapshot,
+    form: Form,
+    title: str,
+    template: str,
+    *,
+    refusal: Refused | None = None,
+    **more: object,
+) -> HttpResponse:
+    """The form of one action on a volume, after a POST with its errors, or why there is none: where
+    the volume's page shows its work, or as a page of its own."""
+    if refusal is not None and is_in_place(request):
+        return show_refusal(request, refusal, row.volume)
+    context = {"row": row, "volume": row.volume, "form": form, "refusal": refusal, "title": title}
+    context |= {"form_template": template, **more}
+    if is_in_place(request):
+        return form_again(request, "staff/volumes/_action.html", context, "#work")
+    is_asked_here = request.headers.get("HX-Target") == "work"
+    name = "staff/volumes/_action.html" if is_asked_here else "staff/volumes/action.html"
+    is_post = request.method == "POST"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if is_post else HTTPStatus.OK
+    return render(request, name, context, status=status)
 
 
 def show_refusal(

@@ -18,6 +18,7 @@ from panel.staff.volumes import (
     drift_pages,
     lifecycle_pages,
     list_pages,
+    record_pages,
     resize_pages,
 )
 from panel.staff.volumes import pages as volume_pages
@@ -73,6 +74,8 @@ urlpatterns = [
     path("volumes/<str:key>/repair", drift_pages.repair_volume, name="volume-repair"),
     path("volumes/<str:key>/tag", lifecycle_pages.tag_volume, name="volume-tag"),
     path("volumes/<str:key>/extend", resize_pages.extend_volume, name="volume-extend"),
+    path("volumes/<str:key>/name", record_pages.rename_volume, name="volume-rename"),
+    path("volumes/<str:key>/customer", record_pages.change_customer, name="volume-customer"),
     path("volumes/<str:key>/move", resize_pages.move_volume, name="volume-move"),
     path("volumes/<str:key>/retire", lifecycle_pages.retire_volume, name="volume-retire"),
     path("volumes/<str:key>/restore", lifecycle_pages.restore_volume, name="volume-restore"),

@@ -18,7 +18,8 @@
 
   document.addEventListener("click", (event) => {
     for (const menu of document.querySelectorAll("[data-menu]")) {
-      if (!menu.contains(event.target)) close(menu, false);
+      const isDone = event.target.closest("[data-menu-done]");
+      if (!menu.contains(event.target) || isDone) close(menu, false);
     }
   });
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
-from storage.byte_sizes import MIB
+from storage.formatting import size
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner.draft import Draft, Refused
 from storage.planner.lvm_sizes import choose, keep
@@ -42,8 +42,8 @@ def room(
         free_bytes = sum(pv.free_bytes for pv in pvs)
         raise Refused(
             "no_space",
-            f"{draft.vg.name} has {free_bytes // MIB} MiB free on {TIERS[tier]} disks; "
-            f"the volume needs {needed_bytes // MIB} MiB.",
+            f"{draft.vg.name} has {size(free_bytes)} free on {tier.upper()}; the volume needs "
+            f"{size(needed_bytes)}.",
             "Choose a smaller size, another volume group, or add a disk to the group.",
         )
     return names
@@ -83,8 +83,8 @@ def fast_room(draft: Draft, verb: str, needed_bytes: int, *, writeback: bool) ->
         free_bytes = sum(pv.free_bytes for pv in fast)
         raise Refused(
             "no_space",
-            f"{vg.name} has {free_bytes // MIB} MiB of SSD free; "
-            f"the cache needs {needed_bytes // MIB} MiB with its metadata.",
+            f"{vg.name} has {size(free_bytes)} of SSD free; "
+            f"the cache needs {size(needed_bytes)} with its metadata.",
             "Choose a smaller cache or free SSD space first.",
         )
     return names

@@ -54,6 +54,14 @@ class VolumeSnapshot:
         return device_of(self.lv) if self.lv is not None else None
 
     @property
+    def iops(self) -> float | None:
+        """Reads and writes a second; None where either is unknown."""
+        latest = self.latest
+        if latest is None or latest.read_iops is None or latest.write_iops is None:
+            return None
+        return latest.read_iops + latest.write_iops
+
+    @property
     def is_planned(self) -> bool:
         """True until the host has created it."""
         return self.placement is not None and self.placement.lv_uuid is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -121,10 +122,61 @@ class NewCacheForm(ModeForm):
         return Wish(now.size_bytes, now.tier, now.layout, cache)
 
 
-class CacheForm(NewCacheForm):
-    """A new cache of one of the sizes there is room for: what a page offers."""
+class OfferedSizes(forms.Form):
+    """A cache size out of a list, or any other, typed in GiB: what a page offers. A cache larger
+    than its volume gains nothing and is no choice, unless even the smallest is larger."""
 
-    size_bytes = forms.TypedChoiceField(coerce=int, label="Size")  # type: ignore[assignment]
+    size_bytes = forms.TypedChoiceField(coerce=int, empty_value=None, required=False, label="Size")
+    own_gib = forms.FloatField(required=False, min_value=0, label="Another size, GiB")
+    row: VolumeSnapshot
+
+    def offer(self, sizes: Sequence[int], initial: int | None) -> None:
+        """Make these the choices."""
+        volume_bytes = self.row.volume.size_bytes
+        field = cast("forms.TypedChoiceField", self.fields["size_bytes"])
+        field.choices = [(each, size_label(each, volume_bytes)) for each in sizes]
+        field.initial = initial
+
+    @property
+    def has_room(self) -> bool:
+        return bool(cast("forms.TypedChoiceField", self.fields["size_bytes"]).choices)
+
+    @property
+    def least_gib(self) -> float:
+        return self.row.technology.least_offered_bytes / GIB
+
+    def clean(self) -> dict[str, Any]:
+        own_gib, data = self.cleaned_data.get("own_gib"), self.cleaned_data
+        if own_gib:
+            data["size_bytes"] = round(own_gib * GIB)
+            self._check_own(data["size_bytes"])
+        elif not self.errors and not data.get("size_bytes"):
+            self.add_error("size_bytes", "Choose a size.")
+        cleaned: dict[str, Any] = super().clean() or data
+        wish: Wish | None = getattr(self, "wish", None)
+        if own_gib and wish is not None and (refusal := self.row.refusal(wish)) is not None:
+            self.add_error("own_gib", f"{refusal.message} {refusal.correction}")
+        return cleaned
+
+    def _check_own(self, size_bytes: int) -> None:
+        least_bytes = self.row.technology.least_offered_bytes
+        if size_bytes < least_bytes:
+            self.add_error("own_gib", f"The smallest cache is {size(least_bytes)}.")
+        elif size_bytes > max(least_bytes, self.row.volume.size_bytes):
+            volume_bytes = self.row.volume.size_bytes
+            self.add_error("own_gib", f"The volume has only {size(volume_bytes)}.")
+
+
+def useful(sizes: Sequence[int], volume_bytes: int) -> list[int]:
+    """Those that are not larger than the volume; the smallest where all are."""
+    fitting = [each for each in sizes if each <= volume_bytes]
+    return fitting or list(sizes[:1])
+
+
+class CacheForm(OfferedSizes, NewCacheForm):
+    """A new cache of one of the sizes there is room for, or any other."""
+
+    size_bytes = OfferedSizes.base_fields["size_bytes"]  # type: ignore[assignment]
 
     def __init__(self, row: VolumeSnapshot, *args: Any, **kwargs: Any) -> None:
         super().__init__(row, *args, **kwargs)
@@ -133,13 +185,8 @@ class CacheForm(NewCacheForm):
         if row.facts is not None and row.placement is not None and not on_ssd:
             sizes = sizes_for(row.facts, row.placement.vg_uuid, row.technology)
         below = [choice for choice in sizes if choice * DEFAULT_RATIO <= row.volume.size_bytes]
-        field = cast("forms.TypedChoiceField", self.fields["size_bytes"])
-        field.choices = [(choice, size_label(choice, row.volume.size_bytes)) for choice in sizes]
-        field.initial = max(below) if below else min(sizes, default=None)
-
-    @property
-    def has_room(self) -> bool:
-        return bool(cast("forms.TypedChoiceField", self.fields["size_bytes"]).choices)
+        initial = max(below) if below else min(sizes, default=None)
+        self.offer(useful(sizes, row.volume.size_bytes), initial)
 
     def no_room(self) -> Refused:
         """Why not even the smallest cache is possible."""
@@ -159,9 +206,9 @@ class CacheForm(NewCacheForm):
 
 def size_label(size_bytes: int, volume_bytes: int) -> str:
     """A cache size and its share of the volume, as a choice."""
-    ratio = f"{size_bytes / volume_bytes:.0%} of the volume"
-    more = ", more than the volume can use" if size_bytes > volume_bytes else ""
-    return f"{size(size_bytes)}, {ratio}{more}"
+    if size_bytes > volume_bytes:
+        return f"{size(size_bytes)}, the smallest possible"
+    return f"{size(size_bytes)}, {size_bytes / volume_bytes:.0%} of the volume"
 
 
 class VolumeForm(forms.Form):
@@ -206,6 +253,10 @@ class VolumeForm(forms.Form):
                 self.wish = Wish(data["size"] * UNITS[data["unit"]], tier, layout)
             except BadWish as error:
                 raise ValidationError(str(error)) from error
+            left_bytes = self.chosen.free_bytes[tier]
+            if self.wish.size_bytes > left_bytes:
+                free = f"{size(left_bytes)} free on {tier.upper()}"
+                self.add_error("size", f"{self.chosen.vg_name} has only {free}.")
         return data
 
     @property
@@ -222,6 +273,8 @@ class GroupChoice:
     vg_uuid: str
     vg_name: str
     label: str
+    free_bytes: Mapping[Tier, int]
+    """By tier."""
 
 
 def groups_of(user: Any) -> dict[str, GroupChoice]:
@@ -231,10 +284,13 @@ def groups_of(user: Any) -> dict[str, GroupChoice]:
         facts = inventory_of(host)
         for vg in facts.vgs if facts is not None else ():
             if vg.allowed and facts is not None:
-                free = size(free_bytes(facts, vg.uuid, "slow"))
-                fast = size(free_bytes(facts, vg.uuid, "fast"))
-                label = f"{host.name} · {vg.name} ({free} free on slow disks, {fast} on SSD)"
-                groups[f"{host.key}/{vg.uuid}"] = GroupChoice(host, vg.uuid, vg.name, label)
+                free: dict[Tier, int] = {
+                    "hdd": free_bytes(facts, vg.uuid, "slow"),
+                    "ssd": free_bytes(facts, vg.uuid, "fast"),
+                }
+                sizes = f"{size(free['hdd'])} free on HDD, {size(free['ssd'])} on SSD"
+                label = f"{host.name} · {vg.name} ({sizes})"
+                groups[f"{host.key}/{vg.uuid}"] = GroupChoice(host, vg.uuid, vg.name, label, free)
     return groups
 
 
@@ -302,24 +358,17 @@ class ReplacementForm(TunedForm):
         return replace(wish, cache=self._tuned(wish.cache))
 
 
-class ResizeForm(ReplacementForm):
-    """One of the sizes there is room for, counting what the old cache frees: what a page offers."""
+class ResizeForm(OfferedSizes, ReplacementForm):
+    """One of the sizes there is room for, counting what the old cache frees, or any other."""
 
-    size_bytes = forms.TypedChoiceField(coerce=int, label="Size")  # type: ignore[assignment]
+    size_bytes = OfferedSizes.base_fields["size_bytes"]  # type: ignore[assignment]
 
     def __init__(self, row: VolumeSnapshot, *args: Any, **kwargs: Any) -> None:
         super().__init__(row, *args, **kwargs)
-        field = cast("forms.TypedChoiceField", self.fields["size_bytes"])
-        volume_bytes = row.volume.size_bytes
-        sizes = sizes_instead(row)
-        field.choices = [(each, size_label(each, volume_bytes)) for each in sizes]
+        sizes = useful(sizes_instead(row), row.volume.size_bytes)
         now_bytes = row.cache.size_bytes if row.cache is not None else None
         bigger = [each for each in sizes if each > (now_bytes or 0)]
-        field.initial = min(bigger, default=max(sizes, default=None))
-
-    @property
-    def has_room(self) -> bool:
-        return bool(cast("forms.TypedChoiceField", self.fields["size_bytes"]).choices)
+        self.offer(sizes, min(bigger, default=max(sizes, default=None)))
 
     @property
     def refusal(self) -> Refused | None:

@@ -93,7 +93,7 @@ def test_a_full_group_takes_no_cache(
         assert "SSD" in explained(person, person.apply_and_wait(agreed), "no_space")
         assert machine.lvs() == lvs | fillers
         refusal = words(person.visitor.get(f"/volumes/{found.key}/cache").text)
-        assert "0 MiB of SSD free" in refusal
+        assert "0 B of SSD free" in refusal
     finally:
         for filler in fillers:
             machine.world.remove_lv(filler)

@@ -117,7 +117,8 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         follow(tab, "Volumes")
         follow(tab, bare.lv)
         expect(card(tab, "Location")).to_contain_text(bare.guest)
-        form = card(tab, "Cache")
+        card(tab, "Cache").get_by_role("link", name="Add a cache").click()
+        form = card(tab, "Add a cache")
         form.get_by_label("Size on SSD").select_option("268435456")
         form.get_by_role("radio", name="writethrough").check()
         form.get_by_role("button", name="Preview").click()
@@ -131,13 +132,14 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
             chart = card(tab, "Over time")
             expect(chart.get_by_role("list", name="Jobs in this time")).to_contain_text("Add cache")
             expect(chart.get_by_role("img").first).to_be_visible(timeout=FIGURES_MS)
-        card(tab, "Cache").get_by_text("Change the mode or settings").wait_for()
+        card(tab, "Cache").get_by_text("Share of the volume").wait_for()
 
         added = Job.objects.filter(volume__label=bare.lv, dry_run=False, kind="add-cache").get()
         assert trail(added) == [("volume.tag", ["lvchange"]), *ADD_CACHE_TRAIL]
 
         # It goes again.
-        tab.get_by_role("button", name="Preview cache removal").click()
+        tab.locator("#volume-menu > summary").click()
+        tab.get_by_role("button", name="Remove cache").click()
         confirmed(tab, machine, ["lvconvert", bare.lv])
-        expect(card(tab, "Cache")).to_contain_text("This volume has no cache")
+        expect(card(tab, "Cache")).to_contain_text("Every read waits for the HDD")
         assert machine.lvs() == before

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-from typing import NamedTuple
-
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.models import Kind
-from panel.http.fragments import form_again, fragment_or_page, is_in_place
+from panel.http.fragments import fragment_or_page
 from panel.staff.job_requests import (
     preview_of,
     row_of,
+    show_form,
     show_refusal,
 )
 from storage.access import Right, staff_view
@@ -21,26 +18,7 @@ from storage.health.lost_cache import dropped, loss_of_row
 from storage.planner import Refused
 from storage.planner.current_wish import uncached
 from storage.planner.technologies.lookup import with_flush
-from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.wish_forms import CacheForm, ResizeForm, TunedForm
-
-
-class FormPlace(NamedTuple):
-    """Templates of a form: its own page, and the fragment for `element` of the volume's page, where
-    the form is called `name`."""
-
-    page: str
-    fragment: str
-    element: str
-    name: str
-
-
-CACHE_FORM = FormPlace(
-    "staff/volumes/cache_form.html", "staff/volumes/_cache_form.html", "#cache-form", "form"
-)
-RESIZE_FORM = FormPlace(
-    "staff/volumes/cache_resize.html", "staff/volumes/_resize_form.html", "#resize-form", "resize"
-)
 
 
 @staff_view(Right.OPERATE)
@@ -56,7 +34,9 @@ def cache_form(request: HttpRequest, key: str) -> HttpResponse:
     if refusal is None and request.method == "POST" and form.is_valid() and form.wish is not None:
         kind = Kind.SET_CACHE if row.cache is not None else Kind.ADD_CACHE
         return preview_of(request, kind, row.volume, form.wish)
-    return _form_page(request, row, form, refusal, CACHE_FORM)
+    title = "Cache mode and settings" if row.cache is not None else "Add a cache"
+    template = "staff/volumes/_cache_form.html"
+    return show_form(request, row, form, title, template, refusal=refusal)
 
 
 @staff_view(Right.OPERATE)
@@ -68,7 +48,8 @@ def replace_cache(request: HttpRequest, key: str) -> HttpResponse:
     refusal = row.refusal(row.wish) or _without_cache(row.cache is not None) or form.refusal
     if refusal is None and request.method == "POST" and form.is_valid() and form.wish is not None:
         return preview_of(request, Kind.REPLACE_CACHE, row.volume, form.wish)
-    return _form_page(request, row, form, refusal, RESIZE_FORM)
+    template = "staff/volumes/_resize_form.html"
+    return show_form(request, row, form, "Cache size", template, refusal=refusal)
 
 
 @staff_view(Right.OPERATE)
@@ -127,22 +108,3 @@ def drop_cache(request: HttpRequest, key: str) -> HttpResponse:
     except Refused as refused:
         return show_refusal(request, refused, row.volume)
     return preview_of(request, Kind.DROP_CACHE, row.volume, wish)
-
-
-def _form_page(
-    request: HttpRequest,
-    row: VolumeSnapshot,
-    form: TunedForm | CacheForm | ResizeForm,
-    refusal: Refused | None,
-    place: FormPlace,
-) -> HttpResponse:
-    """The form, after a POST with its errors, or why there is none: as a page of its own, or in
-    its place on the volume's page."""
-    if refusal is not None and is_in_place(request):
-        return show_refusal(request, refusal, row.volume)
-    context = {"row": row, "volume": row.volume, "refusal": refusal, place.name: form}
-    if is_in_place(request):
-        return form_again(request, place.fragment, context, place.element)
-    is_post = request.method == "POST"
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if is_post else HTTPStatus.OK
-    return render(request, place.page, context | {"form": form}, status=status)

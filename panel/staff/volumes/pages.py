@@ -21,28 +21,20 @@ from panel.http.fragments import page_url
 from panel.staff.change_log import edits
 from panel.staff.job_requests import row_of
 from panel.staff.jobs.headline import cost_sentence
-from panel.staff.volumes import raw_counters
+from panel.staff.volumes import raw_counters, trends
+from panel.staff.volumes.action_menu import menu_of
 from panel.staff.volumes.list_pages import chips_of
-from panel.staff.volumes.resize_pages import growth_offers
 from panel.templatetags.chips import Chip
-from storage.access import Right, may, staff_view
+from storage.access import staff_view
 from storage.health.host_problems import silent_seconds
 from storage.metrics import cache_warmth
+from storage.metrics.samples import window
 from storage.metrics.series import series
 from storage.models import LatestSample, Volume
-from storage.planner import Refused
 from storage.planner.wish import Wish
-from storage.volumes.lifecycle import life_offers
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from storage.volumes.wish_diff import changes
-from storage.volumes.wish_forms import CacheForm, ModeForm, ResizeForm, TunedForm
 
-READ_ONLY = Refused(
-    "not_allowed",
-    "Your role allows you to view, not to change.",
-    "Ask an admin of this panel for the operator role.",
-)
-LOOK_ONLY = {"refusal": READ_ONLY, "barred": READ_ONLY, "barred_life": READ_ONLY, "form": None}
 # What the page's URL may say beside the time of the charts, and which part of the page is asked.
 WORK, COMPARISON = ("job",), ("compare", "length", "after")
 CHANGED = json.dumps({"volumechanged": {"target": "body"}})
@@ -58,11 +50,12 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
     row = row_of(request, key)
     context = _context(request, row)
     context |= chart_context(row.volume, request)
+    context |= _latest(row)
+    until = row.undo_until
     context |= {
         "chips": _chips(row),
+        "is_in_undo_window": until is not None and timezone.now() < until,
         "edits": edits(row.volume),
-        "growth": growth_offers(row),
-        "life": life_offers(row, timezone.now()),
         "counters": _counters(row.volume),
         "lines": guest_lines(row.volume.key),
         "path": stable_path(row.volume.key),
@@ -75,9 +68,10 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view()
 @require_safe
 def cache(request: HttpRequest, key: str) -> HttpResponse:
-    """The card of the cache alone: it is asked for anew when a job has changed the volume."""
-    row = row_of(request, key)
-    return render(request, "staff/volumes/_cache.html", _context(request, row))
+    """The card of the cache, and with it the menu of the page's head: they are asked for anew when
+    a job has changed the volume."""
+    context = {**_context(request, row_of(request, key)), "is_renewed": True}
+    return render(request, "staff/volumes/_cache.html", context)
 
 
 @staff_view()
@@ -94,33 +88,12 @@ def figures(request: HttpRequest, key: str) -> HttpResponse:
     """The latest figures: the element of the volume's page that renews itself, and with it the
     chips of the page's head."""
     row = row_of(request, key)
-    context = {"row": row, "chips": _chips(row), "is_renewed": True}
+    context = {**_latest(row), "chips": _chips(row), "is_renewed": True}
     return render(request, "staff/volumes/_figures.html", context)
 
 
-def offers(row: VolumeSnapshot) -> dict[str, object]:
-    """The forms a volume's page offers (a new cache; or another mode, and another size), or why
-    there is none. `barred` is why nothing at all may be changed; want of SSD room bars only a new
-    cache and another size."""
-    refusal = barred = row.refusal(row.wish)
-    form: ModeForm | None = None
-    resize: ResizeForm | None = None
-    if refusal is None:
-        form = TunedForm(row) if row.cache is not None else CacheForm(row)
-        resize = ResizeForm(row) if row.cache is not None else None
-    if isinstance(form, CacheForm) and not form.has_room:
-        refusal, form = form.no_room(), None
-    return {
-        "refusal": refusal,
-        "barred": barred,
-        "form": form,
-        "resize": resize,
-    }
-
-
 def _context(request: HttpRequest, row: VolumeSnapshot) -> dict[str, object]:
-    forms_offered = offers(row) if may(request.user, Right.OPERATE) else LOOK_ONLY
-    return {**_state(row), **forms_offered}
+    return {**_state(row), "menu": menu_of(row, request.user, timezone.now())}
 
 
 def _state(row: VolumeSnapshot) -> dict[str, object]:
@@ -133,6 +106,12 @@ def _state(row: VolumeSnapshot) -> dict[str, object]:
         silent = timedelta(seconds=silent_seconds())
         context["warmth"] = cache_warmth.warmth(recent, now, silent)
     return context
+
+
+def _latest(row: VolumeSnapshot) -> dict[str, object]:
+    now = timezone.now()
+    hour = window(row.volume, now - trends.LOOKED_AT, now)
+    return {"row": row, "trends": trends.trends_of(row.latest, hour)}
 
 
 def _chips(row: VolumeSnapshot) -> tuple[Chip, ...]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from http import HTTPStatus
 from typing import Any, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.models import Kind
-from panel.staff.job_requests import preview_of, row_of, show_refusal
+from panel.staff.job_requests import preview_of, row_of, show_form, show_refusal
 from storage.access import Right, staff_view
 from storage.byte_sizes import GIB, MIB
 from storage.formatting import size
@@ -35,10 +33,9 @@ def extend_volume(request: HttpRequest, key: str) -> HttpResponse:
     form = ExtendForm(row, request.POST or None)
     if refusal is None and request.method == "POST" and form.is_valid() and form.wish is not None:
         return preview_of(request, Kind.EXTEND_VOLUME, row.volume, form.wish)
-    context = {"row": row, "volume": row.volume, "form": form, "refusal": refusal}
-    context["room_bytes"] = growth_offers(row).room_bytes
-    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
-    return render(request, "staff/volumes/volume_extend.html", context, status=code)
+    room_bytes = growth_offers(row).room_bytes
+    template = "staff/volumes/_extend_form.html"
+    return show_form(request, row, form, "Resize", template, refusal=refusal, room_bytes=room_bytes)
 
 
 @staff_view(Right.OPERATE)
@@ -107,11 +104,9 @@ def on_tier(row: VolumeSnapshot, tier: Tier) -> Wish | None:
 
 @dataclass(frozen=True, slots=True)
 class GrowthOffers:
-    """`extend` and `move` say why not, None where it can be done. `tier` is the one it would move
-    to, `room_bytes` and `tier_room_bytes` what is free where it lies and there."""
+    """`move` says why not, None where it can be done. `tier` is the one it would move to,
+    `room_bytes` and `tier_room_bytes` what is free where it lies and there."""
 
-    form: ExtendForm | None
-    extend: Refused | None
     move: Refused | None
     tier: Tier
     room_bytes: int
@@ -120,12 +115,12 @@ class GrowthOffers:
 
     @property
     def move_title(self) -> str:
-        return "Move to SSD" if self.tier == "ssd" else "Move to slow disks"
+        return "Move to SSD" if self.tier == "ssd" else "Move to HDD"
 
     @property
     def move_effect(self) -> str:
         """What the move does, and what is free where it goes."""
-        place = "SSD" if self.tier == "ssd" else "the slow disks"
+        place = "SSD" if self.tier == "ssd" else "HDD"
         cache = " The cache is removed first." if self.drops_cache else ""
         return (
             f"Moves all data to {place} while the guest runs.{cache} {size(self.tier_room_bytes)} "
@@ -138,10 +133,7 @@ def growth_offers(row: VolumeSnapshot) -> GrowthOffers:
     current_wish = row.wish
     here: Tier = current_wish.tier if current_wish is not None else "hdd"
     other_tier: Tier = "ssd" if here == "hdd" else "hdd"
-    refusal = extend_refusal(row)
     return GrowthOffers(
-        form=ExtendForm(row) if refusal is None else None,
-        extend=refusal,
         move=move_refusal(row, other_tier),
         tier=other_tier,
         room_bytes=_free(row, here),

@@ -23,7 +23,8 @@ def test_a_retired_volume_is_destroyed_by_its_typed_label(browser: Browser, serv
     page, complaints = signed_in(context, served)
     page.goto(served + reverse("volume", args=[there.volume.key]))
     assert page.evaluate(WIDE) == []
-    page.get_by_role("link", name="Destroy the volume").click()
+    page.locator("#volume-menu > summary").click()
+    page.get_by_role("link", name="Destroy").click()
     assert page.evaluate(WIDE) == []
     page.get_by_label("Label of the volume").fill("something else")
     page.get_by_role("button", name="Preview destruction").click()

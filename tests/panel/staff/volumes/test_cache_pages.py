@@ -98,6 +98,50 @@ def test_without_room_for_any_other_size_the_page_says_why(staff: Client) -> Non
     assert reverse("cache-replace", args=[broken.volume.key]) not in text
 
 
+def test_any_size_can_be_typed(staff: Client) -> None:
+    made = asked(staff, "cache-form", scene(), own_gib="1.5", mode="writethrough")
+    cache = Wish.from_json(made.wish).cache
+    assert isinstance(cache, LvmCache)
+    assert cache.size_bytes == 1536 * MIB
+
+
+def test_a_typed_size_replaces_a_cache_too(staff: Client) -> None:
+    made = asked(staff, "cache-replace", cached(), own_gib="2.5", mode="writethrough")
+    cache = Wish.from_json(made.wish).cache
+    assert cache is not None and cache.size_bytes == 2560 * MIB
+
+
+@pytest.mark.parametrize(
+    ("own_gib", "words"),
+    [("0.01", "The smallest cache is"), ("9", "The volume has only 8 GiB"), ("x", "number")],
+)
+def test_a_typed_size_that_makes_no_sense_is_an_error_and_stays_in_the_form(
+    staff: Client, own_gib: str, words: str
+) -> None:
+    url = reverse("cache-form", args=[scene().volume.key])
+    answer = staff.post(url, {"own_gib": own_gib, "mode": "writethrough"})
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+    assert f'value="{own_gib}"' in answer.content.decode()
+    assert not Job.objects.exists()
+
+
+def test_a_typed_size_for_which_there_is_no_room_is_an_error_of_the_form(staff: Client) -> None:
+    there = scene(pvs=(make.pv(), make.fast_pv(free_bytes=2 * GIB)))
+    url = reverse("cache-form", args=[there.volume.key])
+    answer = staff.post(url, {"own_gib": "4", "mode": "writethrough"})
+    assert answer.status_code == 422
+    assert "of SSD free" in answer.content.decode()
+    assert not Job.objects.exists()
+
+
+def test_without_a_size_the_form_asks_for_one(staff: Client) -> None:
+    url = reverse("cache-form", args=[scene().volume.key])
+    answer = staff.post(url, {"mode": "writethrough"})
+    assert answer.status_code == 422
+    assert "Choose a size" in answer.content.decode()
+
+
 def test_a_volume_without_a_cache_has_nothing_to_replace_or_flush(staff: Client) -> None:
     there = scene()
     assert "has no cache" in page(staff, "cache-replace", there.volume.key)
@@ -138,7 +182,7 @@ def test_settings_are_changed_beside_the_mode_and_keep_their_value_when_left_out
     staff: Client,
 ) -> None:
     there = on_bcache()
-    assert "Advanced settings" in page(staff, "volume", there.volume.key)
+    assert "Advanced settings" in page(staff, "cache-form", there.volume.key)
     made = asked(staff, "cache-form", there, mode="writeback", writeback_percent=25)
     cache = Wish.from_json(made.wish).cache
     assert isinstance(cache, Bcache)

@@ -118,10 +118,10 @@ def test_a_wrong_form_comes_back_in_its_own_place(staff: Client) -> None:
     url = reverse("cache-form", args=[there.volume.key])
     response = staff.post(url, {"mode": "writethrough", "in_place": "1"}, headers=HTMX)
     assert response.status_code == 422
-    assert response["HX-Retarget"] == "#cache-form"
+    assert response["HX-Retarget"] == "#work"
     text = response.content.decode()
-    assert text.lstrip().startswith('<form id="cache-form"')
-    assert "This field is required." in text
+    assert text.lstrip().startswith('<div id="work">')
+    assert "Choose a size." in text
 
 
 def test_what_is_in_the_way_is_said_in_place(staff: Client) -> None:

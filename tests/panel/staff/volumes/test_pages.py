@@ -100,10 +100,10 @@ def test_the_chips_of_the_head_are_renewed_with_the_figures_and_are_on_the_page_
 
 
 def test_a_volume_without_a_cache_is_offered_one_with_words_for_each_choice(staff: Client) -> None:
-    text = part(staff, "volume-cache", scene())
+    text = part(staff, "cache-form", scene())
     assert "<strong>lvmcache</strong>: LVM attaches a cache pool" in text
     assert "Losing the SSD loses no data." in text
-    assert "You can change the size later" in text
+    assert "You can change it later" in text
 
 
 def test_a_person_who_may_only_look_sees_disabled_buttons_with_the_reason(client: Client) -> None:

@@ -1,0 +1,117 @@
+"""What the panel itself says of a volume: its name and its customer. Nothing on a host changes."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from jobs.models import Job
+from panel.staff.job_requests import row_of, show_form, show_refusal
+from storage.access import Person, Right, staff_view
+from storage.models import Customer, Volume
+from storage.planner import Refused
+from storage.row_locks import hold_one
+from storage.volumes.ownership import give, refusal_to_give, refusal_to_take, take
+from storage.volumes.snapshot import VolumeSnapshot
+
+
+class NameForm(forms.Form):
+    """The name by which people know a volume."""
+
+    label = forms.CharField(
+        max_length=200,
+        label="Name",
+        help_text="Commands never contain it.",
+        widget=forms.TextInput({"autofocus": True, "autocomplete": "off"}),
+    )
+
+
+class OwnerForm(forms.Form):
+    """A customer, or none."""
+
+    customer = forms.ModelChoiceField(
+        Customer.objects.none(), required=False, to_field_name="key", empty_label="No customer"
+    )
+
+    def __init__(self, user: Person, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        customers = cast("forms.ModelChoiceField[Customer]", self.fields["customer"])
+        customers.queryset = Customer.objects.visible_to(user)
+
+
+@staff_view(Right.OPERATE)
+@require_http_methods(["GET", "HEAD", "POST"])
+def rename_volume(request: HttpRequest, key: str) -> HttpResponse:
+    """Another name for the volume."""
+    row = row_of(request, key)
+    form = NameForm(request.POST or None, initial={"label": row.volume.label})
+    if request.method == "POST" and form.is_valid():
+        with transaction.atomic():
+            volume = hold_one(row.volume)
+            volume.label = form.cleaned_data["label"]
+            volume.save(update_fields=["label"])
+        messages.success(request, f"{row.volume.label} is now called {volume.label}.")
+        return redirect("volume", key)
+    return show_form(request, row, form, "Rename", "staff/volumes/_record_form.html")
+
+
+@staff_view(Right.OPERATE)
+@require_http_methods(["GET", "HEAD", "POST"])
+def change_customer(request: HttpRequest, key: str) -> HttpResponse:
+    """Another customer for the volume, or none. Its figures and orders from before stay with the
+    customer who had it."""
+    row = row_of(request, key)
+    owner = row.volume.customer
+    initial = {"customer": owner.key if owner is not None else ""}
+    form = OwnerForm(request.user, request.POST or None, initial=initial)
+    refusal = _refusal(row)
+    if request.method == "POST" and refusal is None and form.is_valid():
+        refused = _change(row.volume, form.cleaned_data["customer"])
+        if refused is not None:
+            return show_refusal(request, refused, row.volume)
+        chosen = form.cleaned_data["customer"]
+        whose = f"belongs to {chosen.name}" if chosen is not None else "has no customer"
+        messages.success(request, f"{row.volume.label} now {whose}.")
+        return redirect("volume", key)
+    template = "staff/volumes/_owner_form.html"
+    return show_form(request, row, form, "Change customer", template, refusal=refusal)
+
+
+def _refusal(row: VolumeSnapshot) -> Refused | None:
+    """Why the volume cannot leave the customer it has; whether another may have it depends on the
+    choice."""
+    if row.volume.customer_id is None:
+        return None
+    return refusal_to_take(row.volume, is_busy=_is_busy(row.volume))
+
+
+@transaction.atomic
+def _change(unlocked: Volume, customer: Customer | None) -> Refused | None:
+    """Why not, None once it is done. What passes from one customer to another belongs to nobody in
+    between, so that the new one sees nothing from before."""
+    volume = hold_one(unlocked, against_jobs=True)
+    if volume.customer_id == (customer.pk if customer is not None else None):
+        return None
+    is_busy = _is_busy(volume)
+    if volume.customer_id is not None:
+        if (refused := refusal_to_take(volume, is_busy=is_busy)) is not None:
+            return refused
+        take(volume)
+    if customer is None:
+        return None
+    if (refused := refusal_to_give(volume, customer, is_busy=is_busy)) is not None:
+        transaction.set_rollback(True)
+        return refused
+    give(volume, customer, timezone.now())
+    return None
+
+
+def _is_busy(volume: Volume) -> bool:
+    return Job.objects.unfinished().filter(volume=volume, dry_run=False).exists()
