@@ -9,6 +9,8 @@ from django.http import HttpRequest
 
 from jobs.models import Halt
 from panel.authentication import second_factor
+from panel.help import tour as tours
+from panel.help.tour import TourCard
 from storage.access import Right, is_staff, may
 
 
@@ -32,6 +34,12 @@ def factors(request: HttpRequest) -> dict[str, Callable[[], bool]]:
     database only where a template shows it."""
     user = getattr(request, "user", AnonymousUser())
     return {"needs_factor": cache(lambda: second_factor.is_missing(user))}
+
+
+def tour(request: HttpRequest) -> dict[str, Callable[[], TourCard | None]]:
+    """Return `tour`, the step that the person is at, if any. It asks the database only where a
+    template shows it, and there is one."""
+    return {"tour": cache(lambda: tours.card(request) if hasattr(request, "user") else None)}
 
 
 def halt(request: HttpRequest) -> dict[str, Callable[[], Halt | None]]:

@@ -158,6 +158,7 @@ TEMPLATES = [
                 "panel.context_processors.notice",
                 "panel.context_processors.rights",
                 "panel.context_processors.halt",
+                "panel.context_processors.tour",
                 "panel.context_processors.factors",
                 "panel.staff.jobs.running_menu.menu",
             ],

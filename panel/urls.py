@@ -8,6 +8,7 @@ from panel import enrolment_endpoints, name_search
 from panel.accounts import invitation_pages, own_account_pages
 from panel.authentication import login_links, step_up
 from panel.help import pages as help_pages
+from panel.help import tour
 from panel.notices import mail_preferences
 from panel.operations import doctor, settings_pages
 from panel.portal import report
@@ -63,6 +64,7 @@ urlpatterns = [
     path("audit/security", audit_pages.security_log, name="security-log"),
     path("settings/", settings_pages.settings_page, name="settings"),
     path("settings/mail", settings_pages.test_mail, name="settings-mail"),
+    path("tour/", tour.tour, name="tour"),
     path("help/", help_pages.help_home, name="help"),
     path("help/glossary/", help_pages.glossary_page, name="glossary"),
     path("help/<str:name>/", help_pages.help_document, name="help-document"),

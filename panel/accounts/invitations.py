@@ -20,6 +20,7 @@ from django.db.models.functions import Now
 from django.urls import reverse
 
 from panel.accounts import api_tokens, people
+from panel.help import tour
 from panel.models import Invitation, SecurityKind, User
 from panel.security_log import security_entries
 from storage.access import MemberRole, StaffRole
@@ -105,6 +106,7 @@ def accept(token: str, name: str, password: str) -> User:
             Member.objects.create(
                 customer=invitation.customer, user=person, role=invitation.member_role
             )
+        tour.begin(person)
     security_entries.note(SecurityKind.LINK_USED, person, invitation.what)
     return person
 

@@ -146,7 +146,7 @@ POLICY: Mapping[str, Act] = {
         *("volume-marks", "volumes-bulk-answer", "jobs", "job", "job-status", "job-lines"),
         *("job-log", "my-volumes", "my-volume", "my-glance", "my-running", "my-charts"),
         *("my-figures", "my-plan", "my-order", "my-order-status", "my-report", "my-change"),
-        *("my-change-status", "help", "help-document", "glossary", "settings", "revenue"),
+        *("my-change-status", "help", "help-document", "glossary", "tour", "settings", "revenue"),
         *("settings-mail", "revenue-csv", "capacity"),
     ),
     # Day-to-day work: a preview first, or nothing that opens a door later

@@ -89,7 +89,7 @@ def _run(stack: ExitStack, port: int, *, auto: bool, screenshots: bool) -> None:
     stack.callback(billing.stop)
     environment |= billing.settings
     os.environ.update(environment)
-    logins, token = _settle()
+    logins, token = _settle(with_tour=not screenshots)
     log = Path(local_services.CHECKOUT) / "var" / "log" / "demo.log"
     with stage(f"Start web, worker, collector and beat (their lines are in {log.name})"):
         running = stack.enter_context(supervisor.Processes(environment, port, output=log))
@@ -140,15 +140,16 @@ def _prepare(stack: ExitStack, environment: dict[str, str]) -> None:
     database.migrate(environment)
 
 
-def _settle() -> tuple[list[Login], str]:
-    """The people, customers and plans of the demo, and a token for the API."""
+def _settle(*, with_tour: bool) -> tuple[list[Login], str]:
+    """The people, customers and plans of the demo, and a token for the API. Everybody begins with
+    the tour, but pictures are without."""
     import django
 
     django.setup()
     row_security.open_process()
     from tests.demo import people
 
-    return people.settle()
+    return people.settle(with_tour=with_tour)
 
 
 def _past() -> list[Kept]:

@@ -9,6 +9,8 @@ from datetime import timedelta
 from django.utils import timezone
 
 from panel.accounts import api_tokens, people
+from panel.help import tour
+from panel.models import User
 from panel.models.billing import Mandate
 from storage.access import MemberRole, StaffRole
 from storage.models import CachePlan, Customer, Member
@@ -43,7 +45,7 @@ PLANS = (
 )
 
 
-def settle() -> tuple[list[Login], str]:
+def settle(*, with_tour: bool) -> tuple[list[Login], str]:
     """Make the admin, two customers with an owner and a mandate each, cache plans, and a token of
     the admin's; returns the logins, the admin's first, and the token's text."""
     admin = Login("admin", ADMIN, _password())
@@ -66,6 +68,9 @@ def settle() -> tuple[list[Login], str]:
             name=name, description=description, size_bytes=size_bytes, mode=mode,
             price_minor=price_minor, currency="EUR",
         )  # fmt: skip
+    if with_tour:
+        for person in User.objects.all():
+            tour.begin(person)
     _, token = api_tokens.issue(user, name="demo", scopes=api_tokens.scopes_of(user), days=1)
     return logins, token
 

@@ -31,7 +31,7 @@ def host(
 ) -> Iterator[Host]:
     """Made once, since its week has thousands of samples; rolled back with the last test."""
     with django_db_blocker.unblock(), transaction.atomic():
-        people.settle()
+        people.settle(with_tour=False)
         host = make.host()
         history.orders(history.volumes(now), host, now)
         yield host

@@ -66,6 +66,7 @@ TABLE = (
     Row("settings", "GET", ADMINISTER),
     Row("settings-mail", "POST", ADMINISTER),
     # Help
+    Row("tour", "POST", PERSON),
     Row("help", "GET", PERSON),
     Row("glossary", "GET", PERSON),
     Row("help-document", "GET", SEE, ("document",)),
