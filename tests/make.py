@@ -1,6 +1,6 @@
 """One object each, with sensible defaults and explicit associations.
 
-Rows of the database: `user`, `staff_user`, `customer`, `host`, `volume`, `placement`.
+Rows of the database: `user`, `staff_user`, `customer`, `host`, `activity`, `volume`, `placement`.
 Facts of a host (pure): `disk`, `pv`, `vg`, `lv`, `dm_cache`, `bcache`, `cset`, `facts`, and
 `inventory`, which is `facts` as the agent's reply says them. Everything pure lies in one volume
 group `vg0` (`VG_UUID`): a slow `sdc` and a redundant, fast `md0`.
@@ -12,6 +12,8 @@ import dataclasses
 import itertools
 import json
 from typing import Any
+
+from django.utils import timezone
 
 from panel.models import User
 from storage.byte_sizes import GIB, MIB
@@ -28,7 +30,7 @@ from storage.inventory.facts import (
     Segment,
     VolumeGroup,
 )
-from storage.models import Customer, Host, Placement, Volume
+from storage.models import Customer, Host, HostActivity, Placement, Volume
 from storage.naming import (
     FORMAT_TAG,
     MADE_TAG_PREFIX,
@@ -89,6 +91,11 @@ def host(**fields: Any) -> Host:
         "host_key": HOST_KEY,
     }
     return Host.objects.create(**{**defaults, **fields})
+
+
+def activity(of: Host, **fields: Any) -> HostActivity:
+    """What the host did in its last round of samples."""
+    return HostActivity.objects.create(host=of, **{"at": timezone.now(), **fields})
 
 
 def volume(**fields: Any) -> Volume:

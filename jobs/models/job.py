@@ -260,6 +260,11 @@ class Job(models.Model):
             models.Index(
                 fields=("not_before",), condition=~models.Q(state__in=OVER), name="job_unfinished"
             ),
+            models.Index(
+                fields=("ended_at",),
+                condition=models.Q(dry_run=False, state=State.FAILED),
+                name="job_failed_lately",
+            ),
         )
 
     def __str__(self) -> str:

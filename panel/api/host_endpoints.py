@@ -6,11 +6,13 @@ from typing import ClassVar
 
 from django.core.exceptions import ValidationError
 from django.shortcuts import get_object_or_404
+from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.problems import problems_of
 from jobs.queue.submit import submit_add_ssd
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
@@ -52,7 +54,8 @@ class Hosts(Resource):
                 raise bad_parameter("state", "invalid", f"One of {', '.join(HostState.values)}.")
             rows = rows.filter(state=state)
         page, after = cursor.page(request, rows, "hosts")
-        return Response(cursor.body(map(host_json, page), after))
+        problems = problems_of([host.pk for host in page], timezone.now())
+        return Response(cursor.body([host_json(host, problems[host.pk]) for host in page], after))
 
 
 class OneHost(Resource):
@@ -68,7 +71,8 @@ class OneHost(Resource):
     def get(self, request: Request, key: str) -> Response:
         """With its volume groups, as of the last inventory."""
         host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
-        return Response(host_json(host, groups=True))
+        problems = problems_of([host.pk], timezone.now())[host.pk]
+        return Response(host_json(host, problems, groups=True))
 
 
 class SsdBody(request_bodies.Body):

@@ -3,11 +3,13 @@ everybody else: hosts, devices and technology are the provider's business."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from django.urls import reverse
 
 from jobs.models import Job, Step
+from jobs.problems import Problem
 from jobs.queue.cost_estimate import estimate_of
 from panel.api.response_shapes import (
     CachePlanShape,
@@ -152,8 +154,8 @@ def _is_error(job: Job) -> bool:
     return "code" in job.error
 
 
-def host_json(host: Host, *, groups: bool = False) -> Json:
-    """A host, for `HostShape`; `groups` decodes its inventory."""
+def host_json(host: Host, problems: Sequence[Problem], *, groups: bool = False) -> Json:
+    """A host with its problems, for `HostShape`; `groups` decodes its inventory."""
     data: Json = {
         "key": host.key,
         "url": reverse("api-host", args=[host.key]),
@@ -164,7 +166,18 @@ def host_json(host: Host, *, groups: bool = False) -> Json:
         "last_seen_at": host.last_seen_at,
         "facts_at": host.facts_at,
         "error": host.error or None,
-        "problems": host.problems,
+        "problems": [
+            {
+                "code": problem.code,
+                "severity": problem.severity,
+                "message": problem.message,
+                "correction": problem.correction,
+                "since": problem.since,
+                "volume": problem.volume_key,
+                "job": problem.job_key,
+            }
+            for problem in problems
+        ],
     }
     if groups:
         facts = inventory_of(host)

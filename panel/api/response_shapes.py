@@ -235,12 +235,16 @@ class LinesShape(serializers.Serializer[Json]):
 
 
 class ProblemOfHost(serializers.Serializer[Json]):
-    """What preflight found."""
+    """Something that is wrong with a host, a volume on it or a job there, as the pages count it.
+    `volume` and `job` are keys, "" where it concerns neither; `since` is null where unknown."""
 
     code = serializers.CharField()
-    severity = serializers.CharField()
+    severity = serializers.ChoiceField(choices=("error", "warning"))
     message = serializers.CharField()
     correction = serializers.CharField(allow_blank=True)
+    since = serializers.DateTimeField(allow_null=True)
+    volume = serializers.CharField(allow_blank=True)
+    job = serializers.CharField(allow_blank=True)
 
 
 class GroupShape(serializers.Serializer[Json]):

@@ -4,7 +4,7 @@
 from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer, Member
 from storage.models.host import Host
-from storage.models.outline import FleetLoad, HostLoad, HostOutline
+from storage.models.outline import FleetLoad, HostActivity, HostLoad, HostOutline
 from storage.models.sample import LatestSample, Sample
 from storage.models.volume import Placement, Volume
 
@@ -13,6 +13,7 @@ __all__ = [
     "Customer",
     "FleetLoad",
     "Host",
+    "HostActivity",
     "HostLoad",
     "HostOutline",
     "LatestSample",

@@ -29,8 +29,36 @@ class HostOutline(models.Model):
     cache_names = ArrayField(models.CharField(max_length=127), default=list, blank=True)
     findings = models.JSONField(default=list, blank=True)
 
+    class Meta:
+        indexes = (
+            models.Index(
+                fields=("host",), condition=~models.Q(findings=[]), name="outline_with_findings"
+            ),
+        )
+
     def __str__(self) -> str:
         return f"outline of {self.host}"
+
+
+class HostActivity(models.Model):
+    """What all volumes of a host did in its last round of samples, taken `at`: I/O a second, the
+    share of time (0 to 1) in which the busiest of them, `busiest_id`, had I/O under way; None where
+    no volume had a difference to tell. `dirty_bytes` lie on SSD alone, `sold_bytes` in caches that
+    customers pay for."""
+
+    host = models.OneToOneField(
+        Host, on_delete=models.CASCADE, primary_key=True, related_name="activity"
+    )
+    at = models.DateTimeField()
+    read_iops = models.FloatField(null=True)
+    write_iops = models.FloatField(null=True)
+    busy = models.FloatField(null=True)
+    busiest_id = models.BigIntegerField(null=True)
+    dirty_bytes = models.BigIntegerField(default=0)
+    sold_bytes = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"activity of {self.host}"
 
 
 class Load(models.Model):

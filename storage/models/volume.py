@@ -157,6 +157,13 @@ class Placement(models.Model):
                 name="placement_lv_once",
             ),
         )
+        indexes = (
+            models.Index(
+                fields=("host",),
+                condition=models.Q(until=None, missing_since__isnull=False),
+                name="placement_missing",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.vg_name}/{self.lv_name} on {self.host}"

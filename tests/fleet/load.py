@@ -20,6 +20,7 @@ from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.rates import CachedBy
 from storage.metrics.samples import load_rollup
 from storage.metrics.samples.columns import INTERVAL
+from storage.metrics.samples.host_load import ACTIVITY
 from storage.metrics.samples.sample_round import COLUMNS, UPSERT, make_partition, stage
 from tests.fleet.machine import Invented
 
@@ -68,6 +69,7 @@ def store(sources: Iterable[Source], start: datetime, end: datetime, seconds: in
     _copy(_row(each, at, seconds, counters=True) for each in sources for at in times[-1:])
     with connection.cursor() as cursor:
         cursor.execute(UPSERT)
+        cursor.execute(ACTIVITY.format(source="pg_temp.sample_stage"))
     load_rollup.add_up_fleet()
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, Literal
 
 from django.urls import reverse
 
+from jobs.models import Halt
+from jobs.problems import AT_RISK, Problem, ProblemGroup
+
 SHOWN_SUBJECTS: Final = 4
-AT_RISK: Final = "risk"
-RANKS: Final = {AT_RISK: 0, "error": 1, "warning": 2}
-SOMEDAY: Final = datetime.max.replace(tzinfo=UTC)
+LOOKED_AT: Final = 2 * SHOWN_SUBJECTS
+"""Some problems of a group can be of one thing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +28,17 @@ class Subject:
 
     @property
     def url(self) -> str:
-        # Looked up only where it is shown: a large fleet has hundreds, its rows name a few.
         return reverse(self.page, args=[self.key] if self.key else None)
 
 
-@dataclass(frozen=True, slots=True)
-class Concern:
-    """One trouble of one thing. `code` is one of `KINDS`, or any other word; `what` is a sentence,
-    `next_step` what to do about it. `sort` tells apart what must not share a row although the code
-    is the same; `host` is the one host concerned, None where that does not settle it."""
-
-    code: str
-    severity: Literal["error", "warning"]
-    subject: Subject
-    what: str
-    since: datetime | None = None
-    next_step: str = ""
-    sort: str = ""
-    host: Subject | None = None
+def subject_of(problem: Problem) -> Subject:
+    """The volume, job or host with the problem, by the name that people know."""
+    name = f"{problem.subject_label} on {problem.host_name}"
+    if problem.job_key:
+        return Subject(name, "job", problem.job_key)
+    if problem.volume_key:
+        return Subject(name, "volume", problem.volume_key)
+    return Subject(name if problem.subject else problem.host_name, "host", problem.host_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +55,6 @@ class Listing:
         return f"{pages[self.page]}?state={self.state}" if self.state else pages[self.page]
 
 
-HOSTS: Final = Listing("hosts", "", "All hosts")
 WRONG: Final = Listing("hosts", "problems", "Hosts with problems")
 AWAY: Final = Listing("hosts", "trouble", "Hosts not answering")
 NEW: Final = Listing("hosts", "new", "Enrolling hosts")
@@ -75,12 +68,11 @@ JOBS: Final = Listing("jobs", "", "All jobs")
 @dataclass(frozen=True, slots=True)
 class ConcernKind:
     """`many` is the sentence for several of a kind, `{count}` of them; `consequence` what follows
-    from one; `listing` finds them. `at_risk`: data may be lost."""
+    from one; `listing` finds them."""
 
     many: str
     consequence: str
     listing: Listing = WRONG
-    at_risk: bool = False
 
 
 NOT_REACHED: Final = "Data of the host is out of date, and no job can start there."
@@ -89,39 +81,32 @@ KINDS: Final = {
     "writeback_degraded": ConcernKind(
         "{count} volumes use writeback on a degraded SSD mirror",
         "The only copy of new data is on one SSD.",
-        at_risk=True,
     ),
     "writeback_single_ssd": ConcernKind(
         "{count} volumes use writeback on an SSD without a mirror",
         "If that SSD fails, dirty data is lost.",
-        at_risk=True,
     ),
     "cache_lost": ConcernKind(
         "{count} bcache volumes lost their SSD while it held new data",
         "The guest's newest data may be lost. The volume stays stopped.",
         CACHES,
-        at_risk=True,
     ),
     "ssd_lost": ConcernKind(
         "The SSD under the caches of {count} volumes is missing",
         "The guest sees I/O errors until the SSD is back or the lost cache is dropped.",
-        at_risk=True,
     ),
     "pv_missing": ConcernKind(
         "{count} volume groups have a missing disk",
         "Data on that disk cannot be read, and the group cannot be changed.",
-        at_risk=True,
     ),
     "inventory_shrank": ConcernKind(
         "Most volumes of {count} hosts are missing",
         "A disk or a whole volume group may be gone.",
         LOST,
-        at_risk=True,
     ),
     "array_degraded": ConcernKind(
         "{count} arrays are degraded",
         "A second disk failure can destroy all data on this array.",
-        at_risk=True,
     ),
     # Caches and volumes
     "array_recovering": ConcernKind(
@@ -234,15 +219,6 @@ KINDS: Final = {
         "Storage commands hang on {count} hosts",
         ("Jobs on these hosts cannot continue until the commands finish."),
     ),
-    # Room
-    "ssd_full": ConcernKind(
-        "{count} hosts are short of SSD", "Nearly out of SSD space for new or larger caches.", HOSTS
-    ),
-    "hdd_full": ConcernKind(
-        "The slow disks of {count} hosts are nearly full",
-        "Nearly out of space for new or larger volumes.",
-        HOSTS,
-    ),
 }
 UNKNOWN: Final = ConcernKind("", "")
 
@@ -266,56 +242,52 @@ class AttentionRow:
     more: int
 
 
-def items(concerns: Iterable[Concern], pages: Mapping[str, str]) -> tuple[AttentionRow, ...]:
-    """The rows: data at risk first, then by severity, the oldest of each first; those of unknown
-    age last. `pages` are the addresses of the lists by their names (`Listing.page`)."""
-    groups: dict[tuple[str, str, str], list[Concern]] = {}
-    for concern in concerns:
-        groups.setdefault(_group(concern), []).append(concern)
-    rows = [(_rank(group[0]), _item(group, pages)) for group in groups.values()]
-    rows.sort(key=lambda row: (row[0], row[1].since or SOMEDAY, row[1].what))
-    return tuple(item for _, item in rows)
+def items(groups: Iterable[ProblemGroup], pages: Mapping[str, str]) -> tuple[AttentionRow, ...]:
+    """A row for each group, in their order. `pages` are the addresses of the lists by their names
+    (`Listing.page`)."""
+    return tuple(_item(group, pages) for group in groups)
 
 
-def worst(concerns: Iterable[Concern]) -> int:
-    """The rank of the worst of them, 0 for data at risk; above all ranks where there is none."""
-    return min(map(_rank, concerns), default=len(RANKS))
-
-
-def _group(concern: Concern) -> tuple[str, str, str]:
-    """What shares a row. Troubles of an unknown kind are told apart by their words, but for
-    numbers."""
-    words = concern.sort or ("" if concern.code in KINDS else re.sub(r"\d+", "#", concern.what))
-    return (concern.severity, concern.code, words)
-
-
-def _rank(concern: Concern) -> int:
-    kind = KINDS.get(concern.code, UNKNOWN)
-    return RANKS[AT_RISK if kind.at_risk else concern.severity]
-
-
-def _item(group: Sequence[Concern], pages: Mapping[str, str]) -> AttentionRow:
-    group = sorted(group, key=lambda each: (each.since or SOMEDAY, each.subject.name))
-    first, kind = group[0], KINDS.get(group[0].code, UNKNOWN)
-    subjects = tuple(dict.fromkeys(each.subject for each in group))
-    hosts = {each.host for each in group}
-    # One thing, or several of one host: that page settles it. Else the list.
-    place = subjects[0] if len(subjects) == 1 else first.host if len(hosts) == 1 else None
+def of_halt(halt: Halt, pages: Mapping[str, str]) -> AttentionRow:
+    """The row of the global stop."""
     return AttentionRow(
-        severity="error" if kind.at_risk else first.severity,
-        at_risk=kind.at_risk,
-        what=first.what if len(group) == 1 else _many(group, kind),
-        count=len(group),
-        since=first.since,
-        consequence=kind.consequence,
-        next_step=first.next_step if len({each.next_step for each in group}) == 1 else "",
-        action_url=place.url if place is not None else kind.listing.url(pages),
-        action_text="Open" if place is not None else kind.listing.text,
-        subjects=subjects[:SHOWN_SUBJECTS],
-        more=max(0, len(subjects) - SHOWN_SUBJECTS),
+        severity="warning",
+        at_risk=False,
+        what=f"All jobs are paused{halt.cause}{'' if halt.reason else '.'}",
+        count=1,
+        since=halt.since,
+        consequence=KINDS["halt"].consequence,
+        next_step="",
+        action_url=pages["jobs"],
+        action_text="Open",
+        subjects=(),
+        more=0,
     )
 
 
-def _many(group: Sequence[Concern], kind: ConcernKind) -> str:
-    text = kind.many.format(count=len(group)) if kind.many else group[0].what.rstrip(".")
-    return f"{text}: {group[0].sort}" if group[0].sort else f"{text}"
+def _item(group: ProblemGroup, pages: Mapping[str, str]) -> AttentionRow:
+    first, kind = group.problems[0], KINDS.get(group.problems[0].code, UNKNOWN)
+    subjects = tuple(dict.fromkeys(map(subject_of, group.problems)))
+    host = Subject(first.host_name, "host", first.host_key) if group.is_one_host else None
+    # One thing, or several of one host: that page settles it. Else the list.
+    place = subjects[0] if group.thing_count == 1 else host
+    at_risk = first.code in AT_RISK
+    return AttentionRow(
+        severity="error" if at_risk else first.severity,
+        at_risk=at_risk,
+        what=first.message if group.count == 1 else _many(group, kind),
+        count=group.count,
+        since=first.since,
+        consequence=kind.consequence,
+        next_step=first.correction if group.is_one_correction else "",
+        action_url=place.url if place is not None else kind.listing.url(pages),
+        action_text="Open" if place is not None else kind.listing.text,
+        subjects=subjects[:SHOWN_SUBJECTS],
+        more=max(0, group.thing_count - SHOWN_SUBJECTS),
+    )
+
+
+def _many(group: ProblemGroup, kind: ConcernKind) -> str:
+    first = group.problems[0]
+    text = kind.many.format(count=group.count) if kind.many else first.message.rstrip(".")
+    return f"{text}: {first.job_kind}, {first.job_error}" if first.job_key else text

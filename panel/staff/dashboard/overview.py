@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import Case, F, OuterRef, Q, Subquery, Value, When
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -17,75 +16,80 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from jobs.models import Halt, Job, JobQuerySet, State
-from panel.staff.dashboard.attention import RANKS, AttentionRow, Concern, items, worst
-from panel.staff.dashboard.attention_sources import labels_of, of_halt, of_host, of_jobs
-from panel.staff.hosts import fleet
-from panel.staff.hosts.fleet import Course, HitRate, HostSummaryRow, RecordedVolume, Space
+from jobs.problems import ProblemTally, grouped, tallies, total
+from panel.staff.dashboard.attention import (
+    KINDS,
+    LOOKED_AT,
+    SHOWN_SUBJECTS,
+    AttentionRow,
+    items,
+    of_halt,
+)
+from panel.staff.dashboard.fleet_summary import (
+    FleetState,
+    HitRate,
+    RecordedVolume,
+    fleet_state,
+    hit_rate,
+    promised_bytes,
+)
+from panel.staff.hosts.fleet import (
+    FIELDS,
+    NO_PROBLEMS,
+    Course,
+    HostSummaryRow,
+    courses_of,
+    line_of,
+)
 from storage.access import Person, is_staff, staff_view
-from storage.formatting import counted
-from storage.models import Placement, Volume
-from storage.models.host import HostState
+from storage.health.host_problems import silent_seconds
+from storage.health.shortage import Shortage, shortages
+from storage.models import Host, HostOutline, Placement, Volume
 from storage.planner.wish import Wish
 
+SHOWN_GROUPS: Final = 20
 SHOWN_HOSTS: Final = 12
 RECENT_JOBS: Final = 6
-NEW: Final = (HostState.PENDING, HostState.UNVERIFIED)
 SORTS: Final = {"trouble": "trouble", "busy": "busiest", "io": "I/O", "name": "name"}
 
 
 @dataclass(frozen=True, slots=True)
 class HostRow:
-    """A host of the table. `concerns` is how many troubles it has, `rank` how bad the worst is."""
+    """A host of the table."""
 
     line: HostSummaryRow
     course: Course
-    concerns: int
-    rank: int
     busiest: Volume | None
 
     @property
     def is_troubled(self) -> bool:
         """True where the host answers and something is wrong with it all the same."""
-        return self.line.is_up and self.concerns > 0
-
-    @property
-    def tone(self) -> str:
-        return "warning" if self.rank == RANKS["warning"] else "error"
-
-    @property
-    def words(self) -> str:
-        return counted(self.concerns, "problem")
+        return self.line.is_up and self.line.tally.total > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """`new_count` hosts are not accepted yet; `rows` are the first hosts by `sort`."""
+    """`attention` are the first rows of what is wrong, `more_groups` those left out, `problems` how
+    many there are; `shortages` is scarce space; `rows` are the first hosts by `sort`."""
 
     attention: tuple[AttentionRow, ...]
-    host_count: int
-    up_count: int
-    new_count: int
-    space: Space
+    more_groups: int
+    problems: ProblemTally
+    shortages: tuple[Shortage, ...]
+    fleet: FleetState
     hit_rate: HitRate
     running: int
     waiting: int
-    read_iops: float | None
-    write_iops: float | None
     rows: tuple[HostRow, ...]
     sort: str
     recent: Sequence[Job]
     halt: Halt | None
 
     @property
-    def down_count(self) -> int:
-        """Hosts that should answer and do not, or not as the one that was accepted."""
-        return self.host_count - self.up_count - self.new_count
-
-    @property
     def hosts_note(self) -> str:
         """What is to be said of the hosts that are not up."""
-        notes = [f"{self.down_count} unreachable"] if self.down_count else []
-        notes += [f"{self.new_count} not accepted yet"] if self.new_count else []
+        notes = [f"{self.fleet.down_count} unreachable"] if self.fleet.down_count else []
+        notes += [f"{self.fleet.new_count} not accepted yet"] if self.fleet.new_count else []
         return ", ".join(notes) or "all reachable"
 
     @property
@@ -106,32 +110,26 @@ class Unfinished:
 
 
 def overview(user: Person, at: datetime, sort: str = "") -> Overview:
-    """Everything the page shows. The number of queries does not depend on that of hosts, volumes
-    and jobs; no inventory is read."""
+    """Everything the page shows. Neither the number of queries nor what they bring depends on the
+    number of hosts, volumes and jobs; no inventory is read."""
     sort = sort if sort in SORTS else next(iter(SORTS))
-    lines = fleet.lines_of(user, at)
     jobs = Job.objects.visible_to(user).filter(dry_run=False)
     unfinished = _unfinished(jobs)
-    locked_volumes = {job.volume_key for job in unfinished}
-    labels = labels_of(user, lines)
-    by_host = {line.host.pk: tuple(of_host(line, locked_volumes, labels)) for line in lines}
-    concerns = [each for host_concerns in by_host.values() for each in host_concerns]
-    halt = Halt.objects.active()
-    concerns += [*of_halt(halt), *of_jobs(jobs, at)]
-    chosen = _sorted(lines, by_host, sort)[:SHOWN_HOSTS]
-    fresh = [line.now for line in lines if line.now is not None and not line.is_stale]
+    counted, halt = tallies(at), Halt.objects.active()
+    pages = {name: reverse(name) for name in ("hosts", "volumes", "jobs")}
+    groups, group_count = grouped(at, KINDS, SHOWN_GROUPS, LOOKED_AT)
+    fleet = fleet_state(user, at, _reserved_bytes(unfinished))
+    lines = _lines(user, counted, sort, at)
     return Overview(
-        attention=items(concerns, {name: reverse(name) for name in ("hosts", "volumes", "jobs")}),
-        host_count=len(lines),
-        up_count=sum(line.is_up for line in lines),
-        new_count=sum(line.host.state in NEW for line in lines),
-        space=fleet.space_of(lines, fleet.sold_bytes(), _reserved_bytes(unfinished, lines)),
-        hit_rate=fleet.hit_rate(at),
+        attention=(*([of_halt(halt, pages)] if halt is not None else []), *items(groups, pages)),
+        more_groups=group_count - len(groups),
+        problems=total(counted.values()),
+        shortages=shortages(SHOWN_SUBJECTS),
+        fleet=fleet,
+        hit_rate=hit_rate(at),
         running=sum(job.state == State.RUNNING for job in unfinished),
         waiting=sum(job.state in (State.QUEUED, State.WAITING) for job in unfinished),
-        read_iops=_sum(latest.read_iops for latest in fresh),
-        write_iops=_sum(latest.write_iops for latest in fresh),
-        rows=_rows(user, chosen, by_host, at),
+        rows=_rows(user, lines, at),
         sort=sort,
         recent=_recent(jobs),
         halt=halt,
@@ -165,66 +163,53 @@ def _unfinished(jobs: JobQuerySet) -> tuple[Unfinished, ...]:
     )
 
 
-def _reserved_bytes(unfinished: Iterable[Unfinished], lines: Iterable[HostSummaryRow]) -> int:
-    outlines = {line.host.pk: line.outline for line in lines}
+def _reserved_bytes(unfinished: Sequence[Unfinished]) -> int:
+    if not unfinished:
+        return 0
+    outlines = HostOutline.objects.in_bulk({job.host_id for job in unfinished})
     return sum(
-        max(fleet.promised_bytes(wish, job.lying, outlines.get(job.host_id)) for wish in job.wishes)
+        max(promised_bytes(wish, job.lying, outlines.get(job.host_id)) for wish in job.wishes)
         for job in unfinished
     )
 
 
-def _sorted(
-    lines: Iterable[HostSummaryRow], concerns: Mapping[int, Sequence[Concern]], sort: str
+def _lines(
+    user: Person, counted: Mapping[int, ProblemTally], sort: str, at: datetime
 ) -> list[HostSummaryRow]:
-    """By name within what is equal; unknown figures last, and so are old ones: nobody knows what
-    that host does now."""
-
-    def io(line: HostSummaryRow) -> float:
-        if line.now is None or line.is_stale:
-            return -1
-        return _sum((line.now.read_iops, line.now.write_iops)) or 0
-
-    def busy(line: HostSummaryRow) -> float:
-        return -1 if line.now is None or line.is_stale else line.now.busy or 0
-
-    by_name = sorted(lines, key=lambda line: line.host.name)
-    if sort == "io":
-        return sorted(by_name, key=io, reverse=True)
-    if sort == "busy":
-        return sorted(by_name, key=busy, reverse=True)
+    """The first hosts of the order, by name within what is equal; unknown figures last, and so are
+    old ones: nobody knows what that host does now."""
+    fresh = Q(activity__at__gte=at - timedelta(seconds=silent_seconds()))
+    busy = Case(When(fresh, then=F("activity__busy")))
+    io = Case(
+        When(
+            fresh, then=Coalesce("activity__read_iops", 0.0) + Coalesce("activity__write_iops", 0.0)
+        )
+    )
+    hosts = Host.objects.visible_to(user).select_related("outline", "activity").only(*FIELDS)
+    troubled = list(counted)[:SHOWN_HOSTS]
     if sort == "trouble":
-        return sorted(by_name, key=lambda line: (worst(concerns[line.host.pk]), -busy(line)))
-    return by_name
+        worst = Case(
+            *(When(pk=host_id, then=Value(n)) for n, host_id in enumerate(troubled)),
+            default=Value(len(troubled)),
+        )
+        hosts = hosts.order_by(worst, busy.desc(nulls_last=True), "name")
+    elif sort in ("io", "busy"):
+        hosts = hosts.order_by({"io": io, "busy": busy}[sort].desc(nulls_last=True), "name")
+    return [line_of(host, counted.get(host.pk, NO_PROBLEMS), at) for host in hosts[:SHOWN_HOSTS]]
 
 
-def _rows(
-    user: Person,
-    lines: Sequence[HostSummaryRow],
-    concerns: Mapping[int, Sequence[Concern]],
-    at: datetime,
-) -> tuple[HostRow, ...]:
-    courses = fleet.courses_of(lines, at)
+def _rows(user: Person, lines: Sequence[HostSummaryRow], at: datetime) -> tuple[HostRow, ...]:
+    courses = courses_of(lines, at)
     busiest = {line.now.busiest_id for line in lines if line.now is not None}
-    volumes = Volume.objects.visible_to(user).only("key", "label").in_bulk(busiest)
+    volumes = Volume.objects.visible_to(user).only("key", "label").in_bulk(busiest - {None})
     return tuple(
         HostRow(
             line,
             courses[line.host.pk],
-            len(concerns[line.host.pk]),
-            worst(concerns[line.host.pk]),
-            volumes.get(line.now.busiest_id) if line.now is not None else None,
+            volumes.get(line.now.busiest_id or 0) if line.now is not None else None,
         )
         for line in lines
     )
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    """None where nothing is known."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
-
-
-log = logging.getLogger(__name__)
 
 
 @require_safe

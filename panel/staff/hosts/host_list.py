@@ -14,6 +14,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from jobs.problems import problems_of
 from panel.staff.hosts import fleet
 from panel.staff.hosts.fleet import HostSummaryRow
 from storage.access import staff_view
@@ -36,13 +37,14 @@ def hosts(request: HttpRequest) -> HttpResponse:
     page = Paginator(in_state(matching, state), PAGE_ROWS).get_page(request.GET.get("page"))
     counts = volume_counts([line.host.pk for line in page])
     courses = fleet.courses_of(list(page), now)
+    problems = problems_of([line.host.pk for line in page], now)
     context = {
         "page": page,
         "rows": [
             {
                 "line": line,
                 "course": courses[line.host.pk],
-                "wrongs": wrongs_of(line),
+                "wrongs": problems[line.host.pk],
                 "volume_count": counts.get(line.host.pk, 0),
             }
             for line in page
@@ -59,7 +61,9 @@ def hosts(request: HttpRequest) -> HttpResponse:
 STATES: Final[Mapping[str, tuple[str, Test]]] = {
     "up": ("Up", lambda line: line.is_up),
     "trouble": ("Not answering", lambda line: not line.is_up and not _is_new(line)),
-    "problems": ("With problems", lambda line: line.is_up and bool(wrongs_of(line))),
+    "problems": ("With problems", lambda line: line.tally.total > 0),
+    "ssd-short": ("Short of SSD", lambda line: line.is_short_of_ssd),
+    "hdd-short": ("Short of HDD", lambda line: line.is_short_of_hdd),
     "new": ("Enrolling", lambda line: _is_new(line)),
     "maintenance": ("In maintenance", lambda line: line.host.maintenance_since is not None),
 }
@@ -73,14 +77,6 @@ class StateFilter:
     name: str
     title: str
     count: int
-
-
-def wrongs_of(line: HostSummaryRow) -> tuple[str, ...]:
-    """What is wrong with a host, one sentence each, the worst first: what only informs is left
-    out."""
-    problems = [problem.message for problem in line.problems if problem.severity != "info"]
-    findings = [finding.message for finding in line.findings if finding.message not in problems]
-    return (*problems, *findings)
 
 
 def named(lines: Iterable[HostSummaryRow], text: str) -> list[HostSummaryRow]:

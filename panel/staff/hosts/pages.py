@@ -16,36 +16,31 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from jobs.models import Job
+from jobs.problems import problems_of
 from jobs.queue.reservations import reserved
 from panel.charts.pages import host_chart_context
 from panel.http.fragments import fragment_or_page
 from panel.staff.change_log import edits
 from panel.staff.hosts.host_volumes import (
-    HostFigures,
     Resident,
     figures_of,
     residents_of,
     untagged,
 )
-from panel.staff.hosts.problem_rows import ProblemRow, problem_rows, shown_elsewhere
+from panel.staff.hosts.problem_rows import problem_rows
 from panel.staff.hosts.storage_stack import DRAWN, fold, stack_of
 from panel.staff.volumes.filters import SLOW_MS
 from storage.access import staff_view
 from storage.health.drift import differences_of, drift_of
 from storage.health.host_problems import (
     is_silent,
-    problems_of,
     reported_problems,
-    unsampled_since,
 )
-from storage.health.inventory_findings import InventoryFinding
-from storage.health.missing_volumes import missing_volumes_of
 from storage.health.restart_checks import after_restart, before_restart
 from storage.inventory.disk_list import devices_of
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
-from storage.metrics.samples.host_load import due_since
-from storage.models import Host, HostOutline, Placement, Volume
+from storage.models import Host, Placement, Volume
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 LATENCY_FULL_MS: Final = 2 * SLOW_MS
@@ -107,7 +102,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     """The summary: what is wrong, what the host does now, its charts and its space."""
     shown = find(request, key)
     now, facts, figures = timezone.now(), inventory_of(shown), figures_of(shown)
-    problems = _problems(request, shown, now, figures)
+    problems = problem_rows(problems_of([shown.pk], now)[shown.pk])
     context = {
         **frame(request, shown, "host"),
         "facts": facts,
@@ -131,24 +126,6 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     if "asked" in request.GET and context["reading"] is None:
         response["HX-Trigger"] = READ
     return response
-
-
-def _problems(
-    request: HttpRequest, host: Host, now: datetime, figures: HostFigures
-) -> tuple[ProblemRow, ...]:
-    outline: HostOutline | None = getattr(host, "outline", None)
-    findings = [InventoryFinding.from_json(each) for each in outline.findings] if outline else []
-    unsampled = unsampled_since(host, now, due_since([host]).get(host.pk), figures.at)
-    hidden = shown_elsewhere(has_outline=outline is not None)
-    missing = missing_volumes_of([host]).get(host.pk)
-    problems = [
-        each for each in problems_of(host, now, missing, unsampled) if each.code not in hidden
-    ]
-    volumes = Volume.objects.visible_to(request.user)
-    named = volumes.filter(key__in=[each.volume for each in findings if each.volume])
-    labels = dict(named.values_list("key", "label")) if findings else {}
-    locked = _locked_volumes(host) if findings else frozenset()
-    return problem_rows(problems, findings, labels, locked)
 
 
 def _locked_volumes(host: Host) -> frozenset[str]:

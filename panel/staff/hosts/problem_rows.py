@@ -3,16 +3,14 @@ with the button that mends them. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
+from jobs.problems import Problem
 from storage.formatting import counted
-from storage.health.host_problems import ORDER, HostProblem, Severity
-from storage.health.inventory_findings import MADE_FROM_INVENTORY, InventoryFinding
 
-PASSING_DURING_JOBS: Final = frozenset({"drift", "unfinished", "volume_inactive"})
 TOGETHER: Final = {
     "writeback_degraded": "{} in writeback mode on a degraded SSD mirror",
     "drift": "{} not as recorded",
@@ -26,7 +24,7 @@ CORRECTIONS: Final = {
     "says which ones only root on the host can change.",
 }
 EACH_ON_ITS_PAGE: Final = "Open each volume's page for the next steps."
-Way = Literal["", "bulk", "refresh", "keys", "enrol", "missing", "disks", "volume"]
+Way = Literal["", "bulk", "refresh", "keys", "enrol", "missing", "disks", "volume", "job"]
 WAYS: Final[Mapping[str, Way]] = {
     "writeback_degraded": "bulk",
     "silent": "refresh",
@@ -60,12 +58,13 @@ class TroubledVolume:
 class ProblemRow:
     """One problem, or several volumes that share one. `way` says which button mends it."""
 
-    severity: Severity
+    severity: Literal["error", "warning"]
     message: str
     correction: str
     way: Way
     since: datetime | None
     volumes: tuple[TroubledVolume, ...] = ()
+    job_key: str = ""
 
     @property
     def count(self) -> int:
@@ -73,72 +72,52 @@ class ProblemRow:
         return max(1, len(self.volumes))
 
 
-def problem_rows(
-    problems: Iterable[HostProblem],
-    findings: Iterable[InventoryFinding],
-    labels: Mapping[str, str],
-    locked_volumes: Collection[str],
-) -> tuple[ProblemRow, ...]:
-    """The worst first. `labels` are what people call volumes, by key. What only informs is left
-    out, and so are differences that a job on the volume (`locked_volumes`) is about to end."""
-    rows = [
-        ProblemRow(each.severity, each.message, each.correction, _way(each.code), each.since)
-        for each in problems
-        if each.severity != "info"
-    ]
-    by_code: dict[str, list[InventoryFinding]] = {}
-    for each in findings:
-        if not (each.code in PASSING_DURING_JOBS and each.volume in locked_volumes):
-            by_code.setdefault(each.code, []).append(each)
-    for code, those in by_code.items():
-        of_volumes = [each for each in those if each.volume]
-        rows += [
-            ProblemRow(each.severity, each.message, each.correction, _way(code), each.began)
-            for each in those
-            if not each.volume
-        ]
-        if of_volumes:
-            rows.append(_row(code, of_volumes, labels))
-    return tuple(sorted(rows, key=lambda row: ORDER[row.severity]))
-
-
-def shown_elsewhere(*, has_outline: bool) -> frozenset[str]:
-    """Codes of the agent's problems that the findings of a younger inventory tell too."""
-    return MADE_FROM_INVENTORY if has_outline else frozenset()
+def problem_rows(problems: Iterable[Problem]) -> tuple[ProblemRow, ...]:
+    """The worst first (`jobs.problems.problems_of`)."""
+    rows: dict[str, list[Problem]] = {}
+    for n, each in enumerate(problems):
+        is_of_volume = each.volume_key and not each.job_key
+        rows.setdefault(each.code if is_of_volume else f"{n}", []).append(each)
+    return tuple(_row(those) for those in rows.values())
 
 
 def _way(code: str) -> Way:
     return WAYS.get(code, "")
 
 
-def _row(code: str, findings: Sequence[InventoryFinding], labels: Mapping[str, str]) -> ProblemRow:
-    are_many = len(findings) > 1
+def _row(problems: Sequence[Problem]) -> ProblemRow:
+    first, are_many = problems[0], len(problems) > 1
+    if first.job_key or not first.volume_key:
+        way: Way = "job" if first.job_key else _way(first.code)
+        return ProblemRow(
+            first.severity, first.message, first.correction, way, first.since, (), first.job_key
+        )
     volumes = tuple(
         TroubledVolume(
-            each.volume,
-            labels.get(each.volume, each.subject),
+            each.volume_key,
+            each.subject_label,
             each.subject,
             _text(each).partition(": ")[2] or _text(each) if are_many else _text(each),
         )
-        for each in findings
+        for each in problems
     )
-    corrections = {each.correction for each in findings}
-    shared = CORRECTIONS.get(code, EACH_ON_ITS_PAGE)
-    dates = [each.began for each in findings if each.began is not None]
-    what = TOGETHER.get(code, "{} with a problem")
+    corrections = {each.correction for each in problems}
+    shared = CORRECTIONS.get(first.code, EACH_ON_ITS_PAGE)
+    dates = [each.since for each in problems if each.since is not None]
+    what = TOGETHER.get(first.code, "{} with a problem")
     return ProblemRow(
-        min((each.severity for each in findings), key=lambda severity: ORDER[severity]),
+        first.severity,
         what.format(counted(len(volumes), "volume")) if are_many else "",
         corrections.pop() if len(corrections) == 1 else shared,
-        WAYS.get(code, "volume"),
+        WAYS.get(first.code, "volume"),
         min(dates, default=None),
         volumes,
     )
 
 
-def _text(finding: InventoryFinding) -> str:
+def _text(problem: Problem) -> str:
     """Its sentence without the name that stands before it already."""
-    rest = finding.message.removeprefix(f"{finding.subject} ")
-    if rest != finding.message:
+    rest = problem.message.removeprefix(f"{problem.subject} ")
+    if rest != problem.message:
         return rest[:1].upper() + rest[1:]
-    return finding.message.replace(f" of {finding.subject}", "")
+    return problem.message.replace(f" of {problem.subject}", "")

@@ -1,27 +1,25 @@
 """Total I/O of all volumes of a host: in the buckets of `load_rollup`, and in its last round of
-samples, summed by the database.
+samples (`storage.models.HostActivity`), summed by the database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Final
 
 from django.db import connection
-from django.db.models import Min
 
 from storage.metrics.rates import Sums
 from storage.metrics.rates.figures import NO_LATENCY
 from storage.metrics.samples.load_rollup import BUCKET, SUMS
-from storage.models import Host, Placement
 
 SUMMED: Final = tuple(name for name in SUMS if name in {field.name for field in fields(Sums)})
 SPANS: Final = (
     f"SELECT span.n, {', '.join(f'sum({name})::bigint' for name in SUMMED)}"  # noqa: S608 (constants)
     " FROM unnest(%s::timestamptz[], %s::timestamptz[]) WITH ORDINALITY AS span(start, stop, n)"
-    " JOIN storage_hostload ON bucket >= span.start AND bucket < span.stop GROUP BY span.n"
+    " JOIN storage_fleetload ON bucket >= span.start AND bucket < span.stop GROUP BY span.n"
 )
 COURSE: Final = (
     f"SELECT host_id, bucket, {', '.join(SUMMED)} FROM storage_hostload"  # noqa: S608 (constants)
@@ -37,7 +35,7 @@ def bucket_of(at: datetime) -> datetime:
 
 def fleet_sums(spans: Sequence[tuple[datetime, datetime]]) -> tuple[Sums, ...]:
     """What all hosts did in each of the spans, of which both ends are beginnings of buckets; no
-    intervals where nothing is known. `dt_ms` adds up over hosts. One query."""
+    intervals where nothing is known. One query."""
     with connection.cursor() as cursor:
         cursor.execute(SPANS, [[start for start, _ in spans], [stop for _, stop in spans]])
         sums_by_span = {n: _sums(values) for n, *values in cursor.fetchall()}
@@ -63,50 +61,27 @@ def _sums(values: Sequence[int]) -> Sums:
     return Sums(intervals=1, **sums, latency_counts=NO_LATENCY)
 
 
-# The greatest of the arrays is that of the busiest volume.
-QUERY: Final = """
-SELECT host_id, at, sum(reads * 1000::float8 / dt_ms), sum(writes * 1000::float8 / dt_ms),
-    max(ARRAY[coalesce(busy_ms::float8 / dt_ms, -1), volume_id]),
-    coalesce(sum(dirty_bytes), 0)::bigint
-FROM storage_latestsample GROUP BY host_id, at
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class HostNow:
-    """The last round of a host, taken at `at`: I/O a second of all its volumes, the share of time
-    (0 to 1) in which the busiest of them, `busiest_id`, had I/O under way, and what lies on SSD
-    alone. None where no volume had a difference to tell."""
-
-    at: datetime
-    read_iops: float | None
-    write_iops: float | None
-    busy: float | None
-    busiest_id: int
-    dirty_bytes: int
-
-
-def hosts_now() -> dict[int, HostNow]:
-    """By primary key of the host; those never sampled are missing. One query."""
-    hosts: dict[int, HostNow] = {}
-    with connection.cursor() as cursor:
-        cursor.execute(QUERY)
-        for host_id, at, reads, writes, (busy, busiest), dirty in cursor.fetchall():
-            # A volume that is gone keeps its last sample: only the host's last round counts.
-            if host_id not in hosts or hosts[host_id].at < at:
-                hosts[host_id] = HostNow(at, reads, writes, _share(busy), int(busiest), dirty)
-    return hosts
-
-
-def due_since(hosts: Iterable[Host]) -> dict[int, datetime]:
-    """Since when each host has had volumes to sample, by its primary key; hosts without one that
-    is there are missing. One query, none without a host."""
-    placements = Placement.objects.filter(
-        host__in=[host.pk for host in hosts], until=None, lv_uuid__isnull=False, missing_since=None
-    )
-    return dict(placements.values_list("host_id").annotate(Min("since")))
-
-
-def _share(busy: float) -> float | None:
-    """Unknown is -1 in the query; a device can count a little more time than there was."""
-    return None if busy < 0 else min(1.0, busy)
+# The greatest of the arrays is that of the busiest volume; a device can count a little more time
+# than there was. What is sold is the caches of volumes whose customers pay for one.
+ACTIVITY_NAMES: Final = (
+    *("host_id", "at", "read_iops", "write_iops", "busy", "busiest_id", "dirty_bytes"),
+    "sold_bytes",
+)
+ACTIVITY: Final = f"""
+INSERT INTO storage_hostactivity AS old ({", ".join(ACTIVITY_NAMES)})
+SELECT host_id, at, reads, writes, least(1, busiest[1]), busiest[2]::bigint, dirty, sold FROM (
+    SELECT host_id, at, sum(sample.reads * 1000::float8 / dt_ms) AS reads,
+        sum(sample.writes * 1000::float8 / dt_ms) AS writes,
+        max(ARRAY[busy_ms::float8 / dt_ms, volume_id]) FILTER (WHERE busy_ms + dt_ms > 0)
+            AS busiest,
+        coalesce(sum(dirty_bytes), 0)::bigint AS dirty,
+        coalesce(sum(sample.cache_size_bytes) FILTER (WHERE volume.cache_plan_id IS NOT NULL
+            AND volume.retired_at IS NULL AND volume.destroyed_at IS NULL), 0)::bigint AS sold
+    FROM {{source}} sample LEFT JOIN storage_volume volume ON volume.id = volume_id
+    GROUP BY host_id, at
+) round
+ON CONFLICT (host_id) DO UPDATE SET
+    {", ".join(f"{name} = excluded.{name}" for name in ACTIVITY_NAMES[1:])}
+WHERE excluded.at >= old.at
+"""  # noqa: S608 (constants)
+"""Keeps what the last round of a host came to; `source` has the rows of one round of each host."""

@@ -14,7 +14,7 @@ from storage.host_data import BadHostData
 from storage.metrics.counters import decode, decode_stamp, decode_volume, encode
 from storage.metrics.rates import CounterReading, Delta, Gap, delta, gauges
 from storage.metrics.rates.delta import MAX_INTERVAL_MS
-from storage.metrics.samples import load_rollup
+from storage.metrics.samples import host_load, load_rollup
 from storage.metrics.samples.columns import CACHE, DISK, GAUGES, INTERVAL
 from storage.models import Host, LatestSample, Placement
 
@@ -187,4 +187,5 @@ def _store(host: Host, rows: list[tuple[Any, ...]], at: datetime) -> int:
         cursor.execute(INSERT, [host.pk])
         stored = int(cursor.fetchone()[0])
         cursor.execute(UPSERT)
+        cursor.execute(host_load.ACTIVITY.format(source="pg_temp.sample_stage"))
     return stored

@@ -6,9 +6,8 @@ import datetime as dt
 
 import pytest
 
+from jobs.problems import problems_of, tallies
 from storage.discovery.ingest import apply_facts
-from storage.health.host_problems import problems_of
-from storage.health.missing_volumes import missing_volumes_of
 from storage.inventory.facts import LogicalVolume, VolumeUser
 from storage.models import Host, Placement, Volume
 from tests import make
@@ -55,52 +54,51 @@ def test_a_doubtful_inventory_marks_nothing(fields: dict[str, bool]) -> None:
 
 
 def test_a_volume_still_to_be_made_is_not_missing() -> None:
-    host = make.host()
+    host = make.host(last_seen_at=NOW)
     make.placement(make.volume(), host, lv_name="to-come", lv_uuid=None)
     apply(host)
     assert missing(host) == {"to-come": None}
-    assert missing_volumes_of([host]) == {}
+    assert tallies(NOW).get(host.pk) is None
 
 
-def test_drift_is_counted_per_host() -> None:
-    host, other = make.host(), make.host()
+def test_what_is_missing_is_counted_per_host() -> None:
+    host, other = make.host(last_seen_at=NOW), make.host(last_seen_at=NOW)
     lvs = [make.lv(f"v{n}") for n in range(5)]
     apply(host, *lvs)
     apply(other, make.lv("alone"))
     apply(host, *lvs[:3], at=LATER)
-    found = missing_volumes_of([host, other])
-    assert set(found) == {host.pk}
-    drift = found[host.pk]
-    assert (drift.missing_count, drift.total_count, drift.since) == (2, 5, LATER)
-    assert not drift.is_large
+    found = problems_of([host.pk, other.pk], LATER)
+    assert found[other.pk] == ()
+    (problem,) = found[host.pk]
+    assert (problem.code, problem.since) == ("volumes_missing", LATER)
+    assert "2 of 5 volumes are missing" in problem.message
 
 
 def test_a_shrunken_inventory_is_one_error_that_says_nothing_was_deleted() -> None:
     host, lvs = make.host(last_seen_at=NOW), [make.lv(f"v{n}") for n in range(5)]
     apply(host, *lvs)
     apply(host, *lvs[:2], at=LATER)
-    (problem,) = problems_of(host, NOW, missing_volumes_of([host])[host.pk])
+    (problem,) = problems_of([host.pk], LATER)[host.pk]
     assert problem.severity == "error"
     assert "3 of 5 volumes are missing since 2026-11-21 04:00 UTC" in problem.message
     assert "the inventory shrank; nothing was deleted" in problem.message
 
 
 def test_an_emptied_group_is_named_even_where_most_volumes_are_left() -> None:
-    host, kept = make.host(), [make.lv(f"v{n}") for n in range(6)]
+    host, kept = make.host(last_seen_at=NOW), [make.lv(f"v{n}") for n in range(6)]
     gone = [make.lv(f"w{n}", vg_uuid="other-vg", vg_name="vg1") for n in range(2)]
     apply(host, *kept, *gone)
     apply(host, *kept, at=LATER)
-    drift = missing_volumes_of([host])[host.pk]
-    assert drift.is_large
-    assert drift.empty_groups == ("vg1",)
-    assert any("(all of vg1)" in problem.message for problem in problems_of(host, NOW, drift))
+    (problem,) = problems_of([host.pk], LATER)[host.pk]
+    assert problem.code == "inventory_shrank"
+    assert "(all of vg1)" in problem.message
 
 
 def test_one_removed_volume_is_only_a_warning() -> None:
     host, web = make.host(last_seen_at=NOW), make.lv("web")
     apply(host, web)
     apply(host, at=LATER)
-    (problem,) = problems_of(host, NOW, missing_volumes_of([host])[host.pk])
+    (problem,) = problems_of([host.pk], LATER)[host.pk]
     assert problem.severity == "warning"
     assert "1 of 1 volumes is missing" in problem.message
 

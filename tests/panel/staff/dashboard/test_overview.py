@@ -19,7 +19,7 @@ from panel.models import User
 from panel.staff.dashboard.overview import Overview, overview
 from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts
-from storage.models import CachePlan, Host, HostOutline, LatestSample, Placement, Volume
+from storage.models import Host, HostOutline, LatestSample, Placement
 from storage.planner.wish import LvmCache, Wish
 from tests import make
 from tests.scene import Scene, end, job, scene
@@ -65,7 +65,17 @@ def sampled(there: Scene, seconds_ago: float = 10, **fields: Any) -> None:
         "writes": 60,
         "busy_ms": 30_000,
     }
-    LatestSample.objects.create(volume=there.volume, host=there.host, **{**defaults, **fields})
+    row = LatestSample.objects.create(
+        volume=there.volume, host=there.host, **{**defaults, **fields}
+    )
+    make.activity(
+        there.host,
+        at=now,
+        read_iops=row.reads * 1000 / row.dt_ms,
+        write_iops=row.writes * 1000 / row.dt_ms,
+        busy=row.busy_ms / row.dt_ms,
+        busiest_id=there.volume.pk,
+    )
 
 
 def add_cache(there: Scene, size_bytes: int = 2 * GIB) -> dict[str, Any]:
@@ -128,10 +138,38 @@ def test_a_difference_that_a_job_is_about_to_end_is_not_listed(admin: User) -> N
     assert len(told(admin)) == 1
 
 
-def test_a_host_without_room_is_listed(admin: User) -> None:
+def test_a_host_without_room_is_told_apart_from_what_is_wrong(admin: User) -> None:
     there = scene()
     report(there, pvs=(make.pv(), make.fast_pv(size_bytes=100 * GIB, free_bytes=2 * GIB)))
-    assert told(admin) == ["2 GiB of 100 GiB SSD space are free."]
+    assert told(admin) == []
+    assert page(admin).problems.total == 0
+    (shortage,) = page(admin).shortages
+    assert (shortage.tier, shortage.count) == ("ssd", 1)
+    assert shortage.message == "2 GiB of 100 GiB SSD are free."
+
+
+def test_the_overview_the_list_and_the_host_count_the_same_problems(
+    staff: Client, admin: User
+) -> None:
+    there = scene(
+        make.lv(active=False),
+        host={
+            "problems": [
+                {"code": code, "severity": severity, "message": code, "correction": ""}
+                for code, severity in (("stuck", "error"), ("no_boot_unit", "warning"))
+            ]
+        },
+    )
+    report(there)
+    end(job(there), State.FAILED, error={"code": "no_space", "message": "no room."})
+    assert page(admin).problems.total == 4
+    assert [row.line.tally.total for row in page(admin).rows] == [4]
+    assert sum(row.count for row in page(admin).attention) == 4
+    assert "4 problems" in staff.get(reverse("hosts")).content.decode()
+    listed = staff.get(reverse("host", args=[there.host.key])).context["problems"]
+    assert len(listed) == 4
+    (shown,) = staff.get(reverse("api-hosts")).json()["items"]
+    assert len(shown["problems"]) == 4
 
 
 def test_an_undecided_job_is_listed_until_it_is_over(admin: User) -> None:
@@ -176,18 +214,16 @@ def test_hosts_count_as_up_once_they_are_accepted_and_answer(admin: User) -> Non
     scene(host={"last_seen_at": timezone.now() - timedelta(hours=2)})
     make.host(state="pending", host_key="")
     found = page(admin)
-    assert (found.up_count, found.down_count, found.new_count) == (1, 1, 1)
+    assert (found.fleet.up_count, found.fleet.down_count, found.fleet.new_count) == (1, 1, 1)
 
 
 def test_space_is_sold_used_reserved_or_free(admin: User) -> None:
     there = scene()
     report(there, pvs=(make.pv(), make.fast_pv(size_bytes=100 * GIB, free_bytes=40 * GIB)))
-    plan = CachePlan.objects.create(name="S", size_bytes=2 * GIB, price_minor=100, currency="EUR")
-    Volume.objects.filter(pk=there.volume.pk).update(cache_plan=plan)
-    sampled(there, cache_size_bytes=2 * GIB)
+    make.activity(there.host, sold_bytes=2 * GIB)
     other = scene()
     job(other, wish=add_cache(other, 8 * GIB))
-    space = page(admin).space
+    space = page(admin).fleet.space
     assert (space.fast_total_bytes, space.sold_bytes) == (100 * GIB, 2 * GIB)
     assert (space.other_bytes, space.reserved_bytes) == (58 * GIB, 8 * GIB)
     assert space.fast_free_bytes == 32 * GIB
@@ -197,9 +233,9 @@ def test_space_is_sold_used_reserved_or_free(admin: User) -> None:
 def test_a_reservation_ends_once_its_cache_is_there(admin: User) -> None:
     there = scene()
     job(there, wish=add_cache(there))
-    assert page(admin).space.reserved_bytes == 2 * GIB
+    assert page(admin).fleet.space.reserved_bytes == 2 * GIB
     report(there, lvs=(there.lv, make.pool("c-aaaaaaaaaaaaaaaa")))
-    assert page(admin).space.reserved_bytes == 0
+    assert page(admin).fleet.space.reserved_bytes == 0
 
 
 @pytest.mark.parametrize("asked", ["extend", "make", "move", "cache"])
@@ -218,7 +254,7 @@ def test_what_is_reserved_is_what_the_planner_keeps(admin: User, asked: str) -> 
         Placement.objects.update(lv_uuid=None, lv_name="to-come")
     job(there, wish=wish.to_json())
     kept = sum(reserved(there.host, there.facts).values())
-    found = page(admin).space.reserved_bytes
+    found = page(admin).fleet.space.reserved_bytes
     assert found == {"extend": more - size, "make": more, "move": size, "cache": more}[asked]
     # LVM's metadata of a cache is all that differs.
     assert kept - found < (GIB if asked == "cache" else 1)
@@ -233,7 +269,7 @@ def test_the_space_of_hosts_out_of_reach_is_said_to_be_what_they_last_said(
         report(there)
         long_ago = timezone.now() - timedelta(hours=hours)
         Host.objects.filter(pk=there.host.pk).update(last_seen_at=long_ago)
-    space = page(admin).space
+    space = page(admin).fleet.space
     assert (space.old_count, space.fast_total_bytes) == (1, 200 * GIB)
     text = staff.get(reverse("overview")).content.decode()
     assert text.count("1 host unreachable; showing its last report") == 2
@@ -256,12 +292,12 @@ def test_io_adds_up_over_hosts_that_report_and_leaves_out_the_silent(admin: User
     sampled(scene())
     sampled(scene(), seconds_ago=7200)
     found = page(admin)
-    assert (found.read_iops, found.write_iops) == (20.0, 2.0)
+    assert (found.fleet.read_iops, found.fleet.write_iops) == (20.0, 2.0)
 
 
 def test_without_any_sample_io_is_unknown_and_not_zero(admin: User) -> None:
     scene()
-    assert page(admin).read_iops is None
+    assert page(admin).fleet.read_iops is None
 
 
 # Hosts and activity

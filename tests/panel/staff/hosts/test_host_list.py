@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from storage.byte_sizes import GIB
-from storage.models import HostOutline, LatestSample
+from storage.models import HostOutline
 from tests import make
 from tests.scene import scene
 
@@ -119,10 +119,7 @@ def test_space_that_is_nearly_gone_stands_out_and_old_figures_tell_their_age(
         host=there.host, fast_free_bytes=2 * GIB, slow_free_bytes=50 * GIB, **full
     )
     assert listed(staff).count("stack-tight") == 1
-    LatestSample.objects.create(
-        volume=there.volume, host=there.host, at=timezone.now() - timedelta(hours=2),
-        dt_ms=60_000, reads=600, writes=60, boottime_ns=1, counters={},
-    )  # fmt: skip
+    make.activity(there.host, at=timezone.now() - timedelta(hours=2))
     page = listed(staff)
     assert "last sample: <time" in page
     assert "2 h 0 min ago" in page

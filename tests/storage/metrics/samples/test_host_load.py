@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from storage.byte_sizes import GIB
 from storage.metrics.rates import figures
 from storage.metrics.samples import ensure_partitions
-from storage.metrics.samples.host_load import bucket_of, courses, fleet_sums, hosts_now
-from storage.models import Host, HostLoad
+from storage.metrics.samples.host_load import bucket_of, courses, fleet_sums
+from storage.metrics.samples.load_rollup import add_up_fleet
+from storage.models import CachePlan, Host, HostActivity, HostLoad, LatestSample, Volume
 from tests import make
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import NOON, placed, reading, take
@@ -70,6 +72,7 @@ def test_the_hit_rate_of_the_fleet_is_one_sum_over_another(host: Host) -> None:
     take(other, 0, cached(two, 0, 0))
     take(other, 60, cached(two, 0, 3000))
     hour = timedelta(hours=1)
+    add_up_fleet()
     now, before = fleet_sums([(NOON, NOON + hour), (NOON - hour, NOON)])
     assert figures(now).hit_rate == 900 / 4000
     assert before.intervals == 0
@@ -85,6 +88,7 @@ def test_bcache_counts_by_the_sectors_its_backing_device_had_to_read(host: Host)
 
     take(host, 0, bcache(0, 0))
     take(host, 60, bcache(1000, 250))
+    add_up_fleet()
     (sums,) = fleet_sums([(NOON, NOON + timedelta(hours=1))])
     assert figures(sums).hit_rate == 0.75
 
@@ -103,7 +107,7 @@ def test_now_is_the_last_round_with_the_busiest_volume(host: Host) -> None:
     busy, busy_uuid = placed(host)
     take(host, 0, cached(idle, 0, 0), cached(busy_uuid, 0, 0))
     take(host, 60, cached(idle, 60, 0, 600), cached(busy_uuid, 540, 0, 45_000))
-    now = hosts_now()[host.pk]
+    now = HostActivity.objects.get(host=host)
     assert (now.at, now.busy, now.busiest_id) == (NOON + timedelta(seconds=60), 0.75, busy.pk)
     assert (now.read_iops, now.write_iops) == (10.0, 0.0)
 
@@ -114,7 +118,7 @@ def test_a_volume_that_left_the_host_does_not_count_any_more(host: Host) -> None
     take(host, 0, reading(stays, 0), reading(goes, 0))
     take(host, 60, reading(stays, 60), reading(goes, 6000))
     take(host, 120, reading(stays, 120))
-    assert hosts_now()[host.pk].read_iops == 1.0
+    assert HostActivity.objects.get(host=host).read_iops == 1.0
 
 
 def test_a_host_whose_first_round_has_just_come_has_no_figures_rather_than_zero(
@@ -122,5 +126,26 @@ def test_a_host_whose_first_round_has_just_come_has_no_figures_rather_than_zero(
 ) -> None:
     _, one = placed(host)
     take(host, 0, reading(one, 100))
-    now = hosts_now()[host.pk]
+    now = HostActivity.objects.get(host=host)
     assert (now.read_iops, now.busy) == (None, None)
+
+
+def test_a_round_that_comes_late_does_not_replace_a_later_one(host: Host) -> None:
+    _, one = placed(host)
+    _, other = placed(host)
+    take(host, 0, reading(one, 0), reading(other, 0))
+    take(host, 120, reading(one, 1200))
+    take(host, 60, reading(other, 60))
+    activity = HostActivity.objects.get(host=host)
+    assert (activity.at, activity.read_iops) == (NOON + timedelta(seconds=120), 10.0)
+
+
+def test_caches_that_customers_pay_for_are_counted_as_sold(host: Host) -> None:
+    sold, sold_uuid = placed(host)
+    _, own = placed(host)
+    plan = CachePlan.objects.create(name="S", size_bytes=GIB, price_minor=100, currency="EUR")
+    Volume.objects.filter(pk=sold.pk).update(cache_plan=plan)
+    take(host, 0, cached(sold_uuid, 0, 0), cached(own, 0, 0))
+    row = LatestSample.objects.get(volume=sold)
+    assert row.cache_size_bytes
+    assert HostActivity.objects.get(host=host).sold_bytes == row.cache_size_bytes

@@ -1,0 +1,178 @@
+"""The whole fleet in figures, from rows that are written when hosts report and are sampled: never
+from an inventory or from samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Coalesce
+
+from storage.access import Person
+from storage.formatting import percent
+from storage.health.host_problems import silent_seconds
+from storage.health.shortage import FIELDS as SHORTAGE_FIELDS
+from storage.metrics.rates import figures
+from storage.metrics.samples.host_load import bucket_of, fleet_sums
+from storage.metrics.samples.load_rollup import BUCKET
+from storage.models import Host, HostOutline
+from storage.models.host import HostState
+from storage.planner.wish import Wish
+from storage.volumes.ssd_capacity import left_bytes
+
+NEW: Final = (HostState.PENDING, HostState.UNVERIFIED)
+HOUR: Final = timedelta(hours=1)
+BACK: Final = ((timedelta(days=7), "a week ago"), (timedelta(days=1), "yesterday"))
+"""What the last hour is compared with: the first of them with enough accesses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Bytes of the whole fleet. `sold_bytes` lies in caches that customers pay for, `other_bytes`
+    is used otherwise, `reserved_bytes` is promised to jobs that have not taken it yet. Of
+    `old_count` hosts, which do not answer, it is what they last said."""
+
+    fast_total_bytes: int
+    sold_bytes: int
+    other_bytes: int
+    reserved_bytes: int
+    fast_free_bytes: int
+    slow_total_bytes: int
+    slow_free_bytes: int
+    old_count: int
+
+    @property
+    def used_bytes(self) -> int:
+        return self.sold_bytes + self.other_bytes
+
+    @property
+    def slow_used_bytes(self) -> int:
+        return self.slow_total_bytes - self.slow_free_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class FleetState:
+    """All hosts together. `new_count` are not accepted yet; `read_iops` and `write_iops` are those
+    of the hosts whose figures are fresh, None where none are; `dirty_bytes` lie on SSD alone."""
+
+    host_count: int
+    up_count: int
+    new_count: int
+    read_iops: float | None
+    write_iops: float | None
+    dirty_bytes: int
+    space: Space
+
+    @property
+    def down_count(self) -> int:
+        """Hosts that should answer and do not, or not as the one that was accepted."""
+        return self.host_count - self.up_count - self.new_count
+
+
+def fleet_state(user: Person, at: datetime, reserved_bytes: int) -> FleetState:
+    """One query over rows that are written when hosts report, whatever their number."""
+    silent = at - timedelta(seconds=silent_seconds())
+    up = Q(state=HostState.ACTIVE, error={}, last_seen_at__gte=silent)
+    fresh = Q(activity__at__gte=silent)
+    sums = Host.objects.visible_to(user).aggregate(
+        host_count=Count("pk"),
+        up_count=Count("pk", filter=up),
+        new_count=Count("pk", filter=Q(state__in=NEW)),
+        old_count=Count("pk", filter=Q(outline__isnull=False) & ~up),
+        read_iops=Sum("activity__read_iops", filter=fresh),
+        write_iops=Sum("activity__write_iops", filter=fresh),
+        dirty_bytes=Coalesce(Sum("activity__dirty_bytes"), 0),
+        sold=Coalesce(Sum("activity__sold_bytes"), 0),
+        **{
+            name: Coalesce(Sum(f"outline__{name}"), 0)
+            for names in SHORTAGE_FIELDS.values()
+            for name in names
+        },
+    )
+    total, unused = int(sums["fast_total_bytes"]), int(sums["fast_free_bytes"])
+    sold = min(int(sums["sold"]), total - unused)
+    return FleetState(
+        host_count=sums["host_count"],
+        up_count=sums["up_count"],
+        new_count=sums["new_count"],
+        read_iops=sums["read_iops"],
+        write_iops=sums["write_iops"],
+        dirty_bytes=int(sums["dirty_bytes"]),
+        space=Space(
+            fast_total_bytes=total,
+            sold_bytes=sold,
+            other_bytes=total - unused - sold,
+            reserved_bytes=reserved_bytes,
+            fast_free_bytes=max(0, unused - reserved_bytes),
+            slow_total_bytes=int(sums["slow_total_bytes"]),
+            slow_free_bytes=int(sums["slow_free_bytes"]),
+            old_count=sums["old_count"],
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedVolume:
+    """What the books say of a volume: its LV's name ("" until it is made), its size and that of
+    its cache, None without one."""
+
+    lv_name: str
+    size_bytes: int
+    cache_bytes: int | None
+
+
+def promised_bytes(wish: Wish, volume: RecordedVolume, outline: HostOutline | None) -> int:
+    """SSD space that a job with this wish will still take, by the rule of
+    `storage.volumes.ssd_capacity`, but without an inventory: without what LVM adds in metadata and
+    whole extents."""
+    existing = outline.cache_names if outline is not None else ()
+    cache = wish.cache
+    return left_bytes(
+        wish,
+        volume_bytes=wish.size_bytes,
+        fast_bytes=volume.size_bytes if volume.lv_name in existing else 0,
+        cache_bytes=cache.size_bytes if cache is not None else 0,
+        has_cache=cache is not None and cache.name in existing,
+        old_bytes=volume.cache_bytes,
+        free_bytes=outline.fast_free_bytes if outline is not None else 0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HitRate:
+    """Of all reads of cached volumes in the last hour, and in the same hour `back` ("yesterday");
+    None where too few reads say nothing."""
+
+    now: float | None
+    accesses: int
+    before: float | None
+    back: str
+
+    @property
+    def change(self) -> float | None:
+        """In points of a hundred, as a ratio is shown."""
+        if self.now is None or self.before is None:
+            return None
+        return (self.now - self.before) * 100
+
+    @property
+    def note(self) -> str:
+        """What it was before, or why it is not known."""
+        if self.now is None:
+            return "too few reads of cached volumes"
+        if self.before is None:
+            return ""
+        return f"{percent(self.before) if self.before else '0 %'} at this hour {self.back}"
+
+
+def hit_rate(at: datetime) -> HitRate:
+    """Of the whole fleet. One query."""
+    stop = bucket_of(at) + BUCKET
+    spans = [(stop - back - HOUR, stop - back) for back in (timedelta(), *(b for b, _ in BACK))]
+    current, *earlier = (figures(sums) for sums in fleet_sums(spans))
+    for figure, (_, words) in zip(earlier, BACK, strict=True):
+        if figure.hit_rate is not None:
+            return HitRate(current.hit_rate, current.accesses, figure.hit_rate, words)
+    return HitRate(current.hit_rate, current.accesses, None, "")

@@ -1,0 +1,201 @@
+"""The one list of what is wrong: what is on it, what is not, and how it is counted."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from jobs.models import State
+from jobs.problems import Problem, ProblemTally, grouped, problems_of, tallies, total
+from storage.models import Host, HostOutline, Placement
+from tests import make
+from tests.scene import Scene, end, job, scene
+
+pytestmark = pytest.mark.django_db
+NOW = timezone.now
+LONG_AGO = timedelta(hours=2)
+
+
+def host(**fields: Any) -> Host:
+    return make.host(**{"last_seen_at": NOW(), **fields})
+
+
+def problems(of: Host) -> tuple[Problem, ...]:
+    return problems_of([of.pk], NOW())[of.pk]
+
+
+def codes(of: Host) -> list[str]:
+    return [problem.code for problem in problems(of)]
+
+
+def told(code: str, severity: str = "error", **fields: Any) -> dict[str, Any]:
+    return {"code": code, "severity": severity, "message": "m", "correction": "c", **fields}
+
+
+def found(there: Scene, *findings: dict[str, Any]) -> None:
+    HostOutline.objects.create(host=there.host, findings=list(findings))
+
+
+def test_a_host_that_answers_and_reports_nothing_has_no_problem() -> None:
+    well = host(problems=[told("hint", "info")])
+    HostOutline.objects.create(host=well)
+    make.placement(make.volume(), well)
+    make.activity(well)
+    assert codes(well) == []
+    assert tallies(NOW()) == {}
+
+
+def test_a_host_that_nobody_has_heard_of_for_some_rounds_is_silent() -> None:
+    (problem,) = problems(host(last_seen_at=NOW() - LONG_AGO))
+    assert (problem.code, problem.severity, problem.rank) == ("silent", "error", 1)
+    assert problem.message == "Silent for 2 h 0 min."
+    (problem,) = problems(host(last_seen_at=None))
+    assert problem.message == "Silent since it was accepted."
+
+
+def test_a_failed_contact_is_one_problem_and_silence_no_second() -> None:
+    error = {"code": "no_answer", "message": "No answer.", "correction": "Wait."}
+    (problem,) = problems(host(error=error, last_seen_at=NOW() - LONG_AGO))
+    assert (problem.code, problem.message, problem.correction) == (
+        "no_answer",
+        "No answer.",
+        "Wait.",
+    )
+
+
+@pytest.mark.parametrize("code", ["twins", "machine_changed", "host_key_changed"])
+def test_a_host_to_which_nothing_is_sent_is_one_problem(code: str) -> None:
+    error = {"code": code, "message": "It is another machine", "correction": "Look."}
+    (problem,) = problems(host(state="quarantined", error=error))
+    assert problem.code == ("quarantined" if code == "host_key_changed" else code)
+    assert "Nothing is sent" in problem.message
+
+
+def test_a_new_host_waits_for_its_fingerprint() -> None:
+    (problem,) = problems(host(state="unverified", host_key=""))
+    assert (problem.code, problem.severity) == ("unverified", "warning")
+
+
+def test_a_host_without_samples_is_one_once_it_has_had_volumes_for_some_rounds() -> None:
+    there = host()
+    make.placement(make.volume(), there, lv_uuid=None)
+    assert codes(there) == []
+    make.placement(make.volume(), there)
+    assert codes(there) == []
+    Placement.objects.update(since=NOW() - LONG_AGO)
+    (problem,) = problems(there)
+    assert problem.message == "The host answers, but has sent no samples for 2 h 0 min."
+    make.activity(there, at=NOW() - timedelta(hours=1))
+    assert "for 1 h 0 min" in problems(there)[0].message
+    there.activity.delete()
+    make.activity(there)
+    assert codes(there) == []
+
+
+def test_of_a_host_that_does_not_answer_no_samples_are_missed() -> None:
+    there = host(last_seen_at=NOW() - LONG_AGO)
+    make.placement(make.volume(), there)
+    Placement.objects.update(since=NOW() - LONG_AGO)
+    assert codes(there) == ["silent"]
+
+
+def test_what_agent_and_inventory_both_tell_is_counted_once() -> None:
+    there = scene(host={"problems": [told("volume_inactive"), told("no_boot_unit", "warning")]})
+    assert codes(there.host) == ["volume_inactive", "no_boot_unit"]
+    found(there, told("volume_inactive", subject="vg0/web", volume=there.volume.key, since=""))
+    assert codes(there.host) == ["volume_inactive", "no_boot_unit"]
+    problem = problems(there.host)[0]
+    assert (problem.volume_key, problem.subject_label) == (there.volume.key, "web12 disk")
+    assert problem.subject == "vg0/web"
+
+
+@pytest.mark.parametrize("code", ["drift", "unfinished", "volume_inactive"])
+def test_a_difference_that_a_job_is_about_to_end_is_not_counted(code: str) -> None:
+    there = scene()
+    found(there, told(code, "warning", subject="vg0/web", volume=there.volume.key, since=""))
+    at_work = job(there)
+    assert codes(there.host) == []
+    end(at_work)
+    assert codes(there.host) == [code]
+
+
+def test_jobs_that_need_a_person_are_problems_of_their_host() -> None:
+    undecided, failed = scene(), scene()
+    job(undecided, state=State.NEEDS_ATTENTION, error={"message": "SSD away."})
+    end(job(failed), State.FAILED, error={"code": "no_space", "message": "no room."})
+    (problem,) = problems(undecided.host)
+    assert problem.message == "Add cache needs a decision: SSD away."
+    (problem,) = problems(failed.host)
+    assert (problem.message, problem.job_error) == ("Add cache failed: no room.", "no_space")
+    job(failed)
+    assert codes(failed.host) == []
+
+
+def test_only_failures_of_the_last_days_count() -> None:
+    there = scene()
+    long_ago = NOW() - timedelta(days=3)
+    end(job(there), State.FAILED, error={"message": "x"}, ended_at=long_ago)
+    end(job(there, dry_run=True), State.FAILED, error={"message": "x"})
+    assert codes(there.host) == []
+
+
+def test_data_at_risk_comes_first_then_errors_then_warnings() -> None:
+    there = host(
+        problems=[told("no_boot_unit", "warning"), told("stuck"), told("writeback_single_ssd")]
+    )
+    assert codes(there) == ["writeback_single_ssd", "stuck", "no_boot_unit"]
+    assert tallies(NOW())[there.pk] == ProblemTally(errors=2, warnings=1, rank=0)
+
+
+def test_counting_and_listing_agree() -> None:
+    there = scene(
+        host={
+            "problems": [told("stuck"), told("hint", "info"), told("pv_missing")],
+            "last_seen_at": NOW() - LONG_AGO,
+        }
+    )
+    found(there, told("drift", "warning", subject="vg0/web", volume=there.volume.key, since=""))
+    end(job(there), State.FAILED, error={"message": "x"})
+    host(state="unverified", host_key="")
+    counted = tallies(NOW())
+    listed = problems_of(list(Host.objects.values_list("pk", flat=True)), NOW())
+    assert {pk: tally.total for pk, tally in counted.items()} == {
+        pk: len(each) for pk, each in listed.items() if each
+    }
+    groups, _ = grouped(NOW(), (), 100, 100)
+    assert sum(group.count for group in groups) == total(counted.values()).total
+
+
+def test_equal_problems_are_one_group_with_the_oldest_first() -> None:
+    for n in range(12):
+        host(name=f"host{n:02}", last_seen_at=NOW() - LONG_AGO - timedelta(minutes=n))
+    host(state="unverified", host_key="")
+    groups, count = grouped(NOW(), {"silent", "unverified"}, 20, 3)
+    assert [group.count for group in groups] == [12, 1]
+    assert [problem.host_name for problem in groups[0].problems] == ["host11", "host10", "host09"]
+    assert (groups[0].thing_count, groups[0].is_one_host, count) == (12, False, 2)
+
+
+def test_only_the_worst_groups_are_read() -> None:
+    host(problems=[told("b", "warning"), told("a", "warning"), told("pv_missing")])
+    groups, count = grouped(NOW(), {"a", "b", "pv_missing"}, 2, 3)
+    assert [group.problems[0].code for group in groups] == ["pv_missing", "a"]
+    assert count == 3
+
+
+def test_problems_of_unknown_codes_are_told_apart_by_their_words_but_for_numbers() -> None:
+    messages = ("sda has 3 bad blocks.", "sda has 17 bad blocks.", "The fan stands still.")
+    for message in messages:
+        host(problems=[told("new_thing", message=message)])
+    groups, _ = grouped(NOW(), (), 20, 3)
+    assert sorted(group.count for group in groups) == [1, 2]
+
+
+def test_jobs_are_told_apart_by_what_was_wanted_and_what_went_wrong() -> None:
+    for code in ("no_space", "no_space", "busy"):
+        end(job(scene()), State.FAILED, error={"code": code, "message": "x"})
+    groups, _ = grouped(NOW(), {"job_failed"}, 20, 3)
+    assert sorted(group.count for group in groups) == [1, 2]
