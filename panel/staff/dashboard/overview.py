@@ -187,14 +187,15 @@ def _lines(
     )
     hosts = Host.objects.visible_to(user).select_related("outline", "activity").only(*FIELDS)
     troubled = list(counted)[:SHOWN_HOSTS]
-    if sort == "trouble":
+    if sort == "trouble" and troubled:
         worst = Case(
             *(When(pk=host_id, then=Value(n)) for n, host_id in enumerate(troubled)),
             default=Value(len(troubled)),
         )
         hosts = hosts.order_by(worst, busy.desc(nulls_last=True), "name")
-    elif sort in ("io", "busy"):
-        hosts = hosts.order_by({"io": io, "busy": busy}[sort].desc(nulls_last=True), "name")
+    elif sort != "name":
+        by = io if sort == "io" else busy
+        hosts = hosts.order_by(by.desc(nulls_last=True), "name")
     return [line_of(host, counted.get(host.pk, NO_PROBLEMS), at) for host in hosts[:SHOWN_HOSTS]]
 
 

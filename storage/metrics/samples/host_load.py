@@ -69,7 +69,9 @@ ACTIVITY_NAMES: Final = (
 )
 ACTIVITY: Final = f"""
 INSERT INTO storage_hostactivity AS old ({", ".join(ACTIVITY_NAMES)})
-SELECT host_id, at, reads, writes, least(1, busiest[1]), busiest[2]::bigint, dirty, sold FROM (
+SELECT host_id, at, reads, writes,
+    CASE WHEN busiest[1] > 1 THEN 1 ELSE busiest[1] END, busiest[2]::bigint, dirty, sold
+FROM (
     SELECT host_id, at, sum(sample.reads * 1000::float8 / dt_ms) AS reads,
         sum(sample.writes * 1000::float8 / dt_ms) AS writes,
         max(ARRAY[busy_ms::float8 / dt_ms, volume_id]) FILTER (WHERE busy_ms + dt_ms > 0)
