@@ -109,7 +109,7 @@ def panels(*, plain: bool) -> tuple[ChartPanel, ...]:
             "operations",
             words("IOPS and latency", "Reads, writes and latency"),
             (
-                Axis(Scale.PER_SECOND if plain else Scale.IOPS, ""),
+                Axis(Scale.PER_SECOND, "operations") if plain else Axis(Scale.IOPS, ""),
                 Axis(Scale.MS, "latency"),
             ),
             (
@@ -235,6 +235,10 @@ def table(
     return picked[: -rows - 1 : -1]
 
 
+MOSTLY: Final = 0.9
+"""The share of the time from which on data need not be said to be missing."""
+
+
 def summary(measured: Series, span: str) -> str:
     """The whole time in a few sentences, for those who do not see the charts; "" without figures.
 
@@ -250,7 +254,8 @@ def summary(measured: Series, span: str) -> str:
     ]
     if total["hit_rate"] is not None:
         parts.append(f"{formatting.percent(total['hit_rate'])} of reads came from SSD.")
-    parts.append(f"Based on {formatting.seconds(measured.seconds)} of data.")
+    if measured.seconds < MOSTLY * (measured.end - measured.start).total_seconds():
+        parts.append(f"Based on {formatting.seconds(measured.seconds)} of data.")
     return " ".join(parts)
 
 

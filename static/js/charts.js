@@ -3,13 +3,15 @@
 // script the section keeps its summary, its range links, its CSV and its table.
 import { colour } from "./charts/colour.js";
 import { listen, place } from "./charts/crosshair.js";
-import { clock, day, zone } from "./charts/format.js";
+import { dated, inUtc, toggleUtc, typed, untyped, zone } from "./charts/format.js";
+import { foldable, isFolded } from "./charts/fold.js";
 import { renew, spoken } from "./charts/legend.js";
 import { bands } from "./charts/notes.js";
 import { configuration } from "./charts/options.js";
 import { MOVES, partOf, queryOf, rangeOf, showInUrl, zoomOptions } from "./charts/range.js";
 import { bucketAt, decoded, linesOf, middle } from "./charts/series.js";
 
+const MOST_LISTED = 8; // of the jobs, below the charts
 const EMPTY_SECONDS = 5; // how often to look for the first point
 
 const start = (section) => {
@@ -33,7 +35,8 @@ const start = (section) => {
     first: figures[0].panel.name, // the panel with the words of the annotations
     range: rangeOf(section),
   };
-  const shown = () => figures.filter((figure) => !figure.element.hidden);
+  const shown = () =>
+    figures.filter((figure) => !figure.element.hidden && !isFolded(figure));
   let asked = 0;
   let pointedAt = null; // the time under the crosshair, which a new series may not move
   let timer = null;
@@ -42,7 +45,9 @@ const start = (section) => {
     for (const figure of shown()) {
       renew(figure.legend, figure.panel, view);
       figure.readout.textContent =
-        view.bucket === null ? "last" : clock(middle(view.series, view.bucket));
+        view.bucket === null
+          ? "last"
+          : dated(middle(view.series, view.bucket), view.series.step);
       place(figure, view);
     }
   };
@@ -70,14 +75,20 @@ const start = (section) => {
   };
 
   const listMarks = () => {
-    const items = view.marks.map((mark) => {
+    const items = view.marks.slice(-MOST_LISTED).map((mark) => {
       const item = document.createElement("li");
       const name = document.createElement(mark.url ? "a" : "span");
       if (mark.url) name.href = mark.url;
       name.textContent = mark.label;
-      item.append(name, `, ${clock(mark.at)}, ${mark.state.replace("_", " ")}`);
+      item.append(name, `, ${dated(mark.at)}, ${mark.state.replace("_", " ")}`);
       return item;
     });
+    const more = view.marks.length - items.length;
+    if (more > 0) {
+      const rest = document.createElement("li");
+      rest.textContent = `and ${more} before`;
+      items.unshift(rest);
+    }
     part("marks").replaceChildren(...items);
     part("marks").hidden = items.length === 0;
   };
@@ -89,10 +100,24 @@ const start = (section) => {
     part("nearest").hidden = nearest === null;
     if (nearest === null) return;
     part("which").textContent = nearest.is_before ? "last" : "first";
-    part("at").textContent = day(nearest.at);
+    part("at").textContent = dated(nearest.at);
     const query = new URLSearchParams(location.search);
     for (const [name, value] of new URLSearchParams(nearest.query)) query.set(name, value);
     part("at").href = `?${query}#charts`;
+  };
+
+  const showZone = () => {
+    part("zone").textContent = `Times in ${zone()}`;
+    part("utc").setAttribute("aria-pressed", String(inUtc()));
+    part("utc").classList.toggle("active", inUtc());
+    for (const name of section.querySelectorAll("[data-charts-zone-name]")) {
+      name.textContent = zone();
+    }
+    const { from, to } = part("custom").elements;
+    if (part("custom").contains(document.activeElement)) return; // somebody is typing
+    from.value = typed(view.series.start);
+    to.value = typed(Math.min(Date.now(), view.series.end));
+    from.removeAttribute("max");
   };
 
   const take = (answer, marks) => {
@@ -105,7 +130,7 @@ const start = (section) => {
     part("summary").hidden = empty;
     part("panels").hidden = empty;
     part("no-cache").hidden = empty || answer.has_cache;
-    part("zone").textContent = `Times of the charts: ${zone()}`;
+    showZone();
     for (const { element } of figures) {
       element.hidden = "ofCache" in element.dataset && !answer.has_cache;
     }
@@ -155,6 +180,7 @@ const start = (section) => {
 
   const showButtons = () => {
     const isPart = view.range.part !== null;
+    part("custom").previousElementSibling.classList.toggle("active", isPart);
     part("reset").hidden = !isPart;
     for (const link of section.querySelectorAll("[data-range-key]")) {
       const isShown = !isPart && link.dataset.rangeKey === view.range.key;
@@ -197,6 +223,22 @@ const start = (section) => {
     }
     if (move && view.series) show(MOVES[move](view.series));
   });
+  part("custom").addEventListener("submit", (event) => {
+    const { from, to } = part("custom").elements;
+    const ends = [untyped(from.value), untyped(to.value)];
+    event.preventDefault();
+    part("custom").closest("details").open = false;
+    show(partOf(Math.min(...ends), Math.max(...ends)));
+  });
+  part("utc").addEventListener("click", () => {
+    toggleUtc();
+    if (view.series === null) return;
+    showZone();
+    listMarks();
+    draw();
+  });
+  foldable(figures, draw);
+  part("utc").hidden = false;
   part("tools").hidden = false;
   showButtons();
   document.addEventListener("htmx:after:swap", readWindows);

@@ -61,12 +61,14 @@ def build(
     hours: float = 24,
     seconds: int = 60,
     crowd: int = 0,
+    days: int = 0,
     now: datetime | None = None,
 ) -> Fleet:
-    """Make `hosts` active hosts with `volumes` in all, `hours` of samples every `seconds`, two
-    people (`ADMIN`, `OWNER`, both with `PASSWORD`), and from six hosts on one more that waits for
-    its fingerprint. So many of the volumes as `crowd` says lie on the first host, the others evenly
-    on the rest; 0 = evenly on all."""
+    """Make `hosts` active hosts with `volumes` in all, `hours` of samples every `seconds`, before
+    them `days` of one every quarter of an hour, two people (`ADMIN`, `OWNER`, both with
+    `PASSWORD`), and from six hosts on one more that waits for its fingerprint. So many of the
+    volumes as `crowd` says lie on the first host, the others evenly on the rest; 0 = evenly on
+    all."""
     now = now or timezone.now()
     admin = people.add(email=ADMIN, password=PASSWORD, name="Ada", staff_role=StaffRole.ADMIN)
     owner = people.add(email=OWNER, password=PASSWORD, name="Ann")
@@ -86,6 +88,10 @@ def build(
     if hosts >= len(ROLES):
         _waiting(hosts)
         _gone(placed, now)
+    if days:
+        first = now - timedelta(hours=hours)
+        sources = [_source(each, now) for each in placed if not each.of.is_retired]
+        load.store(sources, first - timedelta(days=days), first, load.QUARTER_SECONDS)
     live = _sample(placed, now, hours, seconds)
     if placed:
         work(placed, admin, owner, now)

@@ -29,6 +29,8 @@ BOOT: Final = "6c1f7f3e-2f5b-4a7c-9a40-000000000000"
 # Shares per bucket of LATENCY_BOUNDS_NS: an I/O on SSD, and one on a slow disk.
 FAST: Final = (0.46, 0.34, 0.13, 0.05, 0.02, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 SLOW: Final = (0, 0, 0, 0.02, 0.07, 0.2, 0.31, 0.25, 0.1, 0.04, 0.01, 0, 0, 0)
+QUARTER_SECONDS: Final = 900
+"""As long as an interval can be."""
 FAST_MS, SLOW_MS = 0.17, 9.0
 CROWDED = 2.8
 """So many times slower is a disk that too many ask."""

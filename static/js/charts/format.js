@@ -1,10 +1,13 @@
 // Numbers, units and times as charts write them.
 const BINARY = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+const LANGUAGE = document.documentElement.lang || "en";
+const TIMES = LANGUAGE === "en" ? "en-GB" : LANGUAGE;
+const KEPT = "charts-zone";
 
 // The factor and the unit that make these values readable; `scale` is one of panel/charts/definitions.py.
 export const unitOf = (scale, values) => {
   if (scale === "iops") return { factor: 1, unit: "IOPS" };
-  if (scale === "per_second") return { factor: 1, unit: "per s" };
+  if (scale === "per_second") return { factor: 1, unit: "/s" };
   if (scale === "ms") return { factor: 1, unit: "ms" };
   if (scale === "percent") return { factor: 100, unit: "%" };
   const largest = values.reduce((most, value) => Math.max(most, value ?? 0), 0);
@@ -13,15 +16,50 @@ export const unitOf = (scale, values) => {
 };
 
 export const number = (value) =>
-  value.toLocaleString("en", { maximumFractionDigits: Math.abs(value) < 10 ? 2 : 0 });
+  value.toLocaleString(LANGUAGE, { maximumFractionDigits: Math.abs(value) < 10 ? 2 : 0 });
 
-export const clock = (at) => new Date(at).toLocaleTimeString("en-GB");
+export const withUnit = (text, unit) => (unit.startsWith("/") ? text + unit : `${text} ${unit}`);
 
-export const day = (at) =>
-  new Date(at).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+// Times are those of the browser's zone, or UTC where the person asked for that; it is remembered.
+let isUtc = localStorage.getItem(KEPT) === "utc";
+
+export const inUtc = () => isUtc;
+
+export const toggleUtc = () => {
+  isUtc = !isUtc;
+  localStorage.setItem(KEPT, isUtc ? "utc" : "local");
+};
+
+const written = (at, fields) =>
+  new Date(at).toLocaleString(TIMES, { ...fields, timeZone: isUtc ? "UTC" : undefined });
+
+// How far the zone is from UTC at that time, in milliseconds to add to UTC.
+export const offset = (at) => (isUtc ? 0 : -60_000 * new Date(at).getTimezoneOffset());
+
+export const date = (at) => written(at, { day: "numeric", month: "short" });
+
+// The time of the day, in seconds only where `step` milliseconds say so much.
+export const clock = (at, step = 60_000) =>
+  written(at, {
+    hour: "2-digit",
+    minute: "2-digit",
+    second: step < 60_000 ? "2-digit" : undefined,
+    hourCycle: "h23",
+  });
+
+const isToday = (at) => date(at) === date(Date.now());
+
+export const dated = (at, step) => (isToday(at) ? clock(at, step) : `${date(at)} ${clock(at, step)}`);
 
 export const zone = () =>
-  new Date().toLocaleTimeString("en", { timeZoneName: "longOffset" }).replace(/.*GMT/, "UTC");
+  isUtc
+    ? "UTC"
+    : new Date().toLocaleTimeString("en", { timeZoneName: "longOffset" }).replace(/.*GMT/, "UTC");
 
 // RFC 3339 in whole seconds, as the page's URL has it.
 export const moment = (at) => `${new Date(at).toISOString().slice(0, 19)}Z`;
+
+// As <input type="datetime-local"> has it, and back.
+export const typed = (at) => new Date(at + offset(at)).toISOString().slice(0, 16);
+
+export const untyped = (text) => (isUtc ? Date.parse(`${text}Z`) : new Date(text).getTime());

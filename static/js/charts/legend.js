@@ -1,6 +1,6 @@
 // The legend of a panel: a button for each line, with its value under the crosshair or its last.
 import { colour } from "./colour.js";
-import { number } from "./format.js";
+import { number, withUnit } from "./format.js";
 import { linesOf } from "./series.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -40,7 +40,7 @@ const said = (line, n) => {
   const at = n ?? line.values.findLastIndex((value) => value !== null);
   const value = line.values[at] ?? null;
   if (value === null) return "-";
-  return `${number(value * line.factor)} ${line.unit}${line.faint[at] ? " (few)" : ""}`;
+  return withUnit(number(value * line.factor), line.unit) + (line.faint[at] ? " (few)" : "");
 };
 
 // The lines as text, for those who hear them.

@@ -40,6 +40,9 @@ SEEN = """() => [...document.querySelectorAll("figure:not([hidden]) canvas")].ma
     axes: Object.values(chart.options.scales).map((axis) => axis.title.text),
     limits: [chart.scales.x.min, chart.scales.x.max],
     top: chart.scales.y0.max,
+    labels: Object.values(chart.scales)
+      .filter((scale) => scale.axis === "y")
+      .map((scale) => scale.ticks.map((tick) => tick.label)),
     colour: chart.options.scales.x.ticks.color,
     said: canvas.getAttribute("aria-label"),
   };
@@ -119,15 +122,17 @@ def test_charts_draw_on_any_screen_in_the_colours_of_the_theme_and_obey_the_poli
     assert {panel["marks"] for panel in seen} == {1}
     assert len({tuple(panel["limits"]) for panel in seen}) == 1
     operations, hits, throughput, contents, _churn = seen
-    assert operations["lines"] == ["Reads", "Writes", "Read time", "Write time"]
+    assert operations["lines"] == ["Reads", "Writes", "Read latency", "Write latency"]
     assert operations["known"] == 150
     assert operations["nulls"] == 360 - operations["known"]
     assert hits["lines"] == ["Read hit rate", "Read accesses", "Write accesses"]
     assert hits["top"] == 100
     assert throughput["axes"][0] == "MiB/s"
     assert contents["axes"][0] == "GiB"
+    assert hits["labels"][0] == ["0", "50", "100"]
+    assert all(len(labels) == 3 for panel in seen for labels in panel["labels"])
     assert hits["said"].startswith("Hit rate. Last: Read hit rate 97 %")
-    assert page.get_by_text("Times of the charts: UTC+").is_visible()
+    assert page.get_by_text("Times in UTC+").is_visible()
     assert page.locator("[data-charts-marks] a").all_inner_texts() == ["Add cache"]
     dark = seen[0]["colour"]
     for width in (360, 1280):
@@ -160,6 +165,49 @@ def test_the_range_is_in_the_url_and_survives_a_reload(browser: Browser, served:
     assert [panel["title"] for panel in seen] == ["IOPS and latency", "Throughput"]
     low, high = seen[0]["limits"]
     assert high - low == 6 * 3_600_000
+    assert complaints == []
+    context.close()
+
+
+def test_a_chart_that_was_folded_away_stays_so(browser: Browser, served: str) -> None:
+    there = sampled(cached=True)
+    context = browser.new_context()
+    page, complaints = opened(context, served, there, "1h")
+    throughput = page.locator("figure", has_text="Throughput")
+    throughput.get_by_role("button", name="Throughput").click()
+    expect(throughput.locator("canvas")).to_be_hidden()
+    page.reload()
+    page.locator("[data-charts-panels]").wait_for()
+    expect(throughput.locator("canvas")).to_be_hidden()
+    expect(page.locator("figure canvas").first).to_be_visible()
+    fold = throughput.get_by_role("button", name="Throughput")
+    expect(fold).to_have_attribute("aria-expanded", "false")
+    fold.press("Enter")
+    expect(throughput.locator("canvas")).to_be_visible()
+    assert all(panel and panel["painted"] for panel in page.evaluate(SEEN))
+    assert complaints == []
+    context.close()
+
+
+def test_a_time_is_typed_in_local_time_or_in_utc_and_is_in_the_url(
+    browser: Browser, served: str
+) -> None:
+    there = sampled(cached=False)
+    context = browser.new_context(timezone_id="Asia/Kolkata")
+    page, complaints = opened(context, served, there, "1h")
+    half_hour_ago = (timezone.now() - timedelta(minutes=30)).replace(second=0, microsecond=0)
+    for hours_ahead, clicked in ((5.5, False), (0, True)):
+        if clicked:
+            page.get_by_role("button", name="UTC").click()
+            page.reload()  # remembered
+            page.locator("[data-charts-panels]").wait_for()
+            expect(page.get_by_text("Times in UTC.")).to_be_visible()
+        page.get_by_text("Custom", exact=True).click()
+        start = half_hour_ago + timedelta(hours=hours_ahead)
+        page.get_by_label("From").fill(f"{start:%Y-%m-%dT%H:%M}")
+        page.get_by_label("To").fill(f"{start + timedelta(minutes=10):%Y-%m-%dT%H:%M}")
+        page.get_by_role("button", name="Show", exact=True).click()
+        page.wait_for_url(f"**from={half_hour_ago:%Y-%m-%dT%H}%3A{half_hour_ago:%M}%3A00Z**")
     assert complaints == []
     context.close()
 

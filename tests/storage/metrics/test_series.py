@@ -88,6 +88,15 @@ def test_one_lost_round_is_a_gap(host: Host) -> None:
     assert series(volume, NOON, after(30)).to_json()["series"]["read_iops"] == [10, None, 10]
 
 
+def test_a_volume_sampled_less_often_than_there_are_buckets_has_no_gaps(host: Host) -> None:
+    """A lost round is one all the same."""
+    volume, lv = placed(host)
+    for seconds in (0, 30, 60, 90, 150, 180):
+        take(host, seconds, reading(lv, 10 * seconds))
+    found = series(volume, NOON, after(180)).to_json()["series"]["read_iops"]
+    assert found == [*[10] * 9, *[None] * 5, *[10] * 4]
+
+
 def test_a_reboot_is_a_gap(host: Host) -> None:
     volume, lv = placed(host)
     take(host, 0, reading(lv, 0))
