@@ -8,7 +8,7 @@ import { foldable, isFolded } from "./charts/fold.js";
 import { renew, spoken } from "./charts/legend.js";
 import { bands } from "./charts/notes.js";
 import { configuration } from "./charts/options.js";
-import { MOVES, partOf, queryOf, rangeOf, showInUrl, zoomOptions } from "./charts/range.js";
+import { LONGEST, MOVES, partOf, queryOf, rangeOf, showInUrl, zoomOptions } from "./charts/range.js";
 import { bucketAt, decoded, linesOf, middle } from "./charts/series.js";
 
 const MOST_LISTED = 8; // of the jobs, below the charts
@@ -117,6 +117,7 @@ const start = (section) => {
     if (part("custom").contains(document.activeElement)) return; // somebody is typing
     from.value = typed(view.series.start);
     to.value = typed(Math.min(Date.now(), view.series.end));
+    from.min = to.min = typed(Date.now() - LONGEST);
     from.removeAttribute("max");
   };
 

@@ -3,7 +3,7 @@
 import { moment } from "./format.js";
 
 const SHORTEST = 60_000;
-const LONGEST = 30 * 86_400_000; // samples are kept no longer
+export const LONGEST = 30 * 86_400_000; // samples are kept no longer
 
 export const rangeOf = (section) => {
   const { range, from, to } = section.dataset;
