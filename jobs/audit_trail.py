@@ -11,7 +11,7 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pghistory
@@ -26,7 +26,7 @@ NEVER_RAN = frozenset({"not_started", "busy", "guest_busy", "occupied", "stale_f
 lock may be taken in the middle."""
 WHO = ("actor", "token", "address", "door")
 WORDS = ("host", "volume", "job", "actor")
-FILTERS = (*WORDS, "since")
+FILTERS = (*WORDS, "since", "until")
 COLUMNS = (
     *("at", "phase", "op_id", "job", "kind", "actor", "token", "address", "door", "host"),
     *("machine_id", "volume", "volume_label", "vg", "verb", "args", "commands", "result"),
@@ -118,7 +118,11 @@ def _subject(job: Job, step: Step) -> dict[str, Any]:
 
 
 class BadSince(ValueError):
-    """`since` is no time."""
+    """`field` of a filter, since or until, is no time."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +136,26 @@ class AuditedOperation:
 def filtered(rows: AuditQuerySet, query: Mapping[str, str]) -> AuditQuerySet:
     """The entries that match the filters of a request; raises `BadSince`."""
     words = {name: query.get(name, "").strip() for name in WORDS}
-    return rows.about(**words, since=moment(query.get("since", "").strip()))
+    return rows.about(**words, since=moment(query), until=moment(query, "until"))
 
 
-def moment(text: str) -> datetime | None:
-    """A day or an RFC 3339 time, UTC where it names no zone; None for "". Raises `BadSince`."""
+def moment(query: Mapping[str, str], field: str = "since") -> datetime | None:
+    """A day or an RFC 3339 time, UTC where it names no zone; None for "". `until` a day is until
+    its end. Raises `BadSince`."""
+    text = query.get(field, "").strip()
     if not text:
         return None
     try:
         day = parse_date(text)
+        if day is not None and field == "until":
+            day += timedelta(days=1)
         at = datetime(day.year, day.month, day.day) if day is not None else parse_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         at = None
     if at is None:
         raise BadSince(
-            f"{text:.40} is not a date or time: enter a value like 2026-11-21 or 2026-11-21T08:00Z."
+            field,
+            f"{text:.40} is not a date or time: enter one like 2026-11-21 or 2026-11-21T08:00Z.",
         )
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 

@@ -32,9 +32,10 @@ class AuditQuerySet(models.QuerySet["AuditEntry"]):
         job: str = "",
         actor: str = "",
         since: datetime | None = None,
+        until: datetime | None = None,
     ) -> Self:
         """Entries that match all that is given: host and volume by key or name, the job by key,
-        the actor by a part of the address of their account."""
+        the actor by a part of the address of their account; before `until`."""
         entries = self
         if host:
             entries = entries.filter(models.Q(host_key=host) | models.Q(host__iexact=host))
@@ -48,6 +49,8 @@ class AuditQuerySet(models.QuerySet["AuditEntry"]):
             entries = entries.filter(actor__icontains=actor)
         if since is not None:
             entries = entries.filter(at__gte=since)
+        if until is not None:
+            entries = entries.filter(at__lt=until)
         return entries
 
     def newest_first(self) -> Self:

@@ -135,6 +135,7 @@ POLICY: Mapping[str, Act] = {
     **_each(
         Demand.NEVER,
         *("home", "overview", "health", "search", "search-found", "running-jobs", "audit"),
+        "trail",
         "security-log",
         *("audit-export", "person", "customers", "customer", "cache-plans", "ledger"),
         *("ledger-csv", "report", "billing", "hosts", "host", "host-now", "host-advice"),

@@ -39,16 +39,25 @@ class SecurityQuerySet(models.QuerySet["SecurityEntry"]):
         """The only way from a request to the log: it names everybody, so it is for admins."""
         return self if may(user, Right.ADMINISTER) else self.none()
 
-    def about(self, *, who: str = "", kind: str = "", since: datetime | None = None) -> Self:
+    def about(
+        self,
+        *,
+        who: str = "",
+        kind: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Self:
         """Entries that match all that is given; `who` is a part of either person's address, or an
-        IP address."""
+        IP address; before `until`."""
         entries = self
         if who:
             person = models.Q(person__icontains=who) | models.Q(actor__icontains=who)
             entries = entries.filter(person | models.Q(address__startswith=who))
         if kind:
             entries = entries.filter(kind=kind)
-        return entries if since is None else entries.filter(at__gte=since)
+        if since is not None:
+            entries = entries.filter(at__gte=since)
+        return entries if until is None else entries.filter(at__lt=until)
 
 
 class SecurityEntry(models.Model):

@@ -1,6 +1,10 @@
-"""The audit trail as a page and as a file; and the page of the security log, for admins."""
+"""The audit trail as a page and as a file; the page of the security log, for admins; and one trail
+of everything."""
 
 from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TypedDict
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
@@ -19,13 +23,22 @@ from jobs.audit_trail import (
 )
 from jobs.models import AuditEntry, AuditQuerySet, Phase
 from panel.models import SecurityEntry, SecurityKind
-from storage.access import Right, staff_view
+from panel.security_log import security_entries
+from panel.staff import trail
+from panel.staff.trail import TrailFilter
+from storage.access import Right, may, staff_view
 
 PAGE_ROWS = 50
 CHUNK_ROWS = 500
 BAD_REQUEST = 400
 FORMATS = {"csv": (csv_lines, "text/csv; charset=utf-8"), "json": (json_lines, "application/json")}
-SECURITY_FILTERS = ("who", "kind", "since")
+SECURITY_FILTERS = ("who", "kind", "since", "until")
+PRESETS = (
+    ("Last hour", timedelta(hours=1)),
+    ("Last 24 h", timedelta(days=1)),
+    ("Last 7 days", timedelta(days=7)),
+    ("Last 30 days", timedelta(days=30)),
+)
 GRAVE = frozenset({SecurityKind.FAILED, SecurityKind.LOCKED_OUT, SecurityKind.FACTOR_REMOVED})
 
 
@@ -34,11 +47,8 @@ GRAVE = frozenset({SecurityKind.FAILED, SecurityKind.LOCKED_OUT, SecurityKind.FA
 def audit(request: HttpRequest) -> HttpResponse:
     """One line for each operation, newest first."""
     filters = {name: request.GET.get(name, "").strip() for name in FILTERS}
-    error = ""
-    try:
-        entries = _rows(request)
-    except BadSince as bad:
-        entries, error = AuditEntry.objects.none(), str(bad)
+    span = _span(request)
+    entries = AuditEntry.objects.none() if span["error"] else _rows(request)
     page = Paginator(entries.filter(phase=Phase.INTENT).newest_first(), PAGE_ROWS).get_page(
         request.GET.get("page")
     )
@@ -47,9 +57,10 @@ def audit(request: HttpRequest) -> HttpResponse:
         "operations": audited_operations(page),
         "filters": filters,
         "is_filtered": any(filters.values()),
-        "error": error,
+        **span,
     }
-    return render(request, "staff/audit/audit.html", context, status=BAD_REQUEST if error else 200)
+    status = BAD_REQUEST if span["error"] else 200
+    return render(request, "staff/audit/audit.html", context, status=status)
 
 
 @staff_view()
@@ -67,6 +78,8 @@ def export(request: HttpRequest) -> HttpResponseBase:
     lines, media_type = FORMATS[kind]
     name = f"tiercel-audit-{timezone.now():%Y%m%d-%H%M%S}.{kind}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    who = request.user.get_username()
+    security_entries.note(SecurityKind.EXPORTED, who, f"audit trail, {kind.upper()}")
     streamed = lines(rows.iterator(CHUNK_ROWS))
     return StreamingHttpResponse(streamed, content_type=media_type, headers=headers)
 
@@ -80,21 +93,66 @@ def _rows(request: HttpRequest) -> AuditQuerySet:
 def security_log(request: HttpRequest) -> HttpResponse:
     """One line for each event, newest first."""
     filters = {name: request.GET.get(name, "").strip() for name in SECURITY_FILTERS}
-    entries, error = SecurityEntry.objects.visible_to(request.user), ""
-    try:
-        since = moment(filters["since"])
-    except BadSince as bad:
-        entries, error = entries.none(), str(bad)
-    else:
-        entries = entries.about(who=filters["who"], kind=filters["kind"], since=since)
+    entries, span = SecurityEntry.objects.visible_to(request.user), _span(request)
+    about = entries.about(
+        who=filters["who"], kind=filters["kind"], since=span["since"], until=span["until"]
+    )
+    if span["error"]:
+        about = entries.none()
     context = {
-        "page": Paginator(entries, PAGE_ROWS).get_page(request.GET.get("page")),
+        "page": Paginator(about, PAGE_ROWS).get_page(request.GET.get("page")),
         "filters": filters,
         "kinds": SecurityKind.choices,
         "grave": GRAVE,
         "is_filtered": any(filters.values()),
-        "error": error,
+        **span,
     }
-    return render(
-        request, "staff/audit/security.html", context, status=BAD_REQUEST if error else 200
-    )
+    status = BAD_REQUEST if span["error"] else 200
+    return render(request, "staff/audit/security.html", context, status=status)
+
+
+@staff_view()
+@require_safe
+def trail_page(request: HttpRequest) -> HttpResponse:
+    """Operations, changes of records and, for admins, the security log, in one order."""
+    filters = {name: request.GET.get(name, "").strip() for name in SECURITY_FILTERS}
+    span = _span(request)
+    kinds = {
+        name: words
+        for name, words in trail.KINDS.items()
+        if name != "security" or may(request.user, Right.ADMINISTER)
+    }
+    kind = filters["kind"] if filters["kind"] in kinds else ""
+    asked = TrailFilter(filters["who"], kind, span["since"], span["until"])
+    context = {
+        "page": trail.trail(request.user, asked, request.GET.get("page"))
+        if not span["error"]
+        else None,
+        "filters": filters | {"kind": kind},
+        "kinds": list(kinds.items()),
+        "grave": GRAVE,
+        "is_filtered": any(filters.values()),
+        **span,
+    }
+    status = BAD_REQUEST if span["error"] else 200
+    return render(request, "staff/audit/trail.html", context, status=status)
+
+
+class Span(TypedDict):
+    """The time that a page shows, why it is none, and links to usual ones."""
+
+    since: datetime | None
+    until: datetime | None
+    error: str
+    presets: list[tuple[str, str]]
+
+
+def _span(request: HttpRequest) -> Span:
+    now = timezone.now()
+    presets = [(text, f"{now - ago:%Y-%m-%dT%H:%M}") for text, ago in PRESETS]
+    span: Span = {"since": None, "until": None, "error": "", "presets": presets}
+    try:
+        span["since"], span["until"] = moment(request.GET), moment(request.GET, "until")
+    except BadSince as bad:
+        span["error"] = str(bad)
+    return span

@@ -53,18 +53,22 @@ def edits(record: Model, of: str = "", most: int = LAST) -> list[Edit]:
 def _edits(record: Model, events: list[Any], of: str) -> Iterator[Edit]:
     later: Any = record
     for event in events:
-        is_creation = event.pgh_label == "insert"
-        changes = () if is_creation else tuple(_changes(event, later))
-        context = event.pgh_context or {}
-        yield Edit(
-            at=event.pgh_created_at,
-            who=str(context.get("actor") or NOBODY),
-            how=_how(context),
-            is_creation=is_creation,
-            changes=changes,
-            of=of,
-        )
+        yield edit_of(event, later, of)
         later = event
+
+
+def edit_of(event: Any, later: Any, of: str = "") -> Edit:
+    """What one event says; `later` is the next event of the record or the record itself."""
+    is_creation = event.pgh_label == "insert"
+    context = event.pgh_context or {}
+    return Edit(
+        at=event.pgh_created_at,
+        who=str(context.get("actor") or NOBODY),
+        how=_how(context),
+        is_creation=is_creation,
+        changes=() if is_creation else tuple(_changes(event, later)),
+        of=of,
+    )
 
 
 def _changes(before: Any, after: Any) -> Iterator[FieldChange]:

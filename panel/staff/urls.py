@@ -24,6 +24,7 @@ from panel.staff.volumes import (
 from panel.staff.volumes import pages as volume_pages
 
 urlpatterns = [
+    path("audit/everything", audit_pages.trail_page, name="trail"),
     path("audit/", audit_pages.audit, name="audit"),
     path("audit/export", audit_pages.export, name="audit-export"),
     path("jobs/", job_list.jobs, name="jobs"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+import pghistory
 from django.core.exceptions import ValidationError
 from django.db import models
 
@@ -22,6 +23,13 @@ class CachePlanQuerySet(models.QuerySet["CachePlan"]):
         return self.filter(on_offer=True) if user.is_authenticated else self.none()
 
 
+@pghistory.track(
+    pghistory.InsertEvent(),
+    pghistory.UpdateEvent(row=pghistory.Old),
+    pghistory.DeleteEvent(),
+    context_field=pghistory.ContextJSONField(),
+    append_only=True,
+)
 class CachePlan(models.Model):
     """Either `size_bytes`, or `ratio_percent` of the volume. `tier` is that of the volumes it is
     for. The price is per month, in minor units (cents) of `currency` (ISO 4217). `hosts` offer it;

@@ -169,6 +169,7 @@ TABLE = (
     Row("jobs-resume", "POST", ADMINISTER),
     Row("preview-apply", "POST", OPERATE, ("preview",)),
     # The audit trail
+    Row("trail", "GET", SEE),
     Row("audit", "GET", SEE),
     Row("audit-export", "GET", SEE),
     Row("security-log", "GET", ADMINISTER),

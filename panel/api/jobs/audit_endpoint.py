@@ -65,7 +65,8 @@ class Audit(Resource):
             described.query("volume", "Key or label of a volume."),
             described.query("job", "Key of a job."),
             described.query("actor", "Part of the e-mail address of an account."),
-            described.query("since", "A day or an RFC 3339 time."),
+            described.query("since", "A day or an RFC 3339 time: not before it."),
+            described.query("until", "A day, up to its end, or an RFC 3339 time: before it."),
         ],
         responses={
             200: described.page_of(AuditShape, "AuditPage"),
@@ -78,7 +79,7 @@ class Audit(Resource):
         try:
             rows = filtered(AuditEntry.objects.all().visible_to(self.user), request.query_params)
         except BadSince as bad:
-            raise bad_parameter("since", "invalid", str(bad)) from None
+            raise bad_parameter(bad.field, "invalid", str(bad)) from None
         page, after = cursor.page(request, rows, "audit", newest_first=True, order=("at", "id"))
         entries = (AuditShape(entry_json(entry)).data for entry in page)
         return Response(cursor.body(entries, after))
