@@ -116,7 +116,8 @@ SELECT job.host_id, CASE job.state WHEN 'failed' THEN 'job_failed' ELSE 'job_und
     '', coalesce(volume.key, ''), job.id, '', coalesce(job.error->>'correction', ''),
     jsonb_build_object('kind', job.kind, 'code', coalesce(job.error->>'code', 'unknown'))
 FROM jobs_job job LEFT JOIN storage_volume volume ON volume.id = job.volume_id
-WHERE NOT job.dry_run AND (
+WHERE NOT job.dry_run
+AND NOT EXISTS (SELECT FROM storage_host WHERE id = job.host_id AND state = 'removed') AND (
     job.state = 'needs_attention' AND NOT job.state = ANY(%(over)s)
     OR job.state = 'failed' AND job.ended_at > %(failed)s AND NOT EXISTS (
         SELECT FROM jobs_job later WHERE later.volume_id = job.volume_id AND later.id > job.id

@@ -20,7 +20,6 @@ from pathlib import Path
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator, validate_ipv46_address
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
@@ -61,7 +60,8 @@ def begin(
     `Refused` for names and addresses that cannot be."""
     for _, refused in objections(name, address, port, account):
         raise refused
-    host = Host.objects.select_for_update(no_key=True).filter(name=name).first()
+    known = Host.objects.exclude(state=HostState.REMOVED).filter(name=name)
+    host = known.select_for_update(no_key=True).first()
     host = host or Host(name=name)
     port_given = port is not None or _is_port_given(host)
     host.address = address
@@ -79,6 +79,19 @@ def begin(
     host.enrol_digest = _digest(token)
     host.save(update_fields=["enrol_digest"])
     return host, token
+
+
+@transaction.atomic
+def readdress(host: Host, address: str, port: int) -> None:
+    """Reach the host there from now on; raises `Refused`. The accepted key stays, so another
+    machine at that address is never trusted."""
+    for _, refused in objections(host.name, address, port, None):
+        raise refused
+    locked = Host.objects.select_for_update(no_key=True).get(pk=host.pk)
+    locked.address, locked.port = address, port
+    locked.save(update_fields=["address", "port"])
+    if locked.state == HostState.ACTIVE:
+        notify_workers.host(locked.pk)
 
 
 def line(token: str, public_url: str) -> str:
@@ -172,7 +185,8 @@ def _learns_port(host: Host) -> bool:
 
 
 def _only_one(host: Host, machine_id: str) -> None:
-    other = Host.objects.filter(~Q(pk=host.pk), machine_id=machine_id).first()
+    others = Host.objects.exclude(pk=host.pk).exclude(state=HostState.REMOVED)
+    other = others.filter(machine_id=machine_id).first()
     if other is not None:
         raise Refused(
             "already_exists",

@@ -129,6 +129,7 @@ def enqueue(fields: dict[str, Any]) -> Job:
     try:
         with transaction.atomic():
             job = Job.objects.create(**fields)
+            _refuse_removed(job)
     except IntegrityError as error:
         if not any(constraint in str(error) for constraint in CONSTRAINTS):
             raise
@@ -142,6 +143,13 @@ def enqueue(fields: dict[str, Any]) -> Job:
     if not job.awaits:
         notify_workers.job(job.pk)
     return job
+
+
+def _refuse_removed(job: Job) -> None:
+    """Writing the job waits for whoever removes its host (`jobs.hosts.removal`): what was read of
+    the host before may be of yesterday."""
+    if Host.objects.filter(pk=job.host_id, state=HostState.REMOVED).exists():
+        raise Refused("not_found", f"{job.host} was removed.", "Choose another host.")
 
 
 @transaction.atomic

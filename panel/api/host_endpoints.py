@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import ClassVar
 
 from django.core.exceptions import ValidationError
@@ -12,20 +13,24 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.hosts.removal import removal_of, remove
 from jobs.problems import problems_of
 from jobs.queue.submit import submit_add_ssd
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
 from panel.api.framework.resource import Resource, bad_parameter, truth
 from panel.api.resource_json import host_json
-from panel.api.response_shapes import HostShape, JobShape, Json
+from panel.api.response_shapes import HOST_STATES, HostShape, JobShape, Json
 from storage.access import Right
+from storage.database_clock import database_now
+from storage.formatting import counted
 from storage.inventory.stored import inventory_of
 from storage.models import Host
-from storage.models.host import HostState
 from storage.planner import Refused
 from storage.planner.ssd_wish import Preparation
 from storage.volumes.add_ssd_form import PreparationForm
+
+PRESENT = [value for value, _ in HOST_STATES]
 
 
 class Hosts(Resource):
@@ -39,7 +44,7 @@ class Hosts(Resource):
         summary="List hosts",
         parameters=[
             *described.PAGE,
-            described.query("state", "State.", enum=HostState.values),
+            described.query("state", "State.", enum=PRESENT),
         ],
         responses={
             200: described.page_of(HostShape, "HostPage"),
@@ -50,8 +55,8 @@ class Hosts(Resource):
         """Oldest first, without their volume groups."""
         rows = Host.objects.visible_to(self.user).without_inventory()
         if (state := request.query_params.get("state")) is not None:
-            if state not in HostState.values:
-                raise bad_parameter("state", "invalid", f"One of {', '.join(HostState.values)}.")
+            if state not in PRESENT:
+                raise bad_parameter("state", "invalid", f"One of {', '.join(PRESENT)}.")
             rows = rows.filter(state=state)
         page, after = cursor.page(request, rows, "hosts")
         problems = problems_of([host.pk for host in page], timezone.now())
@@ -59,9 +64,10 @@ class Hosts(Resource):
 
 
 class OneHost(Resource):
-    """One host."""
+    """One host: looked at, removed."""
 
     staff_only = True
+    parameters: ClassVar = {"DELETE": ("forget_volumes",)}
 
     @extend_schema(
         operation_id="host",
@@ -73,6 +79,35 @@ class OneHost(Resource):
         host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
         problems = problems_of([host.pk], timezone.now())[host.pk]
         return Response(host_json(host, problems, groups=True))
+
+    @extend_schema(
+        operation_id="host_remove",
+        summary="Remove a host",
+        parameters=[
+            described.query(
+                "forget_volumes",
+                "`true`: also where volumes lie on the host. Their records stay, their cache plans "
+                "end.",
+                enum=["true", "false"],
+            )
+        ],
+        responses={204: None, **described.problems(400, 403, 404, 422)},
+    )
+    def delete(self, request: Request, key: str) -> Response:
+        """For admins. Nothing on the host changes; its jobs and its audit trail are kept. A host
+        with unfinished jobs is kept, and so is one that answers and has volumes of customers."""
+        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        self.demand(Right.ADMINISTER)
+        now = database_now()
+        removal = removal_of(host, now)
+        if removal.refusal is None and removal.placements and not truth(request, "forget_volumes"):
+            raise Refused(
+                "in_use",
+                f"{counted(len(removal.placements), 'volume')} would be forgotten with {host}.",
+                "Repeat the request with forget_volumes=true.",
+            )
+        remove(host, removal.digest, now)
+        return Response(status=HTTPStatus.NO_CONTENT)
 
 
 class SsdBody(request_bodies.Body):

@@ -15,6 +15,7 @@ Json = dict[str, Any]
 MODES = ("writethrough", "writeback", "writearound")
 STATES = ("managed", "found", "planned", "previewed", "missing", "retired", "destroyed")
 LIVES = ("live", "retired", "gone")
+HOST_STATES = [each for each in HostState.choices if each[0] != HostState.REMOVED]
 
 
 class Ref(serializers.Serializer[Json]):
@@ -264,7 +265,7 @@ class HostShape(serializers.Serializer[Json]):
     url = serializers.CharField()
     name = serializers.CharField()
     address = serializers.CharField()
-    state = serializers.ChoiceField(choices=HostState.choices)
+    state = serializers.ChoiceField(choices=HOST_STATES)
     allowed_vgs = serializers.ListField(child=serializers.CharField())
     last_seen_at = serializers.DateTimeField(allow_null=True)
     facts_at = serializers.DateTimeField(allow_null=True)

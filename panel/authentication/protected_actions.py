@@ -97,6 +97,8 @@ POLICY: Mapping[str, Act] = {
     "host-new": Act(Demand.ALWAYS),
     "host-enrol": Act(Demand.CHANGE),
     "host-accept": Act(Demand.CHANGE, "host"),
+    "host-remove": Act(Demand.CHANGE),
+    "host-address": Act(Demand.CHANGE, "host-settings"),
     # What is sold, to whom, and for how much
     "customer-mandate": Act(Demand.ALWAYS),
     "customer-suspend": Act(Demand.CHANGE, "customer"),

@@ -92,6 +92,8 @@ urlpatterns = [
     path("hosts/<str:key>/missing", host_actions.settle_missing, name="host-missing"),
     path("hosts/<str:key>/checks", host_pages.host_checks, name="host-checks"),
     path("hosts/<str:key>/accept", host_actions.accept_host, name="host-accept"),
+    path("hosts/<str:key>/remove", host_actions.remove_host, name="host-remove"),
+    path("hosts/<str:key>/address", host_actions.set_address, name="host-address"),
     path("hosts/<str:key>/refresh", host_actions.refresh_host, name="host-refresh"),
     path("hosts/<str:key>/maintenance", host_actions.begin_maintenance, name="host-maintenance"),
     path(

@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import Exists, F, OuterRef
 
 from storage.agent.commands.retirement import is_retired, retired
 from storage.discovery.host_summary import outline
 from storage.host_data import storable
 from storage.inventory.facts import HostFacts, LogicalVolume, decode, encode
 from storage.models import Host, Placement, Volume
+from storage.models.host import HostState
 from storage.naming import MANAGED_TAG, tagged_volume_key
 from storage.planner.technologies.lookup import PLAIN, cache_of, layout_seen
 
@@ -39,7 +41,8 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
     1. An LV whose uuid we know keeps its row; names and size follow the host.
     2. An LV with the name and the tag of a volume that we make and that had no uuid yet gets its
        row; a second such LV does not.
-    3. Any other public LV becomes a found volume: no customer, a row for its samples.
+    3. An LV that lay on this machine before it was removed from the panel gets its row again.
+    4. Any other public LV becomes a found volume: no customer, a row for its samples.
 
     Nothing is deleted: an LV that vanished, or an inventory that shrank, is for a person to
     judge; a consistent inventory, read under LVM's locks, marks what it lacks (`missing_since`).
@@ -49,7 +52,7 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
     facts = decode(data)
     # The row lock puts two inventories of one host in order; the later one wins whole.
     host = Host.objects.without_inventory().select_for_update(no_key=True).get(pk=host.pk)
-    if host.facts_at is not None and host.facts_at > at:
+    if host.state == HostState.REMOVED or (host.facts_at is not None and host.facts_at > at):
         return facts
     # What was decoded, not what was sent: PostgreSQL cannot hold all that JSON can.
     host.facts, host.facts_at, host.last_seen_at = encode(facts), at, at
@@ -61,13 +64,15 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
         for placement in placements
         if placement.lv_uuid is None
     }
+    former: dict[str, Volume] | None = None
     for lv in facts.public_lvs():
         key = tagged_volume_key(lv.tags)
         placement = by_uuid.get(lv.uuid) or (
             awaited.pop((lv.vg_uuid, lv.name, key), None) if key else None
         )
         if placement is None:
-            _found(host, facts, lv, key, at)
+            former = _former(host) if former is None else former
+            _found(host, facts, lv, key, at, former.get(lv.uuid))
         else:
             _follow(placement, lv, key, at)
     _mark(placements, facts, at)
@@ -115,7 +120,28 @@ def guest_of(lv: LogicalVolume) -> str:
     return ", ".join(dict.fromkeys(guests))[:GUEST_LIMIT]
 
 
-def _found(host: Host, facts: HostFacts, lv: LogicalVolume, key: str | None, at: datetime) -> None:
+def _former(host: Host) -> dict[str, Volume]:
+    """By the uuid of their LVs: the volumes that lay on this machine when it was removed from the
+    panel, and lie nowhere since."""
+    if not host.machine_id:
+        return {}
+    removed = Host.objects.filter(state=HostState.REMOVED, machine_id=host.machine_id)
+    ended = Placement.objects.filter(
+        host__in=removed, lv_uuid__isnull=False, until=F("host__removed_at")
+    )
+    elsewhere = Placement.objects.filter(volume=OuterRef("volume"), until=None)
+    ended = ended.filter(~Exists(elsewhere), volume__destroyed_at=None).order_by("until")
+    return {str(each.lv_uuid): each.volume for each in ended.select_related("volume")}
+
+
+def _found(
+    host: Host,
+    facts: HostFacts,
+    lv: LogicalVolume,
+    key: str | None,
+    at: datetime,
+    former: Volume | None,
+) -> None:
     marks = retired(lv.tags)
     if marks is not None and _was_destroyed(host, lv):
         # The inventory was read just before the end.
@@ -126,8 +152,8 @@ def _found(host: Host, facts: HostFacts, lv: LogicalVolume, key: str | None, at:
     if key is not None and not Volume.objects.filter(key=key).exists():
         # Tagged by an earlier life of this panel: the tag on the disk is the older truth.
         fields |= {"key": key, "managed": MANAGED_TAG in lv.tags}
-    volume = Volume.objects.create(**fields, layout=layout_seen(lv))
-    Placement.objects.create(
+    volume = former or Volume.objects.create(**fields, layout=layout_seen(lv))
+    placement = Placement.objects.create(
         volume=volume,
         host=host,
         vg_name=lv.vg_name,
@@ -137,6 +163,8 @@ def _found(host: Host, facts: HostFacts, lv: LogicalVolume, key: str | None, at:
         retired_seen_at=at if is_retired(lv.tags) else None,
         **note_of(facts, lv),
     )
+    if former is not None:
+        _follow(placement, lv, key, at)
 
 
 def _follow(placement: Placement, lv: LogicalVolume, key: str | None, at: datetime) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Self
 
 import pghistory
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.utils import timezone
 
 from storage.access import Person, is_staff
 from storage.inventory.facts import HostFacts, decode
@@ -28,12 +30,14 @@ class HostState(models.TextChoices):
     unverified: it reported its key; a person must compare the fingerprint and accept it.
     active: pinned key, reachable by worker and collector.
     quarantined: it answered with another key; nothing is sent until a person decides.
+    removed, from any of them: a person took it out of the panel; nothing is sent to it ever again.
     """
 
     PENDING = "pending", "waiting for the host"
     UNVERIFIED = "unverified", "fingerprint to accept"
     ACTIVE = "active", "active"
     QUARANTINED = "quarantined", "quarantined"
+    REMOVED = "removed", "removed"
 
 
 def undo_hours(hello: Mapping[str, Any]) -> int:
@@ -45,8 +49,12 @@ def undo_hours(hello: Mapping[str, Any]) -> int:
 
 class HostQuerySet(models.QuerySet["Host"]):
     def visible_to(self, user: Person) -> Self:
-        """The only way from a request to hosts: customers never see one."""
-        return self if is_staff(user) else self.none()
+        """The only way from a request to hosts: customers never see one, nobody a removed one."""
+        return self.exclude(state=HostState.REMOVED) if is_staff(user) else self.none()
+
+    def removed_for(self, user: Person) -> Self:
+        """Removed hosts, for the staff: their jobs and their audit trail still name them."""
+        return self.filter(state=HostState.REMOVED) if is_staff(user) else self.none()
 
     def active(self) -> Self:
         return self.filter(state=HostState.ACTIVE)
@@ -75,14 +83,17 @@ class Host(models.Model):
     `sealed_key` is our private key, sealed so that only worker and collector can open it.
     `hello` and `facts` are the agent's last answers as it gave them; `problems` are preflight
     problems, `{code, severity, message, correction}`; `error` is why the last contact failed,
-    `{code, message, correction}`, empty after a good one. While `maintenance_since` is set, jobs
-    wait; between `window_start` and `window_end` (UTC, may span midnight; both or neither) jobs may
-    begin, at any time where they are null. `site` and `tags` are words of the staff, to group and
-    find hosts by; nothing else depends on them.
+    `{code, message, correction}`, empty after a good one. From `maintenance_since` to
+    `maintenance_until` (null = until a person ends it) jobs wait; between `window_start` and
+    `window_end` (UTC, may span midnight; both or neither) jobs may begin, at any time where they
+    are null. `site` and `tags` are words of the staff, to group and find hosts by; nothing else
+    depends on them. `removed_at` is when a person removed the host (null = it is there): its keys
+    and reports are erased, its name is free again, and the row stays for its jobs and the history
+    of its volumes.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
-    name = models.CharField(max_length=64, unique=True)
+    name = models.CharField(max_length=64)
     name_order = natural_order("name")
     address = models.CharField(max_length=255)
     port = models.PositiveIntegerField(
@@ -105,12 +116,14 @@ class Host(models.Model):
     error = models.JSONField(default=dict, blank=True)
     last_seen_at = models.DateTimeField(null=True, blank=True)
     maintenance_since = models.DateTimeField(null=True, blank=True)
+    maintenance_until = models.DateTimeField(null=True, blank=True)
     maintenance_reason = models.CharField(max_length=200, blank=True)
     window_start = models.TimeField(null=True, blank=True)
     window_end = models.TimeField(null=True, blank=True)
     site = models.CharField(max_length=SITE_LIMIT, blank=True, default="", db_default="")
     tags = ArrayField(models.CharField(max_length=TAG_LIMIT), blank=True, default=list)
     created_at = models.DateTimeField(auto_now_add=True)
+    removed_at = models.DateTimeField(null=True, blank=True)
 
     objects = HostQuerySet.as_manager()
 
@@ -129,9 +142,20 @@ class Host(models.Model):
                 | models.Q(window_start__isnull=False, window_end__isnull=False),
                 name="host_window_whole",
             ),
+            models.CheckConstraint(
+                condition=models.Q(state=HostState.REMOVED, removed_at__isnull=False)
+                | (~models.Q(state=HostState.REMOVED) & models.Q(removed_at=None)),
+                name="host_removed_has_time",
+            ),
+            models.UniqueConstraint(
+                fields=("name",),
+                condition=~models.Q(state=HostState.REMOVED),
+                name="host_name_once",
+                violation_error_message="Another host has this name.",
+            ),
             models.UniqueConstraint(
                 fields=("machine_id",),
-                condition=~models.Q(machine_id=""),
+                condition=~models.Q(machine_id="") & ~models.Q(state=HostState.REMOVED),
                 name="host_machine_id_once",
                 violation_error_message="This machine is already enrolled under another name.",
             ),
@@ -139,6 +163,17 @@ class Host(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def is_in_maintenance(self, now: datetime) -> bool:
+        """Whether its jobs wait: a maintenance ends by itself when its time has come."""
+        if self.maintenance_since is None:
+            return False
+        return self.maintenance_until is None or now < self.maintenance_until
+
+    @property
+    def in_maintenance(self) -> bool:
+        """`is_in_maintenance` now, for templates."""
+        return self.is_in_maintenance(timezone.now())
 
     @property
     def inventory(self) -> HostFacts | None:

@@ -115,6 +115,9 @@ TABLE = (
     Row("host-maintenance", "POST", ADMINISTER, ("host",)),
     Row("host-maintenance-end", "POST", ADMINISTER, ("host",)),
     Row("host-window", "POST", ADMINISTER, ("host",)),
+    Row("host-remove", "GET", ADMINISTER, ("host",)),
+    Row("host-remove", "POST", ADMINISTER, ("host",)),
+    Row("host-address", "POST", ADMINISTER, ("host",), {"address": "192.0.2.9", "port": "22"}),
     Row("host-accept", "POST", ADMINISTER, ("host",), {"fingerprint": "x"}),
     Row("volumes", "GET", SEE),
     Row("volume", "GET", SEE, ("volume",)),
@@ -262,6 +265,7 @@ TABLE = (
     Row("api-openapi-yaml", "GET", OPEN),
     Row("api-hosts", "GET", API_SEE),
     Row("api-host", "GET", API_SEE, ("host",)),
+    Row("api-host", "DELETE", "401 404 404 404 403 403 in", ("host",)),
     Row(
         "api-host-ssds",
         "POST",

@@ -30,7 +30,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "JobState": "jobs.models.State",
         "StepState": "jobs.models.StepState",
-        "HostState": "storage.models.host.HostState",
+        "HostState": "panel.api.response_shapes.HOST_STATES",
         "VolumeState": "panel.api.response_shapes.STATES",
         "CacheMode": "panel.api.response_shapes.MODES",
     },

@@ -113,7 +113,8 @@ class HostForm(forms.Form):
         whole = {"name": "unknown", "address": "unknown", "port": None, **data}
         for field, refused in enrolment.objections(**whole):
             self.add_error(field, f"{refused.message} {refused.correction}")
-        enrolled = Host.objects.filter(name=data.get("name", "")).exclude(state=HostState.PENDING)
+        named = Host.objects.filter(name=data.get("name", ""))
+        enrolled = named.exclude(state__in=(HostState.PENDING, HostState.REMOVED))
         if enrolled.exists():
             self.add_error(
                 "name",

@@ -12,6 +12,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs import notify_workers
 from jobs.engine import holds
+from jobs.hosts import enrolment
+from jobs.hosts.removal import removal_of, remove
 from jobs.hosts.trust import accept_fingerprint
 from jobs.models import Job
 from jobs.queue.submit import submit_add_ssd
@@ -19,7 +21,9 @@ from panel.staff.job_requests import actor_of, requester_of, show_refusal
 from panel.staff.jobs.forms import (
     REASON_LIMIT,
     AcceptKeyForm,
+    AddressForm,
     MaintenanceForm,
+    RemoveHostForm,
     WindowForm,
 )
 from storage.access import Right, staff_view
@@ -27,9 +31,11 @@ from storage.database_clock import database_now
 from storage.health.missing_volumes import settle
 from storage.inventory.stored import inventory_of
 from storage.models import Host
+from storage.models.host import HostState
 from storage.planner import Refused
 from storage.volumes.add_ssd_form import PreparationForm
 
+VOLUMES_NAMED = 20
 UNREAD = Refused(
     "not_read",
     "The host has not been read yet.",
@@ -60,6 +66,57 @@ def refresh_host(request: HttpRequest, key: str) -> HttpResponse:
     asked_at = database_now().timestamp()
     notify_workers.host(host.pk)
     return redirect(f"{reverse('host', args=[host.key])}?asked={asked_at:.3f}")
+
+
+@staff_view(Right.ADMINISTER)
+@require_http_methods(["GET", "HEAD", "POST"])
+def remove_host(request: HttpRequest, key: str) -> HttpResponse:
+    """What is forgotten and what stays; then, with the host's name typed, the removal. A host that
+    never came is discarded without typing."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    now = database_now()
+    removal = removal_of(host, now)
+    is_new = host.state == HostState.PENDING and not removal.placements
+    form = RemoveHostForm(host, request.POST or None, asks_name=not is_new)
+    refusal = removal.refusal
+    if refusal is None and request.method == "POST" and form.is_valid():
+        try:
+            remove(host, form.cleaned_data["shown"], now)
+        except Refused as refused:
+            refusal, removal = refused, removal_of(host, now)
+        else:
+            messages.success(request, f"{host.name} was removed.")
+            return redirect("hosts")
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
+    context = {
+        "host": host,
+        "form": form,
+        "removal": removal,
+        "refusal": refusal,
+        "is_new": is_new,
+        "shown_volumes": removal.placements[:VOLUMES_NAMED],
+    }
+    return render(request, "staff/hosts/host_remove.html", context, status=code)
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def set_address(request: HttpRequest, key: str) -> HttpResponse:
+    """Where the host is reached. Its accepted key stays: another machine there is quarantined."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    form = AddressForm(request.POST)
+    if not form.is_valid():
+        for errors in form.errors.values():
+            messages.error(request, " ".join(str(error) for error in errors))
+        return redirect("host-settings", host.key)
+    try:
+        enrolment.readdress(host, form.cleaned_data["address"], form.cleaned_data["port"])
+    except Refused as refused:
+        messages.error(request, f"{refused.message} {refused.correction}")
+    else:
+        where = f"{form.cleaned_data['address']}:{form.cleaned_data['port']}"
+        messages.success(request, f"{host.name} is now reached at {where}.")
+    return redirect("host-settings", host.key)
 
 
 @staff_view(Right.ADMINISTER)

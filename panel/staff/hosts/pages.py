@@ -99,7 +99,12 @@ def find(request: HttpRequest, key: str) -> Host:
 @staff_view()
 @require_safe
 def host(request: HttpRequest, key: str) -> HttpResponse:
-    """The summary: what is wrong, what the host does now, its charts and its space."""
+    """The summary: what is wrong, what the host does now, its charts and its space. Of a removed
+    host, when that was: jobs and the audit trail lead here."""
+    removed = Host.objects.removed_for(request.user).filter(key=key).first()
+    if removed is not None:
+        context = {"host": removed, "edits": edits(removed)}
+        return render(request, "staff/hosts/host_removed.html", context)
     shown = find(request, key)
     now, facts, figures = timezone.now(), inventory_of(shown), figures_of(shown)
     problems = problem_rows(problems_of([shown.pk], now)[shown.pk])

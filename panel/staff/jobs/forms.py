@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django import forms
 
 from jobs.engine.decisions import WHY_LIMIT
 from storage.database_clock import database_now
+from storage.models import Host
 
 LATEST = timedelta(days=366)
 REASON_LIMIT = 200
@@ -19,6 +21,33 @@ class AcceptKeyForm(forms.Form):
     decides."""
 
     fingerprint = forms.CharField(max_length=100)
+
+
+class AddressForm(forms.Form):
+    """Where a host's SSH server is reached."""
+
+    address = forms.CharField(max_length=255)
+    port = forms.IntegerField(min_value=1, max_value=65535)
+
+
+class RemoveHostForm(forms.Form):
+    """`shown` stands for the preview a person saw; the name of the host is typed, so that nobody
+    removes one by a slip of the hand."""
+
+    shown = forms.CharField(max_length=64, widget=forms.HiddenInput)
+    confirm_name = forms.CharField(max_length=64, label="Name of the host")
+
+    def __init__(self, host: Host, *args: Any, asks_name: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.host = host
+        if not asks_name:
+            del self.fields["confirm_name"]
+
+    def clean_confirm_name(self) -> str:
+        typed: str = self.cleaned_data["confirm_name"]
+        if typed != self.host.name:
+            raise forms.ValidationError("The name does not match.", code="wrong_name")
+        return typed
 
 
 class ConfirmForm(forms.Form):
