@@ -146,7 +146,7 @@ def enqueue(fields: dict[str, Any]) -> Job:
 
 
 def _refuse_removed(job: Job) -> None:
-    """Writing the job waits for whoever removes its host (`jobs.hosts.removal`): what was read of
+    """Writing the job waits for whoever removes its host (`jobs.queue.removal`): what was read of
     the host before may be of yesterday."""
     if Host.objects.filter(pk=job.host_id, state=HostState.REMOVED).exists():
         raise Refused("not_found", f"{job.host} was removed.", "Choose another host.")

@@ -13,8 +13,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.hosts.removal import removal_of, remove
 from jobs.problems import problems_of
+from jobs.queue.removal import removal_of, remove
 from jobs.queue.submit import submit_add_ssd
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job

@@ -13,15 +13,15 @@ from django.views.decorators.http import require_http_methods, require_POST
 from jobs import notify_workers
 from jobs.engine import holds
 from jobs.hosts import enrolment
-from jobs.hosts.removal import removal_of, remove
 from jobs.hosts.trust import accept_fingerprint
 from jobs.models import Job
+from jobs.queue.removal import removal_of, remove
 from jobs.queue.submit import submit_add_ssd
 from panel.staff.job_requests import actor_of, requester_of, show_refusal
 from panel.staff.jobs.forms import (
     REASON_LIMIT,
     AcceptKeyForm,
-    AddressForm,
+    HostAddressForm,
     MaintenanceForm,
     RemoveHostForm,
     WindowForm,
@@ -104,7 +104,7 @@ def remove_host(request: HttpRequest, key: str) -> HttpResponse:
 def set_address(request: HttpRequest, key: str) -> HttpResponse:
     """Where the host is reached. Its accepted key stays: another machine there is quarantined."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    form = AddressForm(request.POST)
+    form = HostAddressForm(request.POST)
     if not form.is_valid():
         for errors in form.errors.values():
             messages.error(request, " ".join(str(error) for error in errors))

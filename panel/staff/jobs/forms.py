@@ -23,7 +23,7 @@ class AcceptKeyForm(forms.Form):
     fingerprint = forms.CharField(max_length=100)
 
 
-class AddressForm(forms.Form):
+class HostAddressForm(forms.Form):
     """Where a host's SSH server is reached."""
 
     address = forms.CharField(max_length=255)

@@ -250,7 +250,7 @@ def test_what_was_found_ends_the_waiting(admin: Client) -> None:
     text = page(admin, there.host)
     for words in ("is ready", "lvm is old", "agent.pyz allow-vg vg0", "observe-only"):
         assert words in text, words
-    numbers = text.split("<dl")[1].split("</dl>")[0]
+    numbers = text.split("<dl")[-1].split("</dl>")[0]
     for pair in ('Disks</dt><dd><span class="num">2<', 'Volumes</dt><dd class="num">2<',
                  'cached</dt><dd class="num">1<', 'host</dt><dd class="num">1<'):  # fmt: skip
         assert pair in numbers, pair

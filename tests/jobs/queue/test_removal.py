@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 
 from jobs.hosts import enrolment
-from jobs.hosts.removal import removal_of, remove
 from jobs.models import Job, State
+from jobs.queue.removal import removal_of, remove
 from jobs.queue.submit import submit_add_ssd
 from jobs.requester import Requester
 from storage.discovery.ingest import apply_facts
