@@ -15,6 +15,11 @@ def _number(value: object) -> float | None:
     return float(value)
 
 
+def _short(number: float, digits: int) -> str:
+    """Rounded, without a ".0" at the end."""
+    return f"{number:.{digits}f}".removesuffix(".0")
+
+
 def size(value: object) -> str:
     """Bytes as "512 MiB", "1.5 GiB": binary units, as LVM counts."""
     number = _number(value)
@@ -24,8 +29,8 @@ def size(value: object) -> str:
     while abs(number) >= 1024 and power < len(BINARY) - 1:
         number /= 1024
         power += 1
-    digits = 0 if number == int(number) or abs(number) >= 100 else 1
-    return f"{number:.{digits}f} {BINARY[power]}"
+    digits = 0 if abs(number) >= 100 else 1
+    return f"{_short(number, digits)} {BINARY[power]}"
 
 
 def speed(value: object) -> str:
@@ -51,9 +56,9 @@ def ms(value: object) -> str:
 
 
 def percent(value: object) -> str:
-    """A ratio (0 to 1) as "97.6 %"."""
+    """A ratio (0 to 1) as "97.6 %", "50 %"."""
     number = _number(value)
-    return NOTHING if number is None else f"{number * 100:.1f} %"
+    return NOTHING if number is None else f"{_short(number * 100, 1)} %"
 
 
 def points(value: object) -> str:
@@ -79,7 +84,8 @@ def share(part: object, whole: object) -> str:
 
 
 def seconds(value: object) -> str:
-    """A duration as "12 s", "3 min 5 s", "2 h 4 min", "5 d"."""
+    """A duration as "12 s", "3 min", "2 h 4 min", "2 h", "5 d": its small part is left out where it
+    says nothing."""
     number = _number(value)
     if number is None:
         return NOTHING
@@ -87,7 +93,8 @@ def seconds(value: object) -> str:
     if whole < MINUTE:
         return f"{whole} s"
     if whole < HOUR:
-        return f"{whole // MINUTE} min {whole % MINUTE} s"
+        return f"{whole // MINUTE} min"
     if whole < DAY:
-        return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
+        minutes = whole % HOUR // MINUTE
+        return f"{whole // HOUR} h {minutes} min" if minutes else f"{whole // HOUR} h"
     return f"{whole // DAY} d"

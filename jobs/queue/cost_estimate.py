@@ -1,23 +1,35 @@
-"""The estimated cost of a preview's steps."""
+"""The estimated cost of a preview's steps, as past jobs of the host have taken."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from statistics import median
+from typing import Final
 
-from jobs.models import Job, Step
+from django.db.models import F
+
+from jobs.models import Job, State, Step, StepState
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
+from storage.models import Host
 from storage.planner import PlannedStep, Target
-from storage.planner.cost import Cost, cost
+from storage.planner.cost import Cost, StepCost, cost
+from storage.planner.cost import estimate_of as verb_estimate
 from storage.planner.ssd_wish import Preparation
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
+
+LOOKED_AT: Final = 120
+"""So many of the host's last steps are looked at."""
 
 
 def estimate(row: VolumeSnapshot, steps: Sequence[Step]) -> Cost | None:
     """The cost as of the last inventory; None where there are no steps, or no inventory."""
     if row.facts is None or row.placement is None:
         return None
-    return _cost(row.facts, row.placement.target, steps)
+    return _cost(row.placement.host, row.facts, row.placement.target, steps)
 
 
 def estimate_of(job: Job, steps: Sequence[Step]) -> Cost | None:
@@ -27,14 +39,74 @@ def estimate_of(job: Job, steps: Sequence[Step]) -> Cost | None:
     facts, preparation = inventory_of(job.host), Preparation.from_json(job.wish)
     if facts is None:
         return None
-    return _cost(facts, Target("", preparation.vg_uuid, preparation.vg_name, "", None), steps)
+    target = Target("", preparation.vg_uuid, preparation.vg_name, "", None)
+    return _cost(job.host, facts, target, steps)
 
 
-def _cost(facts: HostFacts, target: Target, steps: Sequence[Step]) -> Cost | None:
+def _cost(host: Host, facts: HostFacts, target: Target, steps: Sequence[Step]) -> Cost | None:
     if not steps:
         return None
     planned = [
         PlannedStep(step.verb, step.args, step.expect, step.title, turns=step.turns)
         for step in steps
     ]
-    return cost(facts, target, planned)
+    return learned(cost(facts, target, planned), planned, past_of(host))
+
+
+@dataclass(frozen=True, slots=True)
+class PastStep:
+    """A step that was done, and the job it was part of."""
+
+    job: int
+    verb: str
+    seconds: float
+    job_seconds: float
+
+
+def past_of(host: Host) -> list[PastStep]:
+    """The last steps of jobs that succeeded on the host, newest first. One query."""
+    done = Step.objects.filter(
+        job__host=host, job__dry_run=False, job__state=State.SUCCEEDED, state=StepState.DONE
+    ).exclude(started_at=None, ended_at=None)
+    rows = done.order_by("-pk").values_list(
+        "job", "verb", "started_at", "ended_at", F("job__started_at"), F("job__ended_at")
+    )[:LOOKED_AT]
+    return [
+        PastStep(job, verb, _lasted(began, ended), _lasted(job_began, job_ended))
+        for job, verb, began, ended, job_began, job_ended in rows
+    ]
+
+
+def learned(cost: Cost, steps: Sequence[PlannedStep], past: Sequence[PastStep]) -> Cost:
+    """The cost with what such steps, and the time between them, have taken before. What a step
+    takes by the amount of data it moves stays as it is. Pure."""
+    if not past:
+        return cost
+    seconds_by_verb: dict[str, list[float]] = defaultdict(list)
+    steps_by_job: dict[int, list[PastStep]] = defaultdict(list)
+    for each in past:
+        seconds_by_verb[each.verb].append(each.seconds)
+        steps_by_job[each.job].append(each)
+    between = [
+        max(0.0, done[0].job_seconds - sum(step.seconds for step in done)) / len(done)
+        for done in steps_by_job.values()
+    ]
+    return replace(
+        cost,
+        steps=tuple(
+            _as_before(step_cost, step, seconds_by_verb.get(step.verb, ()))
+            for step_cost, step in zip(cost.steps, steps, strict=True)
+        ),
+        between_seconds=median(between) * len(steps),
+        past_jobs=len(steps_by_job),
+    )
+
+
+def _as_before(step_cost: StepCost, step: PlannedStep, seconds: Sequence[float]) -> StepCost:
+    if not seconds or verb_estimate(step).work is not None:
+        return step_cost
+    return replace(step_cost, seconds=median(seconds))
+
+
+def _lasted(began: datetime | None, ended: datetime | None) -> float:
+    return (ended - began).total_seconds() if began is not None and ended is not None else 0.0

@@ -11,13 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final, cast
 
 from django.db.models import Model
+
+from storage.planner.wish import BadWish, Wish
+from storage.volumes.wish_diff import changes
 
 LAST = 20
 NOBODY = "Tiercel"
 TEXT_LIMIT = 200
+WISH: Final = "wish"
+"""The field that has a whole structure in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +82,27 @@ def _changes(before: Any, after: Any) -> Iterator[FieldChange]:
         if name.startswith("pgh_") or name == "id":
             continue
         old, new = getattr(before, name), getattr(after, name)
-        if old != new:
+        if old != new and name == WISH:
+            yield from _wish_changes(old, new)
+        elif old != new:
             label = field.name.replace("_", " ")
             yield FieldChange(label, _text(old), _text(new))
+
+
+def _wish_changes(old: object, new: object) -> Iterator[FieldChange]:
+    """What a volume is recorded to be, in words; that of another version of the panel is left
+    out."""
+    try:
+        before = Wish.from_json(cast("dict[str, Any]", old)) if old else None
+        after = Wish.from_json(cast("dict[str, Any]", new)) if new else None
+    except (BadWish, ValueError, TypeError, LookupError, AttributeError):
+        yield FieldChange("recorded state", "-", "changed")
+        return
+    if after is None:
+        yield FieldChange("recorded state", "known", "-")
+        return
+    for change in changes(before, after):
+        yield FieldChange(change.what.lower(), change.before, change.after)
 
 
 def _how(context: dict[str, Any]) -> str:

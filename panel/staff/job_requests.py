@@ -96,7 +96,7 @@ def show_form(
     context |= {"form_template": template, **more}
     if is_in_place(request):
         return form_again(request, "staff/volumes/_action.html", context, "#work")
-    is_asked_here = request.headers.get("HX-Target") == "work"
+    is_asked_here = request.headers.get("HX-Request") == "true"
     name = "staff/volumes/_action.html" if is_asked_here else "staff/volumes/action.html"
     is_post = request.method == "POST"
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_post else HTTPStatus.OK

@@ -132,12 +132,13 @@ def _sentence(
     parts = [f"{size(used)} of {size(whole)} used"]
     if growth is not None and later_seconds:
         span = seconds(later_seconds)
-        parts.append(f"{size(growth)} more in {span}" if growth > 0 else f"stable for {span}")
+        has_grown = growth > STEADY_SHARE * whole
+        parts.append(f"{size(growth)} more in {span}" if has_grown else f"stable for {span}")
     if late is not None:
         parts.append(f"read hit rate {late * 100:.0f} %{_trend(rise)}")
     sentence = ", ".join(parts) + "."
     if state is WarmthState.COLD:
-        return f"{sentence} Nearly all reads still come from the slow disk."
+        return f"{sentence} Nearly all reads still come from the HDD."
     if state is WarmthState.WARM:
         return f"{sentence} Fully warmed up."
     if full_in and full_in < LONG_AGO:

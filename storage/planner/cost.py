@@ -51,7 +51,8 @@ class Cost:
     """`other_count` volumes lie in the same group, `open_count` of them in use. `dirty_bytes` is
     what the cache holds now that the disk has not. `ssd_bytes` is the SSD space that has to be
     free (of `ssd_free_bytes` now): what the steps take at their fullest, less what they have freed
-    by then."""
+    by then. `between_seconds` goes by beside the steps; `past_jobs` is how many jobs of the host
+    the estimate rests on, 0 where it rests on the lab's figures alone."""
 
     steps: tuple[StepCost, ...]
     vg_name: str
@@ -60,11 +61,13 @@ class Cost:
     dirty_bytes: int
     ssd_bytes: int
     ssd_free_bytes: int
+    between_seconds: float = 0.0
+    past_jobs: int = 0
 
     @property
     def seconds(self) -> float:
-        """All steps one after the other."""
-        return sum(step.seconds for step in self.steps)
+        """All steps one after the other, and what goes by between them."""
+        return sum(step.seconds for step in self.steps) + self.between_seconds
 
     @property
     def wait_seconds(self) -> float:

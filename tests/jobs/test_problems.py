@@ -51,7 +51,7 @@ def test_a_host_that_answers_and_reports_nothing_has_no_problem() -> None:
 def test_a_host_that_nobody_has_heard_of_for_some_rounds_is_silent() -> None:
     (problem,) = problems(host(last_seen_at=NOW() - LONG_AGO))
     assert (problem.code, problem.severity, problem.rank) == ("silent", "error", 1)
-    assert problem.message == "Silent for 2 h 0 min."
+    assert problem.message == "Silent for 2 h."
     (problem,) = problems(host(last_seen_at=None))
     assert problem.message == "Silent since it was accepted."
 
@@ -87,9 +87,9 @@ def test_a_host_without_samples_is_one_once_it_has_had_volumes_for_some_rounds()
     assert codes(there) == []
     Placement.objects.update(since=NOW() - LONG_AGO)
     (problem,) = problems(there)
-    assert problem.message == "The host answers, but has sent no samples for 2 h 0 min."
+    assert problem.message == "The host answers, but has sent no samples for 2 h."
     make.activity(there, at=NOW() - timedelta(hours=1))
-    assert "for 1 h 0 min" in problems(there)[0].message
+    assert "for 1 h" in problems(there)[0].message
     there.activity.delete()
     make.activity(there)
     assert codes(there) == []

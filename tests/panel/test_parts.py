@@ -55,10 +55,10 @@ def test_a_chip_has_tone_icon_and_text() -> None:
 
 def test_an_age_names_the_moment_and_says_when_it_is_old() -> None:
     at = timezone.now() - timedelta(hours=3)
-    assert words(part("age", at=at)) == "3 h 0 min ago"
+    assert words(part("age", at=at)) == "3 h ago"
     old = part("age", at=at, stale=True)
     assert "is-old" in old
-    assert words(old) == "3 h 0 min ago , old"
+    assert words(old) == "3 h ago , old"
     assert at.isoformat(timespec="seconds")[:19] in old
 
 
@@ -107,7 +107,7 @@ def test_what_needs_attention_says_where_why_since_when_and_leads_on() -> None:
     said = words(html)
     assert said.startswith("error: 2 hosts are silent h1 , h2 and 38 more")
     assert "Their figures are old. Look at the network." in said
-    assert "2 h 0 min" in said
+    assert "2 h" in said
     assert said.endswith("Open the hosts : 2 hosts are silent")
     assert 'href="/hosts/h1/"' in html
     assert 'href="/hosts/"' in html

@@ -47,7 +47,7 @@ def test_times_have_three_digits(value: float, shown: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0.9, "1 s"), (59, "59 s"), (61, "1 min 1 s"), (7260, "2 h 1 min"), (200_000, "2 d")],
+    [(0.9, "1 s"), (59, "59 s"), (61, "1 min"), (7260, "2 h 1 min"), (200_000, "2 d")],
 )
 def test_durations_use_two_units_at_most(value: float, shown: str) -> None:
     assert formatting.seconds(value) == shown
@@ -71,7 +71,7 @@ def test_a_share_of_nothing_is_a_dash() -> None:
 
 
 def test_the_age_of_a_moment_is_told_in_words() -> None:
-    assert units.age(timezone.now() - timedelta(hours=12)) == "12 h 0 min ago"
+    assert units.age(timezone.now() - timedelta(hours=12)) == "12 h ago"
     assert units.age(None) == "-"
 
 
@@ -79,7 +79,7 @@ def test_a_moment_is_shown_by_its_age_and_says_when_it_was() -> None:
     at = timezone.now() - timedelta(hours=5)
     shown = units.moment(at)
     named = f'datetime="{at.isoformat()}" title="{at:%Y-%m-%d %H:%M:%S} UTC"'
-    assert f"{named}>5 h 0 min ago</time>" in shown
+    assert f"{named}>5 h ago</time>" in shown
     assert "is-old" not in shown
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, F, Func, IntegerField, Q, Value
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from jobs.models import Job, State, Step, StepState
@@ -71,5 +71,7 @@ def menu(request: HttpRequest) -> dict[str, Callable[[], Running | None]]:
 @staff_view()
 @require_safe
 def running(request: HttpRequest) -> HttpResponse:
-    """The menu's inside, which renews itself."""
+    """The menu's inside, which renews itself; for whoever opens it alone, all jobs."""
+    if request.headers.get("HX-Request") != "true":
+        return redirect("jobs")
     return render(request, "staff/jobs/_running_menu.html")

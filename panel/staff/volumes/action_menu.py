@@ -127,7 +127,7 @@ def _of_cache(row: VolumeSnapshot) -> tuple[MenuItem, ...]:
             row,
             "cache-flush",
             "Flush cache",
-            f"Writes dirty data to the slow disk ({size(row.cache.dirty_bytes)} at the last "
+            f"Writes dirty data to the HDD ({size(row.cache.dirty_bytes)} at the last "
             "inventory) and keeps the cache.",
             refusal=None if has_dirty else NOTHING_TO_FLUSH,
         ),

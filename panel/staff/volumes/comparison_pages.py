@@ -87,45 +87,98 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`rows` is empty, and `lacks` says why, where a side has too few figures."""
+    """`rows` is empty, and `lacks` says why, where a side has too few figures. `cut` says which
+    other jobs made a side shorter, "" where none did."""
 
     ends: Ends
-    before: FiguresWindow
+    before: FiguresWindow | None
     after: FiguresWindow | None
     rows: list[Compared]
     lacks: str
+    cut: str
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """When the job before this one ended, and when the one after it began; None where there is
+    none. They changed the volume too: no side of the comparison reaches over them."""
+
+    ended: datetime | None = None
+    began: datetime | None = None
 
 
 def ends_of(
-    began: datetime, ended: datetime | None, length: timedelta, now: datetime, *, latest: bool
+    began: datetime,
+    ended: datetime | None,
+    length: timedelta,
+    now: datetime,
+    *,
+    latest: bool,
+    others: Neighbours,
 ) -> Ends:
-    """The `length` before the job began; and after it ended the same length, cut at `now`, or the
-    last such length up to now."""
-    before = (began - length, began)
+    """The `length` before the job began; and after it ended the same length, or the last such
+    length; both cut at the neighbours, the second at `now` too."""
+    before = (max(began - length, others.ended or began - length), began)
     if ended is None or ended >= now:
         return Ends(before, None)
+    last = min(now, others.began or now)
     if latest:
-        return Ends(before, (max(ended, now - length), now))
-    return Ends(before, (ended, min(ended + length, now)))
+        return Ends(before, (max(ended, last - length), last))
+    return Ends(before, (ended, min(ended + length, last)))
+
+
+def neighbours_of(job: Job) -> Neighbours:
+    """The jobs that changed the same volume just before and just after. Two queries."""
+    others = Job.objects.filter(volume=job.volume, dry_run=False).exclude(pk=job.pk)
+    worked = others.filter(step__op_id__isnull=False).distinct()
+    began = job.started_at or job.created_at
+    before = worked.filter(ended_at__lte=began).order_by("-ended_at").first()
+    after = worked.filter(started_at__gte=job.ended_at or began).order_by("started_at").first()
+    return Neighbours(
+        ended=before.ended_at if before is not None else None,
+        began=after.started_at if after is not None else None,
+    )
+
+
+def cut_of(ends: Ends, others: Neighbours) -> str:
+    """Which side another job made shorter, in words."""
+    is_before = others.ended is not None and ends.before[0] == others.ended
+    is_after = others.began is not None and ends.after is not None and ends.after[1] == others.began
+    if is_before and is_after:
+        return "Both periods are shorter: other jobs changed the volume just before and after."
+    if is_before:
+        return "The period before is shorter: another job changed the volume just before."
+    if is_after:
+        return "The period after is shorter: another job changed the volume just after."
+    return ""
 
 
 def compare(job: Job, length: str, *, latest: bool) -> Comparison:
     """What the volume did before and after the job. `length` is a key of `LENGTHS`."""
+    others = neighbours_of(job)
     ends = ends_of(
         job.started_at or job.created_at,
         job.ended_at,
         LENGTHS[length][1],
         timezone.now(),
         latest=latest,
+        others=others,
     )
-    before = window(job.its_volume, *ends.before)
-    after = window(job.its_volume, *ends.after) if ends.after is not None else None
-    if after is None:
+    before, cut = _window(job, ends.before), cut_of(ends, others)
+    after = _window(job, ends.after) if ends.after is not None else None
+    if ends.after is None:
         lacks = "The job is still running, so there is no data after it yet."
-    elif not is_enough(before):
-        lacks = "There is not enough data from before the job. Try a longer period."
-    elif not is_enough(after):
-        lacks = "There is not enough data from after the job yet. Wait for the next samples."
+    elif before is None or not is_enough(before):
+        lacks = "There is not enough data from before the job."
+        lacks += "" if cut else " Try a longer period."
+    elif after is None or not is_enough(after):
+        lacks = "There is not enough data from after the job."
+        lacks += "" if cut else " Wait for the next samples."
     else:
-        return Comparison(ends, before, after, compared(before, after), "")
-    return Comparison(ends, before, after, [], lacks)
+        return Comparison(ends, before, after, compared(before, after), "", cut)
+    return Comparison(ends, before, after, [], lacks, cut)
+
+
+def _window(job: Job, ends: tuple[datetime, datetime]) -> FiguresWindow | None:
+    """None for a time without length."""
+    return window(job.its_volume, *ends) if ends[0] < ends[1] else None

@@ -20,7 +20,7 @@ from ..kernel.dm import text
 from ..kernel.local_host import LocalHost, LockBusy
 from ..state import fence as fences
 from ..state.owner import PanelIdentity
-from ..verbs.registry import ABORTABLE
+from ..verbs.registry import ABORTABLE, VERBS
 from . import journal, pacer
 from .assess import assess
 from .pacer import FULL, THROTTLE, throttle
@@ -292,6 +292,12 @@ def aborted() -> Refusal:
     )
 
 
+def _title(verb: str) -> str:
+    """What people call it; an operation of another release may have any verb."""
+    known = VERBS.get(verb)
+    return "This step" if known is None else f"“{known.title}”"
+
+
 def abort(host: LocalHost, op: str) -> dict[str, Any]:
     """Ask a running operation to stop; its state as far as it is known. The mark is made once and
     seen by the unit within a second: it sends one SIGINT to a command that is watched because it
@@ -303,7 +309,8 @@ def abort(host: LocalHost, op: str) -> dict[str, Any]:
         if verb not in ABORTABLE:
             raise Refusal(
                 "not_abortable",
-                f"{verb} cannot be interrupted: the volume would be left between two states.",
+                f"{_title(verb)} cannot be interrupted: the volume would be left between two "
+                "states.",
                 "Wait until the step has finished. You can then undo it with another change.",
             )
         try:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from jobs.models import Job
+from jobs.models import Job, State
+from jobs.queue.cost_estimate import PastStep, learned, past_of
 from storage.byte_sizes import GIB, MIB
+from storage.planner import PlannedStep
+from storage.planner.cost import Cost, StepCost
 from tests import make
 from tests.panel.api.asking import staff
 from tests.scene import Scene, end, job, scene, step
@@ -38,7 +44,7 @@ def test_a_preview_says_time_waiting_dirty_data_room_and_the_way_back(client: Cl
     text = page(client, preview(there, {"verb": "pool.create", "args": POOL}))
     assert ">Cost</h2>" in text
     assert "192 MiB" in text
-    assert "2.0 GiB of 40 GiB free" in text
+    assert "2 GiB of 40 GiB free" in text
     assert "possible with a new job" in text
     assert "no way back" not in text
     assert "LVM locks the volume group" not in text, "nobody else is there to wait"
@@ -77,3 +83,41 @@ def test_the_api_says_the_same_of_a_preview_and_nothing_of_a_job() -> None:
     assert (cost["wait_seconds"], cost["other_volumes"], cost["final_step"]) == (2, 1, None)
     assert cost["ssd_bytes"] == 0
     assert "cost" not in asking.get(f"/jobs/{job(there).key}").json()
+
+
+def past(*jobs: tuple[float, ...]) -> list[PastStep]:
+    """Jobs of 10 s beside their steps, which took so many seconds each."""
+    return [
+        PastStep(n, "cache.attach", seconds, sum(steps) + 10)
+        for n, steps in enumerate(jobs)
+        for seconds in steps
+    ]
+
+
+def test_an_estimate_learns_what_such_steps_and_the_time_between_them_took_on_the_host() -> None:
+    step = PlannedStep("cache.attach", {}, {}, "Attach")
+    guess = Cost((StepCost(2.0, 1.0, is_final=False),), "vg0", 0, 0, 0, 0, 0)
+    assert learned(guess, [step], []) == guess
+    found = learned(guess, [step], past((12.0,), (12.0,), (90.0,)))
+    assert (found.seconds, found.past_jobs) == (12.0 + 10.0, 3)
+    assert found.wait_seconds == 1.0
+
+
+def test_what_depends_on_the_amount_of_data_is_not_learned() -> None:
+    flush = PlannedStep("cache.flush", {}, {}, "Flush")
+    guess = Cost((StepCost(300.0, 1.0, is_final=False),), "vg0", 0, 0, 0, 0, 0)
+    done = [PastStep(1, "cache.flush", 2.0, 2.0)]
+    assert learned(guess, [flush], done).seconds == 300.0
+
+
+def test_only_jobs_that_succeeded_on_the_same_host_count() -> None:
+    there, now = scene(), timezone.now()
+    times = {"started_at": now - timedelta(seconds=30), "ended_at": now}
+    good, elsewhere = job(there), job(scene())
+    end(good)
+    bad = job(there)
+    for each, state in ((good, State.SUCCEEDED), (bad, State.FAILED), (elsewhere, State.SUCCEEDED)):
+        step(each, state="done", op_id=uuid4(), **times)
+        end(each, state, **times)
+    (found,) = past_of(there.host)
+    assert (found.verb, found.seconds, found.job_seconds) == ("cache.attach", 30.0, 30.0)

@@ -36,7 +36,7 @@ def test_figures_of_zero_lie_on_the_ground() -> None:
 
 def test_the_words_tell_range_last_figure_and_gaps() -> None:
     said = spark([0.5, None, 0.9, 0.75], top=1.0, say=percent).text
-    assert said == "from 50.0 % to 90.0 %, last 75.0 %, 1 of 4 data points missing"
+    assert said == "from 50 % to 90 %, last 75 %, 1 of 4 data points missing"
     assert spark([None, None]).text == "no data"
     assert spark([]).text == "no data"
 

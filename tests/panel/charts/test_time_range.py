@@ -35,9 +35,9 @@ def test_a_range_ends_with_the_bucket_that_still_lasts() -> None:
 def test_a_part_of_the_past_is_shown_in_finer_buckets() -> None:
     found = span(**{"range": "24h", "from": "2026-11-21T03:00:00Z", "to": "2026-11-21T03:10:00Z"})
     assert found.is_part
-    assert (found.key, found.label) == ("24h", "10 min 0 s")
+    assert (found.key, found.label) == ("24h", "10 min")
     assert found.end - found.start == timedelta(minutes=10)
-    assert found.words == "10 min 0 s until 21 Nov 03:10 UTC"
+    assert found.words == "10 min until 21 Nov 03:10 UTC"
     assert found.query == "range=24h&from=2026-11-21T03%3A00%3A00Z&to=2026-11-21T03%3A10%3A00Z"
 
 

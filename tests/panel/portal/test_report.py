@@ -192,7 +192,7 @@ def test_the_ledger_counts_what_came_of_each_plan(staff: Client) -> None:
         "Fast 302": 1,
     }
     text = response.content.decode()
-    assert "60.0 % to 80.0 %" in text
+    assert "60 % to 80 %" in text
     assert reverse("report", args=[first.order.key]) in text
 
 

@@ -105,10 +105,20 @@ def test_the_history_of_a_deleted_volume_stays() -> None:
     assert labels == ["insert", "delete"]
 
 
-def test_a_wish_is_shown_as_text_of_bounded_length() -> None:
+def test_a_recorded_state_is_shown_by_what_changed_of_it() -> None:
     volume = make.volume()
-    volume.wish = Wish(8 * GIB).to_json() | {"padding": "x" * 1000}
+    volume.wish = Wish(8 * GIB).to_json()
     volume.save()
-    ((field, before, after),) = told(edits(volume)[0])
-    assert (field, before) == ("wish", "-")
-    assert len(after) == 200
+    volume.wish = Wish(12 * GIB, "ssd").to_json()
+    volume.save()
+    newest, first, _ = edits(volume)
+    assert told(newest) == [("size", "8 GiB", "12 GiB"), ("tier", "HDD", "SSD")]
+    assert ("size", "-", "8 GiB") in told(first)
+
+
+@pytest.mark.parametrize("wish", [{"padding": "x" * 1000}, {"size_bytes": "many"}, [1]])
+def test_a_recorded_state_of_another_version_is_not_spelled_out(wish: Any) -> None:
+    volume = make.volume()
+    volume.wish = wish
+    volume.save()
+    assert told(edits(volume)[0]) == [("recorded state", "-", "changed")]

@@ -335,7 +335,7 @@ def test_the_busiest_volume_of_a_host_is_named(staff: Client) -> None:
     there = scene()
     sampled(there)
     text = staff.get(reverse("overview")).content.decode()
-    assert "50.0 %" in text
+    assert "50 %" in text
     assert reverse("volume", args=[there.volume.key]) in text
 
 
@@ -343,7 +343,7 @@ def test_old_figures_are_marked_and_keep_their_age(staff: Client) -> None:
     sampled(scene(), seconds_ago=7200)
     text = staff.get(reverse("overview")).content.decode()
     assert 'class="is-stale"' in text
-    assert "2 h 0 min ago" in text
+    assert "2 h ago" in text
 
 
 def test_activity_shows_finished_work_by_when_it_ended(admin: User) -> None:

@@ -54,10 +54,15 @@ def test_the_menu_shows_how_far_a_step_is(staff: Client) -> None:
     step(
         job(there), state="running", op_id="6a7c1e4e-1b57-4c0e-8a53-90e54ab1c001", progress=progress
     )
-    text = staff.get(reverse("running-jobs")).content.decode()
+    htmx = {"HX-Request": "true"}
+    text = staff.get(reverse("running-jobs"), headers=htmx).content.decode()
     assert "Add cache: db data" in text
     assert 'value="1073741824"' in text
     assert "1 GiB of 4 GiB" in text
+
+
+def test_whoever_opens_the_menu_alone_sees_all_jobs(staff: Client) -> None:
+    assert staff.get(reverse("running-jobs")).headers["Location"] == reverse("jobs")
 
 
 def test_the_count_is_on_every_page_and_read_out(staff: Client) -> None:

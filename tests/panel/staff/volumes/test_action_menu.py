@@ -81,7 +81,7 @@ def test_a_retired_volume_can_be_restored_and_only_an_admin_destroys_it() -> Non
 
 def test_a_form_of_the_menu_opens_on_the_page_and_alone(staff: Client) -> None:
     there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa"), layout=("cache",)))
-    htmx = {"HX-Request": "true", "HX-Target": "work"}
+    htmx = {"HX-Request": "true"}
     for name in ("volume-extend", "cache-form", "cache-replace", *RECORD):
         url = reverse(name, args=[there.volume.key])
         part = staff.get(url, headers=htmx).content.decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -10,37 +11,46 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.models import Job
-from panel.staff.volumes.comparison_pages import ends_of
+from panel.staff.volumes.comparison_pages import Neighbours, ends_of
 from tests import make
-from tests.scene import Scene, end, job, scene
+from tests.scene import Scene, end, job, scene, step
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import take
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+ALONE = Neighbours()
 
 
 def test_the_time_after_begins_where_the_job_ended() -> None:
-    ends = ends_of(NOON, NOON + MINUTE, HOUR, NOON + 5 * HOUR, latest=False)
+    ends = ends_of(NOON, NOON + MINUTE, HOUR, NOON + 5 * HOUR, latest=False, others=ALONE)
     assert ends.before == (NOON - HOUR, NOON)
     assert ends.after == (NOON + MINUTE, NOON + MINUTE + HOUR)
 
 
 def test_the_time_after_ends_now_at_the_latest() -> None:
-    ends = ends_of(NOON, NOON + MINUTE, HOUR, NOON + 3 * MINUTE, latest=False)
+    ends = ends_of(NOON, NOON + MINUTE, HOUR, NOON + 3 * MINUTE, latest=False, others=ALONE)
     assert ends.after == (NOON + MINUTE, NOON + 3 * MINUTE)
 
 
 def test_the_latest_time_never_reaches_back_into_the_job() -> None:
-    far = ends_of(NOON, NOON + MINUTE, HOUR, NOON + 5 * HOUR, latest=True)
-    near = ends_of(NOON, NOON + MINUTE, HOUR, NOON + 3 * MINUTE, latest=True)
+    far = ends_of(NOON, NOON + MINUTE, HOUR, NOON + 5 * HOUR, latest=True, others=ALONE)
+    near = ends_of(NOON, NOON + MINUTE, HOUR, NOON + 3 * MINUTE, latest=True, others=ALONE)
     assert far.after == (NOON + 4 * HOUR, NOON + 5 * HOUR)
     assert near.after == (NOON + MINUTE, NOON + 3 * MINUTE)
 
 
 def test_a_job_that_runs_has_no_time_after_it() -> None:
-    assert ends_of(NOON, None, HOUR, NOON + HOUR, latest=False).after is None
-    assert ends_of(NOON, NOON + HOUR, HOUR, NOON + HOUR, latest=True).after is None
+    assert ends_of(NOON, None, HOUR, NOON + HOUR, latest=False, others=ALONE).after is None
+    assert ends_of(NOON, NOON + HOUR, HOUR, NOON + HOUR, latest=True, others=ALONE).after is None
+
+
+def test_no_side_reaches_over_another_job() -> None:
+    others = Neighbours(ended=NOON - 4 * MINUTE, began=NOON + 9 * MINUTE)
+    for latest in (False, True):
+        ends = ends_of(NOON, NOON + MINUTE, HOUR, NOON + 5 * HOUR, latest=latest, others=others)
+        assert ends.before == (NOON - 4 * MINUTE, NOON)
+        assert ends.after == (NOON + MINUTE, NOON + 9 * MINUTE)
 
 
 @pytest.fixture
@@ -85,6 +95,39 @@ def test_figures_stand_beside_each_other_with_their_difference(staff: Client) ->
     assert "10 times faster" in text
     assert 'data-before-start="' in text
     assert 'data-after-end="' in text
+
+
+def other_job(there: Scene, start: datetime, end_at: datetime) -> None:
+    """A job that worked on the same volume meanwhile."""
+    other = job(there)
+    step(other, state="done", op_id=uuid4(), started_at=start, ended_at=end_at)
+    end(other)
+    Job.objects.filter(pk=other.pk).update(started_at=start, ended_at=end_at)
+
+
+@pytest.mark.django_db
+def test_a_side_that_another_job_cuts_is_shorter_and_says_so(staff: Client) -> None:
+    there, done = worked()
+    done.refresh_from_db()
+    assert done.started_at is not None and done.ended_at is not None
+    assert "shorter" not in part(staff, there, compare=done.key, length="5m")
+    other_job(there, done.ended_at + MINUTE, done.ended_at + 2 * MINUTE)
+    text = part(staff, there, compare=done.key, length="5m")
+    assert "The period after is shorter: another job changed the volume just after." in text
+    assert "10 times faster" in text
+    end_of_earlier = done.started_at - timedelta(seconds=40)
+    other_job(there, end_of_earlier - MINUTE, end_of_earlier)
+    assert "Both periods are shorter" in part(staff, there, compare=done.key, length="5m")
+
+
+@pytest.mark.django_db
+def test_a_job_right_after_another_has_nothing_to_compare_with(staff: Client) -> None:
+    there, done = worked()
+    done.refresh_from_db()
+    assert done.started_at is not None
+    other_job(there, done.started_at - MINUTE, done.started_at)
+    text = part(staff, there, compare=done.key, length="5m")
+    assert "not enough data from before the job. The period before is shorter" in text
 
 
 @pytest.mark.django_db

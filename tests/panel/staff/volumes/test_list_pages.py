@@ -190,7 +190,7 @@ def test_old_figures_are_marked(staff: Client) -> None:
     with mock.patch("storage.metrics.samples.latest_of", return_value={there.volume.pk: old}):
         text = page(staff, "volume", there.volume.key)
     assert "is-stale" in text
-    assert "2 h 0 min ago" in text
+    assert "2 h ago" in text
 
 
 def test_a_volume_that_was_never_sampled_says_so(staff: Client) -> None:
@@ -214,7 +214,7 @@ def test_a_plain_volume_is_offered_lvmcache_and_a_bcache_ready_one_bcache(staff:
 def test_a_volume_with_a_cache_shows_it_and_offers_to_change_or_remove_it(staff: Client) -> None:
     there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa", used_bytes=1024**3)))
     text = page(staff, "volume", there.volume.key)
-    assert '<dt>Share of the volume</dt><dd><span class="num">25.0 %</span>' in text
+    assert '<dt>Share of the volume</dt><dd><span class="num">25 %</span>' in text
     for name in ("cache-form", "cache-replace", "cache-remove"):
         assert reverse(name, args=[there.volume.key]) in text
 

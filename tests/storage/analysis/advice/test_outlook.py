@@ -102,7 +102,7 @@ def test_the_first_to_cache_waited_longest_for_each_gib() -> None:
     )
     assert small.waited_seconds == 120
     assert small.seconds_per_gib == 60
-    assert small.arithmetic == ("120 s waited for reads in 30 min 0 s / 2 GiB = 60.0 s per GiB")
+    assert small.arithmetic == ("120 s waited for reads in 30 min / 2 GiB = 60.0 s per GiB")
     assert large.seconds_per_gib == 15
 
 
