@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from storage.agent.facts.program_versions import missing_feature
 from tests.contract.client import MIB, VOLUME_BYTES, Agent, argvs
 from tests.contract.world import World
 
@@ -61,6 +62,13 @@ def test_a_held_volume_grows_into_zeros_and_its_guest_sees_it(agent: Agent, worl
 
 def test_a_cached_volume_grows_with_its_cache(agent: Agent, world: World) -> None:
     volume, pool = agent.cached()
+    if lacks := missing_feature("extend_cached", agent.data("hello")["lvm2"]):
+        with agent.unchanged():
+            refusal = agent.ask(
+                "volume.extend", *agent.call("volume.extend", extension(world, volume))
+            )
+        assert refusal["error"]["code"] == "unsupported" and lacks in refusal["error"]["message"]
+        return
     agent.do("volume.extend", extension(world, volume))
     lv = agent.lv(volume)
     assert lv["size_bytes"] == VOLUME_BYTES + MORE and lv["cache"]["pool"] == pool
