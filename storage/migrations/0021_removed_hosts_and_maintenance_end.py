@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('storage', '0019_host_activity'),
+        ('storage', '0020_plan_history'),
     ]
 
     operations = [
