@@ -79,8 +79,8 @@ def test_a_bcache_volume_has_both_sides_of_its_cache(agent: Agent, world: World)
     agent.do("bcache.attach", {**args, "sequential_cutoff_bytes": 0})
     world.read(volume, 48 * MIB)
     before = volume_of(agent, lv["uuid"])
-    # What is read is there, and clean: available, but not unused.
-    assert before["bcache"]["unused_percent"] <= 95 < before["bcache"]["available_percent"]
+    # What is read is there: not unused, though it becomes available again with the next gc.
+    assert 50 <= before["bcache"]["unused_percent"] <= 95
     world.read(volume, 4 * MIB)
     after = volume_of(agent, lv["uuid"])
     bcache = after["bcache"]

@@ -1,6 +1,7 @@
 """How much of each bcache cache set is unused: the only figure of the kernel that tells its fill.
 
-`cache_available_percent` counts clean cached data as available. `priority_stats` counts buckets
+`cache_available_percent` counts clean cached data as available, from the next garbage collection
+on. `priority_stats` counts buckets
 that hold nothing, but looks at all of them under a lock and sorts them, so it is read seldom, the
 more seldom the more buckets there are. Between two readings the last one is told again.
 """

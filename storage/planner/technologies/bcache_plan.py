@@ -294,14 +294,14 @@ def is_on(draft: Draft, lv: LogicalVolume, wanted: Bcache) -> bool:
 def guest_off(draft: Draft, lv: LogicalVolume, size_bytes: int, tier: Tier) -> Refused:
     """Why a bcache volume does not grow online, with the commands that do it."""
     name = shlex.quote(f"{draft.vg.name}/{lv.name}")
+    commands = " &&\n".join(by_hand(draft, lv, size_bytes, tier))
     return Refused(
         "needs_guest_off",
-        f"{name} is a bcache volume, whose device cannot grow while it is there: the VM must be "
-        "off.",
-        "Remove the cache and stop the guest; then on the host, as root, in one go: "
-        f"{' && '.join(by_hand(draft, lv, size_bytes, tier))}. Where one of them fails, none "
-        "after it runs: leave the guest off and read what it said. After the last one start the "
-        "guest and refresh the host.",
+        f"{name} is a bcache volume: it cannot grow while its guest runs.",
+        "# Remove the cache and stop the guest. Then, as root on the host:\n"
+        f"{commands}\n"
+        "# If a command fails, the rest does not run: leave the guest off and read the error.\n"
+        "# At the end start the guest and refresh the host.",
     )
 
 

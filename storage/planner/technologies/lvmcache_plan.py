@@ -165,7 +165,13 @@ def _free_pool(draft: Draft, current: DmCache) -> None:
 
 def _cacheable(draft: Draft) -> None:
     lv = draft.lv
-    if lv is not None and (UNCACHEABLE & set(lv.layout) or "snapshot" in lv.role):
+    if lv is not None and "snapshot" in lv.role:
+        raise Refused(
+            "unsupported",
+            f"{draft.vg.name}/{lv.name} is a snapshot; LVM puts no cache in front of one.",
+            "Add the cache to the volume that it is a snapshot of.",
+        )
+    if lv is not None and UNCACHEABLE & set(lv.layout):
         raise Refused(
             "unsupported",
             f"{draft.vg.name}/{lv.name} is {', '.join(lv.layout)}; lvmcache serves linear, "

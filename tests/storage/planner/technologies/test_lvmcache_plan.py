@@ -269,6 +269,13 @@ def test_volumes_that_lvm_cannot_cache_are_told(kind: dict[str, tuple[str, ...]]
     assert verbs(make.facts(lv), lv, PLAIN) == []
 
 
+def test_of_a_snapshot_it_is_said_that_it_is_one() -> None:
+    lv = ours(role=("public", "snapshot", "thicksnapshot"))
+    with pytest.raises(Refused, match="is a snapshot") as caught:
+        plan(make.facts(lv), aim(lv), lvmcache())
+    assert "linear" not in caught.value.message
+
+
 def test_a_bcache_volume_gets_no_lvmcache() -> None:
     lv = ours(bcache=make.bcache())
     assert refused(make.facts(lv), lv, lvmcache()) == "unsupported"
