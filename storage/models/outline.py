@@ -40,11 +40,15 @@ class HostOutline(models.Model):
         return f"outline of {self.host}"
 
 
+TOP_VOLUMES = 5
+
+
 class HostActivity(models.Model):
     """What all volumes of a host did in its last round of samples, taken `at`: I/O a second, the
     share of time (0 to 1) in which the busiest of them, `busiest_id`, had I/O under way; None where
     no volume had a difference to tell. `dirty_bytes` lie on SSD alone, `sold_bytes` in caches that
-    customers pay for."""
+    customers pay for. `top_iops` and `top_read_ms` are the first `TOP_VOLUMES` volumes by I/O a
+    second and by the average latency of their reads, `[[volume_id, figure], ...]`."""
 
     host = models.OneToOneField(
         Host, on_delete=models.CASCADE, primary_key=True, related_name="activity"
@@ -56,6 +60,8 @@ class HostActivity(models.Model):
     busiest_id = models.BigIntegerField(null=True)
     dirty_bytes = models.BigIntegerField(default=0)
     sold_bytes = models.BigIntegerField(default=0)
+    top_iops = models.JSONField(default=list, db_default=[])
+    top_read_ms = models.JSONField(default=list, db_default=[])
 
     def __str__(self) -> str:
         return f"activity of {self.host}"

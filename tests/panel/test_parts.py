@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from jobs.models import State
 from panel.charts.sparkline import spark
+from panel.staff.dashboard.attention import Action
 from panel.templatetags.chips import chip
 from tests.scene import job, scene
 
@@ -25,6 +26,9 @@ def part(name: str, **context: object) -> str:
 
 def words(html: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", html).split())
+
+
+OPEN = Action("/hosts/", "Open the hosts")
 
 
 @dataclass
@@ -42,8 +46,7 @@ class Item:
     since: datetime | None = None
     consequence: str = "Their figures are old."
     next_step: str = "Look at the network."
-    action_text: str = "Open the hosts"
-    action_url: str = "/hosts/"
+    action: Action = OPEN
 
 
 def test_a_chip_has_tone_icon_and_text() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Literal
 
@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from jobs.models import Halt
 from jobs.problems import AT_RISK, Problem, ProblemGroup
+from panel.staff.hosts.problem_rows import WAYS
 
 SHOWN_SUBJECTS: Final = 4
 LOOKED_AT: Final = 2 * SHOWN_SUBJECTS
@@ -223,11 +224,31 @@ KINDS: Final = {
 UNKNOWN: Final = ConcernKind("", "")
 
 
+LINKS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "keys": ("host", "#trust", "Compare keys"),
+    "enrol": ("host-enrol", "", "Continue enrolment"),
+    "missing": ("host-volumes", "#missing", "Show volumes"),
+    "disks": ("host-disks", "", "Show disks"),
+}
+"""Where what concerns one host is mended, by `problem_rows.WAYS`: page, place there, and button."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What mends it, or the page where that is done. `to_writethrough` are the volumes that one
+    previewed change would make safe, `refresh_url` tries to reach the host again; both are for
+    operators, all others get the link."""
+
+    url: str
+    text: str
+    to_writethrough: tuple[str, ...] = ()
+    refresh_url: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class AttentionRow:
     """A row of the list. `at_risk`: data may be lost. `since` is when the oldest of its `count`
-    troubles began; `more` subjects are not named; the action leads to where it can be settled, or
-    to the list where there are several."""
+    troubles began; `more` subjects are not named."""
 
     severity: str
     at_risk: bool
@@ -236,8 +257,7 @@ class AttentionRow:
     since: datetime | None
     consequence: str
     next_step: str
-    action_url: str
-    action_text: str
+    action: Action
     subjects: tuple[Subject, ...]
     more: int
 
@@ -258,8 +278,7 @@ def of_halt(halt: Halt, pages: Mapping[str, str]) -> AttentionRow:
         since=halt.since,
         consequence=KINDS["halt"].consequence,
         next_step="",
-        action_url=pages["jobs"],
-        action_text="Open",
+        action=Action(pages["jobs"], "Resume jobs"),
         subjects=(),
         more=0,
     )
@@ -268,9 +287,6 @@ def of_halt(halt: Halt, pages: Mapping[str, str]) -> AttentionRow:
 def _item(group: ProblemGroup, pages: Mapping[str, str]) -> AttentionRow:
     first, kind = group.problems[0], KINDS.get(group.problems[0].code, UNKNOWN)
     subjects = tuple(dict.fromkeys(map(subject_of, group.problems)))
-    host = Subject(first.host_name, "host", first.host_key) if group.is_one_host else None
-    # One thing, or several of one host: that page settles it. Else the list.
-    place = subjects[0] if group.thing_count == 1 else host
     at_risk = first.code in AT_RISK
     return AttentionRow(
         severity="error" if at_risk else first.severity,
@@ -280,11 +296,36 @@ def _item(group: ProblemGroup, pages: Mapping[str, str]) -> AttentionRow:
         since=first.since,
         consequence=kind.consequence,
         next_step=first.correction if group.is_one_correction else "",
-        action_url=place.url if place is not None else kind.listing.url(pages),
-        action_text="Open" if place is not None else kind.listing.text,
+        action=_action(group, kind, pages),
         subjects=subjects[:SHOWN_SUBJECTS],
         more=max(0, group.thing_count - SHOWN_SUBJECTS),
     )
+
+
+def _action(group: ProblemGroup, kind: ConcernKind, pages: Mapping[str, str]) -> Action:
+    first, way = group.problems[0], WAYS.get(group.problems[0].code, "")
+    link = _link(group, kind, pages)
+    if way == "bulk" and group.count == len(group.problems):
+        keys = tuple(each.volume_key for each in group.problems if each.volume_key)
+        return replace(link, to_writethrough=keys)
+    if way == "refresh" and group.is_one_host:
+        return replace(link, refresh_url=reverse("host-refresh", args=[first.host_key]))
+    return link
+
+
+def _link(group: ProblemGroup, kind: ConcernKind, pages: Mapping[str, str]) -> Action:
+    """One thing, or several of one host, are mended on its page; others are found by the list."""
+    first = group.problems[0]
+    subject = subject_of(first)
+    if group.thing_count == 1 and subject.page != "host":
+        undecided = first.code == "job_undecided"
+        return Action(subject.url, "Decide" if undecided else f"Open {subject.page}")
+    if not group.is_one_host:
+        return Action(kind.listing.url(pages), kind.listing.text)
+    if first.volume_key and not first.job_key:
+        return Action(reverse("host-volumes", args=[first.host_key]), "Show volumes")
+    page, place, text = LINKS.get(WAYS.get(first.code, ""), ("host", "", "Open host"))
+    return Action(f"{reverse(page, args=[first.host_key])}{place}", text)
 
 
 def _many(group: ProblemGroup, kind: ConcernKind) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 
+from django.db import connection
 from django.db.models import Count, Q, Sum
 from django.db.models.functions import Coalesce
 
@@ -14,15 +15,17 @@ from storage.access import Person
 from storage.formatting import percent
 from storage.health.host_problems import silent_seconds
 from storage.health.shortage import FIELDS as SHORTAGE_FIELDS
+from storage.metrics.load_series import fleet_series
 from storage.metrics.rates import figures
 from storage.metrics.samples.host_load import bucket_of, fleet_sums
 from storage.metrics.samples.load_rollup import BUCKET
-from storage.models import Host, HostOutline
+from storage.models import Host, HostOutline, Volume
 from storage.models.host import HostState
 from storage.planner.wish import Wish
 from storage.volumes.ssd_capacity import left_bytes
 
 NEW: Final = (HostState.PENDING, HostState.UNVERIFIED)
+RECENT: Final = timedelta(minutes=15)
 HOUR: Final = timedelta(hours=1)
 BACK: Final = ((timedelta(days=7), "a week ago"), (timedelta(days=1), "yesterday"))
 """What the last hour is compared with: the first of them with enough accesses."""
@@ -111,6 +114,63 @@ def fleet_state(user: Person, at: datetime, reserved_bytes: int) -> FleetState:
             old_count=sums["old_count"],
         ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TopVolume:
+    """A volume of a top table with its figure; `share` is its part of the greatest."""
+
+    key: str
+    label: str
+    host_key: str
+    host_name: str
+    figure: float
+    share: float
+
+
+TOP: Final = """
+SELECT host.key, host.name, (top->>0)::bigint, (top->>1)::float8
+FROM storage_hostactivity activity JOIN storage_host host ON host.id = activity.host_id
+CROSS JOIN LATERAL jsonb_array_elements(activity.{column}) top
+WHERE activity.at >= %s ORDER BY 4 DESC, 3 LIMIT %s
+"""
+"""The first volumes of all hosts that are sampled, of the few that each host keeps."""
+
+
+def top_volumes(
+    user: Person, at: datetime, column: Literal["top_iops", "top_read_ms"], count: int
+) -> tuple[TopVolume, ...]:
+    """Those with the most I/O, or the slowest reads, in the last round of their host; at most
+    `TOP_VOLUMES` of one host. Two queries."""
+    silent = at - timedelta(seconds=silent_seconds())
+    with connection.cursor() as cursor:
+        cursor.execute(TOP.format(column=column), [silent, count])
+        rows = cursor.fetchall()
+    volumes = Volume.objects.visible_to(user).existing().only("key", "label")
+    by_id = volumes.in_bulk([volume_id for _, _, volume_id, _ in rows])
+    greatest = max((figure for *_, figure in rows), default=0) or 1
+    return tuple(
+        TopVolume(
+            by_id[volume_id].key, by_id[volume_id].label, host_key, name, figure, figure / greatest
+        )
+        for host_key, name, volume_id, figure in rows
+        if volume_id in by_id
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Of the I/O of the last minutes, in milliseconds: the average of reads, and what 95 % of reads
+    and writes stay below; None where nothing was measured."""
+
+    read_ms: float | None
+    p95_ms: float | None
+
+
+def latency(at: datetime) -> Latency:
+    """One query."""
+    totals = fleet_series(at - RECENT, at, points=1).totals
+    return Latency(totals["read_ms"], totals["latency_p95_ms"])
 
 
 @dataclass(frozen=True, slots=True)

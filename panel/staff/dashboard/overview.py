@@ -1,4 +1,5 @@
-"""The first page of staff: what needs attention, the state of the fleet, what is running."""
+"""The first page of staff: what needs attention, the fleet over time, and the first of its hosts
+and volumes."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+from urllib.parse import urlencode
 
 from django.db.models import Case, F, OuterRef, Q, Subquery, Value, When
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, NullIf
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -17,6 +19,7 @@ from django.views.decorators.http import require_safe
 
 from jobs.models import Halt, Job, JobQuerySet, State
 from jobs.problems import ProblemTally, grouped, tallies, total
+from panel.charts.pages import fleet_chart_context
 from panel.staff.dashboard.attention import (
     KINDS,
     LOOKED_AT,
@@ -28,10 +31,14 @@ from panel.staff.dashboard.attention import (
 from panel.staff.dashboard.fleet_summary import (
     FleetState,
     HitRate,
+    Latency,
     RecordedVolume,
+    TopVolume,
     fleet_state,
     hit_rate,
+    latency,
     promised_bytes,
+    top_volumes,
 )
 from panel.staff.hosts.fleet import (
     FIELDS,
@@ -48,9 +55,16 @@ from storage.models import Host, HostOutline, Placement, Volume
 from storage.planner.wish import Wish
 
 SHOWN_GROUPS: Final = 20
+TOP_SHOWN: Final = 6
 SHOWN_HOSTS: Final = 12
 RECENT_JOBS: Final = 6
-SORTS: Final = {"trouble": "trouble", "busy": "busiest", "io": "I/O", "name": "name"}
+SORTS: Final = {
+    "trouble": "problems",
+    "busy": "busiest",
+    "io": "IOPS",
+    "ssd": "least free SSD",
+    "name": "name",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +83,8 @@ class HostRow:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """`attention` are the first rows of what is wrong, `more_groups` those left out, `problems` how
-    many there are; `shortages` is scarce space; `rows` are the first hosts by `sort`."""
+    """What a person on call needs first. `attention` are the first rows of what is wrong,
+    `more_groups` those left out, `problems` how many there are; `shortages` is scarce space."""
 
     attention: tuple[AttentionRow, ...]
     more_groups: int
@@ -78,11 +92,9 @@ class Overview:
     shortages: tuple[Shortage, ...]
     fleet: FleetState
     hit_rate: HitRate
+    latency: Latency
     running: int
     waiting: int
-    rows: tuple[HostRow, ...]
-    sort: str
-    recent: Sequence[Job]
     halt: Halt | None
 
     @property
@@ -90,7 +102,18 @@ class Overview:
         """What is to be said of the hosts that are not up."""
         notes = [f"{self.fleet.down_count} unreachable"] if self.fleet.down_count else []
         notes += [f"{self.fleet.new_count} not accepted yet"] if self.fleet.new_count else []
-        return ", ".join(notes) or "all reachable"
+        return ", ".join(notes)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetTables:
+    """The first of the fleet: hosts by `sort`, volumes by what they do, and the latest jobs."""
+
+    rows: tuple[HostRow, ...]
+    host_count: int
+    sort: str
+    tops: tuple[tuple[str, str, tuple[TopVolume, ...]], ...]
+    recent: Sequence[Job]
 
     @property
     def sorts(self) -> tuple[tuple[str, str], ...]:
@@ -109,30 +132,39 @@ class Unfinished:
     lying: RecordedVolume
 
 
-def overview(user: Person, at: datetime, sort: str = "") -> Overview:
-    """Everything the page shows. Neither the number of queries nor what they bring depends on the
-    number of hosts, volumes and jobs; no inventory is read."""
-    sort = sort if sort in SORTS else next(iter(SORTS))
-    jobs = Job.objects.visible_to(user).filter(dry_run=False)
-    unfinished = _unfinished(jobs)
-    counted, halt = tallies(at), Halt.objects.active()
+def overview(user: Person, at: datetime) -> Overview:
+    """Neither the number of queries nor what they bring depends on the number of hosts, volumes
+    and jobs; no inventory is read."""
+    unfinished = _unfinished(Job.objects.visible_to(user).filter(dry_run=False))
+    halt = Halt.objects.active()
     pages = {name: reverse(name) for name in ("hosts", "volumes", "jobs")}
     groups, group_count = grouped(at, KINDS, SHOWN_GROUPS, LOOKED_AT)
-    fleet = fleet_state(user, at, _reserved_bytes(unfinished))
-    lines = _lines(user, counted, sort, at)
     return Overview(
         attention=(*([of_halt(halt, pages)] if halt is not None else []), *items(groups, pages)),
         more_groups=group_count - len(groups),
-        problems=total(counted.values()),
+        problems=total(tallies(at).values()),
         shortages=shortages(SHOWN_SUBJECTS),
-        fleet=fleet,
+        fleet=fleet_state(user, at, _reserved_bytes(unfinished)),
         hit_rate=hit_rate(at),
+        latency=latency(at),
         running=sum(job.state == State.RUNNING for job in unfinished),
         waiting=sum(job.state in (State.QUEUED, State.WAITING) for job in unfinished),
-        rows=_rows(user, lines, at),
-        sort=sort,
-        recent=_recent(jobs),
         halt=halt,
+    )
+
+
+def fleet_tables(user: Person, at: datetime, sort: str = "") -> FleetTables:
+    """The same holds of these."""
+    sort = sort if sort in SORTS else next(iter(SORTS))
+    return FleetTables(
+        rows=_rows(user, _lines(user, tallies(at), sort, at), at),
+        host_count=Host.objects.visible_to(user).count(),
+        sort=sort,
+        tops=(
+            ("Most I/O", "IOPS", top_volumes(user, at, "top_iops", TOP_SHOWN)),
+            ("Slowest reads", "ms", top_volumes(user, at, "top_read_ms", TOP_SHOWN)),
+        ),
+        recent=_recent(Job.objects.visible_to(user).filter(dry_run=False)),
     )
 
 
@@ -193,6 +225,9 @@ def _lines(
             default=Value(len(troubled)),
         )
         hosts = hosts.order_by(worst, busy.desc(nulls_last=True), "name")
+    elif sort == "ssd":
+        left = F("outline__fast_free_bytes") * 1.0 / NullIf("outline__fast_total_bytes", Value(0))
+        hosts = hosts.order_by(left.asc(nulls_last=True), "name")
     elif sort != "name":
         by = io if sort == "io" else busy
         hosts = hosts.order_by(by.desc(nulls_last=True), "name")
@@ -218,17 +253,31 @@ def home(request: HttpRequest) -> HttpResponse:
     """What needs a person now, and how the fleet is. Customers: their volumes."""
     if not is_staff(request.user):
         return redirect("my-volumes")
-    return render(request, "staff/dashboard/home.html", _overview(request))
+    shown = overview(request.user, timezone.now())
+    # The frame of the page says a halt too (`panel.context_processors.halt`).
+    context: dict[str, object] = {"overview": shown, "halt": shown.halt}
+    if shown.fleet.host_count:
+        context |= {**_tables(request), **fleet_chart_context(request)}
+    return render(request, "staff/dashboard/home.html", context)
 
 
 @staff_view()
 @require_safe
 def fleet_fragment(request: HttpRequest) -> HttpResponse:
-    """The part of the first page that renews itself."""
-    return render(request, "staff/dashboard/_overview.html", _overview(request))
+    """The two parts of the first page that renew themselves: what needs attention, and with
+    `?part=tables` the tables below the charts."""
+    if request.GET.get("part") == "tables":
+        return render(request, "staff/dashboard/_tables.html", _tables(request))
+    shown = overview(request.user, timezone.now())
+    return render(
+        request, "staff/dashboard/_overview.html", {"overview": shown, "halt": shown.halt}
+    )
 
 
-def _overview(request: HttpRequest) -> dict[str, Overview | Halt | None]:
-    shown = overview(request.user, timezone.now(), request.GET.get("sort", ""))
-    # The frame of the page says it too (`panel.context_processors.halt`).
-    return {"overview": shown, "halt": shown.halt}
+def _tables(request: HttpRequest) -> dict[str, object]:
+    """`kept` is the time of the charts, which the order of hosts leaves as it is."""
+    kept = {name: request.GET[name] for name in ("range", "from", "to") if name in request.GET}
+    return {
+        "tables": fleet_tables(request.user, timezone.now(), request.GET.get("sort", "")),
+        "kept": f"&{urlencode(kept)}" if kept else "",
+    }

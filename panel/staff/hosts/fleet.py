@@ -24,7 +24,7 @@ from storage.models.host import HostState
 
 FIELDS: Final = (
     *("key", "name", "address", "state", "error", "last_seen_at", "created_at"),
-    "maintenance_since",
+    *("maintenance_since", "maintenance_until"),
     *("activity__at", "activity__read_iops", "activity__write_iops", "activity__busy"),
     *("activity__busiest_id", "activity__dirty_bytes"),
     *(f"outline__{name}" for name in OUTLINE_FIELDS),

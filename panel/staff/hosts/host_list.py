@@ -65,7 +65,7 @@ STATES: Final[Mapping[str, tuple[str, Test]]] = {
     "ssd-short": ("Short of SSD", lambda line: line.is_short_of_ssd),
     "hdd-short": ("Short of HDD", lambda line: line.is_short_of_hdd),
     "new": ("Enrolling", lambda line: _is_new(line)),
-    "maintenance": ("In maintenance", lambda line: line.host.maintenance_since is not None),
+    "maintenance": ("In maintenance", lambda line: line.host.in_maintenance),
 }
 """Words of the address, with those for people."""
 

@@ -14,6 +14,7 @@ from django.db import connection
 from storage.metrics.rates import Sums
 from storage.metrics.rates.figures import NO_LATENCY
 from storage.metrics.samples.load_rollup import BUCKET, SUMS
+from storage.models.outline import TOP_VOLUMES
 
 SUMMED: Final = tuple(name for name in SUMS if name in {field.name for field in fields(Sums)})
 SPANS: Final = (
@@ -62,15 +63,21 @@ def _sums(values: Sequence[int]) -> Sums:
 
 
 # The greatest of the arrays is that of the busiest volume; a device can count a little more time
-# than there was. What is sold is the caches of volumes whose customers pay for one.
+# than there was. What is sold is the caches of volumes whose customers pay for one. A latency of
+# less than a read a second says little.
 ACTIVITY_NAMES: Final = (
     *("host_id", "at", "read_iops", "write_iops", "busy", "busiest_id", "dirty_bytes"),
-    "sold_bytes",
+    *("sold_bytes", "top_iops", "top_read_ms"),
+)
+TOP: Final = (
+    "coalesce(to_jsonb((array_agg(jsonb_build_array(volume_id, {figure}) ORDER BY {figure} DESC)"
+    f" FILTER (WHERE {{which}}))[1:{TOP_VOLUMES}]), '[]')"
 )
 ACTIVITY: Final = f"""
 INSERT INTO storage_hostactivity AS old ({", ".join(ACTIVITY_NAMES)})
 SELECT host_id, at, reads, writes,
-    CASE WHEN busiest[1] > 1 THEN 1 ELSE busiest[1] END, busiest[2]::bigint, dirty, sold
+    CASE WHEN busiest[1] > 1 THEN 1 ELSE busiest[1] END, busiest[2]::bigint, dirty, sold,
+    top_iops, top_read_ms
 FROM (
     SELECT host_id, at, sum(sample.reads * 1000::float8 / dt_ms) AS reads,
         sum(sample.writes * 1000::float8 / dt_ms) AS writes,
@@ -78,7 +85,11 @@ FROM (
             AS busiest,
         coalesce(sum(dirty_bytes), 0)::bigint AS dirty,
         coalesce(sum(sample.cache_size_bytes) FILTER (WHERE volume.cache_plan_id IS NOT NULL
-            AND volume.retired_at IS NULL AND volume.destroyed_at IS NULL), 0)::bigint AS sold
+            AND volume.retired_at IS NULL AND volume.destroyed_at IS NULL), 0)::bigint AS sold,
+        {TOP.format(figure="(reads + writes) * 1000::float8 / dt_ms", which="reads + writes > 0")}
+            AS top_iops,
+        {TOP.format(figure="read_ms::float8 / reads", which="reads * 1000 >= dt_ms")}
+            AS top_read_ms
     FROM {{source}} sample LEFT JOIN storage_volume volume ON volume.id = volume_id
     GROUP BY host_id, at
 ) round

@@ -44,7 +44,7 @@ def test_forty_equal_problems_are_one_row_that_names_a_few_and_counts_the_rest()
     row = row_of(*(problem(host=f"host{n}") for n in range(8)), count=40)
     assert (row.what, row.count) == ("40 hosts are silent", 40)
     assert [subject.name for subject in row.subjects] == ["host0", "host1", "host2", "host3"]
-    assert (row.more, row.action_url, row.action_text) == (
+    assert (row.more, row.action.url, row.action.text) == (
         36,
         "/hosts/?state=trouble",
         "Hosts not answering",
@@ -53,7 +53,7 @@ def test_forty_equal_problems_are_one_row_that_names_a_few_and_counts_the_rest()
 
 def test_one_problem_leads_to_the_page_that_settles_it() -> None:
     row = row_of(problem())
-    assert (row.what, row.action_url) == ("Silent for 2 h.", "/hosts/alpha/")
+    assert (row.what, row.action.url) == ("Silent for 2 h.", "/hosts/alpha/")
     assert row.next_step == "Look."
     assert row.consequence == "Data of the host is out of date, and no job can start there."
 
@@ -67,7 +67,35 @@ def test_a_problem_of_a_volume_names_and_links_the_volume() -> None:
 
 def test_several_volumes_of_one_host_lead_to_that_host() -> None:
     row = row_of(problem("drift", "web"), problem("drift", "mail"))
-    assert row.action_url == "/hosts/alpha/"
+    assert (row.action.url, row.action.text) == ("/hosts/alpha/volumes", "Show volumes")
+
+
+@pytest.mark.parametrize(
+    ("code", "url", "text"),
+    [
+        ("unverified", "/hosts/alpha/#trust", "Compare keys"),
+        ("volumes_missing", "/hosts/alpha/volumes#missing", "Show volumes"),
+        ("array_degraded", "/hosts/alpha/disks", "Show disks"),
+        ("no_boot_unit", "/hosts/alpha/", "Open host"),
+    ],
+)
+def test_a_problem_of_one_host_leads_to_the_place_where_it_is_mended(
+    code: str, url: str, text: str
+) -> None:
+    action = row_of(problem(code)).action
+    assert (action.url, action.text) == (url, text)
+
+
+def test_a_job_is_decided_on_its_page() -> None:
+    action = row_of(problem("job_undecided", job_key="j1")).action
+    assert (action.url, action.text) == ("/jobs/j1/", "Decide")
+
+
+def test_volumes_in_writeback_on_a_degraded_mirror_are_made_safe_together() -> None:
+    row = row_of(*(problem("writeback_degraded", key, host=key) for key in ("web", "mail")))
+    assert row.action.to_writethrough == ("web", "mail")
+    many = row_of(problem("writeback_degraded", "web"), count=40)
+    assert many.action.to_writethrough == ()
 
 
 def test_data_at_risk_is_an_error_whatever_the_agent_calls_it() -> None:
@@ -90,7 +118,7 @@ def test_troubles_of_several_hosts_lead_to_the_list_of_just_such(
     code: str, url: str, text: str
 ) -> None:
     row = row_of(problem(code, "web1", host="host1"), problem(code, "web2", host="host2"))
-    assert (row.action_url, row.action_text) == (url, text)
+    assert (row.action.url, row.action.text) == (url, text)
 
 
 def test_the_lists_know_the_filters_that_troubles_lead_to() -> None:

@@ -16,7 +16,7 @@ from jobs.engine import holds
 from jobs.models import State
 from jobs.queue.reservations import reserved
 from panel.models import User
-from panel.staff.dashboard.overview import Overview, overview
+from panel.staff.dashboard.overview import FleetTables, Overview, fleet_tables, overview
 from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts
 from storage.models import Host, HostOutline, LatestSample, Placement
@@ -38,8 +38,17 @@ def staff(client: Client, admin: User) -> Client:
     return client
 
 
-def page(user: User, sort: str = "") -> Overview:
-    return overview(user, timezone.now(), sort)
+def page(user: User) -> Overview:
+    return overview(user, timezone.now())
+
+
+def tables(user: User, sort: str = "") -> FleetTables:
+    return fleet_tables(user, timezone.now(), sort)
+
+
+def part(client: Client, **asked: str) -> str:
+    """The tables of the page, as they renew themselves."""
+    return client.get(reverse("overview"), {"part": "tables", **asked}).content.decode()
 
 
 def told(user: User) -> list[str]:
@@ -163,7 +172,7 @@ def test_the_overview_the_list_and_the_host_count_the_same_problems(
     report(there)
     end(job(there), State.FAILED, error={"code": "no_space", "message": "no room."})
     assert page(admin).problems.total == 4
-    assert [row.line.tally.total for row in page(admin).rows] == [4]
+    assert [row.line.tally.total for row in tables(admin).rows] == [4]
     assert sum(row.count for row in page(admin).attention) == 4
     assert "4 problems" in staff.get(reverse("hosts")).content.decode()
     listed = staff.get(reverse("host", args=[there.host.key])).context["problems"]
@@ -308,7 +317,7 @@ def test_hosts_with_the_worst_trouble_come_first_then_the_busiest(admin: User) -
     sampled(calm, busy_ms=1000)
     sampled(busy, busy_ms=50_000)
     scene(host={"name": "quiet", "last_seen_at": timezone.now() - timedelta(hours=2)})
-    assert [row.line.host.name for row in page(admin).rows] == ["quiet", "busy", "calm"]
+    assert [row.line.host.name for row in tables(admin).rows] == ["quiet", "busy", "calm"]
 
 
 @pytest.mark.parametrize(
@@ -321,27 +330,27 @@ def test_hosts_are_ordered_as_asked_and_unknown_figures_come_last(
     scene(host={"name": "a"})
     sampled(scene(host={"name": "b"}), busy_ms=50_000)
     sampled(scene(host={"name": "c"}), reads=6000)
-    assert [row.line.host.name for row in page(admin, sort).rows] == names
+    assert [row.line.host.name for row in tables(admin, sort).rows] == names
 
 
 @pytest.mark.parametrize("sort", ["busy", "io", "trouble"])
 def test_old_figures_put_no_host_first(admin: User, sort: str) -> None:
     sampled(scene(host={"name": "dead"}), seconds_ago=7200, busy_ms=60_000, reads=90_000)
     sampled(scene(host={"name": "well"}), busy_ms=1000, reads=10)
-    assert [row.line.host.name for row in page(admin, sort).rows] == ["well", "dead"]
+    assert [row.line.host.name for row in tables(admin, sort).rows] == ["well", "dead"]
 
 
 def test_the_busiest_volume_of_a_host_is_named(staff: Client) -> None:
     there = scene()
     sampled(there)
-    text = staff.get(reverse("overview")).content.decode()
+    text = part(staff)
     assert "50 %" in text
     assert reverse("volume", args=[there.volume.key]) in text
 
 
 def test_old_figures_are_marked_and_keep_their_age(staff: Client) -> None:
     sampled(scene(), seconds_ago=7200)
-    text = staff.get(reverse("overview")).content.decode()
+    text = part(staff)
     assert 'class="is-stale"' in text
     assert "2 h ago" in text
 
@@ -350,46 +359,127 @@ def test_activity_shows_finished_work_by_when_it_ended(admin: User) -> None:
     first, second = job(scene()), job(scene())
     end(second)
     end(first)
-    assert [each.pk for each in page(admin).recent] == [first.pk, second.pk]
+    assert [each.pk for each in tables(admin).recent] == [first.pk, second.pk]
 
 
 # The page
 
 
-def test_the_page_renews_its_own_part_in_the_same_order(staff: Client) -> None:
+def test_the_page_renews_its_parts_in_the_same_order(staff: Client) -> None:
     scene()
-    text = staff.get(reverse("home"), {"sort": "name"}).content.decode()
-    assert f'hx-get="{reverse("overview")}?sort=name"' in text
-    part = staff.get(reverse("overview"), {"sort": "name"}).content.decode()
-    assert part.lstrip().startswith('<div id="overview"')
-    assert "<html" not in part
+    text = staff.get(reverse("home"), {"sort": "name", "range": "7d"}).content.decode()
+    assert f'hx-get="{reverse("overview")}"' in text
+    assert f'hx-get="{reverse("overview")}?part=tables&sort=name&amp;range=7d"' in text
+    assert f'href="{reverse("home")}?sort=io&amp;range=7d"' in text
+    assert staff.get(reverse("overview")).content.decode().lstrip().startswith("<div id=")
+    shown = part(staff, sort="name")
+    assert shown.lstrip().startswith('<div id="fleet-tables"')
+    assert "<html" not in shown
+
+
+def test_the_page_shows_the_fleet_over_time(staff: Client) -> None:
+    scene()
+    text = staff.get(reverse("home"), {"range": "7d"}).content.decode()
+    assert f'data-series-url="{reverse("fleet-series")}"' in text
+    assert 'data-range="7d"' in text
 
 
 def test_an_unknown_order_is_the_usual_one(staff: Client) -> None:
     scene()
-    text = staff.get(reverse("overview"), {"sort": "<script>"}).content.decode()
+    text = part(staff, sort="<script>")
     assert "?sort=trouble" in text
     assert "<script>" not in text
+
+
+def test_hosts_with_the_least_free_ssd_come_first_when_asked(admin: User) -> None:
+    for name, free in (("half", 50), ("full", 1), ("empty", 100)):
+        there = scene(host={"name": name})
+        HostOutline.objects.create(
+            host=there.host, fast_total_bytes=100 * GIB, fast_free_bytes=free * GIB
+        )
+    scene(host={"name": "none"})
+    names = [row.line.host.name for row in tables(admin, "ssd").rows]
+    assert names == ["full", "half", "empty", "none"]
+
+
+def test_the_volumes_with_most_io_and_the_slowest_reads_are_named(staff: Client) -> None:
+    quiet, busy, old = scene(label="quiet disk"), scene(label="busy disk"), scene(label="old disk")
+    make.activity(quiet.host, top_iops=[[quiet.volume.pk, 10]], top_read_ms=[])
+    make.activity(busy.host, top_iops=[[busy.volume.pk, 500]], top_read_ms=[[busy.volume.pk, 26.4]])
+    long_ago = timezone.now() - timedelta(hours=2)
+    make.activity(old.host, at=long_ago, top_iops=[[old.volume.pk, 9000]])
+    text = part(staff)
+    most, slowest = text.split('id="top-most-io"')[1].split('id="top-slowest-reads"')
+    assert most.index("busy disk") < most.index("quiet disk")
+    assert "500 IOPS" in most
+    assert reverse("volume", args=[busy.volume.key]) in most
+    assert "old disk" not in most
+    assert "26.4 ms" in slowest
+    assert "quiet disk" not in slowest.split("</section>")[0]
+
+
+def test_a_host_out_of_reach_can_be_tried_again_in_its_row(staff: Client) -> None:
+    there = scene(host={"last_seen_at": timezone.now() - timedelta(hours=2)})
+    again = f'action="{reverse("host-refresh", args=[there.host.key])}"'
+    assert again in staff.get(reverse("home")).content.decode()
+    staff.force_login(make.staff_user(staff_role="read_only"))
+    text = staff.get(reverse("home")).content.decode()
+    assert again not in text
+    assert reverse("host", args=[there.host.key]) in text
+
+
+def test_writeback_at_risk_is_set_to_writethrough_from_its_row(staff: Client) -> None:
+    there = scene()
+    finding = {
+        "code": "writeback_degraded", "severity": "error", "subject": "vg0/web",
+        "message": "m", "correction": "c", "volume": there.volume.key, "since": "",
+    }  # fmt: skip
+    HostOutline.objects.create(host=there.host, findings=[finding])
+    text = staff.get(reverse("home")).content.decode()
+    form = text.split(f'action="{reverse("volumes-bulk")}"')[1].split("</form>")[0]
+    assert f'name="volume" value="{there.volume.key}"' in form
+    assert 'value="writethrough"' in form
+
+
+def test_scarce_space_leads_to_the_hosts_that_are_short(staff: Client) -> None:
+    for _ in range(2):
+        HostOutline.objects.create(
+            host=scene().host, fast_total_bytes=100 * GIB, fast_free_bytes=2 * GIB
+        )
+    HostOutline.objects.create(
+        host=scene(host={"name": "roomy"}).host, fast_total_bytes=GIB, fast_free_bytes=GIB
+    )
+    text = staff.get(reverse("home")).content.decode()
+    assert "2 hosts have less than 10% of their SSD free" in text
+    assert f"{reverse('hosts')}?state=ssd-short" in text
+    listed = staff.get(reverse("hosts"), {"state": "ssd-short"}).content.decode()
+    assert ">roomy</a>" not in listed
 
 
 def test_no_page_over_all_hosts_reads_an_inventory(admin: User) -> None:
     there = scene()
     Host.objects.filter(pk=there.host.pk).update(facts={"broken": True})
-    assert len(page(admin).rows) == 1
+    assert page(admin).fleet.host_count == 1
+    assert len(tables(admin).rows) == 1
 
 
-def test_the_number_of_queries_does_not_grow(
+def test_neither_the_number_of_queries_nor_what_they_bring_grows(
     admin: User, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     for n in range(2):
-        with django_assert_max_num_queries(14):
+        with django_assert_max_num_queries(18):
             page(admin)
-        for _ in range(1 + 9 * n):
+        with django_assert_max_num_queries(12):
+            tables(admin)
+        for _ in range(1 + 14 * n):
             there = scene(make.lv(active=False))
             report(there)
             sampled(there)
             end(job(there), State.FAILED, error={"message": "x"})
             job(there, wish=add_cache(there))
-    with django_assert_max_num_queries(14):
-        page(admin)
-    assert HostOutline.objects.count() == 11
+    with django_assert_max_num_queries(18):
+        shown = page(admin)
+    with django_assert_max_num_queries(12):
+        assert len(tables(admin).rows) == 12
+    assert HostOutline.objects.count() == 16
+    assert all(len(row.subjects) <= 4 for row in shown.attention)
