@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from jobs.models import State
 from panel.charts.sparkline import spark
-from panel.staff.dashboard.attention import Action
+from panel.staff.dashboard.attention import Remedy
 from panel.templatetags.chips import chip
 from tests.scene import job, scene
 
@@ -28,7 +28,7 @@ def words(html: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", html).split())
 
 
-OPEN = Action("/hosts/", "Open the hosts")
+OPEN = Remedy("/hosts/", "Open the hosts")
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Item:
     since: datetime | None = None
     consequence: str = "Their figures are old."
     next_step: str = "Look at the network."
-    action: Action = OPEN
+    action: Remedy = OPEN
 
 
 def test_a_chip_has_tone_icon_and_text() -> None:

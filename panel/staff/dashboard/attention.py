@@ -234,7 +234,7 @@ LINKS: Final[Mapping[str, tuple[str, str, str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class Remedy:
     """What mends it, or the page where that is done. `to_writethrough` are the volumes that one
     previewed change would make safe, `refresh_url` tries to reach the host again; both are for
     operators, all others get the link."""
@@ -257,7 +257,7 @@ class AttentionRow:
     since: datetime | None
     consequence: str
     next_step: str
-    action: Action
+    action: Remedy
     subjects: tuple[Subject, ...]
     more: int
 
@@ -278,7 +278,7 @@ def of_halt(halt: Halt, pages: Mapping[str, str]) -> AttentionRow:
         since=halt.since,
         consequence=KINDS["halt"].consequence,
         next_step="",
-        action=Action(pages["jobs"], "Resume jobs"),
+        action=Remedy(pages["jobs"], "Resume jobs"),
         subjects=(),
         more=0,
     )
@@ -302,7 +302,7 @@ def _item(group: ProblemGroup, pages: Mapping[str, str]) -> AttentionRow:
     )
 
 
-def _action(group: ProblemGroup, kind: ConcernKind, pages: Mapping[str, str]) -> Action:
+def _action(group: ProblemGroup, kind: ConcernKind, pages: Mapping[str, str]) -> Remedy:
     first, way = group.problems[0], WAYS.get(group.problems[0].code, "")
     link = _link(group, kind, pages)
     if way == "bulk" and group.count == len(group.problems):
@@ -313,19 +313,19 @@ def _action(group: ProblemGroup, kind: ConcernKind, pages: Mapping[str, str]) ->
     return link
 
 
-def _link(group: ProblemGroup, kind: ConcernKind, pages: Mapping[str, str]) -> Action:
+def _link(group: ProblemGroup, kind: ConcernKind, pages: Mapping[str, str]) -> Remedy:
     """One thing, or several of one host, are mended on its page; others are found by the list."""
     first = group.problems[0]
     subject = subject_of(first)
     if group.thing_count == 1 and subject.page != "host":
         undecided = first.code == "job_undecided"
-        return Action(subject.url, "Decide" if undecided else f"Open {subject.page}")
+        return Remedy(subject.url, "Decide" if undecided else f"Open {subject.page}")
     if not group.is_one_host:
-        return Action(kind.listing.url(pages), kind.listing.text)
+        return Remedy(kind.listing.url(pages), kind.listing.text)
     if first.volume_key and not first.job_key:
-        return Action(reverse("host-volumes", args=[first.host_key]), "Show volumes")
+        return Remedy(reverse("host-volumes", args=[first.host_key]), "Show volumes")
     page, place, text = LINKS.get(WAYS.get(first.code, ""), ("host", "", "Open host"))
-    return Action(f"{reverse(page, args=[first.host_key])}{place}", text)
+    return Remedy(f"{reverse(page, args=[first.host_key])}{place}", text)
 
 
 def _many(group: ProblemGroup, kind: ConcernKind) -> str:
