@@ -19,7 +19,7 @@ SECRET_KEY_FALLBACKS = env.words("TIERCEL_SECRET_KEY_FALLBACKS")
 
 # The address people and hosts reach the panel by.
 TIERCEL_PUBLIC_URL = env.text(
-    "TIERCEL_PUBLIC_URL", f"http://localhost:{env.whole('PORT', 8000)}"
+    "TIERCEL_PUBLIC_URL", f"http://localhost:{env.whole('PORT', place.last_port())}"
 ).rstrip("/")
 public = urlsplit(TIERCEL_PUBLIC_URL)
 IS_HTTPS = public.scheme == "https"

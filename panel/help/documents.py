@@ -26,6 +26,7 @@ GROUPS: Final = {
     "Change the code": ("architecture", "ui-parts", "faults"),
 }
 GLOSSARY: Final = "glossary"
+TABLE: Final = '<div class="table-responsive" tabindex="0"><table class="table">\n'
 NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
 
 
@@ -85,7 +86,9 @@ def parser() -> MarkdownIt:
     """CommonMark with tables and without raw HTML."""
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     rules = markdown.renderer.rules  # type: ignore[attr-defined]
-    rules["table_open"] = lambda *_: '<div class="table-responsive"><table class="table">\n'
+    rules["table_open"] = lambda *_: (
+        '<div class="table-responsive" tabindex="0"><table class="table">\n'
+    )
     rules["table_close"] = lambda *_: "</table></div>\n"
     return markdown
 

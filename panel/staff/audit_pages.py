@@ -138,7 +138,7 @@ def trail_page(request: HttpRequest) -> HttpResponse:
     return render(request, "staff/audit/trail.html", context, status=status)
 
 
-class Span(TypedDict):
+class AskedTime(TypedDict):
     """The time that a page shows, why it is none, and links to usual ones."""
 
     since: datetime | None
@@ -147,10 +147,10 @@ class Span(TypedDict):
     presets: list[tuple[str, str]]
 
 
-def _span(request: HttpRequest) -> Span:
+def _span(request: HttpRequest) -> AskedTime:
     now = timezone.now()
     presets = [(text, f"{now - ago:%Y-%m-%dT%H:%M}") for text, ago in PRESETS]
-    span: Span = {"since": None, "until": None, "error": "", "presets": presets}
+    span: AskedTime = {"since": None, "until": None, "error": "", "presets": presets}
     try:
         span["since"], span["until"] = moment(request.GET), moment(request.GET, "until")
     except BadSince as bad:

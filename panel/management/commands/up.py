@@ -27,6 +27,8 @@ class Command(BaseCommand):
         """Start everything in order and stop what was started in the reverse order."""
         if not supervisor.is_free(port):
             raise CommandError(f"something listens on port {port}: stop it, or choose PORT=")
+        if not os.environ.get("TIERCEL_PUBLIC_URL"):
+            local_services.here().remember_port(port)
         # A shell that starts a script in the background has it ignore Ctrl-C.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, interrupt)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+PORT = 8000
 # A Unix socket's path holds at most 107 bytes, so it cannot lie below any checkout's path.
 SOCKET_BASE = Path("/tmp")  # noqa: S108 - the folder made in it is private and checked
 
@@ -45,6 +46,20 @@ class Place:
     def database_url(self, role: str, name: str = "tiercel") -> str:
         """Return the embedded PostgreSQL's URL for a role."""
         return f"postgresql://{role}@/{name}?host={quote(str(self.sockets), safe='')}"
+
+    def remember_port(self, port: int) -> None:
+        """The panel of this checkout listens there: links that a later command prints lead to it,
+        without being told the port again."""
+        self.var.mkdir(parents=True, exist_ok=True)
+        (self.var / "port").write_text(f"{port}\n")
+
+    def last_port(self) -> int:
+        """Where the panel of this checkout listens, or did last."""
+        try:
+            text = (self.var / "port").read_text().strip()
+        except OSError:
+            return PORT
+        return int(text) if text.isdecimal() and 0 < int(text) < 65536 else PORT
 
     def make(self) -> None:
         """Make the folders; refuse a socket folder that somebody else could have laid."""

@@ -1,6 +1,9 @@
 """The embedded services: real servers in a checkout of their own."""
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -48,6 +51,29 @@ def test_two_checkouts_have_different_sockets_short_enough_for_the_kernel(tmp_pa
     one, other = Place(tmp_path / "one" / ("x" * 200)), Place(tmp_path / "other")
     assert one.sockets != other.sockets
     assert len(str(one.sockets / ".s.PGSQL.5432.lock")) < 108
+
+
+def test_a_later_command_knows_where_the_panel_listens(tmp_path: Path) -> None:
+    here = Place(tmp_path)
+    assert here.last_port() == 8000
+    here.remember_port(8123)
+    assert Place(tmp_path).last_port() == 8123
+    for nonsense in ("", "x", "0", "70000"):
+        (here.var / "port").write_text(nonsense)
+        assert here.last_port() == 8000
+
+
+def test_the_first_admins_link_leads_to_the_port_of_the_panel() -> None:
+    here, place = dict(os.environ), local_services.here()
+    for name in ("PORT", "TIERCEL_PUBLIC_URL"):
+        here.pop(name, None)
+    code = "from django.conf import settings; print(settings.TIERCEL_PUBLIC_URL)"
+    run = [sys.executable, "-c", code]
+    settings = {"DJANGO_SETTINGS_MODULE": "panel.settings"}
+    said = subprocess.run(
+        run, cwd=place.checkout, env=here | settings, capture_output=True, text=True, check=True
+    )
+    assert said.stdout.strip() == f"http://localhost:{place.last_port()}"
 
 
 def test_start_answers_and_a_second_start_changes_nothing(place: Place) -> None:
