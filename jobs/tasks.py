@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from jobs import collector, notify_workers
-from jobs.engine import runner
+from jobs.engine import holds, runner
 from jobs.hosts import refresh as refreshing
 from jobs.queue import reaper
 from jobs.queue import reaper as sweeping
@@ -24,6 +24,7 @@ def run_job(job_id: int) -> None:
 
 @shared_task
 def sweep() -> None:
+    holds.end_due_maintenances()
     sweeping.sweep()
 
 

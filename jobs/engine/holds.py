@@ -8,16 +8,22 @@ half-changed until the next day. The global stop and maintenance hold every step
 from __future__ import annotations
 
 from datetime import datetime, time, timedelta
+from typing import Any
 
-from django.db.models import Exists
+from django.db.models import Exists, Q
 from django.db.models.functions import Now
 
 from jobs import notify_workers
 from jobs.models import Halt, Job, JobQuerySet, State
 from storage.database_clock import ClockNow
 from storage.models import Host
+from storage.models.host import HostQuerySet
 
 RETRY_AFTER = timedelta(seconds=10)
+HELD_BY = (
+    *("maintenance_since", "maintenance_until", "maintenance_reason"),
+    *("window_start", "window_end"),
+)
 
 
 class OnHold(Exception):
@@ -33,17 +39,16 @@ def check_not_held(host_id: int, *, begun: bool = False) -> datetime:
     """The database's time now; raises `OnHold` where no step may begin on the host. `begun`: of a
     job that has changed something there already."""
     # One query: it is asked before each step.
-    fields = ("name", "maintenance_since", "maintenance_reason", "window_start", "window_end")
-    host_row = Host.objects.values(*fields, now=ClockNow(), halted=Exists(Halt.objects.all()))
-    host = host_row.get(pk=host_id)
-    now: datetime = host["now"]
-    halt = Halt.objects.active() if host["halted"] else None
+    host_row = Host.objects.annotate(now=ClockNow(), halted=Exists(Halt.objects.all()))
+    host = host_row.only("name", *HELD_BY).get(pk=host_id)
+    annotated: Any = host  # what is annotated, no type knows
+    now: datetime = annotated.now
+    halt = Halt.objects.active() if annotated.halted else None
     if halt is not None:
         raise OnHold(f"All jobs are paused{halt.cause}", now + RETRY_AFTER)
-    name, start, end = host["name"], host["window_start"], host["window_end"]
-    if host["maintenance_since"] is not None:
-        why = f": {host['maintenance_reason']}" if host["maintenance_reason"] else ""
-        raise OnHold(f"{name} is in maintenance{why}", now + RETRY_AFTER)
+    name, start, end = host.name, host.window_start, host.window_end
+    if host.is_in_maintenance(now):
+        raise OnHold(f"{name} is in {maintenance_words(host)}", now + RETRY_AFTER)
     if start is None or end is None or begun:
         return now
     opening = next_opening(start, end, now)
@@ -64,16 +69,38 @@ def next_opening(start: time, end: time, now: datetime) -> datetime | None:
     return opening if opening > now else opening + timedelta(days=1)
 
 
-def begin_maintenance(host: Host, reason: str) -> None:
-    """No step begins on the host from now on; repeated, only the reason changes."""
-    Host.objects.filter(pk=host.pk, maintenance_since=None).update(maintenance_since=Now())
-    Host.objects.filter(pk=host.pk).update(maintenance_reason=reason)
+def maintenance_words(host: Host) -> str:
+    """Until when and why, as "maintenance until 2026-11-23 14:00 UTC: new disks"."""
+    until = host.maintenance_until
+    when = f" until {until:%Y-%m-%d %H:%M} UTC" if until is not None else ""
+    why = f": {host.maintenance_reason}" if host.maintenance_reason else ""
+    return f"maintenance{when}{why}"
+
+
+def begin_maintenance(host: Host, reason: str, until: datetime) -> None:
+    """No step begins on the host from now until `until`; repeated, only reason and end change."""
+    over = Q(maintenance_since=None) | Q(maintenance_until__lte=Now())
+    Host.objects.filter(over, pk=host.pk).update(maintenance_since=Now())
+    Host.objects.filter(pk=host.pk).update(maintenance_reason=reason, maintenance_until=until)
 
 
 def end_maintenance(host: Host) -> None:
     """Its jobs are looked at again at once."""
-    Host.objects.filter(pk=host.pk).update(maintenance_since=None, maintenance_reason="")
-    _wake_waiting(Job.objects.filter(host=host))
+    _end_maintenances(Host.objects.filter(pk=host.pk))
+
+
+def end_due_maintenances() -> None:
+    """Forget the maintenances whose time has come, and look at their jobs again."""
+    _end_maintenances(Host.objects.filter(maintenance_until__lte=Now()))
+
+
+def _end_maintenances(hosts: HostQuerySet) -> None:
+    ended = list(hosts.values_list("pk", flat=True))
+    if ended:
+        Host.objects.filter(pk__in=ended).update(
+            maintenance_since=None, maintenance_until=None, maintenance_reason=""
+        )
+        _wake_waiting(Job.objects.filter(host__in=ended))
 
 
 def set_window(host: Host, start: time | None, end: time | None) -> None:

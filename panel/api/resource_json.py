@@ -166,6 +166,13 @@ def host_json(host: Host, problems: Sequence[Problem], *, groups: bool = False) 
         "last_seen_at": host.last_seen_at,
         "facts_at": host.facts_at,
         "error": host.error or None,
+        "maintenance": {
+            "since": host.maintenance_since,
+            "until": host.maintenance_until,
+            "reason": host.maintenance_reason,
+        }
+        if host.in_maintenance
+        else None,
         "problems": [
             {
                 "code": problem.code,

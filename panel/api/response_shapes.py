@@ -258,6 +258,14 @@ class GroupShape(serializers.Serializer[Json]):
     free_slow_bytes = serializers.IntegerField()
 
 
+class MaintenanceShape(serializers.Serializer[Json]):
+    """Jobs on the host wait until `until`; null until a person ends it."""
+
+    since = serializers.DateTimeField()
+    until = serializers.DateTimeField(allow_null=True)
+    reason = serializers.CharField()
+
+
 class HostShape(serializers.Serializer[Json]):
     """A storage host; lists leave `groups` out."""
 
@@ -270,6 +278,7 @@ class HostShape(serializers.Serializer[Json]):
     last_seen_at = serializers.DateTimeField(allow_null=True)
     facts_at = serializers.DateTimeField(allow_null=True)
     error = ErrorShape(allow_null=True)
+    maintenance = MaintenanceShape(allow_null=True)
     problems = ProblemOfHost(many=True)
     groups = GroupShape(many=True, required=False)
 

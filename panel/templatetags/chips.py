@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from django import template
 from django.conf import settings
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
@@ -121,6 +123,22 @@ def host_chip(host: Host, silent: object) -> SafeString:
     if shown is None and silent:
         shown = Chip("error", "error", "silent")
     return chip(shown or ACTIVE)
+
+
+@register.simple_tag
+def maintenance_chip(host: Host) -> SafeString:
+    """That jobs on the host wait, and until when; nothing where they do not."""
+    if not host.in_maintenance:
+        return SafeString()
+    until = host.maintenance_until
+    when = f" until {moment(until)}" if until is not None else ""
+    return chip(Chip("warning", "wait", f"in maintenance{when}"))
+
+
+def moment(at: datetime) -> str:
+    """A time to come, with its day where that is another one (UTC)."""
+    is_today = at.date() == timezone.now().date()
+    return f"{at:%H:%M} UTC" if is_today else f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 @register.simple_tag

@@ -163,6 +163,7 @@ def _host(
         machine_id=of.machine_id,
         host_key=HOST_KEY,
         maintenance_since=now - timedelta(hours=2) if of.role == "maintenance" else None,
+        maintenance_until=now + timedelta(hours=3) if of.role == "maintenance" else None,
         maintenance_reason="Fan replaced by the data centre" if of.role == "maintenance" else "",
     )
     rows = Volume.objects.bulk_create(

@@ -19,7 +19,6 @@ from jobs.queue.removal import removal_of, remove
 from jobs.queue.submit import submit_add_ssd
 from panel.staff.job_requests import actor_of, requester_of, show_refusal
 from panel.staff.jobs.forms import (
-    REASON_LIMIT,
     AcceptKeyForm,
     HostAddressForm,
     MaintenanceForm,
@@ -122,14 +121,19 @@ def set_address(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def begin_maintenance(request: HttpRequest, key: str) -> HttpResponse:
-    """From now on no step begins on the host."""
+    """From now on no step begins on the host, until the time that is given."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     form = MaintenanceForm(request.POST)
     if not form.is_valid():
-        messages.error(request, f"A reason can have at most {REASON_LIMIT} characters.")
-    else:
-        holds.begin_maintenance(host, form.cleaned_data["reason"])
-        messages.success(request, f"{host.name} is in maintenance. Its jobs are on hold.")
+        for errors in form.errors.values():
+            messages.error(request, " ".join(str(error) for error in errors))
+        return redirect("host-settings", host.key)
+    until = form.cleaned_data["until"]
+    holds.begin_maintenance(host, form.cleaned_data["reason"], until)
+    messages.success(
+        request,
+        f"{host.name} is in maintenance until {until:%Y-%m-%d %H:%M} UTC. Its jobs are on hold.",
+    )
     return redirect("host", host.key)
 
 
@@ -152,12 +156,12 @@ def set_window(request: HttpRequest, key: str) -> HttpResponse:
     if not form.is_valid():
         for errors in form.errors.values():
             messages.error(request, " ".join(str(error) for error in errors))
-        return redirect("host", host.key)
+        return redirect("host-settings", host.key)
     start, end = form.cleaned_data["window_start"], form.cleaned_data["window_end"]
     holds.set_window(host, start, end)
     when = f"from {start:%H:%M} to {end:%H:%M} UTC" if start is not None else "at any time"
     messages.success(request, f"Jobs on {host.name} may start {when}.")
-    return redirect("host", host.key)
+    return redirect("host-settings", host.key)
 
 
 @staff_view(Right.OPERATE)

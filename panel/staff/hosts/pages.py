@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
@@ -52,6 +52,8 @@ DRIFTS_SHOWN: Final = 12
 MISSING_SHOWN: Final = 20
 LAST_JOBS: Final = 20
 PATIENCE_SECONDS: Final = 60
+PROPOSED: Final = timedelta(hours=2)
+"""So long a maintenance lasts where nobody says otherwise."""
 READ: Final = json.dumps({"hostread": {"target": "body"}})
 """The event after which the parts of a page that came later ask for themselves anew."""
 
@@ -247,11 +249,18 @@ def host_settings(request: HttpRequest, key: str) -> HttpResponse:
         **frame(request, shown, "host-settings"),
         "facts": facts,
         "stack": stack_of(facts) if facts is not None else None,
+        "maintenance_until": _maintenance_end(shown, timezone.now()),
         "hints": [each for each in reported if each.severity == "info"],
         "preflight_count": sum(each.severity != "info" for each in reported),
         "edits": edits(shown),
     }
     return render(request, "staff/hosts/host_settings.html", context)
+
+
+def _maintenance_end(host: Host, now: datetime) -> datetime:
+    """What the form proposes: the end that was given, else two hours from now."""
+    given = host.maintenance_until if host.is_in_maintenance(now) else None
+    return given or now + PROPOSED
 
 
 @staff_view()

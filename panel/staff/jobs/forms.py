@@ -16,6 +16,10 @@ REASON_LIMIT = 200
 """As long as the columns `Halt.reason` and `Host.maintenance_reason`."""
 
 
+NO_REASON = "Enter a reason: people whose jobs wait see it."
+NO_END = "Enter when the maintenance ends (UTC)."
+
+
 class AcceptKeyForm(forms.Form):
     """The fingerprint a person compared; whether it is the waiting one, `jobs.hosts.contact`
     decides."""
@@ -70,9 +74,20 @@ class ConfirmForm(forms.Form):
 
 
 class MaintenanceForm(forms.Form):
-    """Why jobs are held back, for those who wait for them."""
+    """Why jobs are held back, for those who wait for them, and until when (UTC)."""
 
-    reason = forms.CharField(max_length=REASON_LIMIT, required=False)
+    reason = forms.CharField(max_length=REASON_LIMIT, error_messages={"required": NO_REASON})
+    until = forms.DateTimeField(
+        input_formats=["%Y-%m-%dT%H:%M"], error_messages={"required": NO_END, "invalid": NO_END}
+    )
+
+    def clean_until(self) -> datetime:
+        """A moment to come, within the next year."""
+        until: datetime = self.cleaned_data["until"]
+        now = database_now()
+        if not now < until <= now + LATEST:
+            raise forms.ValidationError("The maintenance must end within the next year.")
+        return until
 
 
 class WindowForm(forms.Form):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from jobs.engine.holds import next_opening
+from jobs.engine.holds import maintenance_words, next_opening
 from jobs.engine.transitions import LEASE
 from jobs.models import Halt, Job, State
 
@@ -94,11 +94,12 @@ def _held(job: Job, halt: Halt | None, now: datetime) -> WaitingReason | None:
             "stop",
             f"All jobs are paused{halt.cause}. This job continues when an admin resumes jobs.",
         )
-    if host.maintenance_since is not None:
-        why = f": {host.maintenance_reason}" if host.maintenance_reason else ""
+    if host.is_in_maintenance(now):
         return WaitingReason(
             "maintenance",
-            f"{host.name} is in maintenance{why}. This job continues when maintenance ends.",
+            f"{host.name} is in {maintenance_words(host)}. This job continues when maintenance "
+            "ends.",
+            host.maintenance_until,
         )
     if host.window_start is None or host.window_end is None:
         return None

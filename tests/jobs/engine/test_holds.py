@@ -33,6 +33,10 @@ def admin() -> Client:
     return client
 
 
+def in_hours(count: int) -> datetime:
+    return timezone.now() + timedelta(hours=count)
+
+
 def at(hour: int, minute: int = 0) -> datetime:
     return datetime(2026, 11, 21, hour, minute, tzinfo=UTC)
 
@@ -59,10 +63,11 @@ def test_a_window_opens_every_day_also_over_midnight(
 def test_no_step_begins_in_a_maintenance_and_the_host_is_not_asked(
     job: Job, agent: TaggingAgent
 ) -> None:
-    holds.begin_maintenance(job.host, "new disks")
+    holds.begin_maintenance(job.host, "new disks", in_hours(1))
     run(job)
     assert (job.state, agent.runs) == (State.WAITING, 0)
-    assert job.sentence.endswith(f"{job.host.name} is in maintenance: new disks.")
+    assert f"{job.host.name} is in maintenance until" in job.sentence
+    assert job.sentence.endswith("UTC: new disks.")
     holds.end_maintenance(job.host)
     job.refresh_from_db()
     assert job.not_before is None
@@ -120,13 +125,70 @@ def test_a_job_for_later_is_not_taken_before(job: Job, agent: TaggingAgent) -> N
 
 def test_an_administrator_holds_a_host_back_and_lets_it_go(admin: Client) -> None:
     host = scene().host
-    admin.post(reverse("host-maintenance", args=[host.key]), {"reason": "new disks"})
+    until = in_hours(2).replace(second=0, microsecond=0)
+    data = {"reason": "new disks", "until": f"{until:%Y-%m-%dT%H:%M}"}
+    admin.post(reverse("host-maintenance", args=[host.key]), data)
     host.refresh_from_db()
     assert (host.maintenance_since is not None, host.maintenance_reason) == (True, "new disks")
+    assert host.maintenance_until == until
     assert "new disks" in admin.get(reverse("host", args=[host.key])).content.decode()
     admin.post(reverse("host-maintenance-end", args=[host.key]))
     host.refresh_from_db()
     assert (host.maintenance_since, host.maintenance_reason) == (None, "")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"reason": "", "until": "2199-01-01T00:00"},
+        {"reason": "new disks", "until": ""},
+        {"reason": "new disks", "until": "2001-01-01T00:00"},
+        {"reason": "new disks", "until": "2199-01-01T00:00"},
+        {"reason": "new disks", "until": "tomorrow"},
+        {"reason": "x" * 201, "until": "2001-01-01T00:00"},
+    ],
+)
+def test_no_maintenance_begins_without_a_reason_and_an_end(
+    admin: Client, data: dict[str, str]
+) -> None:
+    host = scene().host
+    admin.post(reverse("host-maintenance", args=[host.key]), data)
+    assert Host.objects.get(pk=host.pk).maintenance_since is None
+
+
+def test_a_maintenance_ends_by_itself_and_its_jobs_go_on(job: Job, agent: TaggingAgent) -> None:
+    holds.begin_maintenance(job.host, "new disks", in_hours(1))
+    run(job)
+    assert job.state == State.WAITING
+    Host.objects.update(maintenance_until=timezone.now() - timedelta(seconds=1))
+    holds.check_not_held(job.host_id)
+    holds.end_due_maintenances()
+    job.refresh_from_db()
+    host = Host.objects.get(pk=job.host_id)
+    assert (host.maintenance_since, host.maintenance_until, host.maintenance_reason) == (
+        None, None, "",
+    )  # fmt: skip
+    assert run(job).state == State.SUCCEEDED
+
+
+def test_a_maintenance_from_before_ends_were_asked_for_lasts_until_a_person_ends_it(
+    job: Job, agent: TaggingAgent
+) -> None:
+    Host.objects.update(maintenance_since=timezone.now() - timedelta(days=9))
+    holds.end_due_maintenances()
+    run(job)
+    assert job.state == State.WAITING
+
+
+@pytest.mark.parametrize("name", ["host", "host-jobs", "volume", "hosts", "home"])
+def test_a_maintenance_is_seen_everywhere_while_it_lasts(admin: Client, name: str) -> None:
+    there = scene()
+    holds.begin_maintenance(there.host, "new disks", in_hours(2))
+    key = {"volume": [there.volume.key]}.get(name, [there.host.key])
+    url = reverse(name, args=key if name.startswith("host-") or name in ("host", "volume") else [])
+    assert "maintenance until" in admin.get(url).content.decode()
+    Host.objects.update(maintenance_until=timezone.now() - timedelta(seconds=1))
+    assert "maintenance until" not in admin.get(url).content.decode()
 
 
 @pytest.mark.parametrize(
