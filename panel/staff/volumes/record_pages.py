@@ -29,7 +29,7 @@ class NameForm(forms.Form):
         max_length=200,
         label="Name",
         help_text="Commands never contain it.",
-        widget=forms.TextInput({"autofocus": True, "autocomplete": "off"}),
+        widget=forms.TextInput({"autocomplete": "off"}),
     )
 
 

@@ -32,6 +32,9 @@ def test_a_cache_is_added_in_place_by_keyboard(browser: Browser, served: str) ->
     context = browser.new_context()
     page, complaints = signed_in(context, served)
     page.goto(served + reverse("volume", args=[there.volume.key]))
+    reach(page, page.locator("#cache").get_by_role("link", name="Add a cache"))
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Add a cache")).to_be_focused()
     reach(page, page.get_by_label("writethrough"))
     page.keyboard.press("ArrowDown")
     reach(page, page.get_by_role("button", name="Preview", exact=True))
@@ -73,15 +76,40 @@ def test_a_preview_is_shown_although_the_page_asked_for_news_just_before(
     asked: list[Route] = []
     posted: list[Route] = []
     page.route("**/work", lambda route: asked.append(route))
-    page.route("**/cache", lambda route: posted.append(route))
+    page.route("**/move", lambda route: posted.append(route))
+    page.locator("#volume-menu > summary").click()
     with page.expect_request("**/work"):
         pass
-    with page.expect_request("**/cache"):
-        page.get_by_role("button", name="Preview", exact=True).click()
+    with page.expect_request("**/move"):
+        page.get_by_role("button", name="Move to SSD").click()
+    expect(page.locator("#volume-menu")).not_to_have_attribute("open", "")
     page.unroute("**/work")
     for route in (*asked, *posted):
         route.continue_()
         page.wait_for_timeout(1_000)
+    expect(page.locator("#work")).to_contain_text("Asking the host for the exact commands")
+    assert complaints == []
+    context.close()
+
+
+def test_a_form_of_the_menu_opens_on_the_page_and_goes_again(browser: Browser, served: str) -> None:
+    there = scene(make.lv(), label="web1")
+    context = browser.new_context()
+    page, complaints = signed_in(context, served)
+    page.goto(served + reverse("volume", args=[there.volume.key]))
+    page.locator("#volume-menu > summary").click()
+    page.get_by_role("link", name="Rename").click()
+    expect(page.locator("#work").get_by_role("textbox")).to_have_value("web1")
+    page.locator("#work").get_by_role("link", name="Cancel").click()
+    expect(page.locator("#work")).to_be_empty()
+    page.locator("#volume-menu > summary").click()
+    page.get_by_role("link", name="Resize").click()
+    page.locator("#work").get_by_label("New size").fill("1")
+    page.locator("#work").get_by_role("button", name="Preview").click()
+    expect(page.locator("#work")).to_contain_text("Volumes cannot be shrunk", timeout=20_000)
+    expect(page.locator("#work").get_by_label("New size")).to_have_value("1")
+    page.locator("#work").get_by_label("New size").fill("12")
+    page.locator("#work").get_by_role("button", name="Preview").click()
     expect(page.locator("#work")).to_contain_text("Asking the host for the exact commands")
     assert complaints == []
     context.close()
