@@ -10,7 +10,7 @@ from jobs.hosts import refresh as refreshing
 from jobs.queue import reaper
 from jobs.queue import reaper as sweeping
 from storage.database_clock import database_now
-from storage.metrics.samples import ensure_partitions, load_rollup
+from storage.metrics.samples import ensure_partitions, load_rollup, volume_hours
 from storage.models import Host
 
 # Celery imports this module alone: the thread for times without a broker begins with the worker.
@@ -55,6 +55,11 @@ def keep_partitions() -> None:
 @shared_task
 def add_up_fleet() -> None:
     load_rollup.add_up_fleet()
+
+
+@shared_task
+def add_up_hours() -> None:
+    volume_hours.add_up_hours(database_now())
 
 
 @shared_task

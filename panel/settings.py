@@ -341,6 +341,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep": every(5, "jobs.tasks.sweep"),
     "refresh-facts": every(300, "jobs.tasks.refresh_facts"),
     "fleet": every(60, "jobs.tasks.add_up_fleet"),
+    "volume-hours": every(300, "jobs.tasks.add_up_hours"),
     "keep-partitions": every(3600, "jobs.tasks.keep_partitions"),
     "orders": every(5, "panel.tasks.sweep_orders"),
     "proofs": every(min(60, max(5, TIERCEL_PROOF_SECONDS // 12)), "panel.tasks.sweep_proofs"),

@@ -68,7 +68,7 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
     """The context of `parts/_charts.html`."""
     now = timezone.now()
     span = _span(subject, request, now)
-    measured = subject.measure(span.start, span.end)
+    measured = subject.measure(span)
     columns = chart_definitions.columns(chart_definitions.known(subject.panels, measured))
     return {
         "charts": {
@@ -174,7 +174,7 @@ def _span(subject: ChartSubject, request: HttpRequest, now: datetime) -> Span:
 
 def _series(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
     span = _span(subject, request, timezone.now())
-    measured = subject.measure(span.start, span.end)
+    measured = subject.measure(span)
     faint = measured.faint_json()
     nearest = _nearest(subject, measured, span, request.GET)
     answer: dict[str, Any] = {
@@ -190,7 +190,7 @@ def _series(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
 def _csv(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
     """One row a bucket, with its end in UTC; an empty cell is not known."""
     span = _span(subject, request, timezone.now())
-    measured = subject.measure(span.start, span.end)
+    measured = subject.measure(span)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     name = f"{subject.name}-{span.start:%Y%m%dT%H%M}-{span.end:%Y%m%dT%H%M}.csv"
     response["Content-Disposition"] = f'attachment; filename="{name}"'

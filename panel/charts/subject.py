@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from panel.charts import definitions
-from panel.charts.time_range import POINTS
+from panel.charts.time_range import Span
 from storage.access import Person, is_staff
 from storage.metrics.load_series import BUCKET_SECONDS, LOAD_UNITS, fleet_series, host_series
 from storage.metrics.series import UNITS, Series, series
@@ -25,7 +25,7 @@ class ChartSubject:
     """As far as one person may see it.
 
     `name` is that of its CSV file; `names` are the series that the person gets; `plain`: in the
-    words of customers. `measure` gives its figures from one time to another, in buckets of at least
+    words of customers. `measure` gives its figures of a time, in buckets of at least
     `least_seconds`; each comes from one of the `rows`, whose time is `column`. Before `known_since`
     there was nothing to measure.
     """
@@ -40,7 +40,7 @@ class ChartSubject:
     is_retired: bool = False
     least_seconds: int = 0
     known_since: datetime | None = None
-    measure: Callable[[datetime, datetime], Series]
+    measure: Callable[[Span], Series]
     rows: QuerySet[Any]
     column: str
 
@@ -74,7 +74,7 @@ def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> C
         plain=plain,
         is_retired=volume.retired_at is not None,
         known_since=volume.created_at,
-        measure=lambda start, end: series(volume, start, end, POINTS, since=since),
+        measure=lambda span: series(volume, span.start, span.end, span.points, since=since),
         rows=rows if since is None else rows.filter(ts__gt=since),
         column="ts",
     )
@@ -90,7 +90,7 @@ def of_host(host: Host) -> ChartSubject:
         csv_url=reverse("host-csv", args=[host.key]),
         marks_url=reverse("host-marks", args=[host.key]),
         least_seconds=BUCKET_SECONDS,
-        measure=lambda start, end: host_series(host, start, end, POINTS),
+        measure=lambda span: host_series(host, span.start, span.end, span.points),
         rows=HostLoad.objects.filter(host=host),
         column="bucket",
     )
@@ -105,7 +105,7 @@ def of_fleet() -> ChartSubject:
         series_url=reverse("fleet-series"),
         csv_url=reverse("fleet-csv"),
         least_seconds=BUCKET_SECONDS,
-        measure=lambda start, end: fleet_series(start, end, POINTS),
+        measure=lambda span: fleet_series(span.start, span.end, span.points),
         rows=FleetLoad.objects.all(),
         column="bucket",
     )

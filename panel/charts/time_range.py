@@ -28,6 +28,9 @@ RANGES: Final = {
 }
 DEFAULT_RANGE: Final = "1h"
 POINTS: Final = 600
+LONG, LONG_POINTS = timedelta(days=3), 300
+"""A longer time is shown in fewer buckets: they are whole hours then, which are added up already
+(`storage.metrics.samples.volume_hours`)."""
 FEWEST: Final = 6
 SHORTEST: Final = timedelta(minutes=1)
 LONGEST: Final = timedelta(days=30)
@@ -46,7 +49,13 @@ class Span:
     label: str
     start: datetime
     end: datetime
+    step: int
     is_part: bool = False
+
+    @property
+    def points(self) -> int:
+        """How many buckets it has."""
+        return round((self.end - self.start).total_seconds() / self.step)
 
     @property
     def words(self) -> str:
@@ -83,9 +92,9 @@ def span_of(
     if ends[0] is not None and ends[1] is not None and ends[0] < min(ends[1], now):
         return part(key, ends[0], min(ends[1], now), least_seconds)
     label, length = RANGES[key]
-    step = step_seconds(now - length, now, POINTS, least=least_seconds)
+    step = _step(now - length, now, least_seconds)
     end = _border(now, step)
-    return Span(key, label, end - length, end)
+    return Span(key, label, end - length, end, step)
 
 
 def ranges(least_seconds: int = 0) -> tuple[str, ...]:
@@ -101,10 +110,15 @@ def part(key: str, start: datetime, end: datetime, least_seconds: int = 0) -> Sp
     """The span from `start` to `end`, at least a minute and at most `LONGEST` (its end counts),
     widened to whole buckets."""
     start = end - min(max(end - start, SHORTEST), LONGEST)
-    step = step_seconds(start, end, POINTS, least=least_seconds)
+    step = _step(start, end, least_seconds)
     end = _border(end, step)
     start = end - timedelta(seconds=ceil((end - start).total_seconds() / step) * step)
-    return Span(key, seconds((end - start).total_seconds()), start, end, is_part=True)
+    return Span(key, seconds((end - start).total_seconds()), start, end, step, is_part=True)
+
+
+def _step(start: datetime, end: datetime, least_seconds: int) -> int:
+    points = LONG_POINTS if end - start > LONG else POINTS
+    return step_seconds(start, end, points, least=least_seconds)
 
 
 def _end(text: str) -> datetime | None:

@@ -19,11 +19,14 @@ from django.db import connection
 
 from storage.byte_sizes import SECTOR_BYTES
 from storage.metrics.rates import Sums, figures
-from storage.metrics.samples.window import BCACHE, COLUMNS, summed
+from storage.metrics.samples import volume_hours
+from storage.metrics.samples.volume_hours import TIMES, newest_hour_end
+from storage.metrics.samples.window import COLUMNS, summed
 from storage.models import Volume
 
 MAX_POINTS: Final = 2000
 MAX_RANGE: Final = timedelta(days=31)
+HOUR_SECONDS: Final = 3600
 DAY_SECONDS: Final = 86_400
 MOST_OF_USUAL: Final = 1.5
 """A longer interval is a gap."""
@@ -53,22 +56,19 @@ Values = Mapping[str, float | None]
 UNKNOWN: Final[Values] = dict.fromkeys(UNITS)
 HIT_RATES: Final = ("hit_rate", "write_hit_rate")
 NOT_FAINT: Final[Values] = dict.fromkeys(HIT_RATES)
-# Times in which the cache's accesses, its moves and the writes to its SSD were counted: each rate
-# is over that alone.
-CACHE_MS: Final = (
-    f"coalesce(sum(dt_ms) FILTER (WHERE read_hits IS NOT NULL OR ({BCACHE})), 0)::bigint"
-)
-MOVES_MS: Final = "coalesce(sum(dt_ms) FILTER (WHERE promotions IS NOT NULL), 0)::bigint"
-SSD: Final = (
-    "coalesce(sum(dt_ms) FILTER (WHERE fast_write_sectors IS NOT NULL), 0)::bigint,"
-    " coalesce(sum(fast_write_sectors), 0)::bigint"
-)
+TIMES_OF_SAMPLES: Final = ", ".join(f"coalesce({each}, 0)::bigint" for each in TIMES.values())
 QUERY: Final = (
     "SELECT (ceil(extract(epoch FROM ts - %s) / %s) - 1)::int AS bucket,"  # noqa: S608 (constants)
     " extract(epoch FROM min(ts - dt_ms * interval '1 millisecond') - %s)::float8,"
     " extract(epoch FROM min(ts) - %s)::float8,"
-    f" {CACHE_MS}, {MOVES_MS}, {SSD}, {', '.join(COLUMNS)} FROM storage_sample"
+    f" {TIMES_OF_SAMPLES}, {', '.join(COLUMNS)} FROM storage_sample"
     " WHERE volume_id = %s AND ts > %s AND ts <= %s GROUP BY bucket"
+)
+# Whole hours of `storage.metrics.samples.volume_hours`; their first interval is not known.
+HOURS: Final = (
+    "SELECT (ceil(extract(epoch FROM bucket + interval '1 hour' - %s) / %s) - 1)::int AS n,"  # noqa: S608
+    f" {volume_hours.COLUMNS} FROM storage_volumehour"
+    " WHERE volume_id = %s AND bucket >= %s AND bucket < %s GROUP BY n"
 )
 
 
@@ -198,10 +198,20 @@ def series(
     """
     step = step_seconds(start, end, points)
     count = ceil((end - start).total_seconds() / step)
+    first = start if since is None else max(start, since)
+    buckets: dict[int, Bucket] = {}
     with connection.cursor() as cursor:
-        first = start if since is None else max(start, since)
+        whole_hours = step % HOUR_SECONDS == start.timestamp() % HOUR_SECONDS == 0
+        hours_end = newest_hour_end(volume.pk) if whole_hours and first == start else None
+        if hours_end is not None and hours_end > start:
+            first = min(hours_end, end)
+            cursor.execute(HOURS, [start, step, volume.pk, start, first])
+            for n, *row in cursor.fetchall():
+                buckets[n] = _bucket([n * step, (n + 1) * step, *row])
         cursor.execute(QUERY, [start, step, start, start, volume.pk, first, end])
-        buckets = {row[0]: _bucket(row[1:]) for row in cursor.fetchall()}
+        for n, *row in cursor.fetchall():
+            bucket = _bucket(row)
+            buckets[n] = _sum([buckets[n], bucket]) if n in buckets else bucket
     return in_buckets(buckets, start=start, end=end, step=step, count=count)
 
 
@@ -237,7 +247,7 @@ def in_buckets(
         bucket = filled.get(n)
         values.append(bucket.values() if bucket is not None else unknown)
         faint.append(bucket.faint() if bucket is not None else NOT_FAINT)
-    total = _total([buckets[n] for n in sorted(buckets)])
+    total = _sum([buckets[n] for n in sorted(buckets)]) if buckets else None
     return Series(
         start=start,
         end=end,
@@ -273,10 +283,8 @@ def _filled(buckets: Mapping[int, Bucket], step: int) -> Mapping[int, Bucket]:
     return filled
 
 
-def _total(buckets: Sequence[Bucket]) -> Bucket | None:
+def _sum(buckets: Sequence[Bucket]) -> Bucket:
     """All in one; the sizes are the last ones."""
-    if not buckets:
-        return None
     return replace(
         buckets[-1],
         began=buckets[0].began,

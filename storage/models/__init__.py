@@ -5,7 +5,7 @@ from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer, Member
 from storage.models.host import Host
 from storage.models.outline import FleetLoad, HostActivity, HostLoad, HostOutline
-from storage.models.sample import LatestSample, Sample
+from storage.models.sample import LatestSample, Sample, VolumeHour
 from storage.models.volume import Placement, Volume
 
 __all__ = [
@@ -21,4 +21,5 @@ __all__ = [
     "Placement",
     "Sample",
     "Volume",
+    "VolumeHour",
 ]

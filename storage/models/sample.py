@@ -82,6 +82,47 @@ class Sample(Interval):
         return f"volume {self.volume_id} at {self.ts:%Y-%m-%d %H:%M:%S}"
 
 
+class VolumeHour(models.Model):
+    """The samples of a volume that ended in the hour after `bucket`, or with its end, added up as
+    `storage.metrics.rates.Sums`, for charts of many days. `cache_ms`, `moves_ms` and `ssd_ms` are
+    the times in which the cache's accesses, its moves and the writes to its SSD were counted. The
+    sizes are those of the last sample."""
+
+    pk = models.CompositePrimaryKey("volume_id", "bucket")
+    volume = models.ForeignKey(Volume, on_delete=models.CASCADE, db_index=False, related_name="+")
+    bucket = models.DateTimeField(db_index=True)
+    intervals = models.BigIntegerField()
+    dt_ms = models.BigIntegerField()
+    cache_ms = models.BigIntegerField()
+    moves_ms = models.BigIntegerField()
+    ssd_ms = models.BigIntegerField()
+    ssd_write_sectors = models.BigIntegerField()
+    reads = models.BigIntegerField()
+    writes = models.BigIntegerField()
+    read_sectors = models.BigIntegerField()
+    write_sectors = models.BigIntegerField()
+    read_ms = models.BigIntegerField()
+    write_ms = models.BigIntegerField()
+    busy_ms = models.BigIntegerField()
+    weighted_ms = models.BigIntegerField()
+    read_hits = models.BigIntegerField()
+    read_misses = models.BigIntegerField()
+    write_hits = models.BigIntegerField()
+    write_misses = models.BigIntegerField()
+    demotions = models.BigIntegerField()
+    promotions = models.BigIntegerField()
+    bcache_reads = models.BigIntegerField()
+    bcache_read_sectors = models.BigIntegerField()
+    backing_read_sectors = models.BigIntegerField()
+    latency_counts = ArrayField(models.BigIntegerField())
+    cache_size_bytes = models.BigIntegerField(null=True)
+    used_bytes = models.BigIntegerField(null=True)
+    dirty_bytes = models.BigIntegerField(null=True)
+
+    def __str__(self) -> str:
+        return f"volume {self.volume_id} from {self.bucket:%Y-%m-%d %H:%M}"
+
+
 class LatestSample(Interval):
     """The last sample of a volume: its counters, from which the next difference is taken, and the
     interval that ended with it. `gap` says why that has no figures, `cache_gap` why only those

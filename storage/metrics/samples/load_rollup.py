@@ -143,6 +143,6 @@ def add_up_fleet(since: datetime | None = None) -> None:
 
 
 def forget(now: datetime) -> None:
-    """Delete what is older than any sample."""
+    """Delete loads that are older than any sample."""
     HostLoad.objects.filter(bucket__lt=now - KEPT).delete()
     FleetLoad.objects.filter(bucket__lt=now - KEPT).delete()

@@ -14,7 +14,7 @@ from storage.host_data import BadHostData
 from storage.metrics.counters import decode, decode_stamp, decode_volume, encode
 from storage.metrics.rates import CounterReading, Delta, Gap, delta, gauges
 from storage.metrics.rates.delta import MAX_INTERVAL_MS
-from storage.metrics.samples import host_load, load_rollup
+from storage.metrics.samples import host_load, load_rollup, volume_hours
 from storage.metrics.samples.columns import CACHE, DISK, GAUGES, INTERVAL
 from storage.models import Host, LatestSample, Placement
 
@@ -31,6 +31,7 @@ def ensure_partitions(now: datetime) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT storage_sample_drop(%s)", [today - timedelta(days=KEPT_DAYS)])
     load_rollup.forget(now)
+    volume_hours.forget(now)
 
 
 def make_partition(day: date) -> None:

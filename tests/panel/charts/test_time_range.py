@@ -8,8 +8,7 @@ import pytest
 from django.test import RequestFactory
 from pytest_django import Settings
 
-from panel.charts.time_range import LONGEST, POINTS, SHORTEST, Span, ranges, span_of
-from storage.metrics.series import step_seconds
+from panel.charts.time_range import LONGEST, SHORTEST, Span, ranges, span_of
 
 NOW = datetime(2026, 11, 21, 12, 0, 7, tzinfo=UTC)
 OLD = NOW - timedelta(days=9)
@@ -53,8 +52,7 @@ def test_a_part_is_no_shorter_and_no_longer_than_charts_can_show(
     start: str, end: str, length: timedelta
 ) -> None:
     found = span(**{"from": start, "to": end})
-    step = step_seconds(found.start, found.end, POINTS)
-    assert length <= found.end - found.start <= length + timedelta(seconds=2 * step)
+    assert length <= found.end - found.start <= length + timedelta(seconds=2 * found.step)
 
 
 @pytest.mark.parametrize(
@@ -83,3 +81,10 @@ def test_ranges_reach_as_far_as_samples_are_kept_and_long_buckets_leave_short_on
     assert ranges(300) == ("1h", "6h", "24h", "7d", "30d")
     found = span_of(RequestFactory().get("/", {"range": "15m"}), NOW, least_seconds=300)
     assert (found.key, found.end.minute % 5, found.end.second) == ("24h", 0, 0)
+
+
+@pytest.mark.parametrize(("key", "seconds"), [("24h", 300), ("7d", 3600), ("30d", 10_800)])
+def test_many_days_are_shown_in_whole_hours(key: str, seconds: int) -> None:
+    found = span(range=key)
+    assert (found.step, found.end.timestamp() % seconds) == (seconds, 0)
+    assert found.points * seconds == (found.end - found.start).total_seconds()
