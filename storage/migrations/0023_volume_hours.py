@@ -15,7 +15,7 @@ SIZES = "cache_size_bytes used_bytes dirty_bytes".split()
 
 
 class Migration(migrations.Migration):
-    dependencies = [("storage", "0021_removed_hosts_and_maintenance_end")]
+    dependencies = [("storage", "0022_top_volumes")]
 
     operations = [
         migrations.CreateModel(
