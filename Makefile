@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo      a panel with a lab host under load (AUTO=1 adds the caches, PORT= the port)"
-	@echo "make screenshots  the pictures of README, from a lab host under load"
+	@echo "make screenshots  the pictures of README and a minute's animated walk, from a lab host"
 	@echo "make up        the panel on this machine: production settings, loopback (PORT= the port)"
 	@echo "make pages     the panel on an invented fleet, to look at pages (HOSTS=, VOLUMES=, PORT=)"
 	@echo "make test      the gates and every test (ARGS= goes to pytest)"
@@ -95,7 +95,8 @@ up: secrets node
 demo: secrets node
 	@exec $(VENV)/python -m tests.demo
 
-# docs/images, from the demo with both caches, which ends afterwards (PORT= as there).
+# docs/images and the animated walk in it, from the demo with both caches, which ends afterwards
+# (PORT= as there).
 screenshots: secrets node debian
 	@SCREENSHOTS=1 exec $(VENV)/python -m tests.demo
 

@@ -116,7 +116,7 @@ def _run(stack: ExitStack, port: int, *, auto: bool, screenshots: bool) -> None:
         from tests.demo.screenshots import take
 
         with stage("Take the pictures"):
-            take(url, logins[0], volumes[0][1], host.kind)
+            take(url, logins, volumes[0][1], host.kind)
         return
     ready: dict[str, Any] = {
         "url": url,
