@@ -17,6 +17,7 @@ from storage.access import Person, is_staff
 from storage.metrics.load_series import BUCKET_SECONDS, LOAD_UNITS, fleet_series, host_series
 from storage.metrics.series import UNITS, Series, series
 from storage.models import FleetLoad, Host, HostLoad, Sample, Volume
+from storage.planner.technologies.lookup import of_layout
 from storage.volumes.ownership import theirs_since
 
 
@@ -67,7 +68,11 @@ def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> C
     return ChartSubject(
         name=f"volume-{volume.key}",
         names=definitions.names(plain=True) if plain else tuple(UNITS),
-        panels=definitions.panels(plain=plain),
+        panels=tuple(
+            panel
+            for panel in definitions.panels(plain=plain)
+            if panel is not definitions.CHURN or of_layout(volume.layout).counts_promotions
+        ),
         series_url=reverse("volume-series", args=[volume.key]),
         csv_url=reverse("volume-csv", args=[volume.key]),
         marks_url=reverse("volume-marks", args=[volume.key]),

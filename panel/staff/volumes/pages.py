@@ -52,6 +52,9 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
     context |= chart_context(row.volume, request)
     context |= _latest(row)
     until = row.undo_until
+    if row.is_planned:
+        previews = Job.objects.visible_to(request.user).filter(volume=row.volume, dry_run=True)
+        context["preview"] = previews.order_by("-pk").first()
     context |= {
         "chips": _chips(row),
         "is_in_undo_window": until is not None and timezone.now() < until,

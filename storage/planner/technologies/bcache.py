@@ -91,6 +91,7 @@ class BcacheTechnology:
     has_latency_histogram = False
     tells_fill_seldom = True
     counts_write_hits = False
+    counts_promotions = False
     unknown_content: Mapping[str, str] = {
         INCONSISTENT: "One that is inconsistent: its page says what is left to do.",
         UNREGISTERED: f"One that bcache does not run: as root on the host {AGENT_PATH} boot, then "

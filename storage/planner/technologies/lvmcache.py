@@ -76,6 +76,7 @@ class LvmCacheTechnology:
     has_latency_histogram = True
     tells_fill_seldom = False
     counts_write_hits = True
+    counts_promotions = True
     unknown_content: Mapping[str, str] = {
         FAILED: "One that failed or needs a check: stop its guest, then on the host lvchange -an, "
         "lvconvert --repair and lvchange -ay; its page tells where its SSD is lost.",

@@ -83,6 +83,7 @@ class Technology(Protocol):
     has_latency_histogram: bool
     tells_fill_seldom: bool
     counts_write_hits: bool
+    counts_promotions: bool
     unknown_content: Mapping[str, str]
     """What to do, by why nobody knows what a cache holds (`why_content_is_unknown`)."""
 

@@ -106,7 +106,7 @@ def test_a_form_of_the_menu_opens_on_the_page_and_goes_again(browser: Browser, s
     page.get_by_role("link", name="Resize").click()
     page.locator("#work").get_by_label("New size").fill("1")
     page.locator("#work").get_by_role("button", name="Preview").click()
-    expect(page.locator("#work")).to_contain_text("Volumes cannot be shrunk", timeout=20_000)
+    expect(page.locator("#work")).to_contain_text("already has 8 GiB", timeout=20_000)
     expect(page.locator("#work").get_by_label("New size")).to_have_value("1")
     page.locator("#work").get_by_label("New size").fill("12")
     page.locator("#work").get_by_role("button", name="Preview").click()

@@ -10,9 +10,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from storage.models import Placement
+from jobs.models import State
+from storage.models import Placement, Volume
 from tests import make
-from tests.scene import Scene, scene
+from tests.scene import Scene, end, job, scene
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import take
 
@@ -145,3 +146,24 @@ def test_a_retired_volume_promises_no_figures(staff: Client) -> None:
     assert "No data: a retired volume is inactive." in text
     assert "No data: a retired volume is inactive." in text
     assert "The first data point appears in" not in text
+
+
+def test_a_volume_whose_preview_failed_says_why_and_not_that_it_is_being_made(
+    staff: Client,
+) -> None:
+    there = scene()
+    Volume.objects.update(previewed_at=timezone.now())
+    Placement.objects.update(lv_uuid=None)
+    there.volume.refresh_from_db()
+    made = job(there, kind="create-volume", dry_run=True)
+    assert "waits for your confirmation" in part(staff, "volume", there)
+    end(made, State.FAILED, error={"code": "no_space", "message": "vg0 has 3 GiB free"})
+    text = part(staff, "volume", there)
+    assert "vg0 has 3 GiB free" in text and "is creating" not in text
+    assert reverse("volume-discard", args=[there.volume.key]) in text
+
+
+def test_bcache_counts_no_promotions_and_has_no_chart_of_them(staff: Client) -> None:
+    title = "Promotions and SSD writes"
+    assert title in part(staff, "volume", scene())
+    assert title not in part(staff, "volume", scene(make.lv(bcache=make.bcache()), layout="bcache"))
