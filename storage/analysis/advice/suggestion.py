@@ -112,10 +112,14 @@ def suggestions(shares: Sequence[LoadShare]) -> tuple[Suggestion, ...]:
     )
 
 
-def cache_size(sizes: Sequence[int], volume_bytes: int) -> int:
-    """The largest of `sizes` that is at most a quarter of the volume, else the smallest."""
+def cache_size(sizes: Sequence[int], volume_bytes: int) -> int | None:
+    """The largest of `sizes` that is at most a quarter of the volume, else the smallest; None where
+    even that is larger than the volume."""
     fitting = [size_bytes for size_bytes in sizes if size_bytes * CACHE_RATIO <= volume_bytes]
-    return max(fitting) if fitting else min(sizes)
+    if fitting:
+        return max(fitting)
+    smallest = min(sizes)
+    return smallest if smallest <= volume_bytes else None
 
 
 def _suggestion(use: LoadShare) -> Suggestion | None:
@@ -126,6 +130,8 @@ def _suggestion(use: LoadShare) -> Suggestion | None:
         return None
     offered = sizes_for(row.facts, row.placement.vg_uuid, row.technology)
     size_bytes = cache_size(offered or SIZES_BYTES, row.volume.size_bytes)
+    if size_bytes is None:
+        return None
     commands, obstacle = None, None
     try:
         commands = by_hand(row, size_bytes)

@@ -1,24 +1,38 @@
-"""Who keeps the slow disks busy: shares of busy time by volume and by guest. Pure."""
+"""Who reads from the HDDs: shares by volume and by guest. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from storage.inventory.facts import HostFacts, LogicalVolume
-from storage.metrics.rates import Sums
+from storage.metrics.rates import Sums, read_hit_rate
 from storage.volumes.snapshot import VolumeSnapshot
 
 
 @dataclass(frozen=True, slots=True)
 class LoadShare:
-    """A volume on slow disks over one window. `share` is its part of the busy time of all of them
-    (None where nobody was busy), `busy` the part of the window in which it had I/O under way.
-    A cached volume is busy on its SSD too."""
+    """A volume on HDDs over one window. `share` is its part of the reads that the HDDs answered
+    (None where they answered none), `busy` the part of the window in which it had I/O under way, on
+    the SSD of its cache too."""
 
     row: VolumeSnapshot
     sums: Sums
     share: float | None
+
+    @property
+    def hdd_reads(self) -> float:
+        """Reads that the HDDs answered: of a cached volume those that missed its cache."""
+        return self.sums.reads * (1 - (self.hit_rate or 0.0))
+
+    @property
+    def hit_rate(self) -> float | None:
+        """None without a cache, and where too few reads say nothing."""
+        return read_hit_rate(self.sums) if self.row.cache is not None else None
+
+    @property
+    def hdd_read_iops(self) -> float | None:
+        return self.hdd_reads * 1000 / self.sums.dt_ms if self.sums.dt_ms else None
 
     @property
     def busy(self) -> float | None:
@@ -40,26 +54,23 @@ class GuestUse:
 
 
 def uses(rows: Sequence[VolumeSnapshot], loads: Mapping[int, Sums]) -> tuple[LoadShare, ...]:
-    """Volumes on slow disks, the busiest first. `loads` are sums by the volume's primary key;
-    volumes without any are left out."""
+    """Volumes on HDDs, those that read most from them first. `loads` are sums by the volume's
+    primary key; volumes without any are left out."""
     measured = [
-        (row, loads[row.volume.pk])
+        LoadShare(row, loads[row.volume.pk], None)
         for row in rows
         if row.facts is not None
         and row.lv is not None
         and is_on_slow_disk(row.facts, row.lv)
         and loads.get(row.volume.pk, Sums()).intervals
     ]
-    total_ms = sum(sums.busy_ms for _, sums in measured)
-    listed = [
-        LoadShare(row, sums, sums.busy_ms / total_ms if total_ms else None)
-        for row, sums in measured
-    ]
-    return tuple(sorted(listed, key=lambda use: (-use.sums.busy_ms, use.row.volume.label)))
+    total = sum(use.hdd_reads for use in measured)
+    listed = [replace(use, share=use.hdd_reads / total if total else None) for use in measured]
+    return tuple(sorted(listed, key=lambda use: (-use.hdd_reads, use.row.volume.label)))
 
 
 def by_guest(shares: Sequence[LoadShare]) -> tuple[GuestUse, ...]:
-    """The same by guest, the busiest first; volumes without a guest are left out."""
+    """The same by guest, the greatest share first; volumes without a guest are left out."""
     guests: dict[str, list[LoadShare]] = {}
     for use in shares:
         name = use.row.volume.guest.split(", ")[0].partition(" · ")[0]

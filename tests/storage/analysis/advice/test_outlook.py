@@ -49,7 +49,7 @@ def test_a_volume_that_was_quiet_of_late_has_an_empty_short_window() -> None:
     assert (short.intervals, long.intervals) == (0, 5)
 
 
-def test_shares_of_busy_time_are_of_the_slow_disks_alone() -> None:
+def test_shares_are_of_the_reads_that_the_hdds_answered() -> None:
     host, _facts, volumes = known(
         make.lv("a", users=guest("web")),
         make.lv("b", users=guest("web")),
@@ -57,7 +57,7 @@ def test_shares_of_busy_time_are_of_the_slow_disks_alone() -> None:
         make.lv("on-ssd", pvs=("md0",)),
     )
     for name, busy_ms in (("a", 30_000), ("b", 15_000), ("c", 15_000), ("on-ssd", 60_000)):
-        sampled(volumes[name], 10, busy_ms=busy_ms)
+        sampled(volumes[name], 10, busy_ms=busy_ms, reads=busy_ms // 1000)
     found = looked(host)
     assert [(use.row.volume.label, use.share) for use in found.recent] == [
         ("a", 0.5),
