@@ -27,6 +27,8 @@ HOST_FIELDS = ("name", "address", "key")
 VOLUME_FIELDS = ("label", "external_id", "key", "customer__name")
 CUSTOMER_FIELDS = ("name", "external_id", "key")
 MOST_ON_PAGE, MOST_IN_BAR = 25, 4
+KEY_LETTERS = 6
+"""So many letters of a key are no chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +143,17 @@ def _own_volume(volume: Volume) -> Hit:
 
 
 def every_word(words: Iterable[str], fields: Iterable[str]) -> Q:
-    """Rows in which each word is part of some field, in any case; all rows for no words."""
+    """Rows in which each word is part of some field, in any case; all rows for no words. A key has
+    no words in it: only its beginning counts, and only some letters of it mean anything."""
     fields = tuple(fields)
     every = Q()
     for word in words:
         some = Q()
         for field in fields:
-            some |= Q(**{f"{field}__icontains": word})
+            if field != "key":
+                some |= Q(**{f"{field}__icontains": word})
+            elif len(word) >= KEY_LETTERS:
+                some |= Q(key__istartswith=word)
         every &= some
     return every
 

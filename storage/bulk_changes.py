@@ -18,6 +18,7 @@ from django.core.exceptions import ValidationError
 
 from storage.access import Person
 from storage.models import CachePlan, Customer
+from storage.named_choice import NamedChoiceField
 from storage.planner import Disks, Refused, plan
 from storage.planner.cost import Cost, cost
 from storage.planner.current_wish import uncached
@@ -30,8 +31,8 @@ from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
 from storage.volumes.wish_forms import MODES, ModeForm, NewCacheForm
 
-MOST = 50
-"""Volumes of one request: each job reads its host's inventory, and a page must answer."""
+MOST = 500
+"""Volumes of one preview: a page must answer."""
 
 
 class Action(StrEnum):
@@ -65,9 +66,7 @@ class BulkForm(forms.Form):
     """The action and, where it needs one, its option."""
 
     action = forms.ChoiceField(choices=ACTIONS)
-    customer = forms.ModelChoiceField(
-        Customer.objects.none(), required=False, to_field_name="key", empty_label="Choose"
-    )
+    customer = NamedChoiceField("customers", required=False)
     cache_plan = forms.ModelChoiceField(
         CachePlan.objects.none(), required=False, to_field_name="key", empty_label="Choose"
     )
@@ -77,7 +76,7 @@ class BulkForm(forms.Form):
 
     def __init__(self, user: Person, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        customers = cast("forms.ModelChoiceField[Customer]", self.fields["customer"])
+        customers = cast("NamedChoiceField", self.fields["customer"])
         customers.queryset = Customer.objects.visible_to(user)
         plans = cast("forms.ModelChoiceField[CachePlan]", self.fields["cache_plan"])
         plans.queryset = CachePlan.objects.visible_to(user).filter(on_offer=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 
 NOTHING = "-"
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -81,6 +82,23 @@ def share(part: object, whole: object) -> str:
     """`part` of `whole` as a percentage."""
     above, below = _number(part), _number(whole)
     return NOTHING if above is None or not below else percent(above / below)
+
+
+def thousands(value: object) -> str:
+    """A number as "12,340"."""
+    number = _number(value)
+    return NOTHING if number is None else f"{number:,.0f}"
+
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def spreadsheet_text(value: object) -> str:
+    """A cell of CSV: no spreadsheet takes text for a formula; "" is not known."""
+    if value is None or isinstance(value, bool | int | float):
+        return "" if value is None else str(value)
+    text = f"{value:%Y-%m-%dT%H:%M:%SZ}" if isinstance(value, datetime) else str(value)
+    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def seconds(value: object) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import re
 import secrets
+import unicodedata
 
 AGENT_PATH = "/usr/lib/tiercel/agent.pyz"
 """The agent on a host."""
@@ -30,6 +31,17 @@ WIPING_TAG = "tiercel.wiping"
 MADE_TAG_PREFIX = "tiercel.made="
 """What the agent's own lvcreate gives to a pool, a cache device and room, and no other verb to
 anything: a name alone proves nothing."""
+
+
+BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and symbols that show nothing."""
+
+
+def is_visible(text: str) -> bool:
+    """Whether a label shows anything at all: a letter, a digit or a sign."""
+    return any(
+        unicodedata.category(each)[0] in "LNPS" and each not in BLANK_LETTERS for each in text
+    )
 
 
 def new_key() -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.core import signing
 from django.db import transaction
+from django.db.models.functions import Now
 
-from jobs.models import Job, Kind
+from jobs.models import BulkChange, Job, Kind
 from jobs.queue.reservations import reserved
 from jobs.queue.submit import Busy, submit
 from storage.bulk_changes import Action, PlannedChange
@@ -25,6 +27,9 @@ from storage.volumes.snapshot import VolumeSnapshot
 SALT: Final = "jobs.bulk.2"
 """Another one whenever what is sealed changes its shape: an older page is then too old."""
 SEALED_SECONDS: Final = 3600
+AT_ONCE: Final = 20
+"""Volumes of one request: a page must answer."""
+KEPT: Final = timedelta(days=30)
 KINDS: Final = {
     Action.MANAGE: Kind.TAG_VOLUME,
     Action.ADD_CACHE: Kind.ADD_CACHE,
@@ -99,6 +104,50 @@ def unseal(text: str) -> ConfirmedChange:
     an hour old."""
     action, option, items = signing.loads(text, salt=SALT, max_age=SEALED_SECONDS)
     return ConfirmedChange(Action(action), option, tuple(ConfirmedVolume(*item) for item in items))
+
+
+def begin(deal: ConfirmedChange, actor: AbstractBaseUser | None, back: str = "") -> BulkChange:
+    """Store what a person confirmed; `go_on` does it. Changes that are long over are forgotten."""
+    BulkChange.objects.filter(created_at__lt=Now() - KEPT).delete()
+    return BulkChange.objects.create(
+        actor_id=actor.pk if actor is not None else None,
+        action=deal.action.value,
+        option=deal.option,
+        back=back,
+        items=[list(item) for item in deal.items],
+    )
+
+
+def go_on(
+    change: BulkChange,
+    customer: Customer | None,
+    actor: AbstractBaseUser | None,
+    address: str | None,
+) -> BulkChange:
+    """Do the next volumes of a change, each in a transaction of its own. Whoever asks at the same
+    time does others."""
+    for _ in range(AT_ONCE):
+        with transaction.atomic():
+            change = BulkChange.objects.select_for_update().get(pk=change.pk)
+            if not change.left_count:
+                break
+            item = ConfirmedVolume(*change.items[len(change.outcomes)])
+            deal = ConfirmedChange(Action(change.action), change.option, (item,))
+            named = Volume.objects.filter(key=item.key).select_related("customer", "cache_plan")
+            outcomes = carry_out(
+                deal, {volume.key: volume for volume in named}, customer, actor, address
+            )
+            change.outcomes.append(_outcome_json(item, outcomes))
+            change.save(update_fields=["outcomes"])
+    return change
+
+
+def _outcome_json(item: ConfirmedVolume, outcomes: list[VolumeOutcome]) -> list[Any]:
+    if not outcomes:
+        return [item.key, item.key, "", False, "The volume no longer exists."]
+    (outcome,) = outcomes
+    job_key = outcome.job.key if outcome.job is not None else ""
+    return [item.key, outcome.volume.label, job_key, outcome.is_done, outcome.note]
 
 
 def carry_out(

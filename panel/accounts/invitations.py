@@ -69,6 +69,24 @@ def to_first_admin(email: str, *, force: bool = False) -> tuple[Invitation, str]
     return _begin(address, SHORT_LIFETIME, user=known, staff_role=StaffRole.ADMIN)
 
 
+@transaction.atomic
+def revoke(invitation: Invitation, by: User) -> None:
+    """Its link lets nobody in any more."""
+    Invitation.objects.filter(pk=invitation.pk, used_at=None).delete()
+    whom = invitation.user or invitation.email
+    security_entries.note(SecurityKind.LINK_REVOKED, whom, invitation.what, by=by)
+
+
+def again(invitation: Invitation, by: User) -> tuple[Invitation, str]:
+    """A new link to the same place, in the old one's stead. Raises `Refused`."""
+    if invitation.user is not None:
+        return to_new_password(invitation.user, by)
+    if invitation.customer is not None:
+        role = MemberRole(invitation.member_role)
+        return to_customer(invitation.email, invitation.customer, role, by)
+    return to_staff(invitation.email, StaffRole(invitation.staff_role), by)
+
+
 def waiting(token: str) -> Invitation | None:
     """The invitation of this token; None once it is used, too old or never was."""
     invitations = Invitation.objects.open().select_related("customer", "user")

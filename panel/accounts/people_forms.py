@@ -12,6 +12,7 @@ from panel.accounts import invitations
 from panel.models import Invitation, User
 from storage.access import MemberRole, StaffRole
 from storage.models import Customer, Member
+from storage.named_choice import NamedChoiceField
 
 STAFF_HELP = (
     "Read-only users see everything. Operators also change volumes and caches. Admins also "
@@ -30,7 +31,7 @@ class InviteForm(forms.Form):
         label="Staff role",
         help_text=STAFF_HELP,
     )
-    customer = forms.ModelChoiceField(Customer.objects.none(), required=False, empty_label="none")
+    customer = NamedChoiceField("customers", required=False, help_text="Type a part of the name.")
     member_role = forms.ChoiceField(
         choices=[(role.value, role.value) for role in MemberRole],
         required=False,
@@ -42,7 +43,7 @@ class InviteForm(forms.Form):
     def __init__(self, by: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.by = by
-        field = cast("forms.ModelChoiceField[Customer]", self.fields["customer"])
+        field = cast("NamedChoiceField", self.fields["customer"])
         field.queryset = Customer.objects.visible_to(by)
 
     def clean(self) -> dict[str, Any]:
@@ -103,13 +104,15 @@ class MemberForm(forms.ModelForm):  # type: ignore[type-arg]
         model = Member
         fields = ("customer", "role")
 
+    customer = NamedChoiceField("customers", help_text="Type a part of the name.")
+
     def __init__(self, by: User, person: User, *args: Any, **kwargs: Any) -> None:
         kwargs["instance"] = Member(user=person)
         super().__init__(*args, **kwargs)
         mine = person.memberships.values("customer")
         customers = Customer.objects.visible_to(by).exclude(pk__in=mine)
-        field = cast("forms.ModelChoiceField[Customer]", self.fields["customer"])
-        field.queryset, field.empty_label = customers, "choose one"
+        field = cast("NamedChoiceField", self.fields["customer"])
+        field.queryset = customers
 
 
 class MemberRoleForm(forms.ModelForm):  # type: ignore[type-arg]

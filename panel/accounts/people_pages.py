@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import cast
+from typing import Final, cast
 
 from django.contrib import messages
-from django.core.paginator import Paginator
-from django.db.models import Q
+from django.db.models import Case, F, Q, Value, When
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
@@ -15,13 +14,46 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from panel.accounts import invitations, people, sessions
 from panel.accounts.people_forms import InviteForm, MemberForm, MemberRoleForm, StaffRoleForm
+from panel.lists.listing import Column, Listing, csv_of, list_page, wants_csv
 from panel.models import Invitation, SecurityKind, User
 from panel.security_log import security_entries
 from storage.access import Right, StaffRole, staff_view
 from storage.models import Member
 from storage.planner import Refused
 
-PAGE_ROWS = 50
+LISTING: Final = Listing(
+    name="people",
+    first="role",
+    ties=("email",),
+    columns=(
+        Column("person", "Person", F("email")),
+        Column(
+            "role",
+            "Role",
+            Case(
+                *(
+                    When(staff_role=role.value, then=Value(place))
+                    for place, role in enumerate((*reversed(StaffRole),))
+                ),
+                default=Value(len(StaffRole)),
+            ),
+        ),
+        Column("seen", "Last sign-in", F("last_login"), True),
+        Column("state", "State", F("is_active")),
+    ),
+    cells=(
+        ("email", lambda user: user.email),
+        ("name", lambda user: user.name),
+        ("staff_role", lambda user: user.staff_role),
+        (
+            "customers",
+            lambda user: "; ".join(f"{m.role} of {m.customer}" for m in user.memberships.all()),
+        ),
+        ("last_sign_in", lambda user: user.last_login),
+        ("is_active", lambda user: user.is_active),
+        ("joined_at", lambda user: user.date_joined),
+    ),
+)
 
 
 @staff_view(Right.ADMINISTER)
@@ -31,27 +63,57 @@ def people_list(request: HttpRequest) -> HttpResponse:
     """Everybody, and the form that invites one more. `q` searches address, name and customer.
     The answer to an invitation shows its link, this once."""
     form = InviteForm(_me(request), request.POST or None)
-    shown: dict[str, object] = {}
-    code = 200
-    if request.method == "POST":
-        if form.is_valid():
-            shown = _invite(form)
-        code = 200 if shown else HTTPStatus.UNPROCESSABLE_ENTITY
+    if request.method != "POST":
+        return _people(request, form)
+    shown = _invite(form) if form.is_valid() else {}
+    return _people(
+        request, form, shown, HTTPStatus.OK if shown else HTTPStatus.UNPROCESSABLE_ENTITY
+    )
+
+
+@staff_view(Right.ADMINISTER)
+@never_cache
+@require_POST
+def invitation(request: HttpRequest, pk: int) -> HttpResponse:
+    """Revoke an invitation that waits (`revoke`), or send a new link in its stead (`resend`), which
+    the answer shows, this once."""
+    waiting = get_object_or_404(Invitation.objects.open().select_related("customer", "user"), pk=pk)
+    form = InviteForm(_me(request))
+    if "resend" not in request.POST:
+        invitations.revoke(waiting, _me(request))
+        messages.success(request, f"The link for {waiting.email} no longer works.")
+        return redirect("people")
+    try:
+        made, token = invitations.again(waiting, _me(request))
+    except Refused as refused:
+        messages.error(request, f"{refused.message} {refused.correction}")
+        return redirect("people")
+    return _people(request, form, _shown(made, token))
+
+
+def _people(
+    request: HttpRequest,
+    form: InviteForm,
+    shown: dict[str, object] | None = None,
+    code: int = HTTPStatus.OK,
+) -> HttpResponse:
     text = request.GET.get("q", "").strip()
     matching = User.objects.visible_to(request.user).prefetch_related("memberships__customer")
     if text:
+        members = Member.objects.filter(customer__name__icontains=text)
         matching = matching.filter(
-            Q(email__icontains=text)
-            | Q(name__icontains=text)
-            | Q(memberships__customer__name__icontains=text)
-        ).distinct()
-    page = Paginator(matching.order_by("-staff_role", "email"), PAGE_ROWS)
+            Q(email__icontains=text) | Q(name__icontains=text) | Q(pk__in=members.values("user"))
+        )
+    if wants_csv(request):
+        return csv_of(request, LISTING, matching)
+    listed = list_page(request, LISTING, matching)
     context = {
         "form": InviteForm(_me(request)) if shown else form,
-        "page": page.get_page(request.GET.get("page")),
+        "list": listed,
+        "page": listed.page,
         "q": text,
         "open": Invitation.objects.open().select_related("customer", "user"),
-        **shown,
+        **(shown or {}),
     }
     return render(request, "staff/people/people.html", context, status=code)
 

@@ -81,6 +81,7 @@ POLICY: Mapping[str, Act] = {
     "person-signout": Act(Demand.CHANGE, "person"),
     "person-customers": Act(Demand.CHANGE, "person"),
     "member": Act(Demand.CHANGE, list_="people"),
+    "invitation-change": Act(Demand.CHANGE, list_="people"),
     # What opens one's own account
     "tokens": Act(Demand.CHANGE),
     "session-end": Act(Demand.CHANGE, list_="sessions"),
@@ -163,6 +164,8 @@ POLICY: Mapping[str, Act] = {
         *("volume-destroy", "cache-form", "cache-remove", "cache-replace", "cache-flush"),
         *("job-cancel", "job-pace", "job-resume", "job-rollback", "job-resolve", "jobs-stop"),
         *("jobs-resume", "customer-new", "customer-edit", "adopt", "adopt-confirm", "adopt-undo"),
+        *("volumes-bulk-result", "volumes-bulk-more"),
+        *("customer-delete", "suggest", "view-save", "view-delete", "host-labels"),
         *("adopt-tag", "billing-test", "billing-enable", "billing-again", "my-order-cancel"),
     ),
     # The API

@@ -19,7 +19,7 @@ from django.utils.crypto import salted_hmac
 from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
-from storage.access import Person, is_staff
+from storage.access import Person, Right, is_staff, may
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +35,14 @@ def is_missing(user: Person) -> bool:
     return (
         settings.TIERCEL_STAFF_NEED_SECOND_FACTOR
         and is_staff(user)
+        and not Authenticator.objects.filter(user_id=user.pk, type__in=KINDS).exists()
+    )
+
+
+def is_advised(user: Person) -> bool:
+    """Whether an admin has no second factor although nobody demands one. One query, for admins."""
+    return (
+        may(user, Right.ADMINISTER)
         and not Authenticator.objects.filter(user_id=user.pk, type__in=KINDS).exists()
     )
 

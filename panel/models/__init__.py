@@ -13,6 +13,7 @@ from panel.models.billing import (
 from panel.models.notice import Mute, Notice, NoticeKind
 from panel.models.order import Intent, Order, OrderState
 from panel.models.proof import Proof, ProofState
+from panel.models.saved_view import SavedView
 from panel.models.security import SecurityEntry, SecurityKind
 from panel.models.user import Invitation, LoginLink, StepUpCode, User
 
@@ -35,6 +36,7 @@ __all__ = [
     "OrderState",
     "Proof",
     "ProofState",
+    "SavedView",
     "Scope",
     "SecurityEntry",
     "SecurityKind",

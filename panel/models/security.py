@@ -26,6 +26,7 @@ class SecurityKind(models.TextChoices):
     TOKEN_REVOKED = "token_revoked", "API token revoked"
     LINK_MADE = "link_made", "one-time link made"
     LINK_USED = "link_used", "one-time link used"
+    LINK_REVOKED = "link_revoked", "one-time link revoked"
     ROLE = "role", "role changed"
     DEACTIVATED = "deactivated", "deactivated"
     REACTIVATED = "reactivated", "reactivated"

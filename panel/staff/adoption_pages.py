@@ -36,6 +36,8 @@ from storage.adoption import (
 )
 from storage.adoption.adopt import taken_ids
 from storage.models import Customer, Host, Volume
+from storage.named_choice import NamedChoiceField
+from storage.naming import is_visible
 
 WORDS = {
     AdoptionVerdict.ADOPT: "will be adopted",
@@ -45,6 +47,7 @@ WORDS = {
     AdoptionVerdict.ID_TAKEN: "external id taken",
     AdoptionVerdict.CUSTOMER_UNKNOWN: "customer unknown",
     AdoptionVerdict.HOSTS_OWN: "skipped",
+    AdoptionVerdict.UNUSABLE: "unusable line",
 }
 SALT: Final = "storage.adoption"
 SEALED_SECONDS: Final = 3600
@@ -175,14 +178,11 @@ class PatternForm(forms.Form):
         label="Name pattern for volumes or guests",
         help_text="* matches any text, ? matches one character: web*, vm-10?-disk-0.",
     )
-    host = forms.ModelChoiceField(
-        Host.objects.none(), required=False, empty_label="All hosts", to_field_name="key"
-    )
-    customer = forms.ModelChoiceField(
-        Customer.objects.none(),
+    host = NamedChoiceField("hosts", required=False, help_text="Empty: all hosts.")
+    customer = NamedChoiceField(
+        "customers",
         required=False,
-        empty_label="Choose, or fill in the field below",
-        to_field_name="key",
+        help_text="Type a part of the name, or fill in the field below.",
     )
     new_customer = forms.CharField(max_length=200, required=False, label="New customer")
     by_guest = forms.BooleanField(required=False, label="Create one customer per guest")
@@ -190,13 +190,17 @@ class PatternForm(forms.Form):
     def __init__(self, user: Person, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.user = user
-        hosts = cast("forms.ModelChoiceField[Host]", self.fields["host"])
+        hosts = cast("NamedChoiceField", self.fields["host"])
         hosts.queryset = Host.objects.visible_to(user).without_inventory()
-        customers = cast("forms.ModelChoiceField[Customer]", self.fields["customer"])
+        customers = cast("NamedChoiceField", self.fields["customer"])
         customers.queryset = Customer.objects.visible_to(user)
 
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data
+        if data.get("new_customer") and not is_visible(data["new_customer"]):
+            raise ValidationError("Enter a customer's name with visible characters.")
+        if self.errors:
+            return data
         named = [bool(data.get(name)) for name in ("customer", "new_customer", "by_guest")]
         if sum(named) != 1:
             raise ValidationError(
@@ -253,6 +257,7 @@ def seal(asks: tuple[AdoptionQuestion, ...], *, make_customers: bool) -> str:
     rows = [
         [ask.line, ask.volume, ask.customer, ask.external_id, ask.label, ask.by_pattern]
         for ask in asks
+        if not ask.problem
     ]
     return signing.dumps([make_customers, rows], salt=SALT, compress=True)
 

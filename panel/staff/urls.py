@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from panel.charts import pages as chart_pages
+from panel.lists import saved_views, suggestions
 from panel.staff import adoption_pages as adoption_pages
 from panel.staff import audit_pages as audit_pages
 from panel.staff.hosts import advice_pages, enrol_pages, host_actions, host_list
@@ -25,6 +26,9 @@ from panel.staff.volumes import pages as volume_pages
 
 urlpatterns = [
     path("audit/everything", audit_pages.trail_page, name="trail"),
+    path("suggest/<str:kind>", suggestions.suggest, name="suggest"),
+    path("views/<str:listing>/save", saved_views.save_view, name="view-save"),
+    path("views/<int:pk>/delete", saved_views.delete_view, name="view-delete"),
     path("audit/", audit_pages.audit, name="audit"),
     path("audit/export", audit_pages.export, name="audit-export"),
     path("jobs/", job_list.jobs, name="jobs"),
@@ -45,6 +49,8 @@ urlpatterns = [
     path("adopt/tag", adoption_pages.tag_adopted, name="adopt-tag"),
     path("volumes/bulk", bulk_pages.bulk, name="volumes-bulk"),
     path("volumes/bulk/confirm", bulk_pages.bulk_confirm, name="volumes-bulk-confirm"),
+    path("volumes/bulk/<str:key>/", bulk_pages.bulk_result, name="volumes-bulk-result"),
+    path("volumes/bulk/<str:key>/more", bulk_pages.bulk_more, name="volumes-bulk-more"),
     path(
         "volumes/bulk/<str:key>/commands",
         bulk_pages.bulk_commands,
@@ -86,6 +92,7 @@ urlpatterns = [
     path("hosts/<str:key>/enrol", enrol_pages.enrol_host, name="host-enrol"),
     path("hosts/<str:key>/volumes", host_pages.host_volumes, name="host-volumes"),
     path("hosts/<str:key>/disks", host_pages.host_disks, name="host-disks"),
+    path("hosts/<str:key>/labels", host_list.host_labels, name="host-labels"),
     path("hosts/<str:key>/jobs", host_pages.host_jobs, name="host-jobs"),
     path("hosts/<str:key>/settings", host_pages.host_settings, name="host-settings"),
     path("hosts/<str:key>/ssd", host_actions.add_ssd, name="host-ssd"),

@@ -10,6 +10,15 @@ function show(list) {
   all.closest("[data-choose-row]").hidden = false;
   all.checked = count > 0 && count === every.length;
   all.indeterminate = count > 0 && count < every.length;
+  const found = list.querySelector("[data-choose-every]");
+  if (found?.checked) {
+    const number = Number(found.dataset.count).toLocaleString("en");
+    list.querySelector("[data-choose-count]").textContent = `${number} selected`;
+    list.dataset.chosen = "yes";
+    for (const box of every) box.checked = true;
+    all.checked = true;
+    return;
+  }
   if (count > 0 || list.dataset.chosen) {
     list.querySelector("[data-choose-count]").textContent = `${count} selected`;
     list.dataset.chosen = "yes";
@@ -22,6 +31,10 @@ document.addEventListener("change", (event) => {
   if (event.target.matches("[data-choose-all]")) {
     for (const box of boxes(list)) box.checked = event.target.checked;
   }
+  const found = list.querySelector("[data-choose-every]");
+  // One box fewer is no longer all of them; and who takes "all" back begins anew.
+  if (found && event.target !== found) found.checked = false;
+  else if (found && !found.checked) for (const box of boxes(list)) box.checked = false;
   show(list);
 });
 

@@ -13,3 +13,17 @@ document.addEventListener("click", async (event) => {
     button.textContent = said;
   }, 2000);
 });
+
+// "Show" beside a password: what is typed can be read, until it is sent.
+for (const button of document.querySelectorAll("[data-show-password]")) {
+  const field = document.getElementById(button.getAttribute("aria-controls"));
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const isShown = field.type === "password";
+    field.type = isShown ? "text" : "password";
+    button.setAttribute("aria-pressed", String(isShown));
+  });
+  field.form?.addEventListener("submit", () => {
+    field.type = "password";
+  });
+}

@@ -64,6 +64,23 @@
     }
   });
 
+  // "Not now": a hint stays away from this browser for 30 days.
+  const KEPT_AWAY_MS = 30 * 24 * 3600 * 1000;
+  for (const hint of document.querySelectorAll("[data-dismissable]")) {
+    const name = `dismissed-${hint.dataset.dismissable}`;
+    try {
+      hint.hidden = Date.now() - Number(localStorage.getItem(name) ?? 0) < KEPT_AWAY_MS;
+      const button = hint.querySelector("[data-dismiss]");
+      button.hidden = false;
+      button.addEventListener("click", () => {
+        localStorage.setItem(name, String(Date.now()));
+        hint.hidden = true;
+      });
+    } catch {
+      continue; // storage is blocked: the hint stays
+    }
+  }
+
   // A tab that nobody looks at asks nothing; parts of a page ask again once it is seen.
   document.addEventListener("htmx:before:request", (event) => {
     const { ctx } = event.detail;

@@ -10,8 +10,8 @@ from typing import Final
 
 from storage.adoption.judge import AdoptionQuestion, Candidate
 
-COLUMNS: Final = ("volume", "customer", "external_id")
-OPTIONAL: Final = ("label",)
+COLUMNS: Final = ("volume", "customer")
+OPTIONAL: Final = ("external_id", "label")
 LIMITS: Final = {"volume": 320, "customer": 200, "external_id": 64, "label": 200}
 """Characters per column."""
 MAX_ROWS: Final = 2000
@@ -27,8 +27,9 @@ class BadCsv(ValueError):
 
 
 def read_csv(data: bytes) -> tuple[AdoptionQuestion, ...]:
-    """The rows of a CSV file in UTF-8 with the columns volume, customer, external_id and, if you
-    like, label; separated by commas or semicolons. Raises `BadCsv`; then nothing is asked."""
+    """The rows of a CSV file in UTF-8 with the columns volume, customer and, if you like,
+    external_id and label; separated by commas or semicolons. A row that cannot be used says so
+    (`problem`) and keeps no other back; a file that cannot be read raises `BadCsv`."""
     if len(data) > MAX_BYTES:
         raise BadCsv(1, f"the file is larger than {MAX_BYTES // 1024} KiB. Split the file.")
     text = _text(data)
@@ -76,8 +77,8 @@ def _text(data: bytes) -> str:
     return text
 
 
-def _rows(reader: Iterator[list[str]]) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line, column -> value) of each row that is not empty."""
+def _rows(reader: Iterator[list[str]]) -> Iterator[tuple[int, dict[str, str] | str]]:
+    """(line, column -> value, or what is wrong) of each row that is not empty."""
     line = 1
     try:
         header = [name.strip().lower() for name in next(reader, [])]
@@ -88,8 +89,9 @@ def _rows(reader: Iterator[list[str]]) -> Iterator[tuple[int, dict[str, str]]]:
             if not any(values):
                 continue
             if len(values) != len(header):
-                raise BadCsv(line, f"{_fields(len(values))}, expected {len(header)}.")
-            yield line, dict(zip(header, values, strict=True))
+                yield line, f"{_fields(len(values))}, expected {len(header)}."
+            else:
+                yield line, dict(zip(header, values, strict=True))
     except csv.Error as error:
         raise BadCsv(line, f"not CSV ({error}).") from error
 
@@ -103,30 +105,44 @@ def _check_header(header: list[str]) -> None:
     missing = [name for name in COLUMNS if name not in header]
     unknown = [name for name in header if name not in COLUMNS + OPTIONAL]
     if missing or unknown or len(set(header)) != len(header):
-        raise BadCsv(1, f"expected header {wanted}[,label].")
+        raise BadCsv(1, f"expected header {wanted}[,{','.join(OPTIONAL)}].")
 
 
-def _checked(rows: Iterable[tuple[int, dict[str, str]]]) -> Iterator[AdoptionQuestion]:
+def _checked(rows: Iterable[tuple[int, dict[str, str] | str]]) -> Iterator[AdoptionQuestion]:
     seen: dict[tuple[str, str], int] = {}
     count = 0
     for line, row in rows:
         count += 1
         if count > MAX_ROWS:
             raise BadCsv(line, f"more than {MAX_ROWS} rows. Split the file.")
-        for name, value in row.items():
-            if len(value) > LIMITS[name]:
-                raise BadCsv(line, f"{name} has more than {LIMITS[name]} characters.")
-        if not row["volume"]:
-            raise BadCsv(line, "the volume is missing.")
-        for name in ("volume", "external_id"):
-            first = seen.setdefault((name, row[name]), line) if row[name] else line
-            if first != line:
-                raise BadCsv(line, f"the {name} {row[name]} is already in line {first}.")
+        if isinstance(row, str):
+            yield AdoptionQuestion(line, "", "", problem=row)
+            continue
         yield AdoptionQuestion(
-            line, row["volume"], row["customer"], row["external_id"], row.get("label", "")
+            line,
+            row["volume"],
+            row["customer"],
+            row.get("external_id", ""),
+            row.get("label", ""),
+            problem=_problem(line, row, seen),
         )
     if not count:
         raise BadCsv(1, "there are no rows below the header.")
+
+
+def _problem(line: int, row: dict[str, str], seen: dict[tuple[str, str], int]) -> str:
+    """What is wrong with a row, "" for nothing. `seen` is what the rows before it named."""
+    for name, value in row.items():
+        if len(value) > LIMITS[name]:
+            return f"{name} has more than {LIMITS[name]} characters."
+    if not row["volume"]:
+        return "the volume is missing."
+    for name in ("volume", "external_id"):
+        value = row.get(name, "")
+        first = seen.setdefault((name, value), line) if value else line
+        if first != line:
+            return f"the {name} {value} is already in line {first}."
+    return ""
 
 
 __all__ = ["COLUMNS", "AdoptionQuestion", "BadCsv", "asked_by_pattern", "matches", "read_csv"]

@@ -11,7 +11,8 @@ from enum import StrEnum
 @dataclass(frozen=True, slots=True)
 class AdoptionQuestion:
     """One row: `volume` is "VG/LV", "HOST:VG/LV" or an LV's uuid; `customer` a customer's name,
-    external id or key. `line` is where it stands in its file."""
+    external id or key. `line` is where it stands in its file; `problem` why it cannot be used, ""
+    for nothing."""
 
     line: int
     volume: str
@@ -19,6 +20,7 @@ class AdoptionQuestion:
     external_id: str = ""
     label: str = ""
     by_pattern: bool = False
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class AdoptionVerdict(StrEnum):
     ID_TAKEN = "id_taken"
     CUSTOMER_UNKNOWN = "customer_unknown"
     HOSTS_OWN = "hosts_own"
+    UNUSABLE = "unusable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,9 @@ def _judge(
     taken_ids: AbstractSet[str],
     make_customers: bool,
 ) -> Judgement:
+    if ask.problem:
+        message = f"Line {ask.line}: {ask.problem}"
+        return Judgement(ask, AdoptionVerdict.UNUSABLE, message)
     matches = by_name.get(ask.volume, [])
     if not matches:
         return Judgement(ask, AdoptionVerdict.UNKNOWN, "No host has this volume.")

@@ -6,10 +6,11 @@ from typing import Self
 
 import pghistory
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import models
 
 from storage.access import MemberRole, Person, is_staff, member
-from storage.naming import new_key
+from storage.naming import is_visible, new_key
 from storage.natural_order import natural_order
 
 
@@ -53,6 +54,11 @@ class Customer(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """A name must show something, or no page could link to the customer."""
+        if self.name and not is_visible(self.name):
+            raise ValidationError({"name": "Enter a name with visible characters."})
 
 
 class Member(models.Model):

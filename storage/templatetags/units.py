@@ -19,11 +19,12 @@ from storage.formatting import (
     share,
     size,
     speed,
+    thousands,
     unbroken,
 )
 
 register = template.Library()
-for figure in (size, speed, iops, ms, percent, points, unbroken, share, seconds):
+for figure in (size, speed, iops, ms, percent, points, unbroken, share, seconds, thousands):
     register.filter(figure)
 
 OLD = SafeString('<span class="visually-hidden">, old</span>')

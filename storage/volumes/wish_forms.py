@@ -14,7 +14,8 @@ from storage.formatting import size
 from storage.inventory.stored import inventory_of
 from storage.models import Customer, Host
 from storage.models.host import HostState
-from storage.naming import new_key
+from storage.named_choice import NamedChoiceField
+from storage.naming import is_visible, new_key
 from storage.planner import Refused
 from storage.planner.technologies.lookup import TECHNOLOGIES, layout_of
 from storage.planner.technologies.technology import Setting
@@ -212,8 +213,8 @@ def size_label(size_bytes: int, volume_bytes: int) -> str:
 class VolumeForm(forms.Form):
     """A new volume on one tier of a volume group that root allowed us to change."""
 
-    customer = forms.ModelChoiceField(
-        Customer.objects.none(), required=False, empty_label="No customer"
+    customer = NamedChoiceField(
+        "customers", required=False, help_text="Type a part of the name. Empty: no customer."
     )
     new_customer = forms.CharField(
         max_length=200, required=False, help_text="Or create a new customer."
@@ -233,12 +234,28 @@ class VolumeForm(forms.Form):
     def __init__(self, user: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.wish: Wish | None = None
-        customers = cast("forms.ModelChoiceField[Customer]", self.fields["customer"])
+        customers = cast("NamedChoiceField", self.fields["customer"])
         customers.queryset = Customer.objects.visible_to(user)
         self.groups = groups_of(user)
         cast("forms.ChoiceField", self.fields["group"]).choices = [
             (value, group.label) for value, group in self.groups.items()
         ]
+
+    def clean_label(self) -> str:
+        """It must show something, or no list could link to the volume."""
+        label: str = self.cleaned_data["label"]
+        if not is_visible(label):
+            raise ValidationError("Enter a name with visible characters.")
+        return label
+
+    def clean_new_customer(self) -> str:
+        """The same of the customer's name."""
+        name: str = self.cleaned_data["new_customer"]
+        if name and not is_visible(name):
+            raise ValidationError("Enter a name with visible characters.")
+        if name and Customer.objects.filter(name__iexact=name).exists():
+            raise ValidationError("There is a customer of this name. Choose it above.")
+        return name
 
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data

@@ -40,7 +40,7 @@ class Admin:
         page = self.visitor.send(
             page,
             "/volumes/new",
-            customer=str(owner.pk),
+            customer=owner.key,
             label=label,
             size=str(size_mib),
             unit="MiB",

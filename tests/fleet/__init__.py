@@ -29,6 +29,7 @@ from tests.scene import HOST_KEY
 
 ADMIN, OWNER = "admin@example.com", "ann@northwind.example"
 PASSWORD = "correct horse 9"
+SITES = {"ams": "Amsterdam", "fra": "Frankfurt", "hel": "Helsinki"}
 VOLUMES_OF_A_CUSTOMER = 8
 NAMES = (
     "Northwind Web", "Bluewater Data", "Larch & Sons", "Museum of Tides", "Kettle Radio",
@@ -165,6 +166,8 @@ def _host(
         maintenance_since=now - timedelta(hours=2) if of.role == "maintenance" else None,
         maintenance_until=now + timedelta(hours=3) if of.role == "maintenance" else None,
         maintenance_reason="Fan replaced by the data centre" if of.role == "maintenance" else "",
+        site=SITES.get(of.name.split("-")[1], ""),
+        tags=["nvme", "gen-2"] if int(of.name[-1]) % 2 else ["sata"],
     )
     rows = Volume.objects.bulk_create(
         _row(each, n, customers, plans, now) for n, each in enumerate(of.volumes)

@@ -17,10 +17,21 @@ from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
 from jobs.hosts import enrolment
-from jobs.models import Job, Line, Origin, State
+from jobs.models import BulkChange, Job, Line, Origin, State
 from panel.accounts import api_tokens, invitations
 from panel.authentication import login_links
-from panel.models import Intent, Mandate, NoticeKind, Order, OrderState, Proof, ProofState, User
+from panel.models import (
+    Intent,
+    Invitation,
+    Mandate,
+    NoticeKind,
+    Order,
+    OrderState,
+    Proof,
+    ProofState,
+    SavedView,
+    User,
+)
 from panel.notices import mail_preferences
 from panel.notices.mail_preferences import MailPreference
 from storage import row_security
@@ -186,6 +197,10 @@ def cast() -> Cast:
     login_token = login_links.make(zebra.viewer, "/my/").rsplit("/", 1)[1]
     unverified = make.host(state="unverified", host_key="", host_key_seen=HOST_KEY)
     users = {"viewer": acme.viewer, "owner": acme.owner, "other": zebra.owner, **staff}
+    bulk_change = BulkChange.objects.create(
+        actor=staff["admin"], action="retire", items=[[acme.there.volume.key, None, "", {}]]
+    )
+    view = SavedView.objects.create(user=staff["admin"], listing="volumes", name="Slow")
     return Cast(
         acme,
         zebra,
@@ -204,6 +219,11 @@ def cast() -> Cast:
             "plan": plan.key,
             "nowhere": "no/where",
             "document": "operators",
+            "invitation": Invitation.objects.get(email="new@provider.org").pk,
+            "bulk": bulk_change.key,
+            "list_name": "volumes",
+            "kind": "customers",
+            "view": view.pk,
             "token": acme.owners_token_key,
             "session": _session_of(acme.owner).pk,
             "enrol_token": enrol_token,

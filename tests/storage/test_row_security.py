@@ -20,7 +20,7 @@ from tests.scene import job
 
 EXEMPT: dict[str, str] = {}
 """Tables that lead to a customer and have no policy, each with the reason why."""
-STAFF_ONLY = {"jobs_auditentry", "panel_billingcall"}
+STAFF_ONLY = {"jobs_auditentry", "jobs_bulkchange", "panel_billingcall"}
 """Tables that lead to no customer by a key, but tell of them."""
 
 

@@ -3,24 +3,51 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import Count, F, OuterRef, ProtectedError, Q, QuerySet, Subquery, Sum, Value
+from django.db.models.functions import Coalesce, NullIf
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from panel.lists.listing import RIGHT, Column, Listing, csv_of, list_page, wants_csv
 from panel.models import Mandate, Order
 from panel.staff.change_log import LAST, Edit, edits
 from storage.access import Right, staff_view
+from storage.formatting import counted
 from storage.models import Customer, Member, Volume
 from storage.volumes.snapshot import snapshots_of
 
 PAGE_ROWS = 50
 ORDER_ROWS = 20
+LISTING: Final = Listing(
+    name="customers",
+    first="customer",
+    ties=("name_order", "pk"),
+    columns=(
+        Column("customer", "Customer", F("name_order")),
+        Column("id", "External id", NullIf(F("external_id"), Value(""))),
+        Column("volumes", "Volumes", F("volume_count"), True, RIGHT),
+        Column("planned", "With a plan", F("planned_count"), True, RIGHT),
+        Column("size", "Size", F("volume_bytes"), True, RIGHT),
+        Column("people", "People", F("member_count"), True),
+    ),
+    cells=(
+        ("key", lambda customer: customer.key),
+        ("customer", lambda customer: customer.name),
+        ("external_id", lambda customer: customer.external_id),
+        ("volumes", lambda customer: customer.volume_count),
+        ("with_a_plan", lambda customer: customer.planned_count),
+        ("size_bytes", lambda customer: customer.volume_bytes),
+        ("people", lambda customer: customer.member_count),
+        ("suspended_at", lambda customer: customer.suspended_at),
+        ("created_at", lambda customer: customer.created_at),
+    ),
+)
 
 
 @staff_view()
@@ -31,8 +58,11 @@ def customers(request: HttpRequest) -> HttpResponse:
     matching = _counted(Customer.objects.visible_to(request.user))
     if text:
         matching = matching.filter(Q(name__icontains=text) | Q(external_id__icontains=text))
-    page = Paginator(matching, PAGE_ROWS).get_page(request.GET.get("page"))
-    return render(request, "staff/customers/customers.html", {"page": page, "q": text})
+    if wants_csv(request):
+        return csv_of(request, LISTING, matching)
+    shown = list_page(request, LISTING, matching)
+    context = {"list": shown, "page": shown.page, "q": text}
+    return render(request, "staff/customers/customers.html", context)
 
 
 @staff_view()
@@ -52,6 +82,7 @@ def customer(request: HttpRequest, key: str) -> HttpResponse:
         "mandate": mandate,
         "edits": _edits(shown, mandate),
         "orders": _orders(request, shown)[:ORDER_ROWS],
+        "why_kept": why_kept(shown),
     }
     return render(request, "staff/customers/customer.html", context)
 
@@ -106,8 +137,62 @@ def _counted(customers: QuerySet[Customer]) -> QuerySet[Customer]:
     )
 
 
+@staff_view(Right.OPERATE)
+@require_POST
+def delete_customer(request: HttpRequest, key: str) -> HttpResponse:
+    """Forget a customer who has nothing: its history stays in the database."""
+    customer = get_object_or_404(Customer.objects.visible_to(request.user), key=key)
+    if why_kept(customer):
+        messages.error(request, f"{customer.name} was not deleted. {why_kept(customer)}")
+        return redirect("customer", customer.key)
+    try:
+        customer.delete()
+    except ProtectedError:
+        messages.error(request, f"{customer.name} was not deleted: something came to it meanwhile.")
+        return redirect("customer", customer.key)
+    messages.success(request, f"{customer.name} was deleted.")
+    return redirect("customers")
+
+
+def why_kept(customer: Customer) -> str:
+    """Why a customer cannot be deleted, "" where it can: nothing of value may go with it."""
+    if count := customer.volumes.filter(destroyed_at=None).count():
+        return f"It has {counted(count, 'volume')}. Remove the customer from them first."
+    if customer.volumes.exists() or customer.orders.exists() or customer.usage_lines.exists():
+        return "Its orders, charges and destroyed volumes are kept for the books."
+    if count := customer.members.count():
+        users = "user" if count == 1 else "users"
+        return f"It has {count} {users}. Remove their access first."
+    return ""
+
+
 class CustomerForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Name and external id; an external id belongs to one customer."""
+    """Name and external id; an external id belongs to one customer. A name that another customer
+    has asks for a second look."""
+
+    is_namesake = forms.BooleanField(required=False, label="Use this name anyway")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not self._namesakes():
+            del self.fields["is_namesake"]
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        if (namesakes := self._namesakes()) and not data.get("is_namesake"):
+            others = ", ".join(each.external_id or "without an external id" for each in namesakes)
+            self.add_error(
+                "name",
+                f"This name is taken ({others}). Enter another one, or confirm it below.",
+            )
+        return data
+
+    def _namesakes(self) -> list[Customer]:
+        name = " ".join(str(self.data.get("name", "")).replace("\0", "").split())
+        if not name or name.casefold() == (self.initial.get("name") or "").casefold():
+            return []
+        others = Customer.objects.exclude(pk=self.instance.pk)
+        return list(others.filter(name__iexact=name)[:5])
 
     class Meta:
         model = Customer

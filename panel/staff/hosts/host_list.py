@@ -3,59 +3,207 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from http import HTTPStatus
 from typing import Final
 
-from django.core.paginator import Paginator
+from django import forms
+from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
-from jobs.problems import problems_of
+from jobs.problems import Problem, problems_of
+from panel.lists.listing import (
+    RIGHT,
+    Column,
+    Listing,
+    csv_of,
+    list_page,
+    order_of,
+    wants_csv,
+)
 from panel.staff.hosts import fleet
-from panel.staff.hosts.fleet import HostSummaryRow
-from storage.access import staff_view
-from storage.models import Placement
-from storage.models.host import HostState
+from panel.staff.hosts.fleet import Course, HostSummaryRow
+from storage.access import Right, staff_view
+from storage.models import Host, Placement
+from storage.models.host import SITE_LIMIT, TAG_LIMIT, HostState
 
-PAGE_ROWS = 50
+MOST_TAGS: Final = 12
 Test = Callable[[HostSummaryRow], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class HostRow:
+    """One host with how many volumes lie on it, how its hit rate ran and what is wrong with it;
+    None and () for a host that is not shown."""
+
+    line: HostSummaryRow
+    volume_count: int
+    course: Course | None = None
+    wrongs: tuple[Problem, ...] = ()
+
+    @property
+    def hit_rate(self) -> float | None:
+        return self.course.recent.hit_rate if self.course is not None else None
+
+    @property
+    def iops(self) -> float | None:
+        now = self.line.now
+        if now is None or now.read_iops is None or now.write_iops is None:
+            return None
+        return now.read_iops + now.write_iops
+
+    @property
+    def ssd_free_bytes(self) -> int | None:
+        return self.line.outline.fast_free_bytes if self.line.outline else None
+
+    @property
+    def hdd_free_bytes(self) -> int | None:
+        return self.line.outline.slow_free_bytes if self.line.outline else None
+
+
+LISTING: Final = Listing(
+    name="hosts",
+    first="host",
+    columns=(
+        Column("host", "Host", lambda row: row.line.host.name_order),
+        Column("site", "Site", lambda row: row.line.host.site.casefold() or None),
+        Column(
+            "state", "State", lambda row: (not row.wrongs, row.line.is_up), help="Problems first"
+        ),
+        Column("ssd", "SSD", lambda row: row.ssd_free_bytes, help="Free space on SSD"),
+        Column("hdd", "HDD", lambda row: row.hdd_free_bytes, help="Free space on HDD"),
+        Column("hits", "Hit rate", lambda row: row.hit_rate, help="Reads served by caches, 15 min"),
+        Column("iops", "IOPS", lambda row: row.iops, True, RIGHT),
+        Column("volumes", "Volumes", lambda row: row.volume_count, True, RIGHT),
+        Column("seen", "Last answer", lambda row: row.line.host.last_seen_at, True, RIGHT),
+    ),
+    cells=(
+        ("key", lambda row: row.line.host.key),
+        ("host", lambda row: row.line.host.name),
+        ("address", lambda row: row.line.host.address),
+        ("site", lambda row: row.line.host.site),
+        ("tags", lambda row: " ".join(row.line.host.tags)),
+        ("state", lambda row: row.line.host.state),
+        ("is_up", lambda row: row.line.is_up),
+        ("in_maintenance", lambda row: row.line.host.in_maintenance),
+        ("problems", lambda row: "; ".join(each.message for each in row.wrongs)),
+        ("ssd_free_bytes", lambda row: row.ssd_free_bytes),
+        ("ssd_bytes", lambda row: row.line.outline.fast_total_bytes if row.line.outline else None),
+        ("hdd_free_bytes", lambda row: row.hdd_free_bytes),
+        ("hdd_bytes", lambda row: row.line.outline.slow_total_bytes if row.line.outline else None),
+        ("hit_rate", lambda row: row.hit_rate),
+        ("iops", lambda row: row.iops),
+        ("volumes", lambda row: row.volume_count),
+        ("last_seen_at", lambda row: row.line.host.last_seen_at),
+    ),
+)
 
 
 @staff_view()
 @require_safe
 def hosts(request: HttpRequest) -> HttpResponse:
     """Hosts with what they do, their space and what is wrong with them; `q` is part of a name or
-    address, `state` one of `pages.STATES`. No inventory is read."""
+    address, `state` one of STATES, `site` and `tag` the words that they carry. No inventory is
+    read."""
     now = timezone.now()
-    text, state = request.GET.get("q", "")[:100], request.GET.get("state", "")
+    asked = {name: request.GET.get(name, "")[:100] for name in ("q", "state", "site", "tag")}
     every = fleet.lines_of(request.user, now)
-    matching = named(every, text)
-    page = Paginator(in_state(matching, state), PAGE_ROWS).get_page(request.GET.get("page"))
-    counts = volume_counts([line.host.pk for line in page])
-    courses = fleet.courses_of(list(page), now)
-    problems = problems_of([line.host.pk for line in page], now)
+    matching = labelled(named(every, asked["q"]), asked["site"], asked["tag"])
+    chosen = in_state(matching, asked["state"])
+    if wants_csv(request):
+        return csv_of(request, LISTING, _rows(chosen), lambda rows: _filled(rows, now))
+    rows = _rows(chosen)
+    column, _ = order_of(LISTING, request.GET)
+    if column is not None and column.name == "hits":
+        # Only this order needs the courses of hosts that are not shown.
+        rows = _with_courses(rows, now)
+    sites = sorted({line.host.site for line in every if line.host.site}, key=str.casefold)
+    columns = tuple(each for each in LISTING.columns if sites or each.name != "site")
+    shown = list_page(request, replace(LISTING, columns=columns), rows)
     context = {
-        "page": page,
-        "rows": [
-            {
-                "line": line,
-                "course": courses[line.host.pk],
-                "wrongs": problems[line.host.pk],
-                "volume_count": counts.get(line.host.pk, 0),
-            }
-            for line in page
-        ],
-        "q": text,
-        "state": state,
+        **asked,
+        "list": shown,
+        "page": shown.page,
+        "rows": _filled(shown.page.object_list, now),
         "filters": state_filters(matching),
         "found_count": len(matching),
+        "sites": sites,
+        "tags": sorted({tag for line in every for tag in line.host.tags}),
+        "is_narrow": any(asked.values()),
         "is_empty": not every,
     }
     return render(request, "staff/hosts/hosts.html", context)
+
+
+def _rows(lines: Sequence[HostSummaryRow]) -> list[HostRow]:
+    counts = volume_counts([line.host.pk for line in lines])
+    return [HostRow(line, counts.get(line.host.pk, 0)) for line in lines]
+
+
+def _with_courses(rows: Iterable[HostRow], now: datetime) -> list[HostRow]:
+    rows = list(rows)
+    courses = fleet.courses_of([row.line for row in rows], now)
+    return [replace(row, course=courses.get(row.line.host.pk)) for row in rows]
+
+
+def _filled(rows: Iterable[HostRow], now: datetime) -> list[HostRow]:
+    """The rows with their courses and problems. Six queries at most."""
+    rows = _with_courses(rows, now)
+    problems = problems_of([row.line.host.pk for row in rows], now)
+    return [replace(row, wrongs=problems.get(row.line.host.pk, ())) for row in rows]
+
+
+class LabelsForm(forms.Form):
+    """A site, and tags with spaces or commas between them."""
+
+    site = forms.CharField(
+        max_length=SITE_LIMIT,
+        required=False,
+        help_text="Where the host stands: a data centre, a city, a room.",
+    )
+    tags = forms.CharField(
+        max_length=400,
+        required=False,
+        help_text=f"Up to {MOST_TAGS} words with spaces or commas between them: nvme, rack-7.",
+    )
+
+    def clean_tags(self) -> list[str]:
+        """In small letters, each once."""
+        words = self.cleaned_data["tags"].casefold().replace(",", " ").split()
+        tags = list(dict.fromkeys(words))
+        if any(len(tag) > TAG_LIMIT for tag in tags):
+            raise forms.ValidationError(f"A tag has at most {TAG_LIMIT} characters.")
+        if len(tags) > MOST_TAGS:
+            raise forms.ValidationError(f"A host has at most {MOST_TAGS} tags.")
+        return tags
+
+
+@staff_view(Right.OPERATE)
+@require_http_methods(["GET", "HEAD", "POST"])
+def host_labels(request: HttpRequest, key: str) -> HttpResponse:
+    """Site and tags of a host: words to group and find hosts by."""
+    host = get_object_or_404(Host.objects.visible_to(request.user).without_inventory(), key=key)
+    kept = {"site": host.site, "tags": " ".join(host.tags)}
+    form = LabelsForm(request.POST or None, initial=kept)
+    if request.method == "POST" and form.is_valid():
+        host.site, host.tags = form.cleaned_data["site"], form.cleaned_data["tags"]
+        host.save(update_fields=["site", "tags"])
+        messages.success(request, f"Site and tags of {host.name} saved.")
+        return redirect("host", host.key)
+    others = Host.objects.visible_to(request.user).exclude(site="").order_by("site")
+    context = {
+        "host": host,
+        "form": form,
+        "sites": list(others.values_list("site", flat=True).distinct()),
+    }
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
+    return render(request, "staff/hosts/host_labels.html", context, status=code)
 
 
 STATES: Final[Mapping[str, tuple[str, Test]]] = {
@@ -86,6 +234,15 @@ def named(lines: Iterable[HostSummaryRow], text: str) -> list[HostSummaryRow]:
         line
         for line in lines
         if part in line.host.name.casefold() or part in line.host.address.casefold()
+    ]
+
+
+def labelled(lines: Iterable[HostSummaryRow], site: str, tag: str) -> list[HostSummaryRow]:
+    """Those of the site and with the tag; "" stands for any."""
+    return [
+        line
+        for line in lines
+        if (not site or line.host.site == site) and (not tag or tag in line.host.tags)
     ]
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django import forms
-from django.core.paginator import Paginator
-from django.db.models import Case, F, Q, Value, When
+from django.db.models import Case, DurationField, ExpressionWrapper, F, Q, Value, When
+from django.db.models.functions import Coalesce, Now
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from jobs.models import OVER, Job, JobQuerySet, Kind, State
+from panel.lists.listing import Column, Listing, csv_of, list_page, wants_csv
 from storage.access import Person, staff_view
+from storage.models import Customer
+from storage.named_choice import Suggesting, by_id
 
-PAGE_ROWS = 50
 BAD_REQUEST = 400
 ACTIVE = "active"
 STATES = (
@@ -30,6 +34,46 @@ URGENCY = Case(
 """Among those that are not over."""
 NAMED = (("host", "name"), ("volume", "label"), ("customer", "name"))
 
+LISTING: Final = Listing(
+    name="jobs",
+    ties=("-id",),
+    columns=(
+        Column("job", "Job", F("kind")),
+        Column("state", "State", F("state")),
+        Column("volume", "Volume", F("volume__label_order")),
+        Column("host", "Host", F("host__name_order")),
+        Column("by", "Requested by", F("actor__email")),
+        Column("requested", "Requested", F("created_at"), True),
+        Column(
+            "took",
+            "Took",
+            ExpressionWrapper(Coalesce("ended_at", Now()) - F("started_at"), DurationField()),
+            True,
+        ),
+    ),
+    cells=(
+        ("key", lambda job: job.key),
+        ("kind", lambda job: job.kind),
+        ("preview", lambda job: job.dry_run),
+        ("state", lambda job: job.state),
+        ("volume", lambda job: job.volume.label if job.volume else ""),
+        ("customer", lambda job: _customer_name(job)),
+        ("host", lambda job: job.host.name),
+        ("requested_by", lambda job: str(job.actor or "")),
+        ("by_way_of", lambda job: job.door),
+        ("requested_at", lambda job: job.created_at),
+        ("started_at", lambda job: job.started_at),
+        ("ended_at", lambda job: job.ended_at),
+        ("error", lambda job: job.error.get("message", "")),
+    ),
+)
+"""Without an order of its own, what needs a person or runs comes first."""
+
+
+def _customer_name(job: Job) -> str:
+    customer = job.volume.customer if job.volume is not None else None
+    return customer.name if customer is not None else ""
+
 
 @staff_view()
 @require_safe
@@ -37,8 +81,12 @@ def jobs(request: HttpRequest) -> HttpResponse:
     """Jobs by filters, what needs a person or runs first; without previews unless asked for."""
     form = JobFilter(request.GET)
     matching = form.found(listed(request.user), request.user)
-    page = Paginator(matching, PAGE_ROWS).get_page(request.GET.get("page"))
+    if wants_csv(request):
+        return csv_of(request, LISTING, matching)
+    shown = list_page(request, LISTING, matching)
+    page = shown.page
     context = {
+        "list": shown,
         "page": page,
         "filters": form,
         "is_live": any(not job.is_over for job in page),
@@ -59,9 +107,9 @@ class JobFilter(forms.Form):
 
     state = forms.ChoiceField(choices=STATES, required=False)
     kind = forms.ChoiceField(choices=KINDS, required=False)
-    host = forms.CharField(max_length=64, required=False, widget=Part)
+    host = forms.CharField(max_length=64, required=False, widget=Suggesting("hosts"))
     volume = forms.CharField(max_length=200, required=False, widget=Part)
-    customer = forms.CharField(max_length=200, required=False, widget=Part)
+    customer = forms.CharField(max_length=200, required=False, widget=Suggesting("customers"))
     mine = forms.BooleanField(required=False, label="Only mine")
     previews = forms.BooleanField(required=False, label="With previews")
 
@@ -88,6 +136,9 @@ class JobFilter(forms.Form):
             if text := filters[name]:
                 path = name if name != "customer" else "volume__customer"
                 named = Q(**{f"{path}__key": text}) | Q(**{f"{path}__{field}__icontains": text})
+                # As a suggestion names one of several customers with the same name.
+                if name == "customer" and (row := by_id(Customer.objects.visible_to(user), text)):
+                    named |= Q(volume__customer=row.pk)
                 jobs = jobs.filter(named)
         if filters["mine"]:
             jobs = jobs.filter(actor=user.pk)

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar, Final
 
 from django.contrib import messages
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.signing import BadSignature
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from jobs.models import Job, State
-from jobs.queue.bulk import KINDS, carry_out, reserved_by_group, seal, unseal, volumes_with_jobs
+from jobs.models import BulkChange, Job, State
+from jobs.queue import bulk as bulk_queue
+from jobs.queue.bulk import KINDS, reserved_by_group, seal, unseal, volumes_with_jobs
 from jobs.queue.cost_estimate import estimate
 from jobs.queue.submit import submit
 from panel.http.client_address import address_of
+from panel.lists.listing import in_order
 from panel.staff.job_requests import show_refusal
+from panel.staff.volumes.filters import VolumeFilter
+from panel.staff.volumes.list_pages import LISTING
 from storage.access import Right, staff_view
-from storage.bulk_changes import MOST, Action, BulkForm, drafts
-from storage.formatting import counted
+from storage.bulk_changes import ACTIONS, MOST, Action, BulkForm, drafts
 from storage.models import Customer, Volume
 from storage.planner import Refused
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import snapshots_of
 
+SHOWN: Final = 100
+"""Volumes of a preview that are shown one by one."""
 TEMPLATE = "staff/volumes/_bulk_commands.html"
 TOO_OLD = Refused("stale", "The preview is too old.", "Create a new preview. Nothing was changed.")
 
@@ -35,14 +42,19 @@ TOO_OLD = Refused("stale", "The preview is too old.", "Create a new preview. Not
 @staff_view(Right.OPERATE)
 @require_POST
 def bulk(request: HttpRequest) -> HttpResponse:
-    """The chosen volumes (`volume`, repeated) and what would be done to each; nothing is stored."""
-    keys = list(dict.fromkeys(request.POST.getlist("volume")))
-    if not keys or len(keys) > MOST:
-        text = f"Choose at most {MOST} volumes." if keys else "Choose volumes first."
+    """The chosen volumes (`volume`, repeated), or (`every`) all that the list finds, and what would
+    be done to each; nothing is stored."""
+    chosen = _chosen(request)
+    if not chosen or len(chosen) > MOST:
+        text = (
+            f"Choose at most {MOST} volumes. Narrow the list first."
+            if chosen
+            else "Choose volumes first."
+        )
         messages.warning(request, text)
         return redirect(_back(request))
     form = BulkForm(request.user, request.POST)
-    rows = snapshots_of(_volumes(request, keys))
+    rows = snapshots_of(chosen)
     drafted = []
     if form.is_valid():
         now = timezone.now()
@@ -55,7 +67,11 @@ def bulk(request: HttpRequest) -> HttpResponse:
         "option": form[form.option] if form.option else None,
         "title": dict(form.fields[("action")].choices).get(request.POST.get("action"), ""),  # type: ignore[attr-defined]
         "rows": rows,
-        "drafts": drafted,
+        "is_every": "every" in request.POST,
+        "drafts": drafted[:SHOWN],
+        "hidden_count": max(0, len(drafted) - SHOWN),
+        "skipped": Counter(each.refused.message for each in drafted if each.refused).most_common(),
+        "skipped_count": len(drafted) - len(good),
         "good_count": len(good),
         "effect": _effect(request.POST.get("action", ""), has_good=bool(good)),
         "list": request.POST.get("list", ""),
@@ -80,23 +96,97 @@ def bulk_confirm(request: HttpRequest) -> HttpResponse:
             request, ("The preview is too old. Create a new preview. Nothing was changed.")
         )
         return redirect("volumes")
-    volumes = {each.key: each for each in _volumes(request, [item.key for item in deal.items])}
-    customer = Customer.objects.visible_to(request.user).filter(key=deal.option).first()
-    actor = request.user if isinstance(request.user, AbstractBaseUser) else None
-    results = carry_out(deal, volumes, customer, actor, address_of(request))
-    done_count = sum(each.is_done for each in results)
-    job_count = sum(each.is_done and each.job is not None for each in results)
-    context = {
-        "results": results,
-        "title": (
-            f"{counted(job_count, 'job')} started"
-            if job_count
-            else f"Done for {counted(done_count, 'volume')}"
-        ),
-        "job_count": job_count,
-        "list": request.POST.get("list", ""),
+    change = bulk_queue.begin(deal, _actor(request), request.POST.get("list", ""))
+    _go_on(request, change)
+    return redirect("volumes-bulk-result", change.key)
+
+
+@staff_view(Right.OPERATE)
+@require_safe
+def bulk_result(request: HttpRequest, key: str) -> HttpResponse:
+    """What became of each volume: the jobs' states and the total, which renew themselves."""
+    change = get_object_or_404(BulkChange.objects.visible_to(request.user), key=key)
+    return render(request, _result_template(request), _result(request, change))
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def bulk_more(request: HttpRequest, key: str) -> HttpResponse:
+    """Begin with the next volumes of one's own change."""
+    mine = BulkChange.objects.visible_to(request.user).filter(actor=request.user.pk)
+    change = _go_on(request, get_object_or_404(mine, key=key))
+    if request.headers.get("HX-Request") != "true":
+        return redirect("volumes-bulk-result", change.key)
+    return render(request, _result_template(request), _result(request, change))
+
+
+def _go_on(request: HttpRequest, change: BulkChange) -> BulkChange:
+    customer = Customer.objects.visible_to(request.user).filter(key=change.option).first()
+    return bulk_queue.go_on(change, customer, _actor(request), address_of(request))
+
+
+def _actor(request: HttpRequest) -> AbstractBaseUser | None:
+    return request.user if isinstance(request.user, AbstractBaseUser) else None
+
+
+def _result_template(request: HttpRequest) -> str:
+    is_part = request.headers.get("HX-Request") == "true"
+    return f"staff/volumes/{'_bulk_result' if is_part else 'bulk_done'}.html"
+
+
+def _result(request: HttpRequest, change: BulkChange) -> dict[str, object]:
+    jobs = {
+        job.key: job
+        for job in Job.objects.visible_to(request.user)
+        .with_names()
+        .filter(key__in=[key for _, _, key, *_ in change.outcomes if key])
     }
-    return render(request, "staff/volumes/bulk_done.html", context)
+    results = [
+        BulkResult(key, label, jobs.get(job_key), is_done, note)
+        for key, label, job_key, is_done, note in change.outcomes
+    ]
+    over = sum(each.is_over for each in results)
+    counts = Counter(each.state for each in results)
+    return {
+        "change": change,
+        "title": dict(ACTIONS).get(change.action, "Bulk change"),
+        "results": sorted(results, key=lambda each: BulkResult.ORDER.index(each.state)),
+        "total": len(change.items),
+        "over": over,
+        "counts": [(state, counts[state]) for state in BulkResult.ORDER if counts[state]],
+        "is_running": over < len(change.items),
+        "may_go_on": change.actor_id == request.user.pk,
+        "has_jobs": bool(jobs),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class BulkResult:
+    """One volume of a bulk change; `state` is one of ORDER, the worst first."""
+
+    ORDER: ClassVar = ("needs a decision", "failed", "not done", "running", "queued", "done")
+
+    key: str
+    label: str
+    job: Job | None
+    is_done: bool
+    note: str
+
+    @property
+    def state(self) -> str:
+        if not self.is_done:
+            return "not done"
+        if self.job is None or self.job.state == State.SUCCEEDED:
+            return "done"
+        if self.job.state == State.NEEDS_ATTENTION:
+            return "needs a decision"
+        if self.job.is_over:
+            return "failed"
+        return "queued" if self.job.state == State.QUEUED else "running"
+
+    @property
+    def is_over(self) -> bool:
+        return self.state not in ("running", "queued")
 
 
 def _effect(action: str, *, has_good: bool) -> str:
@@ -114,10 +204,21 @@ def _back(request: HttpRequest) -> str:
     return reverse("volumes") + (f"?{query}" if query else "")
 
 
-def _volumes(request: HttpRequest, keys: list[str]) -> list[Volume]:
-    whole = [key for key in keys if "\0" not in key]
-    volumes = Volume.objects.visible_to(request.user).filter(key__in=whole)
-    return list(volumes.select_related("customer", "cache_plan"))
+def _chosen(request: HttpRequest) -> list[Volume]:
+    """The volumes that were ticked, or all that the list finds, in its order."""
+    volumes = Volume.objects.visible_to(request.user)
+    if "every" in request.POST:
+        query = QueryDict(request.POST.get("list", ""))
+        filters = VolumeFilter(query.dict(), request.user)
+        matching = filters.found(timezone.now()).filter(destroyed_at=None)
+        keys = in_order(LISTING, query, matching).values_list("key", flat=True)[: MOST + 1]
+    else:
+        keys = [key for key in request.POST.getlist("volume") if "\0" not in key]
+    places = {key: place for place, key in enumerate(keys)}
+    some = volumes.filter(key__in=list(places)[: MOST + 1])
+    return sorted(
+        some.select_related("customer", "cache_plan"), key=lambda volume: places[volume.key]
+    )
 
 
 @staff_view(Right.OPERATE)

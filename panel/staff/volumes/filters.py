@@ -1,5 +1,4 @@
-"""Filters and order of the list of volumes. The database filters, sorts and pages; no inventory is
-read."""
+"""Filters of the list of volumes. The database filters, sorts and pages; no inventory is read."""
 
 from __future__ import annotations
 
@@ -19,14 +18,14 @@ from django.db.models import (
     QuerySet,
     When,
 )
-from django.db.models.expressions import OrderBy
-from django.db.models.functions import Cast, Greatest, Lower, NullIf
+from django.db.models.functions import Cast, Greatest, NullIf
 
 from panel.name_search import every_word
 from storage.access import Person
 from storage.health.host_problems import silent_seconds
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.models import Customer, Host, Volume
+from storage.named_choice import Suggesting, by_id
 from storage.naming import KEY_PATTERN
 from storage.planner.technologies.lookup import SETTINGS
 
@@ -36,7 +35,7 @@ SLOW_MS: Final = 20
 FOUND = Q(managed=False, adopted_at=None, place__lv_uuid__isnull=False)
 STATES: Final = {
     "": "Any state",
-    "slow": f"Slow: reads take {SLOW_MS} ms or more",
+    "slow": f"Slow ({SLOW_MS} ms or more)",
     "found": "Not adopted",
     "trouble": "Cache problem",
     "dirty": "Dirty data in the cache",
@@ -48,14 +47,14 @@ STATES: Final = {
     "destroyed": "Destroyed",
 }
 CACHES: Final[dict[str, str]] = {
-    "": "With or without",
-    "any": "Any cache",
+    "": "Any",
+    "any": "With a cache",
     "none": "No cache",
     **{str(name): name for name in SETTINGS},
 }
 
 
-def _ratio(part: str, whole: str) -> Expression:
+def ratio_of(part: str, whole: str) -> Expression:
     ratio = Cast(part, FloatField()) / NullIf(Cast(whole, FloatField()), 0.0)
     return ExpressionWrapper(ratio, FloatField())
 
@@ -75,7 +74,7 @@ HIT_RATE = Case(
     When(
         latest_sample__technology=2,
         latest_sample__reads__gte=MIN_ACCESSES,
-        then=Greatest(0.0, 1.0 - _ratio(f"{NOW}slow_read_sectors", f"{NOW}read_sectors")),
+        then=Greatest(0.0, 1.0 - ratio_of(f"{NOW}slow_read_sectors", f"{NOW}read_sectors")),
     ),
     output_field=FloatField(),
 )
@@ -91,20 +90,6 @@ SAID: Final = (
     *("customer__name", "place__lv_name", "place__host__name"),
 )
 """What the search looks through: each word is in one of them."""
-SORTS: Final[dict[str, tuple[Expression | F, bool]]] = {
-    "volume": (Lower("label"), False),
-    "customer": (Lower("customer__name"), False),
-    "host": (Lower("place__host__name"), False),
-    "size": (F("size_bytes"), True),
-    "cache": (F("place__cache_bytes"), True),
-    "ratio": (_ratio("place__cache_bytes", "size_bytes"), True),
-    "hits": (F("hit_rate"), False),
-    "iops": (IOPS, True),
-    "latency": (_ratio(f"{NOW}read_ms", f"{NOW}reads"), True),
-    "dirty": (F(f"{NOW}dirty_bytes"), True),
-}
-"""By name of the column: what it sorts by, and whether the largest is what one wants to see first
-(for the hit rate that is the lowest)."""
 
 
 class VolumeFilter(forms.Form):
@@ -115,9 +100,8 @@ class VolumeFilter(forms.Form):
     q = forms.CharField(max_length=200, required=False, label="Search")
     state = forms.ChoiceField(choices=list(STATES.items()), required=False)
     cache = forms.ChoiceField(choices=list(CACHES.items()), required=False)
-    host = forms.CharField(max_length=64, required=False)
-    customer = forms.CharField(max_length=200, required=False)
-    sort = forms.CharField(max_length=20, required=False, widget=forms.HiddenInput)
+    host = forms.CharField(max_length=64, required=False, widget=Suggesting("hosts"))
+    customer = forms.CharField(max_length=200, required=False, widget=Suggesting("customers"))
 
     def __init__(self, query: Mapping[str, str], user: Person) -> None:
         self._user, self._by_key, shown = user, dict[str, int](), dict(query)
@@ -130,17 +114,10 @@ class VolumeFilter(forms.Form):
     @property
     def is_narrow(self) -> bool:
         """Whether it asks for anything but the plain list."""
-        return any(self.data.get(name) for name in self.fields if name != "sort")
-
-    @property
-    def order(self) -> tuple[str, bool]:
-        """The column and whether its order is descending; by volume where nothing is asked."""
-        sort = str(self.data.get("sort", ""))
-        name = sort.removeprefix("-")
-        return (name, sort.startswith("-")) if name in SORTS else ("volume", False)
+        return any(self.data.get(name) for name in self.fields)
 
     def found(self, now: datetime) -> QuerySet[Volume]:
-        """What matches of what the person may see, in order; none for a wrong filter."""
+        """What matches of what the person may see; none for a wrong filter."""
         volumes = placed(Volume.objects.visible_to(self._user)).select_related("customer")
         if not self.is_valid():
             return volumes.none()
@@ -150,12 +127,14 @@ class VolumeFilter(forms.Form):
         for name, path in NAMED.items():
             if text := filters[name].strip():
                 volumes = volumes.filter(self._named(name, path, text))
-        return volumes.order_by(*self._order_by())
+        return volumes
 
     def _named(self, name: str, path: str, text: str) -> Q:
         """The volumes of the one that was asked for by key, else by its name, else by a part."""
         if (pk := self._by_key.get(name)) is not None:
             return Q(**{path: pk})
+        if (row := by_id(self._rows(name), text)) is not None:
+            return Q(**{path: row.pk})
         is_whole = self._rows(name).filter(name__iexact=text).exists()
         return Q(**{f"{path}__name__{'iexact' if is_whole else 'icontains'}": text})
 
@@ -163,11 +142,6 @@ class VolumeFilter(forms.Form):
         if name == "host":
             return Host.objects.visible_to(self._user).without_inventory()
         return Customer.objects.visible_to(self._user)
-
-    def _order_by(self) -> tuple[OrderBy | str, ...]:
-        name, is_descending = self.order
-        order = OrderBy(SORTS[name][0], descending=is_descending, nulls_last=True)
-        return (order, "label", "pk")
 
 
 def placed(volumes: QuerySet[Volume]) -> QuerySet[Volume]:

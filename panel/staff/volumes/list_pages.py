@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.core.paginator import Paginator
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from panel.charts.sparkline import Spark, spark
-from panel.staff.volumes.filters import SLOW_MS, SORTS, VolumeFilter
+from panel.lists.listing import RIGHT, Column, Listing, csv_of, list_page, wants_csv
+from panel.staff.volumes.filters import IOPS, NOW, SLOW_MS, VolumeFilter, ratio_of
 from panel.templatetags.chips import Chip
 from storage.access import staff_view
-from storage.bulk_changes import ACTIONS
+from storage.bulk_changes import ACTIONS, MOST
 from storage.formatting import iops
 from storage.health.host_problems import silent_seconds
 from storage.metrics import samples
@@ -26,25 +27,69 @@ from storage.metrics.samples import Latest
 from storage.metrics.samples.iops_history import iops_courses
 from storage.models import Host, Placement, Volume
 
-PAGE_ROWS = 50
-COLUMNS = (
-    ("volume", "Volume", ""),
-    ("customer", "Customer", ""),
-    ("host", "Host", ""),
-    ("size", "Size", "num"),
-    ("cache", "Cache", ""),
-    ("ratio", "Share", "num"),
-    ("hits", "Read hit rate", "num"),
-    ("iops", "IOPS", "num"),
-    ("latency", "Read time", "num"),
-    ("dirty", "Dirty", "num"),
+LISTING: Final = Listing(
+    name="volumes",
+    first="volume",
+    ties=("label_order", "pk"),
+    columns=(
+        Column("volume", "Volume", F("label_order")),
+        Column("customer", "Customer", F("customer__name_order")),
+        Column("host", "Host", F("place__host__name_order")),
+        Column("size", "Size", F("size_bytes"), True, RIGHT),
+        Column("cache", "Cache", F("place__cache_bytes"), True),
+        Column(
+            "ratio",
+            "Share",
+            ratio_of("place__cache_bytes", "size_bytes"),
+            True,
+            RIGHT,
+            "Size of the cache as a share of the volume",
+        ),
+        Column(
+            "hits",
+            "Hit rate",
+            F("hit_rate"),
+            False,
+            RIGHT,
+            "Reads served by the cache in the last minute",
+        ),
+        Column("iops", "IOPS", IOPS, True, RIGHT, "Reads and writes a second"),
+        Column(
+            "latency",
+            "Read time",
+            ratio_of(f"{NOW}read_ms", f"{NOW}reads"),
+            True,
+            RIGHT,
+            "Average time of a read",
+        ),
+        Column(
+            "dirty",
+            "Dirty",
+            F(f"{NOW}dirty_bytes"),
+            True,
+            RIGHT,
+            "Data that exists only in the cache",
+        ),
+    ),
+    cells=(
+        ("key", lambda row: row.volume.key),
+        ("volume", lambda row: row.volume.label),
+        ("external_id", lambda row: row.volume.external_id),
+        ("guest", lambda row: row.volume.guest),
+        ("customer", lambda row: row.volume.customer.name if row.volume.customer else ""),
+        ("host", lambda row: row.host.name if row.host else ""),
+        ("size_bytes", lambda row: row.volume.size_bytes),
+        ("cache", lambda row: row.placement.cache_technology if row.placement else ""),
+        ("cache_mode", lambda row: row.placement.cache_mode if row.placement else ""),
+        ("cache_bytes", lambda row: row.placement.cache_bytes if row.placement else None),
+        ("hit_rate", lambda row: row.latest.hit_rate if row.latest else None),
+        ("iops", lambda row: row.iops),
+        ("read_ms", lambda row: row.latest.read_ms if row.latest else None),
+        ("dirty_bytes", lambda row: row.dirty_bytes),
+        ("sampled_at", lambda row: row.latest.at if row.latest else None),
+        ("state", lambda row: ", ".join(chip.text for chip in row.chips)),
+    ),
 )
-TITLES = {
-    "ratio": "Size of the cache as a share of the volume",
-    "hits": "Reads served by the cache in the last minute",
-    "latency": "Average time of a read",
-    "dirty": "Data that exists only in the cache",
-}
 COURSE_STEP: Final = timedelta(minutes=5)
 COURSE_STEPS: Final = 36
 """Three hours."""
@@ -57,42 +102,23 @@ def volumes(request: HttpRequest) -> HttpResponse:
     (`panel.staff.volumes.filters.VolumeFilter`)."""
     now = timezone.now()
     filters = VolumeFilter(request.GET.dict(), request.user)
-    page = Paginator(filters.found(now), PAGE_ROWS).get_page(request.GET.get("page"))
-    rows = listed(page.object_list, now)
+    matching = filters.found(now)
+    if wants_csv(request):
+        return csv_of(request, LISTING, matching, lambda some: listed(some, now, with_course=False))
+    page = list_page(request, LISTING, matching)
+    rows = listed(page.page.object_list, now)
     context = {
         "filters": filters,
-        "page": page,
+        "list": page,
+        "page": page.page,
         "rows": rows,
-        "columns": _columns(filters),
         "actions": ACTIONS,
+        "most": MOST,
         "is_empty": not rows
         and not filters.is_narrow
         and not Volume.objects.visible_to(request.user).exists(),
-        "link": request.build_absolute_uri(),
     }
     return render(request, "staff/volumes/volumes.html", context)
-
-
-def _columns(filters: VolumeFilter) -> list[dict[str, str]]:
-    """The head of the table: each column with the order that a click on it asks for."""
-    name_now, is_descending = filters.order
-    columns = []
-    for name, title, css_class in COLUMNS:
-        is_first_descending = SORTS[name][1]
-        wants_descending = not is_descending if name == name_now else is_first_descending
-        columns.append(
-            {
-                "name": name,
-                "title": title,
-                "help": TITLES.get(name, ""),
-                "class": css_class,
-                "sort": f"-{name}" if wants_descending else name,
-                "aria": ("descending" if is_descending else "ascending")
-                if name == name_now
-                else "",
-            }
-        )
-    return columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +156,7 @@ class Listed:
         return self.latest.dirty_bytes if self.latest is not None else None
 
 
-def listed(volumes: Iterable[Volume], now: datetime) -> list[Listed]:
+def listed(volumes: Iterable[Volume], now: datetime, *, with_course: bool = True) -> list[Listed]:
     """The rows in the order of `volumes`, by one query each for places, figures and courses."""
     volumes = list(volumes)
     places = {
@@ -140,15 +166,14 @@ def listed(volumes: Iterable[Volume], now: datetime) -> list[Listed]:
         .defer("host__facts", "host__hello", "host__problems")
     }
     figures = samples.latest_of(volumes)
-    courses = iops_courses(
-        [volume.pk for volume in volumes], now, count=COURSE_STEPS, step=COURSE_STEP
-    )
+    drawn = [volume.pk for volume in volumes] if with_course else []
+    courses = iops_courses(drawn, now, count=COURSE_STEPS, step=COURSE_STEP) if drawn else {}
     return [
         Listed(
             volume,
             places.get(volume.pk),
             figures.get(volume.pk),
-            spark(courses[volume.pk], say=lambda value: f"{iops(value)} IOPS"),
+            spark(courses.get(volume.pk, ()), say=lambda value: f"{iops(value)} IOPS"),
             chips_of(volume, places.get(volume.pk), figures.get(volume.pk)),
         )
         for volume in volumes

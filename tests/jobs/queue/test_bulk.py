@@ -11,15 +11,15 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs.engine.remaining_steps import remaining_steps
-from jobs.models import Job, Kind
-from jobs.queue.bulk import ConfirmedChange, ConfirmedVolume, carry_out
-from storage.bulk_changes import Action
+from jobs.models import BulkChange, Job, Kind, State
+from jobs.queue.bulk import AT_ONCE, ConfirmedChange, ConfirmedVolume, carry_out
+from storage.bulk_changes import MOST, Action
 from storage.byte_sizes import GIB
 from storage.inventory.facts import PhysicalVolume
 from storage.models import CachePlan, Volume
 from storage.planner.fingerprint import fingerprint
 from tests import make
-from tests.scene import Scene, job, scene
+from tests.scene import Scene, end, job, scene
 
 pytestmark = pytest.mark.django_db
 
@@ -50,7 +50,7 @@ def text_of(response: Any) -> str:
 
 def confirmed(client: Client, page: Any) -> Any:
     (sealed,) = re.findall(r'name="sealed" value="([^"]+)"', page.content.decode())
-    return client.post(reverse("volumes-bulk-confirm"), {"sealed": sealed})
+    return client.post(reverse("volumes-bulk-confirm"), {"sealed": sealed}, follow=True)
 
 
 def cache_plan(size_gib: int = 2, mode: str = "writethrough") -> CachePlan:
@@ -93,7 +93,7 @@ def test_a_confirmed_action_is_a_job_bound_to_the_steps_that_were_shown(
     (made,) = Job.objects.all()
     assert made.kind == kind and made.volume == there.volume and not made.dry_run
     assert made.fingerprint == page.context["drafts"][0].fingerprint != fingerprint(())
-    assert "1 job started" in result and reverse("job", args=[made.key]) in result
+    assert "1 queued" in result and reverse("job", args=[made.key]) in result
 
 
 def test_to_remove_a_cache_moves_nothing_that_lies_on_ssd(staff: Client) -> None:
@@ -108,7 +108,7 @@ def test_each_volume_has_a_result_of_its_own(staff: Client) -> None:
     page = shown(staff, "remove-cache", free, held)
     holder = job(held)
     text = text_of(confirmed(staff, page))
-    assert "1 job started" in text and "Another job holds the volume" in text
+    assert "1 queued" in text and "1 not done" in text and "Another job holds the volume" in text
     assert reverse("job", args=[holder.key]) in text
     assert set(Job.objects.values_list("volume__label", flat=True)) == {"free", "held"}
 
@@ -143,7 +143,7 @@ def test_volumes_are_given_to_a_customer_at_once(staff: Client) -> None:
     assert ("The volume already belongs to this customer.") in text_of(
         page
     ) and "Apply to 2 volumes" in text_of(page)
-    assert "Done for 2 volumes" in text_of(confirmed(staff, page))
+    assert "2 of 2" in text_of(confirmed(staff, page))
     rows = Volume.objects.filter(customer=acme).order_by("label")
     assert [(row.label, row.adopted_at is not None) for row in rows] == [
         ("a", True),
@@ -159,7 +159,7 @@ def test_a_volume_goes_from_one_customer_to_another_by_way_of_nobody(staff: Clie
     assert "The volume belongs to Acme. First remove its customer." in text_of(straight)
     taking = shown(staff, "nobody", there, customer=zebra.key)
     assert "Remove the customer Acme" in text_of(taking)
-    assert "Done for 1 volume" in text_of(confirmed(staff, taking))
+    assert "1 of 1" in text_of(confirmed(staff, taking))
     assert Volume.objects.get(pk=there.volume.pk).customer is None
     confirmed(staff, shown(staff, "customer", there, customer=zebra.key))
     assert Volume.objects.get(pk=there.volume.pk).customer == zebra
@@ -271,14 +271,90 @@ def test_managing_changes_nothing_but_the_tag(staff: Client) -> None:
 def test_nothing_chosen_is_said_and_nobody_elses_key_helps(staff: Client) -> None:
     page = staff.post(reverse("volumes-bulk"), {"action": "manage"}, follow=True)
     assert "Choose volumes first." in text_of(page)
-    ghost = staff.post(reverse("volumes-bulk"), {"action": "manage", "volume": ["nobody"]})
-    assert ghost.status_code == 422
+    asked = {"action": "manage", "volume": ["nobody"]}
+    ghost = staff.post(reverse("volumes-bulk"), asked, follow=True)
+    assert "Choose volumes first." in text_of(ghost)
 
 
-def test_a_page_answers_for_fifty_volumes_and_refuses_more(staff: Client) -> None:
-    keys = [f"key{n}" for n in range(51)]
-    page = staff.post(reverse("volumes-bulk"), {"action": "manage", "volume": keys}, follow=True)
-    assert "at most 50" in text_of(page)
+def test_more_than_a_page_can_answer_for_are_refused(staff: Client) -> None:
+    Volume.objects.bulk_create(Volume(label=f"v{n}", size_bytes=GIB) for n in range(MOST + 1))
+    chosen = {"action": "manage", "every": "1", "list": ""}
+    page = staff.post(reverse("volumes-bulk"), chosen, follow=True)
+    assert f"at most {MOST}" in text_of(page)
+
+
+def every(client: Client, query: str, action: str = "nobody") -> Any:
+    chosen = {"action": action, "every": "1", "list": query}
+    return client.post(reverse("volumes-bulk"), chosen)
+
+
+def owned(count: int) -> list[Volume]:
+    acme = make.customer("Acme")
+    return [make.volume(label=f"app{n}", customer=acme) for n in range(count)]
+
+
+def test_all_that_the_list_finds_are_chosen_not_only_its_page(staff: Client) -> None:
+    owned(60)
+    make.volume(label="other", customer=make.customer("Zebra"))
+    page = every(staff, "customer=acme&size=25&page=2")
+    assert page.context["good_count"] == 60
+    confirmed(staff, page)
+    for _ in range(2):
+        staff.post(reverse("volumes-bulk-more", args=[BulkChange.objects.get().key]))
+    assert set(Volume.objects.exclude(customer=None).values_list("label", flat=True)) == {"other"}
+
+
+def test_what_is_skipped_is_counted_by_its_reason(staff: Client) -> None:
+    owned(3)
+    for n in range(2):
+        make.volume(label=f"nobodys {n}")
+    page = every(staff, "")
+    assert (page.context["good_count"], page.context["skipped_count"]) == (3, 2)
+    ((_, count),) = page.context["skipped"]
+    assert count == 2
+
+
+def test_the_first_volumes_are_done_at_once_and_the_rest_when_the_page_asks(staff: Client) -> None:
+    owned(AT_ONCE + 3)
+    result = confirmed(staff, every(staff, ""))
+    assert f"{AT_ONCE} of {AT_ONCE + 3}" in text_of(result) and "3 to start" in text_of(result)
+    change = BulkChange.objects.get()
+    part = staff.post(
+        reverse("volumes-bulk-more", args=[change.key]), headers={"HX-Request": "true"}
+    )
+    assert f"{AT_ONCE + 3} of {AT_ONCE + 3}" in text_of(part) and "<html" not in text_of(part)
+    assert not Volume.objects.exclude(customer=None).exists()
+
+
+def test_the_result_follows_the_jobs_and_stops_asking_when_they_are_over(staff: Client) -> None:
+    free, held = cached("free"), cached("held")
+    address = confirmed(staff, shown(staff, "remove-cache", free, held)).request["PATH_INFO"]
+    assert 'hx-trigger="every 2s"' in text_of(staff.get(address))
+    done, failed = Job.objects.order_by("volume__label")
+    end(done, State.SUCCEEDED)
+    end(failed, State.FAILED)
+    text = text_of(staff.get(address))
+    assert "2 of 2" in text and "1 failed" in text and "every 2s" not in text
+    assert text.index("held") < text.index("free"), "the worst first"
+
+
+def test_nobody_goes_on_with_anothers_change(staff: Client) -> None:
+    owned(AT_ONCE + 1)
+    confirmed(staff, every(staff, ""))
+    other = Client()
+    other.force_login(make.staff_user())
+    key = BulkChange.objects.get().key
+    assert other.post(reverse("volumes-bulk-more", args=[key])).status_code == 404
+    assert "can start the rest" in text_of(other.get(reverse("volumes-bulk-result", args=[key])))
+
+
+def test_a_volume_that_went_meanwhile_is_told_and_the_others_are_done(staff: Client) -> None:
+    first, last = owned(2)
+    page = every(staff, "")
+    Volume.objects.filter(pk=first.pk).delete()
+    assert "no longer exists" in text_of(confirmed(staff, page))
+    last.refresh_from_db()
+    assert last.customer is None
 
 
 @pytest.mark.parametrize("sealed", ["", "nonsense", "eyJhIjoxfQ:1x:y"])

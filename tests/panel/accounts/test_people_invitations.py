@@ -218,3 +218,10 @@ def test_an_invitation_leads_to_one_place() -> None:
             Invitation.objects.create(
                 digest="x", email="bob@example.org", expires_at=Now(), **fields
             )
+
+
+def test_who_has_just_chosen_a_password_is_not_asked_for_it_again(client: Client) -> None:
+    take_up(said("first_admin", "ann@example.org"), client)
+    assert client.get(reverse("host-new")).status_code == 200
+    form = {"email": "bob@example.org", "staff_role": "operator"}
+    assert client.post(reverse("people"), form).status_code == 200

@@ -10,7 +10,7 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 from panel.accounts import people
-from panel.models import Invitation, User
+from panel.models import Invitation, SecurityEntry, SecurityKind, User
 from storage.models import CachePlan, Customer, Member
 from tests import make
 from tests.proven import sign_in
@@ -69,7 +69,7 @@ def test_people_are_found_by_address_name_and_customer(staff: Client, q: str) ->
 
 def test_an_invitation_shows_its_link_once_and_it_lets_the_person_in(staff: Client) -> None:
     acme = make.customer("Acme")
-    data = {"email": "bob@example.org", "customer": acme.pk, "member_role": "operator"}
+    data = {"email": "bob@example.org", "customer": acme.key, "member_role": "operator"}
     link = link_in(send(staff, "people", **data))
     assert link not in page(staff, "people")
     assert "bob@example.org, operator of Acme" in page(staff, "people")
@@ -84,7 +84,7 @@ def test_an_invitation_into_the_staff(staff: Client) -> None:
 
 
 def test_an_invitation_is_to_the_staff_or_a_customer(staff: Client) -> None:
-    both = {"staff_role": "admin", "customer": make.customer().pk}
+    both = {"staff_role": "admin", "customer": make.customer().key}
     for place in ({}, both):
         response = send(staff, "people", email="bob@example.org", **place)
         assert response.status_code == 422
@@ -176,7 +176,7 @@ def test_a_new_password_by_link(staff: Client) -> None:
 
 def test_a_member_is_added_changed_and_removed(staff: Client) -> None:
     bob, acme = make.user(), make.customer("Acme")
-    send(staff, "person-customers", bob.pk, customer=acme.pk, role="viewer")
+    send(staff, "person-customers", bob.pk, customer=acme.key, role="viewer")
     member = Member.objects.get(user=bob, customer=acme)
     assert member.role == "viewer"
     send(staff, "member", member.pk, role="owner")
@@ -191,7 +191,7 @@ def test_nobody_is_twice_in_a_customer_and_staff_in_none(staff: Client, admin: U
     bob, acme = make.user(), make.customer()
     acme.members.create(user=bob)
     for person in (bob, admin):
-        data = {"customer": acme.pk, "role": "owner"}
+        data = {"customer": acme.key, "role": "owner"}
         assert send(staff, "person-customers", person.pk, **data).status_code == 422
     assert Member.objects.get().role == "viewer"
 
@@ -263,3 +263,23 @@ def test_empty_pages_teach(staff: Client) -> None:
     text = page(staff, "customer", acme.key)
     assert "Adopt a volume" in text
     assert "Invite a user" in text
+
+
+def test_a_link_that_waits_is_revoked_and_the_log_says_so(staff: Client) -> None:
+    link = link_in(send(staff, "people", email="bob@example.org", staff_role="operator"))
+    waiting = Invitation.objects.get()
+    assert send(staff, "invitation-change", waiting.pk, revoke="1").status_code == 302
+    assert Client().get(link).status_code == 404
+    entry = SecurityEntry.objects.get(kind=SecurityKind.LINK_REVOKED)
+    assert (entry.person, entry.detail) == ("bob@example.org", "staff, operator")
+    assert send(staff, "invitation-change", waiting.pk, revoke="1").status_code == 404
+
+
+def test_an_invitation_is_sent_anew_to_the_same_place_and_the_old_link_ends(staff: Client) -> None:
+    acme = make.customer("Acme")
+    asked = {"email": "bob@example.org", "customer": "Acme", "member_role": "viewer"}
+    old = link_in(send(staff, "people", **asked))
+    new = link_in(send(staff, "invitation-change", Invitation.objects.get().pk, resend="1"))
+    assert Client().get(old).status_code == 404
+    Client().post(new, {"name": "Bob", "password": "correct horse 9"})
+    assert Member.objects.get(customer=acme).role == "viewer"

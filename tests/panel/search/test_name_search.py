@@ -130,3 +130,15 @@ def test_search_asks_the_same_of_the_database_for_one_and_for_many(
             make.volume(label=f"Shop {count} {n}")
         with django_assert_num_queries(6):
             find(person, "shop", 5)
+
+
+def test_a_word_is_not_looked_for_inside_keys() -> None:
+    make.volume(label="reports", key="aauxbbccddeeffgg")
+    acme = make.customer("Northwind Web")
+    acme.key = "dbdbdbdbdbdbdbdb"
+    acme.save()
+    staff = make.staff_user()
+    assert find(staff, "ux", 5) == () and find(staff, "db", 5) == ()
+    (group,) = find(staff, "aauxbb", 5)
+    assert [hit.title for hit in group.hits] == ["reports"]
+    assert find(staff, "uxbbcc", 5) == ()

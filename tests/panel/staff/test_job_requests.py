@@ -237,7 +237,7 @@ def test_a_wrong_volume_form_comes_back_with_its_errors(
 
 def test_a_customer_is_chosen_or_named_but_not_both(staff: Client) -> None:
     there = scene()
-    data = new_volume(there, customer=make.customer().pk)
+    data = new_volume(there, customer=make.customer().key)
     response = send(staff, "volume-new", **data)
     assert "not both" in response.content.decode()
 

@@ -49,20 +49,12 @@ def test_what_spreadsheets_save_is_read() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "Line 1: expected header volume,customer,external_id[,label]"),
-        (b"volume,customer\nvg0/a,Acme\n", "Line 1: expected header"),
+        (b"", "Line 1: expected header volume,customer[,external_id,label]"),
+        (b"volume,label\nvg0/a,Acme\n", "Line 1: expected header"),
         (b"volume,customer,external_id,price\n", "Line 1: expected header"),
         (b"volume,volume,customer,external_id\n", "Line 1: expected header"),
         (HEAD.encode(), "Line 1: there are no rows"),
         (HEAD.encode() + b"vg0/a,Acme,1\nvg0/\xff,Acme,2\n", "Line 3: not UTF-8"),
-        (HEAD.encode() + b"vg0/a,Acme\n", "Line 2: 2 fields, expected 3"),
-        (HEAD.encode() + b",Acme,1\n", "Line 2: the volume is missing"),
-        (
-            HEAD.encode() + b"vg0/a,A,1\nvg0/b,A,2\nvg0/a,B,3\n",
-            "Line 4: the volume vg0/a is already",
-        ),
-        (HEAD.encode() + b"vg0/a,A,1\nvg0/b,A,1\n", "Line 3: the external_id 1 is already in"),
-        (HEAD.encode() + b"vg0/a,A," + b"1" * 65, "Line 2: external_id has more than 64"),
         (HEAD.encode() + b"vg0/a,A\0,1\n", "Line 2: the character U+0000"),
         (HEAD.encode() + b'vg0/a,"A"x,1\n', "not CSV"),
         (HEAD.encode() + b"vg0/a,A,1\n" * 2 + b"\n" * 2**20, "larger than 1024 KiB"),
@@ -72,6 +64,27 @@ def test_a_bad_file_is_refused_whole_with_the_line(data: bytes, words: str) -> N
     with pytest.raises(BadCsv) as refused:
         read_csv(data)
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("vg0/b,Acme", "2 fields, expected 3."),
+        (",Acme,1", "the volume is missing."),
+        ("vg0/a,B,3", "the volume vg0/a is already in line 2."),
+        ("vg0/b,A,1", "the external_id 1 is already in line 2."),
+        ("vg0/b,A," + "1" * 65, "external_id has more than 64 characters."),
+    ],
+)
+def test_a_bad_row_says_why_and_keeps_no_other_back(row: str, words: str) -> None:
+    first, bad, last = read_csv(f"{HEAD}vg0/a,A,1\n{row}\nvg0/c,C,9\n".encode())
+    assert (first.problem, bad.problem, last.problem) == ("", words, "")
+    assert bad.line == 3
+
+
+def test_the_external_id_may_be_left_out() -> None:
+    (ask,) = read_csv(b"volume,customer\nvg0/a,Acme\n")
+    assert ask == AdoptionQuestion(2, "vg0/a", "Acme")
 
 
 def test_too_many_rows_are_refused() -> None:

@@ -1,0 +1,83 @@
+"""Lists in a real browser: names while one types, all that is found, results that renew."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from jobs.models import Job, State
+from storage.models import Volume
+from tests import make
+from tests.panel.browser.chromium import blank, sign_in, signed_in
+from tests.panel.browser.chromium import browser as browser
+from tests.panel.browser.chromium import served as served
+from tests.scene import end, scene
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_a_customer_is_chosen_by_typing_and_works_without_javascript(
+    browser: Browser, served: str
+) -> None:
+    for n in range(30):
+        make.customer(f"Customer {n}")
+    make.customer("Northwind Web")
+    scene(managed=False)
+    context = browser.new_context()
+    page, complaints = signed_in(context, served)
+    page.goto(f"{served}/adopt/")
+    field = page.get_by_label("Customer", exact=True).first
+    with page.expect_response("**/suggest/customers**"):
+        field.press_sequentially("north")
+    expect(page.locator(f"#{field.get_attribute('list')} option")).to_have_count(1)
+    assert complaints == []
+    context.close()
+    context = browser.new_context(base_url=served, java_script_enabled=False)
+    page, _ = blank(context)
+    sign_in(page)
+    page.goto("/adopt/")
+    page.get_by_label("Customer", exact=True).first.fill("northwind web")
+    page.get_by_role("button", name="Preview").first.click()
+    expect(page.get_by_text("Will be assigned to Northwind Web.")).to_be_visible()
+    context.close()
+
+
+def test_all_that_is_found_is_chosen_and_its_results_renew_themselves(
+    browser: Browser, served: str
+) -> None:
+    there = [
+        scene(make.lv(f"lv{n}", cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")), label=f"app{n}")
+        for n in range(2)
+    ]
+    Volume.objects.bulk_create(Volume(label=f"zz{n}", size_bytes=1) for n in range(60))
+    context = browser.new_context()
+    page, complaints = signed_in(context, served)
+    page.goto(f"{served}/volumes/?size=25")
+    page.get_by_label("All 62 found").check()
+    expect(page.get_by_text("62 selected")).to_be_visible()
+    page.get_by_label("Action for the selected volumes").select_option("remove-cache")
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Apply to 2 volumes").click()
+    page.wait_for_url("**/volumes/bulk/*/")
+    expect(page.get_by_text("0 of 2")).to_be_visible()
+    for job in Job.objects.all():
+        end(job, State.SUCCEEDED)
+    expect(page.get_by_text("2 of 2")).to_be_visible()
+    assert len(there) == 2 and complaints == []
+    context.close()
+
+
+def test_a_view_is_saved_and_gone_back_to(browser: Browser, served: str) -> None:
+    scene(label="app2")
+    context = browser.new_context()
+    page, complaints = signed_in(context, served)
+    page.goto(f"{served}/volumes/?sort=-iops")
+    page.get_by_text("Views", exact=True).click()
+    page.get_by_label("Name of the view").fill("Busiest")
+    page.get_by_role("button", name="Save").click()
+    page.goto(f"{served}/volumes/")
+    page.get_by_text("Views 1").click()
+    page.get_by_role("link", name="Busiest").click()
+    page.wait_for_url("**/volumes/?sort=-iops")
+    assert complaints == []
+    context.close()

@@ -1,0 +1,68 @@
+"""Choosing one of thousands by its name."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from storage.models import Customer, Host
+from storage.named_choice import MOST_SUGGESTED, NamedChoiceField, by_id, suggested
+from tests import make
+
+pytestmark = pytest.mark.django_db
+
+
+def field() -> NamedChoiceField:
+    chosen = NamedChoiceField("customers", required=False)
+    chosen.queryset = Customer.objects.all()
+    return chosen
+
+
+def test_a_customer_is_meant_by_name_in_any_case_by_external_id_and_by_key() -> None:
+    acme = Customer.objects.create(name="Acme Ltd", external_id="c-17")
+    make.customer("Acme Ltd West")
+    for text in ("Acme Ltd", " acme ltd ", "c-17", acme.key, "Acme Ltd · c-17"):
+        assert field().clean(text) == acme, text
+    assert field().clean("") is None
+
+
+def test_what_is_suggested_means_the_row_that_it_names() -> None:
+    for external_id in ("c-1", "c-2", "", ""):
+        Customer.objects.create(name="Bluewater Data", external_id=external_id)
+    texts = suggested(Customer.objects.all(), "bluew")
+    assert len(set(texts)) == 4
+    assert {field().clean(text) for text in texts} == set(Customer.objects.all())
+
+
+def test_a_name_that_several_have_is_refused_with_what_to_do() -> None:
+    for external_id in ("c-1", "c-2"):
+        Customer.objects.create(name="Bluewater Data", external_id=external_id)
+    with pytest.raises(ValidationError, match="Several customers are named Bluewater Data"):
+        field().clean("Bluewater Data")
+
+
+def test_a_name_that_nobody_has_is_refused() -> None:
+    make.customer("Acme Ltd")
+    with pytest.raises(ValidationError, match="There is no customer “Acme”"):
+        field().clean("Acme")
+
+
+def test_what_begins_with_the_text_is_suggested_first_and_not_too_much() -> None:
+    for n in range(1, 31):
+        make.host(name=f"stor-{n}")
+    make.host(name="db-stor-1")
+    texts = suggested(Host.objects.all(), "stor-1")
+    assert len(texts) == MOST_SUGGESTED
+    assert texts[:3] == ["stor-1", "stor-10", "stor-11"] and texts[-1] == "db-stor-1"
+
+
+def test_a_field_shows_a_key_by_its_name() -> None:
+    acme = Customer.objects.create(name="Acme Ltd", external_id="c-17")
+    assert field().prepare_value(acme.key) == "Acme Ltd · c-17"
+    assert field().prepare_value("Acme") == "Acme"
+
+
+def test_no_text_means_nobody() -> None:
+    Customer.objects.create(name="Acme Ltd")
+    assert by_id(Customer.objects.all(), "") is None
+    assert by_id(Customer.objects.all(), "Acme Ltd · ") is None
