@@ -62,6 +62,10 @@ def measure(hosts: int, volumes: int, rounds: int) -> dict[str, Any]:
     volume = next(each for each in made.volumes if each.pk == by_host[usual.pk])
     paths = {
         "overview": "/",
+        "overview, renewed": "/overview",
+        "overview's tables": "/overview?part=tables",
+        "hosts": "/hosts/",
+        "plans": "/plans/",
         "volumes": "/volumes/",
         "volumes, by hit rate": "/volumes/?sort=hits",
         "volumes, searched": "/volumes/?q=web1&state=slow",

@@ -159,7 +159,7 @@ def top_volumes(
 
 
 @dataclass(frozen=True, slots=True)
-class Latency:
+class FleetLatency:
     """Of the I/O of the last minutes, in milliseconds: the average of reads, and what 95 % of reads
     and writes stay below; None where nothing was measured."""
 
@@ -167,10 +167,10 @@ class Latency:
     p95_ms: float | None
 
 
-def latency(at: datetime) -> Latency:
+def latency(at: datetime) -> FleetLatency:
     """One query."""
     totals = fleet_series(at - RECENT, at, points=1).totals
-    return Latency(totals["read_ms"], totals["latency_p95_ms"])
+    return FleetLatency(totals["read_ms"], totals["latency_p95_ms"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,9 @@ from panel.staff.dashboard.attention import (
     of_halt,
 )
 from panel.staff.dashboard.fleet_summary import (
+    FleetLatency,
     FleetState,
     HitRate,
-    Latency,
     RecordedVolume,
     TopVolume,
     fleet_state,
@@ -92,7 +92,7 @@ class Overview:
     shortages: tuple[Shortage, ...]
     fleet: FleetState
     hit_rate: HitRate
-    latency: Latency
+    latency: FleetLatency
     running: int
     waiting: int
     halt: Halt | None
