@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -106,6 +107,7 @@ def _status(request: HttpRequest, job: Job) -> dict[str, object]:
         "no_way_back": refusal,
         "rollback": rollback(job, is_possible=refusal is None),
         "why_limit": WHY_LIMIT,
+        "ways_on": ways_on(job),
     }
 
 
@@ -143,6 +145,32 @@ def _changes(job: Job, row: VolumeSnapshot | None) -> Sequence[WishChange]:
     if job.fallback is not None:
         return changes(Wish.from_json(job.fallback), wish)
     return changes(None, wish) if job.kind == Kind.CREATE_VOLUME else ()
+
+
+RETRIES = {
+    Kind.CREATE_VOLUME: "volume-new",
+    Kind.EXTEND_VOLUME: "volume-extend",
+    Kind.ADD_CACHE: "cache-form",
+    Kind.REPLACE_CACHE: "cache-replace",
+}
+"""The forms by which something like it is asked for again."""
+
+
+def ways_on(job: Job) -> list[tuple[str, str]]:
+    """Title and URL of what a person does next after a job or preview that failed."""
+    if job.state != State.FAILED or job.kind not in RETRIES:
+        return []
+    name, volume = RETRIES[Kind(job.kind)], job.volume
+    needs_volume = name != "volume-new"
+    if needs_volume and volume is None:
+        return []
+    args = [volume.key] if needs_volume and volume is not None else []
+    lacks_room = job.error.get("code") == "no_space"
+    title = "Try again with another size" if lacks_room else "Try again"
+    ways = [(title, reverse(name, args=args))]
+    if lacks_room:
+        ways.append((f"Free space on {job.host.name}", reverse("host", args=[job.host.key])))
+    return ways
 
 
 def remaining_seconds(step: Step, now: datetime) -> int | None:

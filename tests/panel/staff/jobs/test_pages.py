@@ -196,3 +196,31 @@ def test_many_steps_and_lines_cost_no_more_queries_than_few(staff: Client) -> No
             page(staff, "job", there.key)
         asked.append(len(queries))
     assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [
+        ("add-cache", "cache-form"),
+        ("replace-cache", "cache-replace"),
+        ("extend-volume", "volume-extend"),
+    ],
+)
+def test_a_job_without_room_leads_to_its_form_again_and_to_where_room_is_made(
+    staff: Client, kind: str, form: str
+) -> None:
+    there = scene()
+    failed = job(there, kind=kind)
+    end(failed, State.FAILED, error={"code": "no_space", "message": "no room", "correction": "x"})
+    text = page(staff, "job", failed.key)
+    assert f'href="{reverse(form, args=[there.volume.key])}">Try again with another size' in text
+    assert f'href="{reverse("host", args=[there.host.key])}">Free space on' in text
+
+
+def test_what_failed_otherwise_can_be_tried_again_and_what_succeeded_not(staff: Client) -> None:
+    there = scene()
+    failed, done = job(there), job(scene())
+    end(failed, State.FAILED, error={"code": "stale", "message": "changed", "correction": "x"})
+    end(done)
+    assert ">Try again</a>" in page(staff, "job", failed.key)
+    assert "Try again" not in page(staff, "job", done.key)
