@@ -153,11 +153,24 @@ def test_a_csv_row_each_way_it_can_fail_is_told_apart(client: Client) -> None:
 
 
 def test_a_bad_csv_is_refused_with_its_line_and_kept_in_the_form(client: Client) -> None:
-    response = client.post(reverse("adopt"), {"way": "csv", "text": f"{HEAD}vg0/a,Acme\n"})
+    response = client.post(reverse("adopt"), {"way": "csv", "text": "volume,label\nvg0/a,Acme\n"})
     assert response.status_code == 422
     text = response.content.decode()
-    assert "Line 2: 2 fields, expected 3. Nothing was stored." in text
+    assert (
+        "Line 1: expected header volume,customer[,external_id,label]. Nothing was stored." in text
+    )
     assert "vg0/a,Acme" in text
+
+
+def test_a_bad_line_has_a_verdict_of_its_own_and_the_others_are_adopted(client: Client) -> None:
+    there = found()
+    place = f"{there.host.name}:vg0/{there.lv.name}"
+    lines = f"{HEAD}{place},Acme,7\nvg0/b,Acme\n"
+    asked = {"way": "csv", "text": lines, "new_customers": "on"}
+    page = client.post(reverse("adopt"), asked).content.decode()
+    assert "Line 3: 2 fields, expected 3." in page and "Adopt 1 volume" in page
+    confirm(client, page)
+    assert Volume.objects.get(external_id="7").customer == Customer.objects.get(name="Acme")
 
 
 def test_a_pattern_without_one_customer_is_refused(client: Client) -> None:
