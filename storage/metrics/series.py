@@ -18,7 +18,8 @@ from django.conf import settings
 from django.db import connection
 
 from storage.byte_sizes import SECTOR_BYTES
-from storage.metrics.rates import Sums, figures
+from storage.metrics.rates import Sums, figures, read_hit_rate
+from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import volume_hours
 from storage.metrics.samples.volume_hours import TIMES, newest_hour_end
 from storage.metrics.samples.window import COLUMNS, summed
@@ -120,10 +121,13 @@ class Bucket:
 
     def faint(self) -> Values:
         """The hit rates that so few accesses made that `values` does not tell them."""
-        shown, counted = figures(self.sums), figures(self.sums, least=1)
+        is_known = read_hit_rate(self.sums) is not None
+        writes = self.sums.write_hits + self.sums.write_misses
         return {
-            "hit_rate": counted.hit_rate if shown.hit_rate is None else None,
-            "write_hit_rate": counted.write_hit_rate if shown.write_hit_rate is None else None,
+            "hit_rate": None if is_known else read_hit_rate(self.sums, least=1),
+            "write_hit_rate": (
+                self.sums.write_hits / writes if 0 < writes < MIN_ACCESSES else None
+            ),
         }
 
 
