@@ -14,7 +14,7 @@ from tests.demo.people import Login
 SIZE = ViewportSize(width=1200, height=750)
 QUALITY = 0.72
 MOST_BYTES = 4_000_000
-SHOWN_MS, SCROLLED_MS = 2700, 2000
+SHOWN_MS, SCROLLED_MS = 3500, 3000
 # Drawn charts, and no part of the page that is still being fetched.
 DRAWN = """() => !document.querySelector("[data-charts-panels][hidden], .htmx-request")"""
 # A caption is set by properties: the page's policy forbids style attributes.
