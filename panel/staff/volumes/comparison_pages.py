@@ -99,7 +99,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbours:
+class JobsAround:
     """When the job before this one ended, and when the one after it began; None where there is
     none. They changed the volume too: no side of the comparison reaches over them."""
 
@@ -114,7 +114,7 @@ def ends_of(
     now: datetime,
     *,
     latest: bool,
-    others: Neighbours,
+    others: JobsAround,
 ) -> Ends:
     """The `length` before the job began; and after it ended the same length, or the last such
     length; both cut at the neighbours, the second at `now` too."""
@@ -127,20 +127,20 @@ def ends_of(
     return Ends(before, (ended, min(ended + length, last)))
 
 
-def neighbours_of(job: Job) -> Neighbours:
+def jobs_around(job: Job) -> JobsAround:
     """The jobs that changed the same volume just before and just after. Two queries."""
     others = Job.objects.filter(volume=job.volume, dry_run=False).exclude(pk=job.pk)
     worked = others.filter(step__op_id__isnull=False).distinct()
     began = job.started_at or job.created_at
     before = worked.filter(ended_at__lte=began).order_by("-ended_at").first()
     after = worked.filter(started_at__gte=job.ended_at or began).order_by("started_at").first()
-    return Neighbours(
+    return JobsAround(
         ended=before.ended_at if before is not None else None,
         began=after.started_at if after is not None else None,
     )
 
 
-def cut_of(ends: Ends, others: Neighbours) -> str:
+def cut_of(ends: Ends, others: JobsAround) -> str:
     """Which side another job made shorter, in words."""
     is_before = others.ended is not None and ends.before[0] == others.ended
     is_after = others.began is not None and ends.after is not None and ends.after[1] == others.began
@@ -155,7 +155,7 @@ def cut_of(ends: Ends, others: Neighbours) -> str:
 
 def compare(job: Job, length: str, *, latest: bool) -> Comparison:
     """What the volume did before and after the job. `length` is a key of `LENGTHS`."""
-    others = neighbours_of(job)
+    others = jobs_around(job)
     ends = ends_of(
         job.started_at or job.created_at,
         job.ended_at,

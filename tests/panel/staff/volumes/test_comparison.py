@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.models import Job
-from panel.staff.volumes.comparison_pages import Neighbours, ends_of
+from panel.staff.volumes.comparison_pages import JobsAround, ends_of
 from tests import make
 from tests.scene import Scene, end, job, scene, step
 from tests.storage import wire
@@ -19,7 +19,7 @@ from tests.storage.metrics.samples.rounds import take
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
-ALONE = Neighbours()
+ALONE = JobsAround()
 
 
 def test_the_time_after_begins_where_the_job_ended() -> None:
@@ -46,7 +46,7 @@ def test_a_job_that_runs_has_no_time_after_it() -> None:
 
 
 def test_no_side_reaches_over_another_job() -> None:
-    others = Neighbours(ended=NOON - 4 * MINUTE, began=NOON + 9 * MINUTE)
+    others = JobsAround(ended=NOON - 4 * MINUTE, began=NOON + 9 * MINUTE)
     for latest in (False, True):
         ends = ends_of(NOON, NOON + MINUTE, HOUR, NOON + 5 * HOUR, latest=latest, others=others)
         assert ends.before == (NOON - 4 * MINUTE, NOON)
