@@ -237,7 +237,7 @@ def problems(of: Machine) -> list[dict[str, str]]:
         "observe": (
             "bcache_scanned",
             "warning",
-            "LVM scans /dev/bcache*: a guest's PV on a bcache volume would become the host's.",
+            "LVM scans bcache devices. It could pick up a guest's volume group as the host's own.",
             'Set devices/global_filter=["r|^/dev/bcache.*|"] in /etc/lvm/lvm.conf.',
         ),
     }

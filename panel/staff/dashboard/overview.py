@@ -132,9 +132,9 @@ class Unfinished:
     lying: RecordedVolume
 
 
-def overview(user: Person, at: datetime) -> Overview:
-    """Neither the number of queries nor what they bring depends on the number of hosts, volumes
-    and jobs; no inventory is read."""
+def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) -> Overview:
+    """`counted` are the tallies of all hosts. Neither the number of queries nor what they bring
+    depends on the number of hosts, volumes and jobs; no inventory is read."""
     unfinished = _unfinished(Job.objects.visible_to(user).filter(dry_run=False))
     halt = Halt.objects.active()
     pages = {name: reverse(name) for name in ("hosts", "volumes", "jobs")}
@@ -142,7 +142,7 @@ def overview(user: Person, at: datetime) -> Overview:
     return Overview(
         attention=(*([of_halt(halt, pages)] if halt is not None else []), *items(groups, pages)),
         more_groups=group_count - len(groups),
-        problems=total(tallies(at).values()),
+        problems=total(counted.values()),
         shortages=shortages(SHOWN_SUBJECTS),
         fleet=fleet_state(user, at, _reserved_bytes(unfinished)),
         hit_rate=hit_rate(at),
@@ -153,11 +153,13 @@ def overview(user: Person, at: datetime) -> Overview:
     )
 
 
-def fleet_tables(user: Person, at: datetime, sort: str = "") -> FleetTables:
+def fleet_tables(
+    user: Person, at: datetime, counted: Mapping[int, ProblemTally], sort: str = ""
+) -> FleetTables:
     """The same holds of these."""
     sort = sort if sort in SORTS else next(iter(SORTS))
     return FleetTables(
-        rows=_rows(user, _lines(user, tallies(at), sort, at), at),
+        rows=_rows(user, _lines(user, counted, sort, at), at),
         host_count=Host.objects.visible_to(user).count(),
         sort=sort,
         tops=(
@@ -253,11 +255,13 @@ def home(request: HttpRequest) -> HttpResponse:
     """What needs a person now, and how the fleet is. Customers: their volumes."""
     if not is_staff(request.user):
         return redirect("my-volumes")
-    shown = overview(request.user, timezone.now())
+    at = timezone.now()
+    counted = tallies(at)
+    shown = overview(request.user, at, counted)
     # The frame of the page says a halt too (`panel.context_processors.halt`).
     context: dict[str, object] = {"overview": shown, "halt": shown.halt}
     if shown.fleet.host_count:
-        context |= {**_tables(request), **fleet_chart_context(request)}
+        context |= {**_tables(request, at, counted), **fleet_chart_context(request)}
     return render(request, "staff/dashboard/home.html", context)
 
 
@@ -266,18 +270,22 @@ def home(request: HttpRequest) -> HttpResponse:
 def fleet_fragment(request: HttpRequest) -> HttpResponse:
     """The two parts of the first page that renew themselves: what needs attention, and with
     `?part=tables` the tables below the charts."""
+    at = timezone.now()
+    counted = tallies(at)
     if request.GET.get("part") == "tables":
-        return render(request, "staff/dashboard/_tables.html", _tables(request))
-    shown = overview(request.user, timezone.now())
+        return render(request, "staff/dashboard/_tables.html", _tables(request, at, counted))
+    shown = overview(request.user, at, counted)
     return render(
         request, "staff/dashboard/_overview.html", {"overview": shown, "halt": shown.halt}
     )
 
 
-def _tables(request: HttpRequest) -> dict[str, object]:
+def _tables(
+    request: HttpRequest, at: datetime, counted: Mapping[int, ProblemTally]
+) -> dict[str, object]:
     """`kept` is the time of the charts, which the order of hosts leaves as it is."""
     kept = {name: request.GET[name] for name in ("range", "from", "to") if name in request.GET}
     return {
-        "tables": fleet_tables(request.user, timezone.now(), request.GET.get("sort", "")),
+        "tables": fleet_tables(request.user, at, counted, request.GET.get("sort", "")),
         "kept": f"&{urlencode(kept)}" if kept else "",
     }

@@ -14,6 +14,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from jobs.engine import holds
 from jobs.models import State
+from jobs.problems import tallies
 from jobs.queue.reservations import reserved
 from panel.models import User
 from panel.staff.dashboard.overview import FleetTables, Overview, fleet_tables, overview
@@ -39,11 +40,13 @@ def staff(client: Client, admin: User) -> Client:
 
 
 def page(user: User) -> Overview:
-    return overview(user, timezone.now())
+    now = timezone.now()
+    return overview(user, now, tallies(now))
 
 
 def tables(user: User, sort: str = "") -> FleetTables:
-    return fleet_tables(user, timezone.now(), sort)
+    now = timezone.now()
+    return fleet_tables(user, now, tallies(now), sort)
 
 
 def part(client: Client, **asked: str) -> str:
