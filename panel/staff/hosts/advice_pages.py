@@ -15,7 +15,7 @@ from storage.inventory.stored import inventory_of
 from storage.models import Host, Volume
 from storage.volumes.snapshot import snapshots_of
 
-ADVICE_SHOWN: Final = 20
+ADVICE_SHOWN: Final = 10
 
 
 @staff_view()

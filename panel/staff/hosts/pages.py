@@ -48,6 +48,7 @@ LATENCY_FULL_MS: Final = 2 * SLOW_MS
 VOLUMES_SHOWN: Final = 12
 """Volumes on the host's own page; the list of volumes has them all."""
 BUSIEST_SHOWN: Final = 5
+CHARTS_SHOWN: Final = 2
 DRIFTS_SHOWN: Final = 12
 MISSING_SHOWN: Final = 20
 LAST_JOBS: Final = 20
@@ -121,7 +122,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     }
     if facts is not None:
         residents = residents_of(shown)
-        context |= host_chart_context(shown, request)
+        context |= _charts(request, shown)
         context |= {
             "stack": stack_of(facts),
             "busiest": _listed(shown, facts, residents, BUSIEST_SHOWN),
@@ -133,6 +134,26 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     if "asked" in request.GET and context["reading"] is None:
         response["HX-Trigger"] = READ
     return response
+
+
+def _charts(request: HttpRequest, host: Host) -> dict[str, Any]:
+    """The first charts alone, so that the page stays short; all with `charts=all`."""
+    context: dict[str, Any] = host_chart_context(host, request)
+    panels, is_whole = context["charts"]["panels"], request.GET.get("charts") == "all"
+    shown = panels if is_whole else panels[:CHARTS_SHOWN]
+    context["charts"]["panels"] = shown
+    others = request.GET.copy()
+    others.pop("asked", None)
+    if is_whole:
+        del others["charts"]
+    else:
+        others["charts"] = "all"
+    return {
+        **context,
+        "other_charts": others.urlencode(),
+        "chart_count": len(panels),
+        "has_all_charts": is_whole,
+    }
 
 
 def _locked_volumes(host: Host) -> frozenset[str]:
