@@ -20,7 +20,9 @@ COPY jobs ./jobs
 COPY templates ./templates
 COPY static ./static
 COPY docs ./docs
+COPY locale ./locale
 RUN useradd --system --uid 10001 tiercel \
+    && python manage.py translations \
     && python manage.py collectstatic --no-input --verbosity 0 \
     && rm -rf node_modules
 USER tiercel

@@ -77,6 +77,7 @@ requirements: $(STAMPS)/venv
 
 secrets: $(STAMPS)/venv
 	@$(MANAGE) secrets > /dev/null
+	@$(MANAGE) translations
 
 services: secrets
 	@$(MANAGE) services start

@@ -14,10 +14,12 @@ class PanelConfig(AppConfig):
         """Register the checks, and who listens to orders and sign-ins; nothing else happens."""
         from panel.accounts import sessions
         from panel.billing import order_events
+        from panel.languages import choice
         from panel.notices import notice_delivery
         from panel.operations import system_checks  # noqa: F401
         from panel.security_log import listeners
 
+        choice.listen()
         order_events.connect()
         notice_delivery.listen()
         listeners.connect()

@@ -132,6 +132,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "panel.accounts.sessions.SessionEndMiddleware",
     "panel.middleware.RowScopeMiddleware",
+    "panel.languages.choice.LanguageMiddleware",
     "panel.middleware.AccessMiddleware",
     "panel.middleware.SessionActivityMiddleware",
     "panel.middleware.NullCharacterMiddleware",
@@ -263,6 +264,10 @@ TIERCEL_REAUTHORISE_URL = env.text("TIERCEL_REAUTHORISE_URL")
 TIERCEL_REVERT_DAYS = env.whole("TIERCEL_REVERT_DAYS", 14)
 # How long a free trial lasts; 0 = none is offered. A fraction for a short one, to see it work.
 TIERCEL_TRIAL_DAYS = env.number("TIERCEL_TRIAL_DAYS", 0)
+# Where customers reach support, and what is said beside prices, such as "incl. VAT".
+TIERCEL_SUPPORT_EMAIL = env.text("TIERCEL_SUPPORT_EMAIL")
+TIERCEL_SUPPORT_URL = env.text("TIERCEL_SUPPORT_URL")
+TIERCEL_PRICE_NOTE = env.text("TIERCEL_PRICE_NOTE")
 # What an order did is told from so much time before it and as much after it, which begins once the
 # cache is warm, but no later than this.
 TIERCEL_PROOF_SECONDS = env.whole("TIERCEL_PROOF_SECONDS", 7 * 86_400, least=1)
@@ -271,9 +276,13 @@ TIERCEL_PROOF_WARM_SECONDS = env.whole("TIERCEL_PROOF_WARM_SECONDS", 2 * 86_400,
 # --- Text and files -----------------------------------------------------------------------------
 
 LANGUAGE_CODE = "en"
+# Of customers' pages and e-mails (`panel.languages`); everything else is English.
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+LANGUAGE_COOKIE_NAME = f"{HOST_ONLY}language"
+LANGUAGE_COOKIE_SECURE = IS_HTTPS
 TIME_ZONE = "UTC"
-# English only: a page asks for the language in each of its addresses and figures.
-USE_I18N = False
+USE_I18N = True
 USE_TZ = True
 
 STATIC_URL = "/static/"

@@ -9,6 +9,7 @@ from panel.accounts import invitation_pages, own_account_pages
 from panel.authentication import login_links, step_up
 from panel.help import pages as help_pages
 from panel.help import tour
+from panel.languages import choice
 from panel.notices import mail_preferences
 from panel.operations import doctor, settings_pages
 from panel.portal import report
@@ -37,6 +38,7 @@ urlpatterns = [
     path("account/2fa/webauthn/reauthenticate/", step_up.instead, name="reauthenticate-key"),
     # Before allauth's own, which makes a link also where nothing can be mailed.
     path("account/password/reset/", invitation_pages.forgotten, name="forgotten"),
+    path("account/language/", choice.choose, name="language"),
     path("account/notices/", mail_preferences.notices, name="notices"),
     path("account/", include("allauth.urls")),
     path("notices/off/<str:token>", mail_preferences.notices_off, name="notices-off"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
+from storage.language import figure
+
 NOTHING = "-"
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -31,7 +33,7 @@ def size(value: object) -> str:
         number /= 1024
         power += 1
     digits = 0 if abs(number) >= 100 else 1
-    return f"{_short(number, digits)} {BINARY[power]}"
+    return figure(f"{_short(number, digits)} {BINARY[power]}")
 
 
 def speed(value: object) -> str:
@@ -44,7 +46,7 @@ def iops(value: object) -> str:
     number = _number(value)
     if number is None:
         return NOTHING
-    return f"{number:.1f}" if 0 < abs(number) < 10 else f"{number:,.0f}"
+    return figure(f"{number:.1f}" if 0 < abs(number) < 10 else f"{number:,.0f}")
 
 
 def ms(value: object) -> str:
@@ -53,19 +55,19 @@ def ms(value: object) -> str:
     if number is None:
         return NOTHING
     digits = 2 if abs(number) < 10 else 1 if abs(number) < 100 else 0
-    return f"{number:.{digits}f} ms"
+    return figure(f"{number:.{digits}f} ms")
 
 
 def percent(value: object) -> str:
     """A ratio (0 to 1) as "97.6 %", "50 %"."""
     number = _number(value)
-    return NOTHING if number is None else f"{_short(number * 100, 1)} %"
+    return NOTHING if number is None else figure(f"{_short(number * 100, 1)} %")
 
 
 def points(value: object) -> str:
     """A difference of two ratios in percentage points: "+12.5", "-0.4"."""
     number = _number(value)
-    return NOTHING if number is None else f"{number * 100:+.1f}"
+    return NOTHING if number is None else figure(f"{number * 100:+.1f}")
 
 
 def unbroken(text: object) -> str:

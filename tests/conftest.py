@@ -19,6 +19,7 @@ from django.test.utils import setup_databases
 from pytest_django import DjangoDbBlocker
 
 from panel.configuration.environment import database
+from panel.languages.catalogues import compile_all
 from panel.operations import local_services
 from tests import emptying
 from tests.contract.fixtures import lab as lab
@@ -48,6 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # The real one takes long on purpose: half a second for each person and each sign-in.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     emptying.replace_flush()
+    compile_all(settings.LOCALE_PATHS[0])
     if not hasattr(config, "workerinput"):
         STARTED.extend(local_services.start(local_services.wanted(os.environ)))
         drop_leftovers()

@@ -10,6 +10,7 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -41,7 +42,12 @@ def session_end(request: HttpRequest, pk: int) -> HttpResponse:
     for session in _others(request):
         if session.pk == pk:
             sessions.end([session])
-            messages.success(request, f"{browser_words(session.user_agent)} is signed out.")
+            messages.success(
+                request,
+                gettext("{browser} is signed out.").format(
+                    browser=browser_words(session.user_agent)
+                ),
+            )
             return redirect("sessions")
     raise Http404
 
@@ -51,7 +57,7 @@ def sessions_end(request: HttpRequest) -> HttpResponse:
     """End all sessions of the signed-in person but this one."""
     others = _others(request)
     sessions.end(others)
-    messages.success(request, "Your other sessions are signed out.")
+    messages.success(request, gettext("Your other sessions are signed out."))
     return redirect("sessions")
 
 
@@ -67,23 +73,26 @@ class TokenForm(forms.Form):
     """A new token: `user` bounds its scopes."""
 
     name = forms.CharField(
-        max_length=64, help_text=("Where you will use the token, for example billing.")
+        max_length=64,
+        label=gettext_lazy("Name"),
+        help_text=gettext_lazy("Where you will use the token, for example billing."),
     )
     scopes = forms.MultipleChoiceField(
-        widget=forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"}), label="Scopes"
+        widget=forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"}),
+        label=gettext_lazy("Scopes"),
     )
     days = forms.IntegerField(
         min_value=1,
         max_value=api_tokens.MAX_DAYS,
         initial=api_tokens.DEFAULT_DAYS,
-        label="Expires in (days)",
+        label=gettext_lazy("Expires in (days)"),
     )
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         labels = dict(Scope.choices)
         scopes = cast("forms.MultipleChoiceField", self.fields["scopes"])
-        scopes.choices = [(scope, labels[scope]) for scope in api_tokens.scopes_of(user)]
+        scopes.choices = [(scope, gettext(labels[scope])) for scope in api_tokens.scopes_of(user)]
         scopes.initial = [Scope.READ]
 
 
@@ -116,6 +125,6 @@ def token_revoke(request: HttpRequest, key: str) -> HttpResponse:
     token = get_object_or_404(ApiToken, user=user, key=key, revoked_at=None)
     if request.method == "POST":
         api_tokens.revoke(token)
-        messages.success(request, f"{token.name} is revoked.")
+        messages.success(request, gettext("{name} is revoked.").format(name=token.name))
         return redirect("tokens")
     return render(request, "account/token_revoke.html", {"token": token})

@@ -7,6 +7,7 @@ from typing import Any, cast
 from django import forms
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy
 
 from panel.accounts import invitations
 from panel.models import Invitation, User
@@ -64,11 +65,12 @@ class InviteForm(forms.Form):
 class AcceptForm(forms.Form):
     """What somebody with a link says of themselves. `email` is theirs."""
 
-    name = forms.CharField(max_length=150, label="Your name")
+    name = forms.CharField(max_length=150, label=gettext_lazy("Your name"))
     password = forms.CharField(
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         strip=False,
-        help_text="At least 8 characters. Do not use a common password.",
+        label=gettext_lazy("Password"),
+        help_text=gettext_lazy("At least 8 characters. Do not use a common password."),
     )
 
     def __init__(self, email: str, *args: Any, **kwargs: Any) -> None:

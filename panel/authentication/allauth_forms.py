@@ -7,6 +7,7 @@ from typing import Any
 from allauth.account import forms
 from django import forms as django_forms
 from django.conf import settings
+from django.utils.translation import gettext
 
 
 class SignInForm(forms.LoginForm):
@@ -14,8 +15,8 @@ class SignInForm(forms.LoginForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        label(self, "login", "E-mail address")
-        label(self, "remember", "Keep me signed in")
+        label(self, "login", gettext("E-mail address"))
+        label(self, "remember", gettext("Keep me signed in"))
 
 
 class ChangePasswordForm(forms.ChangePasswordForm):
@@ -23,7 +24,7 @@ class ChangePasswordForm(forms.ChangePasswordForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        label(self, "oldpassword", "Current password")
+        label(self, "oldpassword", gettext("Current password"))
         name_new_password(self)
 
 
@@ -32,7 +33,7 @@ class ForgottenPasswordForm(forms.ResetPasswordForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        label(self, "email", "E-mail address")
+        label(self, "email", gettext("E-mail address"))
 
 
 class AddressForm(forms.AddEmailForm):
@@ -41,7 +42,7 @@ class AddressForm(forms.AddEmailForm):
     def clean_email(self) -> str:
         if not settings.SMTP_HOST:
             raise django_forms.ValidationError(
-                "This panel sends no mail, so you cannot confirm an address."
+                gettext("This panel sends no mail, so you cannot confirm an address.")
             )
         email: str = super().clean_email()
         return email
@@ -60,13 +61,13 @@ class ProofForm(forms.ReauthenticateForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        label(self, "password", "Your password")
+        label(self, "password", gettext("Your password"))
 
 
 def name_new_password(form: ChangePasswordForm | NewPasswordForm) -> None:
     """Label the two fields of a new password."""
-    label(form, "password1", "New password")
-    label(form, "password2", "Repeat new password")
+    label(form, "password1", gettext("New password"))
+    label(form, "password2", gettext("Repeat new password"))
 
 
 def label(form: django_forms.Form, name: str, words: str) -> None:

@@ -12,6 +12,8 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as marked
 
 from panel.models import StepUpCode, User
 from storage.planner import Refused
@@ -24,7 +26,7 @@ LIFETIME = timedelta(minutes=10)
 PAUSE = timedelta(minutes=1)
 """Between two mails to one person."""
 MOST_PER_HOUR = 5
-WRONG = "The code is wrong or has expired. Use the newest mail, or request a new code."
+WRONG = marked("The code is wrong or has expired. Use the newest mail, or request a new code.")
 
 
 def send(user: User, session_key: str) -> None:
@@ -32,7 +34,9 @@ def send(user: User, session_key: str) -> None:
     `Refused` (too_soon, too_many, not_sent)."""
     if not settings.SMTP_HOST:
         raise Refused(
-            "not_sent", "This panel sends no mail.", "Ask your provider for a reset link."
+            "not_sent",
+            gettext("This panel sends no mail."),
+            gettext("Ask your provider for a reset link."),
         )
     code = f"{secrets.randbelow(10**DIGITS):0{DIGITS}}"
     with transaction.atomic():
@@ -43,30 +47,33 @@ def send(user: User, session_key: str) -> None:
         if own.filter(created_at__gt=Now() - PAUSE).exists():
             raise Refused(
                 "too_soon",
-                "We sent you a code less than a minute ago.",
-                "Check your mail, or wait a minute.",
+                gettext("We sent you a code less than a minute ago."),
+                gettext("Check your mail, or wait a minute."),
             )
         if own.count() >= MOST_PER_HOUR:
-            raise Refused("too_many", "We have sent you too many codes.", "Try again in an hour.")
+            raise Refused(
+                "too_many",
+                gettext("We have sent you too many codes."),
+                gettext("Try again in an hour."),
+            )
         own.update(expires_at=Now())
         StepUpCode.objects.create(
             user=user, digest=_digest(user, session_key, code), expires_at=Now() + LIFETIME
         )
-    text = (
-        f"Your code is {code}\n\n"
-        "Enter the code on the page that asked for it. The code is valid for "
-        f"{LIFETIME.seconds // 60} minutes.\n"
+    text = gettext(
+        "Your code is {code}\n\n"
+        "Enter the code on the page that asked for it. The code is valid for {n} minutes.\n"
         "If you did not request a code, somebody else may be using your account. Do not share the "
         "code.\n"
-    )
+    ).format(code=code, n=LIFETIME.seconds // 60)
     try:
-        send_mail("Your code for Tiercel", text, None, [user.email])
+        send_mail(gettext("Your code for Tiercel"), text, None, [user.email])
     except OSError as error:  # smtplib's errors are OSErrors
         log.warning("the code of %s could not be mailed: %s", user.email, error)
         raise Refused(
             "not_sent",
-            "The mail could not be sent.",
-            "Try again later, or ask your provider.",
+            gettext("The mail could not be sent."),
+            gettext("Try again later, or ask your provider."),
         ) from error
 
 

@@ -132,7 +132,7 @@ POLICY: Mapping[str, Act] = {
     **_each(
         Demand.NEVER,
         *("account_logout", "mfa_index", "mfa_list_webauthn", "usersessions_list", "notices"),
-        *("sessions", "token-revoke"),
+        *("sessions", "token-revoke", "language"),
     ),
     # Looking
     **_each(

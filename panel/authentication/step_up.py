@@ -29,6 +29,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext_noop as marked
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
@@ -38,14 +40,14 @@ from panel.authentication.allauth_forms import ProofForm
 from panel.models import User
 from storage.planner import Refused
 
-CONFIRMED = "Identity confirmed. Nothing has changed yet. Please confirm the change."
+CONFIRMED = marked("Identity confirmed. Nothing has changed yet. Please confirm the change.")
 
 
 class CodeForm(forms.Form):
     """The digits of the mail."""
 
     code = forms.CharField(
-        label="Code from the mail",
+        label=gettext_lazy("Code from the mail"),
         max_length=12,
         widget=forms.TextInput(
             attrs={"autocomplete": "one-time-code", "inputmode": "numeric", "autofocus": True}
@@ -59,7 +61,7 @@ class CodeForm(forms.Form):
     def clean_code(self) -> str:
         typed = "".join(self.cleaned_data["code"].split())
         if not email_codes.accept(self.user, self.session_key, typed):
-            raise forms.ValidationError(email_codes.WRONG)
+            raise forms.ValidationError(gettext(email_codes.WRONG))
         return typed
 
 
@@ -75,7 +77,7 @@ def step_up(request: HttpRequest) -> HttpResponse:
     form = _form(request, user, way)
     if request.method == "POST" and form.is_valid():
         _record(request, user, way, form)
-        messages.success(request, CONFIRMED)
+        messages.success(request, gettext(CONFIRMED))
         return redirect(back)
     return _show(request, user, way, form, back)
 

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_noop as marked
 
 KEY_LENGTH = 12
 
@@ -17,11 +18,11 @@ KEY_LENGTH = 12
 class Scope(models.TextChoices):
     """What a token may do at most; its person's own rights limit it further."""
 
-    READ = "read", "read everything you can see"
-    VOLUMES = "volumes:write", "change caches, adopt and rename volumes"
-    CUSTOMERS = "customers:write", "make and change customers"
-    ORDERS = "orders:write", "order cache plans and take orders back, which costs money"
-    PLANS = "plans:write", "make and change cache plans"
+    READ = "read", marked("read everything you can see")
+    VOLUMES = "volumes:write", marked("change caches, adopt and rename volumes")
+    CUSTOMERS = "customers:write", marked("make and change customers")
+    ORDERS = "orders:write", marked("order cache plans and take orders back, which costs money")
+    PLANS = "plans:write", marked("make and change cache plans")
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):

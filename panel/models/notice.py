@@ -7,6 +7,7 @@ from typing import Self
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_noop as marked
 
 from panel.models.order import Order
 from storage.naming import new_key
@@ -15,9 +16,9 @@ from storage.naming import new_key
 class NoticeKind(models.TextChoices):
     """What happened."""
 
-    DONE = "done", "An order is done"
-    FAILED = "failed", "An order failed or was refused"
-    PROOF = "proof", "A before/after report is ready"
+    DONE = "done", marked("An order is done")
+    FAILED = "failed", marked("An order failed or was refused")
+    PROOF = "proof", marked("A before/after report is ready")
 
 
 class NoticeQuerySet(models.QuerySet["Notice"]):

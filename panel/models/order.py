@@ -81,7 +81,9 @@ class Order(models.Model):
     `charge_minor` due at completion (what is left of the period on the new plan less the same of
     the old one; never negative; from the order on until it is completed, then from completion on),
     `credit_minor` what the next invoice is less by, `next_invoice_minor` at `next_invoice_at`.
-    `replaces_trial`: `from_plan` was on trial.
+    `replaces_trial`: `from_plan` was on trial. `from_cache` is the cache that the volume had when
+    the work began, whoever had set it up, as in a wish (null for none): undoing the order restores
+    it.
 
     `reason_code` and `reason` say why it was refused or failed, in the customer's words. `reverts`
     is the order this one takes back; `revert_until` until when this one may be. `authorise_by` is
@@ -112,6 +114,7 @@ class Order(models.Model):
         CachePlan, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
     replaces_trial = models.BooleanField(default=False, db_default=False)
+    from_cache = models.JSONField(null=True, blank=True)
     currency = models.CharField(max_length=3)
     from_price_minor = models.BigIntegerField(default=0, db_default=0)
     price_minor = models.BigIntegerField()
@@ -192,6 +195,22 @@ class Order(models.Model):
         """What taking it back leads to. Before a trial there was no cache, and a trial that another
         plan replaced is over: its plan would have to be paid for now."""
         return None if self.replaces_trial else self.from_plan
+
+    @property
+    def cache_back(self) -> dict[str, Any] | None:
+        """The cache that taking it back restores, as in a wish; None for none, or for that of the
+        plan."""
+        return None if self.replaces_trial else self.from_cache
+
+    @property
+    def had_free_cache(self) -> bool:
+        """Whether the provider's own cache was there before, without a plan."""
+        return self.from_plan_id is None and self.from_cache is not None
+
+    @property
+    def restores_free_cache(self) -> bool:
+        """Whether that cache comes back with this order."""
+        return self.reverts is not None and self.to_plan_id is None and self.reverts.had_free_cache
 
     @property
     def costs_more(self) -> bool:

@@ -47,6 +47,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     staff_role = models.CharField(
         max_length=9, blank=True, choices=[(role, role.label) for role in StaffRole]
     )
+    # Of the pages and e-mails of a customer's person; "" until a sign-in says.
+    language = models.CharField(max_length=8, blank=True, default="", db_default="")
     is_active = models.BooleanField(default=True)
     date_joined = models.DateTimeField(default=timezone.now)
     tour_step = models.PositiveSmallIntegerField(default=0, db_default=0)

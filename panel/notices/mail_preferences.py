@@ -18,6 +18,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
@@ -94,11 +95,11 @@ def notices(request: HttpRequest) -> HttpResponse:
         form = NoticeForm(request.POST)
         if form.is_valid():
             want(user, form.cleaned_data["kinds"])
-            messages.success(request, "Saved. You will receive the selected notices.")
+            messages.success(request, gettext("Saved. You will receive the selected notices."))
             return redirect("notices")
         status = HTTPStatus.UNPROCESSABLE_ENTITY
     own = wanted(user)
-    kinds = [(kind, kind in own) for kind in NoticeKind]
+    kinds = [(kind, gettext(kind.label), kind in own) for kind in NoticeKind]
     context = {"kinds": kinds, "form": form}
     return render(request, "account/notices.html", context, status=status)
 
@@ -117,5 +118,5 @@ def notices_off(request: HttpRequest, token: str) -> HttpResponse:
     is_done = request.method == "POST"
     if is_done:
         mute(wish)
-    context = {"wish": wish, "kind": wish.kind.label, "is_done": is_done}
+    context = {"wish": wish, "kind": gettext(wish.kind.label), "is_done": is_done}
     return render(request, "account/notices_off.html", context)

@@ -13,8 +13,10 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 from django.urls import reverse
+from django.utils import translation
 
 from jobs import notify_workers
+from panel.languages.choice import spoken_to
 from panel.models import Mute, Notice, NoticeKind, Order
 from panel.notices import mail_preferences
 from panel.notices.notice_texts import MailLinks, letter
@@ -45,14 +47,16 @@ def send(pk: int) -> None:
         return
     with_all = Notice.objects.select_related(
         *("user", "order__volume", "order__customer", "order__job"),
-        *("order__from_plan", "order__to_plan"),
+        *("order__from_plan", "order__to_plan", "order__reverts"),
     )
     notice = with_all.get(pk=pk)
     if not _is_wanted(notice):
         _end(notice, Notice.DeliveryOutcome.DROPPED)
         return
     try:
-        mail(notice).send()
+        with translation.override(spoken_to(notice.user)):
+            message = mail(notice)
+        message.send()
     except (OSError, ValueError) as error:  # smtplib's are OSErrors, a bad address is a ValueError
         _send_failed(notice, error)
     else:
@@ -65,7 +69,7 @@ def prune(now: datetime) -> None:
 
 
 def mail(notice: Notice) -> EmailMessage:
-    """The message of a notice."""
+    """The message of a notice, in the language spoken now."""
     order, base = notice.order, settings.TIERCEL_PUBLIC_URL
     pages = (reverse("my-order", args=[order.key]), reverse("my-report", args=[order.key]))
     written = letter(notice, MailLinks(*(base + page for page in (*pages, reverse("notices")))))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
-from django.utils.dateformat import format as formatted
+from django.utils.translation import gettext
 
+from panel.languages.local_times import plain_time
 from panel.models import Intent, Notice, NoticeKind, Order, OrderState
-from panel.orders.order_texts import unplanned
-from storage.currency import major_of
+from panel.orders.order_texts import unplanned, unplanned_after
 from storage.models import CachePlan
-
-NO_PLAN = "no cache"
+from storage.templatetags.money import amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,52 +33,62 @@ class MailLinks:
 
 
 def letter(notice: Notice, places: MailLinks) -> Letter:
-    """The e-mail of a notice whose order came with its volume, plans and customer."""
+    """The e-mail of a notice whose order came with its volume, plans and customer, in the language
+    spoken now."""
     order = notice.order
     subject, lines = WRITERS[NoticeKind(notice.kind)](order, places)
-    hello = f"Hello {notice.user.get_full_name()},"
-    bye = (
-        f"You receive this mail as a user of {_line(order.customer.name)}. Choose your "
-        f"notices:\n{places.choice}"
-    )
+    hello = gettext("Hello {name},").format(name=notice.user.get_full_name())
+    why = gettext("You receive this mail as a user of {customer}. Choose your notices:")
+    bye = f"{why.format(customer=_line(order.customer.name))}\n{places.choice}"
     return Letter(_line(subject), "\n\n".join((hello, *lines, bye)) + "\n")
 
 
 def _done(order: Order, places: MailLinks) -> tuple[str, list[str]]:
     label = _line(order.volume.label)
-    text = [f"Your order for {label} is done.", "\n".join(_change(order))]
+    begin = gettext("Your order for {volume} is done.").format(volume=label)
+    text = [begin, "\n".join(_change(order))]
     if order.intent == Intent.TRIAL and order.trial_until:
-        text.append(
-            f"This is a free trial. It ends automatically on {_day(order.trial_until)} UTC, and "
-            "the volume returns to no cache."
+        trial = gettext(
+            "This is a free trial. It ends automatically on {time}, and the volume returns to no "
+            "cache."
         )
+        text.append(trial.format(time=plain_time(order.trial_until)))
     elif order.revert_until:
-        text.append(f"You can undo this order until {_day(order.revert_until)} UTC.")
-    return f"Done: {label} now has {_plan(order.to_plan)}", [*text, places.order]
+        undo = gettext("You can undo this order until {time}.")
+        text.append(undo.format(time=plain_time(order.revert_until)))
+    subject = gettext("Done: {volume} now has {plan}")
+    return subject.format(volume=label, plan=_after(order)), [*text, places.order]
 
 
 def _failed(order: Order, places: MailLinks) -> tuple[str, list[str]]:
-    label = _line(order.volume.label)
-    is_refused = order.state == OrderState.REFUSED
-    what = "was refused" if is_refused else "could not be carried out"
-    reason = order.reason.strip() or "The reason is unknown. Ask your provider."
-    kept = (
-        f"Nothing was charged. Your volume keeps {_before(order)}. You ordered "
-        f"{_plan(order.to_plan)}."
-    )
-    return f"Your order for {label} {what}", [
-        f"Your order for {label} {what}.",
-        reason,
-        kept,
+    text = gettext("Your order for {volume} could not be carried out")
+    if order.state == OrderState.REFUSED:
+        text = gettext("Your order for {volume} was refused")
+    subject = text.format(volume=_line(order.volume.label))
+    kept = gettext("Nothing was charged. Your volume keeps {before}. You ordered {plan}.")
+    return subject, [
+        f"{subject}.",
+        _reason(order),
+        kept.format(before=_before(order), plan=_after(order)),
         places.order,
     ]
 
 
+def _reason(order: Order) -> str:
+    # Recorded in English.
+    reason = order.reason.strip()
+    return gettext(reason) if reason else gettext("The reason is unknown. Ask your provider.")
+
+
 def _proof(order: Order, places: MailLinks) -> tuple[str, list[str]]:
     label = _line(order.volume.label)
-    return f"Before and after: the report for {label} is ready", [
-        f"We have measured what your order for {label} ({_plan(order.to_plan)}) changed, and "
-        "compared it with the time before.",
+    subject = gettext("Before and after: the report for {volume} is ready")
+    text = gettext(
+        "We have measured what your order for {volume} ({plan}) changed, and compared it with the "
+        "time before."
+    )
+    return subject.format(volume=label), [
+        text.format(volume=label, plan=_after(order)),
         places.report,
     ]
 
@@ -89,13 +97,16 @@ WRITERS = {NoticeKind.DONE: _done, NoticeKind.FAILED: _failed, NoticeKind.PROOF:
 
 
 def _change(order: Order) -> Iterator[str]:
-    yield f"Before: {_before(order)}"
-    yield f"Now: {_plan(order.to_plan)}, {_money(order.price_minor, order)} a month"
-    yield f"Charged: {_money(order.charge_minor, order)}"
+    yield gettext("Before: {plan}").format(plan=_before(order))
+    now = gettext("Now: {plan}, {price} a month")
+    yield now.format(plan=_after(order), price=_money(order.price_minor, order))
+    yield gettext("Charged: {amount}").format(amount=_money(order.charge_minor, order))
     if order.credit_minor:
-        yield f"Credit on your next invoice: {_money(order.credit_minor, order)}"
-    yield f"Next invoice, {_day(order.next_invoice_at, 'j F Y')}: " + _money(
-        order.next_invoice_minor, order
+        credit = gettext("Credit on your next invoice: {amount}")
+        yield credit.format(amount=_money(order.credit_minor, order))
+    yield gettext("Next invoice, {date}: {amount}").format(
+        date=plain_time(order.next_invoice_at, "date"),
+        amount=_money(order.next_invoice_minor, order),
     )
 
 
@@ -103,16 +114,16 @@ def _before(order: Order) -> str:
     return _plan(order.from_plan) if order.from_plan is not None else unplanned(order)
 
 
-def _plan(plan: CachePlan | None) -> str:
-    return f"the plan {_line(plan.name)}" if plan else NO_PLAN
+def _after(order: Order) -> str:
+    return _plan(order.to_plan) if order.to_plan is not None else unplanned_after(order)
+
+
+def _plan(plan: CachePlan) -> str:
+    return gettext("the plan {plan}").format(plan=_line(plan.name))
 
 
 def _money(minor: int, order: Order) -> str:
-    return f"{major_of(minor, order.currency)} {order.currency}"
-
-
-def _day(at: datetime, form: str = "j F Y H:i") -> str:
-    return str(formatted(at, form))
+    return amount(minor, order.currency)
 
 
 def _line(text: str) -> str:

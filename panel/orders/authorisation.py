@@ -6,6 +6,7 @@ Each is taken once: whoever comes after another word changes nothing and gets Fa
 from __future__ import annotations
 
 from django.db import transaction
+from django.utils.translation import gettext_noop as marked
 
 from jobs.models import Job
 from jobs.queue import submit as submission
@@ -14,7 +15,7 @@ from panel.models import Order, OrderState
 from panel.orders import events
 from panel.orders.order_request import OrderRefused
 
-DECLINED = "Your provider's billing did not approve this order."
+DECLINED = marked("Your provider's billing did not approve this order.")
 ASKED = (OrderState.AUTHORISING, OrderState.PENDING)
 
 
@@ -46,7 +47,7 @@ def hold(order: Order) -> bool:
 def cancel(order: Order, requester: Requester | None) -> None:
     """The customer thought better of it, before any work. Raises `OrderRefused` (`too_late`)."""
     with transaction.atomic():
-        fields = {"reason_code": "cancelled", "reason": "Cancelled before it started."}
+        fields = {"reason_code": "cancelled", "reason": marked("Cancelled before it started.")}
         if order.transition(OrderState.SCHEDULED, OrderState.CANCELLED, **fields):
             events.cancelled.send(sender=Order, order=order)
             return

@@ -14,13 +14,14 @@ from typing import Final
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Exists, F, OuterRef, Q
+from django.utils.translation import gettext_noop as marked
 
 from jobs.models import OVER
 from panel.models import Intent, Order, OrderState
 from panel.models.order import OPEN
 from panel.orders import authorisation, events, rights
 from panel.orders.completion import settle
-from panel.orders.evaluate import KINDS, Evaluation, no_offer
+from panel.orders.evaluate import KINDS, Evaluation, cache_of, no_offer
 from panel.orders.order_request import OrderRefused, OrderRequest
 from panel.orders.place_order import begin_job, demand_free, lock, place_order
 from panel.orders.plan_choices import offers_of
@@ -40,7 +41,7 @@ SHARE: Final = 4
 """The pause is this part of the time that it lasts already."""
 TRIAL_PAUSE: Final = timedelta(minutes=10)
 """After a trial that could not be taken back, before that is tried again."""
-TOO_LATE: Final = (
+TOO_LATE: Final = marked(
     "Your provider's billing did not answer in time. Nothing was charged. Try again later."
 )
 
@@ -172,18 +173,23 @@ def _begin(order: Order) -> bool:
         kind=KINDS[offer.change],
     )
     job = begin_job(scheduled, evaluation)
-    return scheduled.transition(OrderState.SCHEDULED, OrderState.RUNNING, job=job)
+    had = cache_of(row)
+    return scheduled.transition(OrderState.SCHEDULED, OrderState.RUNNING, job=job, from_cache=had)
 
 
 def _groundless(order: Order, customer: Customer, volume: Volume) -> dict[str, str] | None:
     """Why there is nothing left to change, as fields of the order; None where there is."""
     if customer.pk != order.customer_id:
-        return {"reason_code": "not_allowed", "reason": "The volume no longer belongs to you."}
+        return {
+            "reason_code": "not_allowed",
+            "reason": marked("The volume no longer belongs to you."),
+        }
     # A wish for a cache is one for a volume in service: it would switch this one on again.
     if volume.retired_at is not None or volume.destroyed_at is not None:
-        return {"reason_code": "not_allowed", "reason": "The volume was retired."}
+        return {"reason_code": "not_allowed", "reason": marked("The volume was retired.")}
     if volume.cache_plan_id != order.from_plan_id:
-        return {"reason_code": "changed_since", "reason": "The plan has changed since then."}
+        reason = marked("The plan has changed since then.")
+        return {"reason_code": "changed_since", "reason": reason}
     return None
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
+
+from django.utils.translation import gettext_noop as marked
 
 from jobs.models import Kind
 from panel.models import Intent, Mandate, Order
@@ -54,7 +56,7 @@ KINDS: Final[dict[OfferedChange, Kind]] = {
     "replace": Kind.REPLACE_CACHE,
     "remove": Kind.REMOVE_CACHE,
 }
-SUPPORT: Final = "Choose another plan, or contact support."
+SUPPORT: Final = marked("Choose another plan, or contact support.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Evaluation:
     """`refusal` is None where it may be ordered; `wish` and `kind` are then the job's. `due_at` is
     when it begins (None = at once), `trial_until` the end of a trial, `costs_more` whether anything
     has to be paid for it. `from_minor` is a month's price before, `replaces_trial` whether that
-    plan was on trial."""
+    plan was on trial, `from_cache` the cache before as a wish has it (None = none)."""
 
     intent: Intent | None
     quote: Quote | None
@@ -74,6 +76,7 @@ class Evaluation:
     costs_more: bool = False
     from_minor: int = 0
     replaces_trial: bool = False
+    from_cache: dict[str, Any] | None = None
 
 
 def evaluate(
@@ -107,6 +110,7 @@ def evaluate(
         costs_more=price.minor > from_minor,
         from_minor=from_minor,
         replaces_trial=account.on_trial is not None,
+        from_cache=cache_of(row),
     )
     return replace(evaluation, refusal=_refusal(ask, row, offer, evaluation, now, account))
 
@@ -124,6 +128,7 @@ def _refusal(
             refusal = reversal.changed_since(ask.takes_back, row.volume)
         else:
             refusal = reversal.refusal(ask.takes_back, row.volume, now)
+        refusal = refusal or reversal.cached_since(ask.takes_back, row.cache is not None)
         if refusal is not None:
             return refusal
     if ask.trial and account.untried is not None:
@@ -131,7 +136,7 @@ def _refusal(
     if ask.when == "period_end" and evaluation.due_at is None:
         return OrderRefused(
             "unavailable",
-            ("Only a lower price can start with the next period."),
+            "Only a lower price can start with the next period.",
             "Order the plan now.",
         )
     if offer.reason or evaluation.wish is None:
@@ -149,6 +154,11 @@ def _refusal(
         return None
     left_minor, others_minor = account.left_minor, account.others_minor
     return mandate_limits.refusal(account.mandate, left_minor, others_minor, quote, now)
+
+
+def cache_of(row: VolumeSnapshot) -> dict[str, Any] | None:
+    """The cache that the volume has now, for `Order.from_cache`."""
+    return row.wish.to_json()["cache"] if row.wish is not None else None
 
 
 def no_offer(reason: str) -> OrderRefused:

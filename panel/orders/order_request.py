@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from django.utils.translation import gettext
+
 from jobs.models import Origin
 from panel.models import Order, User
 from storage.models import CachePlan, Volume
@@ -39,8 +41,8 @@ class OrderRequest:
 
 class OrderRefused(Exception):
     """Nothing was written. `code` is stable; `message` says why and `way_out` what helps, in the
-    customer's words; `url` is where that is done ("" = nowhere in particular). `order` is the one
-    in the way, where it is one.
+    customer's words and language; `url` is where that is done ("" = nowhere in particular).
+    `order` is the one in the way, where it is one.
 
     Codes: `over_cap`, `too_soon`, `cap_unknown` (the payment authorisation), `no_capacity`,
     `unavailable` (this volume cannot have it), `plan_retired`, `same_plan`, `price_changed`,
@@ -53,7 +55,7 @@ class OrderRefused(Exception):
     ) -> None:
         super().__init__(message)
         self.code = code
-        self.message = message
-        self.way_out = way_out
+        self.message = gettext(message) if message else ""
+        self.way_out = gettext(way_out) if way_out else ""
         self.url = url
         self.order = order

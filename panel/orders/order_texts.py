@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as marked
+
 from jobs.models import Job, Kind, State, Step, StepState
 from panel.models import Order
 from storage.agent.verbs.registry import verbs_with
@@ -15,12 +18,12 @@ SWITCHING = verbs_with(Trait.SWITCHES_CACHE)
 """The verbs by which a volume gets, changes or loses its cache; all before only prepare."""
 
 PHASES = {
-    Kind.ADD_CACHE: ("Preparing your cache", "Activating the cache"),
-    Kind.SET_CACHE: ("Getting ready", "Changing your cache"),
-    Kind.REPLACE_CACHE: ("Preparing your new cache", "Replacing the cache"),
-    Kind.REMOVE_CACHE: ("Moving your data back", "Removing the cache"),
+    Kind.ADD_CACHE: (marked("Preparing your cache"), marked("Activating the cache")),
+    Kind.SET_CACHE: (marked("Getting ready"), marked("Changing your cache")),
+    Kind.REPLACE_CACHE: (marked("Preparing your new cache"), marked("Replacing the cache")),
+    Kind.REMOVE_CACHE: (marked("Getting ready"), marked("Removing the cache")),
 }
-OTHER_PHASES = ("Getting ready", "Changing your volume")
+OTHER_PHASES = (marked("Getting ready"), marked("Changing your volume"))
 WAITING_TOO_LONG = 2
 """So many vain contacts are passed over in silence."""
 
@@ -41,7 +44,8 @@ class ChangeProgress:
 
 def phases(job: Job, steps: Sequence[Step]) -> tuple[ChangePhase, ...]:
     """The two parts of a change and its end, each with how far it is."""
-    texts = (*PHASES.get(Kind(job.kind), OTHER_PHASES), "Done")
+    names = PHASES.get(Kind(job.kind), OTHER_PHASES)
+    texts = (*(gettext(name) for name in names), gettext("Done"))
     if job.state == State.SUCCEEDED:
         return tuple(ChangePhase(text, "done") for text in texts)
     at = int(any(step.verb in SWITCHING and step.state != StepState.PLANNED for step in steps))
@@ -57,28 +61,32 @@ def phases(job: Job, steps: Sequence[Step]) -> tuple[ChangePhase, ...]:
 def sentence(job: Job, steps: Sequence[Step]) -> str:
     """Where a change stands, in one or two sentences."""
     if job.state == State.SUCCEEDED:
-        return f"Done: {_became(job)}."
+        return _became(job)
     if job.state == State.CANCELLED:
-        return "The change was stopped by your provider. Your plan stays as it was."
+        return gettext("The change was stopped by your provider. Your plan stays as it was.")
     if job.state == State.NEEDS_ATTENTION:
-        return (
+        return gettext(
             "Support has to check this change. It is listed for support; you do not need to do "
             "anything."
         )
     if job.state == State.FAILED:
         if any(step.state != StepState.PLANNED for step in steps):
-            return (
+            return gettext(
                 "We could not change the plan. Your plan and its price stay the same. The failure "
                 "is listed for support."
             )
-        return (
+        return gettext(
             "We could not change the plan, and nothing was changed. The failure is listed for "
             "support."
         )
     if job.state == State.WAITING and job.attempts > WAITING_TOO_LONG:
-        return "This takes longer than usual. It continues automatically; you can leave this page."
-    now = next((phase.text for phase in phases(job, steps) if phase.state == "now"), "Working")
-    return f"{now}. Your machine keeps running; you can leave this page."
+        return gettext(
+            "This takes longer than usual. It continues automatically; you can leave this page."
+        )
+    here = (phase.text for phase in phases(job, steps) if phase.state == "now")
+    return gettext("{phase}. Your machine keeps running; you can leave this page.").format(
+        phase=next(here, gettext("Working"))
+    )
 
 
 def progress(job: Job, steps: Sequence[Step]) -> ChangeProgress | None:
@@ -111,29 +119,42 @@ class StateChip:
 def outcome(job: Job) -> StateChip:
     """What became of a change, in a word or two, for the history."""
     if job.state == State.SUCCEEDED:
-        return StateChip("ok", "ok", "done")
+        return StateChip("ok", "ok", gettext("done"))
     if job.state in (State.FAILED, State.CANCELLED):
-        return StateChip("quiet", "cut", "not changed")
+        return StateChip("quiet", "cut", gettext("not changed"))
     if job.state == State.NEEDS_ATTENTION:
-        return StateChip("warning", "warning", "support is checking")
-    return StateChip("busy", "run", "running")
+        return StateChip("warning", "warning", gettext("support is checking"))
+    return StateChip("busy", "run", gettext("running"))
 
 
 def plan_name(job: Job) -> str:
     """What a change leads to."""
-    return job.cache_plan.name if job.cache_plan is not None else "No cache"
+    if job.cache_plan is not None:
+        return job.cache_plan.name
+    return gettext("No cache") if job.kind == Kind.REMOVE_CACHE else gettext("Your former cache")
 
 
 def unplanned(order: Order) -> str:
     """What a volume without a plan had before an order: nothing, or a cache for nothing."""
-    was = order.job.fallback if order.job is not None else None
-    return "a cache set up by your provider" if was and was.get("cache") else "no cache"
+    if order.from_cache is None:
+        return gettext("no cache")
+    return gettext("a cache set up by your provider")
+
+
+def unplanned_after(order: Order) -> str:
+    """What a volume without a plan has after an order."""
+    if order.restores_free_cache:
+        return gettext("the cache set up by your provider")
+    return gettext("no cache")
 
 
 def _became(job: Job) -> str:
     if job.cache_plan is not None:
-        return f"this volume now has the plan {job.cache_plan.name}"
-    return "this volume no longer has a cache"
+        text = gettext("Done: this volume now has the plan {plan}.")
+        return text.format(plan=job.cache_plan.name)
+    if job.kind == Kind.REMOVE_CACHE:
+        return gettext("Done: this volume no longer has a cache.")
+    return gettext("Done: this volume has its former cache again. The cache starts empty.")
 
 
 def change_context(job: Job) -> dict[str, object]:

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as marked
 
 from jobs.models import Job, Origin
 from jobs.queue.submit import Busy, submit
@@ -15,7 +17,9 @@ from panel.orders.completion import settle
 from panel.orders.evaluate import Evaluation, account_of, evaluate, no_offer
 from panel.orders.order_expectations import expected_of
 from panel.orders.order_request import OrderRefused, OrderRequest
+from panel.orders.order_texts import unplanned_after
 from panel.orders.plan_choices import offers_of
+from panel.orders.reversal import restored_by
 from storage.database_clock import database_now
 from storage.models import Customer, Volume
 from storage.planner import Refused
@@ -24,7 +28,7 @@ from storage.volumes.plan_offers import NOT_NOW, REASONS
 from storage.volumes.snapshot import snapshots_of
 
 AWAITS = "the billing system's answer"
-WAIT = "Wait a few minutes until that change has ended."
+WAIT = marked("Wait a few minutes until that change has ended.")
 
 
 @transaction.atomic
@@ -95,8 +99,10 @@ def preview(ask: OrderRequest) -> Evaluation:
 def evaluate_now(ask: OrderRequest, volume: Volume, now: datetime) -> Evaluation:
     """The order evaluated on what the volume's host last said."""
     row = snapshots_of([volume])[0]
-    agreed = ask.plan if ask.takes_back is not None else None
-    offer = next((each for each in offers_of(row, agreed) if each.plan == ask.plan), None)
+    offered = offers_of(row)
+    if ask.takes_back is not None:
+        offered = offers_of(row, ask.plan, restored_by(ask.takes_back))
+    offer = next((each for each in offered if each.plan == ask.plan), None)
     return evaluate(ask, row, offer, now, account_of(row, now))
 
 
@@ -129,10 +135,11 @@ def demand_free(volume: Volume) -> None:
     """Raises `OrderRefused` (`order_running`) where an order or a job holds the volume."""
     running = Order.objects.open().filter(volume=volume).select_related("job").first()
     if running is not None and not settle(running):
-        name = running.to_plan.name if running.to_plan is not None else "no cache"
+        plan = running.to_plan
+        name = plan.name if plan is not None else unplanned_after(running)
         raise OrderRefused(
             "order_running",
-            f"Another change is running: {running.get_intent_display()} to {name}.",
+            gettext("Another change is running: {plan}.").format(plan=name),
             WAIT,
             order=running,
         )
@@ -189,6 +196,7 @@ def _order(
         from_plan=volume.cache_plan,
         to_plan=ask.plan,
         replaces_trial=evaluation.replaces_trial,
+        from_cache=evaluation.from_cache,
         currency=evaluation.quote.currency,
         from_price_minor=evaluation.from_minor,
         price_minor=evaluation.quote.price_minor,

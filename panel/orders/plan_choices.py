@@ -12,6 +12,7 @@ from panel.orders.order_request import OrderRefused, OrderRequest, When
 from panel.orders.pricing.quote import Quote
 from storage.database_clock import database_now
 from storage.models import CachePlan, Volume
+from storage.planner.wish import CacheWish
 from storage.volumes.plan_offers import Offer, offers
 from storage.volumes.snapshot import VolumeSnapshot
 
@@ -31,9 +32,12 @@ class PlanChoice:
     refusal: OrderRefused | None
 
 
-def offers_of(row: VolumeSnapshot, agreed: CachePlan | None = None) -> list[Offer]:
+def offers_of(
+    row: VolumeSnapshot, agreed: CachePlan | None = None, restored: CacheWish | None = None
+) -> list[Offer]:
     """No cache and the plans on sale, each with the reason why not. The volume's own plan is there
-    also when it is on sale no more, and so is the one that was `agreed` on before."""
+    also when it is on sale no more, and so is the one that was `agreed` on before; `restored` is
+    the cache that comes back with it."""
     reserved_bytes = 0
     if row.host is not None and row.facts is not None and row.placement is not None:
         promised = reserved(row.host, row.facts, but_for=row.volume)
@@ -41,7 +45,8 @@ def offers_of(row: VolumeSnapshot, agreed: CachePlan | None = None) -> list[Offe
     agreed_id = agreed.pk if agreed is not None else None
     theirs = [pk for pk in (row.volume.cache_plan_id, agreed_id) if pk is not None]
     plans = CachePlan.objects.filter(on_offer=True) | CachePlan.objects.filter(pk__in=theirs)
-    return offers(row, plans.distinct().prefetch_related("hosts"), reserved_bytes, agreed_id)
+    plans = plans.distinct().prefetch_related("hosts")
+    return offers(row, plans, reserved_bytes, agreed_id, restored)
 
 
 def choices(row: VolumeSnapshot, now: datetime | None = None) -> list[PlanChoice]:

@@ -9,6 +9,7 @@ from panel.models import Intent, Order, OrderState, User
 from panel.orders.order_request import OrderRefused, OrderRequest
 from panel.orders.pricing.prices import last_completed
 from storage.models import Volume
+from storage.planner.wish import CacheWish, cache_from_json
 
 
 def reversal_of(order: Order, actor: User | None, **fields: Any) -> OrderRequest:
@@ -17,6 +18,12 @@ def reversal_of(order: Order, actor: User | None, **fields: Any) -> OrderRequest
     return OrderRequest(
         order.volume, order.plan_back, actor, when="now", takes_back=order, **fields
     )
+
+
+def restored_by(order: Order) -> CacheWish | None:
+    """The cache that undoing `order` brings back, whoever had set it up; None for none, or for that
+    of its plan."""
+    return cache_from_json(order.cache_back) if order.cache_back is not None else None
 
 
 def refusal(order: Order, volume: Volume, now: datetime) -> OrderRefused | None:
@@ -37,9 +44,19 @@ def changed_since(order: Order, volume: Volume) -> OrderRefused | None:
     last = last_completed(volume)
     if last is not None and last.pk == order.pk and volume.cache_plan_id == order.to_plan_id:
         return None
+    return _changed(last)
+
+
+def cached_since(order: Order, has_cache: bool) -> OrderRefused | None:
+    """Whether somebody else gave the volume a cache after `order` had removed it: a new one is not
+    replaced by the old one."""
+    return _changed(order) if has_cache and order.to_plan_id is None else None
+
+
+def _changed(last: Order | None) -> OrderRefused:
     return OrderRefused(
         "changed_since",
-        "The plan has changed again since this order.",
+        "The plan or the cache has changed again since this order.",
         "Undo the last order, or choose a plan.",
         order=last,
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.utils.translation import gettext_noop as marked
 
 from panel.orders.order_request import OrderRefused, OrderRequest
 from storage.access import Person
 from storage.models import Customer, Volume
 
-OWNERS = "Ask an owner or operator of your account."
+OWNERS = marked("Ask an owner or operator of your account.")
 
 
 def barred(user: Person, volume: Volume) -> OrderRefused | None:

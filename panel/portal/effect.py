@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.utils.translation import gettext
+
 from jobs.models import Job
+from storage.language import figure
 from storage.metrics.rates import Figures
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import FiguresWindow, window
@@ -42,10 +45,13 @@ class Effect:
         if times is None:
             return ""
         if times >= NOTABLE:
-            return f"A read is {times:.1f} times as fast as before."
+            return gettext("A read is {n} times as fast as before.").format(
+                n=figure(f"{times:.1f}")
+            )
         if times <= 1 / NOTABLE:
-            return f"A read takes {1 / times:.1f} times as long as before."
-        return "Reads are about as fast as before."
+            longer = figure(f"{1 / times:.1f}")
+            return gettext("A read takes {n} times as long as before.").format(n=longer)
+        return gettext("Reads are about as fast as before.")
 
 
 def effect(volume: Volume, done: Job | None, now: datetime) -> Effect | None:

@@ -20,20 +20,23 @@ PARTS: Final = 24
 PART_SECONDS: Final = int(LENGTH.total_seconds()) // PARTS
 QUERY: Final = (
     "SELECT volume_id, (ceil(extract(epoch FROM ts - %s) / %s) - 1)::int AS part,"  # noqa: S608
+    " technology, cache_size_bytes, max(ts),"
     f" {', '.join(COLUMNS)} FROM storage_sample"
     " JOIN unnest(%s::bigint[], %s::timestamptz[]) AS since (volume, began)"
     " ON since.volume = volume_id"
     " WHERE volume_id = ANY(%s) AND ts > since.began AND ts > %s AND ts <= %s"
-    " GROUP BY volume_id, part"
+    " GROUP BY volume_id, part, technology, cache_size_bytes"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """`whole` is over the hour, `parts` are its `PARTS` parts, oldest first, None = not known."""
+    """`whole` is over the hour, or since the cache changed in it (`is_since_change`); `parts` are
+    the `PARTS` parts of the whole hour, oldest first, None = not known."""
 
     whole: Figures
     parts: tuple[Figures | None, ...]
+    is_since_change: bool = False
 
     @property
     def reads(self) -> int:
@@ -59,15 +62,26 @@ def hours_of(volumes: Iterable[Volume], now: datetime) -> dict[int, Hour]:
     start = end - LENGTH
     volumes = list(volumes)
     keys, began = [volume.pk for volume in volumes], each_theirs_since(volumes)
-    sums: dict[int, dict[int, Sums]] = {}
+    stretches: dict[int, list[_Part]] = {}
     with connection.cursor() as cursor:
         cursor.execute(
             QUERY,
             [start, PART_SECONDS, keys, [began.get(key, start) for key in keys], keys, start, end],
         )
-        for key, part, *row in cursor.fetchall():
-            sums.setdefault(key, {})[part] = _sums(row)
-    return {key: _hour(parts) for key, parts in sums.items()}
+        for key, n, technology, size_bytes, last_at, *row in cursor.fetchall():
+            part = _Part(n, (technology, size_bytes), last_at, _sums(row))
+            stretches.setdefault(key, []).append(part)
+    return {key: _hour(parts) for key, parts in stretches.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The sums of a part of the hour while the volume had one `cache` (technology and size)."""
+
+    n: int
+    cache: tuple[int, int | None]
+    last_at: datetime
+    sums: Sums
 
 
 def _sums(row: list[Any]) -> Sums:
@@ -75,8 +89,14 @@ def _sums(row: list[Any]) -> Sums:
     return sums
 
 
-def _hour(parts: dict[int, Sums]) -> Hour:
+def _hour(parts: list[_Part]) -> Hour:
+    latest = max(parts, key=lambda part: part.last_at)
+    whole = sum((part.sums for part in parts if part.cache == latest.cache), Sums())
+    by_part: dict[int, Sums] = {}
+    for part in parts:
+        by_part[part.n] = by_part.get(part.n, Sums()) + part.sums
     return Hour(
-        figures(sum(parts.values(), Sums())),
-        tuple(figures(parts[n]) if n in parts else None for n in range(PARTS)),
+        figures(whole),
+        tuple(figures(by_part[n]) if n in by_part else None for n in range(PARTS)),
+        any(part.cache != latest.cache for part in parts),
     )

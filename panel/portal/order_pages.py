@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.models import Origin
@@ -57,7 +58,7 @@ def order_cancel(request: HttpRequest, key: str) -> HttpResponse:
     except OrderRefused as late:
         messages.warning(request, f"{late.message} {late.way_out}")
         return redirect("my-order", order.key)
-    messages.success(request, "Cancelled. Nothing was charged or changed.")
+    messages.success(request, gettext("Cancelled. Nothing was charged or changed."))
     return redirect("my-order", order.key)
 
 
@@ -68,9 +69,10 @@ def order_revert(request: HttpRequest, key: str) -> HttpResponse:
     order = _order_of(request, key)
     if request.method != "POST":
         return _revert(request, order, None)
-    asked = step_up.demand(request, reverse("my-order-revert", args=[order.key]))
-    if asked is not None:
-        return asked
+    if _charges(request, order):
+        asked = step_up.demand(request, reverse("my-order-revert", args=[order.key]))
+        if asked is not None:
+            return asked
     try:
         back = place_order(
             reversal_of(
@@ -84,6 +86,11 @@ def order_revert(request: HttpRequest, key: str) -> HttpResponse:
     except OrderRefused as refused:
         return _revert(request, order, refused)
     return redirect("my-order", back.key)
+
+
+def _charges(request: HttpRequest, order: Order) -> bool:
+    """Whether undoing it has to be paid for: only then who sits there must show who they are."""
+    return preview(reversal_of(order, cast("User", request.user))).costs_more
 
 
 def _revert(request: HttpRequest, order: Order, refused: OrderRefused | None) -> HttpResponse:
@@ -100,12 +107,13 @@ def _revert(request: HttpRequest, order: Order, refused: OrderRefused | None) ->
         "price_lines": plan_texts.price_lines(quote, prices.paid(order.volume))
         if quote is not None
         else [],
-        "what_follows": plan_texts.after_reversal(order.plan_back),
+        "back_to": plan_texts.back_to(order),
+        "what_follows": plan_texts.after_reversal(order),
         "refused": obstacle,
         "order_in_the_way": obstacle.order
         if obstacle is not None and obstacle.order != order
         else None,
-        "must_prove": not step_up.is_proven(request),
+        "must_prove": evaluation.costs_more and not step_up.is_proven(request),
         "idempotency_key": secrets.token_urlsafe(16),
     }
     status = status_of(refused) if refused is not None else 200
@@ -135,4 +143,5 @@ def _context(request: HttpRequest, order: Order) -> dict[str, object]:
         # Also where ordering was closed meanwhile: nobody is held to an order that has not begun.
         "may_cancel": rights.outsider(request.user, order.volume) is None and order.state in EARLY,
         "may_revert": may_order and can_go_back,
+        "back_to": plan_texts.back_to(order) if can_go_back else "",
     }

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Final, Literal
+from typing import Literal
 
-from jobs.models import Job, State, Step
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+
+from jobs.models import Job, Kind, State, Step
+from panel.languages.local_times import time_tag
 from panel.models import Intent, Order, OrderState, Proof, ProofState
 from panel.orders import order_texts
 from panel.orders.order_texts import ChangePhase, StateChip, phases, sentence
 
-NOTHING_CHARGED: Final = "Nothing was charged."
 Mark = Literal["done", "now", "next", "failed"]
 
 
@@ -31,32 +34,42 @@ def plans_of(order: Order) -> Plans:
     """What the order leads from and to."""
     before = order.from_plan
     return Plans(
-        before.name if before is not None else order_texts.unplanned(order).capitalize(),
+        before.name if before is not None else _capital(order_texts.unplanned(order)),
         _after(order),
     )
 
 
 def title(order: Order) -> str:
     """The heading of the order's page."""
-    after = _after(order)
     if order.intent == Intent.TRIAL:
-        return f"Trial of {after}"
-    back = "Back to" if order.intent == Intent.REVERT or order.to_plan is None else "Change to"
-    return f"{back} {after if order.to_plan is not None else 'no cache'}"
+        return gettext("Trial of {plan}").format(plan=_after(order))
+    if order.restores_free_cache:
+        return gettext("Back to your provider's cache")
+    if order.to_plan is None:
+        return gettext("Back to no cache")
+    if order.intent == Intent.REVERT:
+        return gettext("Back to {plan}").format(plan=order.to_plan.name)
+    return gettext("Change to {plan}").format(plan=order.to_plan.name)
 
 
 def _after(order: Order) -> str:
-    return order.to_plan.name if order.to_plan is not None else "No cache"
+    if order.to_plan is not None:
+        return order.to_plan.name
+    return _capital(order_texts.unplanned_after(order))
 
 
 def phases_of(order: Order, steps: Sequence[Step], proof: Proof | None) -> tuple[ChangePhase, ...]:
     """The order's way, each part with how far it is: payment where somebody is asked for it, the
     work, and for a plan the time until its report."""
     if order.state == OrderState.SCHEDULED:
-        return (ChangePhase("Planned", "done"), ChangePhase("Changing your plan", "next"))
+        return (
+            ChangePhase(gettext("Planned"), "done"),
+            ChangePhase(gettext("Changing your plan"), "next"),
+        )
     if order.job is None:
         # What was there already and only goes on: no work for a host.
-        return (ChangePhase("Done", "done" if order.state == OrderState.COMPLETED else "failed"),)
+        is_done = order.state == OrderState.COMPLETED
+        return (ChangePhase(gettext("Done"), "done" if is_done else "failed"),)
     parts = [*_payment(order), *_work(order, order.job, steps)]
     if order.to_plan is not None and order.intent != Intent.REVERT:
         parts += _report(order, proof)
@@ -71,7 +84,7 @@ def _payment(order: Order) -> list[ChangePhase]:
         state = "now"
     elif order.state in (OrderState.REFUSED, OrderState.CANCELLED):
         state = "failed"
-    return [ChangePhase("Confirming the payment", state)]
+    return [ChangePhase(gettext("Confirming the payment"), state)]
 
 
 def _work(order: Order, job: Job, steps: Sequence[Step]) -> list[ChangePhase]:
@@ -90,117 +103,139 @@ def _report(order: Order, proof: Proof | None) -> list[ChangePhase]:
             warm, report = "done", "now"
             if proof.is_over:
                 report = "done" if proof.state == ProofState.READY else "failed"
-    return [ChangePhase("Warming up", warm), ChangePhase("Report", report)]
+    return [ChangePhase(gettext("Warming up"), warm), ChangePhase(gettext("Report"), report)]
 
 
 def sentence_of(order: Order, steps: Sequence[Step], proof: Proof | None) -> str:
     """Where the order stands, in a few sentences."""
     match order.state:
         case OrderState.SCHEDULED:
-            names = plans_of(order)
-            goes = f"changes to {names.after}" if order.to_plan else "goes back to no cache"
-            return (
-                f"Your volume {goes} on {day(order.due_at)}. Until then you keep {names.before}, "
-                "and you can cancel this."
-            )
+            return _scheduled(order)
         case OrderState.AUTHORISING:
-            return "Your payment is being confirmed. Nothing is charged or changed before that."
+            return gettext(
+                "Your payment is being confirmed. Nothing is charged or changed before that."
+            )
         case OrderState.PENDING:
-            return (
+            return gettext(
                 "Your payment has not been confirmed yet. This may take a while. Nothing is "
                 "charged or changed before that. You can leave this page."
             )
         case OrderState.REFUSED:
-            return f"{_because(order)} Nothing was charged or changed."
+            return f"{_because(order)} {gettext('Nothing was charged or changed.')}"
         case OrderState.CANCELLED:
-            return (
-                f"This was cancelled. {NOTHING_CHARGED} Your plan stays {plans_of(order).before}."
-            )
+            return gettext(
+                "This was cancelled. Nothing was charged. Your plan stays as it was: {plan}."
+            ).format(plan=plans_of(order).before)
         case OrderState.FAILED:
             return _failed(order, steps)
         case OrderState.COMPLETED:
             return _done(order, proof)
     if order.job is None:
-        return "Your plan is being changed."
+        return gettext("Your plan is being changed.")
     if order.job.state == State.SUCCEEDED:
-        return "The change is complete; your order is being closed."
+        return gettext("The change is complete; your order is being closed.")
     if order.job.is_over:
-        return f"{sentence(order.job, steps)} {NOTHING_CHARGED}"
+        return f"{sentence(order.job, steps)} {_nothing_charged()}"
     return sentence(order.job, steps)
 
 
+def _scheduled(order: Order) -> SafeString:
+    names, at = plans_of(order), time_tag(order.due_at) if order.due_at is not None else ""
+    if order.to_plan is None:
+        text = gettext(
+            "Your cache is removed on {time}. Until then you keep {plan}, and you can cancel this."
+        )
+        return format_html(text, time=at, plan=names.before)
+    text = gettext(
+        "Your volume changes to {new} on {time}. Until then you keep {plan}, and you can cancel "
+        "this."
+    )
+    return format_html(text, new=names.after, time=at, plan=names.before)
+
+
+def _nothing_charged() -> str:
+    return gettext("Nothing was charged.")
+
+
 def _because(order: Order) -> str:
-    return order.reason or "Your payment was not confirmed."
+    return gettext(order.reason) if order.reason else gettext("Your payment was not confirmed.")
 
 
 def _failed(order: Order, steps: Sequence[Step]) -> str:
-    if order.reason:
-        text = order.reason
-    elif order.job is not None and order.job.is_over:
+    # Recorded by a worker, in English: what the job says is made anew.
+    if order.job is not None and order.job.is_over and order.job.state != State.SUCCEEDED:
         text = sentence(order.job, steps)
+    elif order.reason:
+        text = gettext(order.reason)
     else:
-        text = "We could not change the plan."
-    return f"{text} {NOTHING_CHARGED}"
+        text = gettext("We could not change the plan.")
+    return f"{text} {_nothing_charged()}"
 
 
 def _done(order: Order, proof: Proof | None) -> str:
-    if order.to_plan is None:
-        return "Done: this volume no longer has a cache."
-    text = f"Done: this volume now has the plan {order.to_plan.name}."
-    if order.intent == Intent.TRIAL and order.trial_until is not None:
-        text += (
-            f"The trial is free and ends automatically on {day(order.trial_until)}. Your volume "
-            "then returns to no cache, unless you keep the plan."
+    if order.restores_free_cache:
+        return gettext(
+            "Done: this volume has the cache of your provider again, free of charge. The cache "
+            "starts empty."
         )
+    if order.to_plan is None:
+        return gettext("Done: this volume no longer has a cache.")
+    has = gettext("Done: this volume now has the plan {plan}.")
+    text = SafeString(format_html(has, plan=order.to_plan.name))
+    if order.intent == Intent.TRIAL and order.trial_until is not None:
+        until = format_html(
+            gettext(
+                "The trial is free and ends automatically on {time}. Your volume then returns to "
+                "no cache, unless you keep the plan."
+            ),
+            time=time_tag(order.trial_until),
+        )
+        text = format_html("{} {}", text, until)
     if order.intent == Intent.REVERT or order.job is None:
         return text
+    return format_html("{} {}", text, _proof(proof))
+
+
+def _proof(proof: Proof | None) -> str:
     if proof is None or proof.state == ProofState.WAITING:
-        return (
-            f"{text} Your volume gets faster while the cache fills with the data you use. Once the "
-            "cache is warm, we measure the result, and the report will appear here."
+        return gettext(
+            "Reads get faster while the cache fills. Once it is warm, we measure the result, and "
+            "the report appears here."
         )
     if proof.state == ProofState.MEASURING:
-        when = f" at about {moment(proof.after_end)}" if proof.after_end is not None else " soon"
-        warm = "The cache is warm; we" if proof.was_warm else "We"
-        return f"{text} {warm} are measuring the result. The report appears{when}."
+        if proof.after_end is None:
+            return gettext("We are measuring the result. The report appears soon.")
+        text = gettext("We are measuring the result. The report appears at about {time}.")
+        return format_html(text, time=time_tag(proof.after_end, "short"))
     if proof.state == ProofState.IMPOSSIBLE:
-        return f"{text} The effect could not be measured: {_lowered(proof.reason)}"
-    return f"{text} The effect has been measured: see the report."
+        reason = gettext(proof.reason) if proof.reason else gettext("There was not enough data.")
+        return gettext("The effect could not be measured. {reason}").format(reason=reason)
+    return gettext("The effect has been measured: see the report.")
 
 
 def outcome(order: Order) -> StateChip:
     """What became of the order, in a word or two, for the history."""
     match order.state:
         case OrderState.COMPLETED:
-            return StateChip("ok", "ok", "done")
+            return StateChip("ok", "ok", gettext("done"))
         case OrderState.SCHEDULED:
-            return StateChip("quiet", "wait", "planned")
+            return StateChip("quiet", "wait", gettext("planned"))
         case OrderState.AUTHORISING | OrderState.PENDING:
-            return StateChip("busy", "wait", "payment being confirmed")
+            return StateChip("busy", "wait", gettext("payment being confirmed"))
         case OrderState.RUNNING:
             stuck = order.job is not None and order.job.state == State.NEEDS_ATTENTION
             if stuck:
-                return StateChip("warning", "warning", "support is checking")
-            return StateChip("busy", "run", "running")
+                return StateChip("warning", "warning", gettext("support is checking"))
+            return StateChip("busy", "run", gettext("running"))
         case OrderState.REFUSED:
-            return StateChip("quiet", "cut", "payment refused")
+            return StateChip("quiet", "cut", gettext("payment refused"))
         case OrderState.CANCELLED:
-            return StateChip("quiet", "cut", "cancelled")
-    return StateChip("quiet", "cut", "not changed")
+            return StateChip("quiet", "cut", gettext("cancelled"))
+    return StateChip("quiet", "cut", gettext("not changed"))
 
 
-def day(at: datetime | None) -> str:
-    """A date and time of day for a customer: "1 December 2026, 00:00 UTC"."""
-    return f"{at.day} {at:%B %Y, %H:%M} UTC" if at is not None else "a day not known yet"
-
-
-def moment(at: datetime) -> str:
-    """The same, short: "1 Dec, 00:00 UTC"."""
-    return f"{at.day} {at:%b, %H:%M} UTC"
-
-
-def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:] if text else "there was not enough data."
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def poll_seconds(order: Order, proof: Proof | None) -> int:
@@ -217,7 +252,16 @@ def running(job: Job | None) -> dict[str, object]:
     if job is None:
         return {"running": None}
     order: Order | None = getattr(job, "order", None)
-    context = {"running": job, **order_texts.change_context(job)}
+    heading = (
+        gettext("Changing to {plan}").format(plan=job.cache_plan.name)
+        if job.cache_plan is not None
+        else gettext("Removing the cache")
+        if job.kind == Kind.REMOVE_CACHE
+        else gettext("Restoring your former cache")
+    )
+    if job.state == State.NEEDS_ATTENTION:
+        heading = gettext("Support is looking at your last change")
+    context = {"running": job, "heading": heading, **order_texts.change_context(job)}
     if order is not None:
         steps = list(job.step_set.all())
         context |= {

@@ -40,7 +40,14 @@ from panel.portal.member_scope import (
     several_customers,
     volume_notices,
 )
-from panel.portal.plan_cards import headroom, no_help, plan_cards
+from panel.portal.plan_cards import (
+    best,
+    has_already,
+    headroom,
+    no_help,
+    plan_cards,
+    shared_forecast,
+)
 from storage.analysis.forecast import Expectation, today
 from storage.analysis.measured_use import use_of
 from storage.database_clock import database_now
@@ -68,12 +75,14 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
     row, now = row_of(request, key), database_now()
     use, all_choices = use_of(row, now), choices(row, now)
     expected = expectations(use, [each.offer for each in all_choices], source=others_of(row.volume))
-    cards = plan_cards(all_choices, expected, trials.running(row.volume))
+    cards = plan_cards(row, all_choices, expected, trials.running(row.volume))
     context = {
         "volume": row.volume,
         "today": today(use),
         "cards": cards,
         "no_help": no_help(cards),
+        "shared": shared_forecast(cards),
+        "best": best(cards),
         "headroom": headroom(row.volume.customer, now),
         "barred": rights.barred(request.user, row.volume),
         "has_cache": row.cache is not None,
@@ -107,6 +116,12 @@ class Wanted:
     def agreed_minor(self) -> int:
         """The price a month that is agreed on by confirming."""
         return 0 if self.is_trial else self.choice.offer.price_minor
+
+    @property
+    def is_charged(self) -> bool:
+        """Whether a month costs more than now: only then who sits there must show who they are."""
+        paid = prices.paid(self.row.volume)
+        return self.agreed_minor > (paid.minor if paid is not None else 0)
 
     @property
     def address(self) -> str:
@@ -145,7 +160,8 @@ def confirm(request: HttpRequest, key: str, choice: str) -> HttpResponse:
         return _confirm(
             request, proposal, barred, HTTPStatus.UNPROCESSABLE_ENTITY if is_post else 200
         )
-    return step_up.demand(request, proposal.address) or _order(request, proposal)
+    asked = step_up.demand(request, proposal.address) if proposal.is_charged else None
+    return asked or _order(request, proposal)
 
 
 def _order(request: HttpRequest, proposal: Wanted) -> HttpResponse:
@@ -190,7 +206,15 @@ def _confirm(
         if is_later and choice.quote is not None
         else "",
         "at_once": plan_texts.at_once(quote) if quote is not None else "",
-        "what_happens": plan_texts.what_happens(choice.offer, proposal.expected, is_trial=is_trial),
+        "what_happens": plan_texts.what_happens(
+            choice.offer,
+            proposal.expected,
+            is_trial=is_trial,
+            mode=row.cache.mode if row.cache is not None else "",
+            is_smaller=row.cache is not None
+            and (row.cache.size_bytes or 0) > choice.offer.size_bytes,
+        ),
+        "has_already": has_already(row, choice.offer),
         "terms": plan_texts.terms(
             choice.offer,
             None if on_trial else plan,
@@ -213,7 +237,7 @@ def _confirm(
         "has_cache": has_cache,
         "cache_bytes": row.cache.size_bytes if row.cache is not None else None,
         "headroom": headroom(row.volume.customer, proposal.now),
-        "must_prove": not step_up.is_proven(request),
+        "must_prove": proposal.is_charged and not step_up.is_proven(request),
         "idempotency_key": secrets.token_urlsafe(16),
     }
     return render(request, "portal/confirm.html", context, status=status)

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils.translation import gettext
+
 from panel.models import Intent, Order
 from panel.orders.order_expectations import trial_offered
 from panel.orders.plan_choices import PlanChoice
@@ -19,17 +21,20 @@ from storage.analysis.forecast import Expectation
 from storage.models import Customer
 from storage.templatetags.money import amount
 from storage.volumes.plan_offers import Offer
+from storage.volumes.snapshot import VolumeSnapshot
 
 
 @dataclass(frozen=True, slots=True)
 class PlanCard:
     """A choice with what to expect of it (None: nothing is said). `keeps` is the trial that this
-    plan is on now, which may be ordered to keep it."""
+    plan is on now, which may be ordered to keep it; `has_already`: the provider gave the volume
+    just this cache, for nothing."""
 
     choice: PlanChoice
     expected: Expectation | None
     has_trial: bool
     keeps: Order | None
+    has_already: bool = False
 
     @property
     def offer(self) -> Offer:
@@ -48,7 +53,14 @@ class PlanCard:
     @property
     def is_vain(self) -> bool:
         """By the figures it would not help."""
-        return self.expected is not None and self.expected.kind == "no_help"
+        return self.has_already or (self.expected is not None and self.expected.kind == "no_help")
+
+    @property
+    def is_better(self) -> bool:
+        """Whether it can be ordered now and is more than the volume has."""
+        plan = self.offer.plan
+        is_other = plan is not None and not self.offer.is_current and not self.is_less
+        return is_other and not self.is_vain and self.choice.refusal is None
 
     @property
     def why_not(self) -> str:
@@ -56,16 +68,19 @@ class PlanCard:
         refusal = self.choice.refusal
         if refusal is None:
             return ""
-        if refusal.message == self.offer.reason:
+        if self.offer.reason and refusal.message == gettext(self.offer.reason):
             return refusal.message
         return f"{refusal.message} {refusal.way_out}"
 
 
 def plan_cards(
-    choices: Sequence[PlanChoice], expected: Mapping[str, Expectation], trial: Order | None
+    row: VolumeSnapshot,
+    choices: Sequence[PlanChoice],
+    expected: Mapping[str, Expectation],
+    trial: Order | None,
 ) -> list[PlanCard]:
-    """A card for each choice, in their order; `expected` by key of the offer, `trial` the one the
-    volume is on."""
+    """A card for each choice of the volume, in their order; `expected` by key of the offer, `trial`
+    the one the volume is on."""
     return [
         PlanCard(
             choice,
@@ -73,9 +88,33 @@ def plan_cards(
             choice.trial is not None
             and trial_offered(choice.offer, expected.get(choice.offer.key)),
             trial if choice.offer.is_current else None,
+            has_already(row, choice.offer),
         )
         for choice in choices
     ]
+
+
+def has_already(row: VolumeSnapshot, offer: Offer) -> bool:
+    """Whether the volume has the offer's cache without a plan, and so without a charge."""
+    if offer.plan is None or row.cache is None or row.volume.cache_plan_id is not None:
+        return False
+    return offer.change == "set" and row.cache.mode == offer.plan.mode
+
+
+def best(cards: Sequence[PlanCard]) -> PlanCard | None:
+    """The plan to suggest: one that may be tried free, else the first that is more."""
+    better = [card for card in cards if card.is_better]
+    return next((card for card in better if card.has_trial), better[0] if better else None)
+
+
+def shared_forecast(cards: Sequence[PlanCard]) -> Expectation | None:
+    """What is to be expected of every plan alike, to be said once; None where they differ."""
+    said = [card.expected for card in cards if card.offer.plan is not None and card.expected]
+    if len(said) < 2 or any(
+        (each.text, each.basis) != (said[0].text, said[0].basis) for each in said
+    ):
+        return None
+    return said[0]
 
 
 def no_help(cards: Sequence[PlanCard]) -> Expectation | None:
@@ -94,4 +133,5 @@ def headroom(customer: Customer | None, now: datetime) -> str:
     left = mandate_limits.left_minor(mandate, now) if mandate is not None else None
     if mandate is None or left is None:
         return ""
-    return f"Your payment authorisation leaves {amount(left, mandate.currency)} this month."
+    text = gettext("Your payment authorisation leaves {amount} this month.")
+    return text.format(amount=amount(left, mandate.currency))

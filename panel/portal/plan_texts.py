@@ -6,10 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.utils.dateformat import format as formatted
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_noop as marked
 
+from panel.languages.local_times import plain_time
+from panel.models import Order
 from panel.orders.pricing.prices import Price
 from panel.orders.pricing.quote import Quote
 from storage.analysis.forecast import Expectation
@@ -17,16 +20,14 @@ from storage.models import CachePlan
 from storage.templatetags.money import amount, money
 from storage.volumes.plan_offers import Offer
 
-FILLING = (
-    "Your volume gets faster over the next hours, while the cache fills with the data you use."
-)
-
-
-NEEDS = (
+FILLING = marked("Reads get faster over the next hours, while the cache fills.")
+NEEDS = marked(
     "This needs free SSD space and, because your former plan costs more, a payment authorisation "
     "that allows its price."
 )
 """What undoing a change to a lower price depends on."""
+RUNNING = marked("Your machine keeps running. No restart is needed.")
+FAILING = marked("If it fails, you pay nothing and nothing changes.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,52 +41,60 @@ class PriceLine:
 
 
 def price_lines(quote: Quote, paid: Price | None) -> list[PriceLine]:
-    """What is due today, on the next invoice and from then on; `paid` is the price before."""
-    today = "Nothing is due"
-    if quote.charge_minor:
-        today = "What is left of this month"
-        if paid is not None and paid.minor:
-            today += ", less what you have paid for it"
+    """What is due today, on the next invoice and from then on; `paid` is the price before. Nothing
+    where nothing is paid before or after."""
+    if not (quote.price_minor or quote.charge_minor or quote.credit_minor):
+        return []
+    today = gettext("Nothing is due")
+    if quote.charge_minor and paid is not None and paid.minor:
+        today = gettext("What is left of this month, less what you have paid for it")
+    elif quote.charge_minor:
+        today = gettext("What is left of this month")
     credit = amount(quote.credit_minor, quote.currency)
-    invoice = "Next invoice for this volume: a whole month"
+    invoice = gettext("Next invoice for this volume: a whole month")
     if quote.credit_minor and quote.price_minor:
-        invoice = f"Next invoice for this volume: a month, less {credit} for what you paid too much"
+        invoice = gettext(
+            "Next invoice for this volume: a month, less {credit} for what you paid too much"
+        ).format(credit=credit)
     elif quote.credit_minor:
-        invoice = "Next invoice for this volume: back for what you paid too much"
+        invoice = gettext("Next invoice for this volume: back for what you paid too much")
+    next_invoice = plain_time(quote.next_invoice_at, "date")
     return [
-        PriceLine("Today", today, quote.charge_minor, is_today=True),
-        PriceLine(formatted(quote.next_invoice_at, "j M Y"), invoice, quote.next_invoice_minor),
-        PriceLine("Then", "Each month", quote.price_minor),
+        PriceLine(gettext("Today"), today, quote.charge_minor, is_today=True),
+        PriceLine(next_invoice, invoice, quote.next_invoice_minor),
+        PriceLine(gettext("Then"), gettext("Each month"), quote.price_minor),
     ]
 
 
 def question(offer: Offer, *, is_trial: bool) -> SafeString:
     """The heading: the choice as a question."""
+    name = format_html('<span class="text">{}</span>', offer.name)
     if is_trial:
-        trial = 'Try <span class="text">{}</span> for {}?'
-        return format_html(trial, offer.name, trial_words())
+        return format_html(gettext("Try {plan} free for {days}?"), plan=name, days=trial_words())
     if offer.plan is not None:
-        return format_html('Change to <span class="text">{}</span>?', offer.name)
-    return SafeString("Go back to no cache?")
+        return format_html(gettext("Change to {plan}?"), plan=name)
+    return SafeString(gettext("Go back to no cache?"))
 
 
 def button(offer: Offer, *, is_trial: bool) -> str:
     """What the button that orders it says."""
     if is_trial:
-        return "Start the free trial"
+        return gettext("Start the free trial")
     if offer.price_minor:
-        return f"Change for {money(offer.price_minor, offer.currency)} a month"
-    return "Change, no charge" if offer.plan is not None else "Go back to no cache"
+        price = money(offer.price_minor, offer.currency)
+        return gettext("Order for {price} a month").format(price=price)
+    return gettext("Change, no charge") if offer.plan is not None else gettext("Remove the cache")
 
 
 def at_period_end(quote: Quote) -> SafeString:
     """What it means to change at the end of the month that is paid for."""
-    until = formatted(quote.next_invoice_at, "j F Y, H:i")
     return format_html(
-        "Nothing is charged today. You keep your current plan until {} UTC. {} You can cancel this "
-        "change until then.",
-        until,
-        _then(quote) or "Then you pay nothing.",
+        gettext(
+            "Nothing is charged today. You keep your current plan until {time}. {then} You can "
+            "cancel this change until then."
+        ),
+        time=plain_time(quote.next_invoice_at),
+        then=_then(quote) or gettext("Then you pay nothing."),
     )
 
 
@@ -94,46 +103,59 @@ def at_once(quote: Quote) -> SafeString:
     less = SafeString("")
     if quote.credit_minor:
         less = format_html(
-            ' The next invoice, of {}, is <span class="num">{}</span> less.',
-            formatted(quote.next_invoice_at, "j F Y"),
-            amount(quote.credit_minor, quote.currency),
+            gettext("The next invoice, of {date}, is {amount} less."),
+            date=plain_time(quote.next_invoice_at, "date"),
+            amount=_figure(amount(quote.credit_minor, quote.currency)),
         )
-    return format_html("Nothing is charged today.{} {}", less, _then(quote))
+    nothing = gettext("Nothing is charged today.")
+    return format_html("{} {} {}", nothing, less, _then(quote))
 
 
-def what_happens(offer: Offer, expected: Expectation | None, *, is_trial: bool) -> list[str]:
-    """The list of what happens, in order."""
-    running = "Your machine keeps running. No restart is needed."
-    failing = "If it fails, you pay nothing and nothing changes."
+def what_happens(
+    offer: Offer,
+    expected: Expectation | None,
+    *,
+    is_trial: bool,
+    mode: str = "",
+    is_smaller: bool = False,
+) -> list[str]:
+    """The list of what happens, in order. `mode` is that of the cache now ("" for none),
+    `is_smaller` whether the new one is smaller."""
     if offer.plan is None:
-        return [
-            running,
-            "Data that is only on SSD is first copied to the slow disks. This takes up to several "
-            "minutes.",
-            "Your volume then runs at disk speed, and you no longer pay for a cache.",
-            "A new cache starts empty.",
-            failing,
-        ]
-    if offer.change == "replace":
-        duration = (
-            "Your volume runs at disk speed for a few minutes while the cache is replaced. Billing "
-            "starts then."
-        )
+        moved = gettext("The cache is removed within a minute; reads are then slower again.")
+        if mode == "writeback":
+            moved = gettext(
+                "Data that is only on SSD is first copied to the slow disks, for up to several "
+                "minutes. Reads are then slower again."
+            )
+        return [gettext(RUNNING), moved, gettext(FAILING)]
+    lines = [gettext(RUNNING), _duration(offer, is_trial=is_trial)]
+    if offer.change == "set":
+        lines.append(gettext("Your cache keeps its size and its data."))
+    elif is_smaller:
+        lines.append(gettext("The new cache starts empty and is smaller than the one you have."))
     else:
-        duration = "The change takes about a minute."
-        if not is_trial:
-            duration += " Billing starts then."
-    warming = (expected.warming if expected is not None else "") or FILLING
-    lines = [
-        running,
-        duration,
-        f"{warming} Once the cache is warm, you get a report with the result.",
-    ]
+        lines.append((expected.warming if expected is not None else "") or gettext(FILLING))
+    lines.append(gettext("Afterwards you get a report: what was before, and what is now."))
     if offer.plan.mode == "writeback":
         lines.append(
-            "New data is first written to mirrored SSDs and reaches the slow disks a little later."
+            gettext(
+                "New data is first written to mirrored SSDs and reaches the slow disks a little "
+                "later."
+            )
         )
-    return [*lines, failing]
+    return [*lines, gettext(FAILING)]
+
+
+def _duration(offer: Offer, *, is_trial: bool) -> str:
+    if offer.change == "replace":
+        return gettext(
+            "Reads come from the slow disks for a few minutes while the cache is replaced. Billing "
+            "starts then."
+        )
+    if is_trial:
+        return gettext("The change takes about a minute.")
+    return gettext("The change takes about a minute. Billing starts then.")
 
 
 def terms(
@@ -149,57 +171,109 @@ def terms(
     the plan that this leads to, `is_later` whether the change usually waits for the end of the
     month, `has_own_cache` whether there is a cache of the provider without a plan, `ends_trial`
     whether the order ends a trial."""
-    price = amount(offer.price_minor, offer.currency)
+    price = _figure(amount(offer.price_minor, offer.currency))
     if is_trial:
         return format_html(
-            "The trial is free. After {} your volume automatically returns to no cache, unless you "
-            'keep the plan for <span class="num">{}</span> a month.',
-            trial_words(),
-            price,
+            gettext(
+                "The trial is free. After {days} your volume automatically returns to no cache, "
+                "unless you keep the plan for {price} a month."
+            ),
+            days=trial_words(),
+            price=price,
         )
-    pay = 'You pay <span class="num">{}</span> a month until you change the plan. '
-    parts = [format_html(pay, price)] if offer.price_minor else []
-    undo = "You can undo this order within {} days. Your volume then returns to {}."
-    plan = (
-        format_html('the plan <span class="text">{}</span>', plan_back.name)
-        if plan_back is not None
-        else "no cache"
-    )
-    parts.append(format_html(undo, settings.TIERCEL_REVERT_DAYS, plan))
+    parts = []
+    if offer.price_minor:
+        pay = gettext("You pay {price} a month until you change the plan.")
+        parts.append(format_html(pay, price=price))
+    parts.append(_undo(plan_back, has_own_cache=has_own_cache))
     if ends_trial:
-        parts.append(SafeString(" Your free trial ends with this order and does not come back."))
-    if has_own_cache:
         parts.append(
-            SafeString(
-                " Your provider set up your current cache, so you cannot restore it yourself."
-            )
+            SafeString(gettext("Your free trial ends with this order and does not come back."))
         )
     if is_later:
-        parts.append(SafeString(f" {NEEDS}"))
+        parts.append(SafeString(gettext(NEEDS)))
+    elif has_own_cache:
+        parts.append(SafeString(gettext("This needs free SSD space.")))
     else:
-        parts.append(SafeString(" The rest of the month is credited."))
-    return SafeString("".join(parts))
+        parts.append(SafeString(gettext("The rest of the month is credited.")))
+    return SafeString(" ".join(parts))
 
 
-def after_reversal(plan_back: CachePlan | None) -> str:
-    """What becomes of the volume when an order is undone that replaced `plan_back`."""
-    if plan_back is None:
-        return "Your volume then runs at disk speed, as before."
-    return "Your volume returns to its former plan. The cache starts empty."
+def _undo(plan_back: CachePlan | None, *, has_own_cache: bool) -> SafeString:
+    days = settings.TIERCEL_REVERT_DAYS
+    if plan_back is not None:
+        text = ngettext(
+            "You can undo this order within {days} day. Your volume then returns to the plan "
+            "{plan}.",
+            "You can undo this order within {days} days. Your volume then returns to the plan "
+            "{plan}.",
+            days,
+        )
+        name = format_html('<span class="text">{}</span>', plan_back.name)
+        return format_html(text, days=days, plan=name)
+    if has_own_cache:
+        text = ngettext(
+            "You can undo this order within {days} day. Your volume then gets back the cache that "
+            "your provider set up, free of charge.",
+            "You can undo this order within {days} days. Your volume then gets back the cache that "
+            "your provider set up, free of charge.",
+            days,
+        )
+    else:
+        text = ngettext(
+            "You can undo this order within {days} day. Your volume then returns to no cache.",
+            "You can undo this order within {days} days. Your volume then returns to no cache.",
+            days,
+        )
+    return format_html(text, days=days)
+
+
+def back_to(order: Order) -> str:
+    """What undoing the order leads to, as a name."""
+    if order.plan_back is not None:
+        return order.plan_back.name
+    if order.had_free_cache:
+        return gettext("your provider's cache")
+    return gettext("no cache")
+
+
+def after_reversal(order: Order) -> str:
+    """What becomes of the volume when the order is undone."""
+    if order.plan_back is not None:
+        return gettext("Your volume returns to its former plan. The cache starts empty.")
+    if order.had_free_cache:
+        return gettext(
+            "Your volume gets back the cache that your provider set up, of the same size and free "
+            "of charge. The cache starts empty."
+        )
+    return gettext("Your volume then has no cache, as before.")
 
 
 def trial_words() -> str:
     """How long a trial lasts: "7 days"."""
-    days = settings.TIERCEL_TRIAL_DAYS
-    if days < 1:
+    return days_words(settings.TIERCEL_TRIAL_DAYS)
+
+
+def days_words(days: float) -> str:
+    """A number of days in words, below one in hours or minutes: "7 days", "5 hours"."""
+    if days < 1 / 24:
         minutes = max(1, round(days * 1440))
-        return "1 minute" if minutes == 1 else f"{minutes} minutes"
-    return "1 day" if days == 1 else f"{days:g} days"
+        return ngettext("{n} minute", "{n} minutes", minutes).format(n=minutes)
+    if days < 1:
+        hours = round(days * 24)
+        return ngettext("{n} hour", "{n} hours", hours).format(n=hours)
+    whole = int(days)
+    shown = f"{days:g}" if days != whole and days < 10 else f"{whole}"
+    return ngettext("{n} day", "{n} days", whole if days == whole else 2).format(n=shown)
 
 
 def _then(quote: Quote) -> SafeString:
     """The price from then on; "" for none."""
     if not quote.price_minor:
         return SafeString("")
-    price = amount(quote.price_minor, quote.currency)
-    return format_html('Then you pay <span class="num">{}</span> a month.', price)
+    price = _figure(amount(quote.price_minor, quote.currency))
+    return format_html(gettext("Then you pay {price} a month."), price=price)
+
+
+def _figure(text: str) -> SafeString:
+    return format_html('<span class="num">{}</span>', text)

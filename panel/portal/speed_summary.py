@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from django.utils.translation import gettext
+
 from panel.portal.last_hour import Hour
 from storage.formatting import ms, seconds
 from storage.metrics.rates.figures import MIN_ACCESSES
@@ -18,19 +20,26 @@ MOSTLY: Final = 0.5
 FULL: Final = 0.9
 """A cache with less of its room in use is still filling."""
 SLOW_MS: Final = 30
-"""Slow disks that are not overloaded take about 10 ms a read; with this the word is "slow",
-whatever a cache serves."""
+"""With this the word is "slow", whatever a cache serves."""
+DISK_SLOW_MS, DISK_FAST_MS = 10, 3
+"""Slow disks without a queue take about 8 ms a read: with the first they are a brake, below the
+second they are not."""
+SETTLED_SECONDS: Final = 600
+"""So much after a change its effect can be told."""
 PATIENCE_SECONDS: Final = 1800
 
 
 @dataclass(frozen=True, slots=True)
 class SpeedSummary:
-    """`word` is the answer, `text` why. `icon` is a name of `templates/icons`."""
+    """`word` is the answer, `text` why, `brief` the same in a few words for a list. `icon` is a
+    name of `templates/icons`. `figure` is what a read takes, "" where nobody can tell."""
 
     tone: Tone
     icon: str
     word: str
     text: str
+    brief: str = ""
+    figure: str = ""
 
 
 def summarise_speed(
@@ -48,38 +57,62 @@ def summarise_speed(
     if latest is None:
         return _unknown(age_seconds, first_seconds)
     if cache is not None and (cache.trouble or latest.cache_state):
-        return SpeedSummary(
-            "error", "error", "Needs support", "Your cache has a fault. Contact support."
-        )
+        text = gettext("Your cache has a fault. Contact support.")
+        return SpeedSummary("error", "error", gettext("Needs support"), text, text)
     if is_stale:
-        return SpeedSummary(
-            "warning",
-            "warning",
-            "No current data",
-            f"The last data is {roughly(latest.age_seconds)} old. This does not mean that your "
-            "volume has a problem. New data appears automatically.",
-        )
+        text = gettext(
+            "The last data is {age} old. This does not mean that your volume has a problem. New "
+            "data appears automatically."
+        ).format(age=roughly(latest.age_seconds))
+        brief = gettext("The last data is {age} old.").format(age=roughly(latest.age_seconds))
+        return SpeedSummary("warning", "warning", gettext("No current data"), text, brief)
     if hour is None or hour.reads < MIN_ACCESSES:
-        return SpeedSummary(
-            "quiet", "wait", "Hardly used", "Too few reads in the last hour to measure the speed."
-        )
-    took = f"A read took {ms(hour.whole.read_ms)} on average."
-    if on_ssd and cache is None:
-        return _judged(hour, SpeedSummary("ok", "ok", "Fast", f"Your volume is on SSD. {took}"))
+        text = gettext("Too few reads in the last hour to measure the speed.")
+        if hour is not None and hour.is_since_change:
+            text = gettext("Too few reads since your cache was changed to measure the speed.")
+        return SpeedSummary("quiet", "wait", gettext("Hardly used"), text, text)
+    return _measured(hour, hour.whole.read_ms or 0.0, cache, on_ssd=on_ssd)
+
+
+def _measured(hour: Hour, read_ms: float, cache: Cache | None, *, on_ssd: bool) -> SpeedSummary:
+    a_read = gettext("A read takes {time} on average.").format(time=ms(read_ms))
+    brief = gettext("{time} per read").format(time=ms(read_ms))
     if cache is None:
-        text = f"Every read comes from slow disks. In the last hour {_lower(took)}"
-        return _judged(hour, SpeedSummary("quiet", "volume", "Disk speed", text))
-    if hour.whole.hit_rate is None:
-        text = f"Your cache has served too few reads to measure its effect. {took}"
-        return _judged(hour, SpeedSummary("busy", "run", "Warming up", text))
-    return _judged(hour, _cached(hour.whole.hit_rate, cache, took))
+        tone, icon, word, text = _uncached(read_ms, on_ssd=on_ssd)
+    elif hour.whole.hit_rate is None:
+        tone, icon, word = "busy", "run", gettext("Warming up")
+        text = gettext("Your cache has served too few reads to measure its effect.")
+    else:
+        tone, icon, word, text = _cached(hour, hour.whole.hit_rate, cache)
+        share = percent_words(hour.whole.hit_rate)
+        brief = gettext("{time} per read, {share} from SSD").format(time=ms(read_ms), share=share)
+    if read_ms >= SLOW_MS:
+        tone, icon, word = "warning", "warning", gettext("Slow")
+    return SpeedSummary(tone, icon, word, f"{a_read} {text}".strip(), brief, ms(read_ms))
+
+
+def _uncached(read_ms: float, *, on_ssd: bool) -> tuple[Tone, str, str, str]:
+    if on_ssd:
+        return "ok", "ok", gettext("Fast"), gettext("Your volume is on SSD.")
+    if read_ms < DISK_FAST_MS:
+        return "ok", "ok", gettext("Fast"), gettext("Your slow disks are keeping up.")
+    if read_ms < DISK_SLOW_MS:
+        text = gettext("Every read comes from slow disks; this is normal for them.")
+        return "quiet", "volume", gettext("Disk speed"), text
+    text = gettext("Every read comes from slow disks, without a cache.")
+    return "warning", "warning", gettext("Slow"), text
 
 
 def of_hundred(rate: float) -> str:
     """A share of reads in words, never more than it was: "96 of 100 reads"."""
     if 0 < rate < 0.01:
-        return "fewer than 1 of 100 reads"
-    return f"{int(rate * 100 + 1e-9)} of 100 reads"
+        return gettext("fewer than 1 of 100 reads")
+    return gettext("{n} of 100 reads").format(n=int(rate * 100 + 1e-9))
+
+
+def percent_words(rate: float) -> str:
+    """A share of reads, never more than it was: "96 %"."""
+    return f"{int(rate * 100 + 1e-9)} %"
 
 
 def roughly(duration_seconds: float) -> str:
@@ -94,34 +127,30 @@ def is_filling(cache: Cache) -> bool:
     return cache.used_bytes < FULL * cache.size_bytes
 
 
-def _cached(rate: float, cache: Cache, took: str) -> SpeedSummary:
+def _cached(hour: Hour, rate: float, cache: Cache) -> tuple[Tone, str, str, str]:
+    came = gettext("{share} came from SSD in the last hour.")
+    if hour.is_since_change:
+        came = gettext("{share} came from SSD since your cache was changed.")
     share = of_hundred(rate)
-    text = f"{share[0].upper()}{share[1:]} came from SSD in the last hour. {took}"
+    text = came.format(share=f"{share[0].upper()}{share[1:]}")
+    if hour.is_since_change and hour.whole.seconds < SETTLED_SECONDS:
+        more = gettext("Your cache is new, so this may still change.")
+        return "busy", "run", gettext("Warming up"), f"{text} {more}"
     if rate >= FAST:
-        return SpeedSummary("ok", "ok", "Fast", text)
+        return "ok", "ok", gettext("Fast"), text
     if is_filling(cache):
-        return SpeedSummary("busy", "run", "Warming up", f"{text} The cache is still filling.")
+        more = gettext("The cache is still filling.")
+        return "busy", "run", gettext("Warming up"), f"{text} {more}"
     if rate >= MOSTLY:
-        return SpeedSummary("ok", "ok", "Mostly fast", text)
-    is_full = "Your cache is full. " if cache.used_bytes is not None else ""
-    more = f"{is_full}A larger cache may help if you read the same data often."
-    return SpeedSummary("warning", "warning", "Partly fast", f"{text} {more}")
-
-
-def _judged(hour: Hour, speed: SpeedSummary) -> SpeedSummary:
-    """The same, unless reads take so long that no other word than slow is honest."""
-    if (hour.whole.read_ms or 0) < SLOW_MS:
-        return speed
-    return SpeedSummary("warning", "warning", "Slow", speed.text)
+        return "ok", "ok", gettext("Mostly fast"), text
+    more = gettext("A larger cache may help if you read the same data often.")
+    return "warning", "warning", gettext("Partly fast"), f"{text} {more}"
 
 
 def _unknown(age_seconds: float, first_seconds: int) -> SpeedSummary:
-    if age_seconds > PATIENCE_SECONDS:
-        text = "No data yet. Contact support if this persists."
-    else:
-        text = f"The first data appears about {roughly(first_seconds)} after the volume was added."
-    return SpeedSummary("quiet", "wait", "No data yet", text)
-
-
-def _lower(sentence: str) -> str:
-    return sentence[0].lower() + sentence[1:]
+    text = gettext("No data yet. Contact support if this persists.")
+    if age_seconds <= PATIENCE_SECONDS:
+        text = gettext("The first data appears about {time} after the volume was added.").format(
+            time=roughly(first_seconds)
+        )
+    return SpeedSummary("quiet", "wait", gettext("No data yet"), text, text)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from jobs.models import Job
 from panel.charts.sparkline import Spark, spark
@@ -78,10 +79,10 @@ def _card(
     )
     if cache is not None:
         values = hour.hit_rates if hour is not None else []
-        line, says = spark(values, *size, 1, say=percent), "reads from SSD, last hour"
+        line, says = spark(values, *size, 1, say=percent), gettext("reads from SSD, last hour")
     else:
         values = hour.read_times if hour is not None else []
-        line, says = spark(values, *size, say=ms), "read time, last hour"
+        line, says = spark(values, *size, say=ms), gettext("read time, last hour")
     return Card(row, cache, speed, hour, line, says, running)
 
 

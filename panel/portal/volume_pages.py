@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from math import ceil
+
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -14,8 +17,11 @@ from panel.charts.pages import chart_context
 from panel.models import Proof, ProofState
 from panel.name_search import cleaned
 from panel.orders import order_texts, reversal, rights
+from panel.orders.order_expectations import expectations, others_of
+from panel.orders.plan_choices import choices
+from panel.orders.pricing import trials
 from panel.orders.pricing.prices import last_completed
-from panel.portal import order_progress
+from panel.portal import order_progress, plan_texts
 from panel.portal.effect import effect
 from panel.portal.member_scope import (
     changes_of,
@@ -27,13 +33,17 @@ from panel.portal.member_scope import (
     volume_notices,
     volumes_of,
 )
+from panel.portal.plan_cards import PlanCard, best, plan_cards
 from panel.portal.plan_history import ROWS, plan_history
 from panel.portal.volume_cards import LARGE, Card, cards_of
 from panel.proofs.proof_texts import brief
+from storage.analysis.measured_use import use_of
 from storage.database_clock import database_now
 from storage.models import Volume
+from storage.volumes.snapshot import VolumeSnapshot
 
 PAGE_CARDS = 24
+DAY = timedelta(days=1)
 SEARCH_FROM = 7
 """So many volumes are worth a search."""
 
@@ -64,14 +74,14 @@ def volumes(request: HttpRequest) -> HttpResponse:
 def volume(request: HttpRequest, key: str) -> HttpResponse:
     """One volume: is it fast, what runs, its plan, what the last change did, and the newest
     changes; `changes=all` shows every one."""
-    volume = get_object_or_404(volumes_of(request.user), key=key)
+    volume, now = get_object_or_404(volumes_of(request.user), key=key), database_now()
     changes = changes_of(request.user).filter(volume=volume)
-    running = changes.unfinished().first()
+    running, notices = changes.unfinished().first(), volume_notices(request.user, volume)
     card, last = _card(volume, running), _last(request, volume)
     done = changes.filter(state=State.SUCCEEDED).first()
     is_all = request.GET.get("changes") == "all"
     history, has_older = plan_history(request.user, volume, None if is_all else ROWS)
-    context = {
+    context: dict[str, object] = {
         "card": card,
         "row": card.row,
         "volume": volume,
@@ -82,9 +92,36 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
         "has_older": has_older,
         "last": last,
         "several_customers": several_customers(request.user),
-        **volume_notices(request.user, volume),
+        **notices,
+        **_trial(volume, now),
+        "suggested": None,
     }
+    is_slow = card.row.cache is None and volume.cache_plan_id is None
+    if is_slow and running is None and not notices["suspended"]:
+        context["suggested"] = _suggested(request, card.row, now)
+        context["trial_words"] = plan_texts.trial_words()
     return render(request, "portal/volume.html", context)
+
+
+def _trial(volume: Volume, now: datetime) -> dict[str, object]:
+    """The trial that the volume's plan is on, and what is left of it."""
+    trial = trials.running(volume)
+    left = (trial.trial_until - now) / DAY if trial and trial.trial_until else 0.0
+    return {
+        "trial": trial,
+        "trial_left": plan_texts.days_words(ceil(left) if left >= 1 else max(left, 0.0)),
+    }
+
+
+def _suggested(request: HttpRequest, row: VolumeSnapshot, now: datetime) -> PlanCard | None:
+    """The plan that a volume without a cache may try, or buy; None where nothing is to be said."""
+    if rights.barred(request.user, row.volume) is not None:
+        return None
+    use, every = use_of(row, now), choices(row, now)
+    if use.on_ssd:
+        return None
+    expected = expectations(use, [each.offer for each in every], source=others_of(row.volume))
+    return best(plan_cards(row, every, expected, None))
 
 
 def _last(request: HttpRequest, volume: Volume) -> dict[str, object] | None:
@@ -99,6 +136,7 @@ def _last(request: HttpRequest, volume: Volume) -> dict[str, object] | None:
         "has_report": proof is not None and proof.state == ProofState.READY,
         "brought": brief(proof) if proof is not None else None,
         "may_revert": is_open and rights.barred(request.user, volume) is None,
+        "back_to": plan_texts.back_to(order),
     }
 
 

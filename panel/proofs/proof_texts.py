@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as marked
+
+from panel.languages.local_times import plain_time
 from panel.models import Intent, Order, Proof, ProofState
 from panel.orders.order_texts import StateChip
 from panel.portal.speed_summary import of_hundred
 from storage.analysis.before_after import Verdict, notable
 from storage.formatting import iops, ms, percent
+from storage.language import figure
 
 OTHER_LOAD: Final = 1.5
 """From this factor on the use before and after is called different."""
 HEADLINES: Final = {
-    Verdict.GAIN: "It helped",
-    Verdict.LOSS: "Fewer reads come from SSD than before",
-    Verdict.NONE: "No gain seen",
-    Verdict.UNCLEAR: "Not enough data",
+    Verdict.GAIN: marked("It helped"),
+    Verdict.LOSS: marked("Fewer reads come from SSD than before"),
+    Verdict.NONE: marked("No gain seen"),
+    Verdict.UNCLEAR: marked("Not enough data"),
 }
 CHIPS: Final = {
-    Verdict.GAIN: StateChip("ok", "ok", "gain"),
-    Verdict.LOSS: StateChip("warning", "warning", "loss"),
-    Verdict.NONE: StateChip("quiet", "info", "no gain"),
-    Verdict.UNCLEAR: StateChip("quiet", "wait", "unclear"),
+    Verdict.GAIN: StateChip("ok", "ok", marked("gain")),
+    Verdict.LOSS: StateChip("warning", "warning", marked("loss")),
+    Verdict.NONE: StateChip("quiet", "info", marked("no gain")),
+    Verdict.UNCLEAR: StateChip("quiet", "wait", marked("unclear")),
 }
-SLOWER: Final = StateChip("warning", "warning", "gain, but slower")
-KEPT: Final = StateChip("ok", "ok", "no loss")
+SLOWER: Final = StateChip("warning", "warning", marked("gain, but slower"))
+KEPT: Final = StateChip("ok", "ok", marked("no loss"))
 ABOUT: Final = 1.25
 """Within this factor two times are "about" the same."""
 
@@ -61,27 +66,28 @@ def brief(proof: Proof) -> Brief:
 def chip(proof: Proof) -> StateChip:
     """The proof in a word, for lists."""
     if proof.state == ProofState.READY:
-        if is_dearly_won(proof):
-            return SLOWER
-        return KEPT if is_kept(proof) else CHIPS[Verdict(proof.verdict)]
+        shown = KEPT if is_kept(proof) else CHIPS[Verdict(proof.verdict)]
+        shown = SLOWER if is_dearly_won(proof) else shown
+        return replace(shown, text=gettext(shown.text))
     if proof.state == ProofState.IMPOSSIBLE:
-        return StateChip("quiet", "cut", "not measurable")
+        return StateChip("quiet", "cut", gettext("not measurable"))
     is_warming = proof.state == ProofState.WAITING
-    return StateChip("busy", "run", "warming up" if is_warming else "measuring")
+    return StateChip("busy", "run", gettext("warming up") if is_warming else gettext("measuring"))
 
 
 def headline(proof: Proof) -> str:
     """The verdict in a few words."""
     if proof.state == ProofState.READY:
         if is_dearly_won(proof):
-            return "More reads come from SSD, but a read takes longer"
+            return gettext("More reads come from SSD, but a read takes longer")
         if is_kept(proof):
-            return "No loss seen"
-        of_reads = " for reads" if proof.verdict == Verdict.NONE and takes_writes(proof) else ""
-        return f"{HEADLINES[Verdict(proof.verdict)]}{of_reads}"
+            return gettext("No loss seen")
+        if proof.verdict == Verdict.NONE and takes_writes(proof):
+            return gettext("No gain seen for reads")
+        return gettext(HEADLINES[Verdict(proof.verdict)])
     if proof.state == ProofState.IMPOSSIBLE:
-        return "The effect could not be measured"
-    return "The report is being prepared"
+        return gettext("The effect could not be measured")
+    return gettext("The report is being prepared")
 
 
 def is_dearly_won(proof: Proof) -> bool:
@@ -112,18 +118,22 @@ def _is_alike(result: Mapping[str, Any]) -> bool:
 def verdict(proof: Proof) -> str:
     """The verdict in two or three sentences."""
     if proof.state == ProofState.IMPOSSIBLE:
-        return proof.reason
+        return gettext(proof.reason) if proof.reason else ""
     if proof.state != ProofState.READY:
         return _progress(proof)
     result = proof.result
     after, before = of_hundred(result["hit_rate_after"]), _count(result["hit_rate_before"])
-    rates = f"{after[0].upper()}{after[1:]} came from SSD, before {before}."
+    rates = gettext("{after} came from SSD, before {before}.").format(
+        after=f"{after[0].upper()}{after[1:]}", before=before
+    )
     match Verdict(proof.verdict):
         case Verdict.UNCLEAR:
-            text = f"{rates} Your use varies too much to say whether this is more than chance."
+            text = gettext(
+                "{rates} Your use varies too much to say whether this is more than chance."
+            ).format(rates=rates)
         case Verdict.NONE:
-            alike = "You would not notice this difference."
-            other = "A noticeable gain is ruled out."
+            alike = gettext("You would not notice this difference.")
+            other = gettext("A noticeable gain is ruled out.")
             text = f"{rates} {alike if _is_alike(result) else other}"
         case _:
             text = rates
@@ -134,7 +144,9 @@ def confidence(proof: Proof) -> str:
     """How sure the verdict is, "" where nothing is claimed, or another thing than that."""
     if proof.state != ProofState.READY or proof.verdict == Verdict.UNCLEAR or is_kept(proof):
         return ""
-    return f"{int(proof.result['confidence'] * 1000) / 10:.1f} % sure"
+    return gettext("{percent} % sure").format(
+        percent=figure(f"{int(proof.result['confidence'] * 1000) / 10:.1f}")
+    )
 
 
 def notes(proof: Proof) -> list[str]:
@@ -144,32 +156,41 @@ def notes(proof: Proof) -> list[str]:
     result, lines = proof.result, []
     if proof.was_warm is False:
         lines.append(
-            "The cache may still have been filling during the measurement, so its effect may "
-            "still grow."
+            gettext(
+                "The cache may still have been filling during the measurement, so its "
+                "effect may still grow."
+            )
         )
     if takes_writes(proof):
         lines.append(
-            "This plan caches writes too. Only reads were compared; writes were not judged."
+            gettext(
+                "This plan caches writes too. Only reads were compared; writes were not judged."
+            )
         )
     before, after = result["read_iops_before"], result["read_iops_after"]
     if before and after and not 1 / OTHER_LOAD < after / before < OTHER_LOAD:
-        times, word = (after / before, "more") if after > before else (before / after, "less")
-        lines.append(
-            f"You read {times:.1f} times {word} than before. Latency also depends on load."
-        )
+        more = gettext("You read {times} times more than before. Latency also depends on load.")
+        less = gettext("You read {times} times less than before. Latency also depends on load.")
+        times = max(after / before, before / after)
+        text = more if after > before else less
+        lines.append(text.format(times=figure(f"{times:.1f}")))
     if not result["has_percentiles"]:
-        lines.append("Percentiles are not available for this volume, only averages.")
+        lines.append(gettext("Percentiles are not available for this volume, only averages."))
     return lines
 
 
 def rows(result: Mapping[str, Any]) -> list[ReportRow]:
     """The figures before and after; those that nobody knows are left out."""
-    figures = [_row("Reads from SSD", result, "hit_rate", percent)]
-    figures.append(_row("Average read time", result, "read_ms", ms))
+    figures = [_row(gettext("Reads from SSD"), result, "hit_rate", percent)]
+    figures.append(_row(gettext("Average read time"), result, "read_ms", ms))
     if result["has_percentiles"]:
-        figures.append(_row("Half of all reads and writes took at most", result, "read_ms_p50", ms))
-        figures.append(_row("95 of 100 reads and writes took at most", result, "read_ms_p95", ms))
-    figures.append(_row("Reads per second", result, "read_iops", iops))
+        figures.append(
+            _row(gettext("Half of all reads and writes took at most"), result, "read_ms_p50", ms)
+        )
+        figures.append(
+            _row(gettext("95 of 100 reads and writes took at most"), result, "read_ms_p95", ms)
+        )
+    figures.append(_row(gettext("Reads per second"), result, "read_iops", iops))
     return figures
 
 
@@ -191,12 +212,12 @@ def held(order: Order, result: Mapping[str, Any]) -> str:
 
 def _progress(proof: Proof) -> str:
     if proof.state == ProofState.WAITING:
-        return (
-            "The cache is still warming up. Once its share of reads no longer rises, and at the "
-            f"latest on {proof.warm_by:%-d %B, %H:%M} UTC, the measuring begins."
-        )
-    return (
-        f"We are measuring until {proof.after_end:%-d %B, %H:%M} UTC; the report will appear here."
+        return gettext(
+            "The cache is still warming up. Once its share of reads no longer "
+            "rises, and at the latest on {warm_by}, the measuring begins."
+        ).format(warm_by=plain_time(proof.warm_by))
+    return gettext("We are measuring until {after_end}; the report will appear here.").format(
+        after_end=plain_time(proof.after_end) if proof.after_end else "-"
     )
 
 
@@ -206,21 +227,29 @@ def _times(result: Mapping[str, Any]) -> str:
     if before is None or after is None or low is None or high is None:
         return ""
     if high < 1:
-        return f"A read took {ms(after)} on average instead of {ms(before)}."
+        return gettext("A read took {after} on average instead of {before}.").format(
+            after=ms(after), before=ms(before)
+        )
     if low > 1:
-        but = "But a" if result["verdict"] == Verdict.GAIN else "A"
-        return f"{but} read took longer: {ms(after)} on average instead of {ms(before)}."
+        text = gettext("A read took longer: {after} on average instead of {before}.")
+        if result["verdict"] == Verdict.GAIN:
+            text = gettext("But a read took longer: {after} on average instead of {before}.")
+        return text.format(after=ms(after), before=ms(before))
     if low > 1 / ABOUT and high < ABOUT:
-        return f"A read took about as long as before: {ms(after)} on average, before {ms(before)}."
-    return (
-        f"A read took {ms(after)} on average, before {ms(before)}. Your use varies too much to say "
-        "whether this is more than chance."
-    )
+        return gettext(
+            "A read took about as long as before: {after} on average, before {before}."
+        ).format(after=ms(after), before=ms(before))
+    return gettext(
+        "A read took {after} on average, before {before}. Your use varies too much "
+        "to say whether this is more than chance."
+    ).format(after=ms(after), before=ms(before))
 
 
 def _count(rate: float) -> str:
     """ "40", as the end of a sentence on reads of a hundred."""
-    return "none" if rate == 0 else of_hundred(rate).removesuffix(" of 100 reads")
+    if rate == 0:
+        return gettext("none")
+    return f"{int(rate * 100 + 1e-9)}" if rate >= 0.01 else of_hundred(rate)
 
 
 def _row(
@@ -230,8 +259,8 @@ def _row(
     most = max(before or 0, after or 0) if name != "hit_rate" else 1.0
     return ReportRow(
         label,
-        "none" if name == "hit_rate" and before == 0 else unit(before),
-        "none" if name == "hit_rate" and after == 0 else unit(after),
+        gettext("none") if name == "hit_rate" and before == 0 else unit(before),
+        gettext("none") if name == "hit_rate" and after == 0 else unit(after),
         _width(before, most),
         _width(after, most),
     )

@@ -14,10 +14,13 @@ from django.core.cache import cache
 from django.core.mail import EmailMessage
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as marked
 from ua_parser import parse
 
 from panel.http.client_address import address_of
+from panel.languages.choice import spoken_to
 from panel.models import SecurityEntry, SecurityKind, User
 from panel.security_log import background_mail
 
@@ -42,16 +45,18 @@ def browser_words(user_agent: str) -> str:
 
 
 TOLD: Final = {
-    SecurityKind.PASSWORD: "The password of your account was changed.",
-    SecurityKind.FACTOR_ADDED: "A second factor was added to your account.",
-    SecurityKind.FACTOR_REMOVED: "A second factor was removed from your account.",
-    SecurityKind.CODES: "New recovery codes were created for your account.",
-    SecurityKind.ADDRESS: "An e-mail address of your account was changed.",
-    SecurityKind.TOKEN_MADE: "An API token was created for your account.",
-    SecurityKind.LINK_MADE: "A reset link for your password was created.",
-    SecurityKind.LOCKED_OUT: "Sign-in to your account was blocked after too many failed attempts.",
-    SecurityKind.ROLE: "Your role was changed.",
-    SecurityKind.REACTIVATED: "Your account was reactivated.",
+    SecurityKind.PASSWORD: marked("The password of your account was changed."),
+    SecurityKind.FACTOR_ADDED: marked("A second factor was added to your account."),
+    SecurityKind.FACTOR_REMOVED: marked("A second factor was removed from your account."),
+    SecurityKind.CODES: marked("New recovery codes were created for your account."),
+    SecurityKind.ADDRESS: marked("An e-mail address of your account was changed."),
+    SecurityKind.TOKEN_MADE: marked("An API token was created for your account."),
+    SecurityKind.LINK_MADE: marked("A reset link for your password was created."),
+    SecurityKind.LOCKED_OUT: marked(
+        "Sign-in to your account was blocked after too many failed attempts."
+    ),
+    SecurityKind.ROLE: marked("Your role was changed."),
+    SecurityKind.REACTIVATED: marked("Your account was reactivated."),
 }
 """Kinds that the owner hears of, and in which words."""
 
@@ -61,22 +66,29 @@ def letter(email: str, entry: SecurityEntry, at: datetime, user_agent: str) -> E
     if not settings.SMTP_HOST:
         return None
     base: str = settings.TIERCEL_PUBLIC_URL
+    told = gettext(TOLD[SecurityKind(entry.kind)])
     lines = [
-        TOLD[SecurityKind(entry.kind)],
+        told,
         "",
-        *([f"What:  {entry.detail}"] if entry.detail else []),
-        f"When:  {at:%Y-%m-%d %H:%M} UTC",
-        *([f"By:    {entry.actor}"] if entry.actor not in ("", entry.person) else []),
-        *([f"From:  {entry.address}, {browser_words(user_agent)}"] if entry.address else []),
+        *([f"{gettext('What:')}  {entry.detail}"] if entry.detail else []),
+        f"{gettext('When:')}  {at:%Y-%m-%d %H:%M} UTC",
+        *([f"{gettext('By:')}  {entry.actor}"] if entry.actor not in ("", entry.person) else []),
+        *(
+            [f"{gettext('From:')}  {entry.address}, {browser_words(user_agent)}"]
+            if entry.address
+            else []
+        ),
         "",
-        "If this was you, or if you expected this change, you do not need to do anything.",
-        "If not, sign in, sign out all other sessions, choose another password, and revoke API",
-        "tokens you do not know; or ask your provider to deactivate the account at once:",
+        gettext(
+            "If this was you, or if you expected this change, you do not need to do anything.\n"
+            "If not, sign in, sign out all other sessions, choose another password, and revoke "
+            "API tokens you do not know; or ask your provider to deactivate the account at once:"
+        ),
         "",
         f"{base}{reverse('sessions')}",
         f"{base}{reverse('tokens')}",
     ]
-    subject = f"[Tiercel] {TOLD[SecurityKind(entry.kind)].rstrip('.')}"
+    subject = f"[Tiercel] {told.rstrip('.')}"
     headers = {"Auto-Submitted": "auto-generated"}
     return EmailMessage(subject, "\n".join(lines) + "\n", to=[email], headers=headers)
 
@@ -114,10 +126,12 @@ def note(
 
 
 def tell(email: str, entry: SecurityEntry) -> None:
-    """Mail what happened; nobody waits for it."""
+    """Mail what happened, in the language of who reads it; nobody waits for it."""
     request: HttpRequest | None = context.request
     device = request.META.get("HTTP_USER_AGENT", "") if request is not None else ""
-    written = letter(email, entry, timezone.now(), device)
+    reader = User.objects.filter(email__iexact=email).first()
+    with translation.override(spoken_to(reader) if reader is not None else None):
+        written = letter(email, entry, timezone.now(), device)
     if written is not None:
         background_mail.post(written)
 

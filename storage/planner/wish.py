@@ -241,12 +241,13 @@ class Wish:
         fields: dict[str, Any] = dict(data)
         cache = fields.pop("cache", None)
         try:
-            return cls(**fields, cache=None if cache is None else _cache(cache))
+            return cls(**fields, cache=None if cache is None else cache_from_json(cache))
         except TypeError as error:
             raise BadWish(f"Not a wish: {error}") from error
 
 
-def _cache(data: object) -> CacheWish:
+def cache_from_json(data: object) -> CacheWish:
+    """A cache as `Wish.to_json` writes it; raises `BadWish` on anything else."""
     if not isinstance(data, dict):
         raise BadWish("A cache is an object, or null for none.")
     fields: dict[str, Any] = dict(data)

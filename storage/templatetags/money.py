@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import template
 
 from storage.currency import major_of
+from storage.language import figure, gettext
 
 register = template.Library()
 
@@ -14,7 +15,7 @@ def money(minor: object, currency: str) -> str:
     """Minor units as "4.90 EUR"; "no charge" for nothing, "-" for what is unknown."""
     if isinstance(minor, bool) or not isinstance(minor, int):
         return "-"
-    return f"{major_of(minor, currency)} {currency}" if minor else "no charge"
+    return amount(minor, currency) if minor else gettext("no charge")
 
 
 @register.filter
@@ -22,4 +23,4 @@ def amount(minor: object, currency: str) -> str:
     """The same, but nothing is "0.00 EUR": for columns and sums."""
     if isinstance(minor, bool) or not isinstance(minor, int):
         return "-"
-    return f"{major_of(minor, currency)} {currency}".strip()
+    return f"{figure(major_of(minor, currency))} {currency}".strip()

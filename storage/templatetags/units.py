@@ -22,6 +22,7 @@ from storage.formatting import (
     thousands,
     unbroken,
 )
+from storage.language import gettext
 
 register = template.Library()
 for figure in (size, speed, iops, ms, percent, points, unbroken, share, seconds, thousands):
@@ -35,7 +36,8 @@ def age(value: object) -> str:
     """A moment as "12 s ago"."""
     if not isinstance(value, datetime):
         return NOTHING
-    return f"{seconds((timezone.now() - value).total_seconds())} ago"
+    duration = seconds((timezone.now() - value).total_seconds())
+    return gettext("{time} ago").format(time=duration)
 
 
 @register.filter
@@ -43,7 +45,7 @@ def moment(at: object, is_old: object = False) -> str:
     """What `parts/age.html` shows: a moment by its age, with the time itself for who points at it.
     Made here, because a list has hundreds and the template would take five times as long."""
     if not isinstance(at, datetime):
-        return format_html('<span class="text-secondary">{}</span>', "never")
+        return format_html('<span class="text-secondary">{}</span>', gettext("never"))
     return format_html(
         '<time class="num{}" datetime="{}" title="{} UTC">{}{}</time>',
         " is-old" if is_old else "",

@@ -11,12 +11,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as marked
+
 from storage.byte_sizes import MIB
 from storage.models import CachePlan
+from storage.naming import new_key
 from storage.planner.current_wish import uncached
 from storage.planner.lvm_sizes import round_up
+from storage.planner.technologies.lookup import of_cache
 from storage.planner.technologies.technology import Technology
-from storage.planner.wish import Wish
+from storage.planner.wish import BadWish, CacheWish, Wish
 from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved
 from storage.volumes.wish_forms import ModeForm, NewCacheForm, ReplacementForm
@@ -27,14 +32,16 @@ STEP_BYTES = 64 * MIB
 """Sizes by ratio are whole steps, and sizes less than one apart are the same size: metadata and
 whole extents make what is on the host a little different from what was asked for."""
 
-NOTHING_MORE = "This plan costs more but your cache is already that large."
-NOT_NOW = "The plan of this volume cannot be changed now. Please contact support."
+NOTHING_MORE = marked("This plan costs more but your cache is already that large.")
+NOT_NOW = marked("The plan of this volume cannot be changed now. Please contact support.")
 REASONS = {
-    "no_space": "Sold out for this volume at the moment. Choose a smaller plan or contact support.",
-    "no_fast_disk": "Not available for this volume.",
-    "not_redundant": "Not available for this volume: it needs mirrored SSDs.",
-    "unsupported": "Not available for this volume.",
-    "inconsistent": "Another change is running. Try again in a minute.",
+    "no_space": marked(
+        "Sold out for this volume at the moment. Choose a smaller plan or contact support."
+    ),
+    "no_fast_disk": marked("Not available for this volume."),
+    "not_redundant": marked("Not available for this volume: it needs mirrored SSDs."),
+    "unsupported": marked("Not available for this volume."),
+    "inconsistent": marked("Another change is running. Try again in a minute."),
 }
 """By code of a refusal; every other one is `NOT_NOW`."""
 
@@ -57,7 +64,7 @@ class Offer:
 
     @property
     def name(self) -> str:
-        return self.plan.name if self.plan is not None else "No cache"
+        return self.plan.name if self.plan is not None else gettext("No cache")
 
     @property
     def price_minor(self) -> int:
@@ -73,17 +80,27 @@ def offers(
     plans: Iterable[CachePlan],
     reserved_bytes: int,
     agreed_id: int | None = None,
+    restored: CacheWish | None = None,
 ) -> list[Offer]:
     """No cache first, then the plans in their order. `reserved_bytes` of the SSD space of the
     volume's group is promised to others. A plan that is retired, or that the volume's host does
     not offer, is there only while it is the volume's own, or was agreed on before (`agreed_id`, its
-    primary key)."""
+    primary key). `restored` is a former cache of the volume: the offer of the agreed plan, or
+    without one that of no plan, brings it back."""
     if row.facts is not None and row.placement is not None:
         facts = less_reserved(row.facts, row.placement.vg_uuid, reserved_bytes)
         row = dataclasses.replace(row, facts=facts)
     theirs = (row.volume.cache_plan_id, agreed_id)
     listed = [plan for plan in plans if plan.pk in theirs or _is_offered(plan, row)]
-    return [_no_cache(row), *(_offer(row, plan, plan.pk == agreed_id) for plan in listed)]
+    all_offers = [_no_cache(row), *(_offer(row, plan, plan.pk == agreed_id) for plan in listed)]
+    if restored is None:
+        return all_offers
+    return [
+        _restoring(row, offer.plan, restored)
+        if (offer.plan.pk if offer.plan is not None else None) == agreed_id
+        else offer
+        for offer in all_offers
+    ]
 
 
 def _is_offered(plan: CachePlan, row: VolumeSnapshot) -> bool:
@@ -125,9 +142,32 @@ def _offer(row: VolumeSnapshot, plan: CachePlan, is_agreed: bool) -> Offer:
     return Offer(plan, size_bytes, is_current, reason, change, None if reason else wish)
 
 
+def _restoring(row: VolumeSnapshot, plan: CachePlan | None, former: CacheWish) -> Offer:
+    change: OfferedChange = "add"
+    if row.cache is not None:
+        change = "set" if _is_same_size(row, former.size_bytes) else "replace"
+    try:
+        wish = _restored(row.wish, former, change) if row.wish is not None else None
+    except BadWish:  # the volume was moved to where such a cache is not possible
+        wish = None
+    reason = _reason(row, wish)
+    return Offer(plan, former.size_bytes, False, reason, change, None if reason else wish)
+
+
+def _restored(now: Wish, former: CacheWish, change: OfferedChange) -> Wish:
+    if change != "set" or now.cache is None:
+        cache = former.another(new_key(), former.size_bytes, former.mode)
+        return Wish(now.size_bytes, now.tier, now.layout, cache)
+    names = [setting.name for setting in of_cache(former).settings]
+    settings = {name: getattr(former, name) for name in names if hasattr(now.cache, name)}
+    return dataclasses.replace(
+        now, cache=dataclasses.replace(now.cache.with_mode(former.mode), **settings)
+    )
+
+
 def _wish(row: VolumeSnapshot, plan: CachePlan, size_bytes: int) -> tuple[Wish | None, str]:
     if size_bytes > row.volume.size_bytes:
-        return None, "Larger than the volume. A smaller plan gives the same result."
+        return None, marked("Larger than the volume. A smaller plan gives the same result.")
     form: ModeForm
     if row.cache is None:
         form = NewCacheForm(row, {"size_bytes": size_bytes, "mode": plan.mode})

@@ -84,6 +84,7 @@ TABLE = (
     Row("login-link", "POST", "404 404 404 404 404 404 404", ("volume",)),
     Row("notices-off", "GET", OPEN, ("notices_token",)),
     Row("notices-off", "POST", OPEN, ("notices_token",)),
+    Row("language", "POST", OPEN, (), {"language": "de"}),
     # A fresh proof of who one is
     Row("step-up", "GET", PERSON),
     Row("step-up", "POST", PERSON),

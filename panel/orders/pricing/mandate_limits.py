@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from django.conf import settings
 from django.db.models import OuterRef, Subquery, Sum
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as marked
 
 from panel.models import LineKind, Mandate, Order, OrderState, UsageLine
 from panel.orders.order_request import OrderRefused
@@ -13,7 +16,30 @@ from panel.orders.pricing.quote import Quote, period, quote
 from storage.models import Customer, Volume
 from storage.templatetags.money import amount
 
-RAISE = "Extend your payment authorisation, or ask your provider."
+MOST: Final = {
+    "today": marked(
+        "{minor} due today exceed your payment authorisation by {over}: it allows {once} for one "
+        "charge."
+    ),
+    "today_in_all": marked(
+        "{minor} due today exceed your payment authorisation by {over}: {in_all} are left this "
+        "month."
+    ),
+    "monthly": marked(
+        "{minor} a month exceed your payment authorisation by {over}: it allows {once} for one "
+        "charge."
+    ),
+    "monthly_in_all": marked(
+        "{minor} a month exceed your payment authorisation by {over}: {in_all} are the limit per "
+        "month."
+    ),
+    "monthly_beside": marked(
+        "{minor} a month exceed your payment authorisation by {over}: {in_all} are left per month "
+        "beside your other volumes."
+    ),
+}
+"""What exceeds the authorisation, and which of its limits that is."""
+RAISE = marked("Choose a smaller plan. Extend your payment authorisation, or ask your provider.")
 
 
 def mandate_of(customer: Customer) -> Mandate | None:
@@ -96,35 +122,31 @@ def refusal(
     if earliest > now:
         return OrderRefused(
             "too_soon",
-            f"Your payment authorisation allows no charge until {earliest:%Y-%m-%d %H:%M} UTC.",
+            gettext("Your payment authorisation allows no charge until {time}.").format(
+                time=f"{earliest:%Y-%m-%d %H:%M} UTC"
+            ),
             "Order again after that time, or ask your provider.",
             url=settings.TIERCEL_REAUTHORISE_URL,
         )
-    today = (quote.charge_minor, "due today", once, left_this_period or 0, "are left this month")
-    all_of_it = "are left per month beside your other volumes"
-    whole = all_of_it if others_cost else "are the limit per month"
-    monthly = (quote.price_minor, "a month", once, max(0, month - others_cost), whole)
+    today = (quote.charge_minor, once, left_this_period or 0, "today", "today_in_all")
+    whole = "monthly_beside" if others_cost else "monthly_in_all"
+    monthly = (quote.price_minor, once, max(0, month - others_cost), "monthly", whole)
     return _over(*today, quote.currency) or _over(*monthly, quote.currency)
 
 
 def _over(
-    minor: int, what: str, once: int, in_all: int, whole: str, currency: str
+    minor: int, once: int, in_all: int, of_once: str, of_all: str, currency: str
 ) -> OrderRefused | None:
     over = minor - min(once, in_all)
     if over <= 0:
         return None
-    which = (
-        f"it allows {amount(once, currency)} for one charge"
-        if once < in_all
-        else f"{amount(in_all, currency)} {whole}"
+    text = gettext(MOST[of_once if once < in_all else of_all]).format(
+        minor=amount(minor, currency),
+        over=amount(over, currency),
+        once=amount(once, currency),
+        in_all=amount(in_all, currency),
     )
-    return OrderRefused(
-        "over_cap",
-        f"{amount(minor, currency)} {what} exceed your payment authorisation by "
-        f"{amount(over, currency)}: {which}.",
-        f"Choose a smaller plan. {RAISE}",
-        url=settings.TIERCEL_REAUTHORISE_URL,
-    )
+    return OrderRefused("over_cap", text, RAISE, url=settings.TIERCEL_REAUTHORISE_URL)
 
 
 def _unknown() -> OrderRefused:

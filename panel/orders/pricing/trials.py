@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.utils.translation import gettext_noop as marked
 
 from panel.models import Intent, Order, OrderState
 from panel.models.order import OPEN
@@ -22,12 +23,12 @@ def length() -> timedelta:
 def refusal(row: VolumeSnapshot) -> OrderRefused | None:
     """Why the volume gets no trial; None where it does."""
     if not length():
-        return _refused("Free trials are not offered.")
+        return _refused(marked("Free trials are not offered."))
     if row.cache is not None or row.volume.cache_plan_id is not None:
-        return _refused("A free trial is for volumes without a cache.")
+        return _refused(marked("A free trial is for volumes without a cache."))
     tried = Order.objects.filter(volume=row.volume, intent=Intent.TRIAL)
     if tried.filter(state__in=(*OPEN, OrderState.COMPLETED)).exists():
-        return _refused("This volume has already had its free trial.")
+        return _refused(marked("This volume has already had its free trial."))
     return None
 
 
@@ -54,5 +55,5 @@ def ending(order: Order, now: datetime) -> OrderRefused | None:
 
 def _refused(why: str) -> OrderRefused:
     return OrderRefused(
-        "trial", why, ("Order the plan. You can undo the order within the time limit.")
+        "trial", why, "Order the plan. You can undo the order within the time limit."
     )

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from storage.analysis.forecast.use import Use
 from storage.analysis.forecast.words import DAY, MINUTE, spans
+from storage.language import gettext, marked
 
 SLOW_FACTOR: Final = 3
 LONG_AGO: Final = 30 * DAY
@@ -24,17 +25,19 @@ class Warming:
 def warming(cache_bytes: int, missed_bytes_per_second: float) -> Warming:
     """How long a new cache of that size takes to fill at the present use."""
     if missed_bytes_per_second <= 0:
-        return Warming(None, None, "The warm-up time is not known yet.")
+        return Warming(None, None, gettext("The warm-up time is not known yet."))
     low = cache_bytes / missed_bytes_per_second
     high = SLOW_FACTOR * low
     if low > LONG_AGO:
-        text = (
-            "At your current use, the cache takes more than a month to fill: you read little new "
-            "data."
+        text = gettext(
+            "At your current use, the cache takes more than a month to fill: you "
+            "read little new data."
         )
         return Warming(low, high, text)
-    about = "" if low < MINUTE else "about "
-    text = f"At your current use, the cache warms up in {about}{spans(low, high)}."
+    about = "" if low < MINUTE else gettext("about ")
+    text = gettext("At your current use, the cache warms up in {about}{spans}.").format(
+        about=about, spans=spans(low, high)
+    )
     return Warming(low, high, text)
 
 
@@ -95,7 +98,7 @@ def unknown(
     )
 
 
-WRITES: Final = "What your writes gain cannot be forecast."
+WRITES: Final = marked("What your writes gain cannot be forecast.")
 
 
 def no_help(
@@ -104,8 +107,20 @@ def no_help(
     """`what` would not help, as a sentence `why` says of the reads; of a cache that takes writes
     too nobody knows."""
     if choice.caches_writes:
-        return unknown(use, choice, f"Your reads would hardly gain: {why} {WRITES}", basis)
-    return Expectation(kind="no_help", text=f"{what} would not help: {why}", basis=basis, **fields)
+        return unknown(
+            use,
+            choice,
+            gettext("Your reads would hardly gain: {why} {writes}").format(
+                why=why, writes=gettext(WRITES)
+            ),
+            basis,
+        )
+    return Expectation(
+        kind="no_help",
+        text=gettext("{what} would not help: {why}").format(what=what, why=why),
+        basis=basis,
+        **fields,
+    )
 
 
 def rates(low: float, high: float) -> dict[str, Any]:

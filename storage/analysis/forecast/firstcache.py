@@ -23,8 +23,10 @@ from storage.analysis.forecast.expectation import (
     warm_up,
 )
 from storage.analysis.forecast.today import HARDLY_SECONDS, SHORT_DAYS, reckoned, when
-from storage.analysis.forecast.use import Use
-from storage.analysis.forecast.words import a_day, counted, shares, spans
+from storage.analysis.forecast.use import FormerCache, Use
+from storage.analysis.forecast.words import a_day, share, shares, spans
+from storage.formatting import ms, size
+from storage.language import gettext, ngettext
 
 LEAST_ALIKE: Final = 5
 SIZE_FACTOR: Final = 4
@@ -110,8 +112,8 @@ def first_cache(use: Use, choice: CacheChoice, results: Iterable[SimilarVolume])
     if use.on_ssd:
         return Expectation(
             kind="no_help",
-            text="A cache would not help: your volume is on SSD.",
-            basis="The location of your volume.",
+            text=gettext("A cache would not help: your volume is on SSD."),
+            basis=gettext("The location of your volume."),
         )
     waited = use.waited_seconds_per_day
     if waited < HARDLY_SECONDS and use.days >= SHORT_DAYS:
@@ -120,8 +122,10 @@ def first_cache(use: Use, choice: CacheChoice, results: Iterable[SimilarVolume])
         return unknown(
             use,
             choice,
-            f"No forecast yet: your volume hardly waited for the slow disk {when(use)}.",
-            "A forecast is available after a day of data.",
+            gettext("No forecast yet: your volume hardly waited for the slow disk {when}.").format(
+                when=when(use)
+            ),
+            gettext("A forecast is available after a day of data."),
             saved=(0.0, waited),
         )
     similar = alike(
@@ -133,15 +137,45 @@ def first_cache(use: Use, choice: CacheChoice, results: Iterable[SimilarVolume])
     middle = quartiles_of(similar)
     if middle is not None:
         return _similar(use, choice, middle)
-    so_far = counted(len(similar), "result") if similar else "No result"
+    so_far = ngettext(
+        "{n} result of similar volumes so far; a comparison needs {least}.",
+        "{n} results of similar volumes so far; a comparison needs {least}.",
+        len(similar),
+    ).format(n=len(similar), least=LEAST_ALIKE)
     return unknown(
         use,
         choice,
-        f"Your volume waits {a_day(waited)} for the slow disk. A cache saves at most that time; "
-        "the exact saving cannot be forecast.",
-        f"Based on your wait time {reckoned(use)}. {so_far} of similar volumes so far; a "
-        f"comparison needs {LEAST_ALIKE}.",
+        gettext(
+            "Your volume waits {a_day} for the slow disk. A cache saves at most that "
+            "time; the exact saving cannot be forecast."
+        ).format(a_day=a_day(waited)),
+        gettext("Based on your wait time {reckoned}. {so_far}").format(
+            reckoned=reckoned(use), so_far=so_far
+        ),
         saved=(0.0, waited),
+    )
+
+
+def as_before(use: Use, former: FormerCache, choice: CacheChoice) -> Expectation:
+    """A cache for a volume that lately had one: by the same rule as another size of one that is
+    there (`storage.analysis.forecast.othercache`)."""
+    factor = choice.size_bytes / former.size_bytes
+    rate = former.hit_rate
+    if use.read_ms is None:
+        text = gettext("With your former cache, {share} of your reads came from SSD: {then} each.")
+    else:
+        text = gettext(
+            "With your former cache, {share} of your reads came from SSD: {then} each. Now a read "
+            "takes {now}."
+        )
+    return Expectation(
+        kind="own_misses",
+        text=text.format(share=share(rate), then=ms(former.read_ms), now=ms(use.read_ms)),
+        basis=gettext("Measured on your volume in the last 7 days, with a cache of {size}.").format(
+            size=size(former.size_bytes)
+        ),
+        **rates(min(rate, rate * factor), min(1.0, max(rate, rate * factor))),
+        **warm_up(use, choice.size_bytes),
     )
 
 
@@ -152,13 +186,17 @@ def _similar(use: Use, choice: CacheChoice, middle: Quartiles) -> Expectation:
     return Expectation(
         kind="similar",
         text=(
-            f"With a cache, similar volumes had {shares(low, high)} of their reads from SSD. "
-            f"For your volume, that would save {_saved(*saved)} of waiting a day."
+            gettext(
+                "With a cache, similar volumes had {shares} of their reads from SSD. "
+                "For your volume, that would save {saved} of waiting a day."
+            ).format(shares=shares(low, high), saved=_saved(*saved))
         ),
         basis=(
-            f"The middle half of {counted(middle.count, 'similar volume')}, each of another "
-            "customer, measured before and after. A cache that was undone before it was measured "
-            f"counts as no gain. And your wait time {reckoned(use)}."
+            gettext(
+                "The middle half of {counted}, each of another customer, measured "
+                "before and after. A cache that was undone before it was measured "
+                "counts as no gain. And your wait time {reckoned}."
+            ).format(counted=_counted(middle.count), reckoned=reckoned(use))
         ),
         **rates(low, high),
         **savings(saved),
@@ -166,16 +204,20 @@ def _similar(use: Use, choice: CacheChoice, middle: Quartiles) -> Expectation:
     )
 
 
+def _counted(number: int) -> str:
+    return ngettext("{n} similar volume", "{n} similar volumes", number).format(n=number)
+
+
 def _hardly_waits(use: Use, choice: CacheChoice) -> Expectation:
     return no_help(
         use,
         choice,
-        "A cache",
-        "your reads wait for the slow disk less than a minute a day.",
-        f"Based on your wait time {reckoned(use)}.",
+        gettext("A cache"),
+        gettext("your reads wait for the slow disk less than a minute a day."),
+        gettext("Based on your wait time {reckoned}.").format(reckoned=reckoned(use)),
         **savings((0.0, use.waited_seconds_per_day)),
     )
 
 
 def _saved(low: float, high: float) -> str:
-    return "hardly any" if high < HARDLY_SECONDS else spans(low, high)
+    return gettext("hardly any") if high < HARDLY_SECONDS else spans(low, high)

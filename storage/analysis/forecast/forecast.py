@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from storage.analysis.forecast.expectation import CacheChoice, Expectation, no_help, unknown
-from storage.analysis.forecast.firstcache import SimilarVolume, first_cache
+from storage.analysis.forecast.firstcache import SimilarVolume, as_before, first_cache
 from storage.analysis.forecast.othercache import no_cache, other_cache
 from storage.analysis.forecast.today import SHORT_DAYS, when
 from storage.analysis.forecast.use import ENOUGH_SECONDS, Use
-from storage.analysis.forecast.words import counted, span
+from storage.analysis.forecast.words import counted_reads, span
+from storage.language import gettext
 
 
 def forecast(
@@ -19,23 +20,29 @@ def forecast(
     first caches of other volumes."""
     if choice.is_current or (not use.has_cache and not choice.size_bytes):
         return None
+    if use.former is not None:
+        return as_before(use, use.former, choice)
     if use.seconds < ENOUGH_SECONDS:
         return _too_short(use, choice)
     if use.is_hardly_used:
         if use.days >= SHORT_DAYS and choice.size_bytes > (use.cache_size_bytes or 0):
-            what = "An upgrade" if use.has_cache else "A cache"
+            what = gettext("An upgrade") if use.has_cache else gettext("A cache")
             return no_help(
                 use,
                 choice,
                 what,
-                "your volume had hardly any reads.",
-                f"Your volume had {counted(use.reads, 'read')} {when(use)}.",
+                gettext("your volume had hardly any reads."),
+                gettext("Your volume had {reads} {when}.").format(
+                    reads=counted_reads(use.reads), when=when(use)
+                ),
             )
         return unknown(
             use,
             choice,
-            "No forecast: your volume had hardly any reads.",
-            f"Your volume had {counted(use.reads, 'read')} {when(use)}.",
+            gettext("No forecast: your volume had hardly any reads."),
+            gettext("Your volume had {reads} {when}.").format(
+                reads=counted_reads(use.reads), when=when(use)
+            ),
         )
     if not use.has_cache:
         return first_cache(use, choice, results)
@@ -43,8 +50,8 @@ def forecast(
         return unknown(
             use,
             choice,
-            "No forecast: your cache has served too few reads.",
-            f"Based on your volume's data {when(use)}.",
+            gettext("No forecast: your cache has served too few reads."),
+            gettext("Based on your volume's data {when}.").format(when=when(use)),
         )
     if not choice.size_bytes:
         return no_cache(use, use.hit_rate)
@@ -63,7 +70,14 @@ def trial_offered(expectation: Expectation | None, choice: CacheChoice, trial_da
 
 
 def _too_short(use: Use, choice: CacheChoice) -> Expectation:
-    since = " since your cache was changed" if use.is_since_change else ""
-    why = f"only {span(use.seconds)} of data{since}." if use.seconds else "no data of your volume."
-    basis = f"A forecast is available after {span(ENOUGH_SECONDS)} of data."
-    return unknown(use, choice, f"No forecast yet: {why}", basis)
+    if not use.seconds:
+        why = gettext("no data of your volume.")
+    elif use.is_since_change:
+        why = gettext("only {span} of data since your cache was changed.")
+    else:
+        why = gettext("only {span} of data.")
+    why = why.format(span=span(use.seconds))
+    basis = gettext("A forecast is available after {span} of data.").format(
+        span=span(ENOUGH_SECONDS)
+    )
+    return unknown(use, choice, gettext("No forecast yet: {why}").format(why=why), basis)

@@ -29,6 +29,7 @@ from storage.analysis.forecast.expectation import (
 from storage.analysis.forecast.today import ALL_FAST, HARDLY_SECONDS, reckoned, when
 from storage.analysis.forecast.use import SAME_CACHE, Use
 from storage.analysis.forecast.words import DAY, MINUTE, a_day, capital, share, shares
+from storage.language import gettext
 
 FULL: Final = 0.9
 """A cache with less of its room in use is not full."""
@@ -46,15 +47,18 @@ def other_cache(use: Use, rate: float, choice: CacheChoice) -> Expectation:
     size_bytes = use.cache_size_bytes or 0
     factor = choice.size_bytes / size_bytes if size_bytes else 1.0
     if SAME_CACHE <= factor <= 1 / SAME_CACHE:
-        text = "Same size as now: no change in speed."
+        text = gettext("Same size as now: no change in speed.")
         if choice.caches_writes:
-            text = f"Same size as now: no change for your reads. {WRITES}"
+            text = gettext("Same size as now: no change for your reads. {writes}").format(
+                writes=gettext(WRITES)
+            )
         return Expectation(
             kind="own_misses",
             text=text,
             basis=(
-                f"Based on the size of your cache. {share(rate)} of your reads came from SSD "
-                f"{when(use)}."
+                gettext(
+                    "Based on the size of your cache. {rate} of your reads came from SSD {when}."
+                ).format(rate=share(rate), when=when(use))
             ),
             **_as_now(rate),
             **savings((0.0, 0.0)),
@@ -71,9 +75,10 @@ def no_cache(use: Use, rate: float) -> Expectation:
     more = _more_waiting(use, rate, 0.0)
     return Expectation(
         kind="own_misses",
-        text=f"You would lose the cache that now answers {share(rate)} of your reads. "
-        f"{_lost(more)}",
-        basis=f"Based on your cache's data {reckoned(use)}.",
+        text=gettext(
+            "You would lose the cache that now answers {rate} of your reads. {lost}"
+        ).format(rate=share(rate), lost=_lost(more)),
+        basis=gettext("Based on your cache's data {reckoned}.").format(reckoned=reckoned(use)),
         **rates(0.0, 0.0),
         **savings((-more, 0.0) if more is not None else None),
     )
@@ -85,10 +90,14 @@ def _larger(use: Use, rate: float, choice: CacheChoice, factor: float) -> Expect
         return unknown(
             use,
             choice,
-            f"No forecast: only {share(rate)} of your reads come from your current cache.",
-            f"Based on your cache's data {when(use)}. A larger cache helps only if your frequently "
-            "read data does not fit into the current one. A cache does not help with data that is "
-            "read only once.",
+            gettext("No forecast: only {rate} of your reads come from your current cache.").format(
+                rate=share(rate)
+            ),
+            gettext(
+                "Based on your cache's data {when}. A larger cache helps only if your "
+                "frequently read data does not fit into the current one. A cache does "
+                "not help with data that is read only once."
+            ).format(when=when(use)),
         )
     most = min(1.0, best * factor)
     if most - rate < LEAST_POINTS:
@@ -96,20 +105,24 @@ def _larger(use: Use, rate: float, choice: CacheChoice, factor: float) -> Expect
             use,
             choice,
             rate,
-            "too few of your reads come from SSD for a slightly larger cache to matter.",
+            gettext("too few of your reads come from SSD for a slightly larger cache to matter."),
         )
     saved = use.waited_seconds_per_day * (most - rate) / (1 - rate)
     return Expectation(
         kind="own_misses",
         text=(
-            f"As a rule at most {_of_all(most)} of your reads would come from SSD (now "
-            f"{share(rate)}). That would save {_at_most(saved)} of waiting."
+            gettext(
+                "As a rule at most {of_all} of your reads would come from SSD (now "
+                "{rate}). That would save {at_most} of waiting."
+            ).format(of_all=_of_all(most), rate=share(rate), at_most=_at_most(saved))
         ),
         basis=(
-            f"Based on the reads that your cache missed {reckoned(use)}. We cannot measure which "
-            "of them a larger cache would have served. This is the usual upper limit, not a "
-            "promise. A program that reads everything in sequence gains nothing, or more once all "
-            "of it fits."
+            gettext(
+                "Based on the reads that your cache missed {reckoned}. We cannot "
+                "measure which of them a larger cache would have served. This is the "
+                "usual upper limit, not a promise. A program that reads everything in "
+                "sequence gains nothing, or more once all of it fits."
+            ).format(reckoned=reckoned(use))
         ),
         **rates(rate, most),
         **savings((0.0, saved)),
@@ -118,24 +131,23 @@ def _larger(use: Use, rate: float, choice: CacheChoice, factor: float) -> Expect
 
 
 def _useless(use: Use, choice: CacheChoice, rate: float, why: str) -> Expectation:
-    basis = f"Based on your cache's data {when(use)}."
-    return no_help(use, choice, "An upgrade", why, basis, hit_rate_low=rate)
+    basis = gettext("Based on your cache's data {when}.").format(when=when(use))
+    return no_help(use, choice, gettext("An upgrade"), why, basis, hit_rate_low=rate)
 
 
 def _no_help(use: Use, rate: float) -> str:
     """Why a larger cache would not help, "" where it may."""
     if (best := use.best_hit_rate or rate) >= ALL_FAST:
-        return f"{share(best)} of your reads already come from SSD."
+        return gettext("{best} of your reads already come from SSD.").format(best=share(best))
     size, used = use.cache_size_bytes or 0, use.used_bytes
     if used is not None and size and used < FULL * size:
         if use.grew_bytes > FILLING * size:
-            return (
-                f"your cache is still filling and is {share(used / size)} used. Check again once "
-                "it is full."
-            )
-        return f"your cache is only {share(used / size)} used."
+            return gettext(
+                "your cache is still filling and is {share} used. Check again once it is full."
+            ).format(share=share(used / size))
+        return gettext("your cache is only {share} used.").format(share=share(used / size))
     if use.waited_seconds_per_day < HARDLY_SECONDS:
-        return "your reads wait for the slow disk less than a minute a day."
+        return gettext("your reads wait for the slow disk less than a minute a day.")
     return ""
 
 
@@ -145,10 +157,12 @@ def _smaller(use: Use, rate: float, choice: CacheChoice) -> Expectation:
         return Expectation(
             kind="own_misses",
             text=(
-                f"The data in your cache fits into this plan: about {share(rate)} of your reads "
-                "from SSD, as now."
+                gettext(
+                    "The data in your cache fits into this plan: about {rate} of your "
+                    "reads from SSD, as now."
+                ).format(rate=share(rate))
             ),
-            basis=f"Your cache is {share(use.used_bytes / size)} used.",
+            basis=gettext("Your cache is {share} used.").format(share=share(use.used_bytes / size)),
             **_as_now(rate),
             **savings((0.0, 0.0)),
             **warm_up(use, choice.size_bytes),
@@ -158,13 +172,16 @@ def _smaller(use: Use, rate: float, choice: CacheChoice) -> Expectation:
     return Expectation(
         kind="own_misses",
         text=(
-            f"{capital(shares(least, rate))} of your reads would come from SSD (now "
-            f"{share(rate)}). "
-            f"{_lost(more)}"
+            gettext("{capital} of your reads would come from SSD (now {rate}). {lost}").format(
+                capital=capital(shares(least, rate)), rate=share(rate), lost=_lost(more)
+            )
         ),
         basis=(
-            f"Based on your cache's data {reckoned(use)}. The lower value assumes that all data is "
-            "read equally often. A program that reads everything in sequence may lose more."
+            gettext(
+                "Based on your cache's data {reckoned}. The lower value assumes that "
+                "all data is read equally often. A program that reads everything in "
+                "sequence may lose more."
+            ).format(reckoned=reckoned(use))
         ),
         **rates(least, rate),
         **savings((-more, 0.0) if more is not None else None),
@@ -183,10 +200,12 @@ def _more_waiting(use: Use, rate: float, least: float) -> float | None:
 
 def _lost(more: float | None) -> str:
     if more is None:
-        return "The additional wait time is unknown."
+        return gettext("The additional wait time is unknown.")
     if more < HARDLY_SECONDS:
-        return "The wait time would hardly change."
-    return f"Your volume would wait up to {a_day(more)} longer for the slow disk."
+        return gettext("The wait time would hardly change.")
+    return gettext("Your volume would wait up to {a_day} longer for the slow disk.").format(
+        a_day=a_day(more)
+    )
 
 
 def _as_now(rate: float) -> dict[str, Any]:
@@ -195,8 +214,12 @@ def _as_now(rate: float) -> dict[str, Any]:
 
 
 def _of_all(rate: float) -> str:
-    return "all" if rate >= 1 else share(rate)
+    return gettext("all") if rate >= 1 else share(rate)
 
 
 def _at_most(seconds: float) -> str:
-    return a_day(seconds) if seconds < MINUTE else f"at most {a_day(seconds)}"
+    return (
+        a_day(seconds)
+        if seconds < MINUTE
+        else gettext("at most {a_day}").format(a_day=a_day(seconds))
+    )

@@ -6,7 +6,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from storage.analysis.forecast.use import LEAST_SECONDS, Use
-from storage.analysis.forecast.words import DAY, HOUR, MINUTE, a_day, capital, counted, share, span
+from storage.analysis.forecast.words import (
+    DAY,
+    HOUR,
+    MINUTE,
+    a_day,
+    capital,
+    counted_reads,
+    lately,
+    share,
+    span,
+)
+from storage.language import gettext
 
 ALL_FAST: Final = 0.98
 """Above this share of reads from SSD a larger cache has nothing left to do."""
@@ -43,80 +54,96 @@ def today(use: Use) -> Today:
 def when(use: Use) -> str:
     """The time that the figures are of: "last week", "in the last 3 days"."""
     if use.days >= 6.5:
-        return "last week"
-    if use.days >= SHORT_DAYS:
-        hours = round(use.days * DAY / HOUR)
-        return f"in the last {hours} hours" if hours < 48 else f"in the last {round(use.days)} days"
-    return f"in the last {span(use.days * DAY)}".replace("last 1 ", "last ")
+        return gettext("last week")
+    if use.days < SHORT_DAYS:
+        return lately(use.days * DAY)
+    hours = round(use.days * DAY / HOUR)
+    if hours < 48:
+        return gettext("in the last {n} hours").format(n=hours)
+    return gettext("in the last {n} days").format(n=round(use.days))
 
 
 def reckoned(use: Use) -> str:
     """The same where figures "a day" were made of it."""
-    return when(use) if use.days >= SHORT_DAYS else f"{when(use)}, projected to 24 h"
+    if use.days >= SHORT_DAYS:
+        return when(use)
+    return gettext("{when}, projected to 24 h").format(when=when(use))
 
 
 def _too_short(use: Use) -> str:
     if not use.seconds:
-        return "No data of your volume yet. The first data appears within minutes."
-    return f"{_watched(use)}: not enough to measure the speed."
+        return gettext("No data of your volume yet. The first data appears within minutes.")
+    return f"{gettext('Not enough data to measure the speed.')} {_watched(use)}"
 
 
 def _hardly_used(use: Use) -> str:
-    read = counted(use.reads, "read") if use.reads else "no reads"
-    return (
-        f"Your volume was hardly used {when(use)}: it had {read}, not enough to measure the speed."
-        f"{_missing(use)}"
-    )
+    text = gettext("Your volume had no reads {when}, so its speed is unknown.")
+    if use.reads:
+        text = gettext("Your volume had only {reads} {when}, too few to measure its speed.")
+    return text.format(reads=counted_reads(use.reads), when=when(use)) + _missing(use)
 
 
 def _sentence(use: Use) -> str:
-    served = _served(use)
-    if use.days < SHORT_DAYS:
-        return f"{_watched(use)}: {_lower(served)}{_waited_then(use)}"
-    return f"{served}{_waited(use)}"
+    text = f"{_served(use)}; {_waited(use)}"
+    return f"{text} {_watched(use)}" if use.days < SHORT_DAYS else text
 
 
 def _served(use: Use) -> str:
     """Where the reads came from, without its end."""
-    time = f" {when(use)}" if use.days >= SHORT_DAYS else ""
+    if use.days < SHORT_DAYS:
+        return _served_since(use)
     if use.on_ssd and not use.has_cache:
-        return f"All of your reads came from SSD{time}"
+        text = gettext("All of your reads came from SSD {when}")
+    elif not use.has_cache:
+        text = gettext("None of your reads came from SSD {when}")
+    elif use.hit_rate is None:
+        text = gettext("Your cache has served too few reads {when} to measure its effect")
+    else:
+        text = gettext("{share} of your reads came from SSD {when}")
+    return capital(text.format(share=share(use.hit_rate or 0.0), when=when(use)))
+
+
+def _served_since(use: Use) -> str:
+    """The same of a short time, which stands at the end."""
+    if use.on_ssd and not use.has_cache:
+        return gettext("All of your reads came from SSD")
     if not use.has_cache:
-        return f"None of your reads came from SSD{time}"
+        return gettext("None of your reads came from SSD")
     if use.hit_rate is None:
-        return f"Your cache has served too few reads{time} to measure its effect"
-    return capital(f"{share(use.hit_rate)} of your reads came from SSD{time}")
+        return gettext("Your cache has served too few reads to measure its effect")
+    return capital(gettext("{share} of your reads came from SSD").format(share=share(use.hit_rate)))
 
 
 def _waited(use: Use) -> str:
     if use.on_ssd and not use.has_cache:
-        return "; nothing waits for a slow disk."
+        return gettext("nothing waits for a slow disk.")
+    if use.days < SHORT_DAYS:
+        return _waited_then(use)
     if use.waited_seconds_per_day < HARDLY_SECONDS:
-        return "; your volume waited less than a minute a day for the slow disk."
-    return f"; your volume waited {a_day(use.waited_seconds_per_day)} for the slow disk."
+        return gettext("your volume waited less than a minute a day for the slow disk.")
+    return gettext("your volume waited {a_day} for the slow disk.").format(
+        a_day=a_day(use.waited_seconds_per_day)
+    )
 
 
 def _waited_then(use: Use) -> str:
     """The same of a time shorter than a day, not made a figure a day of."""
-    if use.on_ssd and not use.has_cache:
-        return "; nothing waits for a slow disk."
     if use.waited_seconds < MINUTE:
-        return "; your volume waited less than a minute for the slow disk."
-    return f"; your volume waited {span(use.waited_seconds)} for the slow disk."
+        return gettext("your volume waited less than a minute for the slow disk.")
+    return gettext("your volume waited {span} for the slow disk.").format(
+        span=span(use.waited_seconds)
+    )
 
 
 def _watched(use: Use) -> str:
-    length = span(use.seconds)
+    text = gettext("Based on {span} of data.")
     if use.is_since_change:
-        return f"Based on {length} of data since your cache was changed"
-    return f"Based on {length} of data"
+        text = gettext("Based on {span} of data since your cache was changed.")
+    return text.format(span=span(use.seconds))
 
 
 def _missing(use: Use) -> str:
     if use.covered >= MOST_COVERED:
         return ""
-    return f" (Only {share(use.covered)} of that time was measured.)"
-
-
-def _lower(sentence: str) -> str:
-    return sentence[0].lower() + sentence[1:]
+    text = gettext("(Only {share} of that time was measured.)").format(share=share(use.covered))
+    return f" {text}"

@@ -34,6 +34,16 @@ class Stretch:
     sums: Sums
 
 
+@dataclass(frozen=True, slots=True)
+class FormerCache:
+    """What a volume without a cache had from its last one: `hit_rate` (0 to 1), and what a read
+    took then."""
+
+    size_bytes: int
+    hit_rate: float
+    read_ms: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
     """`days` lie between the first figure and now, `covered` of them (0 to 1) has figures,
@@ -44,7 +54,7 @@ class Use:
     is that of the later half of the time, when a new cache is warmer than on the whole.
     `waited_seconds_per_day` is the time reads waited for the slow disk
     (`storage.analysis.forecast.waiting`). `missed_bytes_per_second` is what the slow disk had to
-    read for the guest.
+    read for the guest. `former` is known of a volume that lately had a cache and now has none.
     """
 
     volume_bytes: int
@@ -63,6 +73,7 @@ class Use:
     latest_hit_rate: float | None = None
     waited_seconds_per_day: float = 0.0
     missed_bytes_per_second: float = 0.0
+    former: FormerCache | None = None
 
     @property
     def has_cache(self) -> bool:
@@ -127,7 +138,20 @@ def use(
         missed_bytes_per_second=(
             sums.read_sectors * SECTOR_BYTES * missed / seconds if seconds else 0.0
         ),
+        former=None if has_cache else _former(ordered[: len(ordered) - len(now)]),
     )
+
+
+def _former(earlier: list[Stretch]) -> FormerCache | None:
+    """The last cache before, if it was measured for long enough."""
+    last = next((each for each in reversed(earlier) if each.cache_size_bytes), None)
+    if last is None:
+        return None
+    sums = sum((each.sums for each in earlier if _is_same(each, last)), Sums())
+    rate = read_hit_rate(sums)
+    if sums.dt_ms / 1000 < ENOUGH_SECONDS or rate is None or not sums.reads:
+        return None
+    return FormerCache(last.cache_size_bytes or 0, rate, sums.read_ms / sums.reads)
 
 
 def _is_same(one: Stretch, other: Stretch) -> bool:

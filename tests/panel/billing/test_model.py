@@ -19,9 +19,10 @@ from panel.billing import usage_lines
 from panel.models import Endpoint, Intent, LineKind, Order, OrderState, UsageLine
 from panel.orders import authorisation, due_orders
 from panel.orders.order_request import OrderRefused
+from storage.byte_sizes import GIB
 from storage.models import CachePlan, Customer, Host
-from tests import make
-from tests.panel.orders.till import buy, finish, has_cache, take_back
+from storage.planner.wish import Wish
+from tests.panel.orders.till import buy, finish, has_cache, has_no_cache, take_back
 from tests.panel.portal.shop import Shop, plan, shop
 
 pytestmark = pytest.mark.django_db
@@ -61,6 +62,10 @@ class Agreed:
     plan: CachePlan | None
     back: tuple[CachePlan | None, int] = (None, 0)
     is_for_later: bool = False
+    cache_bytes: int = 0
+    """What the volume had on SSD when the work began, whoever had set it up."""
+    is_from_trial: bool = False
+    undoes: int | None = None
 
 
 @dataclass
@@ -70,6 +75,7 @@ class Life:
     shop: Shop
     plan: CachePlan | None = None
     on_trial: bool = False
+    cache_bytes: int = 0
     prices: list[tuple[datetime, int]] = field(default_factory=lambda: [(START, 0)])
     lines: dict[str, int] = field(default_factory=dict)
     orders: dict[int, Agreed] = field(default_factory=dict)
@@ -186,13 +192,16 @@ class World:
 
     def act(self, life: Life) -> None:
         Host.objects.update(last_seen_at=self.clock.at, facts_at=self.clock.at)
-        match self.random.choice(("order",) * 6 + ("work",) * 5 + ("back", "price", "off", "stop")):
+        rare = ("back", "back", "price", "off", "stop", "gift")
+        match self.random.choice(("order",) * 6 + ("work",) * 5 + rare):
             case "order":
                 self.order(life)
             case "work":
                 self.work(life)
             case "back":
                 self.back(life)
+            case "gift":
+                self.give(life)
             case "price":
                 each = self.random.choice(self.plans)
                 each.price_minor += self.random.choice((-7, 11, 250))
@@ -219,7 +228,9 @@ class World:
         after = wanted.price_minor if wanted is not None and not is_trial else 0
         later = order.due_at is not None
         since = next_month(self.clock.at) if later else self.clock.at
-        life.orders[order.pk] = Agreed(life.price, after, since, wanted, back, later)
+        life.orders[order.pk] = Agreed(
+            life.price, after, since, wanted, back, later, is_from_trial=life.on_trial
+        )
         assert not later or (after < life.price and when != "now")
         self.count("later" if later else str(order.intent))
         self.answer(order)
@@ -235,9 +246,18 @@ class World:
             self.count(refused.code)
             return
         to_plan, after = life.orders[undone.pk].back
-        life.orders[order.pk] = Agreed(life.price, after, self.clock.at, to_plan)
+        life.orders[order.pk] = Agreed(life.price, after, self.clock.at, to_plan, undoes=undone.pk)
         self.count("revert")
         self.answer(order)
+
+    def give(self, life: Life) -> None:
+        """The provider sets up a cache for nothing."""
+        has_work = Order.objects.open().filter(volume=life.shop.volume).exists()
+        if life.cache_bytes or life.plan is not None or has_work:
+            return
+        life.cache_bytes = self.random.choice((2, 5)) * GIB
+        has_cache(life.shop, size_bytes=life.cache_bytes)
+        self.count("gift")
 
     def answer(self, order: Order) -> None:
         """Billing approves, refuses, or lets the time pass."""
@@ -254,6 +274,7 @@ class World:
             finish(running, State.FAILED)
             self.count("failed")
             return
+        self.change_cache(life, running)
         finish(running)
         life.completed(running, self.clock.at)
         self.count("completed")
@@ -262,12 +283,22 @@ class World:
             running.created_at.month,
         ):
             self.count("over the turn of a month")
-        if running.to_plan is not None:
-            has_cache(life.shop)
+
+    def change_cache(self, life: Life, order: Order) -> None:
+        """The host does what the job says; undoing an order restores what it took away."""
+        assert order.job is not None
+        wanted, agreed = Wish.from_json(order.job.wish).cache, life.orders[order.pk]
+        agreed.cache_bytes, life.cache_bytes = life.cache_bytes, wanted.size_bytes if wanted else 0
+        if agreed.undoes is not None:
+            undone = life.orders[agreed.undoes]
+            had_bytes = 0 if undone.is_from_trial else undone.cache_bytes
+            assert life.cache_bytes == had_bytes
+            if had_bytes and undone.back == (None, 0):
+                self.count("restored")
+        if life.cache_bytes:
+            has_cache(life.shop, size_bytes=life.cache_bytes)
         else:
-            host = life.shop.there.host
-            host.facts = make.inventory(life.shop.there.facts)
-            host.save(update_fields=["facts"])
+            has_no_cache(life.shop)
 
     def count(self, what: str) -> None:
         self.seen[what] = self.seen.get(what, 0) + 1
@@ -289,6 +320,7 @@ def test_every_line_of_two_years_is_the_one_of_a_plain_reckoning(
     written = {line.name: line.amount_minor for line in UsageLine.objects.all()}
     expected = {name: minor for life in world.lives for name, minor in life.all_lines().items()}
     assert written == expected
-    assert {"completed", "trial", "revert", "later", "failed", "off"} <= set(world.seen)
+    expected_events = {"completed", "trial", "revert", "later", "failed", "off", "gift", "restored"}
+    assert expected_events <= set(world.seen)
     assert world.seen["over the turn of a month"] > 2
     assert UsageLine.objects.filter(kind=LineKind.CREDIT).exists()

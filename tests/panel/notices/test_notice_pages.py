@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from panel.models import Mute, NoticeKind, User
 from panel.notices import mail_preferences
@@ -25,7 +26,8 @@ def ann() -> User:
 
 
 @pytest.fixture
-def page(client: Client, ann: User) -> Client:
+def page(client: Client, ann: User, settings: Settings) -> Client:
+    settings.SMTP_HOST = "localhost"
     client.force_login(ann)
     return client
 
@@ -37,15 +39,22 @@ def off(user: User, kind: NoticeKind = NoticeKind.DONE) -> str:
 def test_everything_is_told_until_somebody_says_otherwise(page: Client, ann: User) -> None:
     assert mail_preferences.wanted(ann) == set(NoticeKind)
     text = page.get(reverse("notices")).content.decode()
-    assert text.count(" checked") == len(NoticeKind)
+    assert text.count('" checked') == len(NoticeKind)
     assert "ann@example.org" in text
+
+
+def test_where_no_mail_is_sent_there_is_nothing_to_choose(page: Client, settings: Settings) -> None:
+    settings.SMTP_HOST = ""
+    text = page.get(reverse("notices")).content.decode()
+    assert "This panel sends no mail yet" in text
+    assert 'name="kinds"' not in text
 
 
 def test_the_choice_is_kept_and_can_be_taken_back(page: Client, ann: User) -> None:
     path = reverse("notices")
     response: Any = page.post(path, {"kinds": ["failed"]}, follow=True)
     assert "Saved" in response.content.decode()
-    assert response.content.decode().count(" checked") == 1
+    assert response.content.decode().count('" checked') == 1
     assert mail_preferences.wanted(ann) == {NoticeKind.FAILED}
     page.post(path, {"kinds": ["failed", "done"]})
     assert mail_preferences.wanted(ann) == {NoticeKind.FAILED, NoticeKind.DONE}

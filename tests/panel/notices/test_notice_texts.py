@@ -37,7 +37,7 @@ def test_a_finished_order_says_what_it_did_and_what_it_costs() -> None:
         "Now: the plan Fast, 4.90 EUR a month\n"
         "Charged: 1.57 EUR\n"
         "Next invoice, 1 December 2026: 4.90 EUR\n\n"
-        "You can undo this order until 5 December 2026 09:30 UTC.\n\n"
+        "You can undo this order until 5 December 2026, 09:30 UTC.\n\n"
         "https://p/my/orders/k/\n\n"
         "You receive this mail as a user of Acme. Choose your notices:\n"
         "https://p/account/notices/\n",
@@ -55,7 +55,7 @@ def test_a_credit_is_named_and_a_volume_may_end_without_a_plan() -> None:
 def test_a_trial_says_when_it_ends() -> None:
     end = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
     text = written(NoticeKind.DONE, intent=Intent.TRIAL, trial_until=end).text
-    assert "It ends automatically on 28 November 2026 12:00 UTC" in text
+    assert "It ends automatically on 28 November 2026, 12:00 UTC" in text
     assert "undo this order" not in text
 
 

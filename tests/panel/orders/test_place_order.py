@@ -157,7 +157,7 @@ def test_an_order_that_runs_is_named_and_bars_the_next() -> None:
     first = buy(acme, fast)
     refused = refusal(acme, plan("Faster", price_minor=990))
     assert (refused.code, refused.order) == ("order_running", first)
-    assert "upgrade to Fast" in refused.message
+    assert "Another change is running: Fast" in refused.message
 
 
 def test_work_of_the_provider_bars_an_order_without_being_shown() -> None:

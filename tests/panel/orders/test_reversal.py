@@ -16,14 +16,16 @@ from panel.orders.order_request import OrderRefused
 from panel.orders.place_order import preview
 from panel.orders.reversal import reversal_of
 from storage.models import CachePlan, Volume
+from storage.planner.wish import LvmCache, Wish
 from tests import make
-from tests.panel.orders.till import buy, finish, has_cache, take_back
+from tests.panel.orders.till import buy, finish, has_cache, has_no_cache, take_back
 from tests.panel.portal.shop import Shop, plan, shop
 from tests.scene import end, job
 
 pytestmark = pytest.mark.django_db
 
 BACKFILL = import_module("panel.migrations.0017_order_prices_before").BACKFILL
+CACHES_BACKFILL = import_module("panel.migrations.0021_order_cache_before").BACKFILL
 
 
 @pytest.fixture
@@ -129,6 +131,7 @@ def test_back_to_a_dearer_plan_needs_a_mandate(
 ) -> None:
     left = buy(acme, None)
     finish(left)
+    has_no_cache(acme)
     settings.TIERCEL_MANDATE_REQUIRED = True
     assert refused(left, acme) == "cap_unknown"
 
@@ -163,3 +166,82 @@ def test_orders_from_before_learn_what_was_paid_then(
     assert (second.from_price_minor, second.replaces_trial) == (paid_minor, is_trial)
     first.refresh_from_db()
     assert (first.from_price_minor, first.replaces_trial) == (0, False)
+
+
+# What the provider had set up without a plan
+
+
+def wished(order: Order) -> Wish:
+    assert order.job is not None
+    return Wish.from_json(order.job.wish)
+
+
+def test_a_cache_of_the_provider_comes_back_as_it_was_and_costs_nothing(acme: Shop) -> None:
+    has_cache(acme, mode="writeback", migration_threshold_sectors=2048)
+    left = buy(acme, None)
+    finish(left)
+    has_no_cache(acme)
+    back = take_back(left, acme.owner)
+    assert (back.intent, back.to_plan, back.price_minor) == (Intent.REVERT, None, 0)
+    assert (back.charge_minor, back.credit_minor) == (0, 0)
+    assert back.job is not None
+    assert back.job.kind == Kind.ADD_CACHE
+    cache = wished(back).cache
+    assert isinstance(cache, LvmCache)
+    assert (cache.size_bytes, cache.mode) == (2 * 2**30, "writeback")
+    assert cache.migration_threshold_sectors == 2048
+    finish(back)
+    assert acme.volume.cache_plan is None
+
+
+def test_a_plan_that_replaced_the_providers_cache_makes_room_for_it_again(acme: Shop) -> None:
+    has_cache(acme)
+    made = buy(acme, plan("Big", price_minor=990, size_bytes=4 * 2**30))
+    finish(made)
+    has_cache(acme, size_bytes=4 * 2**30)
+    back = take_back(made, acme.owner)
+    assert (back.to_plan, back.price_minor) == (None, 0)
+    assert back.credit_minor > 0
+    assert back.job is not None
+    assert back.job.kind == Kind.REPLACE_CACHE
+    cache = wished(back).cache
+    assert cache is not None
+    assert cache.size_bytes == 2 * 2**30
+
+
+def test_the_way_back_to_a_plan_has_the_size_that_the_volume_had_on_it(
+    acme: Shop, bought: Order
+) -> None:
+    has_cache(acme, size_bytes=3 * 2**30)
+    left = buy(acme, None)
+    finish(left)
+    has_no_cache(acme)
+    back = take_back(left, acme.owner)
+    cache = wished(back).cache
+    assert cache is not None
+    assert (back.to_plan, cache.size_bytes) == (bought.to_plan, 3 * 2**30)
+
+
+def test_where_its_space_was_sold_meanwhile_it_does_not_come_back(acme: Shop) -> None:
+    has_cache(acme)
+    left = buy(acme, None)
+    finish(left)
+    has_no_cache(acme, pvs=(make.pv(), make.fast_pv(free_bytes=2**30)))
+    assert refused(left, acme) == "no_capacity"
+
+
+def test_what_the_provider_has_set_up_since_is_left_alone(acme: Shop, bought: Order) -> None:
+    left = buy(acme, None)
+    finish(left)
+    assert refused(left, acme) == "changed_since"
+
+
+def test_orders_from_before_learn_of_the_cache_that_was_there(acme: Shop) -> None:
+    has_cache(acme)
+    left = buy(acme, None)
+    Order.objects.update(from_cache=None)
+    with connection.cursor() as cursor:
+        cursor.execute(CACHES_BACKFILL)
+    had = left.from_cache
+    left.refresh_from_db()
+    assert left.from_cache == had is not None

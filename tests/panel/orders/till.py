@@ -43,16 +43,22 @@ def finish(order: Order, state: State = State.SUCCEEDED, **fields: Any) -> None:
     order.refresh_from_db()
 
 
-def has_cache(acme: Shop) -> None:
-    """The host says that the volume has a cache of 2 GiB now."""
+def has_cache(acme: Shop, **fields: Any) -> None:
+    """The host says that the volume has a cache now, of 2 GiB unless told otherwise."""
     placement = acme.volume.placed
     assert placement is not None
-    lv = make.lv(
-        "vm-101-disk-0", uuid=placement.lv_uuid, cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool")
-    )
+    cache = make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", **fields)
+    lv = make.lv("vm-101-disk-0", uuid=placement.lv_uuid, cache=cache)
     lv = replace(lv, tags=make.tags(acme.volume.key))
     host = placement.host
     host.facts = make.inventory(make.facts(lv))
+    host.save(update_fields=["facts"])
+
+
+def has_no_cache(acme: Shop, **fields: Any) -> None:
+    """The host says that the cache is gone."""
+    host = acme.there.host
+    host.facts = make.inventory(replace(acme.there.facts, **fields))
     host.save(update_fields=["facts"])
 
 

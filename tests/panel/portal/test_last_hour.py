@@ -37,6 +37,19 @@ def test_the_whole_hour_is_a_sum_and_each_part_has_its_own(host: Host) -> None:
     assert found.read_times[0] == 0.5
 
 
+def test_after_a_change_only_what_came_since_counts(host: Host) -> None:
+    volume, lv = placed(host)
+    for seconds, hits, misses in ((0, 0, 0), (60, 300, 100)):
+        cache = wire.cache(read_hits=hits, read_misses=misses)
+        take(host, seconds, reading(lv, hits + misses, cache=cache))
+    for seconds, reads in ((120, 500), (180, 550)):
+        take(host, seconds, reading(lv, reads))
+    found = hours_of([volume], NOW)[volume.pk]
+    assert (found.is_since_change, found.whole.hit_rate) == (True, None)
+    assert found.reads < 400
+    assert 0.75 in found.hit_rates
+
+
 def test_what_was_before_the_hour_and_what_comes_after_it_does_not_count(host: Host) -> None:
     volume, lv = placed(host)
     for seconds, reads in ((-120, 0), (-60, 5000), (0, 10_000), (60, 10_600), (3660, 99_000)):

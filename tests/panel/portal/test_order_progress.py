@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from django.utils.html import strip_tags
 
 from jobs.models import Job, Kind, State, Step
 from jobs.models.step import StepState
@@ -60,9 +61,9 @@ def test_the_payment_comes_first_and_the_work_waits_for_it() -> None:
 def test_a_cache_that_staff_made_without_a_plan_is_not_called_none() -> None:
     wish = Wish(GIB, cache=LvmCache("c-aaaaaaaa", GIB))
     for before, name in ((wish, "A cache set up by your provider"), (Wish(GIB), "No cache")):
-        made = order(OrderState.CANCELLED, from_plan=None, job=Job(fallback=before.to_json()))
+        made = order(OrderState.CANCELLED, from_plan=None, from_cache=before.to_json()["cache"])
         assert (plans_of(made).before, plans_of(made).after) == (name, "Big")
-        assert f"Your plan stays {name}." in sentence_of(made, [], None)
+        assert f"Your plan stays as it was: {name}." in sentence_of(made, [], None)
     assert plans_of(order(OrderState.SCHEDULED, from_plan=None, job=None)).before == "No cache"
 
 
@@ -79,11 +80,11 @@ def test_the_work_goes_on_as_its_job_does() -> None:
 @pytest.mark.parametrize(
     ("state", "says", "marks"),
     [
-        (None, "Once the cache is warm", ("now", "next")),
-        (ProofState.WAITING, "Once the cache is warm", ("now", "next")),
-        (ProofState.MEASURING, "The report appears at about 1 Dec, 00:00 UTC", ("done", "now")),
+        (None, "Once it is warm", ("now", "next")),
+        (ProofState.WAITING, "Once it is warm", ("now", "next")),
+        (ProofState.MEASURING, "1 Dec 2026, 00:00 UTC", ("done", "now")),
         (ProofState.READY, "see the report", ("done", "done")),
-        (ProofState.IMPOSSIBLE, "could not be measured: too little was read.", ("done", "failed")),
+        (ProofState.IMPOSSIBLE, "could not be measured. Too little was read.", ("done", "failed")),
     ],
 )
 def test_after_the_work_the_report_is_on_its_way(
@@ -100,7 +101,7 @@ def test_after_the_work_the_report_is_on_its_way(
     [
         (OrderState.REFUSED, "Your card has expired.", "Your card has expired."),
         (OrderState.REFUSED, "", "Your payment was not confirmed."),
-        (OrderState.CANCELLED, "", "Your plan stays Small"),
+        (OrderState.CANCELLED, "", "Your plan stays as it was: Small."),
         (OrderState.FAILED, "We could not change the plan.", "We could not change the plan."),
     ],
 )
@@ -119,9 +120,10 @@ def test_a_job_that_failed_is_told_before_its_order_is_closed() -> None:
 
 def test_a_planned_change_says_when_and_what_stays_until_then() -> None:
     planned = order(OrderState.SCHEDULED, to_plan=None, job=None, due_at=AT)
-    assert sentence_of(planned, [], None) == (
-        "Your volume goes back to no cache on 1 December 2026, 00:00 UTC. Until then you keep "
-        "Small, and you can cancel this."
+    text = strip_tags(sentence_of(planned, [], None))
+    assert text == (
+        "Your cache is removed on 1 December 2026, 00:00 UTC. Until then you keep Small, and you "
+        "can cancel this."
     )
     assert poll_seconds(planned, None) == 0
 
@@ -129,7 +131,7 @@ def test_a_planned_change_says_when_and_what_stays_until_then() -> None:
 def test_a_trial_says_that_it_ends_by_itself() -> None:
     tried = order(OrderState.COMPLETED, intent=Intent.TRIAL, from_plan=None, trial_until=AT)
     assert title(tried) == "Trial of Big"
-    assert "ends automatically on 1 December 2026" in sentence_of(tried, [], None)
+    assert "ends automatically on 1 December 2026" in strip_tags(sentence_of(tried, [], None))
 
 
 def test_the_way_back_has_no_report_of_its_own() -> None:

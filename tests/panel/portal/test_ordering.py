@@ -25,8 +25,8 @@ from tests.contract.fake_world import FakeWorld
 from tests.fake.fixtures import enrol, fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
 from tests.fake.server import FakeServer
-from tests.panel.orders.till import buy, finish, has_cache
-from tests.panel.portal.shop import Shop, buyer, clean, plan, seen, shop
+from tests.panel.orders.till import buy, finish, has_cache, has_no_cache
+from tests.panel.portal.shop import Shop, browser, buyer, clean, plan, seen, shop
 from tests.scene import end, job
 
 __all__ = ["fake_host", "fake_server", "make_fake_host"]
@@ -259,7 +259,7 @@ def test_a_bigger_plan_exchanges_the_cache_and_says_what_that_means() -> None:
     Volume.objects.filter(pk=acme.volume.pk).update(cache_plan=plan())
     client = buyer(acme.owner)
     text = seen(client, "my-plan-confirm", acme.volume.key, bigger.key)
-    assert "runs at disk speed for a few minutes while the cache is replaced" in text
+    assert "for a few minutes while the cache is replaced" in text
     assert order(client, acme.volume, bigger).status_code == 302
     made = Job.objects.get()
     assert (made.kind, made.cache_plan) == (Kind.REPLACE_CACHE, bigger)
@@ -367,3 +367,59 @@ def test_a_change_to_a_lower_price_says_what_undoing_it_depends_on() -> None:
     assert "needs free SSD" not in seen(
         buyer(acme.owner), "my-plan-confirm", acme.volume.key, bigger.key
     )
+
+
+def provided() -> Shop:
+    """A volume whose provider has set up a cache for nothing."""
+    acme = shop()
+    has_cache(acme)
+    return acme
+
+
+def test_nobody_is_asked_for_a_password_where_nothing_is_charged(settings: Settings) -> None:
+    settings.TIERCEL_TRIAL_DAYS = 7.0
+    acme, fast = shop(), plan()
+    client = browser(acme.owner)  # has proven nothing lately
+    path = reverse("my-plan-confirm", args=[acme.volume.key, fast.key])
+    assert "step-up" in client.post(path, {"price_minor": 490, "currency": "EUR"})["Location"]
+    asked = client.post(f"{path}?trial=1", {"price_minor": 0, "currency": "EUR"})
+    tried = Order.objects.get()
+    assert asked["Location"] == reverse("my-order", args=[tried.key])
+    finish(tried)
+    has_cache(acme)
+    page = seen(client, "my-volume", acme.volume.key)
+    assert "Free trial, 7 days left" in page
+    assert f'href="{path}">Keep it' in page
+    fields = {"price_minor": 0, "currency": "EUR"}
+    back = client.post(reverse("my-order-revert", args=[tried.key]), fields)
+    assert back["Location"] == reverse("my-order", args=[Order.objects.first().key])  # type: ignore[union-attr]
+
+
+def test_undoing_gives_back_the_providers_cache_and_says_so_on_every_page() -> None:
+    acme = provided()
+    client = browser(acme.owner)
+    confirmation = seen(client, "my-plan-confirm", acme.volume.key, "none")
+    assert "gets back the cache that your provider set up, free of charge" in confirmation
+    left = buy(acme, None)
+    finish(left)
+    has_no_cache(acme)
+    assert "you can go back to your provider" in seen(client, "my-volume", acme.volume.key)
+    undo = seen(client, "my-order-revert", left.key)
+    assert "of the same size and free of charge" in undo
+    client.post(reverse("my-order-revert", args=[left.key]), {"price_minor": 0, "currency": ""})
+    back = Order.objects.get(reverts=left)
+    page = seen(client, "my-order", back.key)
+    assert "Back to your provider" in page
+    finish(back)
+    assert "free of charge. The cache starts empty." in seen(client, "my-order", back.key)
+
+
+def test_what_one_has_for_nothing_is_not_sold_as_news() -> None:
+    acme, same = provided(), plan()
+    client = browser(acme.owner)
+    cards = seen(client, "my-plan", acme.volume.key)
+    assert "You have this already, free of charge." in cards
+    assert "Order anyway" in cards
+    confirmation = seen(client, "my-plan-confirm", acme.volume.key, same.key)
+    assert "Ordering it changes nothing but the price" in confirmation
+    assert "get faster" not in confirmation

@@ -68,7 +68,7 @@ def test_a_cache_that_serves_nearly_all_reads_is_fast_and_the_text_counts_them()
     said = judged(hour(hits=9600, misses=400), FULL)
     assert (said.word, said.tone) == ("Fast", "ok")
     assert "96 of 100 reads came from SSD in the last hour." in said.text
-    assert "A read took 1.00 ms on average." in said.text
+    assert "A read takes 1.00 ms on average." in said.text
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,24 @@ def test_reads_that_take_too_long_are_slow_whatever_the_cache_serves() -> None:
 
 
 def test_without_a_cache_the_speed_is_that_of_slow_disks() -> None:
-    said = judged(hour(reads=5000, each_ms=11))
+    said = judged(hour(reads=5000, each_ms=8))
     assert (said.word, said.tone) == ("Disk speed", "quiet")
     assert "Every read comes from slow disks" in said.text
+
+
+@pytest.mark.parametrize(("each_ms", "word"), [(2, "Fast"), (26, "Slow")])
+def test_without_a_cache_a_read_that_waits_long_is_slow(each_ms: int, word: str) -> None:
+    said = judged(hour(reads=5000, each_ms=each_ms))
+    assert (said.word, said.figure) == (word, f"{each_ms}.00 ms" if each_ms < 10 else "26.0 ms")
+
+
+def test_a_cache_that_was_just_changed_is_no_verdict_yet() -> None:
+    changed = replace(hour(hits=96_000, misses=4_000), is_since_change=True)
+    short = replace(changed, whole=replace(changed.whole, seconds=60.0))
+    said = judged(short, FULL)
+    assert (said.word, said.tone) == ("Warming up", "busy")
+    assert "since your cache was changed" in said.text
+    assert judged(changed, FULL).word == "Fast"
 
 
 def test_a_volume_that_lies_on_ssd_is_fast_without_a_cache() -> None:

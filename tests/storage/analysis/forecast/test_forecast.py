@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from storage.analysis.forecast import CacheChoice, Expectation, Use, forecast, trial_offered
+from storage.analysis.forecast.use import FormerCache
 from storage.byte_sizes import GIB
 from tests.storage.analysis.forecast.uses import cached, result, uncached
 
@@ -79,7 +80,7 @@ def test_a_first_cache_saves_at_most_what_is_waited() -> None:
         "Your volume waits 18 minutes a day for the slow disk. A cache saves at most that time; "
         "the exact saving cannot be forecast."
     )
-    assert "No result of similar volumes so far" in found.basis
+    assert "0 results of similar volumes so far" in found.basis
     short = expected(uncached(days=0.5, seconds=43_200), 10)
     assert "in the last 12 hours, projected to 24 h." in short.basis
 
@@ -274,3 +275,17 @@ def test_an_expectation_is_kept_as_json() -> None:
     kept = expected(cached(0.4), 20).to_json()
     assert (kept["kind"], kept["hit_rate_high"], kept["curve"]) == ("own_misses", 0.8, ())
     assert kept["warming_seconds_low"] == pytest.approx(20 * GIB / 1_000_000)
+
+
+def test_what_a_former_cache_did_is_the_forecast_of_the_same_one() -> None:
+    use = uncached(seconds=60.0, read_ms=26.0, former=FormerCache(10 * GIB, 0.99, 1.1))
+    found = forecast(use, CacheChoice(10 * GIB))
+    assert found is not None
+    assert found.text == (
+        "With your former cache, 99 % of your reads came from SSD: 1.10 ms each. Now a read takes "
+        "26.0 ms."
+    )
+    assert (found.kind, found.hit_rate_low, found.hit_rate_high) == ("own_misses", 0.99, 0.99)
+    smaller = forecast(use, CacheChoice(5 * GIB))
+    assert smaller is not None
+    assert (smaller.hit_rate_low, smaller.hit_rate_high) == (pytest.approx(0.495), 0.99)

@@ -44,8 +44,8 @@ def test_a_slow_disk_alone_is_waited_for_all_the_time() -> None:
     found = used(RUNS["hdd"])
     assert found.waited_seconds == pytest.approx(30 * 60)
     assert today(found).sentence == (
-        "Based on 30 minutes of data: none of your reads came from SSD; your volume waited "
-        "30 minutes for the slow disk."
+        "None of your reads came from SSD; your volume waited 30 minutes for the slow disk. "
+        "Based on 30 minutes of data."
     )
 
 

@@ -55,15 +55,15 @@ def test_a_volume_on_ssd_waits_for_nothing() -> None:
 
 def test_a_short_time_is_told_as_it_was_and_not_made_a_day_of() -> None:
     assert today(short(cached(), 3)).sentence == (
-        "Based on 3 hours of data: 41 % of your reads came from SSD; "
-        "your volume waited 2 minutes for the slow disk."
+        "41 % of your reads came from SSD; your volume waited 2 minutes for the slow disk. "
+        "Based on 3 hours of data."
     )
     assert "a day" not in today(short(uncached(), 3)).sentence
 
 
 def test_after_a_change_it_is_said_that_there_was_one() -> None:
     sentence = today(short(cached(), 3, is_since_change=True)).sentence
-    assert sentence.startswith("Based on 3 hours of data since your cache was changed")
+    assert sentence.endswith("Based on 3 hours of data since your cache was changed.")
 
 
 @pytest.mark.parametrize(
@@ -82,17 +82,17 @@ def test_without_figures_it_says_so() -> None:
 
 def test_a_minute_of_figures_is_too_short_to_say_anything() -> None:
     assert today(short(cached(), 1 / 60)).sentence == (
-        "Based on 1 minute of data: not enough to measure the speed."
+        "Not enough data to measure the speed. Based on 1 minute of data."
     )
 
 
 def test_a_volume_that_is_hardly_read_has_no_figures_of_speed() -> None:
     found = today(cached(reads=7))
     assert found.sentence == (
-        "Your volume was hardly used last week: it had 7 reads, not enough to measure the speed."
+        "Your volume had only 7 reads last week, too few to measure its speed."
     )
     assert found.hit_rate is None
-    assert "it had no reads," in today(cached(reads=0)).sentence
+    assert "had no reads last week," in today(cached(reads=0)).sentence
 
 
 def test_a_cache_with_too_few_reads_is_not_judged() -> None:

@@ -89,3 +89,13 @@ def test_an_hour_that_waited_lends_nothing_to_one_that_did_not() -> None:
 def test_what_is_missing_at_the_end_is_time_without_figures() -> None:
     found = use(GIB, [stretch(0), stretch(1)], START + 8 * HOUR)
     assert (found.days, found.covered) == (pytest.approx(8 / 24), pytest.approx(0.25))
+
+
+def test_a_volume_that_lost_its_cache_remembers_what_that_did() -> None:
+    warm = [stretch(n, 4, read_hits=990, read_misses=10, read_ms=1100) for n in (0, 1)]
+    found = use(100 * GIB, [*warm, stretch(2, read_ms=26_000)], START + 3 * HOUR)
+    assert found.former is not None
+    assert (found.former.size_bytes, found.former.hit_rate) == (4 * GIB, pytest.approx(0.99))
+    assert (found.former.read_ms, found.read_ms) == (pytest.approx(1.1), 26)
+    assert use(100 * GIB, [stretch(0), stretch(1)], START + 2 * HOUR).former is None
+    assert use(100 * GIB, warm, START + 2 * HOUR).former is None

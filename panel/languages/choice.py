@@ -1,0 +1,105 @@
+"""Which language a page speaks. Customers, and who is not signed in, choose one; else the browser
+says. The provider's pages and the API are English."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.signals import user_logged_in
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import translation
+from django.utils.cache import patch_vary_headers
+from django.utils.formats import get_format
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST
+
+from panel.models import User
+from storage import language
+from storage.access import is_staff
+
+DEFAULT: Final = "en"
+YEAR_SECONDS: Final = 365 * 86_400
+
+
+def listen() -> None:
+    """From now on pure modules speak the language of the request, and a sign-in remembers the one
+    of its browser, for e-mails."""
+    language.speak(language.Translator(translation.gettext, translation.ngettext, _separators))
+    user_logged_in.connect(remember, dispatch_uid="language")
+
+
+def _separators() -> tuple[str, str]:
+    if translation.get_language() == DEFAULT:
+        return language.ENGLISH
+    return str(get_format("DECIMAL_SEPARATOR")), str(get_format("THOUSAND_SEPARATOR"))
+
+
+def remember(request: HttpRequest | None, user: User, **given: object) -> None:
+    """Who signs in reads e-mails in the language of the browser, until they choose one."""
+    if request is None or user.is_staff or user.language or not _says(request):
+        return
+    user.language = translation.get_language_from_request(request)
+    user.save(update_fields=["language"])
+
+
+def _says(request: HttpRequest) -> bool:
+    """Whether the browser names a language, or somebody chose one in it."""
+    cookie = settings.LANGUAGE_COOKIE_NAME
+    return "Accept-Language" in request.headers or cookie in request.COOKIES
+
+
+def language_of(request: HttpRequest) -> str:
+    """The language for the request's person."""
+    user = getattr(request, "user", AnonymousUser())
+    if request.path.startswith("/api/") or is_staff(user):
+        return DEFAULT
+    chosen = getattr(user, "language", "")
+    return chosen or translation.get_language_from_request(request)
+
+
+def spoken_to(user: User) -> str:
+    """The language of e-mails to the person."""
+    return DEFAULT if user.is_staff else user.language or DEFAULT
+
+
+class LanguageMiddleware:
+    """Speaks the language of the request's person while its page is made."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        spoken = language_of(request)
+        with translation.override(spoken):
+            response = self.get_response(request)
+        response.headers.setdefault("Content-Language", spoken)
+        patch_vary_headers(response, ("Accept-Language",))
+        return response
+
+
+@login_not_required
+@require_POST
+def choose(request: HttpRequest) -> HttpResponse:
+    """Speak another language from now on; back to the page it was chosen on."""
+    wanted = request.POST.get("language", "")
+    back = request.POST.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(back, {request.get_host()}, request.is_secure())
+    response = HttpResponseRedirect(back if is_ours and back.startswith("/") else "/")
+    if wanted not in dict(settings.LANGUAGES):
+        return response
+    if request.user.is_authenticated:
+        user = request.user
+        user.language = wanted
+        user.save(update_fields=["language"])
+    cookie: dict[str, Any] = {
+        "max_age": YEAR_SECONDS,
+        "secure": settings.LANGUAGE_COOKIE_SECURE,
+        "httponly": True,
+        "samesite": "Lax",
+    }
+    response.set_cookie(settings.LANGUAGE_COOKIE_NAME, wanted, **cookie)
+    return response

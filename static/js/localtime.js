@@ -1,0 +1,19 @@
+// Times of customers' pages: <time data-local> is written in UTC; here it becomes the browser's own
+// time zone, which it then names.
+(() => {
+  const day = { day: "numeric", month: "long", year: "numeric" };
+  const clock = { hour: "2-digit", minute: "2-digit", timeZoneName: "short" };
+  const styles = { long: { ...day, ...clock }, short: { ...day, month: "short", ...clock }, date: day };
+
+  function renew(root) {
+    const language = document.documentElement.lang === "en" ? "en-GB" : document.documentElement.lang;
+    for (const time of root.querySelectorAll("time[data-local]")) {
+      const at = new Date(time.dateTime);
+      const text = new Intl.DateTimeFormat(language, styles[time.dataset.local]).format(at);
+      if (time.textContent !== text) time.textContent = text;
+    }
+  }
+
+  document.addEventListener("DOMContentLoaded", () => renew(document));
+  document.addEventListener("htmx:after:swap", () => renew(document));
+})();

@@ -1,0 +1,108 @@
+"""Customers read their own language; the provider's pages and the API stay English."""
+
+from __future__ import annotations
+
+import pytest
+from django.core import mail
+from django.test import Client, RequestFactory
+from django.urls import reverse
+from pytest_django import Settings
+
+from panel.languages.choice import remember
+from panel.models import NoticeKind, User
+from panel.notices import notice_delivery
+from storage.formatting import ms
+from tests import make
+from tests.panel.notices.case import case
+from tests.panel.portal.shop import Shop, browser, plan, seen, shop
+
+pytestmark = pytest.mark.django_db
+GERMAN = {"Accept-Language": "de-AT,de;q=0.9,en;q=0.5"}
+
+
+@pytest.fixture
+def acme() -> Shop:
+    return shop()
+
+
+def speak(client: Client, language: str, back: str = "/my/") -> str:
+    response = client.post(reverse("language"), {"language": language, "next": back})
+    assert response.status_code == 302
+    return str(response.headers["Location"])
+
+
+def test_a_page_speaks_the_language_of_the_browser(acme: Shop) -> None:
+    page = browser(acme.owner).get(reverse("my-volumes"), headers=GERMAN)
+    assert "Meine Volumes" in page.content.decode()
+    assert '<html lang="de">' in page.content.decode()
+    assert page.headers["Content-Language"] == "de"
+
+
+def test_a_choice_lasts_whatever_the_browser_says(acme: Shop) -> None:
+    client = browser(acme.owner)
+    assert speak(client, "de") == "/my/"
+    assert "Meine Volumes" in seen(client, "my-volumes")
+    acme.owner.refresh_from_db()
+    assert acme.owner.language == "de"
+    speak(client, "en")
+    assert "My volumes" in client.get("/my/", headers=GERMAN).content.decode()
+
+
+@pytest.mark.parametrize("back", ["https://evil.example/", "//evil.example", "my/"])
+def test_the_choice_leads_nowhere_else(acme: Shop, back: str) -> None:
+    assert speak(browser(acme.owner), "de", back) == "/"
+
+
+def test_a_language_that_nobody_offers_changes_nothing(acme: Shop) -> None:
+    client = browser(acme.owner)
+    speak(client, "tlh")
+    assert User.objects.get(pk=acme.owner.pk).language == ""
+
+
+def test_who_is_not_signed_in_chooses_for_this_browser(client: Client) -> None:
+    speak(client, "de", reverse("account_login"))
+    assert "Anmelden" in client.get(reverse("account_login")).content.decode()
+
+
+def test_staff_and_the_api_speak_english(admin_client: Client, acme: Shop) -> None:
+    for path in (reverse("home"), reverse("api-volumes")):
+        text = admin_client.get(path, headers=GERMAN).content.decode()
+        assert "Meine" not in text
+        assert "kostenlos" not in text
+    refusal = browser(acme.owner).get("/api/v1/volumes/nobody/", headers=GERMAN)
+    assert "Nicht" not in refusal.content.decode()
+
+
+def test_prices_dates_and_figures_are_written_as_in_germany(acme: Shop, settings: Settings) -> None:
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER, settings.TIERCEL_MANDATE_REQUIRED = True, False
+    fast = plan()
+    client = browser(acme.owner)
+    speak(client, "de")
+    assert "4,90 EUR" in seen(client, "my-plan", acme.volume.key)
+    assert "Für 4,90 EUR im Monat bestellen" in seen(
+        client, "my-plan-confirm", acme.volume.key, fast.key
+    )
+    assert ms(1.5) == "1.50 ms"  # and nowhere else
+
+
+def test_an_e_mail_speaks_the_language_of_its_reader(settings: Settings) -> None:
+    settings.SMTP_HOST = "localhost"
+    there = case()
+    User.objects.filter(pk=there.viewer.pk).update(language="de")
+    notice_delivery.tell(there.order, NoticeKind.DONE)
+    notice_delivery.sweep()
+    german, *_ = [each for each in mail.outbox if each.to == [there.viewer.email]]
+    assert german.subject.endswith("jetzt Tarif Fast")
+    assert "Nächste Rechnung, 1. Dezember 2026: 4,90 EUR" in german.body
+    others = [each for each in mail.outbox if each.to != [there.viewer.email]]
+    assert all(each.subject.startswith("Done:") for each in others)
+
+
+@pytest.mark.parametrize(("headers", "language"), [(GERMAN, "de"), ({}, "")])
+def test_a_sign_in_remembers_the_language_of_its_browser(
+    rf: RequestFactory, headers: dict[str, str], language: str
+) -> None:
+    user = make.user()
+    remember(rf.get("/", headers=headers), user)
+    user.refresh_from_db()
+    assert user.language == language
