@@ -62,13 +62,15 @@ class ChartLine:
 
 @dataclass(frozen=True, slots=True)
 class ChartPanel:
-    """One chart. `of_cache`: it says nothing where there is no cache, and is hidden."""
+    """One chart. `of_cache`: it says nothing where there is no cache, and is hidden. `is_folded`:
+    its title alone is shown until a person opens it."""
 
     name: str
     title: str
     axes: tuple[Axis, ...]
     lines: tuple[ChartLine, ...]
     of_cache: bool = False
+    is_folded: bool = False
 
     @property
     def json(self) -> str:
@@ -177,7 +179,14 @@ CHURN: Final = ChartPanel(
 def load_panels() -> tuple[ChartPanel, ...]:
     """The charts of a host or of the fleet."""
     operations, hits, throughput, contents, churn = panels(plain=False)
-    return (operations, hits, throughput, SPACE, replace(contents, title="Caches"), churn)
+    return (
+        operations,
+        hits,
+        SPACE,
+        replace(contents, title="Caches"),
+        replace(throughput, is_folded=True),
+        replace(churn, is_folded=True),
+    )
 
 
 SPACE: Final = ChartPanel(

@@ -1,9 +1,10 @@
-// Charts that a person has folded away, by their panels' names; the browser remembers them.
-const KEPT = "charts-folded";
+// Charts that a person has folded away, and those that begin folded and were opened, by their
+// panels' names; the browser remembers both.
+const keyOf = (panel) => (panel.is_folded ? "charts-opened" : "charts-folded");
 
-const read = () => {
+const read = (panel) => {
   try {
-    return new Set(JSON.parse(localStorage.getItem(KEPT) ?? "[]"));
+    return new Set(JSON.parse(localStorage.getItem(keyOf(panel)) ?? "[]"));
   } catch {
     return new Set(); // another version wrote it
   }
@@ -18,15 +19,14 @@ export const isFolded = ({ element }) => element.hasAttribute("data-folded");
 
 // `unfolded()` is called when a chart is shown again.
 export const foldable = (figures, unfolded) => {
-  const folded = read();
   for (const figure of figures) {
-    const { name } = figure.panel;
-    show(figure, folded.has(name));
+    const { panel } = figure;
+    show(figure, read(panel).has(panel.name) !== panel.is_folded);
     figure.element.querySelector("[data-fold]").addEventListener("click", () => {
-      const now = read();
-      if (!now.delete(name)) now.add(name);
-      localStorage.setItem(KEPT, JSON.stringify([...now]));
-      show(figure, now.has(name));
+      const names = read(panel);
+      if (!names.delete(panel.name)) names.add(panel.name);
+      localStorage.setItem(keyOf(panel), JSON.stringify([...names]));
+      show(figure, names.has(panel.name) !== panel.is_folded);
       unfolded();
     });
   }

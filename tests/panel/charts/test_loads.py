@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.models import Job
+from panel.charts.definitions import load_panels
 from panel.charts.pages import fleet_chart_context, host_chart_context
 from storage.metrics.load_series import LOAD_UNITS
 from storage.metrics.samples.load_rollup import add_up_fleet
@@ -90,3 +91,6 @@ def test_the_part_draws_a_host_and_the_fleet(there: Scene) -> None:
         assert "&quot;space&quot;" in text
         assert not re.search(r'data-range-key="15m"', text)
     assert "data-marks-url" not in text
+    folded = [panel.name for panel in load_panels() if panel.is_folded]
+    assert folded == ["throughput", "churn"]
+    assert text.count("&quot;is_folded&quot;: true") == len(folded)
