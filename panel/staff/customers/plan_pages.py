@@ -11,7 +11,7 @@ from typing import Any, cast
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.db.models import Count, Prefetch, ProtectedError, QuerySet
+from django.db.models import Count, Prefetch, ProtectedError, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -139,6 +139,10 @@ def plan(request: HttpRequest, key: str) -> HttpResponse:
 def _edit(request: HttpRequest, plan: CachePlan) -> HttpResponse:
     is_new = plan.pk is None
     hosts = Host.objects.visible_to(request.user).without_inventory()
+    if not is_new:
+        # A removed host stays a choice: without it "no host chosen" would mean every host.
+        offered = Q(pk__in=hosts.values("pk")) | Q(pk__in=plan.hosts.values("pk"))
+        hosts = Host.objects.without_inventory().filter(offered)
     form = CachePlanForm(hosts, request.POST or None, instance=plan)
     if request.method == "POST" and form.is_valid():
         saved = form.save()

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.hosts import enrolment
-from storage.models import Host, Volume
+from storage.models import CachePlan, Host, Volume
 from storage.models.host import HostState
 from tests import make
 from tests.panel.api.asking import staff
@@ -123,3 +123,15 @@ def test_a_program_removes_a_host_only_if_it_says_what_becomes_of_the_volumes() 
     assert program.send("delete", f"{path}?forget_volumes=true").status_code == 204
     assert program.send("delete", path).status_code == 404
     assert program.get("/hosts/").json()["items"] == []
+
+
+def test_a_plan_of_a_removed_host_is_edited_without_being_sold_everywhere(admin: Client) -> None:
+    there = scrapped()
+    plan = CachePlan.objects.create(name="S", size_bytes=2**30, price_minor=490, currency="EUR")
+    plan.hosts.add(there.host)
+    text, shown = preview(admin, there.host)
+    assert "the only host that offers the plan" in text
+    data = {"shown": shown, "confirm_name": there.host.name}
+    admin.post(reverse("host-remove", args=[there.host.key]), data)
+    form = admin.get(reverse("cache-plan", args=[plan.key])).content.decode()
+    assert there.host.name in form.split('name="hosts"')[1].split("</form>")[0]
