@@ -64,8 +64,8 @@ def test_a_customer_buys_a_cache_and_gives_it_back(
     sign_in(tab, panel.url, email, PASSWORD)
     follow(tab, "shop disk")
     follow(tab, "Show plans")
-    follow(tab, f"Choose {boost.name}")
-    changed(tab, machine, "Change for 4.90 EUR a month")
+    follow(tab, f"Order {boost.name}")
+    changed(tab, machine, "Order for 4.90 EUR a month")
     bought = Job.objects.order_by("id").last()
     assert bought is not None
     assert (bought.kind, bought.state, bought.door) == ("add-cache", State.SUCCEEDED, Origin.PORTAL)
@@ -75,9 +75,9 @@ def test_a_customer_buys_a_cache_and_gives_it_back(
     follow(tab, "Show volume")
     expect(tab.get_by_role("region", name="Your cache plan")).to_contain_text(boost.name)
     follow(tab, "Change plan")
-    follow(tab, "Choose No cache")
+    follow(tab, "Remove the cache")
     tab.get_by_role("radio", name=re.compile("^Now")).check()
-    changed(tab, machine, "Go back to no cache")
+    changed(tab, machine, "Remove the cache")
     assert machine.lvs() == bare
     assert Job.objects.count() == before + 2
     volume.refresh_from_db()

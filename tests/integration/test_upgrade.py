@@ -98,9 +98,9 @@ def test_a_customer_upgrades_twice_reads_what_it_brought_and_takes_it_back(
 
         # The first plan.
         follow(tab, "Show plans")
-        expect(tab.get_by_role("region", name="Today")).to_contain_text("of data")
-        follow(tab, f"Choose {of.small.name}")
-        first = changed(tab, machine, "Change for 4.90 EUR a month")
+        expect(tab.locator("#today")).to_contain_text("of data")
+        follow(tab, f"Order {of.small.name}")
+        first = changed(tab, machine, "Order for 4.90 EUR a month")
         job = first.job
         assert job is not None
         assert (job.kind, job.state, job.door) == ("add-cache", State.SUCCEEDED, Origin.PORTAL)
@@ -123,8 +123,8 @@ def test_a_customer_upgrades_twice_reads_what_it_brought_and_takes_it_back(
 
         # A bigger one, and back to the first.
         tab.goto(f"{panel.url}/my/volumes/{of.volume.key}/plan")
-        follow(tab, f"Choose {of.large.name}")
-        second = changed(tab, machine, "Change for 7.90 EUR a month")
+        follow(tab, f"Order {of.large.name}")
+        second = changed(tab, machine, "Order for 7.90 EUR a month")
         marked(tab, of.small.name, of.large.name)
         tab.goto(f"{panel.url}/my/orders/{second.key}/")
         follow(tab, "Undo order")

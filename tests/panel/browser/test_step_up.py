@@ -24,7 +24,7 @@ from tests.panel.portal.shop import plan, shop
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 MOST_STOPS = 60
-CONFIRM = "Change for 4.90 EUR a month"
+CONFIRM = "Order for 4.90 EUR a month"
 
 
 def press(page: Page, name: str) -> None:
@@ -57,7 +57,7 @@ def test_a_link_a_choice_a_code_and_the_order_by_keyboard_without_scripts(
     page = context.new_page()
     page.goto(live_server.url + urlsplit(link).path)
     press(page, "Continue as")
-    press(page, "Choose Fast")
+    press(page, "Order Fast")
     press(page, CONFIRM)
     press(page, "Send code")
     page.get_by_text("We have sent a six-digit code").wait_for()
