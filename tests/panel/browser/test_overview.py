@@ -10,7 +10,7 @@ from django.utils import timezone
 from playwright.sync_api import Browser, expect
 
 from jobs.models import State
-from storage.models import LatestSample
+from storage.models import HostActivity
 from tests.panel.browser.chromium import browser as browser
 from tests.panel.browser.chromium import served as served
 from tests.panel.browser.chromium import signed_in
@@ -18,25 +18,22 @@ from tests.scene import Scene, end, job, scene
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-PATIENCE_MS = 20_000
+PATIENCE_MS = 40_000
 SHIFTS = """new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) window.shifted = (window.shifted || 0) + entry.value;
 }).observe({type: "layout-shift", buffered: false})"""
 
 
 def sampled(there: Scene, reads: int) -> None:
-    LatestSample.objects.update_or_create(
-        volume=there.volume,
+    """A round of a minute with so many reads."""
+    HostActivity.objects.update_or_create(
+        host=there.host,
         defaults={
-            "host": there.host,
             "at": timezone.now(),
-            "boot_id": "boot-1",
-            "boottime_ns": 1,
-            "counters": {},
-            "dt_ms": 60_000,
-            "reads": reads,
-            "writes": 0,
-            "busy_ms": reads,
+            "read_iops": reads / 60,
+            "write_iops": 0.0,
+            "busy": min(1.0, reads / 60_000),
+            "busiest_id": there.volume.pk,
         },
     )
 
