@@ -79,7 +79,7 @@ class ChartPanel:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of the data table."""
 
     name: str
@@ -220,17 +220,17 @@ def known(shown: tuple[ChartPanel, ...], measured: Series) -> tuple[ChartPanel, 
     return tuple(replace(panel, lines=lines) for panel, lines in lines_by_panel if lines)
 
 
-def columns(shown: tuple[ChartPanel, ...]) -> list[Column]:
+def columns(shown: tuple[ChartPanel, ...]) -> list[TableColumn]:
     """The columns of the data table: every line of the panels."""
     return [
-        Column(line.name, line.label, panel.axes[line.axis].scale)
+        TableColumn(line.name, line.label, panel.axes[line.axis].scale)
         for panel in shown
         for line in panel.lines
     ]
 
 
 def table(
-    measured: Series, shown: list[Column], *, rows: int, now: datetime
+    measured: Series, shown: list[TableColumn], *, rows: int, now: datetime
 ) -> list[tuple[datetime, list[str]]]:
     """The last buckets, newest first: when each ended and its figures with units, "-" if unknown.
 

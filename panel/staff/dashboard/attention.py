@@ -43,7 +43,7 @@ def subject_of(problem: Problem) -> Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class FilteredList:
     """A list of several of a kind: the page by its URL's name, the filter that finds them (""
     where the page has none), and what the button there is called."""
 
@@ -56,14 +56,14 @@ class Listing:
         return f"{pages[self.page]}?state={self.state}" if self.state else pages[self.page]
 
 
-WRONG: Final = Listing("hosts", "problems", "Hosts with problems")
-AWAY: Final = Listing("hosts", "trouble", "Hosts not answering")
-NEW: Final = Listing("hosts", "new", "Enrolling hosts")
-CACHES: Final = Listing("volumes", "trouble", "Cache problems")
-LOST: Final = Listing("volumes", "missing", "Missing volumes")
-UNDECIDED: Final = Listing("jobs", "needs_attention", "Jobs that need a decision")
-FAILED: Final = Listing("jobs", "failed", "Failed jobs")
-JOBS: Final = Listing("jobs", "", "All jobs")
+WRONG: Final = FilteredList("hosts", "problems", "Hosts with problems")
+AWAY: Final = FilteredList("hosts", "trouble", "Hosts not answering")
+NEW: Final = FilteredList("hosts", "new", "Enrolling hosts")
+CACHES: Final = FilteredList("volumes", "trouble", "Cache problems")
+LOST: Final = FilteredList("volumes", "missing", "Missing volumes")
+UNDECIDED: Final = FilteredList("jobs", "needs_attention", "Jobs that need a decision")
+FAILED: Final = FilteredList("jobs", "failed", "Failed jobs")
+JOBS: Final = FilteredList("jobs", "", "All jobs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ConcernKind:
 
     many: str
     consequence: str
-    listing: Listing = WRONG
+    listing: FilteredList = WRONG
 
 
 NOT_REACHED: Final = "Data of the host is out of date, and no job can start there."
@@ -264,7 +264,7 @@ class AttentionRow:
 
 def items(groups: Iterable[ProblemGroup], pages: Mapping[str, str]) -> tuple[AttentionRow, ...]:
     """A row for each group, in their order. `pages` are the addresses of the lists by their names
-    (`Listing.page`)."""
+    (`FilteredList.page`)."""
     return tuple(_item(group, pages) for group in groups)
 
 

@@ -68,7 +68,7 @@ SORTS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class HostRow:
+class OverviewHost:
     """A host of the table."""
 
     line: HostSummaryRow
@@ -109,7 +109,7 @@ class Overview:
 class FleetTables:
     """The first of the fleet: hosts by `sort`, volumes by what they do, and the latest jobs."""
 
-    rows: tuple[HostRow, ...]
+    rows: tuple[OverviewHost, ...]
     host_count: int
     sort: str
     tops: tuple[tuple[str, str, tuple[TopVolume, ...]], ...]
@@ -236,12 +236,12 @@ def _lines(
     return [line_of(host, counted.get(host.pk, NO_PROBLEMS), at) for host in hosts[:SHOWN_HOSTS]]
 
 
-def _rows(user: Person, lines: Sequence[HostSummaryRow], at: datetime) -> tuple[HostRow, ...]:
+def _rows(user: Person, lines: Sequence[HostSummaryRow], at: datetime) -> tuple[OverviewHost, ...]:
     courses = courses_of(lines, at)
     busiest = {line.now.busiest_id for line in lines if line.now is not None}
     volumes = Volume.objects.visible_to(user).only("key", "label").in_bulk(busiest - {None})
     return tuple(
-        HostRow(
+        OverviewHost(
             line,
             courses[line.host.pk],
             volumes.get(line.now.busiest_id or 0) if line.now is not None else None,
