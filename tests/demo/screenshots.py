@@ -57,12 +57,12 @@ def take(url: str, logins: Sequence[Login], volume: Volume, kind: str) -> None:
         Scene("/audit/everything", "Who did what: one trail that nobody can change"),
         Scene("/help/glossary/#hit-rate", "Every figure has a ? that explains it"),
     )
+    own = f"/my/volumes/{volume.key}"
     rented = (
         Scene("/my/", "Your customer sees one word for each volume"),
-        Scene(
-            f"/my/volumes/{volume.key}/", "Why is it slow? One verdict, one figure", "[data-charts]"
-        ),
-        Scene(f"/my/volumes/{volume.key}/plan/", "What each plan would change, and its price"),
+        Scene(f"{own}/", "Why is it slow? A verdict, and one figure"),
+        Scene(f"{own}/charts", "When did it change? The charts say"),
+        Scene(f"{own}/plan", "What each plan would change, and its price"),
     )
     with sync_playwright() as play:
         browser = play.chromium.launch(
