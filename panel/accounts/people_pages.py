@@ -14,20 +14,20 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from panel.accounts import invitations, people, sessions
 from panel.accounts.people_forms import InviteForm, MemberForm, MemberRoleForm, StaffRoleForm
-from panel.lists.listing import Column, Listing, csv_of, list_page, wants_csv
+from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
 from panel.models import Invitation, SecurityKind, User
 from panel.security_log import security_entries
 from storage.access import Right, StaffRole, staff_view
 from storage.models import Member
 from storage.planner import Refused
 
-LISTING: Final = Listing(
+LISTING: Final = ListDefinition(
     name="people",
     first="role",
     ties=("email",),
     columns=(
-        Column("person", "Person", F("email")),
-        Column(
+        ListColumn("person", "Person", F("email")),
+        ListColumn(
             "role",
             "Role",
             Case(
@@ -38,8 +38,8 @@ LISTING: Final = Listing(
                 default=Value(len(StaffRole)),
             ),
         ),
-        Column("seen", "Last sign-in", F("last_login"), True),
-        Column("state", "State", F("is_active")),
+        ListColumn("seen", "Last sign-in", F("last_login"), True),
+        ListColumn("state", "State", F("is_active")),
     ),
     cells=(
         ("email", lambda user: user.email),

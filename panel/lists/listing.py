@@ -29,7 +29,7 @@ Key = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ListColumn:
     """One column of a list. `order` is what it sorts by: an expression where the database sorts, a
     key where Python does, whose None comes last; None where it cannot be sorted. `is_largest_first`
     says which end one wants to see first."""
@@ -43,18 +43,18 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListDefinition:
     """One kind of list: its name, its columns, its order where nothing is asked (of the rows
     themselves where `first` is ""), the fields that decide between equals, and how a row becomes a
     line of CSV: the name of each cell with what gives it."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[ListColumn, ...]
     cells: tuple[tuple[str, Key], ...]
     first: str = ""
     ties: tuple[str, ...] = ("pk",)
 
-    def column(self, name: str) -> Column | None:
+    def column(self, name: str) -> ListColumn | None:
         """The column of that name that can be sorted."""
         return next((each for each in self.columns if each.name == name and each.order), None)
 
@@ -64,7 +64,7 @@ class Head:
     """A column's head: `sort` is the order that a click on it asks for ("" where it cannot be
     sorted), `aria` the order now."""
 
-    column: Column
+    column: ListColumn
     sort: str
     aria: str
 
@@ -74,7 +74,7 @@ class ListPage:
     """One page of a list, with all that its tools need. `fields` are the parameters of the address
     without its place in the list, for forms that keep them."""
 
-    listing: Listing
+    listing: ListDefinition
     page: Page[Any]
     heads: tuple[Head, ...]
     sort: str
@@ -103,7 +103,7 @@ class ListPage:
         ]
 
 
-def order_of(listing: Listing, query: QueryDict) -> tuple[Column | None, bool]:
+def order_of(listing: ListDefinition, query: QueryDict) -> tuple[ListColumn | None, bool]:
     """The column that the address asks to sort by, and whether descending."""
     sort = query.get("sort", "")
     if (column := listing.column(sort.removeprefix("-"))) is not None:
@@ -111,7 +111,7 @@ def order_of(listing: Listing, query: QueryDict) -> tuple[Column | None, bool]:
     return listing.column(listing.first), False
 
 
-def in_order(listing: Listing, query: QueryDict, rows: Any) -> Any:
+def in_order(listing: ListDefinition, query: QueryDict, rows: Any) -> Any:
     """The rows, which are a queryset or a list, in the order that the address asks for."""
     column, is_descending = order_of(listing, query)
     if column is None:
@@ -130,7 +130,7 @@ def _sorted(rows: Iterable[Any], key: Any, *, is_descending: bool) -> list[Any]:
     return [row for _, row in known] + [row for value, row in keyed if value is None]
 
 
-def list_page(request: HttpRequest, listing: Listing, rows: Any) -> ListPage:
+def list_page(request: HttpRequest, listing: ListDefinition, rows: Any) -> ListPage:
     """The page of `rows` that the address asks for."""
     query = request.GET
     column, is_descending = order_of(listing, query)
@@ -156,7 +156,7 @@ def _size(query: QueryDict) -> int:
     return next((size for size in SIZES if str(size) == asked), PAGE_ROWS)
 
 
-def _head(column: Column, now: Column | None, *, is_descending: bool) -> Head:
+def _head(column: ListColumn, now: ListColumn | None, *, is_descending: bool) -> Head:
     if column.order is None:
         return Head(column, "", "")
     is_now = now is not None and now.name == column.name
@@ -172,7 +172,7 @@ def wants_csv(request: HttpRequest) -> bool:
 
 def csv_of(
     request: HttpRequest,
-    listing: Listing,
+    listing: ListDefinition,
     rows: Any,
     filled: Callable[[Sequence[Any]], Iterable[Any]] = lambda rows: rows,
 ) -> HttpResponse:

@@ -21,7 +21,7 @@ class SavedViewQuerySet(models.QuerySet["SavedView"]):
 
 
 class SavedView(models.Model):
-    """`listing` names the list (`panel.lists.listing.Listing`), `query` is the address's
+    """`listing` names the list (`panel.lists.listing.ListDefinition`), `query` is the address's
     part behind the question mark."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

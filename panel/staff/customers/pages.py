@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from panel.lists.listing import RIGHT, Column, Listing, csv_of, list_page, wants_csv
+from panel.lists.listing import RIGHT, ListColumn, ListDefinition, csv_of, list_page, wants_csv
 from panel.models import Mandate, Order
 from panel.staff.change_log import LAST, Edit, edits
 from storage.access import Right, staff_view
@@ -24,17 +24,17 @@ from storage.volumes.snapshot import snapshots_of
 
 PAGE_ROWS = 50
 ORDER_ROWS = 20
-LISTING: Final = Listing(
+LISTING: Final = ListDefinition(
     name="customers",
     first="customer",
     ties=("name_order", "pk"),
     columns=(
-        Column("customer", "Customer", F("name_order")),
-        Column("id", "External id", NullIf(F("external_id"), Value(""))),
-        Column("volumes", "Volumes", F("volume_count"), True, RIGHT),
-        Column("planned", "With a plan", F("planned_count"), True, RIGHT),
-        Column("size", "Size", F("volume_bytes"), True, RIGHT),
-        Column("people", "People", F("member_count"), True),
+        ListColumn("customer", "Customer", F("name_order")),
+        ListColumn("id", "External id", NullIf(F("external_id"), Value(""))),
+        ListColumn("volumes", "Volumes", F("volume_count"), True, RIGHT),
+        ListColumn("planned", "With a plan", F("planned_count"), True, RIGHT),
+        ListColumn("size", "Size", F("volume_bytes"), True, RIGHT),
+        ListColumn("people", "People", F("member_count"), True),
     ),
     cells=(
         ("key", lambda customer: customer.key),

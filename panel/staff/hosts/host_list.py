@@ -20,8 +20,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from jobs.problems import Problem, problems_of
 from panel.lists.listing import (
     RIGHT,
-    Column,
-    Listing,
+    ListColumn,
+    ListDefinition,
     csv_of,
     list_page,
     order_of,
@@ -38,7 +38,7 @@ Test = Callable[[HostSummaryRow], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class HostRow:
+class HostListRow:
     """One host with how many volumes lie on it, how its hit rate ran and what is wrong with it;
     None and () for a host that is not shown."""
 
@@ -67,21 +67,23 @@ class HostRow:
         return self.line.outline.slow_free_bytes if self.line.outline else None
 
 
-LISTING: Final = Listing(
+LISTING: Final = ListDefinition(
     name="hosts",
     first="host",
     columns=(
-        Column("host", "Host", lambda row: row.line.host.name_order),
-        Column("site", "Site", lambda row: row.line.host.site.casefold() or None),
-        Column(
+        ListColumn("host", "Host", lambda row: row.line.host.name_order),
+        ListColumn("site", "Site", lambda row: row.line.host.site.casefold() or None),
+        ListColumn(
             "state", "State", lambda row: (not row.wrongs, row.line.is_up), help="Problems first"
         ),
-        Column("ssd", "SSD", lambda row: row.ssd_free_bytes, help="Free space on SSD"),
-        Column("hdd", "HDD", lambda row: row.hdd_free_bytes, help="Free space on HDD"),
-        Column("hits", "Hit rate", lambda row: row.hit_rate, help="Reads served by caches, 15 min"),
-        Column("iops", "IOPS", lambda row: row.iops, True, RIGHT),
-        Column("volumes", "Volumes", lambda row: row.volume_count, True, RIGHT),
-        Column("seen", "Last answer", lambda row: row.line.host.last_seen_at, True, RIGHT),
+        ListColumn("ssd", "SSD", lambda row: row.ssd_free_bytes, help="Free space on SSD"),
+        ListColumn("hdd", "HDD", lambda row: row.hdd_free_bytes, help="Free space on HDD"),
+        ListColumn(
+            "hits", "Hit rate", lambda row: row.hit_rate, help="Reads served by caches, 15 min"
+        ),
+        ListColumn("iops", "IOPS", lambda row: row.iops, True, RIGHT),
+        ListColumn("volumes", "Volumes", lambda row: row.volume_count, True, RIGHT),
+        ListColumn("seen", "Last answer", lambda row: row.line.host.last_seen_at, True, RIGHT),
     ),
     cells=(
         ("key", lambda row: row.line.host.key),
@@ -141,18 +143,18 @@ def hosts(request: HttpRequest) -> HttpResponse:
     return render(request, "staff/hosts/hosts.html", context)
 
 
-def _rows(lines: Sequence[HostSummaryRow]) -> list[HostRow]:
+def _rows(lines: Sequence[HostSummaryRow]) -> list[HostListRow]:
     counts = volume_counts([line.host.pk for line in lines])
-    return [HostRow(line, counts.get(line.host.pk, 0)) for line in lines]
+    return [HostListRow(line, counts.get(line.host.pk, 0)) for line in lines]
 
 
-def _with_courses(rows: Iterable[HostRow], now: datetime) -> list[HostRow]:
+def _with_courses(rows: Iterable[HostListRow], now: datetime) -> list[HostListRow]:
     rows = list(rows)
     courses = fleet.courses_of([row.line for row in rows], now)
     return [replace(row, course=courses.get(row.line.host.pk)) for row in rows]
 
 
-def _filled(rows: Iterable[HostRow], now: datetime) -> list[HostRow]:
+def _filled(rows: Iterable[HostListRow], now: datetime) -> list[HostListRow]:
     """The rows with their courses and problems. Six queries at most."""
     rows = _with_courses(rows, now)
     problems = problems_of([row.line.host.pk for row in rows], now)

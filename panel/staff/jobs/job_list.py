@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from jobs.models import OVER, Job, JobQuerySet, Kind, State
-from panel.lists.listing import Column, Listing, csv_of, list_page, wants_csv
+from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
 from storage.access import Person, staff_view
 from storage.models import Customer
 from storage.named_choice import Suggesting, by_id
@@ -34,17 +34,17 @@ URGENCY = Case(
 """Among those that are not over."""
 NAMED = (("host", "name"), ("volume", "label"), ("customer", "name"))
 
-LISTING: Final = Listing(
+LISTING: Final = ListDefinition(
     name="jobs",
     ties=("-id",),
     columns=(
-        Column("job", "Job", F("kind")),
-        Column("state", "State", F("state")),
-        Column("volume", "Volume", F("volume__label_order")),
-        Column("host", "Host", F("host__name_order")),
-        Column("by", "Requested by", F("actor__email")),
-        Column("requested", "Requested", F("created_at"), True),
-        Column(
+        ListColumn("job", "Job", F("kind")),
+        ListColumn("state", "State", F("state")),
+        ListColumn("volume", "Volume", F("volume__label_order")),
+        ListColumn("host", "Host", F("host__name_order")),
+        ListColumn("by", "Requested by", F("actor__email")),
+        ListColumn("requested", "Requested", F("created_at"), True),
+        ListColumn(
             "took",
             "Took",
             ExpressionWrapper(Coalesce("ended_at", Now()) - F("started_at"), DurationField()),

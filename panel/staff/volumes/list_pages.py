@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from panel.charts.sparkline import Spark, spark
-from panel.lists.listing import RIGHT, Column, Listing, csv_of, list_page, wants_csv
+from panel.lists.listing import RIGHT, ListColumn, ListDefinition, csv_of, list_page, wants_csv
 from panel.staff.volumes.filters import IOPS, NOW, SLOW_MS, VolumeFilter, ratio_of
 from panel.templatetags.chips import Chip
 from storage.access import staff_view
@@ -27,17 +27,17 @@ from storage.metrics.samples import Latest
 from storage.metrics.samples.iops_history import iops_courses
 from storage.models import Host, Placement, Volume
 
-LISTING: Final = Listing(
+LISTING: Final = ListDefinition(
     name="volumes",
     first="volume",
     ties=("label_order", "pk"),
     columns=(
-        Column("volume", "Volume", F("label_order")),
-        Column("customer", "Customer", F("customer__name_order")),
-        Column("host", "Host", F("place__host__name_order")),
-        Column("size", "Size", F("size_bytes"), True, RIGHT),
-        Column("cache", "Cache", F("place__cache_bytes"), True),
-        Column(
+        ListColumn("volume", "Volume", F("label_order")),
+        ListColumn("customer", "Customer", F("customer__name_order")),
+        ListColumn("host", "Host", F("place__host__name_order")),
+        ListColumn("size", "Size", F("size_bytes"), True, RIGHT),
+        ListColumn("cache", "Cache", F("place__cache_bytes"), True),
+        ListColumn(
             "ratio",
             "Share",
             ratio_of("place__cache_bytes", "size_bytes"),
@@ -45,7 +45,7 @@ LISTING: Final = Listing(
             RIGHT,
             "Size of the cache as a share of the volume",
         ),
-        Column(
+        ListColumn(
             "hits",
             "Hit rate",
             F("hit_rate"),
@@ -53,8 +53,8 @@ LISTING: Final = Listing(
             RIGHT,
             "Reads served by the cache in the last minute",
         ),
-        Column("iops", "IOPS", IOPS, True, RIGHT, "Reads and writes a second"),
-        Column(
+        ListColumn("iops", "IOPS", IOPS, True, RIGHT, "Reads and writes a second"),
+        ListColumn(
             "latency",
             "Read time",
             ratio_of(f"{NOW}read_ms", f"{NOW}reads"),
@@ -62,7 +62,7 @@ LISTING: Final = Listing(
             RIGHT,
             "Average time of a read",
         ),
-        Column(
+        ListColumn(
             "dirty",
             "Dirty",
             F(f"{NOW}dirty_bytes"),

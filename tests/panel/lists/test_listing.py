@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from panel.accounts import people_pages
-from panel.lists.listing import CHUNK_ROWS, Listing, in_order
+from panel.lists.listing import CHUNK_ROWS, ListDefinition, in_order
 from panel.lists.saved_views import LISTS
 from panel.staff.customers import pages as customer_pages
 from panel.staff.hosts import host_list
@@ -64,7 +64,7 @@ def table(response: Any) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("listing", LISTINGS, ids=lambda listing: listing.name)
 def test_every_column_sorts_both_ways_and_the_head_says_which(
-    admin: Client, three: None, listing: Listing
+    admin: Client, three: None, listing: ListDefinition
 ) -> None:
     for column in listing.columns:
         for sort, aria in ((column.name, "ascending"), (f"-{column.name}", "descending")):
@@ -75,7 +75,7 @@ def test_every_column_sorts_both_ways_and_the_head_says_which(
 
 @pytest.mark.parametrize("listing", LISTINGS, ids=lambda listing: listing.name)
 def test_every_list_is_a_file_with_all_its_rows_and_the_same_order(
-    admin: Client, three: None, listing: Listing
+    admin: Client, three: None, listing: ListDefinition
 ) -> None:
     address = reverse(listing.name)
     page = admin.get(address, {"sort": f"-{listing.columns[0].name}"})

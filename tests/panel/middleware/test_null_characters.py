@@ -70,7 +70,11 @@ def test_a_query_with_it_is_refused_and_a_form_does_no_harm(people: Cast, row: R
 def test_chosen_volumes_and_options_with_it_are_nobodys(people: Cast, action: str) -> None:
     row, fields = Row("volumes-bulk", "POST", ""), {"customer": "\0", "cache_plan": "\0"}
     asked = {"action": action, "volume": "a\0b", **fields}
-    assert ask(people, "admin", row, reverse("volumes-bulk"), asked).status_code == 422
+    # Nothing is chosen: back to the list.
+    assert ask(people, "admin", row, reverse("volumes-bulk"), asked).status_code == 302
+    if action != "manage":
+        asked["volume"] = people.acme.there.volume.key
+        assert ask(people, "admin", row, reverse("volumes-bulk"), asked).status_code == 422
 
 
 def test_a_token_is_told_which_parameter_holds_it(people: Cast) -> None:
