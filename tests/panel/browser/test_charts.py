@@ -144,6 +144,7 @@ def test_charts_draw_on_any_screen_in_the_colours_of_the_theme_and_obey_the_poli
     light = seen[0]["colour"]
     assert light != dark
     assert all(panel["painted"] for panel in seen)
+    page.locator("summary", has_text="Account").click()
     for _ in ("light", "dark"):
         page.locator("[data-theme-switch]").click()
     assert page.evaluate("document.documentElement.dataset.bsTheme") == "dark"

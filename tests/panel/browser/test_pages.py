@@ -100,6 +100,7 @@ def test_the_colour_theme_is_kept_in_the_browser(browser: Browser, served: str) 
     context = browser.new_context(color_scheme="light")
     page, _ = signed_in(context, served)
     page.goto(served)
+    page.locator("summary", has_text="Account").click()
     for _ in ("light", "dark"):
         page.locator("[data-theme-switch]").click()
     page.reload()
