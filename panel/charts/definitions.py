@@ -176,13 +176,13 @@ CHURN: Final = ChartPanel(
 )
 
 
-def load_panels() -> tuple[ChartPanel, ...]:
+def load_panels(*, space_title: str = "SSD space") -> tuple[ChartPanel, ...]:
     """The charts of a host or of the fleet."""
     operations, hits, throughput, contents, churn = panels(plain=False)
     return (
         operations,
         hits,
-        SPACE,
+        replace(SPACE, title=space_title),
         replace(contents, title="Caches"),
         replace(throughput, is_folded=True),
         replace(churn, is_folded=True),
@@ -245,13 +245,14 @@ def table(
 
 
 MOSTLY: Final = 0.9
-"""The share of the time from which on data need not be said to be missing."""
+"""The share of the time, or of the I/O, from which on data need not be said to be missing."""
 
 
-def summary(measured: Series, span: str) -> str:
+def summary(measured: Series, span: str, *, of_many: bool = False) -> str:
     """The whole time in a few sentences, for those who do not see the charts; "" without figures.
 
-    `span` is the time in words, such as "Last 1 h".
+    `span` is the time in words, such as "Last 1 h"; `of_many`: the figures are of many volumes,
+    not all of which have a cache or percentiles.
     """
     if measured.is_empty:
         return ""
@@ -262,7 +263,13 @@ def summary(measured: Series, span: str) -> str:
         *_times(total),
     ]
     if total["hit_rate"] is not None:
-        parts.append(f"{formatting.percent(total['hit_rate'])} of reads came from SSD.")
+        what = "reads on cached volumes" if of_many else "reads"
+        parts.append(f"{formatting.percent(total['hit_rate'])} of {what} came from SSD.")
+    timed = measured.timed_share
+    if of_many and total["latency_p50_ms"] is not None and timed is not None and timed < MOSTLY:
+        parts.append(
+            f"p50 and p95 cover {formatting.percent(timed)} of the I/O: bcache volumes have none."
+        )
     if measured.seconds < MOSTLY * (measured.end - measured.start).total_seconds():
         parts.append(f"Based on {formatting.seconds(measured.seconds)} of data.")
     return " ".join(parts)

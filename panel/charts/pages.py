@@ -97,7 +97,7 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
             "columns": columns,
             "rows": chart_definitions.table(measured, columns, rows=TABLE_ROWS, now=now),
             "step_seconds": measured.step_seconds,
-            "summary": chart_definitions.summary(measured, span.words),
+            "summary": chart_definitions.summary(measured, span.words, of_many=subject.of_many),
             "is_empty": measured.is_empty,
             "has_cache": measured.has_cache,
             "is_retired": subject.is_retired,
@@ -180,7 +180,7 @@ def _series(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
     answer: dict[str, Any] = {
         **measured.to_json(subject.names),
         "faint": {name: values for name, values in faint.items() if name in subject.names},
-        "summary": chart_definitions.summary(measured, span.words),
+        "summary": chart_definitions.summary(measured, span.words, of_many=subject.of_many),
         "has_cache": measured.has_cache,
         "nearest": nearest.to_json() if nearest is not None else None,
     }

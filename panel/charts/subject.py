@@ -26,9 +26,9 @@ class ChartSubject:
     """As far as one person may see it.
 
     `name` is that of its CSV file; `names` are the series that the person gets; `plain`: in the
-    words of customers. `measure` gives its figures of a time, in buckets of at least
-    `least_seconds`; each comes from one of the `rows`, whose time is `column`. Before `known_since`
-    there was nothing to measure.
+    words of customers; `of_many`: of many volumes together. `measure` gives its figures of a time,
+    in buckets of at least `least_seconds`; each comes from one of the `rows`, whose time is
+    `column`. Before `known_since` there was nothing to measure.
     """
 
     name: str
@@ -39,6 +39,7 @@ class ChartSubject:
     marks_url: str = ""
     plain: bool = False
     is_retired: bool = False
+    of_many: bool = False
     least_seconds: int = 0
     known_since: datetime | None = None
     measure: Callable[[Span], Series]
@@ -94,6 +95,7 @@ def of_host(host: Host) -> ChartSubject:
         series_url=reverse("host-series", args=[host.key]),
         csv_url=reverse("host-csv", args=[host.key]),
         marks_url=reverse("host-marks", args=[host.key]),
+        of_many=True,
         least_seconds=BUCKET_SECONDS,
         measure=lambda span: host_series(host, span.start, span.end, span.points),
         rows=HostLoad.objects.filter(host=host),
@@ -106,9 +108,10 @@ def of_fleet() -> ChartSubject:
     return ChartSubject(
         name="fleet",
         names=tuple(LOAD_UNITS),
-        panels=definitions.load_panels(),
+        panels=definitions.load_panels(space_title="SSD space of answering hosts"),
         series_url=reverse("fleet-series"),
         csv_url=reverse("fleet-csv"),
+        of_many=True,
         least_seconds=BUCKET_SECONDS,
         measure=lambda span: fleet_series(span.start, span.end, span.points),
         rows=FleetLoad.objects.all(),

@@ -75,18 +75,18 @@ const start = (section) => {
   };
 
   const listMarks = () => {
-    const items = view.marks.slice(-MOST_LISTED).map((mark) => {
+    const first = Math.max(0, view.marks.length - MOST_LISTED);
+    const items = view.marks.slice(first).map((mark, n) => {
       const item = document.createElement("li");
       const name = document.createElement(mark.url ? "a" : "span");
       if (mark.url) name.href = mark.url;
       name.textContent = mark.label;
-      item.append(name, `, ${dated(mark.at)}, ${mark.state.replace("_", " ")}`);
+      item.append(`${first + n + 1}. `, name, `, ${dated(mark.at)}, ${mark.state.replace("_", " ")}`);
       return item;
     });
-    const more = view.marks.length - items.length;
-    if (more > 0) {
+    if (first > 0) {
       const rest = document.createElement("li");
-      rest.textContent = `and ${more} before`;
+      rest.textContent = first > 1 ? `1 to ${first}: earlier jobs` : "1: an earlier job";
       items.unshift(rest);
     }
     part("marks").replaceChildren(...items);

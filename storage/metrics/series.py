@@ -119,6 +119,11 @@ class Bucket:
             "cache_size_bytes": self.cache_size_bytes,
         }
 
+    def timed_share(self) -> float | None:
+        """The share of the I/O whose latency was measured; None without I/O."""
+        count = self.sums.reads + self.sums.writes
+        return min(1.0, sum(self.sums.latency_counts) / count) if count else None
+
     def faint(self) -> Values:
         """The hit rates that so few accesses made that `values` does not tell them."""
         is_known = read_hit_rate(self.sums) is not None
@@ -150,6 +155,8 @@ class Series:
     totals: Values
     seconds: float
     units: Mapping[str, str] = field(default_factory=lambda: UNITS)
+    timed_share: float | None = None
+    """The share of all I/O that the percentiles are of; None without I/O."""
 
     @property
     def is_empty(self) -> bool:
@@ -261,6 +268,7 @@ def in_buckets(
         totals=total.values() if total is not None else unknown,
         seconds=total.sums.dt_ms / 1000 if total is not None else 0.0,
         units=units,
+        timed_share=total.timed_share() if total is not None else None,
     )
 
 

@@ -1,18 +1,18 @@
 // What is drawn over the charts: jobs as lines and bands, and the two times that a person compares.
 import { colour } from "./colour.js";
 
-const MOST_LABELS = 6;
+const NEAR = 30; // so many numbers have room side by side
+const NEAR_ON_PHONE = 10;
 const LONG_JOB_STEPS = 3; // shorter than that, a band is no more than its line
 
 const began = (mark) => Date.parse(mark.at);
 const ended = (mark, series) => (mark.until === null ? series.end : Date.parse(mark.until));
 const tone = (mark) => (mark.state === "failed" ? "red" : "primary");
 
-const label = (text, line, borderColor) => ({
+const label = (text, borderColor) => ({
   display: true,
   content: text,
   position: "start",
-  yAdjust: (line % 3) * 22, // neighbours' labels do not cover each other
   backgroundColor: colour("bg-surface"),
   borderColor,
   borderWidth: 1,
@@ -21,15 +21,33 @@ const label = (text, line, borderColor) => ({
   padding: { x: 4, y: 2 },
 });
 
-// A line where each job began. Only the first panel has words: its lines go on through all.
+// By number of a job: the label at its line, with those of the jobs right after it, such as "2-4".
+const numbers = (shown, { start, end }) => {
+  const near = (end - start) / (innerWidth < 576 ? NEAR_ON_PHONE : NEAR);
+  const groups = [];
+  for (const { mark, number } of shown) {
+    const last = groups.at(-1);
+    if (last && began(mark) - last.at < near) last.to = number;
+    else groups.push({ at: began(mark), from: number, to: number });
+  }
+  return new Map(
+    groups.map(({ from, to }) => [from, from === to ? `${from}` : `${from}-${to}`]),
+  );
+};
+
+// A line where each job began, with its number in the list below the charts. Only the first panel
+// has numbers: its lines go on through all.
 export const jobLines = ({ marks, series }, isFirst) => {
-  const shown = marks.filter((mark) => began(mark) >= series.start && began(mark) <= series.end);
-  const labelled = isFirst && shown.length <= (innerWidth < 576 ? 3 : MOST_LABELS);
-  return shown.map((mark, n) => {
+  const shown = marks
+    .map((mark, n) => ({ mark, number: n + 1 }))
+    .filter(({ mark }) => began(mark) >= series.start && began(mark) <= series.end);
+  const labels = isFirst ? numbers(shown, series) : new Map();
+  return shown.map(({ mark, number }) => {
     const borderColor = colour(tone(mark));
     const line = { type: "line", scaleID: "x", value: began(mark), borderWidth: 1, borderColor };
     line.borderDash = [4, 3];
-    return labelled ? { ...line, label: label(mark.label, n, borderColor) } : line;
+    const text = labels.get(number);
+    return text ? { ...line, label: label(text, borderColor) } : line;
   });
 };
 

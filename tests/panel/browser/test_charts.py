@@ -37,6 +37,8 @@ SEEN = """() => [...document.querySelectorAll("figure:not([hidden]) canvas")].ma
     nulls: chart.data.datasets[0].data.filter((point) => point.y === null).length,
     known: chart.data.datasets[0].data.filter((point) => point.y !== null).length,
     marks: Object.values(chart.options.plugins.annotation.annotations).length,
+    numbers: Object.values(chart.options.plugins.annotation.annotations)
+      .map((mark) => mark.label?.content ?? ""),
     axes: Object.values(chart.options.scales).map((axis) => axis.title.text),
     limits: [chart.scales.x.min, chart.scales.x.max],
     top: chart.scales.y0.max,
@@ -120,6 +122,8 @@ def test_charts_draw_on_any_screen_in_the_colours_of_the_theme_and_obey_the_poli
     ]
     assert all(panel["painted"] for panel in seen)
     assert {panel["marks"] for panel in seen} == {1}
+    assert [panel["numbers"] for panel in seen][:2] == [["1"], [""]]
+    assert page.locator("[data-charts-marks] li").inner_text().startswith("1. Add cache")
     assert len({tuple(panel["limits"]) for panel in seen}) == 1
     operations, hits, throughput, contents, _churn = seen
     assert operations["lines"] == ["Reads", "Writes", "Read latency", "Write latency"]

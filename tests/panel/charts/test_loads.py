@@ -15,8 +15,11 @@ from django.utils import timezone
 from jobs.models import Job
 from panel.charts.definitions import load_panels
 from panel.charts.pages import fleet_chart_context, host_chart_context
+from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.load_series import LOAD_UNITS
-from storage.metrics.samples.load_rollup import add_up_fleet
+from storage.metrics.samples.host_load import bucket_of
+from storage.metrics.samples.load_rollup import SUMS, add_up_fleet
+from storage.models import HostLoad
 from tests import make
 from tests.scene import Scene, job, scene
 from tests.storage import wire
@@ -79,6 +82,42 @@ def test_jobs_of_a_host_are_marked_with_their_volume(staff: Client, there: Scene
     Job.objects.filter(pk=job(there).pk).update(started_at=timezone.now() - timedelta(minutes=30))
     marks = staff.get(reverse("host-marks", args=[there.host.key]), {"range": "1h"}).json()["marks"]
     assert [mark["label"].endswith(f": {there.volume}") for mark in marks] == [True]
+
+
+def test_the_hit_rate_of_many_volumes_is_said_to_be_of_the_cached_ones(staff: Client) -> None:
+    there = scene()
+    start = timezone.now() - timedelta(minutes=20)
+    for n in range(3):
+        cache = wire.cache(read_hits=900 * n, read_misses=100 * n)
+        disk = wire.disk(reads=1000 * n)
+        take(there.host, 60 * n, wire.volume(there.lv.uuid, disk=disk, cache=cache), start=start)
+    add_up_fleet()
+    for url in figures_of(there, "series"):
+        summary = staff.get(url, {"range": "1h"}).json()["summary"]
+        assert "90 % of reads on cached volumes came from SSD." in summary
+
+
+@pytest.mark.parametrize(
+    ("timed", "words"), [(300, "p50 and p95 cover 30 % of the I/O: bcache"), (1000, "")]
+)
+def test_percentiles_that_leave_volumes_out_are_said_to(
+    staff: Client, timed: int, words: str
+) -> None:
+    there = scene()
+    buckets = [0, timed, *[0] * (len(LATENCY_BOUNDS_NS) - 1)]
+    load = dict.fromkeys(SUMS, 0) | {"reads": 600, "writes": 400, "dt_ms": 300_000}
+    at = bucket_of(timezone.now() - timedelta(minutes=20))
+    HostLoad.objects.create(host=there.host, bucket=at, latency_counts=buckets, **load)
+    summary = staff.get(figures_of(there, "series")[0], {"range": "1h"}).json()["summary"]
+    assert words in summary
+    assert ("bcache" in summary) is bool(words)
+
+
+def test_space_on_ssd_over_time_is_said_to_be_of_the_hosts_that_answer() -> None:
+    request = RequestFactory().get("/", {"range": "1h"})
+    request.user = make.staff_user()
+    titles = [panel.title for panel in fleet_chart_context(request)["charts"]["panels"]]  # type: ignore[index]
+    assert "SSD space of answering hosts" in titles
 
 
 def test_the_part_draws_a_host_and_the_fleet(there: Scene) -> None:
