@@ -7,7 +7,7 @@ person confirms these steps, identified by their fingerprint; the host is read a
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -93,9 +93,18 @@ class BulkForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
+class BlockingJob:
+    """The job that changes a volume; `is_undecided`: it waits for a person."""
+
+    key: str
+    is_undecided: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedChange:
     """What would become of one volume. `titles` are the steps, `disks` where they allocate;
-    `refused` says why there are none. `wish` and `cost` are None for what touches no host."""
+    `refused` says why there are none, `blocked_by` is the key of the job that is the reason.
+    `wish` and `cost` are None for what touches no host."""
 
     row: VolumeSnapshot
     wish: Wish | None
@@ -104,6 +113,7 @@ class PlannedChange:
     refused: Refused | None
     cost: Cost | None = None
     disks: Disks = field(default_factory=dict)
+    blocked_by: str = ""
 
 
 def drafts(
@@ -111,16 +121,19 @@ def drafts(
     asked: dict[str, Any],
     held: dict[str, int],
     now: datetime,
-    busy: Collection[int] = (),
+    busy: Mapping[int, BlockingJob] | None = None,
 ) -> list[PlannedChange]:
     """One draft for each row; `asked` is a valid `BulkForm`'s data. `held` is the SSD space that is
     promised to others, by group; each draft promises its own before the next is judged. `busy` are
-    the volumes, by primary key, that a job changes."""
+    the jobs that change volumes, by the volumes' primary keys."""
     held, planned = dict(held), []
     for row in rows:
+        if (blocking := (busy or {}).get(row.volume.pk)) is not None:
+            planned.append(_blocked(row, blocking))
+            continue
         if asked["action"] in (Action.CUSTOMER, Action.NOBODY):
             customer = asked["customer"] if asked["action"] == Action.CUSTOMER else None
-            planned.append(_owned(row, customer, is_busy=row.volume.pk in busy))
+            planned.append(_owned(row, customer))
             continue
         planned.append(draft := _draft(row, asked, held, now))
         if draft.wish is not None and row.facts is not None and row.placement is not None:
@@ -129,15 +142,25 @@ def drafts(
     return planned
 
 
-def _owned(row: VolumeSnapshot, customer: Customer | None, *, is_busy: bool) -> PlannedChange:
+def _blocked(row: VolumeSnapshot, blocking: BlockingJob) -> PlannedChange:
+    """Skipped: the host would refuse a second job."""
+    refused = (
+        Refused("busy", "A job on this volume waits for a decision.", "Decide on the job's page.")
+        if blocking.is_undecided
+        else Refused("busy", "A job is changing the volume.", "Try again when it has ended.")
+    )
+    return PlannedChange(row, None, (), "", refused, blocked_by=blocking.key)
+
+
+def _owned(row: VolumeSnapshot, customer: Customer | None) -> PlannedChange:
     """Given to the customer, or taken from the one it has."""
     if customer is None:
-        refused = refusal_to_take(row.volume, is_busy=is_busy)
+        refused = refusal_to_take(row.volume, is_busy=False)
         return PlannedChange(
             row, None, (f"Remove the customer {row.volume.customer}",), "", refused
         )
     title = f"Assign to {customer}, who will see the volume's name and its future orders and charts"
-    refused = refusal_to_give(row.volume, customer, is_busy=is_busy)
+    refused = refusal_to_give(row.volume, customer, is_busy=False)
     return PlannedChange(row, None, (title,), "", refused)
 
 

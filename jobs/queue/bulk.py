@@ -12,10 +12,10 @@ from django.core import signing
 from django.db import transaction
 from django.db.models.functions import Now
 
-from jobs.models import BulkChange, Job, Kind
+from jobs.models import BulkChange, Job, Kind, State
 from jobs.queue.reservations import reserved
 from jobs.queue.submit import Busy, submit
-from storage.bulk_changes import Action, PlannedChange
+from storage.bulk_changes import Action, BlockingJob, PlannedChange
 from storage.database_clock import database_now
 from storage.models import Customer, Volume
 from storage.planner import Disks, Refused
@@ -77,11 +77,15 @@ def reserved_by_group(rows: Iterable[VolumeSnapshot]) -> dict[str, int]:
     return reserved_bytes
 
 
-def volumes_with_jobs(rows: Iterable[VolumeSnapshot]) -> set[int]:
-    """The volumes of the rows, by primary key, that a job changes."""
+def blocking_jobs(rows: Iterable[VolumeSnapshot]) -> dict[int, BlockingJob]:
+    """The jobs that change volumes of the rows, by the volumes' primary keys."""
     unfinished = Job.objects.unfinished().filter(dry_run=False)
     changing = unfinished.filter(volume__in=[row.volume.pk for row in rows])
-    return set(changing.values_list("volume_id", flat=True))
+    return {
+        volume_id: BlockingJob(key, state == State.NEEDS_ATTENTION)
+        for volume_id, key, state in changing.values_list("volume_id", "key", "state")
+        if volume_id is not None
+    }
 
 
 def seal(action: Action, option: str, drafts: Iterable[PlannedChange]) -> str:

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import BulkChange, Job, State
 from jobs.queue import bulk as bulk_queue
-from jobs.queue.bulk import KINDS, reserved_by_group, seal, unseal, volumes_with_jobs
+from jobs.queue.bulk import KINDS, blocking_jobs, reserved_by_group, seal, unseal
 from jobs.queue.cost_estimate import estimate
 from jobs.queue.submit import submit
 from panel.http.client_address import address_of
@@ -58,9 +58,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
     drafted = []
     if form.is_valid():
         now = timezone.now()
-        drafted = drafts(
-            rows, form.cleaned_data, reserved_by_group(rows), now, volumes_with_jobs(rows)
-        )
+        drafted = drafts(rows, form.cleaned_data, reserved_by_group(rows), now, blocking_jobs(rows))
     good = [each for each in drafted if each.refused is None]
     context = {
         "form": form,

@@ -250,6 +250,23 @@ def test_the_commands_of_one_are_those_on_the_ssd_that_was_promised(staff: Clien
     assert Job.objects.get(dry_run=True).disks == {"pool.create": ["md1"]}
 
 
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (State.NEEDS_ATTENTION, "A job on this volume waits for a decision."),
+        (State.QUEUED, "A job is changing the volume."),
+    ],
+)
+def test_a_volume_that_a_job_holds_is_skipped_with_a_link_to_the_job(
+    staff: Client, state: State, reason: str
+) -> None:
+    there, other = cached(mode="writeback"), cached("other", mode="writeback")
+    holder = job(there, state=state)
+    text = text_of(shown(staff, "set-mode", there, other, mode="writethrough"))
+    assert "Apply to 1 volume" in text and reason in text
+    assert reverse("job", args=[holder.key]) in text
+
+
 def test_writeback_for_many_is_refused_where_the_ssd_is_alone(staff: Client) -> None:
     alone = (make.pv(), make.fast_pv(redundant=False))
     there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")), pvs=alone)
