@@ -66,7 +66,7 @@ TABLE = (
     Row("settings", "GET", ADMINISTER),
     Row("settings-mail", "POST", ADMINISTER),
     # Help
-    Row("tour", "POST", PERSON),
+    Row("tour", "POST", "login mine mine mine in in in"),
     Row("help", "GET", PERSON),
     Row("glossary", "GET", PERSON),
     Row("help-document", "GET", SEE, ("document",)),
