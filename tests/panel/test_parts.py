@@ -73,7 +73,7 @@ def test_a_usage_bar_has_its_figures_under_it() -> None:
     html = part("usage", label="SSD", used_bytes=3 * GIB, total_bytes=8 * GIB, reserved_bytes=GIB)
     assert 'width="37.5%"' in html
     assert 'x="37.5%"' in html
-    assert words(html) == "SSD 37.5 % 3 GiB of 8 GiB, 1 GiB reserved 4 GiB free"
+    assert words(html) == "SSD 37.5 % 3 GiB of 8 GiB 5 GiB free (1 GiB reserved)"
     assert 'aria-label="SSD: 3 GiB of 8 GiB used, 1 GiB reserved"' in html
 
 

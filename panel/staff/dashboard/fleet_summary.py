@@ -34,7 +34,7 @@ BACK: Final = ((timedelta(days=7), "a week ago"), (timedelta(days=1), "yesterday
 @dataclass(frozen=True, slots=True)
 class Space:
     """Bytes of the whole fleet. `sold_bytes` lies in caches that customers pay for, `other_bytes`
-    is used otherwise, `reserved_bytes` is promised to jobs that have not taken it yet. Of
+    is used otherwise, `reserved_bytes` of the free space is promised to jobs. Of
     `old_count` hosts, which do not answer, it is what they last said."""
 
     fast_total_bytes: int
@@ -108,7 +108,7 @@ def fleet_state(user: Person, at: datetime, reserved_bytes: int) -> FleetState:
             sold_bytes=sold,
             other_bytes=total - unused - sold,
             reserved_bytes=reserved_bytes,
-            fast_free_bytes=max(0, unused - reserved_bytes),
+            fast_free_bytes=unused,
             slow_total_bytes=int(sums["slow_total_bytes"]),
             slow_free_bytes=int(sums["slow_free_bytes"]),
             old_count=sums["old_count"],

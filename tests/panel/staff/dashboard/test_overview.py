@@ -238,7 +238,7 @@ def test_space_is_sold_used_reserved_or_free(admin: User) -> None:
     space = page(admin).fleet.space
     assert (space.fast_total_bytes, space.sold_bytes) == (100 * GIB, 2 * GIB)
     assert (space.other_bytes, space.reserved_bytes) == (58 * GIB, 8 * GIB)
-    assert space.fast_free_bytes == 32 * GIB
+    assert space.fast_free_bytes == 40 * GIB
     assert (space.slow_total_bytes, space.slow_free_bytes) == (100 * GIB, 40 * GIB)
 
 
