@@ -63,6 +63,7 @@ class Takings:
     trials: int = 0
     free: int = 0
     sold_bytes: int = 0
+    trial_bytes: int = 0
     minor: Counter[str] = field(default_factory=Counter)
     earning_bytes: Counter[str] = field(default_factory=Counter)
 
@@ -73,9 +74,20 @@ class Takings:
         self.paying += cache.minor > 0
         self.free += not cache.minor and not cache.agreed.is_trial
         self.sold_bytes += cache.cache_bytes
+        self.trial_bytes += cache.cache_bytes * cache.agreed.is_trial
         if cache.minor:
             self.minor[currency] += cache.minor
             self.earning_bytes[currency] += cache.cache_bytes
+
+    @property
+    def paid_bytes(self) -> int:
+        """Of the volumes that earn something: what the money is divided by."""
+        return self.earning_bytes.total()
+
+    @property
+    def free_bytes(self) -> int:
+        """Given away, and not on trial."""
+        return self.sold_bytes - self.paid_bytes - self.trial_bytes
 
     @property
     def money(self) -> list[Money]:
