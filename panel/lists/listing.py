@@ -44,8 +44,8 @@ class ListColumn:
 
 @dataclass(frozen=True, slots=True)
 class ListDefinition:
-    """One kind of list: its name, its columns, its order where nothing is asked (of the rows
-    themselves where `first` is ""), the fields that decide between equals, and how a row becomes a
+    """One kind of list: its name, its columns, its order where nothing is asked (`first`, as in an
+    address; that of the rows themselves where it is ""), the fields that decide between equals, and how a row becomes a
     line of CSV: the name of each cell with what gives it."""
 
     name: str
@@ -106,9 +106,9 @@ class ListPage:
 def order_of(listing: ListDefinition, query: QueryDict) -> tuple[ListColumn | None, bool]:
     """The column that the address asks to sort by, and whether descending."""
     sort = query.get("sort", "")
-    if (column := listing.column(sort.removeprefix("-"))) is not None:
-        return column, sort.startswith("-")
-    return listing.column(listing.first), False
+    if listing.column(sort.removeprefix("-")) is None:
+        sort = listing.first
+    return listing.column(sort.removeprefix("-")), sort.startswith("-")
 
 
 def in_order(listing: ListDefinition, query: QueryDict, rows: Any) -> Any:

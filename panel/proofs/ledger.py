@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import F
+
 from panel.models import Order, Proof, ProofState
 from panel.models.proof import ProofQuerySet
 from panel.orders.order_texts import StateChip
@@ -108,6 +110,8 @@ class LedgerEntry:
 def proofs(user: Person) -> ProofQuerySet:
     """All that the person may see, newest first, without what only comparing needs."""
     proofs = Proof.objects.visible_to(user).defer("before")
+    newest = F("order__ended_at").desc(nulls_last=True)
+    proofs = proofs.order_by(newest, "-pk")
     return proofs.select_related("order__volume", "order__customer", "order__to_plan")
 
 

@@ -5,17 +5,32 @@ from __future__ import annotations
 import csv
 from typing import Final
 
-from django.core.paginator import Paginator
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from panel.lists.listing import ListColumn, ListDefinition, list_page
 from panel.proofs import ledger as books
 from storage.access import staff_view
 
-PAGE_ROWS: Final = 50
 CHUNK_ROWS: Final = 500
+LISTING: Final = ListDefinition(
+    name="ledger",
+    first="-done",
+    columns=(
+        ListColumn("volume", "Volume", F("order__volume__label")),
+        ListColumn("plan", "Plan", F("order__to_plan__name")),
+        ListColumn("done", "Done", F("order__ended_at"), True),
+        ListColumn("verdict", "Verdict", F("verdict")),
+        ListColumn("expected", "Expected read hit rate", F("order__expected__hit_rate_high"), True),
+        ListColumn("before", "Before", F("result__hit_rate_before")),
+        ListColumn("after", "After", F("result__hit_rate_after"), True),
+        ListColumn("time", "Read time", F("result__read_ms_after"), True, help="After the order"),
+    ),
+    cells=(),
+)
 
 
 @require_safe
@@ -23,11 +38,12 @@ CHUNK_ROWS: Final = 500
 def ledger(request: HttpRequest) -> HttpResponse:
     """Totals, by plan, and every order with what was expected of it and what it did."""
     proofs = books.proofs(request.user)
-    page = Paginator(proofs, PAGE_ROWS).get_page(request.GET.get("page"))
+    found = list_page(request, LISTING, proofs)
     everything, plans = books.tallies(proofs.iterator(CHUNK_ROWS))
     context = {
-        "page": page,
-        "entries": [books.entry(proof) for proof in page],
+        "list": found,
+        "page": found.page,
+        "entries": [books.entry(proof) for proof in found.page],
         "all": everything,
         "plans": plans,
     }

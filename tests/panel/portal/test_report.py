@@ -205,6 +205,27 @@ def test_the_ledger_asks_a_fixed_number_of_questions(
         staff.get(reverse("ledger"))
 
 
+def test_the_ledger_is_newest_first_and_sorted_by_a_click(staff: Client) -> None:
+    # The first that was ordered was done last.
+    late, early = told(at=300), told(after=0.2, at=301)
+    Order.objects.filter(pk=late.order.pk).update(ended_at=at(2000))
+    Order.objects.filter(pk=early.order.pk).update(ended_at=at(1000))
+
+    def order(**query: str) -> list[int]:
+        answer = staff.get(reverse("ledger"), query)
+        return [entry.order.pk for entry in answer.context["entries"]]
+
+    assert order() == [late.order.pk, early.order.pk]
+    assert order(sort="done") == [early.order.pk, late.order.pk]
+    assert order(sort="after") == [early.order.pk, late.order.pk]
+    assert order(sort="-after") == [late.order.pk, early.order.pk]
+    text = staff.get(reverse("ledger")).content.decode()
+    assert 'aria-sort="descending"' in text
+    assert "sort=volume" in text
+    lines = csv.DictReader(io.StringIO(staff.get(reverse("ledger-csv")).content.decode()))
+    assert [line["order"] for line in lines] == [late.order.key, early.order.key]
+
+
 def test_an_empty_ledger_says_what_will_stand_in_it(staff: Client) -> None:
     text = staff.get(reverse("ledger")).content.decode()
     assert "No measured orders yet" in text
