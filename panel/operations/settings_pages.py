@@ -24,6 +24,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from panel.models import Message, SecurityEntry, SecurityKind
 from panel.operations import doctor
+from panel.orders.pricing import mandate_limits
 from storage.access import Right, staff_view
 from storage.agent import VERSION
 from storage.formatting import counted, seconds, size
@@ -170,7 +171,20 @@ def _selling(now: datetime) -> SettingsGroup:
     demand = "required" if settings.TIERCEL_MANDATE_REQUIRED else "not required"
     rows = (
         SettingRow("Customers order themselves", may, "TIERCEL_CUSTOMERS_MAY_ORDER"),
-        SettingRow("Payment authorisation", demand, "TIERCEL_MANDATE_REQUIRED"),
+        SettingRow(
+            *("Payment authorisation", demand, "TIERCEL_MANDATE_REQUIRED"),
+            warning=mandate_limits.dead_end(),
+        ),
+        SettingRow(
+            "Customers authorise payments at",
+            settings.TIERCEL_REAUTHORISE_URL or "not set",
+            "TIERCEL_REAUTHORISE_URL",
+        ),
+        SettingRow(
+            "Customers reach support at",
+            settings.TIERCEL_SUPPORT_EMAIL or settings.TIERCEL_SUPPORT_URL or "not set",
+            "TIERCEL_SUPPORT_EMAIL",
+        ),
         SettingRow(
             "Free trial", f"{trial:g} days" if trial else "not offered", "TIERCEL_TRIAL_DAYS"
         ),

@@ -47,6 +47,20 @@ def mandate_of(customer: Customer) -> Mandate | None:
     return Mandate.objects.filter(customer=customer).first()
 
 
+def dead_end() -> str:
+    """Why no customer can order and what to set, for admins; "" where one can, or none should."""
+    if not settings.TIERCEL_CUSTOMERS_MAY_ORDER or not settings.TIERCEL_MANDATE_REQUIRED:
+        return ""
+    known = Mandate.objects.exclude(cap_charge_minor=None).exclude(cap_period_minor=None)
+    if settings.TIERCEL_REAUTHORISE_URL or known.exclude(earliest_next_at=None).exists():
+        return ""
+    return (
+        "Customers cannot order: a payment authorisation is required and nobody can give it. Set "
+        "TIERCEL_REAUTHORISE_URL to the page where customers authorise payments, or enter an "
+        "authorisation on a customer's page, or set TIERCEL_MANDATE_REQUIRED=0 to charge without."
+    )
+
+
 def charged(
     customer: Customer, currency: str, now: datetime, *, but_for: Order | None = None
 ) -> int:

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from panel.billing import outbox
 from panel.models import Endpoint, Message, MessageType
+from panel.orders.pricing import mandate_limits
 from storage.access import Right, staff_view
 from storage.naming import new_key
 
@@ -31,6 +32,7 @@ def deliveries(request: HttpRequest) -> HttpResponse:
         "takes_calls": bool(settings.TIERCEL_BILLING_IN_SECRETS),
         "page": Paginator(deliveries_shown, PAGE_ROWS).get_page(request.GET.get("page")),
         "is_open": is_open,
+        "dead_end": mandate_limits.dead_end(),
     }
     return render(request, "staff/ledger/deliveries.html", context)
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from panel.models import SecurityEntry, SecurityKind
+from panel.models import Mandate, SecurityEntry, SecurityKind
 from panel.security_log import security_entries
 from tests import make
 
@@ -88,3 +88,29 @@ def test_an_export_of_the_revenue_stands_in_the_security_log(admin: Client) -> N
     assert admin.get(reverse("revenue-csv")).status_code == 200
     entry = SecurityEntry.objects.get(kind=SecurityKind.EXPORTED)
     assert (entry.actor, entry.detail) == ("boss@provider.org", "revenue, CSV")
+
+
+@pytest.mark.parametrize("route", ["settings", "billing"])
+def test_admins_learn_that_no_customer_can_order_and_what_to_set(
+    admin: Client, settings: Settings, route: str
+) -> None:
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = settings.TIERCEL_MANDATE_REQUIRED = True
+    settings.TIERCEL_REAUTHORISE_URL = ""
+    Mandate.objects.create(customer=make.customer(), currency="EUR")  # its limits are not known
+    dead_end = "Customers cannot order: a payment authorisation is required"
+
+    def says_so() -> bool:
+        return dead_end in admin.get(reverse(route)).content.decode()
+
+    assert says_so()
+    settings.TIERCEL_REAUTHORISE_URL = "https://pay.example.org/"
+    assert not says_so()
+    settings.TIERCEL_REAUTHORISE_URL = ""
+    Mandate.objects.update(
+        cap_charge_minor=900, cap_period_minor=900, earliest_next_at=timezone.now()
+    )
+    assert not says_so()
+    Mandate.objects.all().delete()
+    assert says_so()
+    settings.TIERCEL_MANDATE_REQUIRED = False
+    assert not says_so()
