@@ -96,7 +96,7 @@ def build(
     live = _sample(placed, now, hours, seconds)
     if placed:
         work(placed, admin, owner, now)
-        sell([each.volume for each in placed], now, seed)
+        sell([each.volume for each in placed], now, seed, tries=customers[0])
     rows = {each.host.pk: each.host for each in placed}
     return Fleet(admin, owner, tuple(rows.values()), [each.volume for each in placed], live)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from random import Random
 
-from panel.models import Intent, LineKind, Order, OrderState, Proof, ProofState, UsageLine
+from panel.models import Intent, LineKind, Mandate, Order, OrderState, Proof, ProofState, UsageLine
 from panel.orders.pricing.quote import period
-from storage.models import Volume
+from storage.models import Customer, Volume
 from tests.panel.proofs.results import TOLD
 
 MONTHS = 9
@@ -18,21 +18,35 @@ TRIALS = 7
 VERDICTS = ("gain", "gain", "gain", "gain", "none", "gain", "unclear", "gain", "loss")
 
 
-def sell(volumes: Sequence[Volume], now: datetime, seed: int) -> None:
-    """Orders, reports and lines of the volumes that have a plan and a customer."""
+def sell(volumes: Sequence[Volume], now: datetime, seed: int, *, tries: Customer) -> None:
+    """What the customers may spend, and orders, reports and lines of the volumes that have a plan
+    and a customer; the first of `tries` is a trial that runs."""
+    _authorise(now)
     random = Random(seed)
     sold = [volume for volume in volumes if volume.cache_plan and volume.customer]
+    tried = next((volume for volume in sold if volume.customer == tries), None)
     orders = Order.objects.bulk_create(
-        _order(volume, n, now, random) for n, volume in enumerate(sold)
+        _order(volume, now, random, is_trial=volume is tried or n % TRIALS == TRIALS - 1)
+        for n, volume in enumerate(sold)
     )
     Proof.objects.bulk_create(_proof(order, n) for n, order in enumerate(orders) if n % 5)
     UsageLine.objects.bulk_create(line for order in orders for line in _lines(order, now))
 
 
-def _order(volume: Volume, n: int, now: datetime, random: Random) -> Order:
+def _authorise(now: datetime) -> None:
+    """Every customer gave a payment authorisation that covers some plans more."""
+    Mandate.objects.bulk_create(
+        Mandate(
+            customer=customer, currency="EUR", cap_charge_minor=100_00, cap_period_minor=1_000_00,
+            earliest_next_at=now - timedelta(days=1), changed_at=now,
+        )
+        for customer in Customer.objects.all()
+    )  # fmt: skip
+
+
+def _order(volume: Volume, now: datetime, random: Random, *, is_trial: bool) -> Order:
     plan = volume.cache_plan
     assert plan is not None
-    is_trial = n % TRIALS == TRIALS - 1
     days = random.uniform(1, 6) if is_trial else random.uniform(9, 30 * MONTHS)
     ended_at = now - timedelta(days=days)
     price = 0 if is_trial else plan.price_minor

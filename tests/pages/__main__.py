@@ -76,6 +76,8 @@ def prepare(port: str) -> None:
         TIERCEL_PUBLIC_URL=f"http://localhost:{port}",
         TIERCEL_CUSTOMERS_MAY_ORDER="1",
         TIERCEL_NOTICE="",
+        TIERCEL_SUPPORT_EMAIL="support@example.com",
+        TIERCEL_TRIAL_DAYS="7",
         DATABASE_URL=place.database_url("tiercel_app", DATABASE),
         DATABASE_OWNER_URL=place.database_url("tiercel_owner", DATABASE),
         REDIS_URL=place.redis_url.replace("db=0", "db=15"),
