@@ -45,8 +45,8 @@ class ListColumn:
 @dataclass(frozen=True, slots=True)
 class ListDefinition:
     """One kind of list: its name, its columns, its order where nothing is asked (`first`, as in an
-    address; that of the rows themselves where it is ""), the fields that decide between equals, and how a row becomes a
-    line of CSV: the name of each cell with what gives it."""
+    address; that of the rows themselves where it is ""), the fields that decide between equals, and
+    how a row becomes a line of CSV: the name of each cell with what gives it."""
 
     name: str
     columns: tuple[ListColumn, ...]
