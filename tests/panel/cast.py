@@ -165,8 +165,13 @@ class Cast:
         data = json.dumps({name: text.format(**self.ids) for name, text in row.data.items()})
         if not row.is_api:
             form = {} if method == "GET" else json.loads(data)
-            ask = getattr(self.clients[role], method.lower())
-            return ask(self.path(row), form if method in ("GET", "POST") else None)
+            client = self.clients[role]
+            cookies = client.cookies.copy()
+            ask = getattr(client, method.lower())
+            response = ask(self.path(row), form if method in ("GET", "POST") else None)
+            # A language that was chosen, or the end of a session, is undone in the browser too.
+            client.cookies = cookies
+            return response
         return Client().generic(
             method,
             self.path(row),

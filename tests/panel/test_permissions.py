@@ -71,6 +71,12 @@ def test_a_method_outside_the_table_is_refused(people: Cast, name: str) -> None:
         assert status == (404 if name == "api-nothing" else 405), method
 
 
+def test_a_language_that_one_test_chooses_is_not_spoken_in_the_next(people: Cast) -> None:
+    people.ask("viewer", Row("language", "POST", "", (), {"language": "de"}))
+    response = people.ask("viewer", Row("my-volumes", "GET", ""))
+    assert response.headers["Content-Language"] == "en"
+
+
 @override_settings(TIERCEL_CUSTOMERS_MAY_ORDER=True)
 def test_a_viewer_orders_nothing(people: Cast) -> None:
     row = Row("my-plan-confirm", "POST", "", ("volume", "plan"), people.price)

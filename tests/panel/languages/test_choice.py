@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 from django.core import mail
+from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
+from django.utils import translation
 from pytest_django import Settings
 
-from panel.languages.choice import remember
+from panel.languages.choice import LanguageMiddleware, remember
 from panel.models import NoticeKind, User
 from panel.notices import notice_delivery
 from storage.formatting import ms
@@ -71,6 +73,15 @@ def test_staff_and_the_api_speak_english(admin_client: Client, acme: Shop) -> No
         assert "kostenlos" not in text
     refusal = browser(acme.owner).get("/api/v1/volumes/nobody/", headers=GERMAN)
     assert "Nicht" not in refusal.content.decode()
+
+
+def test_a_page_that_fails_leaves_no_language_behind(rf: RequestFactory) -> None:
+    def fail(request: HttpRequest) -> HttpResponse:
+        raise RuntimeError(translation.get_language())
+
+    with pytest.raises(RuntimeError, match="de"):
+        LanguageMiddleware(fail)(rf.get("/my/", headers=GERMAN))
+    assert translation.get_language() == "en"
 
 
 def test_prices_dates_and_figures_are_written_as_in_germany(acme: Shop, settings: Settings) -> None:
