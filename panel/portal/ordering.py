@@ -45,7 +45,9 @@ from panel.portal.plan_cards import (
     has_already,
     headroom,
     no_help,
+    obstacle,
     plan_cards,
+    says_today,
     shared_forecast,
 )
 from storage.analysis.forecast import Expectation, today
@@ -76,21 +78,25 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
     use, all_choices = use_of(row, now), choices(row, now)
     expected = expectations(use, [each.offer for each in all_choices], source=others_of(row.volume))
     cards = plan_cards(row, all_choices, expected, trials.running(row.volume))
+    barred = rights.barred(request.user, row.volume)
+    notices = volume_notices(request.user, row.volume)
     context = {
         "volume": row.volume,
-        "today": today(use),
+        # A forecast that knows no more than today's figures says them too.
+        "today": None if says_today(cards, use) else today(use),
         "cards": cards,
+        "obstacle": obstacle(cards) if barred is None and not notices["suspended"] else None,
         "no_help": no_help(cards),
         "shared": shared_forecast(cards),
         "best": best(cards),
         "headroom": headroom(row.volume.customer, now),
-        "barred": rights.barred(request.user, row.volume),
+        "barred": barred,
         "has_cache": row.cache is not None,
         "on_ssd": use.on_ssd,
         "trial_words": plan_texts.trial_words(),
         "revert_days": settings.TIERCEL_REVERT_DAYS,
         "several_customers": several_customers(request.user),
-        **volume_notices(request.user, row.volume),
+        **notices,
         **order_progress.running(_running(request, row.volume)),
     }
     return render(request, "portal/plans.html", context)

@@ -9,19 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from django.utils.translation import gettext
 
 from panel.models import Intent, Order
 from panel.orders.order_expectations import trial_offered
+from panel.orders.order_request import OrderRefused
 from panel.orders.plan_choices import PlanChoice
-from panel.orders.pricing import mandate_limits
+from panel.orders.pricing import mandate_limits, trials
 from panel.orders.pricing.quote import Quote
-from storage.analysis.forecast import Expectation
+from storage.analysis.forecast import Expectation, Use
+from storage.analysis.forecast.today import MOST_COVERED
 from storage.models import Customer
 from storage.templatetags.money import amount
 from storage.volumes.plan_offers import Offer
 from storage.volumes.snapshot import VolumeSnapshot
+
+OF_ACCOUNT: Final = frozenset({"cap_unknown", "too_soon"})
+"""Codes of refusals that have the same reason for every plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +63,16 @@ class PlanCard:
 
     @property
     def is_better(self) -> bool:
-        """Whether it can be ordered now and is more than the volume has."""
+        """Whether it can be ordered or tried now and is more than the volume has."""
         plan = self.offer.plan
         is_other = plan is not None and not self.offer.is_current and not self.is_less
-        return is_other and not self.is_vain and self.choice.refusal is None
+        return is_other and not self.is_vain and (self.has_trial or self.choice.refusal is None)
+
+    @property
+    def warms_too_late(self) -> bool:
+        """Whether a free trial would end before the cache is warm."""
+        needed = self.expected.warming_seconds_low if self.expected is not None else None
+        return self.has_trial and needed is not None and needed > trials.length().total_seconds()
 
     @property
     def why_not(self) -> str:
@@ -115,6 +127,25 @@ def shared_forecast(cards: Sequence[PlanCard]) -> Expectation | None:
     ):
         return None
     return said[0]
+
+
+def obstacle(cards: Sequence[PlanCard]) -> OrderRefused | None:
+    """What keeps the customer from everything that has to be paid for, to be said once for the
+    page; None where something can be ordered, or is refused for a reason of its own."""
+    refused = [card.choice.refusal for card in cards if card.choice.refusal is not None]
+    of_account = [each for each in refused if each.code in OF_ACCOUNT]
+    may_buy = any(card.is_better and card.choice.refusal is None for card in cards)
+    return of_account[0] if of_account and not may_buy else None
+
+
+def says_today(cards: Sequence[PlanCard], use: Use) -> bool:
+    """Whether the forecasts of a first cache repeat how long the volume waits today."""
+    if use.has_cache or use.covered < MOST_COVERED:
+        return False
+    forecasts = [card.expected for card in cards if card.expected is not None]
+    return any(
+        each.kind == "unknown" and each.saved_seconds_per_day_high is not None for each in forecasts
+    )
 
 
 def no_help(cards: Sequence[PlanCard]) -> Expectation | None:

@@ -16,14 +16,14 @@ from storage.planner.technologies.technology import Cache
 Tone = Literal["ok", "warning", "error", "busy", "quiet"]
 
 FAST: Final = 0.8
-MOSTLY: Final = 0.5
+MOSTLY: Final = 0.7
 FULL: Final = 0.9
 """A cache with less of its room in use is still filling."""
 SLOW_MS: Final = 30
 """With this the word is "slow", whatever a cache serves."""
-DISK_SLOW_MS, DISK_FAST_MS = 10, 3
-"""Slow disks without a queue take about 8 ms a read: with the first they are a brake, below the
-second they are not."""
+DISK_FAST_MS: Final = 3
+"""Slow disks without a queue take about 8 ms a read. Below this they are not a brake, and reads
+that a cache does not serve do not hold it back."""
 SETTLED_SECONDS: Final = 600
 """So much after a change its effect can be told."""
 PATIENCE_SECONDS: Final = 1800
@@ -79,13 +79,15 @@ def _measured(hour: Hour, read_ms: float, cache: Cache | None, *, on_ssd: bool) 
     brief = gettext("{time} per read").format(time=ms(read_ms))
     if cache is None:
         tone, icon, word, text = _uncached(read_ms, on_ssd=on_ssd)
+        if tone == "warning":
+            brief = gettext("Every read waits for the disk: {time}").format(time=ms(read_ms))
     elif hour.whole.hit_rate is None:
         tone, icon, word = "busy", "run", gettext("Warming up")
         text = gettext("Your cache has served too few reads to measure its effect.")
     else:
-        tone, icon, word, text = _cached(hour, hour.whole.hit_rate, cache)
+        tone, icon, word, text = _cached(hour, hour.whole.hit_rate, read_ms, cache)
         share = percent_words(hour.whole.hit_rate)
-        brief = gettext("{time} per read, {share} from SSD").format(time=ms(read_ms), share=share)
+        brief = gettext("{time}, {share} from SSD").format(time=ms(read_ms), share=share)
     if read_ms >= SLOW_MS:
         tone, icon, word = "warning", "warning", gettext("Slow")
     return SpeedSummary(tone, icon, word, f"{a_read} {text}".strip(), brief, ms(read_ms))
@@ -96,10 +98,7 @@ def _uncached(read_ms: float, *, on_ssd: bool) -> tuple[Tone, str, str, str]:
         return "ok", "ok", gettext("Fast"), gettext("Your volume is on SSD.")
     if read_ms < DISK_FAST_MS:
         return "ok", "ok", gettext("Fast"), gettext("Your slow disks are keeping up.")
-    if read_ms < DISK_SLOW_MS:
-        text = gettext("Every read comes from slow disks; this is normal for them.")
-        return "quiet", "volume", gettext("Disk speed"), text
-    text = gettext("Every read comes from slow disks, without a cache.")
+    text = gettext("Every read waits for the disk.")
     return "warning", "warning", gettext("Slow"), text
 
 
@@ -127,7 +126,7 @@ def is_filling(cache: Cache) -> bool:
     return cache.used_bytes < FULL * cache.size_bytes
 
 
-def _cached(hour: Hour, rate: float, cache: Cache) -> tuple[Tone, str, str, str]:
+def _cached(hour: Hour, rate: float, read_ms: float, cache: Cache) -> tuple[Tone, str, str, str]:
     came = gettext("{share} came from SSD in the last hour.")
     if hour.is_since_change:
         came = gettext("{share} came from SSD since your cache was changed.")
@@ -141,7 +140,7 @@ def _cached(hour: Hour, rate: float, cache: Cache) -> tuple[Tone, str, str, str]
     if is_filling(cache):
         more = gettext("The cache is still filling.")
         return "busy", "run", gettext("Warming up"), f"{text} {more}"
-    if rate >= MOSTLY:
+    if rate >= MOSTLY and read_ms < DISK_FAST_MS:
         return "ok", "ok", gettext("Mostly fast"), text
     more = gettext("A larger cache may help if you read the same data often.")
     return "warning", "warning", gettext("Partly fast"), f"{text} {more}"

@@ -3,7 +3,7 @@ progress."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -29,7 +29,7 @@ a telephone."""
 class Card:
     """`cache` is the row's with as much in it as the last sample found. `line` draws the last hour
     and `line_says` names what it draws; `hour` is None where that had no sample, `running` where no
-    change of plan runs."""
+    change of plan runs. `may_buy`: a plan can be ordered for it, as far as a list looks."""
 
     row: VolumeSnapshot
     cache: Cache | None
@@ -38,6 +38,7 @@ class Card:
     line: Spark
     line_says: str
     running: Job | None
+    may_buy: bool = False
 
     @property
     def volume(self) -> Volume:
@@ -49,15 +50,19 @@ def cards_of(
     running: Mapping[int, Job],
     now: datetime,
     size: tuple[int, int] = SMALL,
+    *,
+    orderable: Collection[int] = (),
 ) -> list[Card]:
     """The cards in the order of `volumes`; `running` has the change of plan that runs, by primary
-    key of the volume. The number of queries does not depend on that of volumes."""
+    key of the volume, and `orderable` the keys of those a plan can be ordered for.
+    The number of queries does not depend on that of volumes."""
     volumes = list(volumes)
     hours = hours_of(volumes, now)
-    return [
+    cards = [
         _card(row, hours.get(row.volume.pk), running.get(row.volume.pk), now, size)
         for row in snapshots_of(volumes)
     ]
+    return [replace(card, may_buy=card.volume.pk in orderable) for card in cards]
 
 
 def _card(

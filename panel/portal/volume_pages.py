@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from math import ceil
 
+from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -19,7 +21,7 @@ from panel.name_search import cleaned
 from panel.orders import order_texts, reversal, rights
 from panel.orders.order_expectations import expectations, others_of
 from panel.orders.plan_choices import choices
-from panel.orders.pricing import trials
+from panel.orders.pricing import mandate_limits, trials
 from panel.orders.pricing.prices import last_completed
 from panel.portal import order_progress, plan_texts
 from panel.portal.effect import effect
@@ -57,16 +59,29 @@ def volumes(request: HttpRequest) -> HttpResponse:
     matching = own.filter(label__icontains=text) if text else own
     page = Paginator(matching, PAGE_CARDS).get_page(request.GET.get("page"))
     changes = changes_of(request.user).unfinished()
+    orderable = _orderable(request, page.object_list)
     running = {job.volume_id: job for job in changes if job.volume_id is not None}
     context = {
         "page": page,
-        "cards": cards_of(page.object_list, running, timezone.now()),
+        "cards": cards_of(page.object_list, running, timezone.now(), orderable=orderable),
         "count": count,
         "q": text,
         "has_search": count >= SEARCH_FROM or text,
         "several_customers": several_customers(request.user),
     }
     return render(request, "portal/volumes.html", context)
+
+
+def _orderable(request: HttpRequest, volumes: Iterable[Volume]) -> set[int]:
+    """The primary keys of those that the person may order a plan for, and can pay for."""
+    if not settings.TIERCEL_CUSTOMERS_MAY_ORDER:
+        return set()
+    theirs = Volume.objects.orderable_by(request.user).filter(
+        pk__in=[volume.pk for volume in volumes], customer__suspended_at=None
+    )
+    customers = dict(theirs.values_list("pk", "customer"))
+    paying = mandate_limits.payable(customers.values(), timezone.now())
+    return {pk for pk, customer in customers.items() if customer in paying}
 
 
 @require_safe

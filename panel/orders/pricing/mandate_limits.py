@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
@@ -39,6 +40,8 @@ MOST: Final = {
     ),
 }
 """What exceeds the authorisation, and which of its limits that is."""
+AUTHORISE: Final = marked("Authorise payments to order.")
+ASK: Final = marked("Ask your provider to set it up.")
 RAISE = marked("Choose a smaller plan. Extend your payment authorisation, or ask your provider.")
 
 
@@ -128,7 +131,7 @@ def refusal(
     `others_cost` is `others_minor`'s. The monthly price counts too, however little is due today:
     the next invoice contains it."""
     if mandate is None:
-        return _unknown() if settings.TIERCEL_MANDATE_REQUIRED else None
+        return _unauthorised() if settings.TIERCEL_MANDATE_REQUIRED else None
     once, month = mandate.cap_charge_minor, mandate.cap_period_minor
     earliest = mandate.earliest_next_at
     if mandate.currency != quote.currency or once is None or month is None or earliest is None:
@@ -148,6 +151,20 @@ def refusal(
     return _over(*today, quote.currency) or _over(*monthly, quote.currency)
 
 
+def payable(customers: Iterable[int], now: datetime) -> set[int]:
+    """Those of the customers (primary keys) who may be charged something now. One query."""
+    customers = set(customers)
+    if not settings.TIERCEL_MANDATE_REQUIRED:
+        return customers
+    usable = Mandate.objects.filter(
+        customer__in=customers,
+        cap_charge_minor__gt=0,
+        cap_period_minor__gt=0,
+        earliest_next_at__lte=now,
+    )
+    return set(usable.values_list("customer", flat=True))
+
+
 def _over(
     minor: int, once: int, in_all: int, of_once: str, of_all: str, currency: str
 ) -> OrderRefused | None:
@@ -163,10 +180,26 @@ def _over(
     return OrderRefused("over_cap", text, RAISE, url=settings.TIERCEL_REAUTHORISE_URL)
 
 
+def _unauthorised() -> OrderRefused:
+    return OrderRefused(
+        "cap_unknown",
+        "You cannot order yet: your account has no payment authorisation.",
+        _way_out(),
+        url=settings.TIERCEL_REAUTHORISE_URL,
+    )
+
+
 def _unknown() -> OrderRefused:
     return OrderRefused(
         "cap_unknown",
-        "The limits of your payment authorisation are unknown.",
-        "Authorise payments again, or ask your provider.",
+        "You cannot order: the limits of your payment authorisation are unknown.",
+        _way_out(),
         url=settings.TIERCEL_REAUTHORISE_URL,
     )
+
+
+def _way_out() -> str:
+    """Where payments are authorised; else whom to ask, where there is an address."""
+    if settings.TIERCEL_REAUTHORISE_URL:
+        return AUTHORISE
+    return ASK if settings.TIERCEL_SUPPORT_EMAIL or settings.TIERCEL_SUPPORT_URL else ""

@@ -146,8 +146,7 @@ def first_cache(use: Use, choice: CacheChoice, results: Iterable[SimilarVolume])
         use,
         choice,
         gettext(
-            "Your volume waits {a_day} for the slow disk. A cache saves at most that "
-            "time; the exact saving cannot be forecast."
+            "Your volume waits {a_day} for the slow disk. A cache can save part of that."
         ).format(a_day=a_day(waited)),
         gettext("Based on your wait time {reckoned}. {so_far}").format(
             reckoned=reckoned(use), so_far=so_far

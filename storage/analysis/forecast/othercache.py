@@ -28,7 +28,7 @@ from storage.analysis.forecast.expectation import (
 )
 from storage.analysis.forecast.today import ALL_FAST, HARDLY_SECONDS, reckoned, when
 from storage.analysis.forecast.use import SAME_CACHE, Use
-from storage.analysis.forecast.words import DAY, MINUTE, a_day, capital, share, shares
+from storage.analysis.forecast.words import DAY, MINUTE, a_day, capital, share, shares, span
 from storage.language import gettext
 
 FULL: Final = 0.9
@@ -110,12 +110,7 @@ def _larger(use: Use, rate: float, choice: CacheChoice, factor: float) -> Expect
     saved = use.waited_seconds_per_day * (most - rate) / (1 - rate)
     return Expectation(
         kind="own_misses",
-        text=(
-            gettext(
-                "As a rule at most {of_all} of your reads would come from SSD (now "
-                "{rate}). That would save {at_most} of waiting."
-            ).format(of_all=_of_all(most), rate=share(rate), at_most=_at_most(saved))
-        ),
+        text=_saving(saved),
         basis=(
             gettext(
                 "Based on the reads that your cache missed {reckoned}. We cannot "
@@ -213,13 +208,8 @@ def _as_now(rate: float) -> dict[str, Any]:
     return rates(max(0.0, rate - LEAST_POINTS), min(1.0, rate + LEAST_POINTS))
 
 
-def _of_all(rate: float) -> str:
-    return gettext("all") if rate >= 1 else share(rate)
-
-
-def _at_most(seconds: float) -> str:
-    return (
-        a_day(seconds)
-        if seconds < MINUTE
-        else gettext("at most {a_day}").format(a_day=a_day(seconds))
-    )
+def _saving(seconds: float) -> str:
+    if seconds < MINUTE:
+        return gettext("A larger cache can save less than a minute of waiting a day.")
+    text = gettext("A larger cache can save up to {span} of waiting a day.")
+    return text.format(span=span(seconds))

@@ -14,9 +14,11 @@ from panel.models import Mandate, Order
 from panel.portal import ordering
 from panel.portal.plan_texts import trial_words
 from storage.analysis.forecast import Expectation
+from storage.byte_sizes import GIB
 from storage.models import Customer, Volume
 from tests import make
 from tests.panel.portal.shop import buyer, plan, seen, shop
+from tests.storage.analysis.forecast.uses import uncached
 
 pytestmark = pytest.mark.django_db
 
@@ -55,6 +57,72 @@ def test_a_plan_beyond_the_authorisation_cannot_be_chosen_and_says_why() -> None
     page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
     assert "exceed your payment authorisation by" in page
     assert reverse("my-plan-confirm", args=[acme.volume.key, fast.key]) not in page
+
+
+def test_where_payments_are_not_authorised_one_banner_says_so_and_leads_there(
+    settings: Settings,
+) -> None:
+    settings.TIERCEL_REAUTHORISE_URL = "https://shop.example/authorise"
+    acme, fast, large = shop(), plan(), plan("Large", size_bytes=4 * GIB, price_minor=900)
+    page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
+    assert page.count("no payment authorisation") == 1
+    assert page.count('href="https://shop.example/authorise"') == 1
+    assert page.index('id="cannot-order"') < page.index('class="plans"')
+    for each in (fast, large):
+        assert reverse("my-plan-confirm", args=[acme.volume.key, each.key]) + '"' not in page
+    assert page.count('disabled aria-describedby="cannot-order"') == 2
+
+
+def test_whom_to_ask_is_said_only_where_there_is_an_address(settings: Settings) -> None:
+    acme = shop()
+    plan()
+    page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
+    assert 'id="cannot-order"' in page
+    assert "Ask your provider" not in page
+    settings.TIERCEL_SUPPORT_EMAIL = "help@provider.example"
+    page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
+    assert 'Ask your provider to set it up. <a href="mailto:help@provider.example' in page
+
+
+def test_a_trial_needs_no_authorisation(settings: Settings) -> None:
+    settings.TIERCEL_TRIAL_DAYS = 7
+    acme, fast = shop(), plan()
+    page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
+    address = reverse("my-plan-confirm", args=[acme.volume.key, fast.key])
+    assert f'href="{address}?trial=1"' in page
+    assert "Start the free trial" in seen(
+        buyer(acme.owner), "my-plan-confirm", acme.volume.key, fast.key, trial="1"
+    )
+
+
+@pytest.mark.parametrize(("low_days", "is_too_late"), [(8, True), (6, False)])
+def test_a_cache_that_warms_longer_than_its_trial_says_so(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, low_days: int, is_too_late: bool
+) -> None:
+    settings.TIERCEL_TRIAL_DAYS = 7
+    acme, fast = shop(), plan()
+    slow = Expectation(
+        kind="unknown",
+        text="Unknown.",
+        basis="Nothing.",
+        warming="It warms up.",
+        warming_seconds_low=low_days * 86_400,
+    )
+    monkeypatch.setattr(ordering, "expectations", lambda *args, **kwargs: {fast.key: slow})
+    page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
+    assert ("longer than the free trial of 7 days" in page) is is_too_late
+
+
+def test_a_forecast_that_repeats_today_stands_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    acme, fast = shop(), plan()
+    repeated = Expectation(
+        kind="unknown", text="It waits.", basis="Nothing.", saved_seconds_per_day_high=60.0
+    )
+    monkeypatch.setattr(ordering, "expectations", lambda *args, **kwargs: {fast.key: repeated})
+    monkeypatch.setattr(ordering, "use_of", lambda *args: uncached())
+    page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
+    assert "It waits." in page
+    assert 'id="today"' not in page
 
 
 def test_a_suspended_account_sees_so_and_can_choose_nothing() -> None:

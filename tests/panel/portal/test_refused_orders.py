@@ -109,11 +109,11 @@ WAYS: Final[dict[str, tuple[str, int, Callable[[Sale], object], str]]] = {
         "allows no charge until",
     ),
     "a cap nobody knows": (
-        "cap_unknown", 402, mandate(cap_charge_minor=None), "Authorise payments again",
+        "cap_unknown", 402, mandate(cap_charge_minor=None), "authorisation are unknown",
     ),
     "no authorisation": (
         "cap_unknown", 402, lambda sale: Mandate.objects.all().delete(),
-        "Authorise payments again",
+        "your account has no payment authorisation",
     ),
     "no room": ("no_capacity", 422, full, "Sold out"),
     "a plan sold no more": (

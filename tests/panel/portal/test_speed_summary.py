@@ -72,11 +72,17 @@ def test_a_cache_that_serves_nearly_all_reads_is_fast_and_the_text_counts_them()
 
 
 @pytest.mark.parametrize(
-    ("hits", "word", "tone"), [(9000, "Fast", "ok"), (6000, "Mostly fast", "ok")]
+    ("hits", "word", "tone"),
+    [(9000, "Fast", "ok"), (7500, "Mostly fast", "ok"), (5600, "Partly fast", "warning")],
 )
 def test_the_word_follows_the_share_of_reads_served(hits: int, word: str, tone: str) -> None:
     said = judged(hour(hits=hits, misses=10_000 - hits), FULL)
     assert (said.word, said.tone) == (word, tone)
+
+
+def test_what_waits_for_the_disk_is_not_mostly_fast() -> None:
+    said = judged(hour(hits=7500, misses=2500, each_ms=4.3), FULL)
+    assert (said.word, said.tone) == ("Partly fast", "warning")
 
 
 def test_a_full_cache_that_serves_little_says_what_may_help_and_promises_nothing() -> None:
@@ -111,8 +117,9 @@ def test_reads_that_take_too_long_are_slow_whatever_the_cache_serves() -> None:
 
 def test_without_a_cache_the_speed_is_that_of_slow_disks() -> None:
     said = judged(hour(reads=5000, each_ms=8))
-    assert (said.word, said.tone) == ("Disk speed", "quiet")
-    assert "Every read comes from slow disks" in said.text
+    assert (said.word, said.tone) == ("Slow", "warning")
+    assert "Every read waits for the disk." in said.text
+    assert said.brief == "Every read waits for the disk: 8.00 ms"
 
 
 @pytest.mark.parametrize(("each_ms", "word"), [(2, "Fast"), (26, "Slow")])
