@@ -76,7 +76,7 @@ def _rendered(path: Path, mtime_ns: int) -> Document:
     tokens = markdown.parse(path.read_text())
     _number_anchors(tokens)
     for token in tokens:
-        _retarget(token)
+        retarget(token)
     html = markdown.renderer.render(tokens, markdown.options, {})
     sections = tuple(_sections(tokens))
     return Document(path.stem, sections[0].title, mark_safe(html), sections)  # noqa: S308 (raw HTML is off)
@@ -118,7 +118,7 @@ def _number_anchors(tokens: list[Token]) -> None:
             seen[anchor] += 1
 
 
-def _retarget(token: Token) -> None:
+def retarget(token: Token) -> None:
     """Links between documents lead to their pages here; what the panel does not serve is text."""
     leads = False
     for child in token.children or ():

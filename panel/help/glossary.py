@@ -12,7 +12,7 @@ from typing import Final
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
-from panel.help.documents import GLOSSARY, anchor_of, folder, parser, plain
+from panel.help.documents import GLOSSARY, anchor_of, folder, parser, plain, retarget
 
 FOR_CUSTOMERS: Final = ("Figures", "Caches", "Plans and orders")
 """Sections that speak of no machine and of no technology."""
@@ -65,8 +65,11 @@ def _rows(text: str) -> Iterator[Term]:
         if row is None or row[1] in ("term", "---"):
             continue
         name, meaning = markdown.parseInline(row[1])[0], row[2]
-        html = mark_safe(markdown.renderInline(meaning))  # noqa: S308 (raw HTML is off)
-        yield Term(plain(name), section, plain(markdown.parseInline(meaning)[0]), html)
+        parsed = markdown.parseInline(meaning)
+        retarget(parsed[0])
+        rendered = markdown.renderer.render(parsed, markdown.options, {})
+        html = mark_safe(rendered)  # noqa: S308 (raw HTML is off)
+        yield Term(plain(name), section, plain(parsed[0]), html)
 
 
 @lru_cache(maxsize=2)

@@ -86,6 +86,16 @@ def test_the_head_says_of_the_state_what_the_list_says(
         assert found[: len(said)] == said and set(found[len(said) :]) <= {"no cache"}
 
 
+def test_who_may_only_look_is_told_who_may_manage_a_volume(client: Client, staff: Client) -> None:
+    there = scene(managed=False)
+    tag = f'action="{reverse("volume-tag", args=[there.volume.key])}"'
+    assert tag in part(staff, "volume", there)
+    client.force_login(make.staff_user(staff_role="read_only"))
+    text = part(client, "volume", there)
+    assert tag not in text
+    assert re.search(r"disabled[^>]*>Manage this volume</button>.*Requires the operator", text)
+
+
 def test_the_head_names_the_technology_of_a_cache_that_works(staff: Client) -> None:
     assert chips(part(staff, "volume", sampled())) == ["lvmcache"]
     assert "no cache" in chips(part(staff, "volume", scene()))
