@@ -211,9 +211,18 @@ def _row(
         adopted_at=now - timedelta(days=9) if is_sold and n % 4 == 0 else None,
         external_id=f"vps-{each.key}" if is_sold else "",
         guest="" if each.is_retired else f"{each.guest} · vda",
-        cache_plan=plans[n // 3 % len(plans)]
-        if is_sold and each.cache_bytes and n % 3 == 0
-        else None,
+        cache_plan=_plan(each, plans) if is_sold and n % 3 != 2 else None,
+    )
+
+
+def _plan(each: Invented, plans: Sequence[CachePlan]) -> CachePlan | None:
+    """The one whose cache the volume has."""
+    sizes = {
+        plan: plan.size_bytes or each.size_bytes * (plan.ratio_percent or 0) // 100
+        for plan in plans
+    }
+    return next(
+        (plan for plan, size_bytes in sizes.items() if size_bytes == each.cache_bytes), None
     )
 
 

@@ -102,7 +102,8 @@ def machine(seed: int, number: int, volume_count: int, at: datetime) -> Machine:
 def _volume(random: Random, role: Role, host: int, n: int) -> Invented:
     key = base64.b32encode(random.randbytes(10)).decode().lower()
     guest = f"{random.choice(WORDS)}{host + 1}{n:02d}"
-    size_bytes = random.choice(SIZES_GIB) * GIB
+    size_gib = random.choice(SIZES_GIB)
+    size_bytes = size_gib * GIB
     technology: Technology = ("lvmcache", "", "lvmcache", "bcache", "lvmcache", "", "bcache")[n % 7]
     if role == "bcache":
         technology = "bcache" if n % 3 else ""
@@ -130,11 +131,8 @@ def _volume(random: Random, role: Role, host: int, n: int) -> Invented:
         technology=technology,
         layout=layout,
         size_bytes=size_bytes,
-        cache_bytes=max(
-            2 * GIB, round(size_bytes / GIB * random.choice((0.05, 0.1, 0.2, 0.25))) * GIB
-        )
-        if cached
-        else 0,
+        # Most as the plans that are sold have them, the others as an admin chose.
+        cache_bytes=random.choice((4, 16, size_gib // 5, size_gib // 10)) * GIB if cached else 0,
         mode="writeback" if writeback else "writethrough",
         is_managed=is_managed,
         is_retired=is_retired,
@@ -142,10 +140,6 @@ def _volume(random: Random, role: Role, host: int, n: int) -> Invented:
         phase=random.random(),
         working_set=random.choice((0.04, 0.08, 0.15, 0.4)),
     )
-
-
-def _share(random: Random, size_bytes: int) -> int:
-    return max(2, round(size_bytes / GIB * random.choice((0.05, 0.1, 0.2, 0.25)))) * GIB
 
 
 def facts(of: Machine, at: datetime) -> HostFacts:

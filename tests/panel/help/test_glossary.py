@@ -35,7 +35,7 @@ def test_the_mark_beside_a_figure_leads_to_its_row_and_says_its_meaning() -> Non
 def test_a_meaning_leads_to_the_page_of_a_document_and_never_to_a_file() -> None:
     html = "".join(term.html for term in glossary.terms())
     assert 'href="/help/' in html
-    assert ".md\"" not in html
+    assert '.md"' not in html
 
 
 def test_a_page_may_not_use_a_word_that_the_glossary_lacks() -> None:
