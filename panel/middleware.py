@@ -34,7 +34,7 @@ from django.http.request import split_domain_port
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
-from django.urls import reverse
+from django.urls import is_valid_path, reverse
 from django.utils.functional import SimpleLazyObject
 
 from panel.accounts import sessions
@@ -267,6 +267,7 @@ UNAUTHORIZED, FORBIDDEN = 401, 403
 ACCOUNT_PAGES = ("account_", "mfa_")
 # What a one-time link alone does not open: with a password, a factor, another address or a token
 # of their own, whoever took the link would prove themselves from then on.
+NOT_ALLOWED: Final = 405
 OWN_KEY_PAGES = (*ACCOUNT_PAGES, "tokens")
 
 
@@ -304,6 +305,17 @@ class AccessMiddleware(LoginRequiredMiddleware):
         )
         return None if back is None else step_up.demand(request, back)
 
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Lead a person who opens the address of a button, as after signing in again, to the page
+        that has the button. Programs get the 405."""
+        is_opened = request.method == "GET" and "text/html" in request.headers.get("Accept", "")
+        if response.status_code != NOT_ALLOWED or not is_opened or "HX-Request" in request.headers:
+            return response
+        page = None if request.path_info.startswith(API) else _page_above(request.path_info)
+        return response if page is None else redirect(page)
+
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Where a view found that it takes a fresh proof, ask for it. Who asked for what they may
         not is written down."""
@@ -311,6 +323,16 @@ class AccessMiddleware(LoginRequiredMiddleware):
             name = request.resolver_match.view_name if request.resolver_match else ""
             log.warning("%s may not %s %s", request.user, request.method, name)
         return step_up.ask(request, exception.back) if isinstance(exception, ProofNeeded) else None
+
+
+def _page_above(path: str) -> str | None:
+    """The nearest page above `path`; addresses of pages end with a slash."""
+    parts = path.strip("/").split("/")
+    for count in range(len(parts) - 1, -1, -1):
+        address = "/".join(["", *parts[:count], ""])
+        if is_valid_path(address):
+            return address
+    return None
 
 
 def _opens_by_key(request: HttpRequest, view_func: Callable[..., HttpResponseBase]) -> bool:

@@ -32,12 +32,25 @@ UNKNOWN = {
 
 
 @dataclass(frozen=True, slots=True)
+class PointVolume:
+    """A volume that a point is about; `text` is what is so of this one, "" where the point says it.
+    `is_dirty`: flushing its cache helps."""
+
+    key: str
+    label: str
+    text: str = ""
+    is_dirty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
-    """`text` says how it is, `correction` what to do or to wait for where it is not well."""
+    """`text` says how it is, `correction` what to do or to wait for where it is not well, `volumes`
+    which volumes are meant, as far as the panel has them."""
 
     is_well: bool
     text: str
     correction: str = ""
+    volumes: tuple[PointVolume, ...] = ()
 
 
 def before_restart(
@@ -56,36 +69,58 @@ def after_restart(
 
 def _clean(facts: HostFacts, rows: Sequence[VolumeSnapshot]) -> Point:
     unknown = _unknown(facts, rows)
+    by_name = {f"{row.lv.vg_name}/{row.lv.name}": row for row in rows if row.lv is not None}
     dirty = {
         name: dirty_bytes_now
         for lv in facts.public_lvs()
         if (name := f"{lv.vg_name}/{lv.name}") not in unknown
-        and (dirty_bytes_now := _dirty_bytes(lv))
+        and (dirty_bytes_now := _dirty_bytes(lv, by_name.get(name)))
     }
-    texts, corrections = [], []
+    texts, corrections, volumes = [], [], []
     if dirty:
         most = sorted(dirty.items(), key=lambda each: -each[1])[:NAMED]
-        names = ", ".join(f"{name} ({size(dirty_bytes_now)})" for name, dirty_bytes_now in most)
+        names = [f"{name} ({size(count)})" for name, count in most if name not in by_name]
         texts.append(
             f"{size(sum(dirty.values()))} only in {counted(len(dirty), 'cache')}, "
-            f"not on the slow disks: {names}."
+            f"not on the HDDs{_listed(names)}."
         )
-        corrections.append(
-            "Flush these caches on their volumes' pages, and wait until 0 B are dirty."
-        )
+        corrections.append("Flush these caches, and wait until 0 B are dirty.")
+        volumes += [
+            _point_volume(by_name[name], f"{size(count)} dirty", is_dirty=True)
+            for name, count in most
+            if name in by_name
+        ]
     if unknown:
-        names = ", ".join(f"{name} ({why})" for name, why in list(unknown.items())[:NAMED])
+        first = list(unknown.items())[:NAMED]
+        names = [f"{name} ({why})" for name, why in first if name not in by_name]
         texts.append(
-            f"Nobody knows what {counted(len(unknown), 'cache')} may hold that is not on the slow "
-            f"disks: {names}."
+            f"Nobody knows what {counted(len(unknown), 'cache')} may hold that is not on the "
+            f"HDDs{_listed(names)}."
         )
         corrections += [UNKNOWN[why] for why in UNKNOWN if why in unknown.values()]
+        volumes += [_point_volume(by_name[name], why) for name, why in first if name in by_name]
     if not texts:
-        return Point(True, "No cache holds data that is not on the slow disks.")
-    return Point(False, " ".join(texts), " ".join(corrections))
+        return Point(True, "No cache holds data that is not on the HDDs.")
+    return Point(False, " ".join(texts), " ".join(corrections), tuple(volumes))
 
 
-def _dirty_bytes(lv: LogicalVolume) -> int:
+def _listed(names: Sequence[str]) -> str:
+    """What the panel has no volume for."""
+    return f": {', '.join(names)}" if names else ""
+
+
+def _point_volume(row: VolumeSnapshot, text: str = "", *, is_dirty: bool = False) -> PointVolume:
+    return PointVolume(row.volume.key, row.volume.label, text, is_dirty)
+
+
+def _first(rows: Sequence[VolumeSnapshot]) -> tuple[PointVolume, ...]:
+    return tuple(_point_volume(row) for row in rows[:NAMED])
+
+
+def _dirty_bytes(lv: LogicalVolume, row: VolumeSnapshot | None) -> int:
+    """By the last sample where the volume has one, as everywhere else."""
+    if row is not None and row.cache is not None:
+        return row.dirty_bytes
     return dirty_bytes(lv) + (lv.writecache.dirty_bytes if lv.writecache is not None else 0)
 
 
@@ -149,13 +184,14 @@ def _whole(facts: HostFacts) -> Point:
 
 
 def _known(rows: Sequence[VolumeSnapshot]) -> Point:
-    drifted = [row.volume.label for row in rows if differences_of(row)]
+    drifted = [row for row in rows if differences_of(row)]
     if not drifted:
         return Point(True, "All volumes match the record.")
     return Point(
         False,
-        f"{counted(len(drifted), 'volume')} that differ from the record: {', '.join(drifted[:5])}.",
+        f"{counted(len(drifted), 'volume')} not as recorded.",
         "Accept or repair them first, so that the check after the restart is meaningful.",
+        _first(drifted),
     )
 
 
@@ -178,7 +214,7 @@ def _ran(hello: dict[str, Any]) -> Point:
 def _active(rows: Sequence[VolumeSnapshot]) -> Point:
     managed = [row for row in rows if row.volume.managed and row.lv is not None]
     off = [
-        f"{row.lv.vg_name}/{row.lv.name}"
+        row
         for row in managed
         if row.lv is not None and not row.lv.active and not row.lv.rests and not _is_retired(row)
     ]
@@ -189,10 +225,12 @@ def _active(rows: Sequence[VolumeSnapshot]) -> Point:
         return Point(True, text)
     if not off:
         return Point(True, f"All {len(managed)} managed volumes are active.")
+    names = [f"{row.lv.vg_name}/{row.lv.name}" for row in off[:NAMED] if row.lv is not None]
     return Point(
         False,
-        f"{counted(len(off), 'managed volume')} not active: {', '.join(off[:5])}.",
-        f"On the host: lvchange -ay {shlex.quote(off[0])}",
+        f"{counted(len(off), 'managed volume')} not active.",
+        f"On the host: lvchange -ay {shlex.join(names)}",
+        _first(off),
     )
 
 
@@ -203,13 +241,16 @@ def _is_retired(row: VolumeSnapshot) -> bool:
 
 def _caches(rows: Sequence[VolumeSnapshot]) -> Point:
     wanted = [row for row in rows if _has_cache(row)]
-    gone = [row.volume.label for row in wanted if row.cache is None]
+    gone = [row for row in wanted if row.cache is None]
+    if not wanted:
+        return Point(True, "No cache is recorded on this host.")
     if not gone:
         return Point(True, f"All {len(wanted)} recorded caches are attached.")
     return Point(
         False,
-        f"{counted(len(gone), 'recorded cache')} not attached: {', '.join(gone[:5])}.",
+        f"{counted(len(gone), 'recorded cache')} not attached.",
         f"As root on the host: {AGENT_PATH} boot. What is missing then is shown as drift below.",
+        _first(gone),
     )
 
 
@@ -219,16 +260,12 @@ def _has_cache(row: VolumeSnapshot) -> bool:
 
 
 def _settings(rows: Sequence[VolumeSnapshot]) -> Point:
-    changed = [
-        row.volume.label
-        for row in rows
-        if any(each.what in SETTINGS for each in differences_of(row))
-    ]
+    changed = [row for row in rows if any(each.what in SETTINGS for each in differences_of(row))]
     if not changed:
         return Point(True, "Every cache has its recorded settings.")
     return Point(
         False,
-        f"{counted(len(changed), 'cache')} without the recorded settings: "
-        f"{', '.join(changed[:5])}.",
+        f"{counted(len(changed), 'cache')} without the recorded settings.",
         f"As root on the host: {AGENT_PATH} boot. Or repair these volumes.",
+        _first(changed),
     )

@@ -62,6 +62,14 @@ class VolumeSnapshot:
         return latest.read_iops + latest.write_iops
 
     @property
+    def dirty_bytes(self) -> int:
+        """What only the cache holds, by the last sample as lists show it; by the last inventory
+        where no fresh sample tells."""
+        if self.latest is not None and not self.is_stale and self.latest.dirty_bytes is not None:
+            return self.latest.dirty_bytes
+        return self.cache.dirty_bytes if self.cache is not None else 0
+
+    @property
     def is_planned(self) -> bool:
         """True until the host has created it."""
         return self.placement is not None and self.placement.lv_uuid is None

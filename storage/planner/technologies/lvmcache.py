@@ -252,8 +252,8 @@ class LvmCacheTechnology:
         name = shlex.quote(f"{lv.vg_name}/{lv.name}")
         if on_page:
             return (
-                "Replace the failed SSD, or set its mode to writethrough on the volume's page: it "
-                "is flushed first, without the lock of the group."
+                "Replace the failed SSD, or switch to writethrough: dirty data is flushed "
+                "first, and other jobs can go on."
             )
         return (
             f"Replace the failed SSD, or: lvchange --cachepolicy cleaner {name}. Once 0 B are "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from storage.byte_sizes import GIB
 from storage.health.restart_checks import Point, after_restart, before_restart
 from storage.inventory.facts import HostFacts, LogicalVolume, VolumeUser, WriteCache
 from storage.models import Volume
+from storage.planner.technologies.lookup import cache_of
 from storage.planner.wish import Bcache, LvmCache, Wish
 from storage.volumes.snapshot import VolumeSnapshot
 from tests import make
@@ -51,6 +53,20 @@ def test_dirty_data_is_named_with_its_volume() -> None:
     assert "vg0/log (1 GiB)" in text
 
 
+def test_dirty_data_of_a_volume_leads_to_it_with_the_figure_of_the_last_sample() -> None:
+    lv = make.lv("v-aaaa", cache=make.dm_cache(POOL, dirty_bytes=3 * GIB))
+    facts = make.facts(lv)
+    sample: Any = SimpleNamespace(dirty_bytes=GIB, age_seconds=5.0)
+    dirty = dataclasses.replace(row(lv), cache=cache_of(facts, lv), latest=sample)
+    point = before_restart(WELL, facts, [dirty], 0)[0]
+    assert point.text == "1 GiB only in 1 cache, not on the HDDs."
+    assert [(each.label, each.text, each.is_dirty) for each in point.volumes] == [
+        ("v-aaaa", "1 GiB dirty", True)
+    ]
+    old = dataclasses.replace(dirty, latest=SimpleNamespace(dirty_bytes=0, age_seconds=9e9))  # type: ignore[arg-type]
+    assert before_restart(WELL, facts, [old], 0)[0].text.startswith("3 GiB only in")
+
+
 @pytest.mark.parametrize(
     "lv",
     [
@@ -74,7 +90,11 @@ def test_a_recorded_bcache_that_is_not_registered_is_not_called_clean() -> None:
     away = row(make.lv("db1"), Wish(8 * GIB, layout="bcache", cache=cache))
     away.volume.layout = "bcache"
     point = before_restart(WELL, make.facts(away.lv or make.lv()), [away], 0)[0]
-    assert not point.is_well and "vg0/db1" in point.text and "agent.pyz boot" in point.correction
+    assert (
+        not point.is_well
+        and [each.label for each in point.volumes] == ["db1"]
+        and "agent.pyz boot" in point.correction
+    )
 
 
 def test_volumes_off_that_have_no_cache_and_bcache_without_one_are_clean() -> None:
@@ -111,10 +131,10 @@ def test_what_is_not_back_is_named() -> None:
     off = dataclasses.replace(make.lv("web12"), active=False)
     cached = Wish(8 * GIB, cache=LvmCache(POOL, 2 * GIB))
     bare = make.lv("db1")
-    texts = failing(after_restart({}, make.facts(), [row(off), row(bare, cached)]))
+    points = after_restart({}, make.facts(), [row(off), row(bare, cached)])
+    texts = failing(points)
     assert len(texts) == 3
     assert "did not run" in texts[0]
-    assert "vg0/web12" in texts[1]
-    assert "db1" in texts[2]
+    assert [each.label for point in points for each in point.volumes] == ["web12", "db1"]
     failed = {"boot": {"unit": True, "ran": True, "failed": ["vg0/x: stuck."]}}
     assert failing(after_restart(failed, make.facts(), []))[0] == "vg0/x: stuck."

@@ -84,7 +84,7 @@ def test_what_an_inventory_shows_to_be_wrong_is_told_with_the_rest_counted(staff
     HostOutline.objects.create(host=host, findings=findings)
     page = listed(staff)
     assert "md0 misses a disk." in page
-    assert "and 2 more" in page
+    assert "2 more problems" in page
     assert "3 problems" in page
 
 

@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts
 from storage.health.inventory_findings import InventoryFinding
 from storage.inventory.facts import Array, ArrayMember, VolumeUser
@@ -257,3 +258,52 @@ def test_the_summary_shows_the_first_charts_and_all_of_them_on_request(staff: Cl
     assert few.count('class="chart-box"') == 2
     assert every.count('class="chart-box"') > 3
     assert 'href="?range=7d#charts">Fewer charts' in every
+
+
+@pytest.mark.parametrize("name", ["host-maintenance", "host-refresh"])
+def test_the_address_of_a_button_leads_a_person_to_the_page_that_has_it(
+    staff: Client, name: str
+) -> None:
+    host = full(1)
+    url = reverse(name, args=[host.key])
+    response = staff.get(url, headers={"accept": "text/html,*/*"})
+    assert response.status_code == 302
+    assert response["Location"] == reverse("host", args=[host.key])
+    assert staff.get(url).status_code == 405
+
+
+def test_the_address_of_a_button_of_a_volume_leads_to_the_volume(staff: Client) -> None:
+    volume = scene().volume
+    url = reverse("cache-flush", args=[volume.key])
+    response = staff.get(url, headers={"accept": "text/html"}, follow=True)
+    assert response.status_code == 200
+    assert response.redirect_chain[-1][0] == reverse("volume", args=[volume.key])
+
+
+def test_dirty_caches_before_a_restart_are_linked_and_flushed_there(staff: Client) -> None:
+    pool = make.dm_cache("c-aaaaaaaaaaaaaaaa", mode="writeback", dirty_bytes=GIB)
+    there = scene(make.lv("v-aaaa", cache=pool))
+    volume = Placement.objects.get(lv_name="v-aaaa").volume
+    Volume.objects.filter(pk=volume.pk).update(label="mail of ann")
+    text = page(staff, there.host, "host-checks")
+    assert f'href="{reverse("volume", args=[volume.key])}">mail of ann</a>' in text
+    assert f'action="{reverse("cache-flush", args=[volume.key])}"' in text
+
+
+def test_risks_of_the_advice_name_volumes_and_carry_the_button(staff: Client) -> None:
+    host = full(2)
+    volumes = list(Volume.objects.order_by("pk"))
+    findings = [
+        InventoryFinding(
+            "writeback_degraded", "error", f"vg0/{volume.label}",
+            f"vg0/{volume.label} uses writeback on a degraded SSD mirror: 1 GiB of data is on one "
+            "SSD only.", "Replace the failed SSD.", volume.key,
+        )
+        for volume in volumes
+    ]  # fmt: skip
+    outline = {"findings": [each.to_json() for each in findings]}
+    HostOutline.objects.update_or_create(host=host, defaults=outline)
+    risks = section(page(staff, host, "host-advice"), "risks")
+    assert "Set these 2 to writethrough" in risks
+    assert f'href="{reverse("volume", args=[volumes[0].key])}"' in risks
+    assert risks.count("Replace the failed SSD") == 1
