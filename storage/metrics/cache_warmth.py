@@ -28,6 +28,8 @@ STEADY_SHARE: Final = 0.01
 it."""
 STEADY_POINTS: Final = 3.0
 """A hit rate that changed by fewer percentage points is steady."""
+POOR_HIT_RATE: Final = 0.9
+"""Below this, a warm cache leaves much to the HDD: that it is warm is no good news."""
 LONG_AGO: Final = 7 * 86_400
 
 
@@ -58,7 +60,13 @@ class Warmth:
     @property
     def tone(self) -> str:
         """The tone of the chip."""
+        if self.state is WarmthState.WARM and self._is_poor:
+            return "quiet"
         return {WarmthState.WARM: "ok", WarmthState.WARMING: "busy"}.get(self.state, "quiet")
+
+    @property
+    def _is_poor(self) -> bool:
+        return self.hit_rate is not None and self.hit_rate < POOR_HIT_RATE
 
     @property
     def icon(self) -> str:
@@ -139,6 +147,10 @@ def _sentence(
     sentence = ", ".join(parts) + "."
     if state is WarmthState.COLD:
         return f"{sentence} Nearly all reads still come from the HDD."
+    if state is WarmthState.WARM and late is not None and late < POOR_HIT_RATE:
+        misses = f"{(1 - late) * 100:.0f} % of reads still come from the HDD."
+        is_full = bool(whole) and used / whole >= FULL_SHARE
+        return f"{sentence} The cache {'is full' if is_full else 'has settled'}, and {misses}"
     if state is WarmthState.WARM:
         return f"{sentence} Fully warmed up."
     if full_in and full_in < LONG_AGO:

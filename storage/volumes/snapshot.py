@@ -75,6 +75,11 @@ class VolumeSnapshot:
         return self.placement is not None and self.placement.lv_uuid is None
 
     @property
+    def is_live(self) -> bool:
+        """True while it exists on its host and is not retired."""
+        return self.lv is not None and self.volume.retired_at is None
+
+    @property
     def is_taggable(self) -> bool:
         """True for an adopted volume without our tag that root on the host lets Tiercel tag."""
         if self.volume.managed or self.volume.adopted_at is None:

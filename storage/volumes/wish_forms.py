@@ -10,7 +10,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from storage.byte_sizes import GIB, MIB
-from storage.formatting import size
+from storage.formatting import share, size
 from storage.inventory.stored import inventory_of
 from storage.models import Customer, Host
 from storage.models.host import HostState
@@ -207,7 +207,7 @@ def size_label(size_bytes: int, volume_bytes: int) -> str:
     """A cache size and its share of the volume, as a choice."""
     if size_bytes > volume_bytes:
         return f"{size(size_bytes)}, the smallest possible"
-    return f"{size(size_bytes)}, {size_bytes / volume_bytes:.0%} of the volume"
+    return f"{size(size_bytes)}, {share(size_bytes, volume_bytes)} of the volume"
 
 
 class VolumeForm(forms.Form):

@@ -65,7 +65,9 @@ def measured(of: Buyer) -> bool:
 
 def marked(tab: Page, *plans: str) -> None:
     """On the chart, which ends with the last whole step, the orders are marked with their plans."""
-    follow(tab, "Show charts")
+    follow(tab, "Show volume")
+    parts = tab.get_by_role("navigation", name="Volume")
+    parts.get_by_role("link", name="Charts").click()
     words = [f"Plan: {plan}" for plan in plans]
     for _ in range(FIGURES_MS // RENEW_MS):
         with tab.expect_response(re.compile(r"/marks(\?|$)")) as marks:

@@ -53,6 +53,13 @@ def renewed(tab: Page, awaited: Locator) -> None:
     expect(awaited).to_be_visible()
 
 
+def opened(tab: Page, part: str) -> None:
+    """Open this part of the host's page."""
+    parts = tab.get_by_role("navigation", name="Parts of this host")
+    parts.get_by_role("link", name=part).click()
+    expect(parts.locator("[aria-current=page]")).to_contain_text(part)
+
+
 def confirmed(tab: Page, machine: Machine, commands: list[str]) -> None:
     """From the preview that opens to the job's end, seen without leaving the volume's page."""
     work = tab.locator("#work")
@@ -81,9 +88,12 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         # A look: what stands on what, how the cache made by hand does, what may go wrong.
         follow(tab, "Hosts")
         follow(tab, host.name)
+        opened(tab, "Settings")
         expect(card(tab, "Policy and volume groups")).to_contain_text("observe-only")
+        opened(tab, "Disks and layout")
         for name in (bare.lv, bare.guest, cached.lv, cached.guest):
             expect(card(tab, "Storage layout")).to_contain_text(name)
+        opened(tab, "Summary")
         follow(tab, "Open advice")
         with machine.load(cached.lv):
             row = card(tab, "Existing caches").get_by_role("row", name=cached.lv)
@@ -92,6 +102,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
 
         # Whose the volumes are.
         follow(tab, host.name)
+        opened(tab, "Volumes")
         follow(tab, "Adopt volumes")
         form = tab.get_by_role("form", name="By name pattern")
         form.get_by_label("Name pattern for volumes or guests").fill("*-walk")
@@ -110,6 +121,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         tab.get_by_role("button", name="Refresh").click()
         # Read before the page came, nothing says that it is being read.
         tab.wait_for_url("**?asked=*")
+        opened(tab, "Settings")
         renewed(tab, card(tab, "Policy and volume groups").get_by_text("may be changed"))
 
         # A cache comes and is marked on the chart.

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from django import forms
+from django.contrib import messages
 from django.db.models import Case, DurationField, ExpressionWrapper, F, Q, Value, When
 from django.db.models.functions import Coalesce, Now
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from jobs.models import OVER, Job, JobQuerySet, Kind, State
@@ -80,6 +82,14 @@ def _customer_name(job: Job) -> str:
 def jobs(request: HttpRequest) -> HttpResponse:
     """Jobs by filters, what needs a person or runs first; without previews unless asked for."""
     form = JobFilter(request.GET)
+    if unknown := [name for name in ("state", "kind") if form.has_error(name)]:
+        # An old link, or a guess: the list without it is more use than an empty one.
+        known = request.GET.copy()
+        for name in unknown:
+            messages.warning(
+                request, f"There is no {name} “{known.pop(name)[-1]}”. It was left out."
+            )
+        return redirect(f"{reverse('jobs')}?{known.urlencode()}")
     matching = form.found(listed(request.user), request.user)
     if wants_csv(request):
         return csv_of(request, LISTING, matching)

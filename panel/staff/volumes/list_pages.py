@@ -56,7 +56,7 @@ LISTING: Final = ListDefinition(
         ListColumn("iops", "IOPS", IOPS, True, RIGHT, "Reads and writes a second"),
         ListColumn(
             "latency",
-            "Read time",
+            "Read latency",
             ratio_of(f"{NOW}read_ms", f"{NOW}reads"),
             True,
             RIGHT,

@@ -4,9 +4,9 @@ page name the URLs that change a host."""
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
@@ -15,10 +15,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from jobs.models import Job, State
+from jobs.problems import problems_of
 from jobs.queue.cost_estimate import estimate
 from panel.charts.pages import chart_context
 from panel.http.fragments import page_url
 from panel.staff.change_log import edits
+from panel.staff.hosts.problem_rows import ProblemRow, problem_rows
 from panel.staff.job_requests import row_of
 from panel.staff.jobs.headline import cost_sentence
 from panel.staff.volumes import raw_counters, trends
@@ -40,6 +42,8 @@ WORK, COMPARISON = ("job",), ("compare", "length", "after")
 CHANGED = json.dumps({"volumechanged": {"target": "body"}})
 """The event that makes the parts of the page that show the volume ask for themselves anew."""
 FOLDER: Final = "/dev/tiercel"
+SHOWN_ELSEWHERE: Final = frozenset({"job_undecided", "drift", "unfinished", "ssd_lost"})
+"""Codes of problems that have a part of their own on the page."""
 
 
 @staff_view()
@@ -49,13 +53,21 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
     not."""
     row = row_of(request, key)
     context = _context(request, row)
-    context |= chart_context(row.volume, request)
+    of_charts: dict[str, Any] = chart_context(row.volume, request)
+    context |= of_charts
     context |= _latest(row)
     until = row.undo_until
     if row.is_planned:
         previews = Job.objects.visible_to(request.user).filter(volume=row.volume, dry_run=True)
         context["preview"] = previews.order_by("-pk").first()
+        jobs = Job.objects.visible_to(request.user).filter(volume=row.volume, dry_run=False)
+        context["creation"] = jobs.with_names().order_by("-pk").first()
+    charts = of_charts["charts"]
     context |= {
+        # Without a figure, and without one to come, a chart says nothing.
+        "has_charts": not row.is_planned
+        and (row.is_live or not charts["is_empty"] or charts["nearest"] is not None),
+        "problems": _problems(row),
         "chips": _chips(row),
         "is_in_undo_window": until is not None and timezone.now() < until,
         "edits": edits(row.volume),
@@ -109,6 +121,20 @@ def _state(row: VolumeSnapshot) -> dict[str, object]:
         silent = timedelta(seconds=silent_seconds())
         context["warmth"] = cache_warmth.warmth(recent, now, silent)
     return context
+
+
+def _problems(row: VolumeSnapshot) -> tuple[ProblemRow, ...]:
+    """The host's problems that name the volume, but for those that another part shows."""
+    if row.host is None:
+        return ()
+    shown = {*SHOWN_ELSEWHERE, *([row.cache.trouble_code] if row.cache is not None else ())}
+    of_host = problems_of([row.host.pk], timezone.now())[row.host.pk]
+    key = row.volume.key
+    rows = problem_rows(
+        each for each in of_host if each.volume_key == key and each.code not in shown
+    )
+    # What is mended on the volume's page needs no way to it.
+    return tuple(replace(each, way="") if each.way == "volume" else each for each in rows)
 
 
 def _latest(row: VolumeSnapshot) -> dict[str, object]:

@@ -16,6 +16,7 @@ from jobs.models import Job
 from panel.staff.job_requests import row_of, show_form, show_refusal
 from storage.access import Person, Right, staff_view
 from storage.models import Customer, Volume
+from storage.named_choice import NamedChoiceField
 from storage.planner import Refused
 from storage.row_locks import hold_one
 from storage.volumes.ownership import give, refusal_to_give, refusal_to_take, take
@@ -36,13 +37,13 @@ class NameForm(forms.Form):
 class OwnerForm(forms.Form):
     """A customer, or none."""
 
-    customer = forms.ModelChoiceField(
-        Customer.objects.none(), required=False, to_field_name="key", empty_label="No customer"
+    customer = NamedChoiceField(
+        "customers", required=False, help_text="Empty: the volume has no customer."
     )
 
     def __init__(self, user: Person, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        customers = cast("forms.ModelChoiceField[Customer]", self.fields["customer"])
+        customers = cast("NamedChoiceField", self.fields["customer"])
         customers.queryset = Customer.objects.visible_to(user)
 
 

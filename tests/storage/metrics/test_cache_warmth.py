@@ -73,6 +73,16 @@ def test_a_full_cache_whose_hit_rate_still_rises_is_warming() -> None:
     assert judged(full, [0.8] * 6).state is WarmthState.WARM
 
 
+@pytest.mark.parametrize(
+    ("used", "words"), [(10 * GIB, "The cache is full"), (3 * GIB, "The cache has settled")]
+)
+def test_a_warm_cache_with_many_misses_is_not_praised(used: int, words: str) -> None:
+    found = judged([used] * 6, [0.75] * 6)
+    assert (found.state, found.tone) == (WarmthState.WARM, "quiet")
+    assert f"{words}, and 25 % of reads still come from the HDD." in found.sentence
+    assert "Fully warmed up" not in found.sentence
+
+
 def test_a_cache_that_grows_no_more_is_warm_however_full_it_is() -> None:
     found = judged([3 * GIB] * 6, [0.9] * 6)
     assert (found.state, found.tone) == (WarmthState.WARM, "ok")

@@ -86,7 +86,20 @@ def test_previews_are_listed_where_they_are_asked_for(keys: Callable[..., list[s
     assert keys(previews="1") == [preview.key]
 
 
-@pytest.mark.parametrize("query", [{"state": "tired"}, {"kind": "x"}, {"host": "x" * 65}])
+@pytest.mark.parametrize("query", [{"state": "parked"}, {"kind": "x"}])
+def test_a_state_or_kind_that_is_none_leads_to_the_list_without_it(
+    client: Client, person: User, query: dict[str, str]
+) -> None:
+    there = scene()
+    row = job(there)
+    client.force_login(person)
+    response = client.get(reverse("jobs"), {**query, "volume": there.volume.key}, follow=True)
+    assert response.status_code == 200
+    assert list(response.context["page"]) == [row]
+    assert "It was left out." in response.content.decode()
+
+
+@pytest.mark.parametrize("query", [{"host": "x" * 65}])
 def test_a_filter_that_is_none_says_so(client: Client, person: User, query: dict[str, str]) -> None:
     job(scene())
     client.force_login(person)

@@ -134,7 +134,7 @@ def test_an_observe_only_group_shows_the_line_that_allows_it(staff: Client) -> N
 def test_a_host_shows_foreign_volumes_and_who_uses_them(staff: Client) -> None:
     user = VolumeUser(kind="qemu", name="web12", disk="vdb", pid=12)
     there = scene(make.lv("foreign", users=(user,)), managed=False)
-    text = page(staff, "host", there.host.key)
+    text = page(staff, "host-volumes", there.host.key)
     assert "vg0/foreign" in text
     assert "web12 · vdb" in text
     assert "found, not adopted" in text
@@ -253,14 +253,14 @@ def test_a_cache_that_cannot_be_had_says_why(
 def test_sizes_end_where_the_free_ssd_ends(staff: Client) -> None:
     there = scene(pvs=(make.pv(), make.fast_pv(free_bytes=3 * 1024**3)))
     text = page(staff, "cache-form", there.volume.key)
-    assert ">2 GiB, 25% of the volume</option>" in text
+    assert ">2 GiB, 25 % of the volume</option>" in text
     assert ">3 GiB, " not in text  # its metadata would not fit
 
 
 def test_a_cache_larger_than_its_volume_is_not_offered(staff: Client) -> None:
     there = scene(make.lv(size_bytes=1024**3))
     text = page(staff, "cache-form", there.volume.key)
-    assert ">1 GiB, 100% of the volume</option>" in text
+    assert ">1 GiB, 100 % of the volume</option>" in text
     assert ">2 GiB" not in text
 
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.models import State
-from storage.models import Placement, Volume
+from storage.models import HostOutline, Placement, Volume
 from tests import make
 from tests.scene import Scene, end, job, scene
 from tests.storage import wire
@@ -154,8 +154,69 @@ def test_a_retired_volume_promises_no_figures(staff: Client) -> None:
     there.volume.save()
     text = part(staff, "volume", there)
     assert "No data: a retired volume is inactive." in text
-    assert "No data: a retired volume is inactive." in text
     assert "The first data point appears in" not in text
+
+
+@pytest.mark.parametrize("state", ["missing", "retired", "planned"])
+def test_a_volume_that_is_not_there_has_no_chart_and_no_word_of_its_cache(
+    staff: Client, state: str
+) -> None:
+    there = scene()
+    assert "data-charts" in part(staff, "volume", there)
+    if state == "missing":
+        there.host.facts = make.inventory(make.facts())
+        there.host.save()
+        Placement.objects.update(missing_since=timezone.now())
+    elif state == "retired":
+        Volume.objects.update(retired_at=timezone.now())
+    else:
+        Placement.objects.update(lv_uuid=None)
+    text = part(staff, "volume", there)
+    for word in ("data-charts", "Every read waits", "The first data point"):
+        assert word not in text
+
+
+def test_a_volume_that_vanished_keeps_the_charts_of_its_time(staff: Client) -> None:
+    there = sampled()
+    there.host.facts = make.inventory(make.facts())
+    there.host.save()
+    assert "data-charts" in part(staff, "volume", there)
+
+
+def test_a_volume_in_creation_names_its_job_and_cannot_be_discarded(staff: Client) -> None:
+    there = scene()
+    Placement.objects.update(lv_uuid=None)
+    there.volume.refresh_from_db()
+    discard = reverse("volume-discard", args=[there.volume.key])
+    text = part(staff, "volume", there)
+    assert "is creating" not in text and discard in text
+    made = job(there, kind="create-volume")
+    text = part(staff, "volume", there)
+    assert "A job is creating the volume" in text and discard not in text
+    assert reverse("job", args=[made.key]) in text
+
+
+def test_a_problem_of_the_host_that_names_the_volume_is_on_its_page_with_what_mends_it(
+    staff: Client,
+) -> None:
+    there, other = scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa"))), make.volume()
+    findings = [
+        {
+            "code": "writeback_degraded",
+            "severity": "error",
+            "subject": "vg0/web12",
+            "message": "vg0/web12 uses writeback on a degraded SSD mirror.",
+            "correction": "Replace the failed SSD.",
+            "volume": volume.key,
+        }
+        for volume in (there.volume, other)
+    ]
+    HostOutline.objects.create(host=there.host, findings=findings)
+    text = part(staff, "volume", there)
+    assert "Uses writeback on a degraded SSD mirror" in text or "uses writeback" in text
+    assert text.count("Set to writethrough") == 1
+    assert reverse("volumes-bulk") in text
+    assert reverse("volume", args=[other.key]) not in text
 
 
 def test_a_volume_whose_preview_failed_says_why_and_not_that_it_is_being_made(
