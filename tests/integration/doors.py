@@ -45,7 +45,7 @@ class ByPage:
         return self._person.new_volume(host, label=label, size_mib=size, layout=layout, tier=tier)
 
     def extend(self, volume: Volume, size: int) -> Job:
-        return self._on_its_page(volume, "/extend", size=str(size), unit="MiB")
+        return self._on_a_page_of_its_own(volume, "/extend", size=str(size), unit="MiB")
 
     def move(self, volume: Volume, tier: str) -> Job:
         return self._on_its_page(volume, "/move", tier=tier)

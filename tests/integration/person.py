@@ -32,8 +32,8 @@ class Person:
 
     # Hosts.
 
-    def host_page(self, host: Host) -> str:
-        return self.visitor.get(f"/hosts/{host.key}/").text
+    def host_page(self, host: Host, tab: str = "") -> str:
+        return self.visitor.get(f"/hosts/{host.key}/{tab}").text
 
     def accept(self, host: Host, fingerprint: str) -> Page:
         """The fingerprint as read on the host itself, whatever the form offers."""

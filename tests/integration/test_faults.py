@@ -21,7 +21,7 @@ pytestmark = pytest.mark.parametrize("machine", ["fake"], indirect=True)
 def test_a_connection_cut_in_the_middle_of_an_attachment_leaves_it_running_and_the_job_ends_well(
     machine: Machine, person: Person, found: Volume
 ) -> None:
-    preview = person.add_cache(found, 512)
+    preview = person.add_cache(found, 256)
     with machine.hold("lvconvert") as held:
         confirmed(person, machine, preview, partial(cut, machine, held))
     assert "Mode writethrough Technology lvmcache" in words(person.volume_page(found))
@@ -30,7 +30,7 @@ def test_a_connection_cut_in_the_middle_of_an_attachment_leaves_it_running_and_t
 def test_a_job_whose_worker_is_killed_is_finished_by_another(
     machine: Machine, panel: Running, person: Person, found: Volume
 ) -> None:
-    preview = person.add_cache(found, 512)
+    preview = person.add_cache(found, 256)
     with machine.hold("lvconvert") as held:
         confirmed(person, machine, preview, partial(kill_worker, panel, held))
 

@@ -85,7 +85,7 @@ def test_a_host_without_lvm2_tells_which_package_is_missing(
 def test_a_full_group_takes_no_cache(
     machine: Machine, host: Host, person: Person, found: Volume
 ) -> None:
-    agreed = person.add_cache(found, 512)
+    agreed = person.add_cache(found, 256)
     before, lvs = machine.executed(), machine.lvs()
     machine.world.fill()
     fillers = machine.lvs() - lvs
@@ -165,7 +165,7 @@ def test_hostile_names_of_guests_are_shown_escaped(
     with machine.world.guest(guest, lv):
         person.refresh(host)
         volume = Volume.objects.get(label=lv, placement__host=host)
-        for page in (person.host_page(host), person.volume_page(volume)):
+        for page in (person.host_page(host, "volumes"), person.volume_page(volume)):
             assert "<img src=x" not in page
             assert guest in words(page)
     machine.world.remove_lv(lv)

@@ -42,7 +42,7 @@ def test_a_cached_volume_and_a_foreign_one_get_their_figures_and_a_reboot_is_a_g
         Volume.objects.get(label=label, placement__host=host)
         for label in ("legacy-cold", "legacy-hot")
     )
-    job = person.apply_and_wait(person.add_cache(hot, 512))
+    job = person.apply_and_wait(person.add_cache(hot, 256))
     assert (job.state, job.error) == (State.SUCCEEDED, {})
     with machine.load("legacy-hot"), machine.load("legacy-cold"):
         # The first of these intervals began before the load.
