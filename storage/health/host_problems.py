@@ -90,8 +90,7 @@ def _missing_words(code: str, since: datetime, details: Mapping[str, Any]) -> tu
         verb = "is" if details["missing"] == 1 else "are"
         return (
             f"{counts} {verb} missing {began}. Nothing was deleted in the panel.",
-            "Check the list on the host's page. The volumes may have been removed or moved on "
-            "the host.",
+            "They may have been removed or moved on the host: check the list under Volumes.",
         )
     empty = details["empty_groups"]
     groups = f" (all of {', '.join(empty)})" if empty else ""

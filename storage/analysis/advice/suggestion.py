@@ -85,6 +85,11 @@ class Suggestion:
     commands: ByHand | None
 
     @property
+    def waiting_reads(self) -> float:
+        """How many reads waited at a time, on average."""
+        return self.waited_seconds / self.covered_seconds if self.covered_seconds else 0.0
+
+    @property
     def seconds_per_gib(self) -> float:
         return self.waited_seconds / (self.size_bytes / GIB)
 

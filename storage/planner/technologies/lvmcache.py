@@ -252,8 +252,8 @@ class LvmCacheTechnology:
         name = shlex.quote(f"{lv.vg_name}/{lv.name}")
         if on_page:
             return (
-                "Replace the failed SSD, or switch to writethrough: dirty data is flushed "
-                "first, and other jobs can go on."
+                "Replace the failed SSD, or switch to writethrough in the panel: dirty data "
+                "is flushed first, and other jobs can go on."
             )
         return (
             f"Replace the failed SSD, or: lvchange --cachepolicy cleaner {name}. Once 0 B are "

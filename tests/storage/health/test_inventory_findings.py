@@ -60,7 +60,10 @@ def test_the_way_out_of_writeback_never_flushes_under_the_lock_of_the_group(mana
     at_once, _, later = finding.correction.partition("Once 0 B are dirty")
     assert "--cachemode" not in at_once
     if managed:
-        assert "mode to writethrough on the volume's page" in at_once and not later
+        assert (
+            "switch to writethrough in the panel: dirty data is flushed first" in at_once
+            and not later
+        )
     else:
         assert "lvchange --cachepolicy cleaner vg0/web12" in at_once
         assert "lvchange --cachemode writethrough vg0/web12" in later

@@ -102,6 +102,7 @@ def test_the_first_to_cache_waited_longest_for_each_gib() -> None:
     )
     assert small.waited_seconds == 120
     assert small.seconds_per_gib == 60
+    assert small.waiting_reads == small.waited_seconds / small.covered_seconds > 0
     assert small.arithmetic == ("120 s waited for reads in 30 min / 2 GiB = 60.0 s per GiB")
     assert large.seconds_per_gib == 15
 

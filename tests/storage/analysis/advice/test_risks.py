@@ -39,7 +39,7 @@ def test_writeback_on_a_degraded_mirror_comes_first() -> None:
     )
     assert worst.severity == "error"
     assert "1 MiB of data is on one SSD only" in worst.message
-    assert "switch to writethrough" in worst.correction
+    assert "switch to writethrough in the panel" in worst.correction
     assert "--cachemode" not in worst.correction
 
 
