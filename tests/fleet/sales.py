@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from random import Random
 
+from jobs.models import Job
 from panel.models import Intent, LineKind, Mandate, Order, OrderState, Proof, ProofState, UsageLine
 from panel.orders.pricing.quote import period
 from storage.models import Customer, Volume
@@ -20,11 +21,13 @@ VERDICTS = ("gain", "gain", "gain", "gain", "none", "gain", "unclear", "gain", "
 
 def sell(volumes: Sequence[Volume], now: datetime, seed: int, *, tries: Customer) -> None:
     """What the customers may spend, and orders, reports and lines of the volumes that have a plan
-    and a customer; the first of `tries` is a trial that runs."""
+    and a customer; the first of `tries` that no job changes is a trial that runs."""
     _authorise(now)
     random = Random(seed)
     sold = [volume for volume in volumes if volume.cache_plan and volume.customer]
-    tried = next((volume for volume in sold if volume.customer == tries), None)
+    busy = set(Job.objects.unfinished().filter(dry_run=False).values_list("volume_id", flat=True))
+    idle = (volume for volume in sold if volume.pk not in busy)
+    tried = next((volume for volume in idle if volume.customer == tries), None)
     orders = Order.objects.bulk_create(
         _order(volume, now, random, is_trial=volume is tried or n % TRIALS == TRIALS - 1)
         for n, volume in enumerate(sold)
