@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from tests.contract.client import CSET_BYTES, MIB, POOL_BYTES, VOLUME_BYTES, Agent
 from tests.contract.world import World
@@ -51,13 +52,25 @@ def test_what_an_aborted_move_had_copied_is_cleared(agent: Agent, world: World) 
     until_copied(agent, op)
     agent.data("op.abort", {"op": op})
     assert agent.outcome(op)["error"]["code"] == "aborted"
-    agent.do("move.abort", {"lv": volume, "pv": slow})
+    stop = start_when_free(agent, "move.abort", {"lv": volume, "pv": slow})
+    assert agent.outcome(stop)["state"] == "done"
     assert [segment["pvs"] for segment in agent.lv(volume)["segments"]] == [[slow]]
     assert any("/" in tag for tag in left(agent, volume)), "noted before it went"
     clear(agent, volume)
     world.take_lv("next", VOLUME_BYTES, "md0")
     assert world.reads_as_zeros("next")
     assert not world.reads_as_zeros(volume), "its own data stayed where it was"
+
+
+def start_when_free(agent: Agent, verb: str, args: Mapping[str, object]) -> str:
+    """The operation, once LVM has ended the command that was stopped."""
+    end = time.monotonic() + 60
+    while True:
+        reply = agent.ask(verb, *agent.call(verb, args))
+        if reply["ok"]:
+            return str(reply["data"]["op"])
+        assert reply["error"]["code"] == "busy" and time.monotonic() < end, reply["error"]
+        time.sleep(agent.world.poll_seconds)
 
 
 def until_copied(agent: Agent, op: str, deadline_seconds: float = 180.0) -> None:
