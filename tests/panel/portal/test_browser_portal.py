@@ -60,6 +60,7 @@ def test_a_customer_upgrades_by_the_keyboard_alone(
     page, complaints = opened(context, served, buyer(real.owner))
     page.goto(served + reverse("my-volumes"))
     press(page, "mail")
+    page.get_by_role("heading", name="Your cache plan").wait_for()
     press(page, "Show plans")
     page.get_by_role("heading", name="Small").wait_for()
     press(page, "Order Small")
