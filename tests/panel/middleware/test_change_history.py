@@ -90,7 +90,7 @@ def test_a_job_leaves_who_asked_for_it_and_its_key(
     volume.refresh_from_db()
     edit = edits(volume)[0]
     assert (edit.who, edit.how) == ("ada@example.org", f"job {job.key}")
-    assert "wish" in {change.field for change in edit.changes}
+    assert "state" in {change.field for change in edit.changes}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -109,7 +109,7 @@ def test_the_pages_show_the_history_and_escape_it(ada: Client) -> None:
         there.volume.save()
         there.host.name = "renamed"
         there.host.save()
-    for name, key in (("volume", there.volume.key), ("host", there.host.key)):
+    for name, key in (("volume", there.volume.key), ("host-settings", there.host.key)):
         text = ada.get(reverse(name, args=[key])).content.decode()
         assert ">History<" in text
         assert "→" in text
