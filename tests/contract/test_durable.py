@@ -108,6 +108,6 @@ def test_what_cannot_be_stopped_half_way_is_not_stopped(agent: Agent, world: Wor
         op = agent.start("bcache.format", {"lv": volume})
         until_at_work(agent, op, 1)
         error = agent.ask("op.abort", {"op": op})["error"]
-        assert error["code"] == "not_abortable" and "bcache.format" in error["message"]
+        assert error["code"] == "not_abortable" and "Format a fresh volume" in error["message"]
     agent.outcome(op)
     assert agent.ask("op.abort", {"op": str(uuid.uuid4())})["error"]["code"] == "not_found"

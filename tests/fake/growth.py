@@ -107,11 +107,11 @@ def _moving(machine: Machine, source: str) -> list[Lv]:
 
 def abort(machine: Machine, source: str) -> None:
     """What was copied by then stays on the target, in extents that are free."""
-    for moving in _moving(machine, source):
-        if moving.move is not None:
-            copied = -int(-moving.move.done_bytes // EXTENT)
-            _copy(moving, moving.move, copied)
-        _forget(machine, moving)
+    lvs = _moving(machine, source)
+    for move in {lv.move for lv in lvs if lv.move is not None}:
+        _copy([lv for lv in lvs if lv.move is move], move, -int(-move.done_bytes // EXTENT))
+    for lv in lvs:
+        _forget(machine, lv)
 
 
 def begin(
@@ -161,7 +161,7 @@ def _forget(machine: Machine, lv: Lv) -> None:
 
 def _finish(machine: Machine, vg: Vg, lv: Lv, move: Move) -> None:
     old = [run for run in lv.runs if run.pv is move.source]
-    _copy(lv, move, sum(run.count for run in old))
+    _copy([lv], move, sum(run.count for run in old))
     _forget(machine, lv)
     at = min(lv.runs.index(run) for run in old)
     kept = [run for run in lv.runs if run not in old]
@@ -171,9 +171,10 @@ def _finish(machine: Machine, vg: Vg, lv: Lv, move: Move) -> None:
     machine.changed(vg)
 
 
-def _copy(lv: Lv, move: Move, count: int) -> None:
-    """The first `count` extents on the source have their data on the target too."""
-    old = [run for run in lv.runs if run.pv is move.source]
+def _copy(lvs: Sequence[Lv], move: Move, count: int) -> None:
+    """The first `count` extents on the source have their data on the target too. `lvs` are all
+    that the move is of."""
+    old = [run for lv in lvs for run in lv.runs if run.pv is move.source]
     pairs = list(zip(_extents(old), _extents(move.mirror.runs), strict=True))
     for (pv, extent), (new_pv, new_extent) in pairs[:count]:
         (new_pv.stale.add if extent in pv.stale else new_pv.stale.discard)(new_extent)

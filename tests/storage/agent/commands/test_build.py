@@ -103,7 +103,12 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "move.abort",
         {**VOLUME, "pv": "sdc"},
-        ["pvmove --abort /dev/sdc", "lvchange --deltag tiercel.moving vg0/v-abcdefgh"],
+        [
+            "lvchange --addtag tiercel.left=<each range that vg0/v-abcdefgh has on any disk> "
+            "vg0/v-abcdefgh",
+            "pvmove --abort /dev/sdc",
+            "lvchange --deltag tiercel.moving vg0/v-abcdefgh",
+        ],
     ),
     (
         "volume.retire",
