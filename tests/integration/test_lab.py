@@ -83,7 +83,7 @@ def test_lvmcache_with_a_cut_connection_and_a_killed_worker(
         preview = person.remove_cache(volume)
         with machine.hold("lvconvert") as held:
             confirmed(person, machine, preview, partial(kill_worker, panel, held))
-    assert "This volume has no cache" in words(person.volume_page(volume))
+    assert "no cache Actions" in words(person.volume_page(volume))
     assert machine.lvs() == bare
 
 
@@ -99,5 +99,5 @@ def test_bcache_with_a_cut_connection(machine: LabMachine, host: Host, person: P
         agrees_with_the_kernel(person, machine, volume)
         confirmed(person, machine, person.set_mode(volume, "writeback"))
         confirmed(person, machine, person.remove_cache(volume))
-    assert "This volume has no cache" in words(person.volume_page(volume))
+    assert "no cache Actions" in words(person.volume_page(volume))
     assert machine.lvs() == bare

@@ -133,7 +133,7 @@ def test_a_missing_field_is_named() -> None:
         *("orphans", "backings", "lvm_policy", "snapshots", "work", "host_use", "writecache"),
         *("allocatable", "exported", "unusable_bytes", "sharing", "alone", "lock_type"),
         *("system_id", "clustered", "partial", "metadata_bytes", "metadata_free_bytes"),
-        *("clears_freed", "lvm_version", "format", "domain", "path"),
+        *("clears_freed", "lvm_version", "format", "domain", "path", "unused_percent"),
     }
     fields = [
         n for n, (_, key) in enumerate(places(FULL)) if isinstance(key, str) and key not in newer
