@@ -119,7 +119,10 @@ def test_nothing_is_wider_than_a_small_screen(page: Page) -> None:
 
 
 def test_the_exact_commands_of_a_row_come_in_its_place(page: Page) -> None:
-    place = Placement.objects.filter(cache_technology="lvmcache", volume__managed=True)[0]
+    cached = Placement.objects.filter(cache_technology="lvmcache", volume__managed=True)
+    # A volume that a job holds is skipped: it has no commands.
+    held = Job.objects.unfinished().filter(dry_run=False).exclude(volume=None)
+    place = cached.exclude(volume__in=held.values("volume"))[0]
     page.check(f"#choose-{place.volume.key}")
     page.select_option("#id_action", "remove-cache")
     page.get_by_role("button", name="Preview").click()
