@@ -12,7 +12,9 @@ from jobs.queue.reservations import reserved
 from panel.models import Invitation, Message, Notice, UsageLine
 from storage import row_security
 from storage.byte_sizes import GIB
-from storage.models import Customer, LatestSample, Sample, Volume
+from storage.metrics.rates.figures import NO_LATENCY
+from storage.metrics.samples.volume_hours import COUNTED
+from storage.models import Customer, LatestSample, Sample, Volume, VolumeHour
 from storage.planner.wish import LvmCache, Wish
 from tests import make
 from tests.panel.cast import Party, party
@@ -93,6 +95,8 @@ def papers(of: Party, word: str) -> None:
         ("reads", "writes", "read_sectors", "write_sectors", "read_ms", "write_ms"), 0
     )
     Sample.objects.create(volume=volume, ts=now, dt_ms=1, **zero)
+    hour = dict.fromkeys(("intervals", "dt_ms", *COUNTED), 0)
+    VolumeHour.objects.create(volume=volume, bucket=now, latency_counts=[*NO_LATENCY], **hour)
 
 
 @pytest.mark.django_db

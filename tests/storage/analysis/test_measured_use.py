@@ -60,8 +60,8 @@ def test_an_uncached_volume_waits_for_each_of_its_reads(
     assert found.waited_seconds == pytest.approx(360)
     assert found.volume_bytes == volume.size_bytes
     assert today(found).sentence == (
-        "Based on 60 minutes of data: none of your reads came from SSD; "
-        "your volume waited 6 minutes for the slow disk."
+        "None of your reads came from SSD; your volume waited 6 minutes for the slow disk. "
+        "Based on 60 minutes of data."
     )
 
 
