@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from django.db.models import F, Q
+from django.db.models import Count, F, Q, Window
 
 from storage.formatting import size
 from storage.models import HostOutline
@@ -47,23 +47,24 @@ class Shortage:
 
 
 def shortages(shown: int) -> tuple[Shortage, ...]:
-    """Of each tier that runs short somewhere, with the `shown` fullest hosts. Four queries at
-    most."""
+    """Of each tier that runs short somewhere, with the `shown` fullest hosts: one query for each
+    tier, however many hosts are short."""
     found = []
     for tier in TIERS:
         free, total = FIELDS[tier]
         hosts = HostOutline.objects.filter(short_of(tier, ""))
-        count = hosts.count()
-        if not count:
-            continue
         ordered = hosts.order_by(F(free) * 1.0 / F(total), "host__name")
-        rows = list(ordered.values_list("host__key", "host__name", free, total)[:shown])
+        counted = ordered.annotate(count=Window(Count("pk")))
+        rows = list(counted.values_list("host__key", "host__name", free, total, "count")[:shown])
+        if not rows:
+            continue
         first = rows[0]
+        count = first[4]
         message = (
             f"{size(first[2])} of {size(first[3])} {tier.upper()} are free."
             if count == 1
             else f"{count:,} hosts have less than {LEAST_FREE:.0%} of their {tier.upper()} free"
         )
-        fullest = tuple((key, name, left / whole) for key, name, left, whole in rows)
+        fullest = tuple((key, name, left / whole) for key, name, left, whole, _ in rows)
         found.append(Shortage(tier, count, fullest, message))
     return tuple(found)
