@@ -232,7 +232,7 @@ def test_what_an_admin_changes_names_both(client: Client, ann: User) -> None:
     client.post(reverse("person-reactivate", args=[bob.pk]))
     client.post(reverse("person-password", args=[bob.pk]))
     customer = make.customer("Acme")
-    member = {"customer": customer.pk, "role": "viewer"}
+    member = {"customer": customer.name, "role": "viewer"}
     client.post(reverse("person-customers", args=[ann.pk]), member)
     pk = ann.memberships.get().pk
     client.post(reverse("member", args=[pk]), {"role": "owner"})

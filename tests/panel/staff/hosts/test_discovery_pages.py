@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from panel.staff.adoption_pages import PatternForm
 from storage.discovery.ingest import apply_facts
 from storage.inventory.facts import Array, ArrayMember, VolumeUser
 from storage.models import Placement, Volume
@@ -143,9 +145,13 @@ def test_a_volume_of_nobody_leads_to_its_adoption(staff: Client) -> None:
     text = page(staff, "volume", there.volume.key)
     link = f"{reverse('adopt')}?pattern=web12&amp;host={there.host.key}"
     assert link in text
-    form = staff.get(link.replace("&amp;", "&")).content.decode()
-    assert 'value="web12"' in form
-    assert f'value="{there.host.key}" selected' in form
+    response = staff.get(link.replace("&amp;", "&"))
+    assert 'value="web12"' in response.content.decode()
+    (field,) = re.findall(r'<input[^>]* name="host"[^>]*>', response.content.decode())
+    assert f' value="{there.host.name}" ' in field
+    asked = {"pattern": "web12", "host": there.host.name, "new_customer": "Acme"}
+    form = PatternForm(response.wsgi_request.user, asked)
+    assert form.is_valid() and form.cleaned_data["host"] == there.host
 
 
 @pytest.mark.parametrize("text", ["web12", "vps-7"])

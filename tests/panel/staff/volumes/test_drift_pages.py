@@ -52,7 +52,9 @@ def test_a_volume_as_recorded_has_no_drift(staff: Client) -> None:
     there = cached()
     recorded(there)
     assert page(staff, "volume-drift", there.volume.key).strip() == ""
-    assert "Not as recorded" not in page(staff, "host-checks", there.host.key)
+    assert "Not as recorded" not in page(staff, "host-volumes", there.host.key)
+    checks = page(staff, "host-checks", there.host.key)
+    assert "All volumes match the record." in checks and "not as recorded" not in checks
 
 
 def test_a_changed_mode_is_shown_on_both_pages(staff: Client) -> None:
@@ -60,10 +62,11 @@ def test_a_changed_mode_is_shown_on_both_pages(staff: Client) -> None:
     recorded(there)
     for text in (
         page(staff, "volume-drift", there.volume.key),
-        page(staff, "host-checks", there.host.key),
+        page(staff, "host-volumes", there.host.key),
     ):
         assert "Not as recorded" in text
         assert "Cache mode" in text and "writethrough" in text and "writeback" in text
+    assert "1 volume not as recorded." in page(staff, "host-checks", there.host.key)
 
 
 def test_accepting_makes_what_is_there_the_record(staff: Client) -> None:
@@ -205,15 +208,24 @@ def test_a_host_without_inventory_has_no_checks(staff: Client) -> None:
     assert "nothing to report" in page(staff, "host-checks", host.key, script=False)
 
 
-@pytest.mark.parametrize("name", ["volume-drift", "volume-loss", "host-checks"])
-def test_without_a_script_the_checks_are_pages_of_their_own(staff: Client, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "loaded_by", "words"),
+    [
+        ("volume-drift", "volume", "Not as recorded"),
+        ("volume-loss", "volume", None),
+        ("host-checks", "host-settings", "1 volume not as recorded."),
+    ],
+)
+def test_without_a_script_the_checks_are_pages_of_their_own(
+    staff: Client, name: str, loaded_by: str, words: str | None
+) -> None:
     there = cached(mode="writeback")
     recorded(there)
     kind, key = ("host", there.host.key) if name == "host-checks" else ("volume", there.volume.key)
     path = reverse(name, args=[key])
-    assert f'<noscript><p><a href="{path}">' in page(staff, kind, key, script=False)
+    assert f'<noscript><p><a href="{path}">' in page(staff, loaded_by, key, script=False)
     alone = page(staff, name, key, script=False)
     assert alone.startswith("<!doctype html>")
     assert f'href="{reverse(kind, args=[key])}"' in alone
-    assert ("Not as recorded" in alone) == (name != "volume-loss")
+    assert words in alone if words else "not as recorded" not in alone.lower()
     assert "<!doctype" not in page(staff, name, key)
