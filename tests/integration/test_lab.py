@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
+from storage.formatting import percent
 from storage.metrics.samples import latest
 from storage.models import Host, LatestSample, Volume
 from tests.integration import by_hand
@@ -56,7 +57,7 @@ def agrees_with_the_kernel(person: Person, machine: LabMachine, volume: Volume) 
             noted = by_hand.hit_rate(machine.lab, end - row.dt_ms / 1e3, end)
             if noted is None or figures.hit_rate is None:
                 return None
-            assert f"Read hit rate {figures.hit_rate * 100:.1f} %" in page
+            assert f"Read hit rate {words(percent(figures.hit_rate))}" in page
             return figures.hit_rate, noted
 
         def missing() -> str:

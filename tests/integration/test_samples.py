@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from jobs.models import State
+from storage.formatting import percent
 from storage.metrics.samples import latest, window
 from storage.models import Host, LatestSample, Sample, Volume
 from tests.integration.fake_machine import FakeMachine
@@ -52,7 +53,7 @@ def test_a_cached_volume_and_a_foreign_one_get_their_figures_and_a_reboot_is_a_g
     assert figures is not None and figures.hit_rate is not None and slow is not None
     assert figures.hit_rate == pytest.approx(HIT_RATE, abs=0.01)
     assert figures.read_iops == pytest.approx(5000, rel=0.1)
-    assert f"{figures.hit_rate * 100:.1f} %" in page
+    assert f"Read hit rate {words(percent(figures.hit_rate))}" in page
     assert slow.read_iops == pytest.approx(300, rel=0.1)
     assert slow.hit_rate is None
     summed = window(hot, figures.at - timedelta(seconds=1.5 * SAMPLE_SECONDS), figures.at)
