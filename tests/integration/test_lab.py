@@ -75,7 +75,7 @@ def test_lvmcache_with_a_cut_connection_and_a_killed_worker(
     volume = created(person, machine, host, "plain")
     lv, bare = f"v-{volume.key}", machine.lvs()
     with machine.world.guest("web12", lv):
-        preview = person.add_cache(volume, CACHE_MIB)
+        preview = person.add_cache(volume, 256)
         with machine.hold("lvconvert") as held:
             confirmed(person, machine, preview, partial(cut, machine, held))
         assert "Mode writethrough Technology lvmcache" in words(person.volume_page(volume))
