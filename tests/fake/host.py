@@ -30,6 +30,7 @@ from tests.fake import (
     pv,
     report,
     shape,
+    smartctl,
     tools,
     tree,
     udev,
@@ -65,6 +66,7 @@ COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "udevadm": udev.udevadm,
     "pvcreate": pv.pvcreate,
     "vgextend": pv.vgextend,
+    "smartctl": smartctl.smartctl,
 }
 OTHERS = ("lvs", "vgs", "pvs", "cache_check", "busctl", "mdadm")
 
@@ -111,6 +113,7 @@ class FakeHost(Journal):
         self._locks: dict[str, threading.Lock] = {}
         self._threads: dict[str, threading.Thread] = {}
         self._hanging: list[str] = []
+        self._hung_disks: set[str] = set()
         self._slow: dict[str, list[float]] = {}
         self._kills: list[str] = []
         self._cuts: list[str] = []
@@ -146,8 +149,13 @@ class FakeHost(Journal):
         """The next run of `program` takes so long, or until it is given up."""
         self._slow.setdefault(program, []).append(seconds)
 
+    def hang_disk(self, device: str) -> None:
+        """From now on, a smartctl that asks this device hangs in the kernel."""
+        self._hung_disks.add(device)
+
     def unhang(self) -> None:
         self._stuck = None
+        self._hung_disks.clear()
 
     def advance(self, seconds: float) -> None:
         """Let time pass: loads move the counters, caches warm up, dirty data is written back."""
@@ -199,6 +207,8 @@ class FakeHost(Journal):
             raise MissingTool(program)
         if program == "virsh":
             self._ask_libvirt(argv, timeout)
+        elif program == "smartctl":
+            self._ask_disk(argv, timeout)
         elif timeout is None:
             self.executed.append(tuple(argv))
         elif self._stuck is not None:
@@ -241,6 +251,14 @@ class FakeHost(Journal):
             raise TimedOut(argv[0])
         if "blockresize" in argv:
             self.executed.append(tuple(argv))
+
+    def _ask_disk(self, argv: Sequence[str], timeout: float | None) -> None:
+        """One disk that hangs keeps none of the other readers."""
+        if timeout is None:
+            self._gap("smartctl without a time limit")
+        elif argv[-1] in self._hung_disks:
+            self.sleep(timeout)
+            raise Stuck(Reader(" ".join(argv[:2]), 4712, self.wall_ns()))
 
     def _drive(
         self,

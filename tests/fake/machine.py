@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import itertools
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.fake.parts import (
     MIB,
@@ -29,7 +30,8 @@ from tests.fake.parts import (
 class Machine:
     """Everything the tools look at. `generation` grows with each change of structure. `hammered`
     are the devices that programs write to as fast as they take it, by what the program was called
-    with; `mirror_throttle` is the kernel's, in percent."""
+    with; `mirror_throttle` is the kernel's, in percent. `hidden_disks` stand
+    behind a RAID controller, by smartctl's device and type."""
 
     seed: str
     hostname: str
@@ -43,6 +45,7 @@ class Machine:
     hammered: dict[str, frozenset[str]] = field(default_factory=dict)
     loads: list[Load] = field(default_factory=list)
     disks: list[Disk] = field(default_factory=list)
+    hidden_disks: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     arrays: list[Array] = field(default_factory=list)
     vgs: list[Vg] = field(default_factory=list)
     backings: list[Backing] = field(default_factory=list)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.fake.counters import Counters
 
@@ -21,7 +23,8 @@ class ModelGap(AssertionError):
 
 @dataclass(eq=False)
 class Disk:
-    """A physical disk. `major` 8 are SCSI disks, 254 a virtio one."""
+    """A physical disk. `major` 8 are SCSI disks, 254 a virtio one. `smart` is what smartctl prints
+    of it; without, it is a disk of QEMU's."""
 
     name: str
     size_bytes: int
@@ -32,6 +35,8 @@ class Disk:
     minor: int = 0
     sector_bytes: int = SECTOR
     counters: Counters = field(default_factory=Counters)
+    smart: Mapping[str, Any] | None = None
+    sleeps: bool = False
 
     @property
     def dev(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import hashlib
 import os
 import signal
 import subprocess
@@ -27,6 +28,8 @@ STOPPABLE = frozenset(("blkdiscard",))
 DEATH_SECONDS = 1.0
 # They ask systemd or libvirt, not a disk: what hangs does not keep them from answering.
 NO_READERS = frozenset(("systemctl", "busctl", "virsh"))
+# Each asks one disk: what hangs keeps the same question from being asked again, and nothing else.
+OF_ONE_DISK = frozenset(("smartctl",))
 ENVIRONMENT: Mapping[str, str] = {
     "LC_ALL": "C",
     "PATH": ":".join(FOLDERS),
@@ -74,10 +77,17 @@ class Runner:
         if timeout is None or argv[0] in NO_READERS:
             return self._run(path, argv, timeout, tick, stop, rest)
         with self._turn(argv[0], timeout):
-            reader = self.stuck()
+            reader = self._hung(argv).find()
             if reader is not None:
                 raise Stuck(reader)
             return self._run(path, argv, timeout, tick, stop, rest)
+
+    def _hung(self, argv: Sequence[str]) -> hung_readers.HungReaderFiles:
+        """Where a program that hangs is remembered."""
+        if argv[0] not in OF_ONE_DISK:
+            return self._stuck
+        question = hashlib.sha256("\0".join(argv).encode()).hexdigest()[:16]
+        return hung_readers.HungReaderFiles(self._folder / f"{argv[0]}-{question}")
 
     @contextmanager
     def _turn(self, program: str, timeout: float) -> Iterator[None]:
@@ -187,7 +197,7 @@ class Runner:
             process.wait(DEATH_SECONDS)
         except subprocess.TimeoutExpired:
             self._abandoned.append(process)
-            return Stuck(self._stuck.remember(argv, process.pid))
+            return Stuck(self._hung(argv).remember(argv, process.pid))
         return TimedOut(argv[0])
 
 

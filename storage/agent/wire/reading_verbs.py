@@ -9,6 +9,7 @@ from typing import Any, Callable
 from ..calls import names
 from ..calls.call import Validator, VerbCall
 from ..facts.counter_sample import sample
+from ..facts.disk_health import smart
 from ..facts.hello import hello
 from ..facts.inventory import inventory
 from ..kernel.local_host import LocalHost
@@ -55,6 +56,11 @@ READING: Mapping[str, ReadingVerb] = {
             needs_started=True,
         ),
         ReadingVerb("sample", "Counters of disks, volumes and caches", _sample, {}, True),
+        ReadingVerb(
+            "smart",
+            "What each disk says of its own health",
+            lambda host, call: (smart(host), ()),
+        ),
         ReadingVerb(
             "op.get",
             "State, output and progress of an operation",

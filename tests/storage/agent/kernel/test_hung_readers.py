@@ -48,6 +48,21 @@ def test_no_reader_is_started_beside_one_that_hangs(
     assert another.run(["true"], timeout=10).rc == 0
 
 
+def test_a_smartctl_that_hangs_keeps_only_itself(
+    tmp_path: Path, immortal: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools, "OF_ONE_DISK", frozenset(("sleep",)))
+    with pytest.raises(Stuck):
+        Runner(tmp_path).run(["sleep", "600"], timeout=0.01)
+    another = Runner(tmp_path)
+    with pytest.raises(Stuck) as stuck:
+        another.run(["sleep", "600"], timeout=10)
+    assert stuck.value.reader.pid == immortal[0].pid and len(immortal) == 1
+    assert another.run(["sleep", "0"], timeout=10).rc == 0, "another disk"
+    assert another.run(["true"], timeout=10).rc == 0
+    assert another.stuck() is None
+
+
 def test_lvm_reports_are_made_one_at_a_time_and_the_next_one_waits_for_its_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

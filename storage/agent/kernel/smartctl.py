@@ -1,0 +1,282 @@
+"""smartctl of smartmontools: which disks it finds, and one disk's own words on its health.
+
+Everything that a disk says is checked here: a field of another type, or a number that 64 bits do
+not hold, is left out. The panel reads what the figures mean.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from .local_host import LocalHost, Stuck, TimedOut
+
+SCAN_SECONDS = 20.0
+# A healthy disk needs two; one that repairs a sector meanwhile needs this.
+DISK_SECONDS = 20.0
+DISKS_LIMIT = 128
+# smartctl itself never ends with both bits: bit 0 says that it asked no disk at all.
+STANDBY = 3
+NOT_ASKED = 0b011
+TEXT_LIMIT = 80
+NUMBER_LIMIT = 2**63 - 1
+ATTRIBUTES_LIMIT = 40
+STATISTICS_LIMIT = 64
+SELF_TESTS_LIMIT = 5
+GIGABYTE = 10**9
+
+# smartctl's own choice is better where the scan knows only the driver: it tells SATA from SAS.
+_BY_DRIVER = frozenset(("scsi", "ata", ""))
+_DEVICE = re.compile(r"/dev/[A-Za-z0-9_./:-]{1,58}")
+_TYPE = re.compile(r"[a-z0-9+,_/-]{0,40}", re.I)
+
+
+@dataclass(frozen=True)
+class SmartTarget:
+    """What smartctl is called with: a device, and its `-d` type, "" where smartctl is to choose."""
+
+    device: str
+    type: str
+
+    def command(self) -> tuple[str, ...]:
+        """A disk that sleeps is not woken. The options stand before the device, which could not
+        be one anyway."""
+        chosen = ("-d", self.type) if self.type else ()
+        return ("smartctl", "--json", "-x", "-n", f"standby,{STANDBY}", *chosen, self.device)
+
+
+@dataclass(frozen=True)
+class SmartAnswer:
+    """`state` is "read", "standby", "hung" (not even SIGKILL ends it), "slow" or "failed";
+    `message` is the reason in smartctl's words. `exit_status` keeps smartctl's bits."""
+
+    state: str
+    message: str = ""
+    exit_status: int | None = None
+    health: Mapping[str, Any] | None = None
+
+
+def scan(host: LocalHost) -> tuple[tuple[SmartTarget, ...], str]:
+    """The disks that smartctl knows how to ask, also behind RAID controllers, and its version.
+    Raises MissingTool, TimedOut."""
+    document = _document(host.run(["smartctl", "--scan", "--json"], timeout=SCAN_SECONDS).stdout)
+    targets: dict[SmartTarget, None] = {}
+    for each in _rows(document.get("devices"))[:DISKS_LIMIT]:
+        device, kind = each.get("name"), each.get("type")
+        if not isinstance(device, str) or not isinstance(kind, str):
+            continue
+        if _DEVICE.fullmatch(device) and ".." not in device and _TYPE.fullmatch(kind):
+            targets[SmartTarget(device, "" if kind in _BY_DRIVER else kind)] = None
+    return tuple(targets), _version(document)
+
+
+def ask(host: LocalHost, target: SmartTarget) -> SmartAnswer:
+    """One disk. Raises MissingTool."""
+    try:
+        result = host.run(list(target.command()), timeout=DISK_SECONDS)
+    except Stuck as stuck:
+        hangs = f"smartctl (pid {stuck.reader.pid}) hangs in the kernel: the disk does not answer"
+        return SmartAnswer("hung", hangs)
+    except TimedOut:
+        return SmartAnswer("slow", f"the disk did not answer within {DISK_SECONDS:.0f} s")
+    if result.rc == STANDBY:
+        return SmartAnswer("standby", "the disk sleeps and was not woken", result.rc)
+    document = _document(result.stdout)
+    if result.rc < 0 or result.rc & NOT_ASKED or not isinstance(document.get("device"), dict):
+        return SmartAnswer("failed", _message(document) or _first_line(result.stderr), result.rc)
+    return SmartAnswer("read", _message(document), result.rc, health(document))
+
+
+def health(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What is used of `smartctl --json -x`, some 3 KiB of its 40. Pure."""
+    device = _table(document, "device")
+    return {
+        "protocol": _text(device.get("protocol")),
+        "family": _text(document.get("model_family")),
+        "model": _model(document),
+        "serial": _text(document.get("serial_number")),
+        "firmware": _text(document.get("firmware_version") or document.get("scsi_revision")),
+        "wwn": _wwn(document),
+        "size_bytes": _number(_table(document, "user_capacity").get("bytes")),
+        "logical_block_bytes": _number(document.get("logical_block_size")),
+        "rotation_rpm": _number(document.get("rotation_rate")),
+        "known": document.get("in_smartctl_database") is True,
+        "passed": _flag(_table(document, "smart_status").get("passed")),
+        "temperature_celsius": _signed(_table(document, "temperature").get("current")),
+        "power_on_hours": _number(_table(document, "power_on_time").get("hours")),
+        "attributes": list(_attributes(document)),
+        "statistics": list(_statistics(document)),
+        "nvme": _nvme(document),
+        "scsi": _scsi(document),
+        "self_tests": list(_self_tests(document))[:SELF_TESTS_LIMIT],
+    }
+
+
+def _attributes(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    rows = _rows(_table(document, "ata_smart_attributes").get("table"))
+    for row in rows[:ATTRIBUTES_LIMIT]:
+        number, raw = _number(row.get("id")), _table(row, "raw")
+        value = _number(raw.get("value"))
+        if number is None or value is None:
+            continue
+        yield {
+            "id": number,
+            "name": _text(row.get("name")),
+            "value": _number(row.get("value")),
+            "worst": _number(row.get("worst")),
+            "threshold": _number(row.get("thresh")),
+            "raw": value,
+            "text": _text(raw.get("string")),
+            "failed": _text(row.get("when_failed")),
+        }
+
+
+def _statistics(document: Mapping[str, Any]) -> Iterator[dict[str, int]]:
+    """Only those that the disk itself calls valid."""
+    count = 0
+    for page in _rows(_table(document, "ata_device_statistics").get("pages")):
+        number = _number(page.get("number"))
+        for row in _rows(page.get("table")):
+            offset, value = _number(row.get("offset")), _number(row.get("value"))
+            valid = _table(row, "flags").get("valid") is True
+            if None not in (number, offset, value) and valid and count < STATISTICS_LIMIT:
+                count += 1
+                yield {"page": number or 0, "offset": offset or 0, "value": value or 0}
+
+
+_NVME = (
+    "critical_warning",
+    "available_spare",
+    "available_spare_threshold",
+    "percentage_used",
+    "data_units_written",
+    "media_errors",
+    "unsafe_shutdowns",
+)
+
+
+def _nvme(document: Mapping[str, Any]) -> dict[str, int | None] | None:
+    log = _table(document, "nvme_smart_health_information_log")
+    return {name: _number(log.get(name)) for name in _NVME} if log else None
+
+
+def _scsi(document: Mapping[str, Any]) -> dict[str, int | None] | None:
+    if _table(document, "device").get("protocol") != "SCSI":
+        return None
+    log = _table(document, "scsi_error_counter_log")
+    uncorrected = [
+        _number(_table(log, kind).get("total_uncorrected_errors"))
+        for kind in ("read", "write", "verify")
+    ]
+    counted = [each for each in uncorrected if each is not None]
+    return {
+        "grown_defects": _number(document.get("scsi_grown_defect_list")),
+        "uncorrected_errors": sum(counted) if counted else None,
+        "written_bytes": _gigabytes(_table(log, "write").get("gigabytes_processed")),
+        "percentage_used": _number(document.get("scsi_percentage_used_endurance_indicator")),
+    }
+
+
+def _self_tests(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The newest first, as smartctl has them."""
+    log = _table(document, "ata_smart_self_test_log")
+    rows = _rows(_table(log, "extended").get("table")) or _rows(
+        _table(log, "standard").get("table")
+    )
+    for row in rows:
+        status = _table(row, "status")
+        yield {
+            "kind": _text(_table(row, "type").get("string")),
+            "result": _text(status.get("string")),
+            "passed": _flag(status.get("passed")),
+            "at_hours": _number(row.get("lifetime_hours")),
+        }
+    for row in _rows(_table(document, "nvme_self_test_log").get("table")):
+        outcome = _table(row, "self_test_result")
+        value = _number(outcome.get("value"))
+        yield {
+            "kind": _text(_table(row, "self_test_code").get("string")),
+            "result": _text(outcome.get("string")),
+            # 1 to 4 and 8, 9 were aborted, which says nothing of the disk.
+            "passed": True if value == 0 else False if value in (5, 6, 7) else None,
+            "at_hours": _number(row.get("power_on_hours")),
+        }
+
+
+def _model(document: Mapping[str, Any]) -> str:
+    return _text(document.get("model_name") or document.get("scsi_model_name"))
+
+
+def _wwn(document: Mapping[str, Any]) -> str:
+    """Sixteen hexadecimal digits as udev has them; "" where the disk has none of that form."""
+    parts = _table(document, "wwn")
+    naa, oui, unique = (_number(parts.get(name)) for name in ("naa", "oui", "id"))
+    if naa is not None and oui is not None and unique is not None:
+        text = f"{naa:x}{oui:06x}{unique:09x}"
+    else:
+        text = _text(document.get("logical_unit_id")).lower()
+        text = text[2:] if text.startswith("0x") else text
+    return text if re.fullmatch(r"[0-9a-f]{16}", text) else ""
+
+
+def _gigabytes(value: Any) -> int | None:
+    """A decimal of 10^9 bytes, as text."""
+    try:
+        number = Decimal(value) if isinstance(value, str) and len(value) <= 24 else None
+        total = None if number is None else int(number * GIGABYTE)
+    except (InvalidOperation, ValueError, OverflowError):
+        return None
+    return _number(total)
+
+
+def _message(document: Mapping[str, Any]) -> str:
+    messages = _rows(_table(document, "smartctl").get("messages"))
+    return _text(messages[0].get("string"), 200) if messages else ""
+
+
+def _version(document: Mapping[str, Any]) -> str:
+    parts = _table(document, "smartctl").get("version")
+    numbers = parts if isinstance(parts, list) else []
+    return ".".join(str(each) for each in numbers[:3] if type(each) is int)
+
+
+def _document(text: str) -> Mapping[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _first_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[0][:200] if lines else "smartctl gave no answer that can be read"
+
+
+def _table(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = parent.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _rows(value: Any) -> list[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _text(value: Any, limit: int = TEXT_LIMIT) -> str:
+    return value.strip()[:limit] if isinstance(value, str) else ""
+
+
+def _number(value: Any) -> int | None:
+    return value if type(value) is int and 0 <= value <= NUMBER_LIMIT else None
+
+
+def _signed(value: Any) -> int | None:
+    return value if type(value) is int and -100 <= value <= 200 else None
+
+
+def _flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
