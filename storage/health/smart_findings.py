@@ -1,0 +1,203 @@
+"""What is wrong with a disk, from its own words. Pure.
+
+Errors count against a baseline: what a disk had when it was first read, or when a person last
+looked at it, is known. Only what comes on top is a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from storage.formatting import counted
+from storage.health.host_problems import ORDER, Severity
+from storage.health.smart_reading import DiskAnswer, SmartHealth
+from storage.health.smart_wear import Wear, WearForecast
+
+WEAR_WARNING, WEAR_ERROR = 90, 100
+SOON: Final = timedelta(days=90)
+HOT_HDD, HOT_SSD = 60, 70
+
+COUNTS: Final = {
+    "reallocated": "reallocated sector",
+    "pending": "pending sector",
+    "uncorrectable": "uncorrectable error",
+    "reported": "reported read error",
+    "crc": "transfer error",
+}
+"""What is counted, in words for one of it."""
+
+REPLACE: Final = "Plan to replace the disk. Move its data first where the array has no spare."
+CORRECTION: Final = {
+    "reallocated": "One is no cause for alarm; if they become more, replace the disk.",
+    "pending": "Read the whole disk (an array check does): the sectors are rewritten or replaced.",
+    "uncorrectable": REPLACE,
+    "reported": REPLACE,
+    "crc": "Check the cable, the slot and the backplane: the disk itself is rarely the cause.",
+}
+SEVERITY: Final[Mapping[str, Severity]] = {
+    "reallocated": "warning",
+    "pending": "warning",
+    "uncorrectable": "error",
+    "reported": "error",
+    "crc": "warning",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFinding:
+    """`code` is the rule's name, which does not change while the finding lasts."""
+
+    code: str
+    severity: Severity
+    message: str
+    correction: str
+
+
+def error_counts(health: SmartHealth) -> dict[str, int]:
+    """The counts that the disk has, by the names of `COUNTS`."""
+    counts: dict[str, int | None]
+    if health.nvme is not None:
+        counts = {"uncorrectable": health.nvme.media_errors}
+    elif health.scsi is not None:
+        counts = {
+            "reallocated": health.scsi.grown_defects,
+            "uncorrectable": health.scsi.uncorrected_errors,
+        }
+    else:
+        counts = {
+            "reallocated": _attribute(health, 5, "Reallocated_", "Retired_Block", page=(3, 32)),
+            "pending": _attribute(health, 197, "Current_Pending_Sector", "Pending_Sector",
+                                  "Total_Pending_Sectors", page=(3, 56)),
+            "uncorrectable": _attribute(health, 198, "Offline_Uncorrectable"),
+            "reported": _attribute(health, 187, "Reported_Uncorrect", "Uncorrectable_Error",
+                                   page=(4, 8)),
+            "crc": _attribute(health, 199, "CRC_", "UDMA_CRC", "SATA_CRC", page=(6, 24)),
+        }  # fmt: skip
+    return {name: count for name, count in counts.items() if count is not None}
+
+
+def _attribute(
+    health: SmartHealth, number: int, *names: str, page: tuple[int, int] | None = None
+) -> int | None:
+    """By number and name, because makers use the numbers for other things too; else from the
+    standard's page."""
+    for row in health.attributes:
+        if row.id == number and row.name.startswith(names):
+            return row.count
+    return None if page is None else health.statistic(*page)
+
+
+def baseline_after(baseline: Mapping[str, int], counts: Mapping[str, int]) -> dict[str, int]:
+    """The baseline that the next reading is compared with: a count that is new is known from now
+    on, and one that fell (sectors no longer pending) may not rise again unseen."""
+    return {name: min(count, baseline.get(name, count)) for name, count in counts.items()}
+
+
+def increases(baseline: Mapping[str, int], counts: Mapping[str, int]) -> dict[str, int]:
+    """By how much each count is above its baseline, where it is."""
+    rises = {name: count - baseline.get(name, count) for name, count in counts.items()}
+    return {name: rise for name, rise in rises.items() if rise > 0}
+
+
+def findings(
+    answer: DiskAnswer,
+    baseline: Mapping[str, int],
+    wear: Wear | None,
+    worn_out: WearForecast | None,
+    now: datetime,
+) -> tuple[DiskFinding, ...]:
+    """Worst first."""
+    made = [*_of_answer(answer)]
+    if answer.health is not None:
+        made += _of_health(answer.health)
+        made += _of_errors(answer.health, baseline)
+    made += _of_wear(wear, worn_out, now)
+    return tuple(sorted(made, key=lambda finding: ORDER[finding.severity]))
+
+
+def _of_answer(answer: DiskAnswer) -> Iterator[DiskFinding]:
+    if answer.state == "hung":
+        yield DiskFinding(
+            "disk_hung",
+            "error",
+            f"The disk does not answer: {answer.message}.",
+            "Look at dmesg on the host. The disk, its cable or its controller has failed.",
+        )
+    elif answer.state in ("slow", "failed"):
+        yield DiskFinding(
+            "disk_unread",
+            "warning",
+            f"The disk's health cannot be read: {answer.message}.",
+            f"On the host, run: smartctl -x {_options(answer)}",
+        )
+
+
+def _options(answer: DiskAnswer) -> str:
+    return f"-d {answer.type} {answer.device}" if answer.type else answer.device
+
+
+def _of_health(health: SmartHealth) -> Iterator[DiskFinding]:
+    if health.passed is False:
+        yield DiskFinding("disk_failing", "error", "The disk says that it is failing.", REPLACE)
+    nvme = health.nvme
+    spare = None if nvme is None else nvme.available_spare
+    least = 0 if nvme is None else nvme.available_spare_threshold or 0
+    if spare is not None and spare < least:
+        yield DiskFinding(
+            "spare_low",
+            "error",
+            f"{spare} % of the SSD's spare blocks are left, less than its own limit of {least} %.",
+            REPLACE,
+        )
+    failed = [row.name for row in health.attributes if row.failed == "now"]
+    if failed:
+        named = ", ".join(failed)
+        yield DiskFinding(
+            "attribute_failed", "error", f"Below the maker's limit: {named}.", REPLACE
+        )
+    limit = HOT_SSD if health.is_ssd else HOT_HDD
+    if health.temperature_celsius is not None and health.temperature_celsius >= limit:
+        yield DiskFinding(
+            "disk_hot",
+            "warning",
+            f"The disk has {health.temperature_celsius} °C.",
+            "Check the fans and the air flow of the host.",
+        )
+    if any(test.passed is False for test in health.self_tests[:1]):
+        result = health.self_tests[0].result
+        yield DiskFinding(
+            "self_test_failed", "error", f"The last self-test failed: {result}.", REPLACE
+        )
+
+
+def _of_errors(health: SmartHealth, baseline: Mapping[str, int]) -> Iterator[DiskFinding]:
+    counts = error_counts(health)
+    for name, rise in increases(baseline, counts).items():
+        yield DiskFinding(
+            f"{name}_rose",
+            SEVERITY[name],
+            f"{counted(rise, COUNTS[name])} more, {counts[name]} in all.",
+            CORRECTION[name],
+        )
+
+
+def _of_wear(
+    wear: Wear | None, worn_out: WearForecast | None, now: datetime
+) -> Iterator[DiskFinding]:
+    if wear is not None and wear.percent >= WEAR_WARNING:
+        yield DiskFinding(
+            "worn",
+            "error" if wear.percent >= WEAR_ERROR else "warning",
+            f"{wear.percent} % of the SSD's endurance are used.",
+            "Replace the SSD. It may stop accepting writes.",
+        )
+    elif worn_out is not None and worn_out.at is not None and worn_out.at - now <= SOON:
+        yield DiskFinding(
+            "wears_out_soon",
+            "warning",
+            f"The SSD is worn out about {worn_out.at:%Y-%m-%d}. {worn_out.assumption}",
+            "Plan its replacement, or move the volumes that write most to another SSD.",
+        )
