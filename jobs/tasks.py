@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from jobs import collector, notify_workers
+from jobs import collector, disk_collector, notify_workers
 from jobs.engine import holds, runner
 from jobs.hosts import refresh as refreshing
 from jobs.queue import reaper
 from jobs.queue import reaper as sweeping
 from storage.database_clock import database_now
+from storage.health import smart_records
 from storage.metrics.samples import ensure_partitions, load_rollup, volume_hours
 from storage.models import Host
 
@@ -31,6 +32,16 @@ def sweep() -> None:
 @shared_task
 def collect_shard(shard: int) -> None:
     collector.collect(shard)
+
+
+@shared_task
+def read_disks(shard: int) -> None:
+    disk_collector.collect(shard)
+
+
+@shared_task
+def prune_disk_readings() -> None:
+    smart_records.prune(database_now())
 
 
 @shared_task

@@ -360,10 +360,15 @@ CELERY_BEAT_SCHEDULE = {
     "prune-told": every(3600, "panel.tasks.prune_told"),
     "prune-sessions": every(86_400, "panel.tasks.prune_sessions"),
     "prune-previews": every(3600, "jobs.tasks.prune_previews"),
+    "prune-disk-readings": every(86_400, "jobs.tasks.prune_disk_readings"),
 } | {
     f"collect-{shard}": every(
         TIERCEL_SAMPLE_SECONDS, "jobs.tasks.collect_shard", shard, queue=f"collect.{shard}"
     )
+    for shard in range(TIERCEL_COLLECT_SHARDS)
+}
+CELERY_BEAT_SCHEDULE |= {
+    f"disks-{shard}": every(300, "jobs.tasks.read_disks", shard, queue=f"collect.{shard}")
     for shard in range(TIERCEL_COLLECT_SHARDS)
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from panel.api import host_endpoints, root_endpoint
+from panel.api import disk_endpoints, host_endpoints, root_endpoint
 from panel.api.customers import (
     cache_plan_endpoints,
     customer_endpoints,
@@ -22,6 +22,12 @@ urlpatterns = [
     path("hosts/", host_endpoints.Hosts.as_view(), name="api-hosts"),
     path("hosts/<str:key>", host_endpoints.OneHost.as_view(), name="api-host"),
     path("hosts/<str:key>/ssds", host_endpoints.HostSsds.as_view(), name="api-host-ssds"),
+    path("hosts/<str:key>/disks", disk_endpoints.HostDisks.as_view(), name="api-host-disks"),
+    path(
+        "hosts/<str:key>/disks/<str:disk>",
+        disk_endpoints.OneDisk.as_view(),
+        name="api-host-disk",
+    ),
     path("volumes/", volume_endpoints.Volumes.as_view(), name="api-volumes"),
     path("volumes/<str:key>", volume_endpoints.OneVolume.as_view(), name="api-volume"),
     path("volumes/<str:key>/wish", wish_endpoint.VolumeWish.as_view(), name="api-volume-wish"),

@@ -172,6 +172,7 @@ POLICY: Mapping[str, Act] = {
     **_each(
         Demand.TOKEN,
         *("api-root", "api-openapi", "api-openapi-yaml", "api-hosts", "api-host"),
+        *("api-host-disks", "api-host-disk"),
         *("api-host-ssds", "api-volumes", "api-volume", "api-volume-wish", "api-volume-series"),
         *("api-jobs", "api-job", "api-job-lines", "api-job-apply", "api-job-cancel"),
         *("api-job-pace", "api-job-resume", "api-job-rollback", "api-job-resolve", "api-audit"),

@@ -5,12 +5,15 @@ from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer, Member
 from storage.models.host import Host
 from storage.models.outline import FleetLoad, HostActivity, HostLoad, HostOutline
+from storage.models.physical_disk import DiskReading, DiskRound, PhysicalDisk
 from storage.models.sample import LatestSample, Sample, VolumeHour
 from storage.models.volume import Placement, Volume
 
 __all__ = [
     "CachePlan",
     "Customer",
+    "DiskReading",
+    "DiskRound",
     "FleetLoad",
     "Host",
     "HostActivity",
@@ -18,6 +21,7 @@ __all__ = [
     "HostOutline",
     "LatestSample",
     "Member",
+    "PhysicalDisk",
     "Placement",
     "Sample",
     "Volume",

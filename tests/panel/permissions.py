@@ -285,6 +285,9 @@ TABLE = (
         ("host",),
         {"device": "sde", "serial": "x", "vg": "vg0"},
     ),
+    Row("api-host-disks", "GET", API_SEE, ("host",)),
+    # No disk has that key.
+    Row("api-host-disk", "PATCH", "401 404 404 404 403 403 404", ("host", "job")),
     Row("api-volumes", "GET", API),
     Row("api-volumes", "POST", API_WRITE),
     Row("api-volume", "GET", API_OWN, ("volume",)),

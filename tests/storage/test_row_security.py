@@ -22,8 +22,15 @@ from tests.scene import job
 
 EXEMPT: dict[str, str] = {}
 """Tables that lead to a customer and have no policy, each with the reason why."""
-STAFF_ONLY = {"jobs_auditentry", "jobs_bulkchange", "panel_billingcall"}
-"""Tables that lead to no customer by a key, but tell of them."""
+STAFF_ONLY = {
+    "jobs_auditentry",
+    "jobs_bulkchange",
+    "panel_billingcall",
+    "storage_diskround",
+    "storage_physicaldisk",
+    "storage_diskreading",
+}
+"""Tables that lead to no customer by a key, but tell of them, or of the hosts below them."""
 
 
 def leads_to(model: type[models.Model]) -> set[type[models.Model]]:

@@ -1,0 +1,229 @@
+"""The disks of a host in the database: what they said last, and their readings over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+from django.db import connection, transaction
+
+from storage.health.smart_findings import (
+    COUNTS,
+    DiskFinding,
+    baseline_after,
+    error_counts,
+    findings,
+)
+from storage.health.smart_reading import DiskAnswer, SmartHealth, decode
+from storage.health.smart_wear import (
+    WINDOW,
+    Wear,
+    WearForecast,
+    WearPoint,
+    forecast,
+    rated_bytes,
+    wear_of,
+)
+from storage.health.smart_written import (
+    Calibration,
+    WrittenCounter,
+    advanced,
+    counter_of,
+    settled,
+)
+from storage.host_data import clean_text, decoded, storable
+from storage.models import DiskReading, DiskRound, Host, PhysicalDisk
+
+KEPT_WHOLE: Final = timedelta(days=35)
+KEPT: Final = timedelta(days=5 * 365)
+
+
+@dataclass(frozen=True, slots=True)
+class DiskCondition:
+    """A disk as pages and API show it. `is_gone`: the last round of its host did not find it."""
+
+    disk: PhysicalDisk
+    health: SmartHealth | None
+    written: WrittenCounter | None
+    wear: Wear | None
+    endurance_bytes: int | None
+    worn_out: WearForecast | None
+    findings: tuple[DiskFinding, ...]
+    is_gone: bool
+
+
+def record(host: Host, data: object, boot_id: str, now: datetime) -> int:
+    """Store the agent's reply; how many disks said how they are. Raises `BadHostData`."""
+    reply = decode(data)
+    with transaction.atomic():
+        answered = {
+            "tried_at": now,
+            "answered_at": now,
+            "installed": reply.installed,
+            "version": reply.version,
+            "message": reply.message,
+        }
+        if reply.installed and not reply.message:
+            answered["complete_at"] = now
+        DiskRound.objects.update_or_create(host=host, defaults=answered)
+        rows = PhysicalDisk.objects.select_for_update().filter(host=host)
+        known = {disk.identity: disk for disk in rows}
+        # Of two paths to one disk the first one counts.
+        seen: set[str] = set()
+        for answer in reply.disks:
+            identity = _identity(answer, known)
+            if identity not in seen:
+                seen.add(identity)
+                _store(known.get(identity), host, identity, answer, boot_id, now)
+        places = {f"@{each.place}" for each in reply.disks if each.health is not None}
+        PhysicalDisk.objects.filter(host=host, identity__in=places - seen).delete()
+        for condition in conditions_of(host, now):
+            _note_findings(condition, now)
+    return sum(answer.health is not None for answer in reply.disks)
+
+
+def record_failure(host: Host, why: str, now: datetime) -> None:
+    """The host could not be asked, or its answer is none; the disks stay as they were."""
+    failed = {"tried_at": now, "message": clean_text(why)}
+    DiskRound.objects.update_or_create(host=host, defaults=failed)
+
+
+def _note_findings(condition: DiskCondition, now: datetime) -> None:
+    """A finding keeps the moment of its beginning for as long as it lasts."""
+    disk = condition.disk
+    since = {each["code"]: each["since"] for each in disk.findings}
+    noted = [
+        {**asdict(finding), "since": since.get(finding.code, now.isoformat())}
+        for finding in condition.findings
+    ]
+    if noted != disk.findings:
+        disk.findings = noted
+        disk.save(update_fields=["findings"])
+
+
+def _identity(answer: DiskAnswer, known: dict[str, PhysicalDisk]) -> str:
+    """A disk that says nothing now is the one that was last in its place."""
+    if answer.health is not None and answer.health.key:
+        return answer.health.key
+    same = [
+        disk
+        for disk in known.values()
+        if (disk.device, disk.kind) == (answer.device, answer.type) and disk.health
+    ]
+    if answer.health is None and same:
+        return max(same, key=lambda disk: disk.asked_at).identity
+    return f"@{answer.place}"
+
+
+def _store(
+    disk: PhysicalDisk | None,
+    host: Host,
+    identity: str,
+    answer: DiskAnswer,
+    boot_id: str,
+    now: datetime,
+) -> None:
+    disk = disk or PhysicalDisk(host=host, identity=identity)
+    disk.name, disk.device, disk.kind = answer.name, answer.device, answer.type
+    disk.state, disk.message, disk.asked_at = answer.state, answer.message, now
+    health = answer.health
+    if health is None:
+        disk.save()
+        return
+    counts = error_counts(health)
+    counter = counter_of(health)
+    disk.read_at, disk.health = now, _json(health)
+    disk.baseline = baseline_after(disk.baseline, counts)
+    if counter is not None:
+        before = _calibration(disk)
+        after = advanced(before, counter, boot_id, answer.sectors_written, disk.entered_unit_bytes)
+        disk.calibration = _json(after)
+    disk.save()
+    wear = wear_of(health)
+    DiskReading.objects.update_or_create(
+        disk=disk,
+        at=now,
+        defaults={
+            "counter": "" if counter is None else counter.source,
+            "written_raw": None if counter is None else counter.raw,
+            "used_percent": None if wear is None else min(wear.percent, 10_000),
+            "temperature_celsius": health.temperature_celsius,
+            "error_counts": counts,
+        },
+    )
+
+
+def conditions_of(host: Host, now: datetime) -> tuple[DiskCondition, ...]:
+    """All known disks of a host, by their place; those that are gone last. Two queries."""
+    disks = list(PhysicalDisk.objects.filter(host=host).select_related("host__disk_round"))
+    readings: dict[int, list[DiskReading]] = {}
+    recent = DiskReading.objects.filter(disk__host=host, at__gt=now - WINDOW).order_by("at")
+    for reading in recent:
+        readings.setdefault(reading.disk_id, []).append(reading)
+    made = [condition_of(disk, readings.get(disk.pk, ()), now) for disk in disks]
+    return tuple(sorted(made, key=lambda each: (each.is_gone, each.disk.device, each.disk.kind)))
+
+
+def condition_of(
+    disk: PhysicalDisk, readings: Sequence[DiskReading], now: datetime
+) -> DiskCondition:
+    """`readings` in order of time. A disk that sleeps, or hangs, is shown as it was last."""
+    health = decoded(disk.health, SmartHealth, "health") if disk.health else None
+    counter = None if health is None else counter_of(health)
+    written = (
+        None if counter is None else settled(counter, _calibration(disk), disk.entered_unit_bytes)
+    )
+    wear = None if health is None else wear_of(health)
+    endurance = disk.entered_rated_bytes or (None if health is None else rated_bytes(health.model))
+    worn_out = None
+    if health is not None and health.is_ssd:
+        points = [_point(reading, written) for reading in readings]
+        worn_out = forecast(points, now, endurance, health.power_on_hours)
+    state: Any = disk.state
+    answer = DiskAnswer(disk.device, disk.kind, disk.name, state, disk.message, health=health)
+    complete_at = disk.host.disk_round.complete_at
+    is_gone = complete_at is not None and disk.asked_at < complete_at
+    judged = () if is_gone else findings(answer, disk.baseline, wear, worn_out, now)
+    return DiskCondition(disk, health, written, wear, endurance, worn_out, judged, is_gone)
+
+
+def _point(reading: DiskReading, written: WrittenCounter | None) -> WearPoint:
+    """In the unit as it is known now."""
+    same = written is not None and written.source == reading.counter
+    unit_bytes = written.unit_bytes if written is not None and same else None
+    raw = reading.written_raw
+    total = None if raw is None or unit_bytes is None else raw * unit_bytes
+    return WearPoint(reading.at, total, reading.used_percent)
+
+
+def accept_errors(disk: PhysicalDisk) -> None:
+    """A person has looked at the disk: what it has now is the baseline."""
+    if disk.health:
+        health = decoded(disk.health, SmartHealth, "health")
+        disk.baseline = error_counts(health)
+        rose = {f"{name}_rose" for name in COUNTS}
+        disk.findings = [each for each in disk.findings if each["code"] not in rose]
+        disk.save(update_fields=["baseline", "findings"])
+
+
+def prune(now: datetime) -> None:
+    """Readings older than five weeks stay as one for each day, for five years."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM storage_diskreading AS later USING storage_diskreading AS first"
+            " WHERE later.at < %(whole)s AND first.disk_id = later.disk_id"
+            " AND first.at >= date_trunc('day', later.at, 'UTC') AND first.at < later.at",
+            {"whole": now - KEPT_WHOLE},
+        )
+    DiskReading.objects.filter(at__lt=now - KEPT).delete()
+
+
+def _calibration(disk: PhysicalDisk) -> Calibration:
+    return decoded(disk.calibration, Calibration, "calibration")
+
+
+def _json(value: SmartHealth | Calibration) -> Any:
+    return storable(msgspec.json.decode(msgspec.json.encode(value)))

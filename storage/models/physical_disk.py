@@ -1,0 +1,101 @@
+"""The disks of hosts as they describe themselves through SMART. Customers never see one."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+
+from storage.access import Person, is_staff
+from storage.models.host import Host
+from storage.naming import new_key
+
+
+class DiskRound(models.Model):
+    """The disks of a host were last to be asked for their health at `tried_at`, the host answered
+    at `answered_at`, and every disk was asked at `complete_at`; `message` says what kept all or
+    some of them from it. `installed` is False on a host without smartctl."""
+
+    host = models.OneToOneField(
+        Host, on_delete=models.CASCADE, primary_key=True, related_name="disk_round"
+    )
+    tried_at = models.DateTimeField()
+    answered_at = models.DateTimeField(null=True)
+    complete_at = models.DateTimeField(null=True)
+    installed = models.BooleanField(default=True)
+    version = models.CharField(max_length=80, blank=True)
+    message = models.CharField(max_length=512, blank=True)
+
+    def __str__(self) -> str:
+        return f"disks of {self.host} at {self.tried_at:%Y-%m-%d %H:%M}"
+
+
+class PhysicalDiskQuerySet(models.QuerySet["PhysicalDisk"]):
+    def visible_to(self, user: Person) -> Self:
+        return self if is_staff(user) else self.none()
+
+
+class PhysicalDisk(models.Model):
+    """A disk of a host. `identity` is its model and serial number, or its WWN; a disk that never
+    said one has "@" and its place. `health` is what it said at `read_at`
+    (`storage.health.smart_reading.SmartHealth`), empty before; `state` and `message` are of its
+    last answer, at `asked_at`. Errors above `baseline` are new. `calibration` is what was measured
+    of its counter (`storage.health.smart_written.Calibration`), `findings` is what is wrong with
+    it, as `storage.health.smart_findings.DiskFinding` with the moment it was first seen.
+    Operators may enter in which unit it counts, and how much it is rated for."""
+
+    key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="physical_disks")
+    identity = models.CharField(max_length=200)
+    name = models.CharField(max_length=80, blank=True)
+    device = models.CharField(max_length=80)
+    kind = models.CharField(max_length=80, blank=True)
+    state = models.CharField(max_length=16)
+    message = models.CharField(max_length=512, blank=True)
+    asked_at = models.DateTimeField()
+    read_at = models.DateTimeField(null=True, blank=True)
+    health = models.JSONField(default=dict, blank=True)
+    baseline = models.JSONField(default=dict, blank=True)
+    calibration = models.JSONField(default=dict, blank=True)
+    findings = models.JSONField(default=list, blank=True)
+    entered_unit_bytes = models.BigIntegerField(null=True, blank=True)
+    entered_rated_bytes = models.BigIntegerField(null=True, blank=True)
+
+    objects = PhysicalDiskQuerySet.as_manager()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["host", "identity"], name="disk_once_a_host"),
+            models.CheckConstraint(
+                condition=models.Q(entered_unit_bytes__isnull=True)
+                | models.Q(entered_unit_bytes__gt=0),
+                name="disk_unit_above_0",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(entered_rated_bytes__isnull=True)
+                | models.Q(entered_rated_bytes__gt=0),
+                name="disk_rating_above_0",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name or self.device} of {self.host}"
+
+
+class DiskReading(models.Model):
+    """What one disk counted at one moment. `counter` names what `written_raw` is taken from; its
+    unit is found later, so none is stored."""
+
+    disk = models.ForeignKey(PhysicalDisk, on_delete=models.CASCADE, related_name="readings")
+    at = models.DateTimeField()
+    counter = models.CharField(max_length=120, blank=True)
+    written_raw = models.BigIntegerField(null=True)
+    used_percent = models.IntegerField(null=True)
+    temperature_celsius = models.SmallIntegerField(null=True)
+    error_counts = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["disk", "at"], name="disk_reading_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.disk} at {self.at:%Y-%m-%d %H:%M}"

@@ -1,0 +1,98 @@
+"""The card of a host's disks: wear, errors, temperature, and when an SSD is worn out."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from storage.discovery.ingest import apply_facts
+from storage.health.smart_records import record
+from storage.models import Host, PhysicalDisk
+from tests import make
+from tests.smart_disks import ata, attribute, nvme
+from tests.storage.health.test_smart_records import disk, reply
+
+pytestmark = pytest.mark.django_db
+TB = 10**12
+
+
+@pytest.fixture
+def host() -> Host:
+    made = make.host(last_seen_at=timezone.now())
+    apply_facts(made, make.inventory(make.facts(make.lv("v001"))), timezone.now())
+    made.refresh_from_db()
+    return made
+
+
+def card(client: Client, host: Host) -> str:
+    client.force_login(make.staff_user())
+    response = client.get(reverse("host-disks", args=[host.key]))
+    assert response.status_code == 200
+    text = response.content.decode()
+    return text[text.index('id="disk-health"') :].partition("</section>")[0]
+
+
+def read(host: Host, *documents: Any, days_ago: int = 0, **more: Any) -> None:
+    disks = [disk(each, f"sd{letter}") for letter, each in zip("xyz", documents, strict=False)]
+    record(host, reply(*disks, **more), "b", timezone.now() - timedelta(days=days_ago))
+
+
+def test_a_host_that_was_not_asked_says_so(client: Client, host: Host) -> None:
+    assert "have not been asked yet" in card(client, host)
+
+
+def test_a_host_without_smartctl_says_what_to_do(client: Client, host: Host) -> None:
+    read(host, installed=False)
+    assert "Install smartmontools" in card(client, host)
+
+
+def test_wear_and_the_forecast_with_its_assumption(client: Client, host: Host) -> None:
+    model = "Samsung SSD 970 EVO Plus 250GB"
+    for days_ago, written in ((20, 100 * TB), (0, 120 * TB)):
+        document = nvme(model, "N1", units_written=written // 512_000, percentage_used=40)
+        read(host, document, days_ago=days_ago)
+    text = card(client, host)
+    ends = timezone.now() + timedelta(days=30)
+    assert "40&nbsp;%" in text and f"worn out about {ends:%Y-%m-%d}" in text
+    assert "If 931 GiB a day are written as in the last 20 days" in text
+    assert "35 °C" in text and "look at it" in text
+
+
+def test_a_unit_that_is_not_known_is_said(client: Client, host: Host) -> None:
+    read(host, ata("SuperMicro SSD", "D1", [attribute(241, "Total_LBAs_Written", 50_000)]))
+    text = card(client, host)
+    assert "unit unknown" in text and "by firmware: it must be measured" in text
+
+
+def test_a_rise_of_errors_is_shown_with_what_to_do(client: Client, host: Host) -> None:
+    for days_ago, errors in ((1, 1), (0, 3)):
+        rows = [attribute(199, "UDMA_CRC_Error_Count", errors)]
+        read(host, ata("ST8000", "H1", rows, rotation_rpm=7200), days_ago=days_ago)
+    text = card(client, host)
+    assert "2 transfer errors more, 3 in all" in text and "Check the cable" in text
+    assert "3 transfer errors" in text
+
+
+def test_a_sleeping_disk_keeps_its_last_figures(client: Client, host: Host) -> None:
+    read(host, ata("ST8000", "H1", [], rotation_rpm=7200), days_ago=1)
+    record(host, reply(disk(None, "sdx", state="standby")), "b", timezone.now())
+    text = card(client, host)
+    assert "asleep, not woken" in text and "ST8000" in text and "30 °C" in text
+
+
+def test_what_a_disk_says_is_only_text(client: Client, host: Host) -> None:
+    read(host, nvme("<script>alert(1)</script>", "<b>"))
+    text = card(client, host)
+    assert "<script>" not in text and "&lt;script&gt;" in text
+
+
+def test_a_disk_that_is_gone_is_not_shown(client: Client, host: Host) -> None:
+    read(host, nvme("M", "N1"), nvme("M", "N2"), days_ago=1)
+    read(host, nvme("M", "N1"))
+    assert PhysicalDisk.objects.count() == 2
+    assert "N2" not in card(client, host)
