@@ -18,6 +18,8 @@ from storage.inventory.facts import Disk, HostFacts
 DISKS_LIMIT = 256
 ROWS_LIMIT = 64
 Celsius = Annotated[int, msgspec.Meta(ge=-100, le=200)]
+Sectors = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""Of 512 bytes: 4 ZiB, so that bytes and sums of them fit where they are stored."""
 AttributeId = Annotated[int, msgspec.Meta(ge=0, le=255)]
 Short = Annotated[str, msgspec.Meta(max_length=80)]
 State = Literal["read", "standby", "hung", "slow", "failed"]
@@ -130,7 +132,7 @@ class DiskAnswer:
     name: Short
     state: State
     message: str = ""
-    sectors_written: Count | None = None
+    sectors_written: Sectors | None = None
     health: SmartHealth | None = None
 
     @property

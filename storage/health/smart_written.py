@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from storage.health.smart_reading import SmartAttribute, SmartHealth
-from storage.host_data import Count
+from storage.host_data import INT_LIMIT, Count
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SECTOR: Final = 512
@@ -192,6 +192,8 @@ def advanced(
         kernel_bytes=before.kernel_bytes + (sectors - before.sectors) * SECTOR,
         raw_delta=before.raw_delta + counter.raw - before.raw,
     )
+    if max(last.kernel_bytes, last.raw_delta) > INT_LIMIT:
+        return replace(last, kernel_bytes=0, raw_delta=0)
     return _judged(last, counter, operator_unit_bytes)
 
 

@@ -195,6 +195,17 @@ def test_a_host_without_smartctl_is_noted() -> None:
     assert conditions_of(host, NOW) == ()
 
 
+def test_no_figure_of_a_host_spoils_the_next_round_or_the_page() -> None:
+    host = make.host()
+    most = 2**63 - 1
+    for number, (raw, sectors) in enumerate(((0, 0), (most, 2**53), (0, 0), (most, 2**53)) * 2):
+        data = reply(disk(dom(raw), sectors=sectors))
+        record(host, data, "b", NOW + number * HOUR)
+        assert one(host, NOW + number * HOUR).health is not None
+    with pytest.raises(BadHostData):
+        record(host, reply(disk(dom(1), sectors=2**63 - 1)), "b", NOW + 9 * HOUR)
+
+
 def test_an_odd_reply_changes_nothing() -> None:
     host = make.host()
     with pytest.raises(BadHostData):
