@@ -27,6 +27,7 @@ AT_RISK: Final = frozenset(
     {
         *("writeback_degraded", "writeback_single_ssd", "cache_lost", "ssd_lost", "pv_missing"),
         *("inventory_shrank", "array_degraded"),
+        *("disk_failing", "attribute_failed", "spare_low", "self_test_failed"),
     }
 )
 """Codes that say that data may be lost."""
@@ -108,6 +109,16 @@ WHERE outline.findings <> '[]' AND NOT (found->>'code' = ANY(%(passing)s) AND EX
     SELECT FROM jobs_job job JOIN storage_volume volume ON volume.id = job.volume_id
     WHERE volume.key = found->>'volume' AND NOT job.dry_run AND NOT job.state = ANY(%(over)s)))
 """
+# Only the disks of which something is found are looked at (index disk_with_findings).
+OF_DISKS: Final = """
+SELECT disk.host_id, found->>'code', found->>'severity', (found->>'since')::timestamptz,
+    coalesce(nullif(disk.name, ''), disk.device), '', NULL, found->>'message',
+    found->>'correction',
+    jsonb_build_object('disk', coalesce(nullif(disk.name, ''), concat_ws(' ', disk.device,
+        nullif(disk.kind, ''))), 'model', coalesce(disk.health->>'model', ''))
+FROM storage_physicaldisk disk CROSS JOIN LATERAL jsonb_array_elements(disk.findings) found
+WHERE disk.findings <> '[]' AND found->>'severity' <> 'info'
+"""
 # A failure counts unless a later job of the volume did better or is at work.
 UNDONE: Final = """
 SELECT job.host_id, CASE job.state WHEN 'failed' THEN 'job_failed' ELSE 'job_undecided' END,
@@ -124,7 +135,7 @@ AND NOT EXISTS (SELECT FROM storage_host WHERE id = job.host_id AND state = 'rem
         AND NOT later.dry_run AND later.state NOT IN ('failed', 'cancelled')))
 """
 ROWS: Final = " UNION ALL ".join(
-    (STATE, CONTACT, SILENT, UNSAMPLED, MISSING, REPORTED, FOUND, UNDONE)
+    (STATE, CONTACT, SILENT, UNSAMPLED, MISSING, REPORTED, FOUND, OF_DISKS, UNDONE)
 )
 RANK: Final = (
     "CASE WHEN code = ANY(%(at_risk)s) THEN 0 WHEN severity = 'error' THEN 1 ELSE 2 END AS rank"
@@ -174,9 +185,9 @@ FROM counted WHERE place <= %(places)s AND n <= %(members)s ORDER BY place, n
 class Problem:
     """One thing that is wrong. `message` is a sentence, `correction` what to do about it, `since`
     when it began, None where that is unknown. `volume_key` and `job_key` name what has the trouble,
-    "" where it is the host itself or its `subject` (an array, a group, a volume as LVM calls it);
-    `subject_label` is what people call it. `rank` is 0 for data at risk, 1 for other errors, 2 for
-    warnings."""
+    "" where it is the host itself or its `subject` (a disk, an array, a group, a volume as LVM
+    calls it); `subject_label` is what people call it. `rank` is 0 for data at risk, 1 for other
+    errors, 2 for warnings."""
 
     code: str
     severity: Literal["error", "warning"]

@@ -18,7 +18,15 @@ from jobs.queue.submit import cancel
 from storage.formatting import counted
 from storage.health.host_problems import is_silent
 from storage.health.missing_volumes import leave_host
-from storage.models import CachePlan, Host, HostActivity, HostOutline, Placement
+from storage.models import (
+    CachePlan,
+    DiskRound,
+    Host,
+    HostActivity,
+    HostOutline,
+    PhysicalDisk,
+    Placement,
+)
 from storage.models.host import HostState
 from storage.planner import Refused
 
@@ -121,6 +129,8 @@ def remove(host: Host, shown: str | None, now: datetime) -> None:
     leave_host(removal.placements, now)
     HostOutline.objects.filter(host=locked).delete()
     HostActivity.objects.filter(host=locked).delete()
+    DiskRound.objects.filter(host=locked).delete()
+    PhysicalDisk.objects.filter(host=locked).delete()
     locked.state, locked.removed_at = HostState.REMOVED, now
     locked.sealed_key, locked.host_key_seen = b"", ""
     locked.enrol_digest, locked.enrol_expires_at = "", None

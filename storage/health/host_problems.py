@@ -80,6 +80,9 @@ def problem_words(
         )
     if code in ("volumes_missing", "inventory_shrank") and since is not None:
         return _missing_words(code, since, details)
+    if "disk" in details:
+        model = f" ({details['model']})" if details["model"] else ""
+        return f"Disk {details['disk']}{model}: {message}", correction
     return message, correction
 
 

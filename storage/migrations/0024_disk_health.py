@@ -80,5 +80,9 @@ class Migration(migrations.Migration):
             model_name='diskreading',
             constraint=models.UniqueConstraint(fields=('disk', 'at'), name='disk_reading_once'),
         ),
+        migrations.AddIndex(
+            model_name='physicaldisk',
+            index=models.Index(condition=models.Q(('findings', []), _negated=True), fields=['host'], name='disk_with_findings'),
+        ),
         *(migrations.RunSQL(*enclose(table, STAFF_ONLY)) for table in TABLES),
     ]

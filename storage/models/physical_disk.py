@@ -77,6 +77,11 @@ class PhysicalDisk(models.Model):
                 name="disk_rating_above_0",
             ),
         )
+        indexes = (
+            models.Index(
+                fields=("host",), condition=~models.Q(findings=[]), name="disk_with_findings"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.name or self.device} of {self.host}"

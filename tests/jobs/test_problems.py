@@ -10,9 +10,12 @@ from django.utils import timezone
 
 from jobs.models import State
 from jobs.problems import Problem, ProblemTally, grouped, problems_of, tallies, total
+from storage.health.smart_records import record
 from storage.models import Host, HostOutline, Placement
 from tests import make
 from tests.scene import Scene, end, job, scene
+from tests.smart_disks import ata, attribute
+from tests.storage.health.test_smart_records import disk, reply
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now
@@ -199,3 +202,39 @@ def test_jobs_are_told_apart_by_what_was_wanted_and_what_went_wrong() -> None:
         end(job(scene()), State.FAILED, error={"code": code, "message": "x"})
     groups, _ = grouped(NOW(), {"job_failed"}, 20, 3)
     assert sorted(group.count for group in groups) == [1, 2]
+
+
+def read_disk(of: Host, pending: int = 0, **more: Any) -> None:
+    row = attribute(197, "Current_Pending_Sector", pending)
+    document = ata("ST8000NM000A", "H1", [row], rotation_rpm=7200, **more)
+    record(of, reply(disk(document)), "boot", NOW())
+
+
+def test_what_is_wrong_with_a_disk_is_a_problem_of_its_host_until_the_disk_is_well() -> None:
+    well = host()
+    read_disk(well)
+    assert codes(well) == []
+    read_disk(well, pending=3)
+    (problem,) = problems(well)
+    assert (problem.code, problem.severity, problem.rank) == ("pending_rose", "warning", 2)
+    assert problem.message == "Disk sda (ST8000NM000A): 3 pending sectors more, 3 in all."
+    assert (problem.subject_label, problem.since is not None) == ("sda", True)
+    assert tallies(NOW())[well.pk].warnings == 1
+    read_disk(well)
+    assert codes(well) == []
+
+
+def test_a_disk_that_says_it_is_failing_puts_data_at_risk() -> None:
+    failing = host()
+    read_disk(failing, passed=False)
+    (problem,) = problems(failing)
+    assert (problem.code, problem.severity, problem.rank) == ("disk_failing", "error", 0)
+
+
+def test_disks_of_many_hosts_with_one_trouble_are_one_row() -> None:
+    for _ in range(3):
+        each = host()
+        read_disk(each)
+        read_disk(each, pending=1)
+    (group,), count = grouped(NOW(), ["pending_rose"], groups=5, members=2)
+    assert (count, group.count, group.thing_count) == (1, 3, 3)

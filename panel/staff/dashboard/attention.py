@@ -109,6 +109,50 @@ KINDS: Final = {
         "{count} arrays are degraded",
         "A second disk failure can destroy all data on this array.",
     ),
+    "disk_failing": ConcernKind(
+        "{count} disks say that they are failing", "The disk may lose data or stop at any time."
+    ),
+    "attribute_failed": ConcernKind(
+        "{count} disks are below a limit of their maker",
+        "The disk may lose data or stop at any time.",
+    ),
+    "spare_low": ConcernKind(
+        "{count} SSDs have hardly any spare blocks left",
+        "Without spare blocks an SSD stops accepting writes.",
+    ),
+    "self_test_failed": ConcernKind(
+        "{count} disks failed their last self-test", "Some of the disk cannot be read any more."
+    ),
+    # Disks
+    "disk_hung": ConcernKind(
+        "{count} disks do not answer", "Programs that use the disk wait for it."
+    ),
+    "disk_unread": ConcernKind(
+        "The health of {count} disks cannot be read",
+        "Nobody will be told if such a disk begins to fail.",
+    ),
+    "uncorrectable_rose": ConcernKind(
+        "{count} disks have new uncorrectable errors", "Some of the disk's data is lost."
+    ),
+    "reported_rose": ConcernKind(
+        "{count} disks reported read errors", "Some of the disk's data could not be read."
+    ),
+    "pending_rose": ConcernKind(
+        "{count} disks have new pending sectors",
+        "These sectors cannot be read now. An array reads them from its other disks.",
+    ),
+    "reallocated_rose": ConcernKind(
+        "{count} disks replaced sectors", "A disk that replaces more and more sectors will fail."
+    ),
+    "crc_rose": ConcernKind(
+        "{count} disks had new transfer errors",
+        "The host repeats such transfers: the disk is slower, and may drop out.",
+    ),
+    "worn": ConcernKind("{count} SSDs are worn", "A worn SSD may stop accepting writes."),
+    "wears_out_soon": ConcernKind(
+        "{count} SSDs are worn out soon", "A worn SSD may stop accepting writes."
+    ),
+    "disk_hot": ConcernKind("{count} disks are too hot", "Heat shortens the life of a disk."),
     # Caches and volumes
     "array_recovering": ConcernKind(
         "{count} arrays are being rebuilt",

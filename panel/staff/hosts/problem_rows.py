@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from jobs.problems import Problem
 from storage.formatting import counted
+from storage.health.smart_findings import CODES
 
 TOGETHER: Final = {
     "writeback_degraded": "{} in writeback mode on a degraded SSD mirror",
@@ -40,6 +41,7 @@ WAYS: Final[Mapping[str, Way]] = {
     "array_degraded": "disks",
     "array_recovering": "disks",
     "pv_missing": "disks",
+    **dict.fromkeys(CODES, "disks"),
 }
 """Where each kind is mended; that of a volume on its page, unless it is listed here."""
 

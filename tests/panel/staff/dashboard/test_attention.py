@@ -12,6 +12,7 @@ from panel.staff.dashboard.attention import KINDS, AttentionRow, items
 from panel.staff.hosts import host_list
 from panel.staff.jobs import job_list
 from panel.staff.volumes import filters
+from storage.health.smart_findings import CODES
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LISTINGS = {"hosts": "/hosts/", "volumes": "/volumes/", "jobs": "/jobs/"}
@@ -76,6 +77,7 @@ def test_several_volumes_of_one_host_lead_to_that_host() -> None:
         ("unverified", "/hosts/alpha/#trust", "Compare keys"),
         ("volumes_missing", "/hosts/alpha/volumes#missing", "Show volumes"),
         ("array_degraded", "/hosts/alpha/disks", "Show disks"),
+        ("pending_rose", "/hosts/alpha/disks", "Show disks"),
         ("no_boot_unit", "/hosts/alpha/", "Open host"),
     ],
 )
@@ -125,6 +127,11 @@ def test_the_lists_know_the_filters_that_troubles_lead_to() -> None:
     known = {"hosts": host_list.STATES, "volumes": filters.STATES, "jobs": dict(job_list.STATES)}
     for code, kind in KINDS.items():
         assert kind.listing.state in ("", *known[kind.listing.page]), code
+
+
+def test_every_finding_of_a_disk_has_its_sentence_for_several_and_its_consequence() -> None:
+    for code in CODES:
+        assert KINDS[code].many.format(count=2) and KINDS[code].consequence, code
 
 
 def test_different_next_steps_of_one_row_are_left_to_the_pages() -> None:
