@@ -31,6 +31,11 @@ def job(job_id: int) -> None:
     _after_commit("jobs.tasks.run_job", job_id)
 
 
+def bulk_change(change_id: int) -> None:
+    """Tell a worker of a change for many volumes once this transaction is committed."""
+    _after_commit("jobs.tasks.go_on_with_bulk_change", change_id)
+
+
 def host(host_id: int) -> None:
     """Ask for a fresh hello and inventory once this transaction is committed."""
     _after_commit("jobs.tasks.refresh_host", host_id)

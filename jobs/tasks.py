@@ -7,7 +7,7 @@ from celery import shared_task
 from jobs import collector, disk_collector, notify_workers
 from jobs.engine import holds, runner
 from jobs.hosts import refresh as refreshing
-from jobs.queue import reaper
+from jobs.queue import bulk, reaper
 from jobs.queue import reaper as sweeping
 from storage.database_clock import database_now
 from storage.health import smart_records
@@ -21,6 +21,13 @@ __all__ = ["reaper"]
 @shared_task
 def run_job(job_id: int) -> None:
     runner.run(job_id)
+
+
+@shared_task
+def go_on_with_bulk_change(change_id: int) -> None:
+    """Some volumes at a time: the rest waits behind the jobs that came meanwhile."""
+    if bulk.go_on(change_id):
+        notify_workers.bulk_change(change_id)
 
 
 @shared_task

@@ -6,6 +6,7 @@ from typing import Self
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Func, IntegerField
 from django.db.models.functions import Now
 
 from storage.access import Person, is_staff
@@ -17,16 +18,27 @@ class BulkChangeQuerySet(models.QuerySet["BulkChange"]):
         """The only way from a request to bulk changes: they are the staff's."""
         return self if is_staff(user) else self.none()
 
+    def unfinished(self) -> Self:
+        """Those with volumes that were not begun."""
+        return self.annotate(
+            item_count=Func("items", function="jsonb_array_length", output_field=IntegerField()),
+            outcome_count=Func(
+                "outcomes", function="jsonb_array_length", output_field=IntegerField()
+            ),
+        ).filter(item_count__gt=models.F("outcome_count"))
+
 
 class BulkChange(models.Model):
     """`items` are the volumes that were confirmed (`jobs.queue.bulk.ConfirmedVolume`), `outcomes`
     what came of the first of them, in the same order: key and label of the volume, key of the job
-    or "", whether it was done, one sentence. What has no outcome yet was not begun."""
+    or "", whether it was done, one sentence. What has no outcome yet was not begun. `address` is
+    where the person's request came from."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
+    address = models.GenericIPAddressField(null=True, blank=True)
     action = models.CharField(max_length=16)
     option = models.CharField(max_length=26, blank=True)
     back = models.TextField(blank=True)

@@ -1,20 +1,26 @@
-"""Carries out one change for many volumes: a job for each, or the reason against it."""
+"""Carries out one change for many volumes: a job for each, or the reason against it. A worker
+does it, volume by volume, whether or not somebody watches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
+import pghistory
 from django.contrib.auth.models import AbstractBaseUser
 from django.core import signing
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models.functions import Now
 
-from jobs.models import BulkChange, Job, Kind, State
+from jobs import notify_workers
+from jobs.failpoints import durable
+from jobs.models import BulkChange, Halt, Job, Kind, State
 from jobs.queue.reservations import reserved
 from jobs.queue.submit import Busy, submit
+from storage.access import Right, may
 from storage.bulk_changes import Action, BlockingJob, PlannedChange
 from storage.database_clock import database_now
 from storage.models import Customer, Volume
@@ -24,11 +30,17 @@ from storage.row_locks import Gone, hold_one
 from storage.volumes.ownership import give, refusal_to_give, refusal_to_take, take
 from storage.volumes.snapshot import VolumeSnapshot
 
+log = logging.getLogger(__name__)
+
 SALT: Final = "jobs.bulk.2"
 """Another one whenever what is sealed changes its shape: an older page is then too old."""
 SEALED_SECONDS: Final = 3600
 AT_ONCE: Final = 20
-"""Volumes of one request: a page must answer."""
+"""Volumes of one task: workers have jobs to run besides."""
+INTERNAL: Final = (
+    "The panel itself failed with this volume. See the worker's log, then change the volume on its "
+    "own page."
+)
 KEPT: Final = timedelta(days=30)
 KINDS: Final = {
     Action.MANAGE: Kind.TAG_VOLUME,
@@ -110,75 +122,112 @@ def unseal(text: str) -> ConfirmedChange:
     return ConfirmedChange(Action(action), option, tuple(ConfirmedVolume(*item) for item in items))
 
 
-def begin(deal: ConfirmedChange, actor: AbstractBaseUser | None, back: str = "") -> BulkChange:
-    """Store what a person confirmed; `go_on` does it. Changes that are long over are forgotten."""
+def begin(
+    deal: ConfirmedChange, actor: AbstractBaseUser | None, address: str | None, back: str = ""
+) -> BulkChange:
+    """Store what a person confirmed, and tell a worker after commit; `go_on` does it. Changes that
+    are long over are forgotten."""
     BulkChange.objects.filter(created_at__lt=Now() - KEPT).delete()
-    return BulkChange.objects.create(
+    change = BulkChange.objects.create(
         actor_id=actor.pk if actor is not None else None,
+        address=address,
         action=deal.action.value,
         option=deal.option,
         back=back,
         items=[list(item) for item in deal.items],
     )
-
-
-def go_on(
-    change: BulkChange,
-    customer: Customer | None,
-    actor: AbstractBaseUser | None,
-    address: str | None,
-) -> BulkChange:
-    """Do the next volumes of a change, each in a transaction of its own. Whoever asks at the same
-    time does others."""
-    for _ in range(AT_ONCE):
-        with transaction.atomic():
-            change = BulkChange.objects.select_for_update().get(pk=change.pk)
-            if not change.left_count:
-                break
-            item = ConfirmedVolume(*change.items[len(change.outcomes)])
-            deal = ConfirmedChange(Action(change.action), change.option, (item,))
-            named = Volume.objects.filter(key=item.key).select_related("customer", "cache_plan")
-            outcomes = carry_out(
-                deal, {volume.key: volume for volume in named}, customer, actor, address
-            )
-            change.outcomes.append(_outcome_json(item, outcomes))
-            change.save(update_fields=["outcomes"])
+    notify_workers.bulk_change(change.pk)
     return change
 
 
-def _outcome_json(item: ConfirmedVolume, outcomes: list[VolumeOutcome]) -> list[Any]:
-    if not outcomes:
-        return [item.key, item.key, "", False, "The volume no longer exists."]
-    (outcome,) = outcomes
-    job_key = outcome.job.key if outcome.job is not None else ""
-    return [item.key, outcome.volume.label, job_key, outcome.is_done, outcome.note]
+def due() -> list[int]:
+    """Ids of the changes that a worker could go on with this moment; none while all jobs are
+    paused."""
+    if Halt.objects.exists():
+        return []
+    return list(BulkChange.objects.unfinished().values_list("pk", flat=True))
 
 
-def carry_out(
-    deal: ConfirmedChange,
-    volumes: Mapping[str, Volume],
-    customer: Customer | None,
-    actor: AbstractBaseUser | None,
-    address: str | None,
-) -> list[VolumeOutcome]:
-    """One result for each volume of the deal that is in `volumes` (by key); one refusal keeps
-    nobody else back. A job whose host has become another since runs nothing."""
-    outcomes = []
-    for item in deal.items:
-        volume = volumes.get(item.key)
-        if volume is None:
-            continue
-        try:
-            if deal.action is Action.CUSTOMER:
-                outcomes.append(_give(volume, customer))
-            elif deal.action is Action.NOBODY:
-                outcomes.append(_take(volume))
-            elif item.wish is not None:
-                kind, wish = KINDS[deal.action], Wish.from_json(item.wish)
-                outcomes.append(_submit(volume, kind, wish, item, actor, address))
-        except Gone as gone:
-            outcomes.append(VolumeOutcome(volume, None, False, str(gone)))
-    return outcomes
+def go_on(change_id: int) -> bool:
+    """Begin with the next volumes of a change, each in a transaction of its own; whether more may
+    be left. A worker that comes while another one is at it leaves at once."""
+    return all(_begin_next(change_id) for _ in range(AT_ONCE))
+
+
+@durable("bulk")
+def _begin_next(change_id: int) -> bool:
+    """Judge and begin the next volume for the person who confirmed the change and must still be
+    allowed to; False where there is nothing to do now.
+
+    An error that nobody foresaw is the volume's result, with a trace in the log. Only where the
+    database is away nothing is noted, and the reaper announces the change again.
+    """
+    unheld = BulkChange.objects.select_for_update(skip_locked=True, of=("self",))
+    change = unheld.select_related("actor").filter(pk=change_id).first()
+    if change is None or not change.left_count or Halt.objects.exists():
+        return False
+    actor = change.actor
+    if actor is None or not may(actor, Right.OPERATE):
+        _end(change, f"{actor or 'Who confirmed this'} may no longer change volumes.")
+        return False
+    item = change.items[len(change.outcomes)]
+    volumes = Volume.objects.select_related("customer", "cache_plan")
+    volume = volumes.filter(key=item[0]).first()
+    if volume is None:
+        outcome = [item[0], item[0], "", False, "The volume no longer exists."]
+    else:
+        made = _carried_out(change, volume, item, actor)
+        job_key = made.job.key if made.job is not None else ""
+        outcome = [item[0], volume.label, job_key, made.is_done, made.note]
+    change.outcomes.append(outcome)
+    change.save(update_fields=["outcomes"])
+    return bool(change.left_count)
+
+
+@transaction.atomic
+def cancel(change: BulkChange, person: str) -> int:
+    """Leave the volumes that were not begun as they are; how many they were. Jobs that were
+    accepted go on."""
+    locked = BulkChange.objects.select_for_update().get(pk=change.pk)
+    left_count = locked.left_count
+    _end(locked, f"Cancelled by {person} before it began.")
+    return left_count
+
+
+def _end(change: BulkChange, sentence: str) -> None:
+    """The same result for every volume that was not begun."""
+    keys = [key for key, *_ in change.items[len(change.outcomes) :]]
+    labels = dict(Volume.objects.filter(key__in=keys).values_list("key", "label"))
+    change.outcomes += [[key, labels.get(key, key), "", False, sentence] for key in keys]
+    change.save(update_fields=["outcomes"])
+
+
+def _carried_out(
+    change: BulkChange, volume: Volume, item: list[Any], actor: AbstractBaseUser
+) -> VolumeOutcome:
+    """What becomes of one volume. A job whose host has become another since runs nothing."""
+    try:
+        with transaction.atomic(), pghistory.context(actor=str(actor), address=change.address):
+            return _carry_out(change, volume, ConfirmedVolume(*item), actor)
+    except Gone as gone:
+        return VolumeOutcome(volume, None, False, str(gone))
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        log.exception("bulk change %s: volume %s", change.key, volume.key)
+        return VolumeOutcome(volume, None, False, INTERNAL)
+
+
+def _carry_out(
+    change: BulkChange, volume: Volume, item: ConfirmedVolume, actor: AbstractBaseUser
+) -> VolumeOutcome:
+    action = Action(change.action)
+    if action is Action.CUSTOMER:
+        customers = Customer.objects.visible_to(actor)
+        return _give(volume, customers.filter(key=change.option).first())
+    if action is Action.NOBODY:
+        return _take(volume)
+    return _submit(volume, KINDS[action], item, actor, change.address)
 
 
 def _give(volume: Volume, customer: Customer | None) -> VolumeOutcome:
@@ -215,16 +264,15 @@ def _held(volume: Volume) -> tuple[Volume, bool]:
 def _submit(
     volume: Volume,
     kind: Kind,
-    wish: Wish,
     item: ConfirmedVolume,
-    actor: AbstractBaseUser | None,
+    actor: AbstractBaseUser,
     address: str | None,
 ) -> VolumeOutcome:
     try:
         job = submit(
             kind=kind,
             volume=volume,
-            wish=wish,
+            wish=Wish.from_json(item.wish or {}),
             actor=actor,
             address=address,
             fingerprint=item.fingerprint,

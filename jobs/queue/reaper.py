@@ -1,5 +1,5 @@
-"""Announces again whatever waits for a worker: lost messages, due waits, dead workers' jobs.
-Deletes old previews.
+"""Announces again whatever waits for a worker: lost messages, due waits, dead workers' jobs,
+changes for many volumes. Deletes old previews.
 
 Messages are hints. As long as the broker answers, messages and the reaper wake the workers. While
 it does not, a thread of each worker of the queue `jobs` polls the database for what the reaper
@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from celery import current_app
 from celery.signals import celeryd_after_setup
@@ -26,6 +27,7 @@ from jobs import notify_workers
 from jobs.engine import runner
 from jobs.engine.transitions import expire_dead_leases
 from jobs.models import OVER, Job, Kind, State
+from jobs.queue import bulk
 from jobs.queue.submit import discard_record
 from jobs.worker_identity import is_dead
 from storage.models import Placement, Volume
@@ -48,11 +50,24 @@ def due() -> list[int]:
     return list(jobs.values_list("id", flat=True))
 
 
+def all_due() -> list[tuple[str, int]]:
+    """These jobs, and the changes for many volumes: each with the name of its task."""
+    jobs = [("jobs.tasks.run_job", job_id) for job_id in due()]
+    return jobs + [("jobs.tasks.go_on_with_bulk_change", change_id) for change_id in bulk.due()]
+
+
+WORK: Final[Mapping[str, Callable[[int], object]]] = {
+    "jobs.tasks.run_job": runner.run,
+    "jobs.tasks.go_on_with_bulk_change": bulk.go_on,
+}
+"""What these tasks do."""
+
+
 def sweep() -> int:
     """Nudge for each; the number announced (a broker that is away ends the round)."""
     announced = 0
-    for job_id in due():
-        if not notify_workers.send("jobs.tasks.run_job", job_id):
+    for task, row_id in all_due():
+        if not notify_workers.send(task, row_id):
             break
         announced += 1
     return announced
@@ -94,15 +109,15 @@ def begin(instance: Any = None, **others: object) -> None:
 def watch(stop: threading.Event) -> None:
     """Look every few seconds until `stop` is set."""
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="poll") as pool:
-        running: dict[int, Future[None]] = {}
+        running: dict[tuple[str, int], Future[None]] = {}
         while not stop.wait(POLL_SECONDS):
             if is_broker_there():
                 continue
-            running = {job_id: each for job_id, each in running.items() if not each.done()}
-            for job_id in _due():
-                if job_id not in running:
-                    log.info("job %s is taken without a message: the broker is away", job_id)
-                    running[job_id] = pool.submit(_run, job_id)
+            running = {due: each for due, each in running.items() if not each.done()}
+            for task, row_id in _due():
+                if (task, row_id) not in running:
+                    log.info("%s%s begins without a message: the broker is away", task, (row_id,))
+                    running[task, row_id] = pool.submit(_run, task, row_id)
 
 
 def is_broker_there() -> bool:
@@ -115,9 +130,9 @@ def is_broker_there() -> bool:
     return True
 
 
-def _due() -> list[int]:
+def _due() -> list[tuple[str, int]]:
     try:
-        return due()
+        return all_due()
     except (DatabaseError, InterfaceError) as error:
         log.warning("the database cannot be asked for jobs: %s", error)
         return []
@@ -125,11 +140,11 @@ def _due() -> list[int]:
         connections.close_all()
 
 
-def _run(job_id: int) -> None:
+def _run(task: str, row_id: int) -> None:
     try:
-        runner.run(job_id)
+        WORK[task](row_id)
     except Exception:
         # Nobody waits for this: what cannot even be claimed is tried again in some seconds.
-        log.exception("job %s", job_id)
+        log.exception("%s%s", task, (row_id,))
     finally:
         connections.close_all()

@@ -164,7 +164,7 @@ POLICY: Mapping[str, Act] = {
         *("volume-destroy", "cache-form", "cache-remove", "cache-replace", "cache-flush"),
         *("job-cancel", "job-pace", "job-resume", "job-rollback", "job-resolve", "jobs-stop"),
         *("jobs-resume", "customer-new", "customer-edit", "adopt", "adopt-confirm", "adopt-undo"),
-        *("volumes-bulk-result", "volumes-bulk-more"),
+        *("volumes-bulk-result", "volumes-bulk-cancel"),
         *("customer-delete", "suggest", "view-save", "view-delete", "host-labels"),
         *("adopt-tag", "billing-test", "billing-enable", "billing-again", "my-order-cancel"),
     ),

@@ -50,7 +50,7 @@ urlpatterns = [
     path("volumes/bulk", bulk_pages.bulk, name="volumes-bulk"),
     path("volumes/bulk/confirm", bulk_pages.bulk_confirm, name="volumes-bulk-confirm"),
     path("volumes/bulk/<str:key>/", bulk_pages.bulk_result, name="volumes-bulk-result"),
-    path("volumes/bulk/<str:key>/more", bulk_pages.bulk_more, name="volumes-bulk-more"),
+    path("volumes/bulk/<str:key>/cancel", bulk_pages.bulk_cancel, name="volumes-bulk-cancel"),
     path(
         "volumes/bulk/<str:key>/commands",
         bulk_pages.bulk_commands,

@@ -28,7 +28,8 @@ from panel.staff.volumes.filters import VolumeFilter
 from panel.staff.volumes.list_pages import LISTING
 from storage.access import Right, staff_view
 from storage.bulk_changes import ACTIONS, MOST, Action, BulkForm, drafts
-from storage.models import Customer, Volume
+from storage.formatting import counted
+from storage.models import Volume
 from storage.planner import Refused
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import snapshots_of
@@ -86,7 +87,8 @@ def bulk(request: HttpRequest) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def bulk_confirm(request: HttpRequest) -> HttpResponse:
-    """Do what was shown; every volume is judged again, so that a repeated click does no harm."""
+    """Have a worker do what was shown; it judges every volume again, so that a repeated click does
+    no harm."""
     try:
         deal = unseal(request.POST.get("sealed", ""))
     except BadSignature:
@@ -94,8 +96,8 @@ def bulk_confirm(request: HttpRequest) -> HttpResponse:
             request, ("The preview is too old. Create a new preview. Nothing was changed.")
         )
         return redirect("volumes")
-    change = bulk_queue.begin(deal, _actor(request), request.POST.get("list", ""))
-    _go_on(request, change)
+    back = request.POST.get("list", "")
+    change = bulk_queue.begin(deal, _actor(request), address_of(request), back)
     return redirect("volumes-bulk-result", change.key)
 
 
@@ -109,18 +111,15 @@ def bulk_result(request: HttpRequest, key: str) -> HttpResponse:
 
 @staff_view(Right.OPERATE)
 @require_POST
-def bulk_more(request: HttpRequest, key: str) -> HttpResponse:
-    """Begin with the next volumes of one's own change."""
-    mine = BulkChange.objects.visible_to(request.user).filter(actor=request.user.pk)
-    change = _go_on(request, get_object_or_404(mine, key=key))
-    if request.headers.get("HX-Request") != "true":
-        return redirect("volumes-bulk-result", change.key)
-    return render(request, _result_template(request), _result(request, change))
-
-
-def _go_on(request: HttpRequest, change: BulkChange) -> BulkChange:
-    customer = Customer.objects.visible_to(request.user).filter(key=change.option).first()
-    return bulk_queue.go_on(change, customer, _actor(request), address_of(request))
+def bulk_cancel(request: HttpRequest, key: str) -> HttpResponse:
+    """Begin with no further volume, whoever confirmed the change."""
+    change = get_object_or_404(BulkChange.objects.visible_to(request.user), key=key)
+    count = bulk_queue.cancel(change, str(request.user))
+    if count:
+        messages.success(request, f"Cancelled for {counted(count, 'volume')}.")
+    else:
+        messages.info(request, "Every volume had been started already.")
+    return redirect("volumes-bulk-result", change.key)
 
 
 def _actor(request: HttpRequest) -> AbstractBaseUser | None:
@@ -153,7 +152,6 @@ def _result(request: HttpRequest, change: BulkChange) -> dict[str, object]:
         "over": over,
         "counts": [(state, counts[state]) for state in BulkResult.ORDER if counts[state]],
         "is_running": over < len(change.items),
-        "may_go_on": change.actor_id == request.user.pk,
         "has_jobs": bool(jobs),
     }
 

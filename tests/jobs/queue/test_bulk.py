@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html import unescape
 from typing import Any
 
 import pytest
@@ -11,14 +10,14 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs.engine.remaining_steps import remaining_steps
-from jobs.models import BulkChange, Job, Kind, State
-from jobs.queue.bulk import AT_ONCE, ConfirmedChange, ConfirmedVolume, carry_out
-from storage.bulk_changes import MOST, Action
+from jobs.models import Job, Kind, State
+from storage.bulk_changes import MOST
 from storage.byte_sizes import GIB
 from storage.inventory.facts import PhysicalVolume
 from storage.models import CachePlan, Volume
 from storage.planner.fingerprint import fingerprint
 from tests import make
+from tests.jobs.bulking import cached, confirmed, every, owned, shown, text_of
 from tests.scene import Scene, end, job, scene
 
 pytestmark = pytest.mark.django_db
@@ -30,27 +29,8 @@ def staff(client: Client) -> Client:
     return client
 
 
-def cached(label: str = "cached", mode: str = "writethrough") -> Scene:
-    return scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa", mode=mode)), label=label)
-
-
 def found(label: str = "found") -> Scene:
     return scene(label=label, managed=False)
-
-
-def shown(client: Client, action: str, *there: Scene, **option: str) -> Any:
-    """The answer to the chosen volumes."""
-    keys = [each.volume.key for each in there]
-    return client.post(reverse("volumes-bulk"), {"action": action, "volume": keys, **option})
-
-
-def text_of(response: Any) -> str:
-    return unescape(response.content.decode())
-
-
-def confirmed(client: Client, page: Any) -> Any:
-    (sealed,) = re.findall(r'name="sealed" value="([^"]+)"', page.content.decode())
-    return client.post(reverse("volumes-bulk-confirm"), {"sealed": sealed}, follow=True)
 
 
 def cache_plan(size_gib: int = 2, mode: str = "writethrough") -> CachePlan:
@@ -111,21 +91,6 @@ def test_each_volume_has_a_result_of_its_own(staff: Client) -> None:
     assert "1 queued" in text and "1 not done" in text and "Another job holds the volume" in text
     assert reverse("job", args=[holder.key]) in text
     assert set(Job.objects.values_list("volume__label", flat=True)) == {"free", "held"}
-
-
-def test_a_volume_that_is_forgotten_meanwhile_keeps_the_others_from_nothing() -> None:
-    acme, gone, there = make.customer("Acme"), make.volume(label="gone"), make.volume(label="there")
-    Volume.objects.filter(pk=gone.pk).delete()
-    items = tuple(ConfirmedVolume(each.key, None, "", {}) for each in (gone, there))
-    volumes = {each.key: each for each in (gone, there)}
-    results = carry_out(
-        ConfirmedChange(Action.CUSTOMER, acme.key, items), volumes, acme, None, None
-    )
-    assert [(each.volume.label, each.is_done) for each in results] == [
-        ("gone", False),
-        ("there", True),
-    ]
-    assert "no longer exists" in results[0].note
 
 
 def test_confirming_twice_makes_no_second_job(staff: Client) -> None:
@@ -300,24 +265,12 @@ def test_more_than_a_page_can_answer_for_are_refused(staff: Client) -> None:
     assert f"at most {MOST}" in text_of(page)
 
 
-def every(client: Client, query: str, action: str = "nobody") -> Any:
-    chosen = {"action": action, "every": "1", "list": query}
-    return client.post(reverse("volumes-bulk"), chosen)
-
-
-def owned(count: int) -> list[Volume]:
-    acme = make.customer("Acme")
-    return [make.volume(label=f"app{n}", customer=acme) for n in range(count)]
-
-
 def test_all_that_the_list_finds_are_chosen_not_only_its_page(staff: Client) -> None:
     owned(60)
     make.volume(label="other", customer=make.customer("Zebra"))
     page = every(staff, "customer=acme&size=25&page=2")
     assert page.context["good_count"] == 60
     confirmed(staff, page)
-    for _ in range(2):
-        staff.post(reverse("volumes-bulk-more", args=[BulkChange.objects.get().key]))
     assert set(Volume.objects.exclude(customer=None).values_list("label", flat=True)) == {"other"}
 
 
@@ -331,18 +284,6 @@ def test_what_is_skipped_is_counted_by_its_reason(staff: Client) -> None:
     assert count == 2
 
 
-def test_the_first_volumes_are_done_at_once_and_the_rest_when_the_page_asks(staff: Client) -> None:
-    owned(AT_ONCE + 3)
-    result = confirmed(staff, every(staff, ""))
-    assert f"{AT_ONCE} of {AT_ONCE + 3}" in text_of(result) and "3 to start" in text_of(result)
-    change = BulkChange.objects.get()
-    part = staff.post(
-        reverse("volumes-bulk-more", args=[change.key]), headers={"HX-Request": "true"}
-    )
-    assert f"{AT_ONCE + 3} of {AT_ONCE + 3}" in text_of(part) and "<html" not in text_of(part)
-    assert not Volume.objects.exclude(customer=None).exists()
-
-
 def test_the_result_follows_the_jobs_and_stops_asking_when_they_are_over(staff: Client) -> None:
     free, held = cached("free"), cached("held")
     address = confirmed(staff, shown(staff, "remove-cache", free, held)).request["PATH_INFO"]
@@ -353,16 +294,6 @@ def test_the_result_follows_the_jobs_and_stops_asking_when_they_are_over(staff: 
     text = text_of(staff.get(address))
     assert "2 of 2" in text and "1 failed" in text and "every 2s" not in text
     assert text.index("held") < text.index("free"), "the worst first"
-
-
-def test_nobody_goes_on_with_anothers_change(staff: Client) -> None:
-    owned(AT_ONCE + 1)
-    confirmed(staff, every(staff, ""))
-    other = Client()
-    other.force_login(make.staff_user())
-    key = BulkChange.objects.get().key
-    assert other.post(reverse("volumes-bulk-more", args=[key])).status_code == 404
-    assert "can start the rest" in text_of(other.get(reverse("volumes-bulk-result", args=[key])))
 
 
 def test_a_volume_that_went_meanwhile_is_told_and_the_others_are_done(staff: Client) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, expect
 
-from jobs.models import Job, State
+from jobs.models import BulkChange, Job, State
+from jobs.queue import bulk
 from storage.models import Volume
 from tests import make
 from tests.panel.browser.chromium import blank, sign_in, signed_in
@@ -60,6 +61,7 @@ def test_all_that_is_found_is_chosen_and_its_results_renew_themselves(
     page.get_by_role("button", name="Apply to 2 volumes").click()
     page.wait_for_url("**/volumes/bulk/*/")
     expect(page.get_by_text("0 of 2")).to_be_visible()
+    bulk.go_on(BulkChange.objects.get().pk)
     for job in Job.objects.all():
         end(job, State.SUCCEEDED)
     expect(page.get_by_text("2 of 2")).to_be_visible()

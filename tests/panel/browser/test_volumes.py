@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from jobs.models import Job, State
+from jobs.queue import bulk
 from panel.models import User
 from storage.models import Placement
 from tests import fleet
@@ -104,6 +105,9 @@ def test_many_volumes_are_changed_by_keyboard_alone(page: Page) -> None:
     button.focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/volumes/bulk/*/")
+    (change,) = bulk.due()
+    while bulk.go_on(change):
+        pass
     expect(page.get_by_text("to start")).to_have_count(0)
     accepted = page.locator("#main").get_by_text("queued", exact=True).count()
     assert accepted and Job.objects.count() == before + accepted
