@@ -6,7 +6,6 @@ exports."""
 
 from __future__ import annotations
 
-import csv
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +19,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 from jobs.models import AuditEntry, AuditQuerySet, Job, Phase, Step, StepState
 from jobs.requester import Requester, current_requester
 from jobs.transport.replies import has_begun
+from storage.formatting import csv_line
 
 NEVER_RAN = frozenset({"not_started", "busy", "guest_busy", "occupied", "stale_fence", "stuck"})
 """Codes of a step that the host never began, unless one of its commands was started: LVM's own
@@ -31,8 +31,6 @@ COLUMNS = (
     *("at", "phase", "op_id", "job", "kind", "actor", "token", "address", "door", "host"),
     *("machine_id", "volume", "volume_label", "vg", "verb", "args", "commands", "result"),
 )
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""With one of these in front, a spreadsheet would run a cell."""
 
 
 def intent(job: Job, step: Step) -> None:
@@ -197,8 +195,7 @@ def entry_json(entry: AuditEntry) -> dict[str, Any]:
 def csv_lines(rows: Iterable[AuditEntry]) -> Iterator[str]:
     """A header and a line for each entry; commands as a shell would be given them, with their
     exit codes."""
-    writer = csv.writer(_Line())
-    yield writer.writerow(COLUMNS)
+    yield csv_line(COLUMNS)
     for row in rows:
         cells = entry_json(row)
         cells["at"] = row.at.isoformat()
@@ -207,7 +204,7 @@ def csv_lines(rows: Iterable[AuditEntry]) -> Iterator[str]:
             f"{shlex.join(each['argv'])} [{each['rc']}]" for each in cells["commands"]
         )
         cells["result"] = json.dumps(row.result, sort_keys=True) if row.result else ""
-        yield writer.writerow([_cell(cells[name]) for name in COLUMNS])
+        yield csv_line(cells[name] for name in COLUMNS)
 
 
 def json_lines(rows: Iterable[AuditEntry]) -> Iterator[str]:
@@ -218,15 +215,3 @@ def json_lines(rows: Iterable[AuditEntry]) -> Iterator[str]:
         yield f"{start}\n{json.dumps(entry)}"
         start = ","
     yield "[]\n" if start == "[" else "\n]\n"
-
-
-def _cell(value: object) -> str:
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.startswith(FORMULA) else text
-
-
-class _Line:
-    """What a CSV writer writes to when its line is wanted back."""
-
-    def write(self, text: str) -> str:
-        return text

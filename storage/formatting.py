@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from storage.language import figure
 
@@ -92,14 +95,24 @@ def thousands(value: object) -> str:
     return NOTHING if number is None else f"{number:,.0f}"
 
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""With one of these in front, a spreadsheet runs a cell; some take the full-width ones too."""
+
+
+def csv_line(cells: Iterable[object]) -> str:
+    """A line of CSV with its end. Text, whoever wrote it, is no formula to a spreadsheet."""
+    line = io.StringIO()
+    csv.writer(line).writerow([spreadsheet_text(cell) for cell in cells])
+    return line.getvalue()
 
 
 def spreadsheet_text(value: object) -> str:
-    """A cell of CSV: no spreadsheet takes text for a formula; "" is not known."""
+    """A cell of `csv_line`; "" is not known."""
     if value is None or isinstance(value, bool | int | float):
         return "" if value is None else str(value)
-    text = f"{value:%Y-%m-%dT%H:%M:%SZ}" if isinstance(value, datetime) else str(value)
+    if isinstance(value, datetime):
+        return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    text = str(value)
     return f"'{text}" if text.startswith(FORMULA) else text
 
 

@@ -3,7 +3,6 @@ fetch. The page's URL contains the time range (`panel.charts.time_range`)."""
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -21,8 +20,9 @@ from jobs.models.job import JobQuerySet
 from panel.charts import definitions as chart_definitions
 from panel.charts.subject import ChartSubject, of_fleet, of_host, of_volume
 from panel.charts.time_range import RANGES, Span, part, ranges, span_of
+from panel.lists.listing import csv_file
 from storage.access import is_staff, staff_view
-from storage.metrics.samples.sample_round import KEPT_DAYS
+from storage.metrics.samples.window import kept
 from storage.metrics.series import Series
 from storage.models import Host, Volume
 
@@ -88,7 +88,7 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
                 if name not in ("from", "to")
                 for value in values
             ],
-            "oldest": now - timedelta(days=KEPT_DAYS),
+            "oldest": now - kept(),
             "plain": subject.plain,
             "series_url": subject.series_url,
             "marks_url": subject.marks_url,
@@ -191,16 +191,13 @@ def _csv(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
     """One row a bucket, with its end in UTC; an empty cell is not known."""
     span = _span(subject, request, timezone.now())
     measured = subject.measure(span)
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    name = f"{subject.name}-{span.start:%Y%m%dT%H%M}-{span.end:%Y%m%dT%H%M}.csv"
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    rows = csv.writer(response)
-    units = measured.units
-    rows.writerow(["until (UTC)", *(f"{name} ({units[name]})" for name in subject.names)])
-    for n, values in enumerate(measured.values):
-        cells = ["" if values[name] is None else values[name] for name in subject.names]
-        rows.writerow([f"{measured.at(n):%Y-%m-%dT%H:%M:%SZ}", *cells])
-    return response
+    titles = [f"{name} ({measured.units[name]})" for name in subject.names]
+    lines = (
+        [measured.at(n), *(values[name] for name in subject.names)]
+        for n, values in enumerate(measured.values)
+    )
+    file_name = f"{subject.name}-{span.start:%Y%m%dT%H%M}-{span.end:%Y%m%dT%H%M}.csv"
+    return csv_file(file_name, ["until (UTC)", *titles], lines)
 
 
 def _nearest(

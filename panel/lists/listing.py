@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final, cast
 
 from django.core.paginator import Page, Paginator
@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 
 from panel.models import SavedView
-from storage.formatting import spreadsheet_text
+from storage.formatting import csv_line
 
 SIZES: Final = (25, 50, 100, 200)
 PAGE_ROWS: Final = 50
@@ -179,12 +179,16 @@ def csv_of(
     """Every row as CSV, in the order that the page has. `filled` makes of some hundred rows at
     a time what the cells look at."""
     name = f"tiercel-{listing.name}-{timezone.now():%Y%m%d-%H%M%S}.csv"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    response = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
-    lines = csv.writer(response)
-    lines.writerow([title for title, _ in listing.cells])
     ordered = list(in_order(listing, request.GET, rows))
-    for first in range(0, len(ordered), CHUNK_ROWS):
-        for row in filled(ordered[first : first + CHUNK_ROWS]):
-            lines.writerow([spreadsheet_text(cell(row)) for _, cell in listing.cells])
-    return response
+    pieces = (ordered[first : first + CHUNK_ROWS] for first in range(0, len(ordered), CHUNK_ROWS))
+    lines = ([cell(row) for _, cell in listing.cells] for some in pieces for row in filled(some))
+    return csv_file(name, [title for title, _ in listing.cells], lines)
+
+
+def csv_file(
+    name: str, titles: Iterable[object], lines: Iterable[Iterable[object]]
+) -> HttpResponse:
+    """The lines below their titles, as a file of that name."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    text = "".join(map(csv_line, chain([titles], lines)))
+    return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=headers)

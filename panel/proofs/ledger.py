@@ -152,14 +152,14 @@ COLUMNS = (
 
 
 def cells(proof: Proof) -> list[Any]:
-    """The proof as a line of the CSV, in the order of `COLUMNS`; "" is not known."""
+    """The proof as a line of the CSV, in the order of `COLUMNS`; None is not known."""
     order, result, row = proof.order, proof.result, entry(proof)
-    line = [
+    return [
         order.key,
         f"{order.created_at:%Y-%m-%dT%H:%M:%SZ}",
-        plain(order.customer.name),
-        plain(order.volume.label),
-        plain(order.to_plan.name) if order.to_plan is not None else "",
+        order.customer.name,
+        order.volume.label,
+        order.to_plan.name if order.to_plan is not None else "",
         order.intent,
         proof.state,
         proof.verdict,
@@ -177,9 +177,3 @@ def cells(proof: Proof) -> list[Any]:
         result.get("slow_reads_spared_per_second"),
         proof.reason_code,
     ]
-    return ["" if cell is None else cell for cell in line]
-
-
-def plain(text: str) -> str:
-    """For a cell: no spreadsheet takes it for a formula."""
-    return f"'{text}" if text[:1] in "=+-@\t\r" else text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from typing import Final
 
 from django.db.models import F
@@ -11,7 +10,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from panel.lists.listing import ListColumn, ListDefinition, list_page
+from panel.lists.listing import ListColumn, ListDefinition, csv_file, list_page
 from panel.proofs import ledger as books
 from storage.access import staff_view
 
@@ -55,10 +54,5 @@ def ledger(request: HttpRequest) -> HttpResponse:
 def ledger_csv(request: HttpRequest) -> HttpResponse:
     """Every order of the ledger, newest first; "" is not known."""
     name = f"tiercel-ledger-{timezone.now():%Y%m%d-%H%M%S}.csv"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    response = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
-    lines = csv.writer(response)
-    lines.writerow(books.COLUMNS)
-    for proof in books.proofs(request.user).iterator(CHUNK_ROWS):
-        lines.writerow(books.cells(proof))
-    return response
+    proofs = books.proofs(request.user).iterator(CHUNK_ROWS)
+    return csv_file(name, books.COLUMNS, map(books.cells, proofs))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +17,7 @@ from django.views.decorators.http import require_safe
 
 from jobs.models import Job
 from jobs.queue.reservations import capacities_of
+from panel.lists.listing import csv_file
 from panel.models import SecurityKind
 from panel.proofs import ledger as books
 from panel.security_log import security_entries
@@ -108,28 +108,25 @@ def revenue_page(request: HttpRequest) -> HttpResponse:
 def revenue_csv(request: HttpRequest) -> HttpResponse:
     """Every volume with a plan and what it earns a month."""
     name = f"tiercel-revenue-{timezone.now():%Y%m%d-%H%M%S}.csv"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    response = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
-    lines = csv.writer(response)
-    lines.writerow(COLUMNS)
+    lines = []
     hosts = dict(Host.objects.visible_to(request.user).values_list("pk", "name"))
     for cache in revenue.sold_caches(request.user):
         volume, customer, plan = cache.volume, cache.volume.customer, cache.volume.cache_plan
-        line = [
+        line: list[object] = [
             volume.key,
-            books.plain(volume.label),
-            books.plain(customer.name) if customer is not None else "",
-            books.plain(customer.external_id) if customer is not None else "",
+            volume.label,
+            customer.name if customer is not None else "",
+            customer.external_id if customer is not None else "",
             hosts.get(cache.host_id or 0, ""),
-            books.plain(plan.name) if plan is not None else "",
+            plan.name if plan is not None else "",
             cache.minor,
             cache.agreed.price.currency,
             int(cache.agreed.is_trial),
             cache.cache_bytes,
         ]
-        lines.writerow(line)
+        lines.append(line)
     security_entries.note(SecurityKind.EXPORTED, request.user.get_username(), "revenue, CSV")
-    return response
+    return csv_file(name, COLUMNS, lines)
 
 
 @require_safe
