@@ -337,6 +337,8 @@ CELERY_TIMEZONE = "UTC"
 
 TIERCEL_COLLECT_SHARDS = env.whole("TIERCEL_COLLECT_SHARDS", 1, least=1)
 TIERCEL_SAMPLE_SECONDS = env.whole("TIERCEL_SAMPLE_SECONDS", 60, least=1)
+# Older figures are deleted. The database itself gives up nothing of the last week.
+TIERCEL_SAMPLES_KEPT_DAYS = env.whole("TIERCEL_SAMPLES_KEPT_DAYS", 30, least=7, most=400)
 
 
 def every(seconds: int, task: str, *args: int, queue: str = "jobs") -> dict[str, object]:

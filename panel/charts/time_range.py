@@ -16,6 +16,7 @@ from django.http import HttpRequest
 from django.utils.dateparse import parse_datetime
 
 from storage.formatting import seconds
+from storage.metrics.samples.window import kept
 from storage.metrics.series import step_seconds
 
 RANGES: Final = {
@@ -25,6 +26,8 @@ RANGES: Final = {
     "24h": ("24 h", timedelta(days=1)),
     "7d": ("7 d", timedelta(days=7)),
     "30d": ("30 d", timedelta(days=30)),
+    "90d": ("90 d", timedelta(days=90)),
+    "360d": ("360 d", timedelta(days=360)),
 }
 DEFAULT_RANGE: Final = "1h"
 POINTS: Final = 600
@@ -33,8 +36,6 @@ LONG, LONG_POINTS = timedelta(days=3), 300
 (`storage.metrics.samples.volume_hours`)."""
 FEWEST: Final = 6
 SHORTEST: Final = timedelta(minutes=1)
-LONGEST: Final = timedelta(days=30)
-"""Samples are kept no longer."""
 YEARS: Final = (2000, 9000)
 """Near the ends of the calendar a step further is no date any more."""
 
@@ -98,18 +99,20 @@ def span_of(
 
 
 def ranges(least_seconds: int = 0) -> tuple[str, ...]:
-    """The keys of the ranges that have at least `FEWEST` buckets of so many seconds."""
+    """The keys of the ranges that have at least `FEWEST` buckets of so many seconds, and are no
+    longer than samples are kept."""
+    longest = kept()
     return tuple(
         key
         for key, (_label, length) in RANGES.items()
-        if length.total_seconds() >= FEWEST * least_seconds
+        if length.total_seconds() >= FEWEST * least_seconds and length <= longest
     )
 
 
 def part(key: str, start: datetime, end: datetime, least_seconds: int = 0) -> Span:
-    """The span from `start` to `end`, at least a minute and at most `LONGEST` (its end counts),
-    widened to whole buckets."""
-    start = end - min(max(end - start, SHORTEST), LONGEST)
+    """The span from `start` to `end`, at least a minute and at most as long as samples are kept
+    (its end counts), widened to whole buckets."""
+    start = end - min(max(end - start, SHORTEST), kept())
     step = _step(start, end, least_seconds)
     end = _border(end, step)
     start = end - timedelta(seconds=ceil((end - start).total_seconds() / step) * step)

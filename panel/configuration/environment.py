@@ -55,11 +55,14 @@ class Environment:
             raise ImproperlyConfigured(f"{name} is {value!r}; set it to 1 or 0")
         return value in TRUE
 
-    def whole(self, name: str, default: int, *, least: int = 0) -> int:
-        """Return a whole number that is at least `least`."""
+    def whole(self, name: str, default: int, *, least: int = 0, most: int | None = None) -> int:
+        """Return a whole number that is at least `least` and at most `most`."""
         value = self.text(name, str(default))
-        if not value.isdecimal() or int(value) < least:
-            raise ImproperlyConfigured(f"{name} is {value!r}; set it to a number from {least} up")
+        if not value.isdecimal() or int(value) < least or (most is not None and int(value) > most):
+            until = "up" if most is None else f"to {most}"
+            raise ImproperlyConfigured(
+                f"{name} is {value!r}; set it to a number from {least} {until}"
+            )
         return int(value)
 
     def number(self, name: str, default: float) -> float:

@@ -28,7 +28,7 @@ from panel.orders.pricing import mandate_limits
 from storage.access import Right, staff_view
 from storage.agent import VERSION
 from storage.formatting import counted, seconds, size
-from storage.metrics.samples.sample_round import KEPT_DAYS
+from storage.metrics.samples.window import kept
 from storage.models import LatestSample
 
 OLD_BACKUP: Final = timedelta(days=2)
@@ -200,13 +200,20 @@ def _selling(now: datetime) -> SettingsGroup:
 
 def _sampling(now: datetime) -> SettingsGroup:
     newest = LatestSample.objects.aggregate(at=Max("at"))["at"]
+    of_report = settings.TIERCEL_PROOF_SECONDS
+    is_short = kept().total_seconds() <= of_report
     rows = (
         SettingRow(
             "A sample every", seconds(settings.TIERCEL_SAMPLE_SECONDS), "TIERCEL_SAMPLE_SECONDS"
         ),
         SettingRow("Collectors", str(settings.TIERCEL_COLLECT_SHARDS), "TIERCEL_COLLECT_SHARDS"),
         SettingRow("Last sample", _ago(newest, now)),
-        SettingRow("Samples are kept", f"{KEPT_DAYS} days"),
+        SettingRow(
+            "Samples are kept",
+            counted(kept().days, "day"),
+            "TIERCEL_SAMPLES_KEPT_DAYS",
+            f"Reports of orders need more than {seconds(of_report)}." if is_short else "",
+        ),
         SettingRow("Delivered messages are kept", f"{DELIVERED_DAYS} days"),
         SettingRow("Audit trail and security log are kept", "forever"),
     )

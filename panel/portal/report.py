@@ -11,7 +11,6 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from panel.charts.pages import chart_context
-from panel.charts.time_range import LONGEST
 from panel.models import Intent, Order, OrderState, Proof, ProofState
 from panel.orders import reversal, rights
 from panel.portal import order_progress
@@ -21,6 +20,7 @@ from panel.proofs.measure import has_proof
 from storage.access import staff_view
 from storage.analysis.before_after import Verdict
 from storage.database_clock import database_now
+from storage.metrics.samples.window import kept
 
 POLLS: tuple[int, int] = (5, 60)
 """A report that is not ready is looked at again after so many seconds: short ones, long ones."""
@@ -115,7 +115,7 @@ def _around(proof: Proof) -> tuple[datetime, datetime]:
     middle."""
     middle = proof.before_end
     end = proof.after_end or proof.warm_by
-    reach = min(LONGEST / 2, max(end - middle, timedelta(minutes=1)))
+    reach = min(kept() / 2, max(end - middle, timedelta(minutes=1)))
     return max(proof.before_start, middle - reach), middle + reach
 
 

@@ -22,11 +22,11 @@ from storage.metrics.rates import Sums, figures, read_hit_rate
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import volume_hours
 from storage.metrics.samples.volume_hours import TIMES, newest_hour_end
-from storage.metrics.samples.window import COLUMNS, summed
+from storage.metrics.samples.window import COLUMNS, kept, summed
 from storage.models import Volume
 
 MAX_POINTS: Final = 2000
-MAX_RANGE: Final = timedelta(days=31)
+MONTH: Final = timedelta(days=31)
 HOUR_SECONDS: Final = 3600
 DAY_SECONDS: Final = 86_400
 MOST_OF_USUAL: Final = 1.5
@@ -205,7 +205,7 @@ def series(
     `since` is a gap.
 
     Raises ValueError, with a text for people, for a range that ends before it starts or is longer
-    than 31 days, and for points outside 1 to 2000.
+    than `longest_range`, and for points outside 1 to 2000.
     """
     step = step_seconds(start, end, points)
     count = ceil((end - start).total_seconds() / step)
@@ -226,13 +226,19 @@ def series(
     return in_buckets(buckets, start=start, end=end, step=step, count=count)
 
 
+def longest_range() -> timedelta:
+    """What may be asked for at once: all that is kept, and never less than a month."""
+    return max(MONTH, kept() + timedelta(days=1))
+
+
 def step_seconds(start: datetime, end: datetime, points: int, *, least: int = 0) -> int:
     """The length of a bucket: the shortest easy step that gives at most `points` of them and is
     no shorter than `least` and the interval of the samples. Raises ValueError as `series` does."""
     if end <= start:
         raise ValueError("The range must end after it starts.")
-    if end - start > MAX_RANGE:
-        raise ValueError(f"The range must be at most {MAX_RANGE.days} days long.")
+    longest = longest_range()
+    if end - start > longest:
+        raise ValueError(f"The range must be at most {longest.days} days long.")
     if not 1 <= points <= MAX_POINTS:
         raise ValueError(f"The number of points must be from 1 to {MAX_POINTS:,}.")
     shortest = max((end - start).total_seconds() / points, least, settings.TIERCEL_SAMPLE_SECONDS)

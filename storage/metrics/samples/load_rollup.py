@@ -15,12 +15,10 @@ from django.db import connection
 from django.db.models import Max, Min
 
 from storage.metrics.rates.figures import NO_LATENCY
-from storage.metrics.samples.window import BCACHE
+from storage.metrics.samples.window import BCACHE, kept
 from storage.models import FleetLoad, HostLoad, Sample
 
 BUCKET: Final = timedelta(minutes=5)
-KEPT: Final = timedelta(days=30)
-"""As long as the samples of which they are sums."""
 LATE: Final = timedelta(minutes=30)
 """How far back the fleet is added up anew: hosts report one after the other."""
 
@@ -144,5 +142,5 @@ def add_up_fleet(since: datetime | None = None) -> None:
 
 def forget(now: datetime) -> None:
     """Delete loads that are older than any sample."""
-    HostLoad.objects.filter(bucket__lt=now - KEPT).delete()
-    FleetLoad.objects.filter(bucket__lt=now - KEPT).delete()
+    HostLoad.objects.filter(bucket__lt=now - kept()).delete()
+    FleetLoad.objects.filter(bucket__lt=now - kept()).delete()

@@ -16,20 +16,20 @@ from storage.metrics.rates import CounterReading, Delta, Gap, delta, gauges
 from storage.metrics.rates.delta import MAX_INTERVAL_MS
 from storage.metrics.samples import host_load, load_rollup, volume_hours
 from storage.metrics.samples.columns import CACHE, DISK, GAUGES, INTERVAL
+from storage.metrics.samples.window import kept
 from storage.models import Host, LatestSample, Placement
 
 AHEAD_DAYS: Final = 2
-KEPT_DAYS: Final = 30
 
 
 def ensure_partitions(now: datetime) -> None:
-    """Make the partitions of today and the next days; drop those older than `KEPT_DAYS`, and what
-    hosts did longer ago than can be compared with."""
+    """Make the partitions of today and the next days; drop those older than samples are kept, and
+    what was added up of them."""
     today = now.astimezone(UTC).date()
     for days in range(AHEAD_DAYS + 1):
         make_partition(today + timedelta(days=days))
     with connection.cursor() as cursor:
-        cursor.execute("SELECT storage_sample_drop(%s)", [today - timedelta(days=KEPT_DAYS)])
+        cursor.execute("SELECT storage_sample_drop(%s)", [today - kept()])
     load_rollup.forget(now)
     volume_hours.forget(now)
 

@@ -14,13 +14,11 @@ from django.db import connection
 from django.db.models import Max
 
 from storage.metrics.rates.figures import NO_LATENCY
-from storage.metrics.samples.window import BCACHE, EXPRESSIONS, LAST, NAMES
+from storage.metrics.samples.window import BCACHE, EXPRESSIONS, LAST, NAMES, kept
 from storage.models import VolumeHour
 
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
-KEPT: Final = timedelta(days=30)
-"""As long as the samples of which they are sums."""
 SETTLED: Final = timedelta(minutes=10)
 """So long after its end no round of an hour is on its way any more."""
 # Times in which the cache's accesses, its moves and the writes to its SSD were counted: each rate
@@ -59,7 +57,8 @@ def add_up_hours(now: datetime) -> int:
     """Fill the hours that are over and settled, at most a day of them at once; the number of rows.
     Days without samples cost nothing."""
     newest = VolumeHour.objects.aggregate(newest=Max("bucket"))["newest"]
-    start = max(_hour(now - KEPT), newest + HOUR if newest is not None else _hour(now - KEPT))
+    oldest = _hour(now - kept())
+    start = oldest if newest is None else max(oldest, newest + HOUR)
     over = _hour(now - SETTLED)
     rows = 0
     with connection.cursor() as cursor:
@@ -80,7 +79,7 @@ def newest_hour_end(volume_id: int) -> datetime | None:
 
 def forget(now: datetime) -> None:
     """Delete what is older than any sample."""
-    VolumeHour.objects.filter(bucket__lt=now - KEPT).delete()
+    VolumeHour.objects.filter(bucket__lt=now - kept()).delete()
 
 
 def _hour(at: datetime) -> datetime:

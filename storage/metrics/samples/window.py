@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import connection
 
 from storage.metrics.rates import CachedBy, Figures, Sums, figures
 from storage.metrics.rates.figures import NO_LATENCY
 from storage.models import Volume
+
+
+def kept() -> timedelta:
+    """How long samples are kept, and what is added up of them."""
+    return timedelta(days=settings.TIERCEL_SAMPLES_KEPT_DAYS)
+
 
 # Sectors of bcache intervals count only where the backing device's are known.
 BCACHE: Final = f"technology = {CachedBy.BCACHE:d} AND slow_read_sectors IS NOT NULL"

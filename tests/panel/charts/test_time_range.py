@@ -8,7 +8,7 @@ import pytest
 from django.test import RequestFactory
 from pytest_django import Settings
 
-from panel.charts.time_range import LONGEST, SHORTEST, Span, ranges, span_of
+from panel.charts.time_range import SHORTEST, Span, ranges, span_of
 
 NOW = datetime(2026, 11, 21, 12, 0, 7, tzinfo=UTC)
 OLD = NOW - timedelta(days=9)
@@ -44,7 +44,7 @@ def test_a_part_of_the_past_is_shown_in_finer_buckets() -> None:
     ("start", "end", "length"),
     [
         ("2026-11-21T03:00:00Z", "2026-11-21T03:00:01Z", SHORTEST),
-        ("2026-10-01T00:00:00Z", "2026-11-21T03:00:00Z", LONGEST),
+        ("2026-10-01T00:00:00Z", "2026-11-21T03:00:00Z", timedelta(days=30)),
         ("2026-11-21T11:30:07Z", "2030-01-01T00:00:00Z", timedelta(minutes=30)),
     ],
 )
@@ -76,9 +76,20 @@ def test_a_time_without_a_zone_is_utc_as_a_page_without_scripts_sends_it() -> No
     assert (found.start.hour, found.end.hour, found.is_part) == (3, 4, True)
 
 
-def test_ranges_reach_as_far_as_samples_are_kept_and_long_buckets_leave_short_ones_out() -> None:
+def test_ranges_reach_as_far_as_samples_are_kept_and_long_buckets_leave_short_ones_out(
+    settings: Settings,
+) -> None:
     assert ranges() == ("15m", "1h", "6h", "24h", "7d", "30d")
     assert ranges(300) == ("1h", "6h", "24h", "7d", "30d")
+    settings.TIERCEL_SAMPLES_KEPT_DAYS = 7
+    assert ranges() == ("15m", "1h", "6h", "24h", "7d")
+    assert span(range="30d").key == "1h"
+    settings.TIERCEL_SAMPLES_KEPT_DAYS = 400
+    assert ranges()[-3:] == ("30d", "90d", "360d")
+    year = span(range="360d")
+    assert (year.step, year.points) == (2 * 86_400, 180)
+    asked = span(**{"from": "2020-01-01T00:00:00Z", "to": "2026-11-21T03:00:00Z"})
+    assert timedelta(days=399) < asked.end - asked.start < timedelta(days=403)
     found = span_of(RequestFactory().get("/", {"range": "15m"}), NOW, least_seconds=300)
     assert (found.key, found.end.minute % 5, found.end.second) == ("24h", 0, 0)
 

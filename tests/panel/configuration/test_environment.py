@@ -57,6 +57,12 @@ def test_a_number_outside_its_range_is_refused(tmp_path: Path, said: str) -> Non
         Environment(tmp_path, {"N": said}).whole("N", 7, least=1)
 
 
+@pytest.mark.parametrize("said", ["6", "401", "9999999999"])
+def test_a_number_with_an_upper_end_says_so(tmp_path: Path, said: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="number from 7 to 400"):
+        Environment(tmp_path, {"N": said}).whole("N", 30, least=7, most=400)
+
+
 def test_words_are_split_at_commas(tmp_path: Path) -> None:
     assert Environment(tmp_path, {"W": "a.example, b.example,"}).words("W") == [
         "a.example",

@@ -77,6 +77,14 @@ def test_an_old_backup_is_a_warning(admin: Client) -> None:
         assert "Older than 2 days" in page(admin)
 
 
+def test_how_long_figures_are_kept_is_said_and_too_short_for_reports_too(
+    admin: Client, settings: Settings
+) -> None:
+    assert "30 days" in page(admin) and "TIERCEL_SAMPLES_KEPT_DAYS" in page(admin)
+    settings.TIERCEL_SAMPLES_KEPT_DAYS = 7
+    assert "Reports of orders need more than 7 d." in page(admin)
+
+
 def test_the_checks_run_where_they_are_asked_for(admin: Client) -> None:
     assert "Check now" in page(admin)
     text = page(admin, check="1")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from storage.metrics.samples import window
-from storage.metrics.series import MAX_POINTS, MAX_RANGE, UNITS, series, step_seconds
+from storage.metrics.series import MAX_POINTS, MONTH, UNITS, series, step_seconds
 from storage.models import Host
 from tests import make
 from tests.storage import wire
@@ -207,7 +207,14 @@ def test_a_series_without_samples_has_the_shape_of_one_with(host: Host) -> None:
     assert found.at(9) == after(95)
 
 
-@given(seconds=st.integers(1, int(MAX_RANGE.total_seconds())), points=st.integers(1, MAX_POINTS))
+def test_what_is_kept_longer_can_be_asked_for_at_once(settings: Settings) -> None:
+    with pytest.raises(ValueError, match="at most 31 days"):
+        step_seconds(NOON, after(100 * 86_400), 300)
+    settings.TIERCEL_SAMPLES_KEPT_DAYS = 100
+    assert step_seconds(NOON, after(100 * 86_400), 300) == 43_200
+
+
+@given(seconds=st.integers(1, int(MONTH.total_seconds())), points=st.integers(1, MAX_POINTS))
 def test_there_are_never_more_points_than_asked_for(seconds: int, points: int) -> None:
     step = step_seconds(NOON, after(seconds), points)
     assert seconds <= step * points

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from django.db import DatabaseError, connection, transaction
+from pytest_django import Settings
 
 from storage.metrics.samples import ensure_partitions
 from storage.metrics.samples.sample_round import make_partition
@@ -67,6 +68,16 @@ def test_old_partitions_are_dropped() -> None:
     make_partition(kept)
     ensure_partitions(datetime.now(UTC))
     assert old not in days() and kept in days()
+
+
+@pytest.mark.parametrize("days_kept", [7, 60])
+def test_how_long_samples_are_kept_is_a_setting(settings: Settings, days_kept: int) -> None:
+    settings.TIERCEL_SAMPLES_KEPT_DAYS = days_kept
+    old, recent = (today() - timedelta(days=days_kept + n) for n in (1, -1))
+    make_partition(old)
+    make_partition(recent)
+    ensure_partitions(datetime.now(UTC))
+    assert old not in days() and recent in days()
 
 
 def test_the_last_week_is_never_dropped() -> None:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
 
 from storage import row_security
 from storage.metrics.samples import ensure_partitions
@@ -100,10 +101,14 @@ def test_a_customer_sees_no_hours_of_another(host: Host) -> None:
     assert VolumeHour.objects.count() == 4
 
 
-def test_hours_older_than_any_sample_are_forgotten(host: Host) -> None:
+@pytest.mark.parametrize("days_kept", [30, 100])
+def test_hours_older_than_any_sample_are_forgotten(
+    host: Host, settings: Settings, days_kept: int
+) -> None:
+    settings.TIERCEL_SAMPLES_KEPT_DAYS = days_kept
     sampled(host)
     add_up_hours(NOON + 5 * HOUR)
-    forget(NOON + timedelta(days=29))
+    forget(NOON + timedelta(days=days_kept - 1))
     assert VolumeHour.objects.count() == 4
-    forget(NOON + timedelta(days=31))
+    forget(NOON + timedelta(days=days_kept + 1))
     assert VolumeHour.objects.count() == 0
