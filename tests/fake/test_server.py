@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -10,6 +14,7 @@ from jobs.hosts import contact
 from jobs.transport.errors import TransportError
 from storage.inventory.facts import decode
 from storage.models import Host
+from tests.fake import loop
 from tests.fake.server import FakeServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,3 +63,25 @@ def test_each_fault_of_the_way_is_an_error_of_the_panel(
     fake_server.cut()
     with pytest.raises(TransportError):
         contact.ask(enrolled_fake_host, "inventory", deadline_seconds=10)
+
+
+def test_servers_that_several_threads_start_at_once_share_one_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, together = asyncio.new_event_loop, threading.Barrier(4)
+
+    def slowly() -> asyncio.AbstractEventLoop:
+        time.sleep(0.1)
+        return made()
+
+    def first() -> asyncio.AbstractEventLoop:
+        together.wait()
+        return loop.loop()
+
+    monkeypatch.setattr(loop, "_loops", [])
+    monkeypatch.setattr(asyncio, "new_event_loop", slowly)
+    with ThreadPoolExecutor(4) as pool:
+        loops = {future.result() for future in [pool.submit(first) for _ in range(4)]}
+    assert len(loops) == 1
+    (one,) = loops
+    one.call_soon_threadsafe(one.stop)
