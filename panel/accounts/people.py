@@ -1,14 +1,16 @@
-"""Records of people, added by staff: sign-up is closed."""
+"""Records of people and customers, added by staff: sign-up is closed."""
 
 from __future__ import annotations
 
 from allauth.account.models import EmailAddress
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import ProtectedError, QuerySet
 
 from panel.models import SecurityKind, User
 from panel.security_log import security_entries
 from storage.access import StaffRole
+from storage.formatting import counted
+from storage.models import Customer
 from storage.planner import Refused
 
 
@@ -63,3 +65,37 @@ def _keep_an_admin(person: User) -> None:
             f"{person.email} is the last active admin.",
             "First give another person the admin role.",
         )
+
+
+def why_kept(customer: Customer) -> Refused | None:
+    """Why a customer cannot be deleted: nothing of value may go with it."""
+    if count := customer.volumes.filter(destroyed_at=None).count():
+        return Refused(
+            "in_use",
+            f"The customer has {counted(count, 'volume')}.",
+            "Remove the customer from them first.",
+        )
+    if customer.volumes.exists() or customer.orders.exists() or customer.usage_lines.exists():
+        return Refused(
+            "in_use",
+            "The orders, charges and destroyed volumes of the customer are kept for the books.",
+            "",
+        )
+    if count := customer.members.count():
+        return Refused(
+            "in_use", f"The customer has {counted(count, 'user')}.", "Remove their access first."
+        )
+    return None
+
+
+def delete_customer(customer: Customer) -> None:
+    """Forget a customer who has nothing: its history stays in the database. Raises `Refused`."""
+    if refused := why_kept(customer):
+        raise refused
+    try:
+        with transaction.atomic():
+            customer.delete()
+    except ProtectedError:
+        raise Refused(
+            "in_use", "The customer got something meanwhile.", "Read the customer again."
+        ) from None

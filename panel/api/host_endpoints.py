@@ -26,6 +26,7 @@ from storage.database_clock import database_now
 from storage.formatting import counted
 from storage.inventory.stored import inventory_of
 from storage.models import Host
+from storage.models.host import MOST_TAGS, SITE_LIMIT, tags_of
 from storage.planner import Refused
 from storage.planner.ssd_wish import Preparation
 from storage.volumes.add_ssd_form import PreparationForm
@@ -37,7 +38,7 @@ class Hosts(Resource):
     """All hosts."""
 
     staff_only = True
-    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "state")}
+    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "state", "site", "tag")}
 
     @extend_schema(
         operation_id="hosts_list",
@@ -45,6 +46,8 @@ class Hosts(Resource):
         parameters=[
             *described.PAGE,
             described.query("state", "State.", enum=PRESENT),
+            described.query("site", "Exact match."),
+            described.query("tag", "One of its tags."),
         ],
         responses={
             200: described.page_of(HostShape, "HostPage"),
@@ -58,13 +61,39 @@ class Hosts(Resource):
             if state not in PRESENT:
                 raise bad_parameter("state", "invalid", f"One of {', '.join(PRESENT)}.")
             rows = rows.filter(state=state)
+        if (site := request.query_params.get("site")) is not None:
+            rows = rows.filter(site=site)
+        if (tag := request.query_params.get("tag")) is not None:
+            rows = rows.filter(tags__contains=[tag])
         page, after = cursor.page(request, rows, "hosts")
         problems = problems_of([host.pk for host in page], timezone.now())
         return Response(cursor.body([host_json(host, problems[host.pk]) for host in page], after))
 
 
+class HostBody(request_bodies.Body):
+    """Words to group and find a host by; nothing else depends on them."""
+
+    site = serializers.CharField(
+        required=False, allow_blank=True, max_length=SITE_LIMIT, help_text="Where the host stands."
+    )
+    tags = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text=f"Up to {MOST_TAGS} words, all of them anew; kept in small letters, each once.",
+    )
+
+    def validate_tags(self, tags: list[str]) -> list[str]:
+        """Each is one word."""
+        if any(len(tag.split()) != 1 or "," in tag for tag in tags):
+            raise serializers.ValidationError("A tag is one word.", "invalid")
+        try:
+            return tags_of(" ".join(tags))
+        except ValidationError as error:
+            raise serializers.ValidationError(error.messages, "invalid") from None
+
+
 class OneHost(Resource):
-    """One host: looked at, removed."""
+    """One host: looked at, labelled, removed."""
 
     staff_only = True
     parameters: ClassVar = {"DELETE": ("forget_volumes",)}
@@ -79,6 +108,20 @@ class OneHost(Resource):
         host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
         problems = problems_of([host.pk], timezone.now())[host.pk]
         return Response(host_json(host, problems, groups=True))
+
+    @extend_schema(
+        operation_id="host_change",
+        summary="Set a host's site and tags",
+        request=HostBody,
+        responses={200: HostShape, **described.problems(403, 404, 422)},
+    )
+    def patch(self, request: Request, key: str) -> Response:
+        """For operators. Nothing on the host changes."""
+        host = get_object_or_404(Host.objects.visible_to(self.user).without_inventory(), key=key)
+        self.demand(Right.OPERATE)
+        values = request_bodies.read(request, HostBody, partial=True)
+        Host.objects.filter(pk=host.pk).update(**values)
+        return self.get(request, key)
 
     @extend_schema(
         operation_id="host_remove",

@@ -162,6 +162,8 @@ def host_json(host: Host, problems: Sequence[Problem], *, groups: bool = False) 
         "name": host.name,
         "address": host.address,
         "state": host.state,
+        "site": host.site,
+        "tags": host.tags,
         "allowed_vgs": host.allowed_vgs,
         "last_seen_at": host.last_seen_at,
         "facts_at": host.facts_at,

@@ -274,6 +274,8 @@ class HostShape(serializers.Serializer[Json]):
     name = serializers.CharField()
     address = serializers.CharField()
     state = serializers.ChoiceField(choices=HOST_STATES)
+    site = serializers.CharField(allow_blank=True)
+    tags = serializers.ListField(child=serializers.CharField())
     allowed_vgs = serializers.ListField(child=serializers.CharField())
     last_seen_at = serializers.DateTimeField(allow_null=True)
     facts_at = serializers.DateTimeField(allow_null=True)

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import pghistory
 from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
@@ -21,6 +22,18 @@ UNDO_HOURS = 24
 """What an agent does whose policy does not say."""
 SITE_LIMIT = 64
 TAG_LIMIT = 32
+MOST_TAGS = 12
+
+
+def tags_of(text: str) -> list[str]:
+    """Words with spaces or commas between them, in small letters, each once; raises
+    `ValidationError`."""
+    tags = list(dict.fromkeys(text.casefold().replace(",", " ").split()))
+    if any(len(tag) > TAG_LIMIT for tag in tags):
+        raise ValidationError(f"A tag has at most {TAG_LIMIT} characters.")
+    if len(tags) > MOST_TAGS:
+        raise ValidationError(f"A host has at most {MOST_TAGS} tags.")
+    return tags
 
 
 class HostState(models.TextChoices):

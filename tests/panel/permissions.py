@@ -133,8 +133,7 @@ TABLE = (
     Row("volumes-bulk", "POST", OPERATE, (), {"volume": "{volume}", "action": "manage"}),
     Row("volumes-bulk-confirm", "POST", OPERATE),
     Row("volumes-bulk-result", "GET", OPERATE, ("bulk",)),
-    # Of whoever began it.
-    Row("volumes-bulk-more", "POST", "login 404 404 404 403 404 in", ("bulk",)),
+    Row("volumes-bulk-cancel", "POST", OPERATE, ("bulk",)),
     Row("volumes-bulk-commands", "POST", OPERATE, ("volume",)),
     Row("volumes-bulk-answer", "GET", OPERATE, ("preview",)),
     Row("volume-new", "GET", OPERATE),
@@ -277,6 +276,7 @@ TABLE = (
     Row("api-openapi-yaml", "GET", OPEN),
     Row("api-hosts", "GET", API_SEE),
     Row("api-host", "GET", API_SEE, ("host",)),
+    Row("api-host", "PATCH", "401 404 404 404 403 in in", ("host",), {"site": "Hel"}),
     Row("api-host", "DELETE", "401 404 404 404 403 403 in", ("host",)),
     Row(
         "api-host-ssds",
@@ -310,6 +310,7 @@ TABLE = (
     Row("api-customers", "POST", API_WRITE, (), {"name": "New"}),
     Row("api-customer", "GET", API_OWN, ("customer",)),
     Row("api-customer", "PATCH", API_WRITE, ("customer",), {"name": "Renamed"}),
+    Row("api-customer", "DELETE", API_WRITE, ("customer",)),
     Row("api-mandate", "GET", API_OWN, ("customer",)),
     Row(
         "api-mandate",

@@ -12,6 +12,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from panel.accounts import people
 from panel.api import request_bodies
 from panel.api.customers.order_shapes import MandateShape, WholeMandate, mandate_json
 from panel.api.framework import cursor, described
@@ -90,6 +91,19 @@ class OneCustomer(Resource):
             customer, request_bodies.read(request, request_bodies.CustomerBody, partial=True)
         )
         return Response(customer_json(customer))
+
+    @extend_schema(
+        operation_id="customer_delete",
+        summary="Delete a customer",
+        responses={204: None, **described.problems(403, 404, 422)},
+    )
+    def delete(self, request: Request, key: str) -> Response:
+        """For operators. Only a customer without volumes, orders, charges and users can be
+        deleted."""
+        customer = self._customer(key)
+        self.demand(Right.OPERATE)
+        people.delete_customer(customer)
+        return Response(status=204)
 
     def _customer(self, key: str) -> Customer:
         return get_object_or_404(Customer.objects.visible_to(self.user), key=key)

@@ -8,18 +8,19 @@ from typing import Any, Final
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Count, F, OuterRef, ProtectedError, Q, QuerySet, Subquery, Sum, Value
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce, NullIf
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from panel.accounts import people
 from panel.lists.listing import RIGHT, ListColumn, ListDefinition, csv_of, list_page, wants_csv
 from panel.models import Mandate, Order
 from panel.staff.change_log import LAST, Edit, edits
 from storage.access import Right, staff_view
-from storage.formatting import counted
 from storage.models import Customer, Member, Volume
+from storage.planner import Refused
 from storage.volumes.snapshot import snapshots_of
 
 PAGE_ROWS = 50
@@ -82,7 +83,7 @@ def customer(request: HttpRequest, key: str) -> HttpResponse:
         "mandate": mandate,
         "edits": _edits(shown, mandate),
         "orders": _orders(request, shown)[:ORDER_ROWS],
-        "why_kept": why_kept(shown),
+        "why_kept": people.why_kept(shown),
     }
     return render(request, "staff/customers/customer.html", context)
 
@@ -140,30 +141,16 @@ def _counted(customers: QuerySet[Customer]) -> QuerySet[Customer]:
 @staff_view(Right.OPERATE)
 @require_POST
 def delete_customer(request: HttpRequest, key: str) -> HttpResponse:
-    """Forget a customer who has nothing: its history stays in the database."""
+    """Forget a customer who has nothing."""
     customer = get_object_or_404(Customer.objects.visible_to(request.user), key=key)
-    if why_kept(customer):
-        messages.error(request, f"{customer.name} was not deleted. {why_kept(customer)}")
-        return redirect("customer", customer.key)
     try:
-        customer.delete()
-    except ProtectedError:
-        messages.error(request, f"{customer.name} was not deleted: something came to it meanwhile.")
+        people.delete_customer(customer)
+    except Refused as refused:
+        text = f"{customer.name} was not deleted. {refused.message} {refused.correction}"
+        messages.error(request, text.strip())
         return redirect("customer", customer.key)
     messages.success(request, f"{customer.name} was deleted.")
     return redirect("customers")
-
-
-def why_kept(customer: Customer) -> str:
-    """Why a customer cannot be deleted, "" where it can: nothing of value may go with it."""
-    if count := customer.volumes.filter(destroyed_at=None).count():
-        return f"It has {counted(count, 'volume')}. Remove the customer from them first."
-    if customer.volumes.exists() or customer.orders.exists() or customer.usage_lines.exists():
-        return "Its orders, charges and destroyed volumes are kept for the books."
-    if count := customer.members.count():
-        users = "user" if count == 1 else "users"
-        return f"It has {count} {users}. Remove their access first."
-    return ""
 
 
 class CustomerForm(forms.ModelForm):  # type: ignore[type-arg]

@@ -31,9 +31,8 @@ from panel.staff.hosts import fleet
 from panel.staff.hosts.fleet import Course, HostSummaryRow
 from storage.access import Right, staff_view
 from storage.models import Host, Placement
-from storage.models.host import SITE_LIMIT, TAG_LIMIT, HostState
+from storage.models.host import MOST_TAGS, SITE_LIMIT, HostState, tags_of
 
-MOST_TAGS: Final = 12
 Test = Callable[[HostSummaryRow], bool]
 
 
@@ -177,13 +176,7 @@ class LabelsForm(forms.Form):
 
     def clean_tags(self) -> list[str]:
         """In small letters, each once."""
-        words = self.cleaned_data["tags"].casefold().replace(",", " ").split()
-        tags = list(dict.fromkeys(words))
-        if any(len(tag) > TAG_LIMIT for tag in tags):
-            raise forms.ValidationError(f"A tag has at most {TAG_LIMIT} characters.")
-        if len(tags) > MOST_TAGS:
-            raise forms.ValidationError(f"A host has at most {MOST_TAGS} tags.")
-        return tags
+        return tags_of(self.cleaned_data["tags"])
 
 
 @staff_view(Right.OPERATE)

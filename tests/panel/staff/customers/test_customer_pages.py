@@ -62,7 +62,10 @@ def test_a_customer_with_volumes_or_users_stays_and_its_page_says_why(operator: 
     owner, member = make.customer("Owner"), make.customer("Member")
     make.volume(customer=owner)
     member.members.create(user=make.user())
-    for customer, why in ((owner, "It has 1 volume."), (member, "It has 1 user.")):
+    for customer, why in (
+        (owner, "The customer has 1 volume."),
+        (member, "The customer has 1 user."),
+    ):
         page = operator.get(reverse("customer", args=[customer.key])).content.decode()
         assert f'id="why-kept">{why}' in page
         assert f"{customer.name} was not deleted. {why}" in delete(operator, customer)
