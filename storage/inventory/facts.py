@@ -95,7 +95,9 @@ class VolumeGroup:
     other machines may use it too, None where an older agent does not know, and `alone` that root
     says none does. LVM's text about the group may take `metadata_bytes` in all, of which
     `metadata_free_bytes` are left; None where an older agent does not say.
-    `clears_freed`: what a volume leaves behind is cleared; None where an older agent cannot."""
+    `clears_freed`: what a volume leaves behind is cleared; None where an older agent cannot.
+    `allocation` is how LVM chooses extents ("normal", "contiguous", "cling"), "" where an older
+    agent does not say."""
 
     uuid: str
     name: str
@@ -116,6 +118,7 @@ class VolumeGroup:
     metadata_bytes: Count | None = None
     metadata_free_bytes: Count | None = None
     clears_freed: bool | None = None
+    allocation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +209,8 @@ class Work:
 @dataclass(frozen=True, slots=True)
 class LogicalVolume:
     """What has a default, an older agent does not say. `snapshots` are names of classic ones.
-    `host_use` says what of the host itself lies on it ("mounted at /var"), "" for nothing."""
+    `host_use` says what of the host itself lies on it ("mounted at /var"), "" for nothing.
+    `allocation` is its own policy, "inherit" for that of its group."""
 
     uuid: Uuid
     name: LvmName
@@ -229,6 +233,7 @@ class LogicalVolume:
     work: Work | None = None
     snapshots: tuple[str, ...] = ()
     host_use: str | None = None
+    allocation: str = ""
     writecache: WriteCache | None = None
 
     @property

@@ -61,6 +61,7 @@ def _extend(draft: Draft, lv: LogicalVolume, size_bytes: int, left: LogicalVolum
         left.pvs if left is not None and kept else room(draft, "volume.extend", tier, more, lv.pvs)
     )
     same_sectors(draft, pvs)
+    _demand_adjoining(draft, lv, pvs)
     draft.add(
         "volume.extend",
         "Extend the volume; the new space is zeroed first",
@@ -68,6 +69,24 @@ def _extend(draft: Draft, lv: LogicalVolume, size_bytes: int, left: LogicalVolum
         size_bytes=size_bytes,
         pvs=list(pvs),
         volume_key=draft.target.volume_key,
+    )
+
+
+def _demand_adjoining(draft: Draft, lv: LogicalVolume, pvs: Sequence[str]) -> None:
+    """Refuse what LVM would not add to the volume, by its own policy or its group's."""
+    own = lv.allocation not in ("", "inherit")
+    policy = lv.allocation if own else draft.vg.allocation
+    last = lv.segments[-1].pvs if lv.segments else ()
+    clings = policy.startswith("cling") and not set(last).issuperset(pvs)
+    if not clings and policy != "contiguous":
+        return
+    cure = f"lvchange --alloc normal {lv.vg_name}/{lv.name}"
+    where = f"on {', '.join(last)}, which has too little room" if clings else "without a gap"
+    raise Refused(
+        "unsupported",
+        f"The allocation policy of {lv.name} is {policy}: it may grow only {where}.",
+        "As root on the host let it grow elsewhere: "
+        + (cure if own else f"vgchange --alloc normal {lv.vg_name}"),
     )
 
 

@@ -52,6 +52,17 @@ class FakeWorld:
         with self.host.changing():
             self.host.root.lv(lv).signature = None
 
+    @contextmanager
+    def allocation(self, policy: str, lv: str | None = None) -> Iterator[None]:
+        (vg,) = (vg for vg in self.host.machine.vgs if vg.name == "vg0")
+        changed = vg if lv is None else self.host.root.lv(lv)
+        before = changed.allocation
+        with self.host.changing():
+            changed.allocation = policy
+        yield
+        with self.host.changing():
+            changed.allocation = before
+
     def fill(self) -> None:
         for pv in ("md0", *self.slow):
             self.host.root.fill(pv)

@@ -134,6 +134,16 @@ class LabWorld:
     def unformat(self, lv: str) -> None:
         self.lab.run(["wipefs", "-qa", f"/dev/vg0/{lv}"])
 
+    @contextmanager
+    def allocation(self, policy: str, lv: str | None = None) -> Iterator[None]:
+        program, name = ("vgchange", "vg0") if lv is None else ("lvchange", f"vg0/{lv}")
+        self.lab.run([program, "-q", "-y", "--alloc", policy, name])
+        try:
+            yield
+        finally:
+            before = "normal" if lv is None else "inherit"
+            self.lab.run([program, "-q", "-y", "--alloc", before, name])
+
     def fill(self) -> None:
         self.lab.run(["lvcreate", "-qy", "-n", "filler", "-l", "100%FREE", "vg0"])
 

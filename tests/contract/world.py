@@ -36,6 +36,9 @@ class World(Protocol):
     def unformat(self, lv: str) -> None:
         """Take the signature off again."""
 
+    def allocation(self, policy: str, lv: str | None = None) -> AbstractContextManager[None]:
+        """`vgchange --alloc`, or `lvchange --alloc` of an LV, until the end of the block."""
+
     def fill(self) -> None:
         """Leave no free extent in vg0."""
 

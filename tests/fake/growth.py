@@ -41,6 +41,12 @@ def _lvextend(machine: Machine, vg: Vg, line: Line) -> Steps:
     for run in runs:
         if set(range(run.first, run.first + run.count)) & vg.taken(run.pv):
             return failed(f"Insufficient suitable allocatable extents for logical volume {lv.name}")
+    last = lv.bottom.runs[-1]
+    behind = runs[0].pv is last.pv and runs[0].first == last.first + last.count
+    if (lv.grows_by == "contiguous" and not behind) or (
+        lv.grows_by == "cling" and any(run.pv is not last.pv for run in runs)
+    ):
+        return failed(f"Insufficient suitable allocatable extents for logical volume {lv.name}")
     lv.bottom.runs = [*lv.bottom.runs, *runs]
     for each in {lv, lv.bottom}:
         each.size_bytes += more * EXTENT

@@ -157,8 +157,11 @@ class Machine:
             vg.seqno += commits
 
     def place(self, vg: Vg, count: int, pvs: list[Pv]) -> list[Run] | None:
-        """The lowest free extents of the named PVs in their order; None where they lack room."""
+        """The lowest free extents of the named PVs in their order, side by side where the group
+        gives out no others; None where they lack room."""
         runs: list[Run] = []
+        if vg.allocation == "contiguous":
+            return next((run for pv in pvs for run in _whole(vg, pv, count)), None)
         for pv in pvs:
             if pv.missing:
                 continue
@@ -175,3 +178,12 @@ class Machine:
                     runs.append(Run(pv, extent, 1))
                 count -= 1
         return runs if count == 0 else None
+
+
+def _whole(vg: Vg, pv: Pv, count: int) -> Iterator[list[Run]]:
+    """Each place of a PV that has so many free extents side by side."""
+    first = 0
+    for is_free, length in vg.pieces(pv):
+        if is_free and length >= count and not pv.missing:
+            yield [Run(pv, first, count)]
+        first += length

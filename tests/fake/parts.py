@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from tests.fake.counters import Counters
@@ -285,7 +286,13 @@ class Lv:
     signature: Signature | None = None
     written: Written | None = None
     held: bool = False
+    allocation: str = "inherit"
     counters: Counters = field(default_factory=Counters)
+
+    @property
+    def grows_by(self) -> str:
+        """The policy of `lvextend`."""
+        return self.vg.allocation if self.allocation == "inherit" else self.allocation
 
     @property
     def public(self) -> bool:
@@ -333,6 +340,7 @@ class Vg:
     clustered: bool = False
     text_bytes: int | None = None
     inside: Lv | None = None
+    allocation: str = "normal"
 
     @property
     def metadata_area_bytes(self) -> int:
@@ -350,6 +358,12 @@ class Vg:
             if run.pv is pv
             for extent in range(run.first, run.first + run.count)
         }
+
+    def pieces(self, pv: Pv) -> list[tuple[bool, int]]:
+        """Extents side by side that are free, or are not, in their order: which, and how many."""
+        taken = self.taken(pv)
+        runs = groupby(range(pv.extents), lambda extent: extent not in taken)
+        return [(is_free, len(list(run))) for is_free, run in runs]
 
     def free(self, pv: Pv) -> int:
         return pv.extents - sum(run.count for lv in self.lvs for run in lv.runs if run.pv is pv)

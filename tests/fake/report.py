@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from storage.agent.facts.program_versions import parse
@@ -53,6 +54,22 @@ def run(machine: Machine, argv: Sequence[str], locked: Sequence[str]) -> Command
     missing = [pv for vg in machine.vgs for pv in vg.pvs if pv.missing]
     warnings = "".join(f"  WARNING: Couldn't find device with uuid {pv.uuid}.\n" for pv in missing)
     return CommandResult(0, "", warnings, _printed(parts))
+
+
+def pieces(machine: Machine, argv: Sequence[str]) -> CommandResult:
+    """`lvm pvs --segments`: one row for each run of extents, free ones too."""
+    wanted = ["lvm", "pvs", "--segments", *FLAGS, HIDDEN, "--nolocking", "-o"]
+    if list(argv[:-1]) != wanted:
+        raise ModelGap(f"a report of extents with other options: {argv}")
+    rows = [
+        {"pv_uuid": pv.uuid, "pvseg_size": str(count), "segtype": "free" if is_free else "linear"}
+        for vg in _seen(machine)
+        for pv in vg.pvs
+        for is_free, count in vg.pieces(pv)
+    ]
+    names = argv[-1].split(",")
+    rows = [{name: row[name] for name in names} for row in rows]
+    return CommandResult(0, json.dumps({"report": [{"pvseg": rows}]}))
 
 
 def _printed(parts: Sequence[Mapping[str, Sequence[Mapping[str, str]]]]) -> str:
@@ -130,6 +147,7 @@ def vgs(machine: Machine) -> list[dict[str, str]]:
             "vg_clustered": str(int(vg.clustered)),
             "vg_partial": str(int(any(pv.missing for pv in vg.pvs))),
             "vg_mda_size": str(vg.metadata_area_bytes),
+            "vg_allocation_policy": vg.allocation,
             "vg_mda_free": str(max(0, vg.metadata_area_bytes // 2 - _text_bytes(vg))),
         }
         for vg in _seen(machine)
@@ -202,6 +220,7 @@ def _lv(machine: Machine, lv: Lv) -> dict[str, str]:
         "lv_merging": str(int(lv.merging)),
         "lv_converting": "0",
         "move_pv": _source_of(lv),
+        "lv_allocation_policy": lv.allocation,
         "pool_lv": pool.name if pool else "",
         "pool_lv_uuid": pool.uuid if pool else "",
         "origin": origin.name if origin else lv.origin,

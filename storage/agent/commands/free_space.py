@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import shlex
+from collections.abc import Sequence
 
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
-from ..facts.view import Check, View, space_subject
+from ..facts.view import Check, Facts, View, space_subject
+from ..kernel import lvm
 
 MIB = 1 << 20
 METADATA_BASE = 4 * MIB
@@ -28,7 +31,8 @@ def whole_extents(view: View, call: VerbCall) -> Check:
 
 
 def space(view: View, call: VerbCall, extra_bytes: int = 0) -> Check:
-    """The named PVs are usable and have room for the volume and `extra_bytes`."""
+    """The named PVs are usable and have room for the volume and `extra_bytes`; in one piece where
+    LVM gives out nothing else."""
 
     def check() -> None:
         pvs = view.pvs(call.args["vg"], call.args["pvs"])
@@ -42,8 +46,38 @@ def space(view: View, call: VerbCall, extra_bytes: int = 0) -> Check:
                 "Take less, free a cache nobody needs, or add a device to the VG.",
                 subject=space_subject(call.args["vg"]),
             )
+        in_one_piece(view, call.args["vg"], call.args["pvs"], call.args["size_bytes"])
 
     return check
+
+
+CONTIGUOUS = "contiguous"
+
+
+def in_one_piece(view: View, vg: str, pvs: Sequence[str], size_bytes: int) -> None:
+    """Raises Refusal(no_space) where root lets LVM give out nothing but extents side by side, and
+    no PV has so many."""
+    group = view.vg(vg)
+    if group["allocation"] != CONTIGUOUS:
+        return
+    longest = lvm.free_pieces(view.host, vg)
+    most = max((longest.get(pv["uuid"], 0) for pv in view.pvs(vg, pvs)), default=0)
+    if most * group["extent_bytes"] < size_bytes:
+        raise Refusal(
+            "no_space",
+            f"{vg} has the allocation policy contiguous: {size_bytes / MIB:.0f} MiB are needed in "
+            f"one piece on {', '.join(pvs)}, where the longest free piece has "
+            f"{most * group['extent_bytes'] / MIB:.0f} MiB.",
+            "Take less, or as root on the host let LVM use several pieces: "
+            f"vgchange --alloc normal {shlex.quote(vg)}",
+            subject=space_subject(vg),
+        )
+
+
+def policy_of(view: View, lv: Facts) -> str:
+    """How LVM chooses the extents by which a volume grows: its own policy, or its group's."""
+    own = str(lv["allocation"])
+    return str(view.vg(lv["vg_name"])["allocation"]) if own in ("", "inherit") else own
 
 
 def described(view: View, call: VerbCall, text_bytes: int) -> Check:

@@ -178,6 +178,14 @@ def _facts_problems(host: LocalHost, facts: dict[str, Any] | None) -> Iterable[P
     yield from writeback.of_facts(host, facts)
 
 
+ALLOCATIONS = {
+    "contiguous": "a new volume, a cache or a moved volume needs free space in one piece, and a "
+    "volume cannot be extended.",
+    "cling": "a volume can be extended only on the disk where it ends.",
+    "cling_by_tags": "a volume can be extended only on the disk where it ends.",
+}
+
+
 def _group_problems(facts: dict[str, Any]) -> Iterable[Problem]:
     """What keeps the panel from using a group, or soon will."""
     for vg in facts["vgs"]:
@@ -201,6 +209,14 @@ def _group_problems(facts: dict[str, Any]) -> Iterable[Problem]:
                 "add a PV made with "
                 "pvcreate --metadatasize 16m and take the metadata off the small ones: "
                 "pvchange --metadataignore y",
+            )
+        if vg["allowed"] and vg["allocation"] in ALLOCATIONS:
+            yield problem(
+                "vg_allocation",
+                "info",
+                f"{vg['name']} has the allocation policy {vg['allocation']}: "
+                f"{ALLOCATIONS[vg['allocation']]}",
+                f"If nothing needs it, as root on the host: vgchange --alloc normal {vg['name']}",
             )
     for pv in facts["pvs"]:
         if pv["vg_uuid"] and not pv["allocatable"]:

@@ -300,6 +300,7 @@ def _vg(
         "partial": lvm.flag(row["vg_partial"]),
         "metadata_bytes": lvm.number(row["vg_mda_size"]) // 2,
         "metadata_free_bytes": lvm.number(row["vg_mda_free"]),
+        "allocation": printable(row.get("vg_allocation_policy", "")),
     }
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..calls.names import printable
 from ..kernel.dm import SECTOR, CacheStatus
 from ..kernel.lvm import Row, flag, listed, number
 
@@ -113,6 +114,7 @@ def lv_facts(row: Row, layout: Layout, kname: str | None) -> dict[str, Any]:
         "kname": kname if known else None,
         "health": row["lv_health_status"],
         "segments": segments,
+        "allocation": printable(row.get("lv_allocation_policy", "")),
         "host_use": "",
         "snapshots": [],
         "work": None,

@@ -24,14 +24,15 @@ PVS = (
     "pv_uuid,pv_name,vg_uuid,vg_name,dev_size,pv_size,pv_free,pv_missing,pv_duplicate,"
     "pv_major,pv_minor,pv_allocatable,pv_exported,vg_size,vg_free,vg_extent_size,vg_seqno,vg_tags,"
     "vg_missing_pv_count,vg_shared,vg_lock_type,vg_systemid,vg_exported,vg_clustered,vg_partial,"
-    "vg_mda_size,vg_mda_free"
+    "vg_mda_size,vg_mda_free,vg_allocation_policy"
 )
 LVS = (
     "lv_uuid,lv_name,vg_uuid,vg_name,vg_seqno,lv_size,lv_layout,lv_role,lv_tags,lv_active,"
     "lv_suspended,lv_device_open,lv_kernel_major,lv_kernel_minor,lv_health_status,pool_lv,"
     "pool_lv_uuid,segtype,seg_start,seg_size,devices,metadata_devices,chunk_size,cache_mode,"
-    "cache_policy,cache_settings,lv_merging,lv_converting,origin,move_pv"
+    "cache_policy,cache_settings,lv_merging,lv_converting,origin,move_pv,lv_allocation_policy"
 )
+PIECES = "pv_uuid,pvseg_size,segtype"
 
 _FORMAT = ("--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config")
 # LVM's reports too write metadata down in /etc/lvm where that is not done yet; without a lock it
@@ -99,6 +100,21 @@ def read(
     lvs = _first_by(("vg_uuid", "lv_uuid", "lv_name"), segments)
     is_consistent = consistent(vgs, segments)
     return Report(vgs, tuple(pvs), lvs, tuple(segments), stale, is_consistent, unreadable)
+
+
+def free_pieces(host: LocalHost, vg: str) -> Mapping[str, int]:
+    """How many free extents lie side by side at most on each PV, by its uuid; a PV of which nothing
+    is free is missing. Raises Refusal as `read` does."""
+    command = ["lvm", "pvs", "--segments", *_FORMAT, _CONFIG, "--nolocking", "-o", PIECES]
+    result = _run(host, command, SECONDS)
+    if result.rc != 0 and not _over_another(result, (vg,)):
+        raise _failed(command, result)
+    longest: dict[str, int] = {}
+    for row in rows(result, "pvseg", command):
+        if row["segtype"] == "free":
+            known = longest.get(row["pv_uuid"], 0)
+            longest[row["pv_uuid"]] = max(known, number(row["pvseg_size"]))
+    return longest
 
 
 def _over_another(result: CommandResult, needed: Collection[str]) -> bool:

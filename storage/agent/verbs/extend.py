@@ -111,12 +111,13 @@ def _extend_state(view: View, call: VerbCall) -> list[Check]:
         to_check = [unused(view, VerbCall(call.verb, {**call.args, "lv": room["name"]}, {}))]
         if call.args["size_bytes"] <= call.args["from_bytes"]:
             return to_check
-        return [_lvm_can(view, call), _grows(view, call), *to_check]
+        return [_lvm_can(view, call), _grows(view, call), _follows(view, call), *to_check]
     more = call.args["size_bytes"] - call.args["from_bytes"]
     needed = VerbCall(call.verb, {**call.args, "size_bytes": more}, {})
     return [
         _lvm_can(view, call),
         _grows(view, call),
+        _follows(view, call),
         free_space.whole_extents(view, call),
         free_space.space(view, needed),
         free_space.described(view, call, TEXT_BYTES),
@@ -164,6 +165,30 @@ def _grows(view: View, call: VerbCall) -> Check:
                 "Stop the guest and the bcache device first, then extend and register it anew.",
                 subject=subject,
             )
+
+    return check
+
+
+def _follows(view: View, call: VerbCall) -> Check:
+    """Before anything is zeroed: LVM may add extents of the named PVs to the volume, wherever they
+    are there."""
+
+    def check() -> None:
+        volume = checks.volume(view, call)
+        name, policy = f"{volume['vg_name']}/{volume['name']}", free_space.policy_of(view, volume)
+        last = volume["segments"][-1]["pvs"] if volume["segments"] else []
+        clings = policy.startswith("cling") and not set(call.args["pvs"]) <= set(last)
+        if not clings and policy != free_space.CONTIGUOUS:
+            return
+        own = volume["allocation"] not in ("", "inherit")
+        cure = ("lvchange", name) if own else ("vgchange", volume["vg_name"])
+        where = f"on {', '.join(last)}" if clings else "right behind its last extent"
+        raise Refusal(
+            "unsupported",
+            f"The allocation policy of {name} is {policy}: it may grow only {where}.",
+            f"As root on the host let it grow elsewhere: {cure[0]} --alloc normal {cure[1]}",
+            subject=checks.subject(call),
+        )
 
     return check
 

@@ -9,6 +9,7 @@ from ..calls.call import VerbCall, arguments
 from ..calls.refusals import Refusal
 from ..commands import vacated_extents
 from ..commands.command import BY_MIRROR, FORMAT_BCACHE, MOVING, ZEROING, Args, Command, run
+from ..commands.free_space import in_one_piece
 from ..facts.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
 from ..state.boot_state import BootNote
 from . import checks
@@ -106,9 +107,10 @@ def _fits(view: View, call: VerbCall) -> Check:
         if volume["work"] is not None:
             return
         source = set(call.args["from_pvs"])
-        needed = sum(
+        sizes = [
             segment["size_bytes"] for segment in volume["segments"] if source & set(segment["pvs"])
-        )
+        ]
+        needed = sum(sizes)
         free = sum(pv["free_bytes"] for pv in view.pvs(call.args["vg"], call.args["to_pvs"]))
         if free < needed:
             raise Refusal(
@@ -118,6 +120,7 @@ def _fits(view: View, call: VerbCall) -> Check:
                 "Free space there, or add a device to the VG.",
                 subject=space_subject(call.args["vg"]),
             )
+        in_one_piece(view, call.args["vg"], call.args["to_pvs"], max(sizes, default=0))
 
     return check
 

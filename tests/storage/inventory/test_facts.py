@@ -134,6 +134,7 @@ def test_a_missing_field_is_named() -> None:
         *("allocatable", "exported", "unusable_bytes", "sharing", "alone", "lock_type"),
         *("system_id", "clustered", "partial", "metadata_bytes", "metadata_free_bytes"),
         *("clears_freed", "lvm_version", "format", "domain", "path", "unused_percent"),
+        "allocation",
     }
     fields = [
         n for n, (_, key) in enumerate(places(FULL)) if isinstance(key, str) and key not in newer

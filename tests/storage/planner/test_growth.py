@@ -237,6 +237,37 @@ def test_a_full_disk_is_told() -> None:
     assert refused(make.facts(lv, pvs=(make.pv(),)), lv, ON_SSD) == "no_space"
 
 
+def in_group(policy: str, facts: HostFacts) -> HostFacts:
+    vgs = tuple(dataclasses.replace(vg, allocation=policy) for vg in facts.vgs)
+    return dataclasses.replace(facts, vgs=vgs)
+
+
+@pytest.mark.parametrize(
+    ("of_group", "own", "free_bytes", "why"),
+    [
+        ("contiguous", "inherit", 99 * GIB, "vgchange --alloc normal vg0"),
+        ("contiguous", "normal", 99 * GIB, ""),
+        ("normal", "contiguous", 99 * GIB, "lvchange --alloc normal vg0/web12"),
+        ("cling", "inherit", 99 * GIB, ""),
+        ("cling", "inherit", 0, "vgchange --alloc normal vg0"),
+        ("normal", "cling_by_tags", 0, "lvchange --alloc normal vg0/web12"),
+        ("normal", "inherit", 0, ""),
+        ("", "", 0, ""),
+    ],
+)
+def test_where_root_lets_lvm_grow_nothing_nothing_is_zeroed(
+    of_group: str, own: str, free_bytes: int, why: str
+) -> None:
+    lv = dataclasses.replace(ours(), allocation=own)
+    pvs = (make.pv("sdb", free_bytes=99 * GIB), make.pv("sdc", free_bytes=free_bytes))
+    facts = in_group(of_group, make.facts(lv, pvs=pvs))
+    if not why:
+        assert verbs(facts, lv, LARGER)[0] == "volume.extend"
+    else:
+        refusing = refusal(facts, lv, LARGER)
+        assert refusing.code == "unsupported" and why in refusing.correction
+
+
 def test_a_volume_goes_to_ssd_and_back() -> None:
     lv = ours()
     move, clear = steps(make.facts(lv), lv, ON_SSD)
