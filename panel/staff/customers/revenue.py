@@ -27,7 +27,11 @@ PACE: Final = timedelta(days=90)
 LEAST: Final = timedelta(days=7)
 YEARS: Final = 10
 LATELY: Final = timedelta(days=30)
-SIZED: Final = (Kind.ADD_CACHE, Kind.REPLACE_CACHE, Kind.REMOVE_CACHE, Kind.DROP_CACHE)
+SIZED: Final = (
+    *(Kind.ADD_CACHE, Kind.REPLACE_CACHE, Kind.REMOVE_CACHE, Kind.DROP_CACHE),
+    *(Kind.CREATE_VOLUME, Kind.EXTEND_VOLUME, Kind.MOVE_VOLUME, Kind.DESTROY_VOLUME),
+)
+"""What jobs do with the space on SSDs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +110,8 @@ class Takings:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How the caches grew lately. `free_bytes` last until `full_at`, None where they do not get
-    fewer, or not within ten years."""
+    """How caches and volumes on SSD grew lately. `free_bytes` last until `full_at`, None where they
+    do not get fewer, or not within ten years."""
 
     bytes_a_day: float
     days: int
@@ -240,17 +244,20 @@ def space(user: Person) -> dict[str, int]:
 
 
 def growth(user: Person, at: datetime, free_bytes: Mapping[int, int]) -> dict[int | None, Growth]:
-    """Of each host (by primary key) and of all (None): what jobs added to and took from the caches
+    """Of each host (by primary key) and of all (None): how much of the SSDs jobs took and gave back
     in the last 90 days, or since the first one, but at least a week."""
     rows = Job.objects.visible_to(user).filter(
         kind__in=SIZED, dry_run=False, state=State.SUCCEEDED, ended_at__gte=at - PACE
     )
     sums = Counter[int | None]()
     begin = at
-    for host_id, wish, before, ended_at in rows.values_list(
-        "host_id", "wish", "fallback", "ended_at"
+    for host_id, kind, wish, before, ended_at in rows.values_list(
+        "host_id", "kind", "wish", "fallback", "ended_at"
     ):
-        change = _cache_bytes(wish) - _cache_bytes(before)
+        change = _ssd_bytes(wish) - _ssd_bytes(before)
+        if not before and kind != Kind.CREATE_VOLUME:
+            # What the volume was before, no wish could say: it lay where it lies.
+            change = _cache_bytes(wish)
         sums[host_id] += change
         sums[None] += change
         begin = min(begin, ended_at or at)
@@ -266,6 +273,14 @@ def _growth(change: int, window: timedelta, free: int, at: datetime) -> Growth:
     if pace > 0 and free / pace < timedelta(days=365 * YEARS).total_seconds():
         full_at = at + timedelta(seconds=free / pace)
     return Growth(pace * timedelta(days=1).total_seconds(), window.days, free, full_at, at)
+
+
+def _ssd_bytes(wish: dict[str, Any] | None) -> int:
+    """The volume itself where it lies on SSD, and its cache; nothing once it is destroyed."""
+    if not wish or wish.get("life") == "gone":
+        return 0
+    own = int(wish.get("size_bytes") or 0) if wish.get("tier") == "ssd" else 0
+    return own + _cache_bytes(wish)
 
 
 def _cache_bytes(wish: dict[str, Any] | None) -> int:

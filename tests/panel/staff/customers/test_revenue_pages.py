@@ -156,6 +156,35 @@ def test_the_space_lasts_as_long_as_caches_grow_as_lately() -> None:
     assert rates[None].full_at == NOW + timedelta(days=120 / (8 / 30))
 
 
+def volume_job(on: Host, kind: Kind, days: int, wish: Any, before: Any) -> None:
+    Job.objects.create(
+        kind=kind,
+        host=on,
+        volume=make.volume(),
+        wish=wish,
+        fallback=before,
+        state=State.SUCCEEDED,
+        ended_at=NOW - timedelta(days=days),
+    )
+
+
+def test_volumes_on_ssd_use_up_its_space_too() -> None:
+    def lying(tier: str, gib: int, life: str = "live") -> dict[str, Any]:
+        return {"size_bytes": gib * GIB, "tier": tier, "cache": None, "life": life}
+
+    one = host("s1", free_gib=60)
+    volume_job(one, Kind.CREATE_VOLUME, 30, lying("ssd", 10), None)
+    volume_job(one, Kind.EXTEND_VOLUME, 20, lying("ssd", 12), lying("ssd", 10))
+    volume_job(one, Kind.MOVE_VOLUME, 9, lying("ssd", 20), lying("hdd", 20))
+    volume_job(one, Kind.MOVE_VOLUME, 8, lying("hdd", 5), lying("ssd", 5))
+    volume_job(one, Kind.DESTROY_VOLUME, 7, lying("ssd", 3, "gone"), lying("ssd", 3, "retired"))
+    volume_job(one, Kind.CREATE_VOLUME, 6, lying("hdd", 100), None)
+    volume_job(one, Kind.EXTEND_VOLUME, 5, lying("ssd", 50), None)  # from what, nobody knows
+    rates = revenue.growth(make.staff_user(), NOW, {one.pk: 60 * GIB})
+    # 10 + 2 + 20 - 5 - 3 = 24 GiB in 30 days.
+    assert rates[one.pk].full_at == NOW + timedelta(days=75)
+
+
 def test_both_pages_show_their_figures_and_the_file_has_every_volume(admin: Client) -> None:
     one = host("s1")
     volume = sold(one, plan("Fast", 490), price_minor=480)
