@@ -9,7 +9,7 @@ uses the volume itself. If nobody uses either, root decides whose it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..calls.refusals import Problem, Refusal, problem
@@ -130,12 +130,17 @@ def by_root(host: LocalHost, facts: Facts, name: str) -> None:
                 "bcache device: who uses it may have written the superblock.",
                 "Give it the bcache device, or end it; then run this again.",
             )
-    made = [
-        _backing(each) if each["bcache"] is not None else _cset(each, sets[each["uuid"]])
-        for each in named
-    ]
-    noted = {(each.lv_uuid, each.uuid) for each in boot_state.load(host)}
-    boot_state.add(host, [each for each in made if (each.lv_uuid, each.uuid) not in noted], facts)
+    noted = {(each.lv_uuid, each.uuid): each for each in boot_state.load(host)}
+    fresh = []
+    for each in named:
+        made = _backing(each) if each["bcache"] is not None else _cset(each, sets[each["uuid"]])
+        before = noted.get((made.lv_uuid, made.uuid))
+        if before is None:
+            fresh.append(made)
+        elif not before.by_hand and not _is_the_agents(each):
+            # An agent that knew nothing of hands wrote the file in between.
+            fresh.append(replace(before, by_hand=True))
+    boot_state.add(host, fresh, facts)
 
 
 def is_sure(view: View, vg: str, name: str) -> Check:

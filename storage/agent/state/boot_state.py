@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..calls import names
@@ -39,6 +39,9 @@ SETTINGS = {
 _KNOWN = frozenset((*SETTINGS.values(), *CONGESTION))
 
 
+_FIELDS = frozenset(("lv_uuid", "vg_uuid", "kind", "uuid", "settings", "by_hand"))
+
+
 class BootNote(enum.Enum):
     """What an operation of a verb changes of what the next boot brings back."""
 
@@ -54,7 +57,8 @@ class BootNote(enum.Enum):
 @dataclass(frozen=True)
 class Kept:
     """`kind` is "backing" or "cset", `uuid` what bcache itself calls it, `settings` sysfs file ->
-    value to be written. `by_hand`: root made it, not this agent (state/bcache_by_hand.py)."""
+    value to be written. `by_hand`: root made it, not this agent (state/bcache_by_hand.py). `more`
+    is what a later release wrote, and finds again."""
 
     lv_uuid: str
     vg_uuid: str
@@ -62,9 +66,11 @@ class Kept:
     uuid: str
     settings: Mapping[str, str]
     by_hand: bool = False
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
+            **self.more,
             "lv_uuid": self.lv_uuid,
             "vg_uuid": self.vg_uuid,
             "kind": self.kind,
@@ -178,8 +184,9 @@ def _changed(
     settings = dict(known.settings) if known is not None else {}
     settings.update({SETTINGS[key]: str(args[key]) for key in SETTINGS if key in args})
     made = _new(lv, "backing", lv["bcache"]["uuid"], settings)
-    is_roots = known is not None and known.by_hand and boot_note is not BootNote.FORMATTED
-    return (*_without(before, lv["uuid"]), replace(made, by_hand=is_roots))
+    if known is not None and boot_note is not BootNote.FORMATTED:
+        made = replace(made, by_hand=known.by_hand, more=known.more)
+    return (*_without(before, lv["uuid"]), made)
 
 
 def _new(lv: Facts, kind: str, uuid: str, settings: Mapping[str, str]) -> Kept:
@@ -214,4 +221,5 @@ def _kept(document: Any) -> Kept:
         names.uuid(document["uuid"]),
         settings,
         document.get("by_hand") is True,
+        {name: value for name, value in document.items() if name not in _FIELDS},
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -105,6 +107,37 @@ def test_settings_that_the_panel_gives_it_come_back_too(host: FakeHost, agent: A
     assert is_back(agent), "udev goes on to register it"
     assert boot(host)[1] == []
     assert agent.lv("data")["bcache"]["sequential_cutoff_bytes"] == 0
+
+
+def rewritten(host: FakeHost, change: Callable[[dict[str, Any]], None]) -> None:
+    """As another release of the agent would write the file."""
+    document = json.loads(host.read(boot_state.PATH) or b"")
+    for each in document["devices"]:
+        change(each)
+    host.save(boot_state.PATH, json.dumps(document).encode())
+
+
+def test_what_an_older_agent_forgot_root_says_again(host: FakeHost, agent: Agent) -> None:
+    admin.allow_vg(host, "vg0")
+    adopt(agent)
+    agent.do("bcache.set", {"lv": "data", "sequential_cutoff_bytes": 0})
+    rewritten(host, lambda each: each.pop("by_hand"))
+    assert not any(each.by_hand for each in boot_state.load(host))
+    admin.keep_bcache(host, "vg0/data")
+    kept = boot_state.load(host)
+    assert len(kept) == 2 and all(each.by_hand for each in kept)
+    assert {"sequential_cutoff": "0"} in [each.settings for each in kept]
+
+
+def test_what_a_later_agent_noted_is_still_there_after_this_one_wrote(
+    host: FakeHost, agent: Agent
+) -> None:
+    admin.allow_vg(host, "vg0")
+    adopt(agent)
+    rewritten(host, lambda each: each.update(later={"why": "a later release"}))
+    agent.do("bcache.set", {"lv": "data", "sequential_cutoff_bytes": 0})
+    document = json.loads(host.read(boot_state.PATH) or b"")
+    assert [each["later"] for each in document["devices"]] == [{"why": "a later release"}] * 2
 
 
 def test_a_late_set_loses_nothing(host: FakeHost, agent: Agent) -> None:
