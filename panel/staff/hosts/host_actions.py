@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from django.contrib import messages
+from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -105,9 +106,7 @@ def set_address(request: HttpRequest, key: str) -> HttpResponse:
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     form = HostAddressForm(request.POST)
     if not form.is_valid():
-        for errors in form.errors.values():
-            messages.error(request, " ".join(str(error) for error in errors))
-        return redirect("host-settings", host.key)
+        return _back_with_errors(request, host, form)
     try:
         enrolment.readdress(host, form.cleaned_data["address"], form.cleaned_data["port"])
     except Refused as refused:
@@ -118,6 +117,13 @@ def set_address(request: HttpRequest, key: str) -> HttpResponse:
     return redirect("host-settings", host.key)
 
 
+def _back_with_errors(request: HttpRequest, host: Host, form: Form) -> HttpResponse:
+    """To the settings of the host, which say what was wrong."""
+    for errors in form.errors.values():
+        messages.error(request, " ".join(str(error) for error in errors))
+    return redirect("host-settings", host.key)
+
+
 @staff_view(Right.ADMINISTER)
 @require_POST
 def begin_maintenance(request: HttpRequest, key: str) -> HttpResponse:
@@ -125,9 +131,7 @@ def begin_maintenance(request: HttpRequest, key: str) -> HttpResponse:
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     form = MaintenanceForm(request.POST)
     if not form.is_valid():
-        for errors in form.errors.values():
-            messages.error(request, " ".join(str(error) for error in errors))
-        return redirect("host-settings", host.key)
+        return _back_with_errors(request, host, form)
     until = form.cleaned_data["until"]
     holds.begin_maintenance(host, form.cleaned_data["reason"], until)
     messages.success(
@@ -154,9 +158,7 @@ def set_window(request: HttpRequest, key: str) -> HttpResponse:
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     form = WindowForm(request.POST)
     if not form.is_valid():
-        for errors in form.errors.values():
-            messages.error(request, " ".join(str(error) for error in errors))
-        return redirect("host-settings", host.key)
+        return _back_with_errors(request, host, form)
     start, end = form.cleaned_data["window_start"], form.cleaned_data["window_end"]
     holds.set_window(host, start, end)
     when = f"from {start:%H:%M} to {end:%H:%M} UTC" if start is not None else "at any time"
