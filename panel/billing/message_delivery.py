@@ -18,8 +18,9 @@ from django.db.models.functions import Now
 
 from panel.billing import outbox
 from panel.billing.answer import BadAnswer, Decision, decision_of
-from panel.billing.http_post import Answer, Forbidden, NoResponse, post
-from panel.billing.signature import sign
+from panel.deliveries import delivery_queue
+from panel.deliveries.http_post import Answer, Forbidden, NoResponse, post
+from panel.deliveries.signature import sign
 from panel.models import Endpoint, Message, MessageType
 from panel.orders import authorisation
 from storage.database_clock import database_now
@@ -37,7 +38,7 @@ def send_due(send: Send | None = None) -> int:
     that gets no answer at all: the others would wait as long for the same nothing."""
     if not outbox.is_on() or outbox.endpoint().disabled_at is not None:
         return 0
-    with outbox.turn() as is_ours:
+    with delivery_queue.turn(outbox.TASK, outbox.SENDERS) as is_ours:
         return _send_due(send or _posted) if is_ours else 0
 
 
@@ -73,7 +74,7 @@ def _posted(message: Message) -> Answer:
 def _try(message: Message, send: Send) -> bool:
     """False where nobody answered."""
     if is_moot(message):
-        outbox.given_up(message, None, "The answer is no longer needed.")
+        delivery_queue.given_up(message, None, "The answer is no longer needed.")
         return True
     try:
         answer = send(message)
@@ -95,7 +96,7 @@ def _try(message: Message, send: Send) -> bool:
     if message.type == MessageType.AUTHORISE:
         _judge(message, answer)
     else:
-        outbox.delivered(message, answer.status)
+        delivery_queue.delivered(message, answer.status)
     return True
 
 
@@ -115,7 +116,7 @@ def _judge(message: Message, answer: Answer) -> None:
     # The answer and what is done with it: after any accident both are there, or it is asked again.
     with transaction.atomic():
         act(message.order, decision)
-        outbox.delivered(message, answer.status)
+        delivery_queue.delivered(message, answer.status)
 
 
 def act(order: Any, decision: Decision) -> bool:
@@ -132,26 +133,22 @@ def _retry(message: Message, status: int | None, error: str) -> None:
     chance = random.random()  # noqa: S311 - spreads the tries, guards nothing
     seconds = seconds_after(message.attempts, chance, is_question=is_question)
     if seconds is None:
-        outbox.given_up(message, status, error)
+        delivery_queue.given_up(message, status, error)
         log.error("%s was given up after %s tries: %s", message.name, message.attempts, error)
     else:
-        outbox.later(message, status, error, seconds)
+        delivery_queue.later(message, status, error, seconds)
 
 
 SECONDS = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 """The intervals of Standard Webhooks, 5 seconds to a day; then it is given up."""
 QUESTION_SECONDS = 30
 """A customer waits for the answer to a question: it is asked again and again."""
-JITTER = 0.2
 
 
 def seconds_after(attempts: int, chance: float, *, is_question: bool = False) -> float | None:
     """How long to wait after the `attempts`-th try, None for no more. `chance` from 0 to 1 spreads
     the tries, so that what failed together does not come back together."""
     if is_question:
-        base = SECONDS[0] if attempts <= 1 else QUESTION_SECONDS
-    elif attempts > len(SECONDS):
-        return None
-    else:
-        base = SECONDS[max(attempts, 1) - 1]
-    return base * (1 + JITTER * chance)
+        attempts, pauses = min(attempts, 2), (SECONDS[0], QUESTION_SECONDS)
+        return delivery_queue.wait_seconds(attempts, pauses, chance)
+    return delivery_queue.wait_seconds(attempts, SECONDS, chance)

@@ -3,26 +3,21 @@ its event and sent by one sender at a time. `panel.billing.message_delivery` sen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import connection, transaction
-from django.db.models import F
-from django.db.models.functions import Now
+from django.db import transaction
 
 from jobs import notify_workers
 from panel.billing import payload
+from panel.deliveries import delivery_queue
 from panel.models import Endpoint, Message, MessageType, Order
 from storage.database_clock import database_now
 
 TASK = "panel.tasks.send_messages"
-LEASE = timedelta(seconds=60)
-"""Longer than a try lasts: a message whose sender died is due again then."""
 KEPT = timedelta(days=90)
 SENDERS = 4
-"""So many at once: where the billing system is slow, the other workers go on with their work."""
+"""So many at once."""
 
 
 def is_on() -> bool:
@@ -59,56 +54,13 @@ def since() -> datetime:
 
 
 def claim() -> Message | None:
-    """The next message that is due, for one sender: it is due again only after `LEASE`."""
-    with transaction.atomic():
-        message = Message.objects.due().select_for_update(skip_locked=True, of=("self",)).first()
-        if message is None:
-            return None
-        taken = Message.objects.filter(pk=message.pk)
-        taken.update(next_at=Now() + LEASE, attempts=F("attempts") + 1)
-        message.refresh_from_db()
-    return message
-
-
-@contextmanager
-def turn() -> Iterator[bool]:
-    """Whether there may be one more sender now; its turn lasts until the end of the block."""
-    mine = None
-    with connection.cursor() as cursor:
-        for each in range(1, SENDERS + 1):
-            cursor.execute("SELECT pg_try_advisory_lock(hashtext(%s), %s)", [TASK, each])
-            if cursor.fetchone()[0]:
-                mine = each
-                break
-    try:
-        yield mine is not None
-    finally:
-        if mine is not None:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(hashtext(%s), %s)", [TASK, mine])
-
-
-def delivered(message: Message, status: int) -> None:
-    """It was taken."""
-    _end(message, status, "", delivered_at=Now())
-
-
-def given_up(message: Message, status: int | None, error: str) -> None:
-    """It is tried no more."""
-    _end(message, status, error, given_up_at=Now())
-
-
-def later(message: Message, status: int | None, error: str, seconds: float) -> None:
-    """It was not taken, and is tried again."""
-    _end(message, status, error, next_at=Now() + timedelta(seconds=seconds))
+    """The next message that is due, for one sender."""
+    return delivery_queue.claim(Message.objects.due())
 
 
 def again(message: Message) -> None:
-    """Send it once more, also where it was delivered or given up: under the same name, so that a
-    billing system that has it knows it. Its tries are counted anew."""
-    Message.objects.filter(pk=message.pk).update(
-        delivered_at=None, given_up_at=None, attempts=0, next_at=Now()
-    )
+    """Send it once more, now."""
+    delivery_queue.again(message)
     announce()
 
 
@@ -117,8 +69,3 @@ def prune(now: datetime) -> None:
     was given up stays: somebody may still want it."""
     Message.objects.filter(delivered_at__lt=now - KEPT).delete()
     Message.objects.filter(type=MessageType.AUTHORISE, given_up_at__lt=now - KEPT).delete()
-
-
-def _end(message: Message, status: int | None, error: str, **fields: object) -> None:
-    undelivered = Message.objects.filter(pk=message.pk, delivered_at=None)
-    undelivered.update(last_status=status, last_error=error[:300], **fields)

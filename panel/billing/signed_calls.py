@@ -23,9 +23,10 @@ from panel.api.framework.parsing import MAX_BODY_BYTES, too_large
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
 from panel.api.response_shapes import Json
-from panel.billing import call_log, signature
+from panel.billing import call_log
 from panel.billing.calls import call_bodies, customer_calls, order_calls, volume_calls
 from panel.billing.calls.calling import ACTOR, CallDefinition, Caller
+from panel.deliveries import signature
 from panel.http.client_address import address_of
 from panel.orders.order_request import OrderRefused
 from storage import row_security

@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from panel.models.order import Order
+from panel.models.outgoing import Outgoing, OutgoingQuerySet
 from storage.access import Person, Right, may
 from storage.currency import not_iso
 from storage.models import Customer, Volume
@@ -29,14 +30,10 @@ class MessageType(models.TextChoices):
     TEST = "test", "test"
 
 
-class MessageQuerySet(models.QuerySet["Message"]):
+class MessageQuerySet(OutgoingQuerySet["Message"]):
     def visible_to(self, user: Person) -> Self:
         """The only way from a request to messages: they are for admins."""
         return self if may(user, Right.ADMINISTER) else self.none()
-
-    def unsent(self) -> Self:
-        """Those that are still tried."""
-        return self.filter(delivered_at=None, given_up_at=None)
 
     def due(self) -> Self:
         """Those whose time has come, by the database's clock; questions first, since a customer
@@ -49,11 +46,9 @@ class MessageQuerySet(models.QuerySet["Message"]):
         return self.unsent().filter(next_at__lte=Now()).order_by(first, "next_at", "id")
 
 
-class Message(models.Model):
+class Message(Outgoing):
     """One message to the billing system, written in the transaction that it tells of. `name` is
-    its webhook-id and says what it is about, so that nothing is told twice. It is tried again at
-    `next_at` until it is delivered or given up; `last_status` is the HTTP status of the last try
-    (null = no answer), `last_error` what was wrong, "" for nothing."""
+    its webhook-id and says what it is about, so that nothing is told twice."""
 
     name = models.CharField(max_length=100, unique=True, editable=False)
     type = models.CharField(max_length=16, choices=MessageType.choices)
@@ -61,13 +56,6 @@ class Message(models.Model):
         Order, null=True, blank=True, on_delete=models.CASCADE, related_name="messages"
     )
     payload = models.JSONField()
-    attempts = models.PositiveIntegerField(default=0)
-    next_at = models.DateTimeField(db_default=Now())
-    delivered_at = models.DateTimeField(null=True, blank=True)
-    given_up_at = models.DateTimeField(null=True, blank=True)
-    last_status = models.PositiveSmallIntegerField(null=True, blank=True)
-    last_error = models.CharField(max_length=300, blank=True)
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     objects = MessageQuerySet.as_manager()
 

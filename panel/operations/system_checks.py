@@ -5,8 +5,8 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
-from panel.billing.http_post import Forbidden, target_of
-from panel.billing.signature import is_secret
+from panel.deliveries.http_post import Forbidden, target_of
+from panel.deliveries.signature import is_secret
 
 MAKE_SECRETS = "run `manage.py secrets`, or set it in the environment"
 

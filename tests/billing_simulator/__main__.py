@@ -14,7 +14,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from panel.billing.http_post import NoResponse
+from panel.deliveries.http_post import NoResponse
 from tests.billing_simulator.ledger import DECISIONS
 from tests.billing_simulator.server import Simulator
 

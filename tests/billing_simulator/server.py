@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qs
 
-from panel.billing.http_post import Answer, post
-from panel.billing.signature import BadSignature, sign, verify
+from panel.deliveries.http_post import Answer, post
+from panel.deliveries.signature import BadSignature, sign, verify
 from tests.billing_simulator import invoice_page
 from tests.billing_simulator.ledger import BillingLedger
 

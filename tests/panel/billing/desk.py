@@ -10,8 +10,8 @@ from typing import Any
 
 from django.test import Client
 
-from panel.billing.http_post import Answer, NoResponse
-from panel.billing.signature import sign
+from panel.deliveries.http_post import Answer, NoResponse
+from panel.deliveries.signature import sign
 from panel.models import Message
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -14,9 +14,9 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from jobs import notify_workers
-from panel.billing.http_post import post
 from panel.billing.message_delivery import send_due
-from panel.billing.signature import sign
+from panel.deliveries.http_post import post
+from panel.deliveries.signature import sign
 from panel.models import Message, Order, OrderState
 from tests.billing_simulator import invoice_page
 from tests.billing_simulator.ledger import BillingLedger

@@ -1,5 +1,5 @@
-"""One HTTP POST to the billing system, without redirects, without a proxy, within a time limit, and
-only to addresses that the operator allowed.
+"""One HTTP request, without redirects, without a proxy, within a time limit, and only to addresses
+that the operator allowed.
 
 The name is resolved once, and the checked address is the one connected to: a second lookup could
 return another one.
@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 MAX_ANSWER_BYTES = 64 * 1024
@@ -46,9 +47,13 @@ class PostTarget:
     path: str
 
 
-def target_of(url: str, private_hosts: Iterable[str] = ()) -> PostTarget:
+BILLING: Final = "TIERCEL_BILLING_PRIVATE_HOSTS"
+ALERTS: Final = "TIERCEL_ALERT_PRIVATE_HOSTS"
+
+
+def target_of(url: str, private_hosts: Iterable[str] = (), setting: str = BILLING) -> PostTarget:
     """The parts of an address. Raises `Forbidden` for anything but https, except on this machine
-    and for `private_hosts`, which the operator named."""
+    and for `private_hosts`, which the operator named in `setting`."""
     parts = urlsplit(url)
     try:
         port = parts.port
@@ -59,7 +64,7 @@ def target_of(url: str, private_hosts: Iterable[str] = ()) -> PostTarget:
     is_https = parts.scheme == "https"
     host = parts.hostname
     if not is_https and not is_near(host) and host not in private_hosts:
-        raise Forbidden("Use https, or name the host in TIERCEL_BILLING_PRIVATE_HOSTS.")
+        raise Forbidden(f"Use https, or name the host in {setting}.")
     path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
     return PostTarget(is_https, host, port or (443 if is_https else 80), path)
 
@@ -93,14 +98,16 @@ def post(
     *,
     seconds: float,
     private_hosts: Iterable[str] = (),
+    setting: str = BILLING,
+    method: Literal["POST", "PUT"] = "POST",
 ) -> Answer:
     """The answer to a POST of `body` (also of b"": then Content-Length is 0), whatever its status.
     Raises `NoResponse` after `seconds` in all, and `Forbidden`."""
     hosts = tuple(private_hosts)
-    target = target_of(url, hosts)
+    target = target_of(url, hosts, setting)
     connection = http.client.HTTPConnection(target.host, target.port, timeout=seconds)
     try:
-        sock = _connected(target, hosts, seconds)
+        sock = _connected(target, hosts, seconds, setting)
         # Each read has its time-out, but a trickle of bytes would outlast them all.
         overdue = threading.Event()
         watch = threading.Timer(seconds, _hang_up, (sock, overdue))
@@ -108,7 +115,7 @@ def post(
         try:
             with closing(connection):
                 connection.sock = sock
-                connection.request("POST", target.path, body, {**headers, "Connection": "close"})
+                connection.request(method, target.path, body, {**headers, "Connection": "close"})
                 response = connection.getresponse()
                 answer = Answer(response.status, response.read(MAX_ANSWER_BYTES))
         finally:
@@ -122,13 +129,13 @@ def post(
     return answer
 
 
-def _connected(target: PostTarget, private_hosts: tuple[str, ...], seconds: float) -> socket.socket:
+def _connected(
+    target: PostTarget, private_hosts: tuple[str, ...], seconds: float, setting: str
+) -> socket.socket:
     resolved = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(each[4][0]) for each in resolved))
     if not all(is_allowed(address, target, private_hosts) for address in addresses):
-        raise Forbidden(
-            f"{target.host} lies in a private network: name it in TIERCEL_BILLING_PRIVATE_HOSTS."
-        )
+        raise Forbidden(f"{target.host} lies in a private network: name it in {setting}.")
     failure: OSError = OSError("no address")
     for address in addresses:
         try:

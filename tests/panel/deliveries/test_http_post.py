@@ -11,7 +11,14 @@ from typing import Any
 
 import pytest
 
-from panel.billing.http_post import Forbidden, NoResponse, PostTarget, is_allowed, post, target_of
+from panel.deliveries.http_post import (
+    Forbidden,
+    NoResponse,
+    PostTarget,
+    is_allowed,
+    post,
+    target_of,
+)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

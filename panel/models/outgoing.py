@@ -1,0 +1,39 @@
+"""What all messages have in common that are written with what they tell of, and sent afterwards."""
+
+from __future__ import annotations
+
+from typing import Self, TypeVar
+
+from django.db import models
+from django.db.models.functions import Now
+
+Row = TypeVar("Row", bound="Outgoing")
+
+
+class OutgoingQuerySet(models.QuerySet[Row]):
+    """Messages by how far they are."""
+
+    def unsent(self) -> Self:
+        """Those that are still tried."""
+        return self.filter(delivered_at=None, given_up_at=None)
+
+    def due(self) -> Self:
+        """Those whose time has come, by the database's clock."""
+        return self.unsent().filter(next_at__lte=Now()).order_by("next_at", "id")
+
+
+class Outgoing(models.Model):
+    """It is tried (again) at `next_at` until it is delivered or given up; `last_status` is the HTTP
+    status of the last try (null = no answer, or no HTTP), `last_error` what was wrong, "" for
+    nothing."""
+
+    attempts = models.PositiveIntegerField(default=0)
+    next_at = models.DateTimeField(db_default=Now())
+    delivered_at = models.DateTimeField(null=True, blank=True)
+    given_up_at = models.DateTimeField(null=True, blank=True)
+    last_status = models.PositiveSmallIntegerField(null=True, blank=True)
+    last_error = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        abstract = True
