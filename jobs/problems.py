@@ -144,6 +144,7 @@ ORDER: Final = "rank, since NULLS LAST, host_id, volume_key, job_id, code, messa
 OF_HOSTS: Final = (
     f"SELECT *, {RANK} FROM ({ROWS}) problem WHERE host_id = ANY(%(hosts)s) ORDER BY {ORDER}"  # noqa: S608 (constants)
 )
+ALL_NOW: Final = f"SELECT *, {RANK} FROM ({ROWS}) problem ORDER BY {ORDER}"  # noqa: S608 (constants)
 TALLIES: Final = (
     "SELECT host_id, min(rank), count(*) FILTER (WHERE severity = 'error'),"  # noqa: S608 (constants)
     " count(*) FILTER (WHERE severity = 'warning')"
@@ -263,6 +264,11 @@ def problems_of(hosts: Collection[int], at: datetime) -> dict[int, tuple[Problem
     for problem in _worded(rows, at):
         by_host[problem.host_id].append(problem)
     return {host_id: tuple(problems) for host_id, problems in by_host.items()}
+
+
+def problems_now(at: datetime) -> list[Problem]:
+    """The problems of all hosts, the worst first. Four queries at most."""
+    return _worded([_Row(*row) for row in _fetch(ALL_NOW, at)], at)
 
 
 def tallies(at: datetime) -> dict[int, ProblemTally]:

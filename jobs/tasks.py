@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from jobs import collector, disk_collector, notify_workers
+from jobs.alerts import alert_judge
 from jobs.engine import holds, runner
 from jobs.hosts import refresh as refreshing
 from jobs.queue import bulk, reaper
@@ -83,3 +84,8 @@ def add_up_hours() -> None:
 @shared_task
 def prune_previews() -> None:
     sweeping.prune_previews()
+
+
+@shared_task
+def judge_alerts() -> None:
+    alert_judge.judge()

@@ -1,13 +1,16 @@
 """Variables available in every template."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
+from django.db.models import Count
 from django.http import HttpRequest
 
-from jobs.models import Halt
+from jobs.alerts.alert_rules import WARNING_RANK
+from jobs.models import Alert, Halt
 from panel.authentication import second_factor
 from panel.help import tour as tours
 from panel.help.tour import TourCard
@@ -51,3 +54,23 @@ def halt(request: HttpRequest) -> dict[str, Callable[[], Halt | None]]:
     a template shows it."""
     user = getattr(request, "user", AnonymousUser())
     return {"halt": cache(lambda: Halt.objects.active() if is_staff(user) else None)}
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingAlerts:
+    """How many alerts wait for somebody, and whether one is more than a warning."""
+
+    count: int
+    is_grave: bool
+
+
+def alerts(request: HttpRequest) -> dict[str, Callable[[], WaitingAlerts | None]]:
+    """Return `alerts_waiting`, for staff. It asks the database only where a template shows it."""
+    user = getattr(request, "user", AnonymousUser())
+    return {"alerts_waiting": cache(lambda: _waiting() if is_staff(user) else None)}
+
+
+def _waiting() -> WaitingAlerts:
+    ranks = Alert.objects.waiting().order_by().values_list("rank").annotate(count=Count("pk"))
+    counts = dict(ranks)
+    return WaitingAlerts(sum(counts.values()), any(rank < WARNING_RANK for rank in counts))

@@ -159,6 +159,7 @@ TEMPLATES = [
                 "panel.context_processors.notice",
                 "panel.context_processors.rights",
                 "panel.context_processors.halt",
+                "panel.context_processors.alerts",
                 "panel.context_processors.tour",
                 "panel.context_processors.factors",
                 "panel.staff.jobs.running_menu.menu",
@@ -273,6 +274,15 @@ TIERCEL_PRICE_NOTE = env.text("TIERCEL_PRICE_NOTE")
 TIERCEL_PROOF_SECONDS = env.whole("TIERCEL_PROOF_SECONDS", 7 * 86_400, least=1)
 TIERCEL_PROOF_WARM_SECONDS = env.whole("TIERCEL_PROOF_WARM_SECONDS", 2 * 86_400, least=1)
 
+# --- Alerts -------------------------------------------------------------------------------------
+
+# Who is told of an alert first, and has so long to acknowledge it; then the next ones are told.
+TIERCEL_ALERT_ESCALATE_SECONDS = env.whole("TIERCEL_ALERT_ESCALATE_SECONDS", 1800, least=60)
+# The hosts in private networks, or without TLS, that messages of alerts may go to.
+TIERCEL_ALERT_PRIVATE_HOSTS = env.words("TIERCEL_ALERT_PRIVATE_HOSTS")
+# What is called every minute as long as alerts work: a dead-man's switch elsewhere.
+TIERCEL_HEARTBEAT_URL = env.text("TIERCEL_HEARTBEAT_URL")
+
 # --- Text and files -----------------------------------------------------------------------------
 
 LANGUAGE_CODE = "en"
@@ -350,6 +360,7 @@ def every(seconds: int, task: str, *args: int, queue: str = "jobs") -> dict[str,
 # Each task does what is due, so that one missed or doubled does no harm.
 CELERY_BEAT_SCHEDULE = {
     "sweep": every(5, "jobs.tasks.sweep"),
+    "alerts": every(20, "jobs.tasks.judge_alerts"),
     "refresh-facts": every(300, "jobs.tasks.refresh_facts"),
     "fleet": every(60, "jobs.tasks.add_up_fleet"),
     "volume-hours": every(300, "jobs.tasks.add_up_hours"),
@@ -357,6 +368,8 @@ CELERY_BEAT_SCHEDULE = {
     "orders": every(5, "panel.tasks.sweep_orders"),
     "proofs": every(min(60, max(5, TIERCEL_PROOF_SECONDS // 12)), "panel.tasks.sweep_proofs"),
     "notices": every(30, "panel.tasks.send_notices"),
+    "alert-messages": every(10, "panel.tasks.send_alerts"),
+    "sign-of-life": every(60, "panel.tasks.send_sign_of_life"),
     "messages": every(5, "panel.tasks.send_messages"),
     "usage": every(300, "panel.tasks.write_usage"),
     "prune-told": every(3600, "panel.tasks.prune_told"),

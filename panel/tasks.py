@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from panel.accounts import sessions
+from panel.alerts import alert_delivery, alert_routing, sign_of_life
 from panel.billing import call_log, outbox, usage_lines
 from panel.billing import message_delivery as billing_delivery
 from panel.notices import notice_delivery
@@ -39,6 +40,7 @@ def prune_told() -> None:
     outbox.prune(now)
     call_log.prune(now)
     notice_delivery.prune(now)
+    alert_routing.prune(now)
 
 
 @shared_task
@@ -49,3 +51,15 @@ def prune_sessions() -> None:
 @shared_task
 def send_notices() -> None:
     notice_delivery.sweep()
+
+
+@shared_task
+def send_alerts() -> None:
+    alert_routing.route_events()
+    alert_routing.write_digests()
+    alert_delivery.send_due()
+
+
+@shared_task
+def send_sign_of_life() -> None:
+    sign_of_life.send_sign()

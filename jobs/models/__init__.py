@@ -1,5 +1,6 @@
-"""Jobs, their steps, the locks on hosts and volume groups, and the audit trail."""
+"""Jobs, their steps, the locks on hosts and volume groups, the audit trail, and alerts."""
 
+from jobs.models.alert import Alert, AlertEvent, AlertEventKind, AlertRound, Silence
 from jobs.models.audit import AuditEntry, AuditQuerySet, Phase
 from jobs.models.bulk_change import BulkChange
 from jobs.models.job import OVER, Job, JobQuerySet, Kind, Origin, State
@@ -8,6 +9,10 @@ from jobs.models.step import Line, Step, StepState
 
 __all__ = [
     "OVER",
+    "Alert",
+    "AlertEvent",
+    "AlertEventKind",
+    "AlertRound",
     "AuditEntry",
     "AuditQuerySet",
     "BulkChange",
@@ -19,6 +24,7 @@ __all__ = [
     "Line",
     "Origin",
     "Phase",
+    "Silence",
     "State",
     "Step",
     "StepState",

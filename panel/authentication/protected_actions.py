@@ -100,6 +100,9 @@ POLICY: Mapping[str, Act] = {
     "host-accept": Act(Demand.CHANGE, "host"),
     "host-remove": Act(Demand.CHANGE),
     "host-address": Act(Demand.CHANGE, "host-settings"),
+    # Where the panel sends what it knows, and what signs it
+    "alert-route-new": Act(Demand.CHANGE),
+    "alert-route": Act(Demand.CHANGE),
     # What is sold, to whom, and for how much
     "customer-mandate": Act(Demand.ALWAYS),
     "customer-suspend": Act(Demand.CHANGE, "customer"),
@@ -151,7 +154,8 @@ POLICY: Mapping[str, Act] = {
         *("job-log", "my-volumes", "my-volume", "my-glance", "my-running", "my-charts"),
         *("my-figures", "my-plan", "my-order", "my-order-status", "my-report", "my-change"),
         *("my-change-status", "help", "help-document", "glossary", "tour", "settings", "revenue"),
-        *("settings-mail", "revenue-csv", "capacity"),
+        *("settings-mail", "revenue-csv", "capacity", "alerts", "alert", "silences"),
+        "alert-routes",
     ),
     # Day-to-day work: a preview first, or nothing that opens a door later
     **_each(
@@ -166,6 +170,8 @@ POLICY: Mapping[str, Act] = {
         *("jobs-resume", "customer-new", "customer-edit", "adopt", "adopt-confirm", "adopt-undo"),
         *("volumes-bulk-result", "volumes-bulk-cancel"),
         *("customer-delete", "suggest", "view-save", "view-delete", "host-labels"),
+        *("alert-route-test", "alert-route-delete", "alert-message-again"),
+        *("alert-acknowledge", "alert-unacknowledge", "silence-new", "silence-end"),
         *("adopt-tag", "billing-test", "billing-enable", "billing-again", "my-order-cancel"),
     ),
     # The API

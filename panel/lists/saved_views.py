@@ -14,7 +14,7 @@ from panel.models import SavedView
 from panel.models.saved_view import MOST_VIEWS
 from storage.access import staff_view
 
-LISTS = ("customers", "hosts", "jobs", "people", "volumes")
+LISTS = ("alerts", "customers", "hosts", "jobs", "people", "volumes")
 """The lists that have views; each is the name of its route."""
 
 

@@ -1,5 +1,7 @@
-"""Records of people, API tokens, answered requests, orders, proofs, billing and notices."""
+"""Records of people, API tokens, answered requests, orders, proofs, billing, notices, and who is
+told of alerts."""
 
+from panel.models.alert_route import AlertDelivery, AlertRoute, RouteKind
 from panel.models.api_token import ApiToken, IdempotentRequest, Scope
 from panel.models.billing import (
     BillingCall,
@@ -18,6 +20,8 @@ from panel.models.security import SecurityEntry, SecurityKind
 from panel.models.user import Invitation, LoginLink, StepUpCode, User
 
 __all__ = [
+    "AlertDelivery",
+    "AlertRoute",
     "ApiToken",
     "BillingCall",
     "Endpoint",
@@ -36,6 +40,7 @@ __all__ = [
     "OrderState",
     "Proof",
     "ProofState",
+    "RouteKind",
     "SavedView",
     "Scope",
     "SecurityEntry",

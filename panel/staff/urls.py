@@ -8,6 +8,7 @@ from panel.charts import pages as chart_pages
 from panel.lists import saved_views, suggestions
 from panel.staff import adoption_pages as adoption_pages
 from panel.staff import audit_pages as audit_pages
+from panel.staff.alerts import alert_list, alert_pages, route_pages
 from panel.staff.hosts import advice_pages, enrol_pages, host_actions, host_list
 from panel.staff.hosts import pages as host_pages
 from panel.staff.jobs import job_actions, job_list, log_pages
@@ -31,6 +32,23 @@ urlpatterns = [
     path("views/<int:pk>/delete", saved_views.delete_view, name="view-delete"),
     path("audit/", audit_pages.audit, name="audit"),
     path("audit/export", audit_pages.export, name="audit-export"),
+    path("alerts/", alert_list.alerts, name="alerts"),
+    path("alerts/silences/", alert_pages.silences, name="silences"),
+    path("alerts/silences/new", alert_pages.new_silence, name="silence-new"),
+    path("alerts/silences/<str:key>/end", alert_pages.end_silence, name="silence-end"),
+    path("alerts/told/", route_pages.routes, name="alert-routes"),
+    path("alerts/told/new", route_pages.new_route, name="alert-route-new"),
+    path("alerts/told/<str:key>/", route_pages.route, name="alert-route"),
+    path("alerts/told/<str:key>/test", route_pages.test_route, name="alert-route-test"),
+    path("alerts/told/<str:key>/delete", route_pages.delete_route, name="alert-route-delete"),
+    path("alerts/messages/<str:key>/again", route_pages.send_again, name="alert-message-again"),
+    path("alerts/<str:key>/", alert_pages.alert, name="alert"),
+    path("alerts/<str:key>/acknowledge", alert_pages.acknowledge_alert, name="alert-acknowledge"),
+    path(
+        "alerts/<str:key>/unacknowledge",
+        alert_pages.unacknowledge_alert,
+        name="alert-unacknowledge",
+    ),
     path("jobs/", job_list.jobs, name="jobs"),
     path("jobs/<str:key>/", job_pages.job, name="job"),
     path("jobs/<str:key>/status", job_pages.status, name="job-status"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,10 +18,12 @@ from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
 from jobs.hosts import enrolment
-from jobs.models import BulkChange, Job, Line, Origin, State
+from jobs.models import Alert, AlertEvent, BulkChange, Job, Line, Origin, Silence, State
 from panel.accounts import api_tokens, invitations
 from panel.authentication import login_links
 from panel.models import (
+    AlertDelivery,
+    AlertRoute,
     Intent,
     Invitation,
     Mandate,
@@ -205,6 +208,11 @@ def cast() -> Cast:
     bulk_change = BulkChange.objects.create(
         actor=staff["admin"], action="retire", items=[[acme.there.volume.key, None, "", {}]]
     )
+    alert, quiet = alerts_of(acme)
+    message = AlertDelivery.objects.create(
+        route=AlertRoute.objects.create(name="On call", kind="email", user=staff["admin"])
+    )
+    message.events.set(alert.events.all())
     view = SavedView.objects.create(user=staff["admin"], listing="volumes", name="Slow")
     return Cast(
         acme,
@@ -229,6 +237,10 @@ def cast() -> Cast:
             "list_name": "volumes",
             "kind": "customers",
             "view": view.pk,
+            "alert": alert.key,
+            "silence": quiet.key,
+            "alert_route": message.route.key,
+            "alert_message": message.key,
             "token": acme.owners_token_key,
             "session": _session_of(acme.owner).pk,
             "enrol_token": enrol_token,
@@ -240,6 +252,24 @@ def cast() -> Cast:
         },
         {"price_minor": str(plan.price_minor), "currency": plan.currency},
     )
+
+
+def alerts_of(party: Party) -> tuple[Alert, Silence]:
+    """An open alert of the party's volume, and a silence."""
+    now = timezone.now()
+    alert = Alert.objects.create(
+        fingerprint="f" * 32, family="drift", code="drift", severity="warning", rank=2,
+        worst_rank=2, host=party.there.host, volume=party.there.volume, message="It differs.",
+        first_seen_at=now, present_since=now, opened_at=now, told_at=now,
+    )  # fmt: skip
+    AlertEvent.objects.create(alert=alert, kind="opened", rank=2, is_told=True)
+    quiet = Silence.objects.create(
+        volume=party.there.volume,
+        code="unfinished",
+        reason="Being built.",
+        until=now + timedelta(hours=1),
+    )
+    return alert, quiet
 
 
 def stock() -> None:

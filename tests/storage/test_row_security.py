@@ -23,14 +23,11 @@ from tests.scene import job
 EXEMPT: dict[str, str] = {}
 """Tables that lead to a customer and have no policy, each with the reason why."""
 STAFF_ONLY = {
-    "jobs_auditentry",
-    "jobs_bulkchange",
-    "panel_billingcall",
-    "storage_diskround",
-    "storage_physicaldisk",
-    "storage_diskreading",
+    *("jobs_auditentry", "jobs_bulkchange", "panel_billingcall"),
+    *("storage_diskround", "storage_physicaldisk", "storage_diskreading"),
+    *("jobs_alert", "jobs_alertevent", "jobs_silence", "panel_alertdelivery_events"),
 }
-"""Tables that lead to no customer by a key, but tell of them, or of the hosts below them."""
+"""Tables that tell of customers or of the hosts below them, and are no customer's."""
 
 
 def leads_to(model: type[models.Model]) -> set[type[models.Model]]:

@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from django.urls import reverse
 
+from jobs.alerts.alert_rules import fingerprint_of
 from jobs.models import Halt
 from jobs.problems import AT_RISK, Problem, ProblemGroup
 from panel.staff.hosts.problem_rows import WAYS
@@ -290,9 +291,17 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True)
+class AlertMark:
+    """What became of an alert, "" where it waits for somebody, and its page."""
+
+    url: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class AttentionRow:
     """A row of the list. `at_risk`: data may be lost. `since` is when the oldest of its `count`
-    troubles began; `more` subjects are not named."""
+    troubles began; `more` subjects are not named; `alert` is what became of its alerts, if any."""
 
     severity: str
     at_risk: bool
@@ -304,12 +313,33 @@ class AttentionRow:
     action: Remedy
     subjects: tuple[Subject, ...]
     more: int
+    alert: AlertMark | None = None
 
 
-def items(groups: Iterable[ProblemGroup], pages: Mapping[str, str]) -> tuple[AttentionRow, ...]:
+def items(
+    groups: Iterable[ProblemGroup],
+    pages: Mapping[str, str],
+    alerts: Mapping[str, AlertMark] | None = None,
+) -> tuple[AttentionRow, ...]:
     """A row for each group, in their order. `pages` are the addresses of the lists by their names
-    (`FilteredList.page`)."""
-    return tuple(_item(group, pages) for group in groups)
+    (`FilteredList.page`), `alerts` the open alerts by their fingerprints."""
+    marks = alerts or {}
+    return tuple(replace(_item(group, pages), alert=_mark(group, pages, marks)) for group in groups)
+
+
+def _mark(
+    group: ProblemGroup, pages: Mapping[str, str], alerts: Mapping[str, AlertMark]
+) -> AlertMark | None:
+    """The state that all of the group have, with the page of the one alert or of all."""
+    marks = {each: alerts.get(each) for each in map(fingerprint_of, group.problems)}
+    known = [each for each in marks.values() if each is not None]
+    if not known:
+        return None
+    same = len(known) == len(marks) and len({each.text for each in known}) == 1
+    text = known[0].text if same else ""
+    if len(marks) == 1 and group.count == 1:
+        return replace(known[0], text=text)
+    return AlertMark(f"{pages['alerts']}?code={group.problems[0].code}&follows=on", text)
 
 
 def of_halt(halt: Halt, pages: Mapping[str, str]) -> AttentionRow:

@@ -3,7 +3,7 @@ and volumes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -17,13 +17,15 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from jobs.models import Halt, Job, JobQuerySet, State
-from jobs.problems import ProblemTally, grouped, tallies, total
+from jobs.alerts.alert_rules import fingerprint_of
+from jobs.models import Alert, Halt, Job, JobQuerySet, State
+from jobs.problems import ProblemGroup, ProblemTally, grouped, tallies, total
 from panel.charts.pages import fleet_chart_context
 from panel.staff.dashboard.attention import (
     KINDS,
     LOOKED_AT,
     SHOWN_SUBJECTS,
+    AlertMark,
     AttentionRow,
     items,
     of_halt,
@@ -137,10 +139,11 @@ def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) ->
     depends on the number of hosts, volumes and jobs; no inventory is read."""
     unfinished = _unfinished(Job.objects.visible_to(user).filter(dry_run=False))
     halt = Halt.objects.active()
-    pages = {name: reverse(name) for name in ("hosts", "volumes", "jobs")}
+    pages = {name: reverse(name) for name in ("alerts", "hosts", "volumes", "jobs")}
     groups, group_count = grouped(at, KINDS, SHOWN_GROUPS, LOOKED_AT)
+    rows = items(groups, pages, _alert_marks(groups))
     return Overview(
-        attention=(*([of_halt(halt, pages)] if halt is not None else []), *items(groups, pages)),
+        attention=(*([of_halt(halt, pages)] if halt is not None else []), *rows),
         more_groups=group_count - len(groups),
         problems=total(counted.values()),
         shortages=shortages(SHOWN_SUBJECTS),
@@ -151,6 +154,24 @@ def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) ->
         waiting=sum(job.state in (State.QUEUED, State.WAITING) for job in unfinished),
         halt=halt,
     )
+
+
+def _alert_marks(groups: Iterable[ProblemGroup]) -> dict[str, AlertMark]:
+    """The open alerts of problems, by their fingerprints. One query."""
+    prints = {fingerprint_of(problem) for group in groups for problem in group.problems}
+    if not prints:
+        return {}
+    alerts = Alert.objects.open().filter(fingerprint__in=prints)
+    return {
+        each.fingerprint: AlertMark(reverse("alert", args=[each.key]), _mark_text(each))
+        for each in alerts.only("fingerprint", "key", "acknowledged_at", "hushed_by")
+    }
+
+
+def _mark_text(alert: Alert) -> str:
+    if alert.acknowledged_at is not None:
+        return "acknowledged"
+    return alert.get_hushed_by_display() if alert.hushed_by else ""
 
 
 def fleet_tables(

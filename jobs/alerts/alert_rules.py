@@ -1,0 +1,192 @@
+"""What each kind of problem means for alerts: what makes two problems the same one, how long each
+must last before anybody is told, and which follow from which. Pure.
+
+Nothing here says whether something is wrong: `jobs.problems` alone does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from jobs.problems import Problem
+
+TRUST: Final = frozenset({"quarantined", "twins", "machine_changed"})
+"""Nothing is sent to the host."""
+CONTACT: Final = frozenset(
+    {
+        *("silent", "unreachable", "no_answer", "auth_refused", "sshd_totp", "sudo_tty"),
+        *("agent_missing", "bad_reply", "transport", "not_active", "key_sealed"),
+        "host_key_changed",
+    }
+)
+"""The host does not answer, whatever the reason: one problem, whose words change."""
+FAMILIES: Final = {
+    **dict.fromkeys(TRUST, "trust"),
+    **dict.fromkeys(CONTACT, "contact"),
+    "array_degraded": "array",
+    "array_recovering": "array",
+    "volumes_missing": "missing",
+    "inventory_shrank": "missing",
+    "job_failed": "job",
+    "job_undecided": "job",
+}
+"""Codes that are one problem in several states, so that a change from one to the other is no new
+alert; any other code is a family of its own."""
+NO_NEWS: Final = ("trust", "contact")
+"""While a host has one of these, nothing new is known of it."""
+
+HOLD_SECONDS: Final = {
+    # The collector asks every minute: one answer that fails is none yet.
+    **dict.fromkeys(CONTACT, 90),
+    **dict.fromkeys(("drift", "unfinished", "volume_inactive", "volumes_missing"), 120),
+    **dict.fromkeys(("unsampled", "clock_off", "stuck", "orphan_device"), 120),
+    **dict.fromkeys(("job_failed", "job_undecided"), 0),
+    **dict.fromkeys(("unverified", "quarantined", "twins", "machine_changed"), 0),
+}
+"""How long a problem must be there before it is an alert, by its code."""
+USUAL_HOLD_SECONDS: Final = 30
+AT_RISK_RANK: Final = 0
+WARNING_RANK: Final = 2
+RESOLVE_SECONDS: Final = {**dict.fromkeys(("job", "unverified"), 0), "contact": 120}
+"""How long it must be gone before the alert is over, by its family."""
+USUAL_RESOLVE_SECONDS: Final = 180
+SIBLINGS_WITHIN: Final = timedelta(minutes=15)
+"""Volumes of one host that have the same problem within so long have it for one reason."""
+
+CODE_LIMIT: Final = 64
+SUBJECT_LIMIT: Final = 255
+
+OF_GROUP: Final = frozenset(
+    {
+        *("ssd_lost", "cache_lost", "cache_failed", "cache_needs_check", "cache_unregistered"),
+        *("volume_inactive", "drift", "unfinished", "writeback_degraded"),
+    }
+)
+OF_DISK: Final = (
+    *("disk_failing", "attribute_failed", "self_test_failed", "spare_low", "uncorrectable_rose"),
+    *("reported_rose", "pending_rose", "reallocated_rose", "worn", "wears_out_soon", "crc_rose"),
+    *("disk_hung", "disk_unread", "disk_hot"),
+)
+"""What one disk can say of itself: each may be there because of one before it."""
+OF_VOLUME: Final = {
+    "ssd_lost": OF_GROUP,
+    "cache_lost": OF_GROUP - {"ssd_lost"},
+    "cache_failed": frozenset({"volume_inactive", "drift", "cache_needs_check"}),
+    "volume_inactive": frozenset({"drift"}),
+}
+"""What else the same volume has because of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenProblem:
+    """A problem as one round saw it; equal ones of the same thing are one, `count` of them.
+    `fingerprint` is the same as long as it is the same problem. `job_error` is the code of what
+    went wrong where the problem is a job."""
+
+    fingerprint: str
+    family: str
+    code: str
+    severity: str
+    rank: int
+    host_id: int
+    subject: str = ""
+    volume_key: str = ""
+    job_key: str = ""
+    job_error: str = ""
+    message: str = ""
+    correction: str = ""
+    since: datetime | None = None
+    count: int = 1
+
+
+def seen_problems(problems: Iterable[Problem]) -> dict[str, SeenProblem]:
+    """The problems by their fingerprints."""
+    seen: dict[str, SeenProblem] = {}
+    for problem in problems:
+        one = _seen(problem)
+        other = seen.get(one.fingerprint)
+        if other is not None:
+            worst = min(other, one, key=lambda each: each.rank)
+            one = replace(worst, count=other.count + 1)
+        seen[one.fingerprint] = one
+    return seen
+
+
+def fingerprint_of(problem: Problem) -> str:
+    """The same as long as it is the same problem, whatever its words."""
+    thing = problem.job_key or problem.volume_key or problem.subject
+    if not problem.code:
+        thing = re.sub(r"[0-9]+", "#", problem.message)
+    identity = json.dumps([problem.host_key, _family_of(problem), thing])
+    return hashlib.sha256(identity.encode()).hexdigest()[:32]
+
+
+def _family_of(problem: Problem) -> str:
+    return FAMILIES.get(problem.code, problem.code)
+
+
+def _seen(problem: Problem) -> SeenProblem:
+    return SeenProblem(
+        fingerprint=fingerprint_of(problem),
+        family=_family_of(problem)[:CODE_LIMIT],
+        code=problem.code[:CODE_LIMIT],
+        severity=problem.severity,
+        rank=problem.rank,
+        host_id=problem.host_id,
+        subject=problem.subject[:SUBJECT_LIMIT],
+        volume_key=problem.volume_key,
+        job_key=problem.job_key,
+        job_error=problem.job_error[:CODE_LIMIT],
+        message=problem.message,
+        correction=problem.correction,
+        since=problem.since,
+    )
+
+
+def hold(seen: SeenProblem) -> timedelta:
+    """How long it must be there before anybody is told; data at risk never waits long."""
+    if seen.rank == AT_RISK_RANK:
+        return timedelta(0)
+    return timedelta(seconds=HOLD_SECONDS.get(seen.code, USUAL_HOLD_SECONDS))
+
+
+def resolve_after(seen: SeenProblem) -> timedelta:
+    """How long it must be gone before it is over."""
+    return timedelta(seconds=RESOLVE_SECONDS.get(seen.family, USUAL_RESOLVE_SECONDS))
+
+
+def is_news_of_the_host(seen: SeenProblem) -> bool:
+    """Whether only the host itself can say that it is over: while the host does not answer, that
+    the problem is not listed means nothing."""
+    return seen.family not in (*NO_NEWS, "job", "unverified")
+
+
+def follows(effect: SeenProblem, cause: SeenProblem) -> bool:
+    """Whether one problem is there because of another one of the same host."""
+    if cause.family == "trust":
+        return effect.family not in ("trust", "job")
+    if cause.family == "contact":
+        return is_news_of_the_host(effect) or effect.job_error in CONTACT
+    if cause.family == "array":
+        return effect.code == "writeback_degraded"
+    if cause.code == "pv_missing":
+        in_group = effect.subject.startswith(f"{cause.subject}/")
+        return (in_group and effect.code in OF_GROUP) or effect.family == "missing"
+    if cause.code in OF_DISK:
+        same_disk = bool(effect.subject) and effect.subject == cause.subject
+        return same_disk and effect.code in OF_DISK[OF_DISK.index(cause.code) + 1 :]
+    same_volume = bool(effect.volume_key) and effect.volume_key == cause.volume_key
+    return same_volume and effect.code in OF_VOLUME.get(cause.code, ())
+
+
+def are_siblings(one: SeenProblem, other: SeenProblem) -> bool:
+    """Whether two volumes of a host have the same trouble."""
+    of_volumes = bool(one.volume_key and other.volume_key)
+    same = (one.code, one.job_error) == (other.code, other.job_error)
+    return of_volumes and same and one.fingerprint != other.fingerprint

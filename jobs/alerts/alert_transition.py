@@ -1,0 +1,462 @@
+"""What becomes of alerts in one round: pure, from what they were, what is seen now, and a clock.
+
+A problem that is seen waits for its hold, then its alert opens. It is told unless something hushes
+it: a silence, maintenance of its host, or the alert that it follows from. It is over once the
+problem has been gone for a while, and that is told only if the opening was. Three openings within a
+day are flapping: one message, then none until the problem has been there, or gone, for so long that
+it cannot be the same swinging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from jobs.alerts.alert_rules import (
+    AT_RISK_RANK,
+    NO_NEWS,
+    OF_DISK,
+    SIBLINGS_WITHIN,
+    WARNING_RANK,
+    SeenProblem,
+    are_siblings,
+    follows,
+    hold,
+    is_news_of_the_host,
+    resolve_after,
+)
+from jobs.models.alert import AlertEventKind as Kind
+
+DAY: Final = timedelta(days=1)
+FLAPPING_OPENINGS: Final = 3
+"""So many openings within a day are flapping."""
+LEAST_CALM: Final = timedelta(minutes=30)
+CALM_OF_A_SWING: Final = 1.5
+"""It is stable once it lasts so many times longer than each swing before it."""
+AFTER_ITS_CAUSE: Final = timedelta(minutes=5)
+"""What followed from an alert that is over may last a little longer."""
+WORSE_AGAIN: Final = timedelta(minutes=30)
+LAST_TIER: Final = 3
+MANY_HOSTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class AlertState:
+    """An alert as it is kept. Pending (`opened_at` None), open, or over (`resolved_at`). `seen` is
+    how the problem was last seen; `present_since` when it (last) came, `absent_since` since when it
+    is gone. `told_at` is when people were told that it is there, None while nobody was; `cause` the
+    fingerprint of the alert it follows from; `worst_rank` the gravest that was told. `swing` is the
+    longest that it was gone, `spell` the longest that it was there, since it began to flap."""
+
+    seen: SeenProblem
+    first_seen_at: datetime
+    present_since: datetime
+    absent_since: datetime | None = None
+    opened_at: datetime | None = None
+    told_at: datetime | None = None
+    last_told_at: datetime | None = None
+    resolved_at: datetime | None = None
+    cause: str = ""
+    hushed_by: str = ""
+    acknowledged_at: datetime | None = None
+    acknowledged_until: datetime | None = None
+    acknowledged_count: int = 0
+    tier: int = 1
+    tier_at: datetime | None = None
+    worst_rank: int = WARNING_RANK
+    openings: int = 1
+    is_flapping: bool = False
+    swing: timedelta = timedelta(0)
+    spell: timedelta = timedelta(0)
+
+    @property
+    def is_present(self) -> bool:
+        return self.absent_since is None
+
+    @property
+    def calm(self) -> timedelta:
+        """How long it must be gone to be over while it flaps."""
+        return max(LEAST_CALM, self.swing * CALM_OF_A_SWING)
+
+    @property
+    def lasting(self) -> timedelta:
+        """And be there to count as there for good."""
+        return max(LEAST_CALM, self.spell * CALM_OF_A_SWING)
+
+
+@dataclass(frozen=True, slots=True)
+class AlertEpisode:
+    """An alert that is over: from when to when the problem was there, and how often it opened."""
+
+    began: datetime
+    ended: datetime
+    openings: int = 1
+    swing: timedelta = timedelta(0)
+    spell: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class AlertNews:
+    """What happened to one alert; `is_told`: people are told."""
+
+    fingerprint: str
+    kind: Kind
+    is_told: bool
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HushRule:
+    """Problems that nobody is told of now: those that agree with all that is given."""
+
+    host_id: int | None = None
+    volume_key: str = ""
+    code: str = ""
+
+    def hushes(self, seen: SeenProblem) -> bool:
+        return (
+            self.host_id in (None, seen.host_id)
+            and self.volume_key in ("", seen.volume_key)
+            and self.code in ("", seen.code)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RoundContext:
+    """What a round knows besides alerts and problems. `past` are the episodes of the last day by
+    fingerprint, `host_count` how many hosts are in use."""
+
+    now: datetime
+    silences: Sequence[HushRule] = ()
+    maintained: frozenset[int] = frozenset()
+    past: Mapping[str, Sequence[AlertEpisode]] = field(default_factory=dict)
+    host_count: int = 1
+    escalate_after: timedelta = timedelta(minutes=30)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundOutcome:
+    """The alerts after a round, without those that were pending and came to nothing, and what
+    happened."""
+
+    alerts: dict[str, AlertState]
+    news: tuple[AlertNews, ...]
+
+
+def next_round(
+    before: Mapping[str, AlertState], seen: Mapping[str, SeenProblem], context: RoundContext
+) -> RoundOutcome:
+    """The alerts that are not over, by fingerprint, once what is seen now is taken into account.
+    Repeated with the same clock it changes nothing more."""
+    alerts = _looked_at(before, seen, context.now)
+    unheard = {
+        each.seen.host_id
+        for each in alerts.values()
+        if each.seen.family in NO_NEWS and each.is_present
+    }
+    ordered = sorted(alerts, key=lambda fingerprint: _order(alerts[fingerprint]))
+    of_host: dict[int, list[str]] = {}
+    away = _away(alerts)
+    news: list[AlertNews] = []
+    for fingerprint in ordered:
+        state = alerts[fingerprint]
+        earlier = of_host.setdefault(state.seen.host_id, [])
+        cause = _cause_of(state, (alerts[each] for each in earlier), context)
+        if cause is None:
+            cause = _first_of_many_hosts(state, away, alerts, context)
+        earlier.append(fingerprint)
+        was = before.get(fingerprint)
+        is_worse = was is not None and state.seen.rank < was.seen.rank
+        alerts[fingerprint], happened = _one(state, cause, unheard, context, is_worse=is_worse)
+        news += [replace(each, fingerprint=fingerprint) for each in happened]
+    grown = _grown(alerts, context.now)
+    return RoundOutcome(alerts | grown.alerts, (*news, *grown.news))
+
+
+def _looked_at(
+    before: Mapping[str, AlertState], seen: Mapping[str, SeenProblem], now: datetime
+) -> dict[str, AlertState]:
+    """Who is there and who is gone; pending ones that are gone are forgotten."""
+    alerts: dict[str, AlertState] = {}
+    unheard = {each.host_id for each in seen.values() if each.family in NO_NEWS}
+    for fingerprint, state in before.items():
+        problem = seen.get(fingerprint)
+        if problem is not None:
+            alerts[fingerprint] = _present(state, problem, now)
+        elif state.seen.host_id in unheard and is_news_of_the_host(state.seen):
+            alerts[fingerprint] = state
+        elif state.opened_at is not None:
+            alerts[fingerprint] = _absent(state, now)
+    for fingerprint, problem in seen.items():
+        if fingerprint not in alerts:
+            alerts[fingerprint] = AlertState(problem, now, now, worst_rank=problem.rank)
+    return alerts
+
+
+def _present(state: AlertState, problem: SeenProblem, now: datetime) -> AlertState:
+    if state.absent_since is None:
+        return replace(state, seen=problem)
+    gone = now - state.absent_since
+    if not state.is_flapping:
+        # It was away for less than its time: as if it had not been.
+        return replace(state, seen=problem, absent_since=None)
+    return replace(
+        state,
+        seen=problem,
+        absent_since=None,
+        present_since=now,
+        openings=state.openings + 1,
+        swing=max(state.swing, gone),
+    )
+
+
+def _absent(state: AlertState, now: datetime) -> AlertState:
+    if state.absent_since is not None:
+        return state
+    spell = max(state.spell, now - state.present_since)
+    return replace(state, absent_since=now, spell=spell)
+
+
+# --- Which follows from which --------------------------------------------------------------------
+
+PRECEDENCE: Final = (
+    *("trust", "contact", "array", "pv_missing", "missing", "ssd_lost", "cache_lost"),
+    *OF_DISK,
+)
+
+
+def _order(state: AlertState) -> tuple[int, datetime, str]:
+    family = state.seen.family
+    place = PRECEDENCE.index(family) if family in PRECEDENCE else len(PRECEDENCE)
+    return place, state.first_seen_at, state.seen.fingerprint
+
+
+def _cause_of(
+    state: AlertState, earlier: Iterable[AlertState], context: RoundContext
+) -> AlertState | None:
+    """The alert of the same host that this one follows from, which follows from none itself. What
+    people were told already stays an alert of its own."""
+    if state.told_at is not None or not state.is_present:
+        return None
+    is_hushed = bool(_hush(state.seen, context))
+    for each in earlier:
+        if each.cause or each.resolved_at is not None:
+            continue
+        near = _near(state, each)
+        # Nothing is known of a host that does not answer; what else comes long after a problem has
+        # a reason of its own.
+        is_old_news = near or each.seen.family in NO_NEWS
+        # Also a cause that flaps, between two times.
+        is_there = each.is_present or each.is_flapping
+        if is_there and is_old_news and follows(state.seen, each.seen):
+            return each
+        is_heard = each.is_present and (is_hushed or not each.hushed_by)
+        if near and is_heard and are_siblings(state.seen, each.seen):
+            return each
+    return None
+
+
+def _near(one: AlertState, other: AlertState) -> bool:
+    """Whether both began at about the same time."""
+    return abs(one.first_seen_at - other.first_seen_at) <= SIBLINGS_WITHIN
+
+
+def _away(alerts: Mapping[str, AlertState]) -> list[str]:
+    """The hosts that do not answer, those that fell silent first before the others."""
+    away = [each for each in alerts.values() if each.seen.family == "contact" and each.is_present]
+    return [each.seen.fingerprint for each in sorted(away, key=_order)]
+
+
+def _first_of_many_hosts(
+    state: AlertState,
+    away: Sequence[str],
+    alerts: Mapping[str, AlertState],
+    context: RoundContext,
+) -> AlertState | None:
+    """When most hosts stop answering at once, the panel or its network has the trouble: one alert
+    stands for all."""
+    is_away = state.seen.family == "contact" and state.is_present
+    if not is_away or state.told_at is not None:
+        return None
+    together = [alerts[each] for each in away if _near(alerts[each], state)]
+    if len(together) < max(MANY_HOSTS, context.host_count / 2):
+        return None
+    first = next((each for each in together if not each.cause), None)
+    return first if first is not None and _order(first) < _order(state) else None
+
+
+def _grown(alerts: Mapping[str, AlertState], now: datetime) -> RoundOutcome:
+    """Data at risk that somebody acknowledged, and that more things have now, is told again."""
+    counts: dict[str, int] = {}
+    for each in alerts.values():
+        if each.cause and each.opened_at is not None and each.resolved_at is None:
+            counts[each.cause] = counts.get(each.cause, 0) + each.seen.count
+    changed: dict[str, AlertState] = {}
+    news: list[AlertNews] = []
+    for fingerprint, state in alerts.items():
+        total = state.seen.count + counts.get(fingerprint, 0)
+        if state.acknowledged_at is None or state.resolved_at is not None:
+            continue
+        if state.acknowledged_count == 0:  # this round is the first to see that it is acknowledged
+            changed[fingerprint] = replace(state, acknowledged_count=total)
+        elif total > state.acknowledged_count and state.worst_rank == AT_RISK_RANK:
+            changed[fingerprint] = _reopened(state, now)
+            text = f"It concerns {total} now, {state.acknowledged_count} when acknowledged."
+            told = not state.hushed_by
+            news.append(AlertNews(fingerprint, Kind.WORSENED, told, text))
+    return RoundOutcome(changed, tuple(news))
+
+
+# --- One alert -----------------------------------------------------------------------------------
+
+
+def _one(
+    state: AlertState,
+    cause: AlertState | None,
+    unheard: set[int],
+    context: RoundContext,
+    *,
+    is_worse: bool,
+) -> tuple[AlertState, list[AlertNews]]:
+    now = context.now
+    if not state.is_present:
+        frozen = state.seen.host_id in unheard and is_news_of_the_host(state.seen)
+        return (state, []) if frozen else _leaving(state, now)
+    led = cause.seen.fingerprint if cause is not None else ""
+    if state.cause and not led:
+        # What it followed from is over: it gets some time to be over, too.
+        state = replace(state, cause="", present_since=now)
+    elif led != state.cause:
+        state = replace(state, cause=led)
+    news: list[AlertNews] = []
+    if state.opened_at is None:
+        if cause is not None and cause.opened_at is None:
+            return state, news
+        if cause is None and now - state.present_since < hold(state.seen):
+            return state, news
+        state = replace(state, opened_at=now)
+        if cause is not None:
+            news.append(_quiet(Kind.OPENED, "It follows from another alert."))
+            return state, news
+    if cause is not None:
+        return state, news
+    return _awake(state, news, context, is_worse=is_worse)
+
+
+def _leaving(state: AlertState, now: datetime) -> tuple[AlertState, list[AlertNews]]:
+    needed = state.calm if state.is_flapping else resolve_after(state.seen)
+    if now - (state.absent_since or now) < needed:
+        return state, []
+    is_told = state.told_at is not None
+    return replace(state, resolved_at=now), [AlertNews("", Kind.RESOLVED, is_told)]
+
+
+def _awake(
+    state: AlertState, news: list[AlertNews], context: RoundContext, *, is_worse: bool
+) -> tuple[AlertState, list[AlertNews]]:
+    """An open alert that is there and follows from nothing."""
+    now, hushed_by = context.now, _hush(state.seen, context)
+    if hushed_by:
+        if not state.hushed_by:
+            is_new = state.opened_at == now and state.told_at is None
+            words = "during maintenance of its host" if hushed_by == "maintenance" else "silenced"
+            kind = Kind.OPENED if is_new else Kind.SILENCED
+            news.append(_quiet(kind, f"Nobody is told: {words}."))
+        return replace(state, hushed_by=hushed_by), news
+    was_hushed = bool(state.hushed_by)
+    state = replace(state, hushed_by="")
+    if state.told_at is None:
+        return _first_told(state, news, context, was_hushed=was_hushed)
+    is_new_low = state.seen.rank < state.worst_rank
+    is_low_again = is_worse and now - (state.last_told_at or now) >= WORSE_AGAIN
+    if is_new_low or is_low_again:
+        news.append(AlertNews("", Kind.WORSENED, True, state.seen.message))
+        return _reopened(state, now), news
+    if state.acknowledged_at is not None:
+        until = state.acknowledged_until
+        if until is not None and until <= now:
+            news.append(AlertNews("", Kind.UNACKNOWLEDGED, True, "The time it named is over."))
+            return _reopened(state, now), news
+        return state, news
+    if state.is_flapping:
+        if now - state.present_since < state.lasting:
+            return state, news
+        text = "It does not flap any more: it is there without interruption."
+        news.append(AlertNews("", Kind.REMAINS, True, text))
+        return _reopened(replace(state, is_flapping=False), now), news
+    due = (state.tier_at or state.told_at) + context.escalate_after
+    if state.seen.rank < WARNING_RANK and state.tier < LAST_TIER and due <= now:
+        state = replace(state, tier=state.tier + 1, tier_at=now, last_told_at=now)
+        text = f"Nobody has acknowledged it: tier {state.tier} is told."
+        news.append(AlertNews("", Kind.ESCALATED, True, text))
+    return state, news
+
+
+def _first_told(
+    state: AlertState, news: list[AlertNews], context: RoundContext, *, was_hushed: bool
+) -> tuple[AlertState, list[AlertNews]]:
+    now = context.now
+    is_new = state.opened_at == now
+    if not is_new and not was_hushed and now - state.present_since < AFTER_ITS_CAUSE:
+        return state, news
+    past = [each for each in context.past.get(state.seen.fingerprint, ()) if each.ended > now - DAY]
+    openings = state.openings + sum(each.openings for each in past)
+    state = replace(
+        state,
+        told_at=now,
+        last_told_at=now,
+        tier_at=now,
+        worst_rank=state.seen.rank,
+    )
+    if openings >= FLAPPING_OPENINGS:
+        state = _flapping(state, past)
+        text = f"It opened {openings} times within a day. The next message follows once it is "
+        text += "stable."
+        return state, [*news, AlertNews("", Kind.FLAPPING, True, text)]
+    if is_new:
+        return state, [*news, AlertNews("", Kind.OPENED, True, state.seen.message)]
+    text = "Its silence is over." if was_hushed else "What it followed from is over."
+    return state, [*news, AlertNews("", Kind.REMAINS, True, text)]
+
+
+def _flapping(state: AlertState, past: Sequence[AlertEpisode]) -> AlertState:
+    """With the longest times that it was gone, and there, today."""
+    episodes = sorted(past, key=lambda each: each.began)
+    ends = [each.ended for each in episodes]
+    begins = [*(each.began for each in episodes[1:]), state.first_seen_at]
+    gaps = [begin - end for end, begin in zip(ends, begins, strict=True)]
+    return replace(
+        state,
+        is_flapping=True,
+        swing=max((*gaps, *(each.swing for each in episodes)), default=timedelta(0)),
+        spell=max(
+            (*(max(each.ended - each.began, each.spell) for each in episodes),),
+            default=timedelta(0),
+        ),
+    )
+
+
+def _reopened(state: AlertState, now: datetime) -> AlertState:
+    """Told once more, from the first tier on; whoever acknowledged it did not know this."""
+    return replace(
+        state,
+        acknowledged_at=None,
+        acknowledged_until=None,
+        acknowledged_count=0,
+        last_told_at=now,
+        tier=1,
+        tier_at=now,
+        worst_rank=min(state.worst_rank, state.seen.rank),
+    )
+
+
+def _hush(seen: SeenProblem, context: RoundContext) -> str:
+    if seen.host_id in context.maintained:
+        return "maintenance"
+    return "silence" if any(each.hushes(seen) for each in context.silences) else ""
+
+
+def _quiet(kind: Kind, text: str) -> AlertNews:
+    return AlertNews("", kind, False, text)

@@ -1,0 +1,251 @@
+"""Alerts, what happened to each of them, and silences."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Self
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from jobs.models.job import Job
+from storage.access import Person, is_staff
+from storage.models import Host, Volume
+from storage.naming import new_key
+
+
+class AlertEventKind(models.TextChoices):
+    """What happened to an alert."""
+
+    OPENED = "opened", "opened"
+    REMAINS = "remains", "still there"
+    WORSENED = "worsened", "became worse"
+    FLAPPING = "flapping", "flaps"
+    ESCALATED = "escalated", "escalated"
+    ACKNOWLEDGED = "acknowledged", "acknowledged"
+    UNACKNOWLEDGED = "unacknowledged", "acknowledgement ended"
+    SILENCED = "silenced", "silenced"
+    RESOLVED = "resolved", "resolved"
+
+
+class AlertQuerySet(models.QuerySet["Alert"]):
+    def visible_to(self, user: Person) -> Self:
+        """The only way from a request to alerts: they are the staff's."""
+        return self.filter(opened_at__isnull=False) if is_staff(user) else self.none()
+
+    def unresolved(self) -> Self:
+        """Those that are not over, also those that are still pending."""
+        return self.filter(resolved_at=None)
+
+    def open(self) -> Self:
+        """Those that are open."""
+        return self.filter(resolved_at=None, opened_at__isnull=False)
+
+    def waiting(self) -> Self:
+        """Open ones that nobody has acknowledged and nothing hushes: what a person should look at
+        now."""
+        return self.open().filter(acknowledged_at=None, hushed_by="", cause=None)
+
+    def with_names(self) -> Self:
+        """With all that a row names."""
+        return self.select_related(
+            *("host", "volume", "job", "cause__host", "acknowledged_by"),
+        ).defer("host__facts", "cause__host__facts")
+
+
+class Alert(models.Model):
+    """A problem from its first sight to its end; `jobs.alerts.alert_transition` says what each
+    moment means. While it is not over, its `fingerprint` is there once. `message` and `correction`
+    are the words of the problem as it was last seen, `rank` its gravity: 0 for data at risk, 1 for
+    other errors, 2 for warnings."""
+
+    class HushReason(models.TextChoices):
+        """Why nobody is told."""
+
+        NOTHING = "", "-"
+        SILENCE = "silence", "silenced"
+        MAINTENANCE = "maintenance", "maintenance"
+
+    key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
+    fingerprint = models.CharField(max_length=32)
+    family = models.CharField(max_length=64)
+    code = models.CharField(max_length=64, blank=True)
+    severity = models.CharField(max_length=8)
+    rank = models.PositiveSmallIntegerField()
+    worst_rank = models.PositiveSmallIntegerField()
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="alerts")
+    volume = models.ForeignKey(
+        Volume, null=True, blank=True, on_delete=models.SET_NULL, related_name="alerts"
+    )
+    job = models.ForeignKey(
+        Job, null=True, blank=True, on_delete=models.SET_NULL, related_name="alerts"
+    )
+    job_error = models.CharField(max_length=64, blank=True)
+    subject = models.CharField(max_length=255, blank=True)
+    message = models.TextField(blank=True)
+    correction = models.TextField(blank=True)
+    since = models.DateTimeField(null=True, blank=True)
+    count = models.PositiveIntegerField(default=1)
+    cause = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="effects"
+    )
+    first_seen_at = models.DateTimeField()
+    present_since = models.DateTimeField()
+    absent_since = models.DateTimeField(null=True, blank=True)
+    opened_at = models.DateTimeField(null=True, blank=True)
+    told_at = models.DateTimeField(null=True, blank=True)
+    last_told_at = models.DateTimeField(null=True, blank=True)
+    resolved_at = models.DateTimeField(null=True, blank=True)
+    hushed_by = models.CharField(max_length=11, blank=True, choices=HushReason.choices)
+    acknowledged_at = models.DateTimeField(null=True, blank=True)
+    acknowledged_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    acknowledged_reason = models.CharField(max_length=200, blank=True)
+    acknowledged_until = models.DateTimeField(null=True, blank=True)
+    acknowledged_count = models.PositiveIntegerField(default=0)
+    tier = models.PositiveSmallIntegerField(default=1)
+    tier_at = models.DateTimeField(null=True, blank=True)
+    openings = models.PositiveIntegerField(default=1)
+    is_flapping = models.BooleanField(default=False)
+    swing = models.DurationField(default=timedelta)
+    spell = models.DurationField(default=timedelta)
+
+    objects = AlertQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-id",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("fingerprint",),
+                condition=models.Q(resolved_at=None),
+                name="alert_once_while_it_lasts",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(hushed_by__in=("", "silence", "maintenance")),
+                name="alert_hush_known",
+            ),
+        )
+        indexes = (
+            models.Index(fields=("fingerprint", "-resolved_at"), name="alert_past"),
+            models.Index(
+                fields=("rank", "opened_at"),
+                condition=models.Q(resolved_at=None),
+                name="alert_unresolved",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.code} on {self.host}"
+
+
+class AlertEventQuerySet(models.QuerySet["AlertEvent"]):
+    def unrouted(self) -> Self:
+        """What is to be told and was not given to anybody's messages yet, oldest first."""
+        return self.filter(is_told=True, routed_at=None).order_by("id")
+
+
+class AlertEvent(models.Model):
+    """One thing that happened to an alert; never changed, but for `routed_at`, which is when its
+    messages were written. `actor` is the person who did it, null for the panel. `rank` and `text`
+    are what they were then."""
+
+    alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="events")
+    at = models.DateTimeField(db_default=Now(), editable=False)
+    kind = models.CharField(max_length=14, choices=AlertEventKind.choices)
+    is_told = models.BooleanField(default=False)
+    tier = models.PositiveSmallIntegerField(default=1)
+    rank = models.PositiveSmallIntegerField()
+    text = models.TextField(blank=True)
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    routed_at = models.DateTimeField(null=True, blank=True)
+
+    objects = AlertEventQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-id",)
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(kind__in=AlertEventKind.values), name="alert_event_known"
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("id",),
+                condition=models.Q(is_told=True, routed_at=None),
+                name="alert_event_unrouted",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.alert}: {self.get_kind_display()}"
+
+
+class SilenceQuerySet(models.QuerySet["Silence"]):
+    def visible_to(self, user: Person) -> Self:
+        """The only way from a request to silences: they are the staff's."""
+        return self if is_staff(user) else self.none()
+
+    def active(self) -> Self:
+        """Those that hold now, by the database's clock."""
+        return self.filter(until__gt=Now())
+
+
+class Silence(models.Model):
+    """Until `until` nobody is told of problems that agree with all that is given: a host, a volume,
+    a code. The alerts open all the same. One that a person ends early keeps its row."""
+
+    key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
+    host = models.ForeignKey(
+        Host, null=True, blank=True, on_delete=models.CASCADE, related_name="silences"
+    )
+    volume = models.ForeignKey(
+        Volume, null=True, blank=True, on_delete=models.CASCADE, related_name="silences"
+    )
+    code = models.CharField(max_length=64, blank=True)
+    reason = models.CharField(max_length=200)
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    until = models.DateTimeField()
+    ended_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    objects = SilenceQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-until", "-id")
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(host__isnull=False)
+                | models.Q(volume__isnull=False)
+                | ~models.Q(code=""),
+                name="silence_of_something",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"silence until {self.until:%Y-%m-%d %H:%M} UTC"
+
+
+class AlertRound(models.Model):
+    """When alerts were last judged, in one row; and when the last sign of life was sent to the
+    dead-man's switch, or why the last one was not."""
+
+    id = models.BooleanField(primary_key=True, default=True)
+    at = models.DateTimeField()
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    heartbeat_error = models.CharField(max_length=300, blank=True, default="", db_default="")
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(condition=models.Q(id=True), name="alert_round_once"),
+        )
+
+    def __str__(self) -> str:
+        return f"judged at {self.at}"

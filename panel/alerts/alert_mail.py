@@ -1,0 +1,165 @@
+"""What messages of alerts say: subject and text, for mails and chats. Pure but for the addresses of
+pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+from django.urls import reverse
+
+from jobs.models import Alert, AlertEvent, AlertEventKind
+from panel.alerts.alert_texts import event_words, name_of
+from storage.formatting import counted, seconds
+
+SUBJECT_LENGTH: Final = 150
+SHOWN_EVENTS: Final = 30
+SHOWN_THINGS: Final = 10
+RISK: Final = ("data at risk", "error", "warning")
+BACK: Final = AlertEventKind.RESOLVED
+
+
+@dataclass(frozen=True, slots=True)
+class AlertLetter:
+    """The subject is one line; `rank` the gravest of what is not over, 3 where all is; `url` the
+    page where it leads to."""
+
+    subject: str
+    text: str
+    rank: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlertStory:
+    """An alert with what happened to it, oldest first, and the names of what follows from it."""
+
+    alert: Alert
+    events: tuple[AlertEvent, ...]
+    things: tuple[str, ...] = ()
+    thing_count: int = 0
+
+    @property
+    def last(self) -> AlertEvent:
+        return self.events[-1]
+
+    @property
+    def is_over(self) -> bool:
+        return self.last.kind == BACK
+
+
+def letter_of(stories: Sequence[AlertStory]) -> AlertLetter:
+    """One message about all of them, the gravest first."""
+    ordered = sorted(stories, key=lambda each: (each.is_over, each.last.rank, each.alert.pk))
+    first = ordered[0]
+    rank = min((each.last.rank for each in ordered if not each.is_over), default=3)
+    url = _page("alert", first.alert.key) if len(ordered) == 1 else _page("alerts")
+    parts = [_part(each) for each in ordered[:SHOWN_EVENTS]]
+    if len(ordered) > SHOWN_EVENTS:
+        parts.append(f"And {len(ordered) - SHOWN_EVENTS} more: {_page('alerts')}")
+    return AlertLetter(_subject(ordered, rank), "\n\n".join(parts) + _foot(), rank, url)
+
+
+def _subject(ordered: Sequence[AlertStory], rank: int) -> str:
+    over = sum(each.is_over for each in ordered)
+    risk = f" ({RISK[rank]})" if rank == 0 else ""
+    first = ordered[0]
+    if len(ordered) == 1:
+        what = f"{first.alert.host.name}: {_short(first)}"
+        text = f"Resolved: {what}" if first.is_over else f"{_prefix(first.last)}{what}{risk}"
+        return _line(f"[Tiercel] {text}")
+    hosts = list(dict.fromkeys(each.alert.host.name for each in ordered))
+    named = ", ".join(hosts[:3]) + (f" and {len(hosts) - 3} more" if len(hosts) > 3 else "")
+    if over == len(ordered):
+        return _line(f"[Tiercel] {counted(over, 'alert')} resolved: {named}")
+    also = f", {over} resolved" if over else ""
+    return _line(f"[Tiercel] {counted(len(ordered) - over, 'alert')}{also}: {named}{risk}")
+
+
+def _prefix(event: AlertEvent) -> str:
+    kind = AlertEventKind(event.kind)
+    return "" if kind == AlertEventKind.OPENED else f"{event_words(event)}: "
+
+
+def _short(story: AlertStory) -> str:
+    message = story.alert.message.split(". ")[0].rstrip(".")
+    return message if 0 < len(message) <= 90 else name_of(story.alert.code)
+
+
+def _part(story: AlertStory) -> str:
+    alert = story.alert
+    lines = [f"{alert.host.name}: {name_of(alert.code)}"]
+    if story.is_over:
+        lines.append(f"Resolved after {_lasted(alert)}. It was: {alert.message}")
+        return "\n".join((*lines, _page("alert", alert.key)))
+    event = story.last
+    if event.kind not in (AlertEventKind.OPENED, AlertEventKind.WORSENED) and event.text:
+        lines.append(event.text)
+    lines.append(f"{alert.message}{_more(alert)}")
+    if story.thing_count:
+        rest = story.thing_count - len(story.things)
+        also = f" and {rest} more" if rest > 0 else ""
+        lines.append(f"It also concerns {', '.join(story.things)}{also}.")
+    if alert.correction:
+        lines.append(f"What to do: {alert.correction}")
+    if alert.since is not None:
+        lines.append(f"Since {alert.since:%Y-%m-%d %H:%M} UTC.")
+    return "\n".join((*lines, _page("alert", alert.key)))
+
+
+def _more(alert: Alert) -> str:
+    return f" ({alert.count} of the kind)" if alert.count > 1 else ""
+
+
+def _lasted(alert: Alert) -> str:
+    if alert.resolved_at is None or alert.opened_at is None:
+        return "a while"
+    return seconds((alert.resolved_at - alert.opened_at).total_seconds())
+
+
+def digest_of(open_now: Sequence[Alert], resolved: int, at: datetime) -> AlertLetter:
+    """The daily summary: what is open, the gravest first, and how many ended."""
+    rank = min((each.rank for each in open_now), default=3)
+    lines = [f"{counted(len(open_now), 'alert')} open, {resolved} resolved in the last 24 hours."]
+    for each in open_now[:SHOWN_EVENTS]:
+        state = f", acknowledged: {each.acknowledged_reason}" if each.acknowledged_at else ""
+        lines.append(f"- {each.host.name}: {name_of(each.code)}. {each.message}{state}")
+    if len(open_now) > SHOWN_EVENTS:
+        lines.append(f"And {len(open_now) - SHOWN_EVENTS} more.")
+    risk = f" ({RISK[0]})" if rank == 0 else ""
+    subject = f"[Tiercel] {at:%Y-%m-%d}: {counted(len(open_now), 'alert')} open{risk}"
+    url = _page("alerts")
+    return AlertLetter(_line(subject), "\n".join((*lines, "", url)) + _foot(), rank, url)
+
+
+def test_letter(name: str) -> AlertLetter:
+    """A message that means nothing."""
+    text = f"This is a test message of {settings.TIERCEL_PUBLIC_URL} to “{name}”. It works."
+    return AlertLetter("[Tiercel] Test message", text + _foot(), 3, _page("alerts"))
+
+
+def things_of(effects: Iterable[Alert]) -> tuple[tuple[str, ...], int]:
+    """The first names of what follows from an alert, and how many they are."""
+    names = [
+        each.volume.label if each.volume is not None else each.subject or each.host.name
+        for each in effects
+    ]
+    unique = list(dict.fromkeys(_line(name) for name in names))
+    return tuple(unique[:SHOWN_THINGS]), len(unique)
+
+
+def _foot() -> str:
+    return "\n\n-- \nTiercel, " + settings.TIERCEL_PUBLIC_URL + "\n"
+
+
+def _page(name: str, *args: str) -> str:
+    return f"{settings.TIERCEL_PUBLIC_URL}{reverse(name, args=args)}"
+
+
+def _line(text: str) -> str:
+    """On one line: a host may send anything, a header of a mail may not hold it."""
+    line = " ".join(text.split())
+    return line if len(line) <= SUBJECT_LENGTH else f"{line[: SUBJECT_LENGTH - 1]}…"

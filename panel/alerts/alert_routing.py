@@ -1,0 +1,138 @@
+"""Which message goes to whom, and when: from events that are to be told to rows that are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+
+from jobs import notify_workers
+from jobs.failpoints import durable
+from jobs.models import Alert, AlertEvent, AlertEventKind
+from panel.models import AlertDelivery, AlertRoute
+from storage.database_clock import database_now
+
+TASK: Final = "panel.tasks.send_alerts"
+KEPT: Final = timedelta(days=90)
+AT_ONCE: Final = 500
+
+
+@durable("route")
+def route_events(at: datetime | None = None) -> int:
+    """Write the messages of all events that have none yet: one for each route, whatever happened
+    at this moment. Those of a route's quiet hours gather in one that waits for their end. `at` is
+    the database's time for a test."""
+    now = at or database_now()
+    events = list(
+        AlertEvent.objects.unrouted()
+        .select_for_update(skip_locked=True, of=("self",))
+        .select_related("alert__host")
+        .defer("alert__host__facts")[:AT_ONCE]
+    )
+    if not events:
+        return 0
+    told_before = _told_before(events)
+    for route in AlertRoute.objects.in_use().prefetch_related("hosts"):
+        heard = [each for each in events if hears(route, each, told_before)]
+        _write(route, heard, now)
+    AlertEvent.objects.filter(pk__in=[each.pk for each in events]).update(routed_at=now)
+    transaction.on_commit(announce, robust=True)
+    return len(events)
+
+
+def announce() -> None:
+    """Have what is due sent; the sweep does it too."""
+    notify_workers.send(TASK)
+
+
+def hears(route: AlertRoute, event: AlertEvent, told_before: set[tuple[int, int]]) -> bool:
+    """Whether the route is told of the event. Who was told of an alert is told that it is over."""
+    if event.kind == AlertEventKind.RESOLVED:
+        return (route.pk, event.alert_id) in told_before
+    return (
+        event.rank <= route.most_rank and event.tier == route.tier and is_about(route, event.alert)
+    )
+
+
+def is_about(route: AlertRoute, alert: Alert) -> bool:
+    """Whether the alert's host is one of those that the route is about."""
+    hosts = {each.pk for each in route.hosts.all()}
+    if not (hosts or route.sites or route.tags):
+        return True
+    host = alert.host
+    return host.pk in hosts or host.site in route.sites or bool({*host.tags} & {*route.tags})
+
+
+def _told_before(events: Sequence[AlertEvent]) -> set[tuple[int, int]]:
+    """Route and alert, where the route was told of it before; also by one of these events."""
+    over = [each.alert_id for each in events if each.kind == AlertEventKind.RESOLVED]
+    sent = AlertDelivery.events.through.objects.filter(alertevent__alert__in=over)
+    pairs = sent.values_list("alertdelivery__route", "alertevent__alert").distinct()
+    before = {(int(route), int(alert)) for route, alert in pairs}
+    begun = [each for each in events if each.kind != AlertEventKind.RESOLVED]
+    for route in AlertRoute.objects.in_use().prefetch_related("hosts"):
+        before |= {(route.pk, each.alert_id) for each in begun if hears(route, each, set())}
+    return before
+
+
+def _write(route: AlertRoute, events: Sequence[AlertEvent], now: datetime) -> None:
+    end = quiet_until(route, now)
+    held = [] if end is None else [each for each in events if not is_awake(route, each.rank, now)]
+    at_once = [each for each in events if each not in held]
+    if at_once:
+        AlertDelivery.objects.create(route=route).events.set(at_once)
+    if held and end is not None:
+        waiting = AlertDelivery.objects.unsent().filter(
+            route=route, purpose=AlertDelivery.Purpose.EVENTS, attempts=0, next_at__gt=now
+        )
+        message = waiting.select_for_update().first()
+        if message is None:
+            message = AlertDelivery.objects.create(route=route, next_at=end)
+        message.events.add(*held)
+
+
+def is_awake(route: AlertRoute, rank: int, at: datetime) -> bool:
+    """Whether a message of that gravity is sent at once."""
+    return quiet_until(route, at) is None or (rank == 0 and route.risk_pierces)
+
+
+def quiet_until(route: AlertRoute, at: datetime) -> datetime | None:
+    """The end of the quiet hours that the moment is in; None outside of them. They may span
+    midnight."""
+    start, end = route.quiet_start, route.quiet_end
+    if start is None or end is None or start == end:
+        return None
+    local = route.local(at)
+    clock = local.time()
+    is_quiet = start <= clock < end if start < end else clock >= start or clock < end
+    if not is_quiet:
+        return None
+    day = local.date() if clock < end else local.date() + timedelta(days=1)
+    return datetime.combine(day, end, local.tzinfo)
+
+
+def write_digests(at: datetime | None = None) -> int:
+    """The daily summaries whose hour has come on their route's clock, each once a day."""
+    now, written = at or database_now(), 0
+    for route in AlertRoute.objects.in_use().filter(digest_hour__isnull=False):
+        local = route.local(now)
+        if local.hour != route.digest_hour:
+            continue
+        row = AlertDelivery(route=route, purpose=AlertDelivery.Purpose.DIGEST, day=local.date())
+        written += len(AlertDelivery.objects.bulk_create([row], ignore_conflicts=True))
+    return written
+
+
+def write_test(route: AlertRoute) -> AlertDelivery:
+    """A message that means nothing, sent at once whatever the hour."""
+    row = AlertDelivery.objects.create(route=route, purpose=AlertDelivery.Purpose.TEST)
+    transaction.on_commit(announce, robust=True)
+    return row
+
+
+def prune(now: datetime) -> None:
+    """Forget what was delivered or given up long ago; the events stay."""
+    AlertDelivery.objects.filter(delivered_at__lt=now - KEPT).delete()
+    AlertDelivery.objects.filter(given_up_at__lt=now - KEPT).delete()

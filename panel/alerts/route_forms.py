@@ -1,0 +1,214 @@
+"""The form of a route: who is told of which alerts, when, and where."""
+
+from __future__ import annotations
+
+import base64
+import re
+import secrets
+from typing import Any, Final
+from zoneinfo import available_timezones
+
+from django import forms
+from django.conf import settings
+from django.db.models import QuerySet
+
+from panel.authentication.second_factor import seal, unseal
+from panel.deliveries import http_post
+from panel.deliveries.signature import is_secret
+from panel.models import AlertRoute, RouteKind, User
+from panel.models.alert_route import NOTHING_AT_ONCE
+from storage.models import Host
+
+RANKS: Final = (
+    ("0", "Only data at risk"),
+    ("1", "Errors and data at risk"),
+    ("2", "Everything, with warnings"),
+    (str(NOTHING_AT_ONCE), "Nothing at once, only the digest"),
+)
+TIERS: Final = (
+    ("1", "First: at once"),
+    ("2", "Second: when nobody has acknowledged it"),
+    ("3", "Third: when nobody has acknowledged it then either"),
+)
+HOURS: Final = (("", "No digest"), *((str(hour), f"{hour:02d}:00") for hour in range(24)))
+CLOCK: Final = ["%H:%M", "%H:%M:%S"]
+SEPARATOR: Final = re.compile(r"[,\n]")
+SECRET_BYTES: Final = 32
+
+
+def words(text: str) -> list[str]:
+    """What commas or lines separate, each once."""
+    return list(dict.fromkeys(word.strip() for word in SEPARATOR.split(text) if word.strip()))
+
+
+def new_secret() -> str:
+    """One that can sign, by Standard Webhooks."""
+    return "whsec_" + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+class RouteForm(forms.Form):
+    """Of an e-mail to a person, or of an address. An address and a secret that are there stay when
+    their fields are left empty."""
+
+    name = forms.CharField(max_length=60)
+    kind = forms.ChoiceField(choices=RouteKind.choices, label="How")
+    person = forms.ModelChoiceField(
+        User.objects.none(),
+        required=False,
+        help_text="For e-mail: to the address of their account.",
+    )
+    url = forms.CharField(
+        max_length=1000,
+        required=False,
+        label="Address",
+        help_text="For everything but e-mail. ntfy: the topic's address. Matrix: …/rooms/ROOM/send/"
+        "m.room.message.",
+    )
+    secret = forms.CharField(
+        max_length=500,
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text="Webhook: what signs (whsec_…); one is made if you leave it empty. ntfy, Matrix: "
+        "the access token.",
+    )
+    is_on = forms.BooleanField(required=False, initial=True, label="Switched on")
+    tier = forms.TypedChoiceField(choices=TIERS, coerce=int, label="Tier", initial="1")
+    most_rank = forms.TypedChoiceField(choices=RANKS, coerce=int, label="Told of", initial="2")
+    hosts = forms.CharField(
+        required=False,
+        widget=forms.Textarea({"rows": 2}),
+        help_text="Names, separated by commas. Leave hosts, sites and tags empty for all hosts.",
+    )
+    sites = forms.CharField(max_length=1000, required=False, help_text="Separated by commas.")
+    tags = forms.CharField(max_length=1000, required=False, help_text="Separated by commas.")
+    zone = forms.CharField(
+        max_length=64, initial="UTC", label="Time zone", help_text="Such as Europe/Berlin."
+    )
+    quiet_start = forms.TimeField(
+        required=False,
+        input_formats=CLOCK,
+        label="Quiet from",
+        widget=forms.TimeInput({"type": "time"}, "%H:%M"),
+        help_text="Messages wait until the quiet hours are over. Leave both times empty for none.",
+    )
+    quiet_end = forms.TimeField(
+        required=False,
+        input_formats=CLOCK,
+        label="Quiet until",
+        widget=forms.TimeInput({"type": "time"}, "%H:%M"),
+    )
+    risk_pierces = forms.BooleanField(
+        required=False, initial=True, label="Data at risk is told in quiet hours too"
+    )
+    digest_hour = forms.TypedChoiceField(
+        choices=HOURS,
+        coerce=int,
+        empty_value=None,
+        required=False,
+        label="Daily digest",
+        help_text="What is open, by e-mail or to the address, once a day.",
+    )
+
+    def __init__(
+        self, *args: Any, hosts: QuerySet[Host], route: AlertRoute | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.visible_hosts, self.route = hosts, route
+        people: Any = self.fields["person"]
+        people.queryset = User.objects.filter(is_active=True).exclude(staff_role="")
+
+    def clean_zone(self) -> str:
+        zone: str = self.cleaned_data["zone"]
+        if zone not in available_timezones():
+            raise forms.ValidationError("There is no such time zone. Enter one like Europe/Berlin.")
+        return zone
+
+    def clean_hosts(self) -> list[Host]:
+        """The hosts by their names."""
+        names = words(self.cleaned_data["hosts"])
+        hosts = {host.name: host for host in self.visible_hosts.filter(name__in=names)}
+        if missing := [name for name in names if name not in hosts]:
+            raise forms.ValidationError(f"There is no host “{missing[0]}”.")
+        return list(hosts.values())
+
+    def clean_sites(self) -> list[str]:
+        return words(self.cleaned_data["sites"])
+
+    def clean_tags(self) -> list[str]:
+        return words(self.cleaned_data["tags"])
+
+    def clean_url(self) -> str:
+        """One that the panel may call."""
+        url: str = self.cleaned_data["url"].strip()
+        if url:
+            try:
+                http_post.target_of(url, settings.TIERCEL_ALERT_PRIVATE_HOSTS, http_post.ALERTS)
+            except http_post.Forbidden as error:
+                raise forms.ValidationError(str(error)) from None
+        return url
+
+    def clean(self) -> dict[str, Any]:
+        """A person for a mail, an address for everything else."""
+        data = self.cleaned_data
+        kind = data.get("kind")
+        has_url = bool(data.get("url") or (self.route is not None and self.route.url))
+        if kind == RouteKind.EMAIL:
+            if not data.get("person") and "person" not in self.errors:
+                self.add_error("person", "Choose who gets the mails.")
+        elif kind and not has_url and "url" not in self.errors:
+            self.add_error("url", "Enter the address.")
+        if kind == RouteKind.WEBHOOK and data.get("secret") and not is_secret(data["secret"]):
+            self.add_error("secret", "A secret is whsec_ and base64 of 24 to 64 bytes.")
+        if (data.get("quiet_start") is None) != (data.get("quiet_end") is None):
+            self.add_error("quiet_end", "Enter both times, or leave both empty.")
+        return data
+
+    def save(self) -> tuple[AlertRoute, str]:
+        """The route as it is stored, and a secret that was made for it, "" for none."""
+        data, row = self.cleaned_data, self.route or AlertRoute()
+        made = ""
+        for name in (
+            *("name", "kind", "is_on", "tier", "most_rank", "sites", "tags", "zone"),
+            *("quiet_start", "quiet_end", "risk_pierces", "digest_hour"),
+        ):
+            setattr(row, name, data[name])
+        if data["kind"] == RouteKind.EMAIL:
+            row.user, row.url, row.secret = data["person"], "", ""
+        else:
+            row.user = None
+            row.url = seal(data["url"]) if data["url"] else row.url
+            secret = data["secret"]
+            if data["kind"] == RouteKind.WEBHOOK and not secret and not _signs(row):
+                secret = made = new_secret()
+            row.secret = seal(secret) if secret else row.secret
+        row.save()
+        row.hosts.set(data["hosts"])
+        return row, made
+
+
+def _signs(row: AlertRoute) -> bool:
+    """Whether the stored secret can sign: that of another kind of address cannot."""
+    try:
+        return bool(row.secret) and is_secret(unseal(row.secret))
+    except ValueError:
+        return False
+
+
+def initial_of(route: AlertRoute) -> dict[str, Any]:
+    """The form's fields as the route has them, without what is secret."""
+    return {
+        "name": route.name,
+        "kind": route.kind,
+        "person": route.user_id,
+        "is_on": route.is_on,
+        "tier": route.tier,
+        "most_rank": route.most_rank,
+        "hosts": ", ".join(host.name for host in route.hosts.all()),
+        "sites": ", ".join(route.sites),
+        "tags": ", ".join(route.tags),
+        "zone": route.zone,
+        "quiet_start": route.quiet_start,
+        "quiet_end": route.quiet_end,
+        "risk_pierces": route.risk_pierces,
+        "digest_hour": "" if route.digest_hour is None else route.digest_hour,
+    }

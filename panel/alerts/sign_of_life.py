@@ -1,0 +1,75 @@
+"""A sign of life for a dead-man's switch: an address that is called every minute, but only while
+all that alerts need does its work. A panel that is dead cannot say so."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.db.models import Max
+from django.db.models.functions import Now
+
+from jobs.models import AlertRound
+from panel.deliveries import http_post
+from panel.deliveries.http_post import Forbidden, NoResponse
+from panel.models import AlertDelivery
+from storage.database_clock import database_now
+from storage.health.host_problems import silent_seconds
+from storage.models import Host
+
+log = logging.getLogger(__name__)
+
+TRY_SECONDS: Final = 10
+ROUND_SECONDS: Final = 120
+STUCK_SECONDS: Final = 900
+"""A message that was due so long ago and never tried: nobody sends."""
+
+
+def send_sign() -> bool:
+    """Call the address; False where there is none, something does not work, or nobody took it."""
+    if not settings.TIERCEL_HEARTBEAT_URL:
+        return False
+    now = database_now()
+    error = trouble(now)
+    if not error:
+        error = _call()
+    changed = {"heartbeat_error": error[:300]}
+    AlertRound.objects.filter(pk=True).update(
+        **changed, **({} if error else {"heartbeat_at": Now()})
+    )
+    if error:
+        log.warning("no sign of life was sent: %s", error)
+    return not error
+
+
+def _call() -> str:
+    try:
+        answer = http_post.post(
+            settings.TIERCEL_HEARTBEAT_URL,
+            b"",
+            {"User-Agent": "Tiercel"},
+            seconds=TRY_SECONDS,
+            private_hosts=settings.TIERCEL_ALERT_PRIVATE_HOSTS,
+            setting=http_post.ALERTS,
+        )
+    except (NoResponse, Forbidden) as error:
+        return str(error)
+    return "" if 200 <= answer.status < 300 else f"The answer was {answer.status}."
+
+
+def trouble(now: datetime) -> str:
+    """What does not work, "" where all does. That this is asked shows that beat, worker and
+    database work."""
+    last = AlertRound.objects.values_list("at", flat=True).first()
+    if last is None or now - last > timedelta(seconds=ROUND_SECONDS):
+        return "Alerts are not judged."
+    hosts = Host.objects.active()
+    seen = hosts.aggregate(at=Max("last_seen_at"))["at"]
+    if hosts.exists() and (seen is None or now - seen > timedelta(seconds=silent_seconds())):
+        return "No host was heard for some minutes: the collector does not work."
+    stuck = AlertDelivery.objects.unsent().filter(
+        attempts=0, next_at__lt=now - timedelta(seconds=STUCK_SECONDS)
+    )
+    return "Messages of alerts are not sent." if stuck.exists() else ""

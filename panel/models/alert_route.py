@@ -1,0 +1,157 @@
+"""Who is told of alerts, and the messages to them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Self
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from jobs.models import AlertEvent
+from panel.models.outgoing import Outgoing, OutgoingQuerySet
+from storage.access import Person, Right, may
+from storage.models import Host
+from storage.models.host import SITE_LIMIT, TAG_LIMIT
+from storage.naming import new_key
+
+NOTHING_AT_ONCE = -1
+"""`AlertRoute.most_rank` of who only wants the digest."""
+LAST_TIER = 3
+
+
+class RouteKind(models.TextChoices):
+    """What takes the messages."""
+
+    EMAIL = "email", "E-mail to a person"
+    WEBHOOK = "webhook", "Webhook, signed"
+    NTFY = "ntfy", "ntfy"
+    SLACK = "slack", "Slack"
+    MATRIX = "matrix", "Matrix"
+
+
+class AlertRouteQuerySet(models.QuerySet["AlertRoute"]):
+    def visible_to(self, user: Person) -> Self:
+        """The only way from a request to routes: they are for admins."""
+        return self if may(user, Right.ADMINISTER) else self.none()
+
+    def in_use(self) -> Self:
+        """Those that are switched on, of people who are still there."""
+        gone = models.Q(user__isnull=False) & (
+            models.Q(user__is_active=False) | models.Q(user__staff_role="")
+        )
+        return self.filter(is_on=True).exclude(gone)
+
+
+class AlertRoute(models.Model):
+    """Somebody who is told: a person by e-mail (`user`), or an address (`url`, sealed: it may let
+    in whoever knows it; `secret`, sealed, signs or opens it). They are told of alerts of at least
+    the gravity `most_rank` (0 data at risk, 1 errors, 2 warnings too, -1 nothing at once), of the
+    hosts of `hosts`, `sites` and `tags` (all where none of these is given), when the alert is in
+    their `tier`. From `quiet_start` to `quiet_end` in `zone` messages wait, but for data at risk
+    where `risk_pierces`. `digest_hour` is when the daily summary is sent, null for none."""
+
+    key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
+    name = models.CharField(max_length=60)
+    kind = models.CharField(max_length=7, choices=RouteKind.choices)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="alert_routes",
+    )
+    url = models.TextField(blank=True)
+    secret = models.TextField(blank=True)
+    is_on = models.BooleanField(default=True)
+    tier = models.PositiveSmallIntegerField(default=1)
+    most_rank = models.SmallIntegerField(default=2)
+    hosts = models.ManyToManyField(Host, blank=True, related_name="+")
+    sites = ArrayField(models.CharField(max_length=SITE_LIMIT), blank=True, default=list)
+    tags = ArrayField(models.CharField(max_length=TAG_LIMIT), blank=True, default=list)
+    zone = models.CharField(max_length=64, default="UTC")
+    quiet_start = models.TimeField(null=True, blank=True)
+    quiet_end = models.TimeField(null=True, blank=True)
+    risk_pierces = models.BooleanField(default=True)
+    digest_hour = models.PositiveSmallIntegerField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = AlertRouteQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("tier", "name")
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(kind__in=RouteKind.values), name="alert_route_kind_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(kind="email", user__isnull=False)
+                | (~models.Q(kind="email") & models.Q(user=None) & ~models.Q(url="")),
+                name="alert_route_leads_somewhere",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(tier__gte=1, tier__lte=LAST_TIER), name="alert_route_tier"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(quiet_start=None, quiet_end=None)
+                | models.Q(quiet_start__isnull=False, quiet_end__isnull=False),
+                name="alert_route_quiet_whole",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    def local(self, at: datetime) -> datetime:
+        """The moment on the clock of its zone."""
+        return at.astimezone(ZoneInfo(self.zone))
+
+
+class AlertDeliveryQuerySet(OutgoingQuerySet["AlertDelivery"]):
+    def visible_to(self, user: Person) -> Self:
+        """The only way from a request to the messages: they are for admins."""
+        return self if may(user, Right.ADMINISTER) else self.none()
+
+
+class AlertDelivery(Outgoing):
+    """One message to one route about some events, which happened at one moment or while it was
+    quiet; or a digest, or a test. Its `key` is the webhook-id and part of the Message-ID. `day` is
+    that of a digest, so that there is one a day."""
+
+    class Purpose(models.TextChoices):
+        """What it is about."""
+
+        EVENTS = "events", "alerts"
+        DIGEST = "digest", "daily digest"
+        TEST = "test", "test"
+
+    key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
+    route = models.ForeignKey(AlertRoute, on_delete=models.CASCADE, related_name="deliveries")
+    purpose = models.CharField(max_length=6, choices=Purpose.choices, default=Purpose.EVENTS)
+    events = models.ManyToManyField(AlertEvent, related_name="deliveries")
+    day = models.DateField(null=True, blank=True)
+
+    objects = AlertDeliveryQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-id",)
+        constraints = (
+            models.UniqueConstraint(fields=("route", "day"), name="alert_digest_once_a_day"),
+            models.CheckConstraint(
+                condition=models.Q(purpose__in=("events", "digest", "test")),
+                name="alert_delivery_purpose_known",
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("next_at",),
+                condition=models.Q(delivered_at=None, given_up_at=None),
+                name="alert_delivery_due",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.purpose} to {self.route}"

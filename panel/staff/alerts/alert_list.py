@@ -1,0 +1,176 @@
+"""The list of alerts and its filters: those that are open, and the history."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django import forms
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from jobs.models import Alert, AlertRound
+from jobs.models.alert import AlertQuerySet
+from panel.alerts.alert_texts import KNOWN_CODES, SEVERITY_CHIPS, name_of, state_of_alert
+from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
+from storage.access import Person, staff_view
+from storage.database_clock import database_now
+from storage.models import Customer
+from storage.named_choice import Suggesting, by_id
+
+BAD_REQUEST: Final = 400
+STATES: Final = (
+    ("", "Open"),
+    ("waiting", "Open, nobody looks after it"),
+    ("acknowledged", "Open, acknowledged"),
+    ("hushed", "Open, silenced or in maintenance"),
+    ("resolved", "Resolved"),
+    ("all", "Open and resolved"),
+)
+SEVERITIES: Final = (
+    ("", "Any severity"),
+    ("0", "Data at risk"),
+    ("1", "Errors and worse"),
+    ("2", "Warnings only"),
+)
+STALE_SECONDS: Final = 120
+"""Without a round for so long the page says that it may be out of date."""
+
+LISTING: Final = ListDefinition(
+    name="alerts",
+    ties=("-id",),
+    columns=(
+        ListColumn("alert", "Alert", F("code")),
+        ListColumn("state", "State"),
+        ListColumn("host", "Host", F("host__name_order")),
+        ListColumn("volume", "Volume", F("volume__label_order")),
+        ListColumn("opened", "Opened", F("opened_at"), True),
+        ListColumn("lasted", "Resolved", F("resolved_at"), True),
+    ),
+    cells=(
+        ("key", lambda alert: alert.key),
+        ("code", lambda alert: alert.code),
+        ("severity", lambda alert: alert.severity),
+        ("data_at_risk", lambda alert: alert.rank == 0),
+        ("state", lambda alert: state_of_alert(alert).text),
+        ("host", lambda alert: alert.host.name),
+        ("volume", lambda alert: alert.volume.label if alert.volume else ""),
+        ("subject", lambda alert: alert.subject),
+        ("job", lambda alert: alert.job.key if alert.job else ""),
+        ("message", lambda alert: alert.message),
+        ("opened_at", lambda alert: alert.opened_at),
+        ("told_at", lambda alert: alert.told_at),
+        ("acknowledged_at", lambda alert: alert.acknowledged_at),
+        ("acknowledged_by", lambda alert: str(alert.acknowledged_by or "")),
+        ("acknowledged_reason", lambda alert: alert.acknowledged_reason),
+        ("resolved_at", lambda alert: alert.resolved_at),
+        ("openings", lambda alert: alert.openings),
+        ("follows_from", lambda alert: alert.cause.key if alert.cause else ""),
+    ),
+)
+"""Without an order of its own, the gravest comes first, then the latest."""
+
+
+@staff_view()
+@require_safe
+def alerts(request: HttpRequest) -> HttpResponse:
+    """Open alerts, the gravest first; with `state` others, and with `follows` also those that
+    follow from another one."""
+    form = AlertFilter(request.GET)
+    matching = form.matching(request.user)
+    if wants_csv(request):
+        return csv_of(request, LISTING, matching)
+    shown = list_page(request, LISTING, matching)
+    context = {
+        "list": shown,
+        "page": shown.page,
+        "filters": form,
+        "rows": [
+            (alert, state_of_alert(alert), name_of(alert.code), SEVERITY_CHIPS[alert.rank])
+            for alert in shown.page
+        ],
+        "is_stale": is_stale(),
+        "has_any": Alert.objects.visible_to(request.user).exists(),
+    }
+    code = 200 if form.is_valid() else BAD_REQUEST
+    return render(request, "staff/alerts/alerts.html", context, status=code)
+
+
+def is_stale() -> bool:
+    """Whether nobody has judged alerts lately, so that none can open."""
+    last = AlertRound.objects.values_list("at", flat=True).first()
+    return last is None or (database_now() - last).total_seconds() > STALE_SECONDS
+
+
+class AlertFilter(forms.Form):
+    """The filters of the list, as the address has them."""
+
+    state = forms.ChoiceField(choices=STATES, required=False)
+    severity = forms.ChoiceField(choices=SEVERITIES, required=False)
+    code = forms.ChoiceField(choices=(("", "Any kind"), *KNOWN_CODES), required=False, label="Kind")
+    host = forms.CharField(max_length=64, required=False, widget=Suggesting("hosts"))
+    volume = forms.CharField(max_length=200, required=False)
+    customer = forms.CharField(max_length=200, required=False, widget=Suggesting("customers"))
+    follows = forms.BooleanField(required=False, label="Include what follows from another alert")
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it asks for anything but the plain list."""
+        return any(self.data.get(name) for name in self.fields)
+
+    def matching(self, user: Person) -> AlertQuerySet:
+        """The alerts that the filters let through; none where a filter is wrong."""
+        alerts = Alert.objects.visible_to(user)
+        if not self.is_valid():
+            return alerts.none()
+        asked = self.cleaned_data
+        alerts = of_state(alerts, asked["state"])
+        if not asked["follows"]:
+            # What follows from an alert that is over stands for itself.
+            led = Alert.objects.filter(pk=OuterRef("cause"), resolved_at=None)
+            alerts = alerts.filter(Q(cause=None) | Q(resolved_at=None) & ~Exists(led))
+        if asked["severity"]:
+            rank = int(asked["severity"])
+            alerts = alerts.filter(rank=2) if rank == 2 else alerts.filter(rank__lte=rank)
+        if asked["code"]:
+            alerts = alerts.filter(code=asked["code"])
+        for name, field in (("host", "name"), ("volume", "label")):
+            if text := asked[name]:
+                alerts = alerts.filter(
+                    Q(**{f"{name}__key": text}) | Q(**{f"{name}__{field}__icontains": text})
+                )
+        if text := asked["customer"]:
+            named = Q(volume__customer__key=text) | Q(volume__customer__name__icontains=text)
+            if row := by_id(Customer.objects.visible_to(user), text):
+                named |= Q(volume__customer=row.pk)
+            alerts = alerts.filter(named)
+        return in_usual_order(alerts)
+
+
+def of_state(alerts: AlertQuerySet, state: str) -> AlertQuerySet:
+    """Those of `STATES`."""
+    if state == "all":
+        return alerts
+    if state == "resolved":
+        return alerts.filter(resolved_at__isnull=False)
+    alerts = alerts.open()
+    if state == "waiting":
+        return alerts.filter(acknowledged_at=None, hushed_by="")
+    if state == "acknowledged":
+        return alerts.filter(acknowledged_at__isnull=False)
+    return alerts.exclude(hushed_by="") if state == "hushed" else alerts
+
+
+def in_usual_order(alerts: AlertQuerySet) -> AlertQuerySet:
+    """Open before resolved, what waits for a person before all others, then the gravest."""
+    place = Case(
+        When(resolved_at__isnull=False, then=Value(2)),
+        When(Q(acknowledged_at__isnull=False) | ~Q(hushed_by=""), then=Value(1)),
+        default=Value(0),
+    )
+    numbered = alerts.with_names().annotate(
+        effect_count=Count("effects", filter=Q(effects__opened_at__isnull=False))
+    )
+    graver = Case(When(resolved_at=None, then=F("rank")), default=Value(0))
+    return numbered.order_by(place, graver, F("resolved_at").desc(nulls_first=True), "-opened_at")

@@ -1,0 +1,147 @@
+"""One alert: what it is, what follows from it, what happened; to acknowledge it and silence it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any, Final
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from jobs.alerts import alert_actions
+from jobs.models import Alert, Silence
+from panel.alerts.alert_texts import (
+    SEVERITY_CHIPS,
+    event_words,
+    name_of,
+    state_of_alert,
+    who_did,
+)
+from panel.staff.alerts.alert_forms import HOURS, AcknowledgeForm, SilenceForm
+from panel.staff.dashboard.attention import KINDS, UNKNOWN
+from panel.staff.job_requests import actor_of
+from storage.access import Right, staff_view
+from storage.models import Host, Volume
+
+SHOWN_EFFECTS: Final = 50
+SHOWN_EVENTS: Final = 200
+SHOWN_SILENCES: Final = 100
+
+
+@staff_view()
+@require_safe
+def alert(request: HttpRequest, key: str) -> HttpResponse:
+    """The alert with its history."""
+    return _shown(request, _alert_of(request, key), AcknowledgeForm())
+
+
+def _alert_of(request: HttpRequest, key: str) -> Alert:
+    return get_object_or_404(Alert.objects.visible_to(request.user).with_names(), key=key)
+
+
+def _shown(
+    request: HttpRequest, alert: Alert, form: AcknowledgeForm, status: int = 200
+) -> HttpResponse:
+    effects = alert.effects.filter(opened_at__isnull=False).select_related("volume", "host", "job")
+    events = alert.events.select_related("actor")[:SHOWN_EVENTS]
+    earlier = Alert.objects.visible_to(request.user).filter(fingerprint=alert.fingerprint)
+    context = {
+        "alert": alert,
+        "name": name_of(alert.code),
+        "severity": SEVERITY_CHIPS[alert.rank],
+        "state": state_of_alert(alert),
+        "consequence": KINDS.get(alert.code, UNKNOWN).consequence,
+        "effects": effects[:SHOWN_EFFECTS],
+        "more_effects": max(0, effects.count() - SHOWN_EFFECTS),
+        "events": [(each, event_words(each), who_did(each)) for each in events],
+        "earlier": earlier.exclude(pk=alert.pk)[:5],
+        "form": form,
+        "hours": HOURS,
+        "cause_name": name_of(alert.cause.code) if alert.cause is not None else "",
+    }
+    return render(request, "staff/alerts/alert.html", context, status=status)
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def acknowledge_alert(request: HttpRequest, key: str) -> HttpResponse:
+    """Say that one looks after it."""
+    alert = _alert_of(request, key)
+    form = AcknowledgeForm(request.POST)
+    if not form.is_valid():
+        return _shown(request, alert, form, HTTPStatus.UNPROCESSABLE_ENTITY)
+    if alert_actions.acknowledge(alert, actor_of(request), form.cleaned_data["reason"], form.until):
+        messages.success(request, "Acknowledged. Nobody else is told, unless it becomes worse.")
+    else:
+        messages.warning(request, "The alert is resolved already.")
+    return redirect("alert", alert.key)
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def unacknowledge_alert(request: HttpRequest, key: str) -> HttpResponse:
+    """Take that back: the next tier is told if nobody else looks after it."""
+    alert = _alert_of(request, key)
+    if alert_actions.unacknowledge(alert, actor_of(request)):
+        messages.success(request, "The alert waits for somebody again.")
+    return redirect("alert", alert.key)
+
+
+@staff_view()
+@require_safe
+def silences(request: HttpRequest) -> HttpResponse:
+    """What nobody is told of now, and what that was before."""
+    every = Silence.objects.visible_to(request.user).select_related(
+        "host", "volume", "author", "ended_by"
+    )
+    active = list(every.active())
+    over = every.exclude(pk__in=[each.pk for each in active])
+    context = {
+        "active": [(each, name_of(each.code) if each.code else "") for each in active],
+        "over": [(each, name_of(each.code) if each.code else "") for each in over[:SHOWN_SILENCES]],
+    }
+    return render(request, "staff/alerts/silences.html", context)
+
+
+@staff_view(Right.OPERATE)
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_silence(request: HttpRequest) -> HttpResponse:
+    """Silence a host, a volume, a kind, or what agrees with several of them; an address such as
+    `?host=KEY&code=drift` fills the form."""
+    user = request.user
+    scope: dict[str, Any] = {
+        "hosts": Host.objects.visible_to(user).without_inventory(),
+        "volumes": Volume.objects.visible_to(user),
+    }
+    if request.method != "POST":
+        given = {name: request.GET.get(name, "") for name in ("host", "volume", "code")}
+        form = SilenceForm(initial={**given, "hours": "4"}, **scope)
+        return render(request, "staff/alerts/silence.html", {"form": form})
+    form = SilenceForm(request.POST, **scope)
+    if not form.is_valid():
+        code = HTTPStatus.UNPROCESSABLE_ENTITY
+        return render(request, "staff/alerts/silence.html", {"form": form}, status=code)
+    asked = form.cleaned_data
+    made = alert_actions.silence(
+        host=asked["host"],
+        volume=asked["volume"],
+        code=asked["code"],
+        reason=asked["reason"],
+        until=form.until,
+        author=actor_of(request),
+    )
+    messages.success(request, f"Silenced until {made.until:%Y-%m-%d %H:%M} UTC.")
+    return redirect("silences")
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def end_silence(request: HttpRequest, key: str) -> HttpResponse:
+    """From now on people are told again, also of what began meanwhile."""
+    quiet = get_object_or_404(Silence.objects.visible_to(request.user), key=key)
+    if alert_actions.end_silence(quiet, actor_of(request)):
+        messages.success(request, "The silence is over. What is still there is told now.")
+    return redirect(reverse("silences"))

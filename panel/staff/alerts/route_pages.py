@@ -1,0 +1,146 @@
+"""Who is told of alerts: the routes, a test of each, and the messages that were sent."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlsplit
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from panel.alerts import alert_routing
+from panel.alerts.route_forms import RouteForm, initial_of
+from panel.authentication.second_factor import unseal
+from panel.deliveries import delivery_queue
+from panel.models import AlertDelivery, AlertRoute
+from storage.access import Right, staff_view
+from storage.models import Host
+
+PAGE_ROWS: Final = 50
+
+
+@staff_view(Right.ADMINISTER)
+@require_safe
+def routes(request: HttpRequest) -> HttpResponse:
+    """Who is told, and the latest messages; `only=open` those that are not delivered."""
+    shown = AlertRoute.objects.visible_to(request.user).select_related("user")
+    shown = shown.prefetch_related("hosts")
+    sent = AlertDelivery.objects.visible_to(request.user).select_related("route")
+    sent = sent.annotate(event_count=Count("events")).order_by("-id")
+    is_open = request.GET.get("only") == "open"
+    if is_open:
+        sent = sent.filter(delivered_at=None)
+    context = {
+        "routes": [(each, place_of(each), scope_of(each)) for each in shown],
+        "page": Paginator(sent, PAGE_ROWS).get_page(request.GET.get("page")),
+        "is_open": is_open,
+    }
+    return render(request, "staff/alerts/routes.html", context)
+
+
+def place_of(route: AlertRoute) -> str:
+    """Where its messages go: of an address only the server, the rest may let somebody in."""
+    if route.user is not None:
+        return route.user.email
+    try:
+        return urlsplit(unseal(route.url)).hostname or "-"
+    except ValueError:
+        return "unreadable: enter the address again"
+
+
+def scope_of(route: AlertRoute) -> str:
+    """Which hosts it is about."""
+    parts = [
+        *(host.name for host in route.hosts.all()),
+        *(f"site {site}" for site in route.sites),
+        *(f"tag {tag}" for tag in route.tags),
+    ]
+    return ", ".join(parts) or "all hosts"
+
+
+@staff_view(Right.ADMINISTER)
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_route(request: HttpRequest) -> HttpResponse:
+    """Tell somebody else, too."""
+    return _form(request, None)
+
+
+@staff_view(Right.ADMINISTER)
+@require_http_methods(["GET", "HEAD", "POST"])
+def route(request: HttpRequest, key: str) -> HttpResponse:
+    """Change who is told, of what, when."""
+    return _form(request, get_object_or_404(AlertRoute.objects.visible_to(request.user), key=key))
+
+
+def _form(request: HttpRequest, route: AlertRoute | None) -> HttpResponse:
+    hosts = Host.objects.visible_to(request.user).without_inventory()
+    if request.method != "POST":
+        first = {"person": request.user.pk, "kind": "email"}
+        initial = initial_of(route) if route is not None else first
+        form = RouteForm(hosts=hosts, route=route, initial=initial)
+        return _shown(request, form, route)
+    form = RouteForm(request.POST, hosts=hosts, route=route)
+    if not form.is_valid():
+        return _shown(request, form, route, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    saved, secret = form.save()
+    if secret:
+        # Shown once: it is sealed from now on.
+        return _shown(request, RouteForm(hosts=hosts, initial=initial_of(saved)), saved, secret)
+    messages.success(request, f"Saved. Send a test message to check that {saved.name} gets it.")
+    return redirect("alert-route", saved.key)
+
+
+def _shown(
+    request: HttpRequest,
+    form: RouteForm,
+    route: AlertRoute | None,
+    secret: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    context = {
+        "form": form,
+        "route": route,
+        "secret": secret,
+        "place": place_of(route) if route is not None else "",
+        "sent": route.deliveries.all()[:5] if route is not None else (),
+    }
+    return render(request, "staff/alerts/route.html", context, status=status)
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def test_route(request: HttpRequest, key: str) -> HttpResponse:
+    """Send a message that means nothing."""
+    route = get_object_or_404(AlertRoute.objects.visible_to(request.user), key=key)
+    if route.is_on:
+        alert_routing.write_test(route)
+        messages.success(request, "The test message is being sent. Reload to see its state.")
+    else:
+        messages.error(request, "Nothing was sent: the route is switched off.")
+    return redirect("alert-route", route.key)
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def delete_route(request: HttpRequest, key: str) -> HttpResponse:
+    """Nobody is told by this way any more; its messages are forgotten."""
+    route = get_object_or_404(AlertRoute.objects.visible_to(request.user), key=key)
+    route.delete()
+    messages.success(request, f"{route.name} is not told any more.")
+    return redirect("alert-routes")
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def send_again(request: HttpRequest, key: str) -> HttpResponse:
+    """Send a message once more, now."""
+    row = get_object_or_404(AlertDelivery.objects.visible_to(request.user), key=key)
+    delivery_queue.again(row)
+    alert_routing.announce()
+    messages.success(request, "The message is being sent again under the same id.")
+    return redirect("alert-routes")

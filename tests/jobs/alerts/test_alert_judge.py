@@ -1,0 +1,240 @@
+"""Rounds of alerts on a real database: what is stored, and what a round that dies leaves."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from jobs import failpoints
+from jobs.alerts import alert_actions, alert_judge
+from jobs.alerts.alert_rules import SeenProblem
+from jobs.models import Alert, AlertEvent, AlertRound, Silence, State
+from storage.database_clock import database_now
+from storage.models import Host, HostActivity, HostOutline
+from tests import make
+from tests.scene import Scene, end, job, scene
+
+pytestmark = pytest.mark.django_db
+AT = timezone.now()
+
+
+class Clock:
+    """Rounds every 20 s, of a time that passes at once."""
+
+    def __init__(self) -> None:
+        self.now = database_now()
+
+    def passes(self, **span: float) -> list[str]:
+        """What people are told meanwhile. Hosts go on answering."""
+        last = AlertEvent.objects.order_by("-id").values_list("id", flat=True).first() or 0
+        end = self.now + timedelta(**span)
+        while self.now < end:
+            Host.objects.filter(error={}, last_seen_at__isnull=False).update(last_seen_at=self.now)
+            HostActivity.objects.update(at=self.now)
+            alert_judge.judge(self.now)
+            self.now += timedelta(seconds=20)
+        told = AlertEvent.objects.filter(id__gt=last, is_told=True).order_by("id")
+        return list(told.values_list("kind", flat=True))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def finding(code: str, severity: str = "error", **fields: Any) -> dict[str, Any]:
+    moment = {"since": AT.isoformat()}
+    return {"code": code, "severity": severity, "message": "m", "correction": "c"} | moment | fields
+
+
+def array(subject: str = "md0") -> dict[str, Any]:
+    return finding("array_degraded", subject=subject, message="md0 (raid1) is missing 1 disk.")
+
+
+def show(there: Scene, *findings: dict[str, Any]) -> None:
+    """What the host has, which answers and is sampled."""
+    HostActivity.objects.get_or_create(host=there.host, defaults={"at": timezone.now()})
+    HostOutline.objects.update_or_create(host=there.host, defaults={"findings": list(findings)})
+
+
+def test_a_problem_becomes_one_alert_with_its_words(clock: Clock) -> None:
+    there = scene()
+    show(there, array())
+    assert clock.passes(minutes=5) == ["opened"]
+    alert = Alert.objects.get()
+    assert (alert.code, alert.rank, alert.host, alert.subject) == (
+        "array_degraded",
+        0,
+        there.host,
+        "md0",
+    )
+    assert alert.message == "md0 (raid1) is missing 1 disk."
+    assert alert.since == AT
+    assert AlertRound.objects.get().at > alert.opened_at
+    show(there)
+    assert clock.passes(minutes=5) == ["resolved"]
+    alert.refresh_from_db()
+    assert alert.resolved_at is not None
+    assert clock.passes(minutes=5) == []
+
+
+def test_a_round_without_news_writes_no_alert(clock: Clock) -> None:
+    there = scene()
+    show(there, array())
+    clock.passes(minutes=2)
+    before = Alert.objects.values().get()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT xmin::text FROM jobs_alert")
+        version = cursor.fetchone()
+    clock.passes(minutes=2)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT xmin::text FROM jobs_alert")
+        assert cursor.fetchone() == version
+    assert Alert.objects.values().get() == before
+
+
+def test_the_volumes_of_a_group_carry_its_cause(clock: Clock) -> None:
+    there = scene()
+    volume = finding("ssd_lost", subject="vg0/web", volume=there.volume.key)
+    show(there, finding("pv_missing", subject="vg0"), volume)
+    assert clock.passes(minutes=5) == ["opened"]
+    cause, effect = Alert.objects.get(code="pv_missing"), Alert.objects.get(code="ssd_lost")
+    assert effect.cause == cause
+    assert effect.volume == there.volume
+    assert effect.told_at is None
+    show(there)
+    assert clock.passes(minutes=10) == ["resolved"]
+    assert not Alert.objects.open().exists()
+
+
+def test_a_host_that_does_not_answer_keeps_its_alerts(clock: Clock) -> None:
+    there = scene()
+    show(there, array())
+    assert clock.passes(minutes=2) == ["opened"]
+    error = {"code": "unreachable", "message": "No route.", "correction": "Look."}
+    Host.objects.update(error=error)
+    show(there)
+    assert clock.passes(minutes=10) == ["opened"]
+    assert Alert.objects.get(code="array_degraded").resolved_at is None
+    Host.objects.update(error={})
+    assert clock.passes(minutes=10) == ["resolved", "resolved"]
+
+
+def test_a_failed_job_is_told_at_once_and_over_with_the_next_one(clock: Clock) -> None:
+    there = scene()
+    failed = job(there)
+    end(failed, State.FAILED, error={"code": "cmd_failed", "message": "m", "correction": "c"})
+    assert clock.passes(seconds=20) == ["opened"]
+    assert Alert.objects.get().job == failed
+    job(there)
+    assert clock.passes(seconds=40) == ["resolved"]
+
+
+def test_maintenance_of_the_host_hushes_it_until_its_end(clock: Clock) -> None:
+    there = scene()
+    until = clock.now + timedelta(hours=1)
+    Host.objects.update(maintenance_since=clock.now, maintenance_until=until)
+    show(there, array())
+    assert clock.passes(minutes=55) == []
+    assert Alert.objects.get().hushed_by == "maintenance"
+    assert clock.passes(minutes=10) == ["remains"]
+
+
+def test_a_silence_of_a_volume_hushes_its_own_problems_alone(clock: Clock) -> None:
+    one, other = scene(), scene()
+    until = clock.now + timedelta(hours=1)
+    alert_actions.silence(volume=one.volume, reason="Known.", until=until, author=make.staff_user())
+    for there in (one, other):
+        show(there, finding("volume_inactive", subject="vg0/web", volume=there.volume.key))
+    assert clock.passes(minutes=10) == ["opened"]
+    assert Alert.objects.get(hushed_by="silence").volume == one.volume
+    assert alert_actions.end_silence(Silence.objects.get(), make.staff_user())
+    Silence.objects.update(until=clock.now)
+    assert clock.passes(minutes=1) == ["remains"]
+
+
+def test_who_acknowledges_is_named_and_nobody_is_told_again(clock: Clock) -> None:
+    there, anna = scene(), make.staff_user("anna@example.org")
+    show(there, array())
+    clock.passes(minutes=1)
+    assert alert_actions.acknowledge(Alert.objects.get(), anna, "The disk is ordered.", None)
+    assert clock.passes(hours=2) == []
+    alert = Alert.objects.get()
+    assert (alert.acknowledged_by, alert.acknowledged_reason) == (anna, "The disk is ordered.")
+    event = AlertEvent.objects.get(kind="acknowledged")
+    assert (event.actor, event.is_told) == (anna, False)
+    show(there)
+    assert clock.passes(minutes=5) == ["resolved"]
+    assert not alert_actions.acknowledge(alert, anna, "Too late.", None)
+
+
+def test_an_acknowledgement_that_is_taken_back_waits_again(clock: Clock) -> None:
+    there, anna = scene(), make.staff_user()
+    show(there, array())
+    clock.passes(minutes=1)
+    alert = Alert.objects.get()
+    alert_actions.acknowledge(alert, anna, "Mine.", None)
+    assert alert_actions.unacknowledge(alert, anna)
+    assert not alert_actions.unacknowledge(alert, anna)
+    assert Alert.objects.waiting().count() == 1
+
+
+def test_three_openings_in_a_day_flap(clock: Clock) -> None:
+    there = scene()
+    kinds = []
+    for _ in range(4):
+        show(there, array())
+        kinds += clock.passes(minutes=4)
+        show(there)
+        kinds += clock.passes(minutes=4)
+    assert kinds == ["opened", "resolved", "opened", "resolved", "flapping"]
+    assert Alert.objects.open().get().is_flapping
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("point", ["judge.before", "judge.commit", "judge.after"])
+def test_a_round_that_dies_doubles_and_loses_nothing(
+    clock: Clock, point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = scene()
+    show(there, array())
+
+    def die(name: str) -> None:
+        if name == point:
+            raise Killed
+
+    with monkeypatch.context() as dying, pytest.raises(Killed):
+        dying.setattr(failpoints, "hook", die)
+        alert_judge.judge(clock.now)
+    clock.passes(minutes=3)
+    assert list(AlertEvent.objects.values_list("kind", flat=True)) == ["opened"]
+    assert Alert.objects.count() == 1
+
+
+def test_what_a_host_invents_is_no_more_than_text(clock: Clock) -> None:
+    there = scene()
+    problems = [
+        {"code": "x" * 900, "severity": "error", "message": "<b>\u202e" * 500, "correction": ""},
+        {"code": "", "severity": "error", "message": "disk 1 is odd", "correction": ""},
+        {"code": "", "severity": "error", "message": "disk 2 is odd", "correction": ""},
+    ]
+    Host.objects.filter(pk=there.host.pk).update(problems=problems)
+    assert clock.passes(minutes=3) == ["opened", "opened"]
+    assert sorted(Alert.objects.values_list("count", flat=True)) == [1, 2]
+
+
+def test_a_stored_alert_is_read_back_as_it_was(clock: Clock) -> None:
+    there = scene()
+    show(there, finding("ssd_lost", subject="vg0/web", volume=there.volume.key))
+    clock.passes(minutes=1)
+    state = alert_judge.state_of(Alert.objects.select_related("volume", "job", "cause").get())
+    assert isinstance(state.seen, SeenProblem)
+    assert state.seen.volume_key == there.volume.key
+    assert isinstance(state.first_seen_at, datetime)

@@ -1,0 +1,425 @@
+"""What becomes of alerts, round by round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobs.alerts.alert_transition import HushRule
+from tests.jobs.alerts.rounds import World, problem
+
+ARRAY = problem("array_degraded", subject="md0")
+SILENT = problem("silent")
+
+
+def test_a_problem_is_told_once_and_once_that_it_is_over() -> None:
+    world = World()
+    world.begin(ARRAY)
+    assert world.passes(minutes=20) == ["opened"]
+    world.end(ARRAY)
+    assert world.passes(minutes=60) == ["resolved"]
+    assert world.alerts == {}
+
+
+def test_data_at_risk_is_told_at_once_and_others_after_their_hold() -> None:
+    world = World()
+    world.begin(ARRAY)
+    assert world.passes(seconds=20) == ["opened"]
+    other = World()
+    other.begin(SILENT)
+    assert other.passes(seconds=80) == []
+    assert other.passes(seconds=60) == ["opened"]
+
+
+def test_what_passes_within_its_hold_leaves_no_trace() -> None:
+    world, drift = World(), problem("drift", volume_key="v1")
+    world.begin(drift)
+    world.passes(seconds=100)
+    world.end(drift)
+    assert world.passes(minutes=10) == []
+    assert world.alerts == {} and world.news == []
+
+
+def test_what_is_gone_for_a_moment_is_not_over() -> None:
+    world = World()
+    world.begin(ARRAY)
+    world.passes(minutes=5)
+    world.end(ARRAY)
+    assert world.passes(minutes=2) == []
+    world.begin(ARRAY)
+    assert world.passes(minutes=20) == []
+
+
+def test_a_silent_host_hides_what_follows_and_what_is_not_seen_then_is_not_over() -> None:
+    world = World()
+    volume = problem("drift", volume_key="v1", subject="vg0/web")
+    world.begin(ARRAY)
+    assert world.passes(minutes=2) == ["opened"]
+    world.begin(SILENT, volume)
+    world.end(ARRAY)  # of a silent host nothing is listed
+    assert world.passes(minutes=25) == ["opened"]
+    assert world.alerts[volume.fingerprint].cause == SILENT.fingerprint
+    assert world.alerts[ARRAY.fingerprint].is_present
+    world.end(SILENT, volume)
+    assert world.passes(minutes=10) == ["resolved", "resolved"]
+
+
+def test_a_change_of_why_a_host_does_not_answer_is_no_new_alert() -> None:
+    world = World()
+    world.begin(SILENT)
+    assert world.passes(minutes=5) == ["opened"]
+    refused = problem("unreachable")
+    assert refused.fingerprint == SILENT.fingerprint
+    world.begin(refused)
+    assert world.passes(minutes=20) == []
+    assert world.alerts[SILENT.fingerprint].seen.code == "unreachable"
+
+
+def test_the_volumes_of_an_array_come_with_its_alert() -> None:
+    world = World()
+    volumes = [
+        problem("writeback_degraded", volume_key=f"v{n}", subject=f"vg0/v{n}") for n in range(30)
+    ]
+    world.begin(ARRAY, *volumes)
+    assert world.passes(minutes=20) == ["opened"]
+    assert {world.alerts[each.fingerprint].cause for each in volumes} == {ARRAY.fingerprint}
+    world.end(ARRAY, *volumes)
+    assert world.passes(minutes=20) == ["resolved"]
+
+
+def test_volumes_that_lose_their_ssd_together_are_one_alert() -> None:
+    world = World()
+    volumes = [problem("ssd_lost", volume_key=f"v{n}", subject=f"vg0/v{n}") for n in range(30)]
+    for each in volumes:
+        world.begin(each)
+        world.passes(seconds=20)
+    assert [kind for _, kind in world.told] == ["opened"]
+
+
+def test_what_outlasts_its_cause_is_told_after_a_while() -> None:
+    world = World()
+    volume = problem("volume_inactive", volume_key="v1", subject="vg0/web")
+    group = problem("pv_missing", subject="vg0")
+    world.begin(group, volume)
+    assert world.passes(minutes=5) == ["opened"]
+    world.end(group)
+    assert world.passes(minutes=4) == ["resolved"]
+    assert world.passes(minutes=6) == ["remains"]
+    world.end(volume)
+    assert world.passes(minutes=6) == ["resolved"]
+
+
+def test_a_cause_takes_what_it_brought_with_it() -> None:
+    world = World()
+    volume = problem("volume_inactive", volume_key="v1", subject="vg0/web")
+    group = problem("pv_missing", subject="vg0")
+    world.begin(group, volume)
+    world.passes(minutes=5)
+    world.end(group)
+    world.passes(minutes=4)
+    world.end(volume)
+    assert world.passes(minutes=30) == []
+    assert world.alerts == {}
+
+
+def test_what_comes_long_after_a_problem_has_a_reason_of_its_own() -> None:
+    world = World()
+    world.begin(ARRAY)
+    world.passes(hours=1)
+    world.acknowledge(ARRAY)
+    world.begin(problem("writeback_degraded", volume_key="v1", subject="vg0/v1"))
+    assert world.passes(minutes=2) == ["opened"]
+
+
+def test_findings_of_one_disk_are_one_alert() -> None:
+    world = World()
+    codes = ("pending_rose", "uncorrectable_rose", "disk_failing")
+    world.begin(*(problem(code, subject="sdb") for code in codes))
+    world.begin(problem("pending_rose", subject="sdc"))
+    assert world.passes(minutes=2) == ["opened", "opened"]
+
+
+def test_when_most_hosts_fall_silent_one_alert_stands_for_all() -> None:
+    world = World(hosts=10)
+    world.begin(*(problem("silent", host=n) for n in range(8)))
+    assert world.passes(minutes=10) == ["opened"]
+    few = World(hosts=10)
+    few.begin(*(problem("silent", host=n) for n in range(2)))
+    assert few.passes(minutes=10) == ["opened", "opened"]
+
+
+def test_maintenance_hushes_its_host_and_what_is_left_afterwards_is_told() -> None:
+    world = World(maintained={1})
+    world.begin(ARRAY)
+    assert world.passes(hours=2) == []
+    assert world.alerts[ARRAY.fingerprint].hushed_by == "maintenance"
+    world.maintained.clear()
+    assert world.passes(minutes=2) == ["remains"]
+
+
+def test_what_began_and_ended_in_maintenance_is_told_to_nobody() -> None:
+    world = World(maintained={1})
+    world.begin(ARRAY)
+    world.passes(hours=1)
+    world.end(ARRAY)
+    world.passes(minutes=10)
+    world.maintained.clear()
+    assert world.told == [] and world.passes(hours=1) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_hushed"),
+    [
+        (HushRule(host_id=1), True),
+        (HushRule(code="array_degraded"), True),
+        (HushRule(host_id=1, code="array_degraded"), True),
+        (HushRule(host_id=2), False),
+        (HushRule(host_id=1, code="drift"), False),
+        (HushRule(volume_key="v1"), False),
+    ],
+)
+def test_a_silence_hushes_what_agrees_with_all_of_it(rule: HushRule, is_hushed: bool) -> None:
+    world = World(silences=[rule])
+    world.begin(ARRAY)
+    assert world.passes(minutes=10) == ([] if is_hushed else ["opened"])
+    world.silences.clear()
+    assert world.passes(minutes=2) == (["remains"] if is_hushed else [])
+
+
+def test_a_silence_after_the_message_leaves_the_end_to_be_told() -> None:
+    world = World()
+    world.begin(ARRAY)
+    world.passes(minutes=5)
+    world.silences.append(HushRule(host_id=1))
+    assert world.passes(hours=2) == []
+    world.end(ARRAY)
+    assert world.passes(minutes=10) == ["resolved"]
+
+
+def test_what_nobody_acknowledges_goes_to_the_next_tiers() -> None:
+    world = World()
+    world.begin(ARRAY)
+    assert world.passes(minutes=29) == ["opened"]
+    assert world.passes(minutes=2) == ["escalated"]
+    assert world.passes(hours=20) == ["escalated"]
+    assert world.alerts[ARRAY.fingerprint].tier == 3
+
+
+def test_a_warning_is_not_escalated() -> None:
+    world = World()
+    world.begin(problem("drift", volume_key="v1"))
+    assert world.passes(hours=5) == ["opened"]
+
+
+def test_what_is_acknowledged_stays_silent_until_it_is_over() -> None:
+    world = World()
+    world.begin(ARRAY)
+    world.passes(minutes=5)
+    world.acknowledge(ARRAY)
+    assert world.passes(hours=24) == []
+    world.end(ARRAY)
+    assert world.passes(minutes=10) == ["resolved"]
+
+
+def test_an_acknowledgement_ends_when_it_says() -> None:
+    world = World()
+    world.begin(ARRAY)
+    world.passes(minutes=5)
+    world.acknowledge(ARRAY, hours=2)
+    assert world.passes(minutes=119) == []
+    assert world.passes(minutes=2) == ["unacknowledged"]
+    assert world.passes(minutes=31) == ["escalated"]
+
+
+def test_worse_reopens_what_was_acknowledged() -> None:
+    world = World()
+    better = problem("array_recovering", subject="md0", rank=2)
+    world.begin(better)
+    assert world.passes(minutes=5) == ["opened"]
+    world.acknowledge(better)
+    assert world.passes(minutes=5) == []
+    world.begin(ARRAY)
+    assert ARRAY.fingerprint == better.fingerprint
+    assert world.passes(minutes=5) == ["worsened"]
+    assert world.alerts[ARRAY.fingerprint].acknowledged_at is None
+
+
+def test_a_state_that_goes_up_and_down_is_told_at_most_every_half_hour() -> None:
+    world = World()
+    better = problem("array_recovering", subject="md0", rank=2)
+    world.begin(ARRAY)
+    for _ in range(20):
+        world.passes(minutes=3)
+        world.begin(better)
+        world.passes(minutes=3)
+        world.begin(ARRAY)
+    kinds = [kind for _, kind in world.told]
+    assert kinds[0] == "opened" and 1 <= kinds.count("worsened") <= 4
+
+
+def test_more_volumes_at_risk_reopen_what_was_acknowledged() -> None:
+    world = World()
+    first = problem("ssd_lost", volume_key="v1", subject="vg0/v1")
+    world.begin(first)
+    world.passes(minutes=2)
+    world.acknowledge(first)
+    assert world.passes(minutes=2) == []
+    world.begin(*(problem("ssd_lost", volume_key=f"w{n}", subject=f"vg0/w{n}") for n in range(9)))
+    assert world.passes(minutes=10) == ["worsened"]
+
+
+def test_a_flapping_link_sends_at_most_six_messages_in_a_day() -> None:
+    world = World()
+    for _ in range(12 * 12):
+        world.begin(SILENT)
+        world.passes(minutes=5)
+        world.end(SILENT)
+        world.passes(minutes=5)
+    world.passes(hours=2)
+    assert [kind for _, kind in world.told] == [
+        *("opened", "resolved", "opened", "resolved", "flapping", "resolved")
+    ]
+
+
+@settings(max_examples=40)
+@given(
+    there=st.integers(min_value=1, max_value=87),
+    gone=st.integers(min_value=1, max_value=700),
+)
+def test_whatever_the_swing_a_day_of_it_sends_at_most_six_messages(there: int, gone: int) -> None:
+    """In rounds of 20 s: there for at most 29 minutes, after which it would be escalated."""
+    world = World()
+    while world.now.day == 23:
+        world.begin(SILENT)
+        world.passes(seconds=20 * there)
+        world.end(SILENT)
+        world.passes(seconds=20 * gone)
+    assert len(world.told) <= 6, world.told
+
+
+def test_what_flapped_and_stays_is_told_once_it_is_there_for_good() -> None:
+    world = World()
+    for _ in range(4):
+        world.begin(SILENT)
+        world.passes(minutes=5)
+        world.end(SILENT)
+        world.passes(minutes=5)
+    world.begin(SILENT)
+    assert world.passes(minutes=29) == []
+    assert world.passes(minutes=3) == ["remains"]
+
+
+def test_a_quiet_day_sends_nothing() -> None:
+    world = World()
+    drift = problem("drift", volume_key="v1")
+    while world.now.day == 23:
+        world.passes(minutes=11)
+        world.begin(drift)
+        world.passes(seconds=80)
+        world.end(drift)
+    assert world.told == []
+
+
+def test_the_same_round_twice_tells_nothing_twice() -> None:
+    world = World()
+    world.begin(ARRAY, SILENT)
+    world.passes(minutes=5)
+    count = len(world.news)
+    world.judge()
+    world.judge()
+    assert len(world.news) == count + 0
+
+
+PROBLEMS = [
+    ARRAY,
+    SILENT,
+    problem("ssd_lost", volume_key="v1", subject="vg0/v1"),
+    problem("drift", volume_key="v2", subject="vg0/v2"),
+    problem("pv_missing", subject="vg0"),
+    problem("silent", host=2),
+]
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["begin", "end", "acknowledge", "silence", "speak", "maintain", "work"]),
+        st.integers(0, len(PROBLEMS) - 1),
+        st.integers(1, 40),
+    ),
+    max_size=25,
+)
+
+
+@given(STEPS)
+def test_whatever_happens_each_message_has_its_place(steps: list[tuple[str, int, int]]) -> None:
+    """An end is told exactly where a beginning was, nothing is told before the beginning, and what
+    is wrong long enough, unhushed, is told to somebody, by itself or by its cause."""
+    world = World()
+    for act, n, minutes in steps:
+        one = PROBLEMS[n]
+        if act == "begin":
+            world.begin(one)
+        elif act == "end" and one.fingerprint in world.wrong:
+            world.end(one)
+        elif act == "acknowledge" and one.fingerprint in world.alerts:
+            if world.alerts[one.fingerprint].opened_at is not None:
+                world.acknowledge(one)
+        elif act == "silence":
+            world.silences.append(HushRule(host_id=one.host_id))
+        elif act == "speak":
+            world.silences.clear()
+        elif act == "maintain":
+            world.maintained.add(one.host_id)
+        elif act == "work":
+            world.maintained.clear()
+        world.passes(minutes=minutes)
+    world.silences.clear()
+    world.maintained.clear()
+    world.passes(minutes=30)
+    for state in world.alerts.values():
+        # After half an hour of quiet circumstances nothing is left untold.
+        cause = world.alerts.get(state.cause)
+        if state.is_present and state.opened_at is not None:
+            assert state.told_at is not None or (cause is not None and cause.told_at is not None)
+    for one in PROBLEMS:
+        is_open = False
+        for fingerprint, kind in world.told:
+            if fingerprint != one.fingerprint:
+                continue
+            if kind in ("opened", "flapping"):
+                assert not is_open
+                is_open = True
+            elif kind == "remains":
+                is_open = True
+            elif kind == "resolved":
+                assert is_open
+                is_open = False
+            else:
+                assert is_open
+    world.wrong.clear()
+    world.passes(hours=30)
+    assert world.alerts == {}
+
+
+def test_nothing_is_lost_where_no_round_was_held_for_ten_minutes() -> None:
+    world = World()
+    world.begin(ARRAY)
+    world.passes(minutes=2)
+    world.now += timedelta(minutes=10)
+    other = problem("pv_missing", subject="vg9")
+    world.begin(other)
+    assert world.passes(minutes=2) == ["opened"]
+    world.end(ARRAY, other)
+    world.now += timedelta(minutes=10)
+    assert world.passes(minutes=5) == ["resolved", "resolved"]
+
+
+def test_words_that_change_are_no_event() -> None:
+    world = World()
+    world.begin(SILENT)
+    world.passes(minutes=5)
+    world.begin(replace(SILENT, message="Silent for 2 h."))
+    assert world.passes(minutes=5) == []
+    assert world.alerts[SILENT.fingerprint].seen.message == "Silent for 2 h."

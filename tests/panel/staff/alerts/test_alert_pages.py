@@ -1,0 +1,198 @@
+"""The pages of alerts: what is open, one alert with its history, silences."""
+
+from __future__ import annotations
+
+import csv
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from jobs.alerts import alert_judge
+from jobs.models import Alert, AlertEvent, AlertRound, Silence
+from panel.models import User
+from storage.models import HostActivity, HostOutline
+from tests import make
+from tests.scene import HOSTILE, Scene, scene
+
+pytestmark = pytest.mark.django_db
+SINCE = "2026-11-01T00:00:00+00:00"
+
+
+@pytest.fixture
+def anna() -> User:
+    return make.staff_user("anna@example.org")
+
+
+@pytest.fixture
+def browser(anna: User) -> Client:
+    client = Client()
+    client.force_login(anna)
+    return client
+
+
+def finding(code: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "code": code,
+        "severity": "error",
+        "message": f"{code} is wrong.",
+        "correction": "Mend it.",
+        "since": SINCE,
+        **fields,
+    }
+
+
+def wrong(*findings: dict[str, Any], **fields: Any) -> Scene:
+    """A host with these findings, judged until its alerts are open."""
+    there = scene(**fields)
+    HostActivity.objects.create(host=there.host, at=timezone.now() + timedelta(minutes=5))
+    for each in findings:
+        if each.get("volume") == "{volume}":
+            each["volume"] = there.volume.key
+    HostOutline.objects.create(host=there.host, findings=list(findings))
+    judged()
+    return there
+
+
+def judged(minutes: float = 2.5) -> None:
+    now = timezone.now()
+    alert_judge.judge(now)
+    alert_judge.judge(now + timedelta(minutes=minutes))
+
+
+def text_of(browser: Client, name: str, *args: str, **query: str) -> str:
+    response = browser.get(reverse(name, args=args), query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_without_alerts_the_page_says_what_one_is(browser: Client) -> None:
+    assert "No alerts yet" in text_of(browser, "alerts")
+
+
+def test_open_alerts_are_listed_with_what_follows_from_them(browser: Client) -> None:
+    volume = finding("ssd_lost", subject="vg0/web", volume="{volume}")
+    there = wrong(finding("pv_missing", subject="vg0"), volume)
+    page = text_of(browser, "alerts")
+    assert "Disk of a volume group missing" in page
+    assert "that follows from it" in page
+    assert there.host.name in page
+    rows = page.partition("<tbody>")[2]
+    assert "SSD of a cache missing" not in rows
+    assert (
+        "SSD of a cache missing" in text_of(browser, "alerts", follows="on").partition("<tbody>")[2]
+    )
+
+
+def test_the_top_bar_counts_what_waits_for_somebody(browser: Client, anna: User) -> None:
+    wrong(finding("pv_missing", subject="vg0"))
+    assert '<span class="visually-hidden"> waiting</span>' in text_of(browser, "jobs")
+    alert = Alert.objects.get()
+    browser.post(reverse("alert-acknowledge", args=[alert.key]), {"reason": "Mine."})
+    assert '<span class="visually-hidden"> waiting</span>' not in text_of(browser, "jobs")
+
+
+def test_an_alert_shows_its_words_and_what_happened(browser: Client) -> None:
+    wrong(finding("pv_missing", subject="vg0", message=f"vg0 is missing {HOSTILE}"))
+    page = text_of(browser, "alert", Alert.objects.get().key)
+    assert "Data on that disk cannot be read" in page
+    assert "Mend it." in page
+    assert "people were told" in page
+    assert HOSTILE not in page
+
+
+def test_who_acknowledges_says_why_and_the_overview_shows_it(browser: Client, anna: User) -> None:
+    wrong(finding("pv_missing", subject="vg0"))
+    alert = Alert.objects.get()
+    act = reverse("alert-acknowledge", args=[alert.key])
+    assert browser.post(act, {"reason": ""}).status_code == 422
+    assert browser.post(act, {"reason": "A new disk comes.", "hours": "4"}).status_code == 302
+    alert.refresh_from_db()
+    assert (alert.acknowledged_by, alert.acknowledged_reason) == (anna, "A new disk comes.")
+    assert alert.acknowledged_until is not None
+    assert "A new disk comes." in text_of(browser, "alerts")
+    home = text_of(browser, "home")
+    assert reverse("alert", args=[alert.key]) in home
+    assert ">Acknowledged<" in home
+    browser.post(reverse("alert-unacknowledge", args=[alert.key]))
+    alert.refresh_from_db()
+    assert alert.acknowledged_at is None
+    kinds = list(AlertEvent.objects.values_list("kind", flat=True))
+    assert kinds == ["unacknowledged", "acknowledged", "opened"]
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ({}, 1),
+        ({"state": "resolved"}, 1),
+        ({"state": "all"}, 2),
+        ({"state": "waiting"}, 1),
+        ({"state": "acknowledged"}, 0),
+        ({"state": "hushed"}, 0),
+        ({"severity": "0"}, 1),
+        ({"severity": "2"}, 0),
+        ({"code": "pv_missing"}, 1),
+        ({"code": "drift"}, 0),
+        ({"host": "nowhere"}, 0),
+    ],
+)
+def test_the_history_is_found_by_filters(
+    browser: Client, query: dict[str, str], count: int
+) -> None:
+    there = wrong(finding("pv_missing", subject="vg0"))
+    Alert.objects.update(resolved_at=timezone.now())
+    HostOutline.objects.filter(host=there.host).update(
+        findings=[finding("pv_missing", subject="vg1")]
+    )
+    judged()
+    page = text_of(browser, "alerts", **query)
+    assert page.partition("<tbody>")[2].count("<tr>") == count
+
+
+def test_a_wrong_filter_shows_nothing_and_says_so(browser: Client) -> None:
+    response = browser.get(reverse("alerts"), {"state": "gone"})
+    assert response.status_code == 400
+    assert "gone is not one of the available choices" in response.content.decode()
+
+
+def test_the_history_is_a_file_too(browser: Client) -> None:
+    there = wrong(finding("pv_missing", subject="=cmd()"))
+    body = text_of(browser, "alerts", state="all", format="csv")
+    (row,) = csv.DictReader(body.splitlines())
+    assert (row["code"], row["data_at_risk"], row["host"]) == (
+        "pv_missing",
+        "True",
+        there.host.name,
+    )
+    assert row["subject"] == "'=cmd()"
+
+
+def test_a_silence_needs_something_a_reason_and_an_end(browser: Client, anna: User) -> None:
+    there = wrong()
+    new = reverse("silence-new")
+    page = text_of(browser, "silence-new", host=there.host.key, code="drift")
+    assert f'value="{there.host.name}"' in page
+    assert browser.post(new, {"reason": "x", "hours": "4"}).status_code == 422
+    assert browser.post(new, {"code": "drift", "hours": "4"}).status_code == 422
+    assert browser.post(new, {"code": "drift", "reason": "x", "hours": ""}).status_code == 422
+    given = {"host": there.host.name, "volume": there.volume.label, "code": "drift"}
+    assert browser.post(new, {**given, "reason": "Being built.", "hours": "4"}).status_code == 302
+    quiet = Silence.objects.get()
+    assert (quiet.host, quiet.volume, quiet.code) == (there.host, there.volume, "drift")
+    assert (quiet.author, quiet.reason) == (anna, "Being built.")
+    assert timedelta(hours=3) < quiet.until - timezone.now() <= timedelta(hours=4)
+    assert "Being built." in text_of(browser, "silences")
+    assert browser.post(reverse("silence-end", args=[quiet.key])).status_code == 302
+    quiet.refresh_from_db()
+    assert (quiet.until <= timezone.now(), quiet.ended_by) == (True, anna)
+
+
+def test_the_page_says_where_nobody_judges(browser: Client) -> None:
+    wrong()
+    assert "have not been judged" not in text_of(browser, "alerts")
+    AlertRound.objects.update(at=timezone.now() - timedelta(minutes=10))
+    assert "have not been judged" in text_of(browser, "alerts")
