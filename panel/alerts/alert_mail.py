@@ -12,7 +12,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from jobs.models import Alert, AlertEvent, AlertEventKind
-from panel.alerts.alert_texts import event_words, name_of
+from panel.alerts.alert_texts import consequence_of, event_words, name_of
 from storage.formatting import counted, seconds
 
 SUBJECT_LENGTH: Final = 150
@@ -99,6 +99,8 @@ def _part(story: AlertStory) -> str:
     if event.kind not in (AlertEventKind.OPENED, AlertEventKind.WORSENED) and event.text:
         lines.append(event.text)
     lines.append(f"{alert.message}{_more(alert)}")
+    if consequence := consequence_of(alert.code):
+        lines.append(consequence)
     if story.thing_count:
         rest = story.thing_count - len(story.things)
         also = f" and {rest} more" if rest > 0 else ""

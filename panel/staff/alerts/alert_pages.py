@@ -15,13 +15,13 @@ from jobs.alerts import alert_actions
 from jobs.models import Alert, Silence
 from panel.alerts.alert_texts import (
     SEVERITY_CHIPS,
+    consequence_of,
     event_words,
     name_of,
     state_of_alert,
     who_did,
 )
 from panel.staff.alerts.alert_forms import HOURS, AcknowledgeForm, SilenceForm
-from panel.staff.dashboard.attention import KINDS, UNKNOWN
 from panel.staff.job_requests import actor_of
 from storage.access import Right, staff_view
 from storage.models import Host, Volume
@@ -53,7 +53,7 @@ def _shown(
         "name": name_of(alert.code),
         "severity": SEVERITY_CHIPS[alert.rank],
         "state": state_of_alert(alert),
-        "consequence": KINDS.get(alert.code, UNKNOWN).consequence,
+        "consequence": consequence_of(alert.code),
         "effects": effects[:SHOWN_EFFECTS],
         "more_effects": max(0, effects.count() - SHOWN_EFFECTS),
         "events": [(each, event_words(each), who_did(each)) for each in events],

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 
 from django.urls import reverse
 
 from jobs.alerts.alert_rules import fingerprint_of
 from jobs.models import Halt
 from jobs.problems import AT_RISK, Problem, ProblemGroup
+from panel.alerts.problem_kinds import KINDS, UNKNOWN, ConcernKind
 from panel.staff.hosts.problem_rows import WAYS
 
 SHOWN_SUBJECTS: Final = 4
@@ -41,232 +42,6 @@ def subject_of(problem: Problem) -> Subject:
     if problem.volume_key:
         return Subject(name, "volume", problem.volume_key)
     return Subject(name if problem.subject else problem.host_name, "host", problem.host_key)
-
-
-@dataclass(frozen=True, slots=True)
-class FilteredList:
-    """A list of several of a kind: the page by its URL's name, the filter that finds them (""
-    where the page has none), and what the button there is called."""
-
-    page: Literal["hosts", "volumes", "jobs"]
-    state: str
-    text: str
-
-    def url(self, pages: Mapping[str, str]) -> str:
-        """`pages` are the addresses by the name of the page."""
-        return f"{pages[self.page]}?state={self.state}" if self.state else pages[self.page]
-
-
-WRONG: Final = FilteredList("hosts", "problems", "Hosts with problems")
-AWAY: Final = FilteredList("hosts", "trouble", "Hosts not answering")
-NEW: Final = FilteredList("hosts", "new", "Enrolling hosts")
-CACHES: Final = FilteredList("volumes", "trouble", "Cache problems")
-LOST: Final = FilteredList("volumes", "missing", "Missing volumes")
-UNDECIDED: Final = FilteredList("jobs", "needs_attention", "Jobs that need a decision")
-FAILED: Final = FilteredList("jobs", "failed", "Failed jobs")
-JOBS: Final = FilteredList("jobs", "", "All jobs")
-
-
-@dataclass(frozen=True, slots=True)
-class ConcernKind:
-    """`many` is the sentence for several of a kind, `{count}` of them; `consequence` what follows
-    from one; `listing` finds them."""
-
-    many: str
-    consequence: str
-    listing: FilteredList = WRONG
-
-
-NOT_REACHED: Final = "Data of the host is out of date, and no job can start there."
-KINDS: Final = {
-    # Data at risk
-    "writeback_degraded": ConcernKind(
-        "{count} volumes use writeback on a degraded SSD mirror",
-        "The only copy of new data is on one SSD.",
-    ),
-    "writeback_single_ssd": ConcernKind(
-        "{count} volumes use writeback on an SSD without a mirror",
-        "If that SSD fails, dirty data is lost.",
-    ),
-    "cache_lost": ConcernKind(
-        "{count} bcache volumes lost their SSD while it held new data",
-        "The guest's newest data may be lost. The volume stays stopped.",
-        CACHES,
-    ),
-    "ssd_lost": ConcernKind(
-        "The SSD under the caches of {count} volumes is missing",
-        "The guest sees I/O errors until the SSD is back or the lost cache is dropped.",
-    ),
-    "pv_missing": ConcernKind(
-        "{count} volume groups have a missing disk",
-        "Data on that disk cannot be read, and the group cannot be changed.",
-    ),
-    "inventory_shrank": ConcernKind(
-        "Most volumes of {count} hosts are missing",
-        "A disk or a whole volume group may be gone.",
-        LOST,
-    ),
-    "array_degraded": ConcernKind(
-        "{count} arrays are degraded",
-        "A second disk failure can destroy all data on this array.",
-    ),
-    "disk_failing": ConcernKind(
-        "{count} disks say that they are failing", "The disk may lose data or stop at any time."
-    ),
-    "attribute_failed": ConcernKind(
-        "{count} disks are below a limit of their maker",
-        "The disk may lose data or stop at any time.",
-    ),
-    "spare_low": ConcernKind(
-        "{count} SSDs have hardly any spare blocks left",
-        "Without spare blocks an SSD stops accepting writes.",
-    ),
-    "self_test_failed": ConcernKind(
-        "{count} disks failed their last self-test", "Some of the disk cannot be read any more."
-    ),
-    # Disks
-    "disk_hung": ConcernKind(
-        "{count} disks do not answer", "Programs that use the disk wait for it."
-    ),
-    "disk_unread": ConcernKind(
-        "The health of {count} disks cannot be read",
-        "Nobody will be told if such a disk begins to fail.",
-    ),
-    "uncorrectable_rose": ConcernKind(
-        "{count} disks have new uncorrectable errors", "Some of the disk's data is lost."
-    ),
-    "reported_rose": ConcernKind(
-        "{count} disks reported read errors", "Some of the disk's data could not be read."
-    ),
-    "pending_rose": ConcernKind(
-        "{count} disks have new pending sectors",
-        "These sectors cannot be read now. An array reads them from its other disks.",
-    ),
-    "reallocated_rose": ConcernKind(
-        "{count} disks replaced sectors", "A disk that replaces more and more sectors will fail."
-    ),
-    "crc_rose": ConcernKind(
-        "{count} disks had new transfer errors",
-        "The host repeats such transfers: the disk is slower, and may drop out.",
-    ),
-    "worn": ConcernKind("{count} SSDs are worn", "A worn SSD may stop accepting writes."),
-    "wears_out_soon": ConcernKind(
-        "{count} SSDs are worn out soon", "A worn SSD may stop accepting writes."
-    ),
-    "disk_hot": ConcernKind("{count} disks are too hot", "Heat shortens the life of a disk."),
-    # Caches and volumes
-    "array_recovering": ConcernKind(
-        "{count} arrays are being rebuilt",
-        ("Until the rebuild ends, another disk failure can destroy all data."),
-    ),
-    "cache_failed": ConcernKind(
-        "{count} caches have failed", "The guest hangs: the cache blocks all I/O.", CACHES
-    ),
-    "cache_needs_check": ConcernKind(
-        "The metadata of {count} caches needs a check",
-        "The cache cannot be activated before the check.",
-        CACHES,
-    ),
-    "cache_unregistered": ConcernKind(
-        "The SSD of {count} bcache volumes is not registered",
-        "The volume is slow, or is stopped until its SSD is registered.",
-        CACHES,
-    ),
-    "volume_inactive": ConcernKind(
-        "{count} volumes are inactive",
-        "Their guests cannot start.",
-    ),
-    "orphan_device": ConcernKind(
-        "{count} devices without a volume are left in the kernel",
-        "Their blocks may belong to another volume now. A program that opens such a device could "
-        "overwrite that volume.",
-    ),
-    "drift": ConcernKind(
-        "{count} volumes differ from the record",
-        "A manual change is not recorded: the next job may fail or undo it.",
-    ),
-    "unfinished": ConcernKind(
-        "{count} new volumes are not finished",
-        "They may contain old data of other customers.",
-    ),
-    "volumes_missing": ConcernKind(
-        "Volumes of {count} hosts are missing",
-        "Customers may pay for volumes that no longer exist.",
-        LOST,
-    ),
-    # Jobs
-    "job_undecided": ConcernKind(
-        "{count} jobs need a decision",
-        "The volume stays locked until a person decides.",
-        UNDECIDED,
-    ),
-    "job_failed": ConcernKind(
-        "{count} jobs failed", "The job failed and will not be retried.", FAILED
-    ),
-    "halt": ConcernKind(
-        "All jobs are paused", ("No new step starts on any host until an admin resumes jobs."), JOBS
-    ),
-    # Hosts
-    "quarantined": ConcernKind(
-        "{count} hosts show a different SSH key from the accepted one",
-        "Nothing is sent there: no samples arrive, and no job can start.",
-        AWAY,
-    ),
-    "twins": ConcernKind(
-        "{count} hosts report the same machine ID or volume group as another host",
-        "Nothing is sent there: a change by one host could be undone or destroyed by the other.",
-        AWAY,
-    ),
-    "machine_changed": ConcernKind(
-        "{count} hosts report a different machine id from the accepted one",
-        "Nothing is sent there: another machine may be answering in place of the host.",
-        AWAY,
-    ),
-    "unverified": ConcernKind(
-        "{count} new hosts are waiting for you to approve their SSH key",
-        "The panel does not read a host before you accept its key.",
-        NEW,
-    ),
-    "silent": ConcernKind("{count} hosts are silent", NOT_REACHED, AWAY),
-    "unsampled": ConcernKind(
-        "{count} hosts answer, but send no samples",
-        "Charts and hit rates have a gap, and advice is based on old data.",
-    ),
-    "unreachable": ConcernKind("{count} hosts cannot be reached", NOT_REACHED, AWAY),
-    "no_answer": ConcernKind("{count} hosts do not answer in time", NOT_REACHED, AWAY),
-    "auth_refused": ConcernKind("{count} hosts refuse the panel's key", NOT_REACHED, AWAY),
-    "sshd_totp": ConcernKind("{count} hosts require a one-time code", NOT_REACHED, AWAY),
-    "sudo_tty": ConcernKind("sudo requires a terminal on {count} hosts", NOT_REACHED, AWAY),
-    "agent_missing": ConcernKind("The agent does not start on {count} hosts", NOT_REACHED, AWAY),
-    "bad_reply": ConcernKind("{count} hosts send invalid answers", NOT_REACHED, AWAY),
-    "boot_incomplete": ConcernKind(
-        "{count} hosts did not recover completely after a restart",
-        "Caches or their settings have been missing since then.",
-    ),
-    "no_boot_unit": ConcernKind(
-        "The boot unit is missing on {count} hosts",
-        "After a restart, bcache volumes and settings are not restored automatically.",
-    ),
-    "other_panel": ConcernKind(
-        "Another panel manages {count} hosts", "These hosts refuse every change from this panel."
-    ),
-    "rival_panel": ConcernKind(
-        "Another panel tried to change {count} hosts",
-        "The change was refused. An old panel or a restored copy may be running.",
-    ),
-    "owner_broken": ConcernKind(
-        "{count} hosts do not know which panel manages them", "These hosts refuse every change."
-    ),
-    "clock_off": ConcernKind(
-        "The clocks of {count} hosts are wrong",
-        "Volumes cannot be retired there, and times in the host's journal and logs are wrong.",
-    ),
-    "stuck": ConcernKind(
-        "Storage commands hang on {count} hosts",
-        ("Jobs on these hosts cannot continue until the commands finish."),
-    ),
-}
-UNKNOWN: Final = ConcernKind("", "")
 
 
 LINKS: Final[Mapping[str, tuple[str, str, str]]] = {
@@ -322,7 +97,7 @@ def items(
     alerts: Mapping[str, AlertMark] | None = None,
 ) -> tuple[AttentionRow, ...]:
     """A row for each group, in their order. `pages` are the addresses of the lists by their names
-    (`FilteredList.page`), `alerts` the open alerts by their fingerprints."""
+    (`panel.alerts.problem_kinds`), `alerts` the open alerts by their fingerprints."""
     marks = alerts or {}
     return tuple(replace(_item(group, pages), alert=_mark(group, pages, marks)) for group in groups)
 

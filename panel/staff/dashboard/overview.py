@@ -20,9 +20,9 @@ from django.views.decorators.http import require_safe
 from jobs.alerts.alert_rules import fingerprint_of
 from jobs.models import Alert, Halt, Job, JobQuerySet, State
 from jobs.problems import ProblemGroup, ProblemTally, grouped, tallies, total
+from panel.alerts.problem_kinds import KINDS
 from panel.charts.pages import fleet_chart_context
 from panel.staff.dashboard.attention import (
-    KINDS,
     LOOKED_AT,
     SHOWN_SUBJECTS,
     AlertMark,

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from jobs.problems import Problem, ProblemGroup
-from panel.staff.dashboard.attention import KINDS, AttentionRow, items
+from panel.alerts.problem_kinds import KINDS
+from panel.staff.dashboard.attention import AttentionRow, items
 from panel.staff.hosts import host_list
 from panel.staff.jobs import job_list
 from panel.staff.volumes import filters

@@ -1,0 +1,307 @@
+"""The words of each kind of problem, in one table: for the overview, alerts and mails. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredList:
+    """A list of several of a kind: the page by its URL's name, the filter that finds them (""
+    where the page has none), and what the button there is called."""
+
+    page: Literal["hosts", "volumes", "jobs"]
+    state: str
+    text: str
+
+    def url(self, pages: Mapping[str, str]) -> str:
+        """`pages` are the addresses by the name of the page."""
+        return f"{pages[self.page]}?state={self.state}" if self.state else pages[self.page]
+
+
+WRONG: Final = FilteredList("hosts", "problems", "Hosts with problems")
+AWAY: Final = FilteredList("hosts", "trouble", "Hosts not answering")
+NEW: Final = FilteredList("hosts", "new", "Enrolling hosts")
+CACHES: Final = FilteredList("volumes", "trouble", "Cache problems")
+LOST: Final = FilteredList("volumes", "missing", "Missing volumes")
+UNDECIDED: Final = FilteredList("jobs", "needs_attention", "Jobs that need a decision")
+FAILED: Final = FilteredList("jobs", "failed", "Failed jobs")
+JOBS: Final = FilteredList("jobs", "", "All jobs")
+
+
+@dataclass(frozen=True, slots=True)
+class ConcernKind:
+    """`name` is what lists and subjects of mails call the kind; `many` the sentence for several of
+    it, `{count}` of them; `consequence` what follows from one; `listing` finds them."""
+
+    name: str
+    many: str
+    consequence: str
+    listing: FilteredList = WRONG
+
+
+NOT_REACHED: Final = "Data of the host is out of date, and no job can start there."
+KINDS: Final = {
+    # Data at risk
+    "writeback_degraded": ConcernKind(
+        "Writeback on a degraded mirror",
+        "{count} volumes use writeback on a degraded SSD mirror",
+        "The only copy of new data is on one SSD.",
+    ),
+    "writeback_single_ssd": ConcernKind(
+        "Writeback without a mirror",
+        "{count} volumes use writeback on an SSD without a mirror",
+        "If that SSD fails, dirty data is lost.",
+    ),
+    "cache_lost": ConcernKind(
+        "Cache lost with new data",
+        "{count} bcache volumes lost their SSD while it held new data",
+        "The guest's newest data may be lost. The volume stays stopped.",
+        CACHES,
+    ),
+    "ssd_lost": ConcernKind(
+        "SSD of a cache missing",
+        "The SSD under the caches of {count} volumes is missing",
+        "The guest sees I/O errors until the SSD is back or the lost cache is dropped.",
+    ),
+    "pv_missing": ConcernKind(
+        "Disk of a volume group missing",
+        "{count} volume groups have a missing disk",
+        "Data on that disk cannot be read, and the group cannot be changed.",
+    ),
+    "inventory_shrank": ConcernKind(
+        "Most volumes missing",
+        "Most volumes of {count} hosts are missing",
+        "A disk or a whole volume group may be gone.",
+        LOST,
+    ),
+    "array_degraded": ConcernKind(
+        "Array degraded",
+        "{count} arrays are degraded",
+        "A second disk failure can destroy all data on this array.",
+    ),
+    "disk_failing": ConcernKind(
+        "Disk failing",
+        "{count} disks say that they are failing",
+        "The disk may lose data or stop at any time.",
+    ),
+    "attribute_failed": ConcernKind(
+        "Disk below its maker's limit",
+        "{count} disks are below a limit of their maker",
+        "The disk may lose data or stop at any time.",
+    ),
+    "spare_low": ConcernKind(
+        "SSD without spare blocks",
+        "{count} SSDs have hardly any spare blocks left",
+        "Without spare blocks an SSD stops accepting writes.",
+    ),
+    "self_test_failed": ConcernKind(
+        "Self-test failed",
+        "{count} disks failed their last self-test",
+        "Some of the disk cannot be read any more.",
+    ),
+    # Disks
+    "disk_hung": ConcernKind(
+        "Disk does not answer",
+        "{count} disks do not answer",
+        "Programs that use the disk wait for it.",
+    ),
+    "disk_unread": ConcernKind(
+        "Disk health not read",
+        "The health of {count} disks cannot be read",
+        "Nobody will be told if such a disk begins to fail.",
+    ),
+    "uncorrectable_rose": ConcernKind(
+        "More uncorrectable errors",
+        "{count} disks have new uncorrectable errors",
+        "Some of the disk's data is lost.",
+    ),
+    "reported_rose": ConcernKind(
+        "More read errors",
+        "{count} disks reported read errors",
+        "Some of the disk's data could not be read.",
+    ),
+    "pending_rose": ConcernKind(
+        "More pending sectors",
+        "{count} disks have new pending sectors",
+        "These sectors cannot be read now. An array reads them from its other disks.",
+    ),
+    "reallocated_rose": ConcernKind(
+        "More reallocated sectors",
+        "{count} disks replaced sectors",
+        "A disk that replaces more and more sectors will fail.",
+    ),
+    "crc_rose": ConcernKind(
+        "More transfer errors",
+        "{count} disks had new transfer errors",
+        "The host repeats such transfers: the disk is slower, and may drop out.",
+    ),
+    "worn": ConcernKind(
+        "SSD worn", "{count} SSDs are worn", "A worn SSD may stop accepting writes."
+    ),
+    "wears_out_soon": ConcernKind(
+        "SSD wears out soon",
+        "{count} SSDs are worn out soon",
+        "A worn SSD may stop accepting writes.",
+    ),
+    "disk_hot": ConcernKind(
+        "Disk hot", "{count} disks are too hot", "Heat shortens the life of a disk."
+    ),
+    # Caches and volumes
+    "array_recovering": ConcernKind(
+        "Array being rebuilt",
+        "{count} arrays are being rebuilt",
+        ("Until the rebuild ends, another disk failure can destroy all data."),
+    ),
+    "cache_failed": ConcernKind(
+        "Cache failed",
+        "{count} caches have failed",
+        "The guest hangs: the cache blocks all I/O.",
+        CACHES,
+    ),
+    "cache_needs_check": ConcernKind(
+        "Cache metadata needs a check",
+        "The metadata of {count} caches needs a check",
+        "The cache cannot be activated before the check.",
+        CACHES,
+    ),
+    "cache_unregistered": ConcernKind(
+        "Cache SSD not registered",
+        "The SSD of {count} bcache volumes is not registered",
+        "The volume is slow, or is stopped until its SSD is registered.",
+        CACHES,
+    ),
+    "volume_inactive": ConcernKind(
+        "Volume inactive",
+        "{count} volumes are inactive",
+        "Their guests cannot start.",
+    ),
+    "orphan_device": ConcernKind(
+        "Leftover device",
+        "{count} devices without a volume are left in the kernel",
+        "Their blocks may belong to another volume now. A program that opens such a device could "
+        "overwrite that volume.",
+    ),
+    "drift": ConcernKind(
+        "Volume differs from the record",
+        "{count} volumes differ from the record",
+        "A manual change is not recorded: the next job may fail or undo it.",
+    ),
+    "unfinished": ConcernKind(
+        "Volume not finished",
+        "{count} new volumes are not finished",
+        "They may contain old data of other customers.",
+    ),
+    "volumes_missing": ConcernKind(
+        "Volumes missing",
+        "Volumes of {count} hosts are missing",
+        "Customers may pay for volumes that no longer exist.",
+        LOST,
+    ),
+    # Jobs
+    "job_undecided": ConcernKind(
+        "Job needs a decision",
+        "{count} jobs need a decision",
+        "The volume stays locked until a person decides.",
+        UNDECIDED,
+    ),
+    "job_failed": ConcernKind(
+        "Job failed", "{count} jobs failed", "The job failed and will not be retried.", FAILED
+    ),
+    "halt": ConcernKind(
+        "All jobs paused",
+        "All jobs are paused",
+        ("No new step starts on any host until an admin resumes jobs."),
+        JOBS,
+    ),
+    # Hosts
+    "quarantined": ConcernKind(
+        "SSH key changed",
+        "{count} hosts show a different SSH key from the accepted one",
+        "Nothing is sent there: no samples arrive, and no job can start.",
+        AWAY,
+    ),
+    "twins": ConcernKind(
+        "Two hosts with one identity",
+        "{count} hosts report the same machine ID or volume group as another host",
+        "Nothing is sent there: a change by one host could be undone or destroyed by the other.",
+        AWAY,
+    ),
+    "machine_changed": ConcernKind(
+        "Machine changed",
+        "{count} hosts report a different machine id from the accepted one",
+        "Nothing is sent there: another machine may be answering in place of the host.",
+        AWAY,
+    ),
+    "unverified": ConcernKind(
+        "SSH key to accept",
+        "{count} new hosts are waiting for you to approve their SSH key",
+        "The panel does not read a host before you accept its key.",
+        NEW,
+    ),
+    "silent": ConcernKind("Host silent", "{count} hosts are silent", NOT_REACHED, AWAY),
+    "unsampled": ConcernKind(
+        "No samples",
+        "{count} hosts answer, but send no samples",
+        "Charts and hit rates have a gap, and advice is based on old data.",
+    ),
+    "unreachable": ConcernKind(
+        "Host not reached", "{count} hosts cannot be reached", NOT_REACHED, AWAY
+    ),
+    "no_answer": ConcernKind(
+        "Host does not answer in time", "{count} hosts do not answer in time", NOT_REACHED, AWAY
+    ),
+    "auth_refused": ConcernKind(
+        "Key refused", "{count} hosts refuse the panel's key", NOT_REACHED, AWAY
+    ),
+    "sshd_totp": ConcernKind(
+        "One-time code required", "{count} hosts require a one-time code", NOT_REACHED, AWAY
+    ),
+    "sudo_tty": ConcernKind(
+        "sudo needs a terminal", "sudo requires a terminal on {count} hosts", NOT_REACHED, AWAY
+    ),
+    "agent_missing": ConcernKind(
+        "Agent does not start", "The agent does not start on {count} hosts", NOT_REACHED, AWAY
+    ),
+    "bad_reply": ConcernKind(
+        "Invalid answer", "{count} hosts send invalid answers", NOT_REACHED, AWAY
+    ),
+    "boot_incomplete": ConcernKind(
+        "Restart incomplete",
+        "{count} hosts did not recover completely after a restart",
+        "Caches or their settings have been missing since then.",
+    ),
+    "no_boot_unit": ConcernKind(
+        "Boot unit missing",
+        "The boot unit is missing on {count} hosts",
+        "After a restart, bcache volumes and settings are not restored automatically.",
+    ),
+    "other_panel": ConcernKind(
+        "Managed by another panel",
+        "Another panel manages {count} hosts",
+        "These hosts refuse every change from this panel.",
+    ),
+    "rival_panel": ConcernKind(
+        "Another panel tried a change",
+        "Another panel tried to change {count} hosts",
+        "The change was refused. An old panel or a restored copy may be running.",
+    ),
+    "owner_broken": ConcernKind(
+        "Owner unreadable",
+        "{count} hosts do not know which panel manages them",
+        "These hosts refuse every change.",
+    ),
+    "clock_off": ConcernKind(
+        "Clock wrong",
+        "The clocks of {count} hosts are wrong",
+        "Volumes cannot be retired there, and times in the host's journal and logs are wrong.",
+    ),
+    "stuck": ConcernKind(
+        "Storage commands hang",
+        "Storage commands hang on {count} hosts",
+        ("Jobs on these hosts cannot continue until the commands finish."),
+    ),
+}
+UNKNOWN: Final = ConcernKind("", "", "")
