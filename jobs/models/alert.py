@@ -47,6 +47,19 @@ class AlertQuerySet(models.QuerySet["Alert"]):
         now."""
         return self.open().filter(acknowledged_at=None, hushed_by="", cause=None)
 
+    def of_state(self, state: str) -> Self:
+        """Resolved, all, or the open ones: all of these ("") or waiting, acknowledged, hushed."""
+        if state == "all":
+            return self
+        if state == "resolved":
+            return self.filter(resolved_at__isnull=False)
+        alerts = self.open()
+        if state == "waiting":
+            return alerts.filter(acknowledged_at=None, hushed_by="")
+        if state == "acknowledged":
+            return alerts.filter(acknowledged_at__isnull=False)
+        return alerts.exclude(hushed_by="") if state == "hushed" else alerts
+
     def with_names(self) -> Self:
         """With all that a row names."""
         return self.select_related(

@@ -88,9 +88,9 @@ def scopes_of(user: User) -> list[str]:
     """What a token of this person may be for: never more than they may do themselves."""
     scopes: list[str] = [Scope.READ]
     if is_staff(user) and may(user, Right.OPERATE):
-        scopes += [Scope.VOLUMES, Scope.CUSTOMERS]
+        scopes += [Scope.VOLUMES, Scope.CUSTOMERS, Scope.ALERTS]
     if is_staff(user) and may(user, Right.ADMINISTER):
-        scopes += [Scope.PLANS]
+        scopes += [Scope.PLANS, Scope.ALERT_ROUTES]
     if Member.objects.filter(user=user, role__in=ORDERING_ROLES).exists():
         scopes += [Scope.ORDERS]
     return scopes

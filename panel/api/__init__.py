@@ -1,6 +1,7 @@
 """The API `/api/v1`: the same rules as the pages, for programs. `docs/api.md` shows a session."""
 
 FEATURES = (
+    "alerts",
     "audit",
     "cache-plans",
     "customers",

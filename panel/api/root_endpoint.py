@@ -23,7 +23,10 @@ from panel.api.framework.resource import Resource
 from panel.api.response_shapes import Json
 from storage.agent import VERSION
 
-NAMES = ("hosts", "volumes", "jobs", "audit", "customers", "cache-plans", "orders", "proofs")
+NAMES = (
+    *("hosts", "volumes", "jobs", "alerts", "silences", "alert-routes", "audit", "customers"),
+    *("cache-plans", "orders", "proofs"),
+)
 
 
 class RootShape(serializers.Serializer[Json]):

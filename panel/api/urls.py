@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from panel.api import disk_endpoints, host_endpoints, root_endpoint
+from panel.api.alerts import alert_endpoints, route_endpoints
 from panel.api.customers import (
     cache_plan_endpoints,
     customer_endpoints,
@@ -45,6 +46,22 @@ urlpatterns = [
     path("jobs/<str:key>/resume", job_endpoints.JobResume.as_view(), name="api-job-resume"),
     path("jobs/<str:key>/rollback", job_endpoints.JobRollback.as_view(), name="api-job-rollback"),
     path("jobs/<str:key>/resolve", job_endpoints.JobResolve.as_view(), name="api-job-resolve"),
+    path("alerts/", alert_endpoints.Alerts.as_view(), name="api-alerts"),
+    path("alerts/<str:key>", alert_endpoints.OneAlert.as_view(), name="api-alert"),
+    path(
+        "alerts/<str:key>/acknowledgement",
+        alert_endpoints.AlertAcknowledgement.as_view(),
+        name="api-alert-acknowledgement",
+    ),
+    path("silences/", alert_endpoints.Silences.as_view(), name="api-silences"),
+    path("silences/<str:key>", alert_endpoints.OneSilence.as_view(), name="api-silence"),
+    path("alert-routes/", route_endpoints.AlertRoutes.as_view(), name="api-alert-routes"),
+    path("alert-routes/<str:key>", route_endpoints.OneAlertRoute.as_view(), name="api-alert-route"),
+    path(
+        "alert-routes/<str:key>/test",
+        route_endpoints.AlertRouteTest.as_view(),
+        name="api-alert-route-test",
+    ),
     path("audit/", audit_endpoint.Audit.as_view(), name="api-audit"),
     path("customers/", customer_endpoints.Customers.as_view(), name="api-customers"),
     path("customers/<str:key>", customer_endpoints.OneCustomer.as_view(), name="api-customer"),

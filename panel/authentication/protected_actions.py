@@ -182,6 +182,8 @@ POLICY: Mapping[str, Act] = {
         *("api-host-ssds", "api-volumes", "api-volume", "api-volume-wish", "api-volume-series"),
         *("api-jobs", "api-job", "api-job-lines", "api-job-apply", "api-job-cancel"),
         *("api-job-pace", "api-job-resume", "api-job-rollback", "api-job-resolve", "api-audit"),
+        *("api-alerts", "api-alert", "api-alert-acknowledgement", "api-silences", "api-silence"),
+        *("api-alert-routes", "api-alert-route", "api-alert-route-test"),
         *("api-customers", "api-customer", "api-mandate", "api-volume-orders", "api-orders"),
         *("api-order", "api-order-cancel", "api-order-revert", "api-order-proof", "api-proofs"),
         *("api-cache-plans", "api-cache-plan", "api-billing-create-customer"),

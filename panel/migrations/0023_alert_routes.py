@@ -95,5 +95,10 @@ class Migration(migrations.Migration):
             model_name='alertdelivery',
             constraint=models.CheckConstraint(condition=models.Q(('purpose__in', ('events', 'digest', 'test'))), name='alert_delivery_purpose_known'),
         ),
+        migrations.AlterField(
+            model_name='apitoken',
+            name='scopes',
+            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('read', 'read everything you can see'), ('volumes:write', 'change caches, adopt and rename volumes'), ('customers:write', 'make and change customers'), ('orders:write', 'order cache plans and take orders back, which costs money'), ('plans:write', 'make and change cache plans'), ('alerts:write', 'acknowledge alerts and silence them'), ('alert-routes:write', 'change who is told of alerts')], max_length=32), size=None),
+        ),
         migrations.RunSQL(*enclose("panel_alertdelivery_events", STAFF_ONLY)),
     ]

@@ -23,6 +23,8 @@ class Scope(models.TextChoices):
     CUSTOMERS = "customers:write", marked("make and change customers")
     ORDERS = "orders:write", marked("order cache plans and take orders back, which costs money")
     PLANS = "plans:write", marked("make and change cache plans")
+    ALERTS = "alerts:write", marked("acknowledge alerts and silence them")
+    ALERT_ROUTES = "alert-routes:write", marked("change who is told of alerts")
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):

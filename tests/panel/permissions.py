@@ -33,6 +33,8 @@ API = "      401        in      in     in     in         in        in   "
 API_OWN = "  401        in      in     404    in         in        in   "
 API_SEE = "  401        404     404    404    in         in        in   "
 API_WRITE = "401        403     403    403    403        in        in   "
+API_STAFF = "401        404     404    404    403        in        in   "
+API_ADMIN = "401        404     404    404    403        403       in   "
 API_SELL = " 401        403     403    403    403        403       in   "
 API_SIGNED = "401      401    401    401    401        401       401  "
 API_ORDER = "401        403     in     404    403        403       403  "
@@ -323,6 +325,20 @@ TABLE = (
     Row("api-job-rollback", "POST", API_WRITE, ("job",)),
     Row("api-job-resolve", "POST", API_WRITE, ("job",)),
     Row("api-audit", "GET", API_SEE),
+    Row("api-alerts", "GET", API_SEE),
+    Row("api-alert", "GET", API_SEE, ("alert",)),
+    Row("api-alert-acknowledgement", "PUT", API_STAFF, ("alert",), {"reason": "Mine."}),
+    Row("api-alert-acknowledgement", "DELETE", API_STAFF, ("alert",)),
+    Row("api-silences", "GET", API_SEE),
+    Row("api-silences", "POST", API_STAFF, (), {"code": "drift", "reason": "Known."}),
+    Row("api-silence", "GET", API_SEE, ("silence",)),
+    Row("api-silence", "DELETE", API_STAFF, ("silence",)),
+    Row("api-alert-routes", "GET", API_ADMIN),
+    Row("api-alert-routes", "POST", API_ADMIN, (), {"name": "On call", "kind": "slack"}),
+    Row("api-alert-route", "GET", API_ADMIN, ("alert_route",)),
+    Row("api-alert-route", "PUT", API_ADMIN, ("alert_route",)),
+    Row("api-alert-route", "DELETE", API_ADMIN, ("alert_route",)),
+    Row("api-alert-route-test", "POST", API_ADMIN, ("alert_route",)),
     Row("api-customers", "GET", API),
     Row("api-customers", "POST", API_WRITE, (), {"name": "New"}),
     Row("api-customer", "GET", API_OWN, ("customer",)),

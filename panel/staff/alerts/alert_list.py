@@ -125,7 +125,7 @@ class AlertFilter(forms.Form):
         if not self.is_valid():
             return alerts.none()
         asked = self.cleaned_data
-        alerts = of_state(alerts, asked["state"])
+        alerts = alerts.of_state(asked["state"])
         if not asked["follows"]:
             # What follows from an alert that is over stands for itself.
             led = Alert.objects.filter(pk=OuterRef("cause"), resolved_at=None)
@@ -146,20 +146,6 @@ class AlertFilter(forms.Form):
                 named |= Q(volume__customer=row.pk)
             alerts = alerts.filter(named)
         return in_usual_order(alerts)
-
-
-def of_state(alerts: AlertQuerySet, state: str) -> AlertQuerySet:
-    """Those of `STATES`."""
-    if state == "all":
-        return alerts
-    if state == "resolved":
-        return alerts.filter(resolved_at__isnull=False)
-    alerts = alerts.open()
-    if state == "waiting":
-        return alerts.filter(acknowledged_at=None, hushed_by="")
-    if state == "acknowledged":
-        return alerts.filter(acknowledged_at__isnull=False)
-    return alerts.exclude(hushed_by="") if state == "hushed" else alerts
 
 
 def in_usual_order(alerts: AlertQuerySet) -> AlertQuerySet:

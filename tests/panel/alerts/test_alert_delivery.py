@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import http.server
 import json
-import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -20,53 +18,17 @@ from panel import tasks
 from panel.alerts import alert_delivery, alert_routing
 from panel.models import AlertDelivery, AlertRoute
 from tests import make
+from tests.panel.alerts.receivers import Place
 from tests.panel.alerts.telling import SECRET, alert, event, mail_route, route_to, routed
 from tests.scene import HOSTILE
 
 pytestmark = pytest.mark.django_db
 
 
-class Receiver(http.server.BaseHTTPRequestHandler):
-    """Remembers what came; answers by `statuses`, then 200."""
-
-    got: list[dict[str, Any]]
-    statuses: list[int]
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        self.got.append(
-            {"method": self.command, "path": self.path, "headers": headers, "body": body}
-        )
-        self.send_response(self.statuses.pop(0) if self.statuses else 200)
-        self.end_headers()
-
-    do_PUT = do_POST
-
-    def log_message(self, *args: Any) -> None:
-        """Say nothing."""
-
-
-class Place:
-    """A server of the test."""
-
-    def __init__(self) -> None:
-        self.got: list[dict[str, Any]] = []
-        self.statuses: list[int] = []
-        handler = type("Remembering", (Receiver,), {"got": self.got, "statuses": self.statuses})
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-
-
 @pytest.fixture
 def place() -> Iterator[Place]:
-    made = Place()
-    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
-    thread.start()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-    thread.join()
+    with Place() as made:
+        yield made
 
 
 def later() -> None:

@@ -1,0 +1,408 @@
+"""Alerts and silences: list, detail, acknowledge, silence."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from django.db.models import Q
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.alerts import alert_actions
+from jobs.models import Alert, AlertEventKind, Silence
+from jobs.models.alert import AlertQuerySet
+from panel.api import request_bodies
+from panel.api.framework import cursor, described
+from panel.api.framework.problem import ApiProblem
+from panel.api.framework.resource import Resource, bad_parameter
+from panel.api.request_bodies import Body
+from panel.api.resource_json import host_ref
+from panel.api.response_shapes import Json, Ref
+from panel.models import Scope
+from storage.access import Right
+from storage.database_clock import database_now
+from storage.models import Host, Volume
+
+STATES = ("open", "waiting", "acknowledged", "hushed", "resolved", "all")
+FILTERS = ("state", "code", "host", "volume", "at_risk")
+LONGEST = timedelta(days=366)
+REASON = "Why, for whoever looks next."
+
+
+class AlertEventShape(serializers.Serializer[Json]):
+    """One thing that happened to an alert. `actor` is "" for the panel."""
+
+    at = serializers.DateTimeField()
+    kind = serializers.CharField(help_text=f"One of {', '.join(AlertEventKind.values)}.")
+    told = serializers.BooleanField(help_text="Whether people were told of it.")
+    tier = serializers.IntegerField()
+    text = serializers.CharField(allow_blank=True)
+    actor = serializers.CharField(allow_blank=True)
+
+
+class AcknowledgementShape(serializers.Serializer[Json]):
+    """Who looks after an alert. `until` null: until it is resolved."""
+
+    at = serializers.DateTimeField()
+    by = serializers.CharField(allow_blank=True)
+    reason = serializers.CharField(allow_blank=True)
+    until = serializers.DateTimeField(allow_null=True)
+
+
+class AlertShape(serializers.Serializer[Json]):
+    """A problem from its opening to its end. `cause` is the key of the alert that it follows from;
+    `events` and `follow_keys` (of the alerts that follow from it) come with a single alert."""
+
+    key = serializers.CharField()
+    url = serializers.CharField()
+    code = serializers.CharField(allow_blank=True)
+    severity = serializers.CharField(help_text="error or warning.")
+    data_at_risk = serializers.BooleanField()
+    state = serializers.CharField(help_text="open or resolved.")
+    host = Ref()
+    volume = Ref(allow_null=True)
+    job = serializers.CharField(allow_null=True, help_text="Key of the job that it is about.")
+    subject = serializers.CharField(allow_blank=True)
+    message = serializers.CharField(allow_blank=True)
+    correction = serializers.CharField(allow_blank=True)
+    since = serializers.DateTimeField(allow_null=True, help_text="When the problem began.")
+    opened_at = serializers.DateTimeField()
+    told_at = serializers.DateTimeField(allow_null=True)
+    resolved_at = serializers.DateTimeField(allow_null=True)
+    hushed_by = serializers.CharField(
+        allow_blank=True, help_text="silence, maintenance, or empty: why nobody is told."
+    )
+    flapping = serializers.BooleanField()
+    openings = serializers.IntegerField()
+    tier = serializers.IntegerField()
+    cause = serializers.CharField(allow_null=True)
+    acknowledgement = AcknowledgementShape(allow_null=True)
+    events = AlertEventShape(many=True, required=False)
+    follow_keys = serializers.ListField(child=serializers.CharField(), required=False)
+
+
+class SilenceShape(serializers.Serializer[Json]):
+    """What nobody is told of, until when."""
+
+    key = serializers.CharField()
+    host = Ref(allow_null=True)
+    volume = Ref(allow_null=True)
+    code = serializers.CharField(allow_blank=True)
+    reason = serializers.CharField()
+    author = serializers.CharField(allow_blank=True)
+    created_at = serializers.DateTimeField()
+    until = serializers.DateTimeField()
+    active = serializers.BooleanField()
+
+
+class AcknowledgeBody(Body):
+    """Why nobody else needs to be told."""
+
+    reason = serializers.CharField(max_length=200, help_text=REASON)
+    until = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="Default: until it is resolved."
+    )
+
+
+class SilenceBody(Body):
+    """What nobody shall be told of: what agrees with all that is given, at least one."""
+
+    host = serializers.CharField(required=False, help_text="Key or name.")
+    volume = serializers.CharField(required=False, help_text="Key.")
+    code = serializers.CharField(required=False, max_length=64)
+    reason = serializers.CharField(max_length=200, help_text=REASON)
+    until = serializers.DateTimeField(help_text="Within a year.")
+
+
+def alert_json(alert: Alert, *, whole: bool = False) -> Json:
+    """An alert, for `AlertShape`; `whole` with its events."""
+    volume = alert.volume
+    data: Json = {
+        name: getattr(alert, name)
+        for name in (
+            *("key", "code", "severity", "subject", "message", "correction", "since"),
+            *("opened_at", "told_at", "resolved_at", "hushed_by", "openings", "tier"),
+        )
+    }
+    data |= {
+        "url": reverse("api-alert", args=[alert.key]),
+        "data_at_risk": alert.rank == 0,
+        "state": "resolved" if alert.resolved_at is not None else "open",
+        "host": host_ref(alert.host),
+        "volume": _volume_ref(volume),
+        "job": alert.job.key if alert.job is not None else None,
+        "flapping": alert.is_flapping,
+        "cause": alert.cause.key if alert.cause is not None else None,
+        "acknowledgement": _acknowledgement(alert),
+    }
+    if whole:
+        data["events"] = [
+            {
+                "at": each.at,
+                "kind": each.kind,
+                "told": each.is_told,
+                "tier": each.tier,
+                "text": each.text,
+                "actor": str(each.actor or ""),
+            }
+            for each in alert.events.select_related("actor")
+        ]
+        effects = alert.effects.filter(opened_at__isnull=False)
+        data["follow_keys"] = list(effects.values_list("key", flat=True))
+    shaped: Json = AlertShape(data).data
+    return shaped
+
+
+def _acknowledgement(alert: Alert) -> Json | None:
+    if alert.acknowledged_at is None:
+        return None
+    return {
+        "at": alert.acknowledged_at,
+        "by": str(alert.acknowledged_by or ""),
+        "reason": alert.acknowledged_reason,
+        "until": alert.acknowledged_until,
+    }
+
+
+def _volume_ref(volume: Volume | None) -> Json | None:
+    if volume is None:
+        return None
+    url = reverse("api-volume", args=[volume.key])
+    return {"key": volume.key, "url": url, "name": volume.label}
+
+
+def silence_json(quiet: Silence, now: datetime) -> Json:
+    """A silence, for `SilenceShape`."""
+    shaped: Json = SilenceShape(
+        {
+            "key": quiet.key,
+            "host": host_ref(quiet.host) if quiet.host is not None else None,
+            "volume": _volume_ref(quiet.volume),
+            "code": quiet.code,
+            "reason": quiet.reason,
+            "author": str(quiet.author or ""),
+            "created_at": quiet.created_at,
+            "until": quiet.until,
+            "active": quiet.until > now,
+        }
+    ).data
+    return shaped
+
+
+class Alerts(Resource):
+    """Open alerts, and the history."""
+
+    staff_only = True
+    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, *FILTERS)}
+
+    @extend_schema(
+        operation_id="alerts_list",
+        summary="List alerts",
+        parameters=[
+            *described.PAGE,
+            described.query("state", "Default: open.", enum=STATES),
+            described.query("code", "Kind of problem, such as array_degraded."),
+            described.query("host", "Key or name of a host."),
+            described.query("volume", "Key of a volume."),
+            described.query("at_risk", "true: only data at risk.", enum=["true", "false"]),
+        ],
+        responses={
+            200: described.page_of(AlertShape, "AlertPage"),
+            **described.problems(400, 403, 404),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """Newest first, also those that follow from another one."""
+        rows = _filtered(request, Alert.objects.visible_to(self.user).with_names())
+        page, after = cursor.page(request, rows, "alerts", newest_first=True)
+        return Response(cursor.body((alert_json(each) for each in page), after))
+
+
+def _filtered(request: Request, rows: AlertQuerySet) -> AlertQuerySet:
+    asked = request.query_params
+    state = asked.get("state", "open")
+    if state not in STATES:
+        raise bad_parameter("state", "invalid", f"One of {', '.join(STATES)}.")
+    rows = rows.of_state("" if state == "open" else state)
+    if (code := asked.get("code")) is not None:
+        rows = rows.filter(code=code)
+    if (host := asked.get("host")) is not None:
+        rows = rows.filter(Q(host__key=host) | Q(host__name=host))
+    if (volume := asked.get("volume")) is not None:
+        rows = rows.filter(volume__key=volume)
+    if (at_risk := asked.get("at_risk")) is not None:
+        if at_risk not in ("true", "false"):
+            raise bad_parameter("at_risk", "invalid", "true or false.")
+        rows = rows.filter(rank=0) if at_risk == "true" else rows.filter(rank__gt=0)
+    return rows
+
+
+class OneAlert(Resource):
+    """One alert."""
+
+    staff_only = True
+
+    @extend_schema(
+        operation_id="alert",
+        summary="Show an alert",
+        responses={200: AlertShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """With its events and what follows from it."""
+        return Response(alert_json(_alert_of(self, key), whole=True))
+
+
+def _alert_of(view: Resource, key: str) -> Alert:
+    return get_object_or_404(Alert.objects.visible_to(view.user).with_names(), key=key)
+
+
+class AlertAcknowledgement(Resource):
+    """Who looks after an alert."""
+
+    staff_only = True
+    write_scope = Scope.ALERTS
+
+    @extend_schema(
+        operation_id="alert_acknowledge",
+        summary="Acknowledge an alert",
+        request=AcknowledgeBody,
+        responses={200: AlertShape, **described.problems(403, 404, 409, 422)},
+    )
+    def put(self, request: Request, key: str) -> Response:
+        """For operators. Nobody else is told, until it is resolved, becomes worse, or `until` has
+        come. Refused (`resolved`) once it is over."""
+        alert = _alert_of(self, key)
+        self.demand(Right.OPERATE)
+        values = request_bodies.read(request, AcknowledgeBody)
+        until = values.get("until")
+        if until is not None:
+            _demand_end(until)
+        if not alert_actions.acknowledge(alert, self.user, values["reason"], until):
+            raise ApiProblem(409, "resolved", "The alert is resolved.", "Nothing is left to do.")
+        return Response(alert_json(_alert_of(self, key), whole=True))
+
+    @extend_schema(
+        operation_id="alert_unacknowledge",
+        summary="Take back an acknowledgement",
+        responses={200: AlertShape, **described.problems(403, 404)},
+    )
+    def delete(self, request: Request, key: str) -> Response:
+        """For operators. The next tier is told if nobody else looks after it."""
+        alert = _alert_of(self, key)
+        self.demand(Right.OPERATE)
+        alert_actions.unacknowledge(alert, self.user)
+        return Response(alert_json(_alert_of(self, key), whole=True))
+
+
+class Silences(Resource):
+    """What nobody is told of."""
+
+    staff_only = True
+    write_scope = Scope.ALERTS
+    parameters: ClassVar = {"GET": cursor.PARAMETERS}
+
+    @extend_schema(
+        operation_id="silences_list",
+        summary="List silences",
+        parameters=described.PAGE,
+        responses={
+            200: described.page_of(SilenceShape, "SilencePage"),
+            **described.problems(400, 403, 404),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """Newest first, also those that are over."""
+        rows = Silence.objects.visible_to(self.user).select_related("host", "volume", "author")
+        page, after = cursor.page(request, rows, "silences", newest_first=True)
+        now = database_now()
+        return Response(cursor.body((silence_json(each, now) for each in page), after))
+
+    @extend_schema(
+        operation_id="silence_make",
+        summary="Silence a host, a volume or a kind of problem",
+        request=SilenceBody,
+        responses={201: SilenceShape, **described.problems(403, 404, 422)},
+    )
+    def post(self, request: Request) -> Response:
+        """For operators. Alerts open all the same; what is still there at the end is told then."""
+        self.demand(Right.OPERATE)
+        values = request_bodies.read(request, SilenceBody)
+        scope = [values.get(name) for name in ("host", "volume", "code")]
+        if not any(scope):
+            raise _unfit("", "Name a host, a volume or a code.")
+        _demand_end(values["until"])
+        made = alert_actions.silence(
+            host=self._host(scope[0]),
+            volume=self._volume(scope[1]),
+            code=scope[2] or "",
+            reason=values["reason"],
+            until=values["until"],
+            author=self.user,
+        )
+        data = silence_json(made, database_now())
+        location = reverse("api-silence", args=[made.key])
+        return Response(data, status=201, headers={"Location": location})
+
+    def _host(self, name: str | None) -> Host | None:
+        if not name:
+            return None
+        named = Q(key=name) | Q(name=name)
+        host = Host.objects.visible_to(self.user).without_inventory().filter(named).first()
+        if host is None:
+            raise _unfit("/host", f"There is no host {name}.")
+        return host
+
+    def _volume(self, key: str | None) -> Volume | None:
+        if not key:
+            return None
+        volume = Volume.objects.visible_to(self.user).filter(key=key).first()
+        if volume is None:
+            raise _unfit("/volume", f"There is no volume {key}.")
+        return volume
+
+
+class OneSilence(Resource):
+    """One silence."""
+
+    staff_only = True
+    write_scope = Scope.ALERTS
+
+    @extend_schema(
+        operation_id="silence",
+        summary="Show a silence",
+        responses={200: SilenceShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """Also one that is over."""
+        return Response(silence_json(self._silence(key), database_now()))
+
+    @extend_schema(
+        operation_id="silence_end",
+        summary="End a silence",
+        responses={200: SilenceShape, **described.problems(403, 404)},
+    )
+    def delete(self, request: Request, key: str) -> Response:
+        """For operators. Its row stays; what is still there is told."""
+        quiet = self._silence(key)
+        self.demand(Right.OPERATE)
+        alert_actions.end_silence(quiet, self.user)
+        return Response(silence_json(self._silence(key), database_now()))
+
+    def _silence(self, key: str) -> Silence:
+        rows = Silence.objects.visible_to(self.user).select_related("host", "volume", "author")
+        return get_object_or_404(rows, key=key)
+
+
+def _demand_end(until: datetime) -> None:
+    if not database_now() < until <= database_now() + LONGEST:
+        raise _unfit("/until", "The end must lie within the next year.")
+
+
+def _unfit(pointer: str, message: str) -> ApiProblem:
+    errors = [{"pointer": pointer, "code": "invalid", "message": message}]
+    return ApiProblem(422, "invalid", message, "Correct the field.", errors=errors)

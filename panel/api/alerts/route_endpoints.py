@@ -1,0 +1,242 @@
+"""Who is told of alerts; for admins."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from panel.alerts import alert_routing
+from panel.alerts.route_forms import RouteForm
+from panel.api import request_bodies
+from panel.api.framework import cursor, described
+from panel.api.framework.problem import ApiProblem
+from panel.api.framework.resource import Resource
+from panel.api.request_bodies import Body
+from panel.api.response_shapes import Json
+from panel.models import AlertDelivery, AlertRoute, RouteKind, Scope, User
+from storage.access import Right
+from storage.models import Host
+
+KINDS = f"One of {', '.join(RouteKind.values)}."
+
+
+class AlertRouteShape(serializers.Serializer[Json]):
+    """A person or an address. Address and secret are never shown."""
+
+    key = serializers.CharField()
+    url = serializers.CharField()
+    name = serializers.CharField()
+    kind = serializers.CharField(help_text=KINDS)
+    person = serializers.CharField(allow_blank=True, help_text="E-mail address of the account.")
+    on = serializers.BooleanField()
+    tier = serializers.IntegerField()
+    most_rank = serializers.IntegerField(
+        help_text="0 data at risk, 1 errors too, 2 warnings too, -1 nothing at once."
+    )
+    hosts = serializers.ListField(child=serializers.CharField(), help_text="Names.")
+    sites = serializers.ListField(child=serializers.CharField())
+    tags = serializers.ListField(child=serializers.CharField())
+    zone = serializers.CharField()
+    quiet_start = serializers.TimeField(allow_null=True)
+    quiet_end = serializers.TimeField(allow_null=True)
+    risk_pierces = serializers.BooleanField()
+    digest_hour = serializers.IntegerField(allow_null=True)
+    secret = serializers.CharField(
+        required=False, help_text="The signing secret, only in the answer that made it."
+    )
+
+
+class AlertRouteBody(Body):
+    """The whole route. `address` and `secret` stay as they are where they are left out."""
+
+    name = serializers.CharField(max_length=60)
+    kind = serializers.CharField(help_text=KINDS)
+    person = serializers.EmailField(required=False, help_text="For email: a staff account.")
+    address = serializers.CharField(max_length=1000, required=False)
+    secret = serializers.CharField(max_length=500, required=False)
+    on = serializers.BooleanField(default=True)
+    tier = serializers.IntegerField(default=1, min_value=1, max_value=3)
+    most_rank = serializers.IntegerField(default=2, min_value=-1, max_value=2)
+    hosts = serializers.ListField(child=serializers.CharField(max_length=64), default=list)
+    sites = serializers.ListField(child=serializers.CharField(max_length=64), default=list)
+    tags = serializers.ListField(child=serializers.CharField(max_length=32), default=list)
+    zone = serializers.CharField(default="UTC", max_length=64)
+    quiet_start = serializers.TimeField(required=False, allow_null=True)
+    quiet_end = serializers.TimeField(required=False, allow_null=True)
+    risk_pierces = serializers.BooleanField(default=True)
+    digest_hour = serializers.IntegerField(
+        required=False, allow_null=True, min_value=0, max_value=23
+    )
+
+
+class AlertMessageShape(serializers.Serializer[Json]):
+    """A message to a route."""
+
+    key = serializers.CharField()
+    purpose = serializers.ChoiceField(choices=AlertDelivery.Purpose.values)
+    created_at = serializers.DateTimeField()
+
+
+def route_json(route: AlertRoute, secret: str = "") -> Json:
+    """A route, for `AlertRouteShape`; `secret` is one that was just made."""
+    data: Json = {
+        name: getattr(route, name)
+        for name in (
+            *("key", "name", "kind", "tier", "most_rank", "sites", "tags", "zone"),
+            *("quiet_start", "quiet_end", "risk_pierces", "digest_hour"),
+        )
+    }
+    data |= {
+        "url": reverse("api-alert-route", args=[route.key]),
+        "person": route.user.email if route.user is not None else "",
+        "on": route.is_on,
+        "hosts": [host.name for host in route.hosts.all()],
+    }
+    if secret:
+        data["secret"] = secret
+    shaped: Json = AlertRouteShape(data).data
+    return shaped
+
+
+class AlertRoutes(Resource):
+    """Who is told."""
+
+    staff_only = True
+    write_scope = Scope.ALERT_ROUTES
+    parameters: ClassVar = {"GET": cursor.PARAMETERS}
+
+    @extend_schema(
+        operation_id="alert_routes_list",
+        summary="List who is told of alerts",
+        parameters=described.PAGE,
+        responses={
+            200: described.page_of(AlertRouteShape, "AlertRoutePage"),
+            **described.problems(400, 403, 404),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """For administrators, oldest first."""
+        self.demand(Right.ADMINISTER)
+        rows = AlertRoute.objects.visible_to(self.user).select_related("user")
+        page, after = cursor.page(request, rows.prefetch_related("hosts"), "alert-routes")
+        return Response(cursor.body((route_json(each) for each in page), after))
+
+    @extend_schema(
+        operation_id="alert_route_make",
+        summary="Tell somebody else",
+        request=AlertRouteBody,
+        responses={201: AlertRouteShape, **described.problems(403, 404, 422)},
+    )
+    def post(self, request: Request) -> Response:
+        """For administrators. A secret that signs is made where none is given, and shown once."""
+        self.demand(Right.ADMINISTER)
+        data = _saved(self, request, None)
+        return Response(data, status=201, headers={"Location": data["url"]})
+
+
+class OneAlertRoute(Resource):
+    """One route."""
+
+    staff_only = True
+    write_scope = Scope.ALERT_ROUTES
+
+    @extend_schema(
+        operation_id="alert_route",
+        summary="Show who is told",
+        responses={200: AlertRouteShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """For administrators."""
+        return Response(route_json(_route_of(self, key)))
+
+    @extend_schema(
+        operation_id="alert_route_change",
+        summary="Change who is told",
+        request=AlertRouteBody,
+        responses={200: AlertRouteShape, **described.problems(403, 404, 422)},
+    )
+    def put(self, request: Request, key: str) -> Response:
+        """For administrators. What is left out gets its default."""
+        return Response(_saved(self, request, _route_of(self, key)))
+
+    @extend_schema(
+        operation_id="alert_route_delete",
+        summary="Tell somebody no more",
+        responses={204: None, **described.problems(403, 404)},
+    )
+    def delete(self, request: Request, key: str) -> Response:
+        """For administrators. Its messages are forgotten."""
+        _route_of(self, key).delete()
+        return Response(status=204)
+
+
+class AlertRouteTest(Resource):
+    """A message that means nothing."""
+
+    staff_only = True
+    write_scope = Scope.ALERT_ROUTES
+    takes_no_body = True
+
+    @extend_schema(
+        operation_id="alert_route_test",
+        summary="Send a test message",
+        request=None,
+        responses={202: AlertMessageShape, **described.problems(403, 404, 409)},
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """For administrators. It goes the way of all messages, at any hour."""
+        route = _route_of(self, key)
+        if not route.is_on:
+            raise ApiProblem(409, "switched_off", "It is switched off.", "Switch it on first.")
+        row = alert_routing.write_test(route)
+        row.refresh_from_db()
+        data = {"key": row.key, "purpose": row.purpose, "created_at": row.created_at}
+        return Response(AlertMessageShape(data).data, status=202)
+
+
+def _route_of(view: Resource, key: str) -> AlertRoute:
+    view.demand(Right.ADMINISTER)
+    rows = AlertRoute.objects.visible_to(view.user).select_related("user")
+    return get_object_or_404(rows.prefetch_related("hosts"), key=key)
+
+
+def _saved(view: Resource, request: Request, route: AlertRoute | None) -> Json:
+    """By the rules of the page's form."""
+    given = request_bodies.read(request, AlertRouteBody)
+    data: dict[str, Any] = {
+        **given,
+        "is_on": given["on"],
+        "url": given.get("address", ""),
+        "person": None,
+        "hosts": ", ".join(given["hosts"]),
+        "sites": ", ".join(given["sites"]),
+        "tags": ", ".join(given["tags"]),
+    }
+    if email := given.get("person"):
+        person = User.objects.filter(email__iexact=email).first()
+        data["person"] = person.pk if person is not None else 0
+    hosts = Host.objects.visible_to(view.user).without_inventory()
+    form = RouteForm(data, hosts=hosts, route=route)
+    if not form.is_valid():
+        errors = [
+            {
+                "pointer": "" if name == "__all__" else f"/{NAMES.get(name, name)}",
+                "code": "invalid",
+                "message": str(error),
+            }
+            for name, each in form.errors.items()
+            for error in each
+        ]
+        raise ApiProblem(422, "invalid", errors[0]["message"], "Correct the fields.", errors=errors)
+    row, secret = form.save()
+    return route_json(row, secret)
+
+
+NAMES = {"url": "address", "is_on": "on"}
+"""Fields of the form that have another name here."""

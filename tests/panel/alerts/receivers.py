@@ -1,0 +1,130 @@
+"""Servers that take what is sent: by HTTP, and by SMTP. Each is down while it is told to be."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import http.server
+import socketserver
+import threading
+from email.message import EmailMessage
+from types import TracebackType
+from typing import Any, Self
+
+
+class HttpReceiver(http.server.BaseHTTPRequestHandler):
+    """Remembers what came; answers by `statuses`, then 200."""
+
+    got: list[dict[str, Any]]
+    statuses: list[int]
+
+    def do_POST(self) -> None:
+        """A request with a body."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.got.append(
+            {"method": self.command, "path": self.path, "headers": headers, "body": body}
+        )
+        self.send_response(self.statuses.pop(0) if self.statuses else 200)
+        self.end_headers()
+
+    do_PUT = do_POST
+
+    def log_message(self, *args: Any) -> None:
+        """Say nothing."""
+
+
+class SmtpReceiver(socketserver.StreamRequestHandler):
+    """Enough of RFC 5321 for a client that sends one message after the other."""
+
+    got: list[EmailMessage]
+    state: dict[str, bool]
+
+    def handle(self) -> None:
+        """One connection."""
+        if self.state["down"]:
+            self._say(b"421 not now")
+            return
+        self._say(b"220 there")
+        while line := self.rfile.readline().rstrip(b"\r\n"):
+            word = line[:4].upper()
+            if word == b"QUIT":
+                self._say(b"221 bye")
+                return
+            if word == b"DATA":
+                self._say(b"354 go on")
+                self._take()
+            self._say(b"250 yes")
+
+    def _take(self) -> None:
+        lines = []
+        while (line := self.rfile.readline()) not in (b".\r\n", b""):
+            lines.append(line.removeprefix(b".") if line.startswith(b"..") else line)
+        message = email.message_from_bytes(b"".join(lines), policy=email.policy.default)
+        assert isinstance(message, EmailMessage)
+        self.got.append(message)
+
+    def _say(self, line: bytes) -> None:
+        self.wfile.write(line + b"\r\n")
+        self.wfile.flush()
+
+
+class ThreadingSmtp(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+
+class Place:
+    """A web server of the test. A context manager."""
+
+    def __init__(self) -> None:
+        self.got: list[dict[str, Any]] = []
+        self.statuses: list[int] = []
+        handler = type("Remembering", (HttpReceiver,), {"got": self.got, "statuses": self.statuses})
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class Postbox:
+    """A mail server of the test. A context manager."""
+
+    def __init__(self) -> None:
+        self.got: list[EmailMessage] = []
+        self._state = {"down": False}
+        handler = type("Remembering", (SmtpReceiver,), {"got": self.got, "state": self._state})
+        self._server = ThreadingSmtp(("127.0.0.1", 0), handler)
+        self.port = int(self._server.server_address[1])
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+
+    def is_down(self, down: bool) -> None:
+        """From now on it sends everybody away, or takes what comes."""
+        self._state["down"] = down
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

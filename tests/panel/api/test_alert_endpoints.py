@@ -1,0 +1,133 @@
+"""Programs of staff read alerts, acknowledge and silence them, and enter who is told."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from jobs.models import AlertEvent, Silence
+from panel.authentication.second_factor import unseal
+from panel.models import AlertDelivery, AlertRoute
+from tests import make
+from tests.panel.alerts.telling import alert, event
+from tests.panel.api.asking import staff
+
+pytestmark = pytest.mark.django_db
+
+
+def later(**span: float) -> str:
+    return (timezone.now() + timedelta(**span)).isoformat()
+
+
+def test_open_alerts_and_the_history_are_listed() -> None:
+    there = alert(make.host(name="stor-hel-03"), volume=make.volume(label="web12"))
+    alert(resolved_at=timezone.now())
+    [item] = staff().get("/alerts/").json()["items"]
+    assert (item["key"], item["code"], item["data_at_risk"]) == (there.key, "array_degraded", True)
+    assert (item["host"]["name"], item["volume"]["name"]) == ("stor-hel-03", "web12")
+    assert len(staff().get("/alerts/?state=all").json()["items"]) == 2
+    assert staff().get("/alerts/?state=resolved&at_risk=false").json()["items"] == []
+    assert len(staff().get("/alerts/?host=stor-hel-03&code=array_degraded").json()["items"]) == 1
+    assert staff().get("/alerts/?state=gone").status_code == 400
+
+
+def test_an_alert_comes_with_its_events_and_what_follows() -> None:
+    there = alert()
+    event(there)
+    effect = alert(there.host, cause=there, code="writeback_degraded")
+    body = staff().get(f"/alerts/{there.key}").json()
+    assert [(each["kind"], each["told"]) for each in body["events"]] == [("opened", True)]
+    assert body["follow_keys"] == [effect.key]
+    assert staff().get(f"/alerts/{effect.key}").json()["cause"] == there.key
+
+
+def test_an_operator_acknowledges_and_takes_it_back() -> None:
+    there = alert()
+    path = f"/alerts/{there.key}/acknowledgement"
+    assert staff("operator").send("put", path, {}).status_code == 422
+    assert (
+        staff("operator").send("put", path, {"reason": "x", "until": later(days=-1)}).status_code
+        == 422
+    )
+    body = staff("operator").send("put", path, {"reason": "Mine.", "until": later(hours=2)}).json()
+    assert body["acknowledgement"]["reason"] == "Mine."
+    assert staff("operator").send("delete", path).json()["acknowledgement"] is None
+    assert list(AlertEvent.objects.values_list("kind", flat=True)) == [
+        "unacknowledged",
+        "acknowledged",
+    ]
+    there.resolved_at = timezone.now()
+    there.save()
+    assert staff("operator").send("put", path, {"reason": "x"}).status_code == 409
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"reason": "x", "until": "soon"},
+        {"reason": "x"},
+        {"code": "drift", "reason": "x"},
+        {"code": "drift", "until": "2020-01-01T00:00:00Z", "reason": "x"},
+        {"host": "nowhere", "until": "2099-01-01T00:00:00Z", "reason": "x"},
+    ],
+)
+def test_a_silence_that_says_too_little_is_refused(body: dict[str, Any]) -> None:
+    assert staff().send("post", "/silences/", body).status_code == 422
+    assert not Silence.objects.exists()
+
+
+def test_a_silence_is_made_listed_and_ended() -> None:
+    host = make.host()
+    given = {"host": host.name, "code": "drift", "reason": "Built.", "until": later(hours=1)}
+    made = staff("operator").send("post", "/silences/", given)
+    assert made.status_code == 201
+    key = made.json()["key"]
+    assert made["Location"] == f"/api/v1/silences/{key}"
+    [item] = staff().get("/silences/").json()["items"]
+    assert (item["host"]["name"], item["code"], item["active"]) == (host.name, "drift", True)
+    assert staff("operator").send("delete", f"/silences/{key}").json()["active"] is False
+    assert Silence.objects.get().ended_by is not None
+
+
+def test_a_route_is_made_changed_tested_and_deleted() -> None:
+    given = {"name": "PagerDuty", "kind": "webhook", "address": "https://example.org/hook"}
+    made = staff().send("post", "/alert-routes/", given)
+    assert made.status_code == 201, made.content
+    body = made.json()
+    route = AlertRoute.objects.get()
+    assert unseal(route.secret) == body["secret"]
+    assert "example.org" not in json.dumps(body)
+    path = f"/alert-routes/{body['key']}"
+    changed = staff().send("put", path, {**given, "most_rank": 0, "sites": ["Hel"]}).json()
+    assert (changed["most_rank"], changed["sites"], "secret" in changed) == (0, ["Hel"], False)
+    assert staff().send("post", f"{path}/test").status_code == 202
+    assert AlertDelivery.objects.get().purpose == "test"
+    assert staff().send("delete", path).status_code == 204
+    assert not AlertRoute.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"kind": "email"}, "/person"),
+        ({"kind": "email", "person": "nobody@example.org"}, "/person"),
+        ({"kind": "slack"}, "/address"),
+        ({"kind": "slack", "address": "http://example.org/"}, "/address"),
+        ({"kind": "slack", "address": "file:///etc/passwd"}, "/address"),
+        ({"kind": "webhook", "address": "https://example.org/", "secret": "abc"}, "/secret"),
+        ({"kind": "slack", "address": "https://example.org/", "zone": "Mars"}, "/zone"),
+        ({"kind": "slack", "address": "https://example.org/", "hosts": ["gone"]}, "/hosts"),
+        (
+            {"kind": "slack", "address": "https://example.org/", "quiet_start": "22:00"},
+            "/quiet_end",
+        ),
+    ],
+)
+def test_a_route_that_leads_nowhere_is_refused(body: dict[str, Any], pointer: str) -> None:
+    answer = staff().send("post", "/alert-routes/", {"name": "x", **body})
+    assert answer.status_code == 422
+    assert pointer in [each["pointer"] for each in answer.json()["errors"]]
