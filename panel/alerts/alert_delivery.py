@@ -128,7 +128,8 @@ def stories_of(row: AlertDelivery) -> tuple[AlertStory, ...]:
         by_alert.setdefault(event.alert_id, []).append(n)
     effects: dict[int, list[Alert]] = {}
     following = Alert.objects.filter(cause__in=by_alert, opened_at__isnull=False)
-    for each in following.select_related("volume", "host").defer("host__facts"):
+    following = following.select_related("volume", "host").defer("host__facts")
+    for each in following.order_by("pk"):
         effects.setdefault(each.cause_id or 0, []).append(each)
     stories = []
     for pk, places in by_alert.items():

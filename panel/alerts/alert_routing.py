@@ -120,8 +120,10 @@ def write_digests(at: datetime | None = None) -> int:
         local = route.local(now)
         if local.hour != route.digest_hour:
             continue
-        row = AlertDelivery(route=route, purpose=AlertDelivery.Purpose.DIGEST, day=local.date())
-        written += len(AlertDelivery.objects.bulk_create([row], ignore_conflicts=True))
+        _, is_new = AlertDelivery.objects.get_or_create(
+            route=route, day=local.date(), defaults={"purpose": AlertDelivery.Purpose.DIGEST}
+        )
+        written += is_new
     return written
 
 

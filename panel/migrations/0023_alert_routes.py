@@ -13,7 +13,7 @@ from storage.row_security import STAFF_ONLY, enclose
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0015_alerts'),
+        ('jobs', '0016_alerts'),
         ('panel', '0022_user_language'),
         ('storage', '0023_volume_hours'),
     ]

@@ -30,6 +30,7 @@ from storage.models import Host, Volume
 
 STATES = ("open", "waiting", "acknowledged", "hushed", "resolved", "all")
 FILTERS = ("state", "code", "host", "volume", "at_risk")
+ORDER = ("first_seen_at", "key")
 LONGEST = timedelta(days=366)
 REASON = "Why, for whoever looks next."
 
@@ -219,7 +220,7 @@ class Alerts(Resource):
     def get(self, request: Request) -> Response:
         """Newest first, also those that follow from another one."""
         rows = _filtered(request, Alert.objects.visible_to(self.user).with_names())
-        page, after = cursor.page(request, rows, "alerts", newest_first=True)
+        page, after = cursor.page(request, rows, "alerts", newest_first=True, order=ORDER)
         return Response(cursor.body((alert_json(each) for each in page), after))
 
 

@@ -18,11 +18,13 @@ from drf_spectacular.renderers import OpenApiYamlRenderer
 from drf_spectacular.validation import validate_schema
 from jsonschema import Draft202012Validator
 
+from jobs.models import Silence
 from panel.api.urls import urlpatterns
 from panel.models import Intent, Order, OrderState
 from storage.byte_sizes import GIB
 from storage.models import CachePlan
 from tests import make
+from tests.panel.alerts.telling import alert, mail_route
 from tests.panel.api.asking import V1, Program, member, own, staff
 from tests.scene import Scene, job, scene, step
 
@@ -143,6 +145,9 @@ def test_answers_are_as_described(who: int) -> None:
         "customers": there.volume.customer.key,
         "orders": there.volume.orders.get().key,
         "cache-plans": there.volume.cache_plan.key,
+        "alerts": alert(there.host, volume=there.volume).key,
+        "silences": Silence.objects.create(code="drift", reason="x", until=timezone.now()).key,
+        "alert-routes": mail_route().key,
     }
     checked = 0
     for path, operations in body["paths"].items():

@@ -13,7 +13,7 @@ from storage.row_security import STAFF_ONLY, enclose
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0014_bulk_changes'),
+        ('jobs', '0015_bulk_change_address'),
         ('storage', '0023_volume_hours'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
