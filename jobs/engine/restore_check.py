@@ -17,9 +17,10 @@ from django.db.models import F
 from jobs.engine import holds, transitions
 from jobs.hosts import contact, panel_identity
 from jobs.hosts.refresh import refresh
-from jobs.models import Halt, Installation, Step, VgFence
+from jobs.models import BulkChange, Halt, Installation, Step, VgFence
 from jobs.transport.errors import TransportError
 from jobs.transport.replies import Reply
+from storage.formatting import counted
 from storage.models import Host, Placement, Volume
 from storage.naming import AGENT_PATH
 
@@ -31,6 +32,7 @@ ERROR = {
     "correction": "Look at the volume on its host. Resume the job only if it is still wanted; else "
     "mark it as resolved.",
 }
+NOT_BEGUN = "Not begun: the panel was restored from a backup meanwhile. Create a new preview."
 OPS_SHOWN = 20
 
 
@@ -53,12 +55,16 @@ def stop() -> Iterator[ReportLine]:
             # Put back by hand, or a copy of a machine: `manage.py restore` has done this itself.
             panel = panel_identity.renew()
         waiting = transitions.need_attention_after_restore(ERROR)
+        changes = BulkChange.objects.unfinished().select_for_update()
+        left = sum(change.end(NOT_BEGUN) for change in changes)
     halt = Halt.objects.get()
     yield ReportLine(
         "", f"All jobs are paused since {halt.since:%Y-%m-%d %H:%M} UTC.", is_well=True
     )
     yield ReportLine("", f"This panel is now {panel.panel}.", is_well=True)
     yield ReportLine("", f"Jobs that need a decision: {waiting}.", is_well=not waiting)
+    if left:
+        yield ReportLine("", f"{counted(left, 'volume')} of changes for many will not be begun.")
 
 
 def reconcile() -> Iterator[ReportLine]:

@@ -10,6 +10,7 @@ from django.db.models import Func, IntegerField
 from django.db.models.functions import Now
 
 from storage.access import Person, is_staff
+from storage.models import Volume
 from storage.naming import new_key
 
 
@@ -58,3 +59,11 @@ class BulkChange(models.Model):
     def left_count(self) -> int:
         """How many volumes were not begun."""
         return len(self.items) - len(self.outcomes)
+
+    def end(self, sentence: str) -> int:
+        """Begin no further volume, each for this reason; how many they are."""
+        keys = [key for key, *_ in self.items[len(self.outcomes) :]]
+        labels = dict(Volume.objects.filter(key__in=keys).values_list("key", "label"))
+        self.outcomes += [[key, labels.get(key, key), "", False, sentence] for key in keys]
+        self.save(update_fields=["outcomes"])
+        return len(keys)

@@ -168,7 +168,7 @@ def _begin_next(change_id: int) -> bool:
         return False
     actor = change.actor
     if actor is None or not may(actor, Right.OPERATE):
-        _end(change, f"{actor or 'Who confirmed this'} may no longer change volumes.")
+        change.end(f"{actor or 'Who confirmed this'} may no longer change volumes.")
         return False
     item = change.items[len(change.outcomes)]
     volumes = Volume.objects.select_related("customer", "cache_plan")
@@ -189,17 +189,7 @@ def cancel(change: BulkChange, person: str) -> int:
     """Leave the volumes that were not begun as they are; how many they were. Jobs that were
     accepted go on."""
     locked = BulkChange.objects.select_for_update().get(pk=change.pk)
-    left_count = locked.left_count
-    _end(locked, f"Cancelled by {person} before it began.")
-    return left_count
-
-
-def _end(change: BulkChange, sentence: str) -> None:
-    """The same result for every volume that was not begun."""
-    keys = [key for key, *_ in change.items[len(change.outcomes) :]]
-    labels = dict(Volume.objects.filter(key__in=keys).values_list("key", "label"))
-    change.outcomes += [[key, labels.get(key, key), "", False, sentence] for key in keys]
-    change.save(update_fields=["outcomes"])
+    return locked.end(f"Cancelled by {person} before it began.")
 
 
 def _carried_out(

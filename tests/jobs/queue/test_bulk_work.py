@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs import failpoints
-from jobs.engine import holds
+from jobs.engine import holds, restore_check
 from jobs.models import BulkChange, Job
 from jobs.queue import bulk, reaper
 from jobs.queue.bulk import AT_ONCE
@@ -207,3 +207,15 @@ def test_a_job_of_a_change_has_its_persons_address(staff: Client) -> None:
     confirmed(staff, shown(staff, "remove-cache", cached()))
     made = Job.objects.get()
     assert made.address == "127.0.0.1" and made.actor is not None
+
+
+def test_after_a_restore_no_change_goes_on_by_itself(staff: Client) -> None:
+    owned(2)
+    begun(staff, every(staff, ""))
+    report = [line.text for line in restore_check.stop()]
+    assert "2 volumes of changes for many will not be begun." in report
+    holds.resume_all()
+    work_off()
+    assert Volume.objects.exclude(customer=None).count() == 2
+    assert {note for *_, note in _outcomes()} == {restore_check.NOT_BEGUN}
+    assert not any("changes for many" in line.text for line in restore_check.stop())
