@@ -31,7 +31,8 @@ class UtcLoader(TimestamptzLoader):
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """Reads moments by `UtcLoader` where the panel's zone is UTC, and tells the session before a
-    statement whose rows it may see, where that has changed (`storage.row_security`)."""
+    statement whose rows it may see, where that has changed (`storage.row_security`). Compiles no
+    statement."""
 
     _told: str | None = None
     """What the session was told last; None where it may have forgotten."""
@@ -43,6 +44,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self.timezone is UTC:
             connection.adapters.register_loader("timestamptz", UtcLoader)
         return connection
+
+    def init_connection_state(self) -> None:
+        """Turn just-in-time compilation off: no query of the panel takes long enough to earn it
+        back, and of tables that were never analysed PostgreSQL expects far too much."""
+        super().init_connection_state()
+        with self.connection.cursor() as cursor:
+            cursor.execute("SET jit = off")
 
     def create_cursor(self, name: str | None = None) -> Any:
         """Every statement of Django goes through here, COPY too."""

@@ -45,3 +45,13 @@ def test_cursors_keep_the_quick_loader() -> None:
     oid = psycopg.adapters.types["timestamptz"].oid
     with connection.cursor() as cursor:
         assert cursor.cursor.adapters.get_loader(oid, psycopg.pq.Format.TEXT) is UtcLoader
+
+
+def test_no_statement_of_the_panel_is_compiled_just_in_time() -> None:
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SHOW jit")
+            assert cursor.fetchone() == ("off",)
+    finally:
+        other.close()
