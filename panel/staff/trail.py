@@ -55,7 +55,8 @@ class TrailRow:
 
 @dataclass(frozen=True, slots=True)
 class TrailFilter:
-    """`who` is a part of an address, or an IP address; `kind` one of `KINDS`, "" for all."""
+    """`who` is a part of an e-mail address, or the beginning of an IP address; `kind` one of
+    `KINDS`, "" for all."""
 
     who: str = ""
     kind: str = ""
@@ -77,7 +78,10 @@ def trail(user: Person, asked: TrailFilter, number: str | None) -> Page[Any]:
 def _sources(user: Person, asked: TrailFilter) -> Iterator[QuerySet[Any, Any]]:
     if asked.kind in ("", "operation"):
         operations = AuditEntry.objects.all().visible_to(user).filter(phase=Phase.INTENT)
-        about = operations.about(actor=asked.who, since=asked.since, until=asked.until)
+        about = operations.about(since=asked.since, until=asked.until)
+        if asked.who:
+            by = Q(actor__icontains=asked.who) | Q(address__startswith=asked.who)
+            about = about.filter(by)
         yield _keys(about, "operation", "at", "pk")
     if asked.kind in ("", "security"):
         entries = SecurityEntry.objects.visible_to(user)
@@ -92,7 +96,8 @@ def _edited(name: str, asked: TrailFilter) -> QuerySet[Any]:
     """What people changed; what jobs and hosts' reports change by themselves is with the record."""
     events = _events(name).objects.filter(pgh_context__actor__gt="")
     if asked.who:
-        events = events.filter(pgh_context__actor__icontains=asked.who)
+        by = Q(pgh_context__actor__icontains=asked.who)
+        events = events.filter(by | Q(pgh_context__address__startswith=asked.who))
     if asked.since is not None:
         events = events.filter(pgh_created_at__gte=asked.since)
     if asked.until is not None:

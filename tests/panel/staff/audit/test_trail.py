@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from jobs import audit_trail
 from jobs.audit_trail import BadSince
+from jobs.models import AuditEntry, Phase
 from panel.models import SecurityEntry, SecurityKind
 from panel.security_log import security_entries
 from storage.access import StaffRole
@@ -88,6 +89,21 @@ def test_it_is_narrowed_by_person_kind_and_time(boss: Client) -> None:
     assert rows(boss, since=f"{later:%Y-%m-%dT%H:%M}") == []
     assert rows(boss, until=f"{later - timedelta(hours=2):%Y-%m-%dT%H:%M}") == []
     assert rows(boss, until=f"{later:%Y-%m-%d}", who="web12@")
+
+
+def test_an_ip_address_finds_all_that_came_from_it(boss: Client) -> None:
+    operation("web12")
+    AuditEntry.objects.create(
+        op_id=uuid4(), phase=Phase.INTENT, job_key="jjjj", host="h", host_key="hhhh",
+        verb="volume.tag", args={}, actor="eve@provider.org", address="203.0.113.9",
+    )  # fmt: skip
+    with pghistory.context(actor="eve@provider.org", address="203.0.113.9"):
+        make.customer("From There")
+    with pghistory.context(actor="eve@provider.org", address="198.51.100.1"):
+        make.customer("From Elsewhere")
+    found = " ".join(rows(boss, who="203.0.113."))
+    assert len(rows(boss, who="203.0.113.")) == 2
+    assert "From There" in found and "volume.tag" in found
 
 
 def test_only_admins_see_the_security_log_in_it(client: Client) -> None:
