@@ -170,7 +170,7 @@ def _of_health(health: SmartHealth) -> Iterator[DiskFinding]:
         yield DiskFinding(
             "disk_hot",
             "warning",
-            f"The disk has {health.temperature_celsius} °C.",
+            f"The disk is at {health.temperature_celsius} °C.",
             "Check the fans and the air flow of the host.",
         )
     if any(test.passed is False for test in health.self_tests[:1]):

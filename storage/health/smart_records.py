@@ -17,7 +17,7 @@ from storage.health.smart_findings import (
     error_counts,
     findings,
 )
-from storage.health.smart_reading import DiskAnswer, SmartHealth, decode
+from storage.health.smart_reading import DISKS_LIMIT, DiskAnswer, SmartHealth, decode
 from storage.health.smart_wear import (
     WINDOW,
     Wear,
@@ -39,6 +39,8 @@ from storage.models import DiskReading, DiskRound, Host, PhysicalDisk
 
 KEPT_WHOLE: Final = timedelta(days=35)
 KEPT: Final = timedelta(days=5 * 365)
+MOST_DISKS: Final = 2 * DISKS_LIMIT
+"""Of one host that are kept, those that are gone too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,17 @@ def record(host: Host, data: object, boot_id: str, now: datetime) -> int:
                 _store(known.get(identity), host, identity, answer, boot_id, now)
         places = {f"@{each.place}" for each in reply.disks if each.health is not None}
         PhysicalDisk.objects.filter(host=host, identity__in=places - seen).delete()
+        _forget_longest_gone(host)
         for condition in conditions_of(host, now):
             _note_findings(condition, now)
     return sum(answer.health is not None for answer in reply.disks)
+
+
+def _forget_longest_gone(host: Host) -> None:
+    """A host may claim other disks each time."""
+    newest = PhysicalDisk.objects.filter(host=host).order_by("-asked_at", "-pk")
+    surplus = list(newest.values_list("pk", flat=True)[MOST_DISKS:])
+    PhysicalDisk.objects.filter(pk__in=surplus).delete()
 
 
 def record_failure(host: Host, why: str, now: datetime) -> None:

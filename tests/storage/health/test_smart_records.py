@@ -242,3 +242,17 @@ def test_few_queries_read_a_host_of_many_disks(django_assert_max_num_queries: An
     record(host, reply(*listed), "b", NOW)
     with django_assert_max_num_queries(2):
         assert len(conditions_of(host, NOW)) == 30
+
+
+def test_a_host_that_claims_other_disks_each_time_does_not_fill_the_database(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(smart_records, "MOST_DISKS", 3)
+    host, other = make.host(), make.host()
+    record(other, reply(disk(nvme("M", "other"))), "b", NOW)
+    for n in range(5):
+        claimed = [disk(nvme("M", f"N{n}{each}"), f"sd{each}") for each in "ab"]
+        record(host, reply(*claimed), "b", NOW + n * HOUR)
+    kept = PhysicalDisk.objects.filter(host=host).order_by("identity")
+    assert [each.identity for each in kept] == ["M N3b", "M N4a", "M N4b"]
+    assert PhysicalDisk.objects.filter(host=other).count() == 1

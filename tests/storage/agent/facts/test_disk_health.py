@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from storage.agent.facts import disk_health
 from storage.agent.kernel import smartctl
 from storage.agent.kernel.local_host import CommandResult
 from storage.agent.wire.protocol import REPLY_LIMIT
@@ -178,3 +179,13 @@ def test_the_answer_of_a_large_host_is_small(host: FakeHost) -> None:
     pages = [statistic(1, 8 * number, 2**40) for number in range(100)]
     health = smartctl.health(ata("M" * 40, "S" * 20, rows, statistics=pages))
     assert len(json.dumps(health)) * smartctl.DISKS_LIMIT < REPLY_LIMIT / 2
+
+
+@pytest.mark.parametrize("count", [2, 5, 10, 20])
+def test_in_whatever_rhythm_the_panel_asks_every_disk_is_the_first_one_some_time(
+    count: int,
+) -> None:
+    targets = [smartctl.SmartTarget(f"/dev/sd{n}", "") for n in range(count)]
+    rounds = range(0, 20 * count * 50 * 60 * 10**9, 50 * 60 * 10**9)
+    first = {disk_health._turned(targets, at_ns)[0] for at_ns in rounds}
+    assert first == set(targets)
