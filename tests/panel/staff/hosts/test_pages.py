@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -200,22 +201,27 @@ def test_old_figures_of_a_host_that_answers_are_greyed_with_the_age_of_the_sampl
     assert "sent no samples for 2 h" in section(page(staff, host), "problems")
 
 
+def degraded(host: Host, volumes: Sequence[Volume], correction: str) -> None:
+    """The host says of each volume that its dirty data lies on one SSD only."""
+    findings = [
+        InventoryFinding(
+            "writeback_degraded", "error", f"vg0/{volume.label}",
+            f"vg0/{volume.label} uses writeback on a degraded SSD mirror: 1 GiB of data is on one "
+            "SSD only.", correction, volume.key,
+        )
+        for volume in volumes
+    ]  # fmt: skip
+    outline = {"findings": [each.to_json() for each in findings]}
+    HostOutline.objects.update_or_create(host=host, defaults=outline)
+
+
 def test_a_problem_of_volumes_names_them_links_them_and_carries_the_button_that_mends_it(
     staff: Client,
 ) -> None:
     host = full(3)
     volumes = list(Volume.objects.order_by("pk"))
-    findings = [
-        InventoryFinding(
-            "writeback_degraded", "error", f"vg0/{volume.label}",
-            f"vg0/{volume.label} uses writeback on a degraded SSD mirror: 1 GiB of data is on one "
-            "SSD only.", "Set it to writethrough.", volume.key,
-        )
-        for volume in volumes
-    ]  # fmt: skip
+    degraded(host, volumes, "Set it to writethrough.")
     Volume.objects.filter(pk=volumes[0].pk).update(label="mail of ann")
-    outline = {"findings": [each.to_json() for each in findings]}
-    HostOutline.objects.update_or_create(host=host, defaults=outline)
     text = section(page(staff, host), "problems")
     assert "3 volumes in writeback mode on a degraded SSD mirror" in text
     assert f'href="{reverse("volume", args=[volumes[0].key])}">mail of ann</a>' in text
@@ -293,16 +299,7 @@ def test_dirty_caches_before_a_restart_are_linked_and_flushed_there(staff: Clien
 def test_risks_of_the_advice_name_volumes_and_carry_the_button(staff: Client) -> None:
     host = full(2)
     volumes = list(Volume.objects.order_by("pk"))
-    findings = [
-        InventoryFinding(
-            "writeback_degraded", "error", f"vg0/{volume.label}",
-            f"vg0/{volume.label} uses writeback on a degraded SSD mirror: 1 GiB of data is on one "
-            "SSD only.", "Replace the failed SSD.", volume.key,
-        )
-        for volume in volumes
-    ]  # fmt: skip
-    outline = {"findings": [each.to_json() for each in findings]}
-    HostOutline.objects.update_or_create(host=host, defaults=outline)
+    degraded(host, volumes, "Replace the failed SSD.")
     risks = section(page(staff, host, "host-advice"), "risks")
     assert "Set these 2 to writethrough" in risks
     assert f'href="{reverse("volume", args=[volumes[0].key])}"' in risks
