@@ -72,7 +72,7 @@ class WishBody(Body):
         help_text="The disks that hold the volume. A volume on SSD has no cache.",
     )
     flushed = serializers.BooleanField(
-        default=False, help_text="Writes dirty data in the cache to the slow disk, once."
+        default=False, help_text="Writes dirty data in the cache to the HDD, once."
     )
     life = serializers.ChoiceField(
         choices=LIVES,

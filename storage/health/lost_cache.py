@@ -170,7 +170,7 @@ def _lvmcache(row: VolumeSnapshot, loss: Loss) -> LostCache | None:
         held = f"held {size(loss.dirty_bytes)}" if loss.dirty_bytes else "may have held new data"
         sentence = (
             f"The SSD under the cache {loss.cache} ({loss.mode}) is missing, and the cache {held} "
-            "that the slow disk does not have."
+            "that the HDD does not have."
         )
     return LostCache(sentence, False, True, lvmcache_runbook(row.lv, loss), last)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from storage.formatting import size
 from storage.inventory.facts import HostFacts
 from storage.planner.ssd_wish import Preparation, spares_of
-from storage.planner.technologies.lookup import of_cache, of_layout
+from storage.planner.technologies.lookup import PLAIN, of_cache, of_layout
 from storage.planner.wish import CacheWish, Wish
 
 STATES = {
@@ -54,12 +54,12 @@ def _described(wish: Wish) -> dict[str, str]:
         "State": STATES[wish.life],
         "Size": size(wish.size_bytes),
         "Tier": wish.tier.upper(),
-        "Layout": of_layout(wish.layout).layout_label,
+        "Layout": "linear" if wish.layout == PLAIN else of_layout(wish.layout).layout_label,
         "Cache": cache.technology if cache is not None else "none",
         "Cache size": size(cache.size_bytes) if cache is not None else "-",
         "Cache mode": cache.mode if cache is not None else "-",
         **_settings(cache),
-        **({"Dirty data": "written to the slow disk"} if wish.flushed else {}),
+        **({"Dirty data": "written to the HDD"} if wish.flushed else {}),
     }
 
 

@@ -225,7 +225,7 @@ def problems(of: Machine) -> list[dict[str, str]]:
         "degraded": (
             "array_degraded",
             "error",
-            "md0 (raid1) has missing disks: 1.",
+            "md0 (raid1) is missing 1 disk.",
             "Replace the disk: mdadm --manage /dev/md0 --add /dev/NEW",
         ),
         "observe": (

@@ -103,11 +103,11 @@ class _Maker:
         job = self._job(
             there, began, kind=Kind.REMOVE_CACHE, state=State.RUNNING, started_at=began,
             cached=False, lease_owner="worker-1", lease_until=now + timedelta(hours=4),
-            explanation="Writing dirty data back to the slow disk",
+            explanation="Writing dirty data back to the HDD",
         )  # fmt: skip
         total = 3 * GIB
         progress = {"label": "dirty data left", "done_bytes": total * 5 // 8, "total_bytes": total}
-        step = self._step(job, there, 1, "cache.flush", "Write dirty data to the slow disk", [
+        step = self._step(job, there, 1, "cache.flush", "Write dirty data back to the HDD", [
             f"lvchange --cachepolicy cleaner {VG}/{there.of.lv_name}",
         ], began, None)  # fmt: skip
         Step.objects.filter(pk=step.pk).update(progress=progress)
@@ -156,7 +156,7 @@ class _Maker:
             there, began, kind=Kind.REPLACE_CACHE, state=State.NEEDS_ATTENTION, error=error,
             started_at=began, turned=True,
         )  # fmt: skip
-        self._step(job, there, 1, "cache.flush", "Write dirty data to the slow disk", [
+        self._step(job, there, 1, "cache.flush", "Write dirty data back to the HDD", [
             f"lvchange --cachepolicy cleaner {VG}/{there.of.lv_name}",
         ], began, 130)  # fmt: skip
         step = self._step(job, there, 2, "cache.detach", "Take the old cache away", [
@@ -198,7 +198,7 @@ class _Maker:
             return
         at = now - timedelta(hours=10)
         job = self._job(there, at, kind=Kind.FLUSH_CACHE, state=State.SUCCEEDED)
-        self._step(job, there, 1, "cache.flush", "Write dirty data to the slow disk", [
+        self._step(job, there, 1, "cache.flush", "Write dirty data back to the HDD", [
             f"lvchange --cachepolicy cleaner {VG}/{there.of.lv_name}",
         ], at, 1190)  # fmt: skip
         self._lines(job, [

@@ -163,10 +163,12 @@ def _facts_problems(host: LocalHost, facts: dict[str, Any] | None) -> Iterable[P
         return
     for array in facts["arrays"]:
         if array["degraded_count"]:
+            count = array["degraded_count"]
+            disks = "1 disk" if count == 1 else f"{count} disks"
             yield problem(
                 "array_degraded",
                 "error",
-                f"{array['name']} ({array['level']}) has missing disks: {array['degraded_count']}.",
+                f"{array['name']} ({array['level']}) is missing {disks}.",
                 f"Replace the disk: mdadm --manage /dev/{array['name']} --add /dev/NEW",
             )
     yield from _group_problems(facts)

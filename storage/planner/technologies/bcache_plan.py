@@ -230,7 +230,7 @@ def _tune(draft: Draft, changes: dict[str, Any], why: str = "") -> None:
 def _flush(draft: Draft, writeback_percent: int) -> None:
     draft.add(
         "bcache.flush",
-        "Write dirty data back to the slow disk, in writethrough meanwhile",
+        "Write dirty data back to the HDD, in writethrough meanwhile",
         dirty_limit_bytes=0,
         writeback_percent=writeback_percent,
     )

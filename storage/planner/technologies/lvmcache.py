@@ -51,7 +51,7 @@ class LvmCacheTechnology:
     name: TechnologyName = "lvmcache"
     layout: Layout = "plain"
     layout_label = "plain"
-    layout_promise = "plain: can get an lvmcache cache later"
+    layout_promise = "linear: can get an lvmcache cache later"
     about = (
         "LVM attaches a cache pool on the SSD of the same volume group. The guest keeps running."
     )
@@ -253,7 +253,7 @@ class LvmCacheTechnology:
         if on_page:
             return (
                 "Replace the failed SSD, or switch to writethrough in the panel: dirty data "
-                "is flushed first, and other jobs can go on."
+                "is flushed first."
             )
         return (
             f"Replace the failed SSD, or: lvchange --cachepolicy cleaner {name}. Once 0 B are "

@@ -239,7 +239,9 @@ def _set(draft: Draft, current: DmCache, wanted: LvmCache) -> None:
     if max(is_now, least) != max(should_be, least):
         changes["migration_threshold"] = wanted.migration_threshold_sectors
     if changes:
-        draft.add("cache.set", title_of_settings(changes), **changes)
+        # The flush has put the policy aside; that it comes back is no change of its own.
+        named = {key: changes[key] for key in changes if changes[key] != current.policy}
+        draft.add("cache.set", title_of_settings(named or changes), **changes)
 
 
 def _flush(draft: Draft, current: DmCache) -> bool:
@@ -253,7 +255,7 @@ def _flush(draft: Draft, current: DmCache) -> bool:
         pace["migration_threshold"] = draft.wish.pace_sectors
     draft.add(
         "cache.flush",
-        "Write dirty data back to the slow disk",
+        "Write dirty data back to the HDD",
         dirty_limit_bytes=limit_bytes,
         **pace,
     )

@@ -125,7 +125,7 @@ def test_changes_name_only_what_differs() -> None:
         WishChange("Migration threshold", "-", "8 MiB (16384 sectors)"),
     )
     assert changes(cached, dataclasses.replace(cached, flushed=True)) == (
-        WishChange("Dirty data", "-", "written to the slow disk"),
+        WishChange("Dirty data", "-", "written to the HDD"),
     )
 
 

@@ -157,7 +157,7 @@ def test_a_flush_goes_from_the_page_to_a_preview(staff: Client) -> None:
     made = asked(staff, "cache-flush", there)
     wish = Wish.from_json(made.wish)
     assert (made.kind, wish.flushed) == ("flush-cache", True)
-    assert "written to the slow disk" in page(staff, "job", made.key)
+    assert "written to the HDD" in page(staff, "job", made.key)
 
 
 @pytest.mark.parametrize(("is_healthy", "mode"), [(True, "writeback"), (False, "writethrough")])
