@@ -26,6 +26,8 @@ MONTHS: Final = 12
 PACE: Final = timedelta(days=90)
 LEAST: Final = timedelta(days=7)
 YEARS: Final = 10
+FULL_SHARE: Final = 0.01
+"""With a smaller share free, a host is full."""
 LATELY: Final = timedelta(days=30)
 SIZED: Final = (
     *(Kind.ADD_CACHE, Kind.REPLACE_CACHE, Kind.REMOVE_CACHE, Kind.DROP_CACHE),
@@ -236,11 +238,71 @@ def gained(user: Person, at: datetime) -> list[Money]:
     return [Money(row["minor"], row["currency"]) for row in rows if row["minor"]]
 
 
-def space(user: Person) -> dict[str, int]:
-    """The SSD space of all hosts, as they last reported it."""
-    hosts = HostOutline.objects.filter(host__in=Host.objects.visible_to(user))
-    sums = hosts.aggregate(total=Sum("fast_total_bytes"), free=Sum("fast_free_bytes"))
-    return {name: sums[name] or 0 for name in ("total", "free")}
+@dataclass(frozen=True, slots=True)
+class HostSpace:
+    """The SSD space of a host, as it last reported it."""
+
+    host_id: int
+    name: str
+    key: str
+    total_bytes: int
+    free_bytes: int
+
+    @property
+    def is_full(self) -> bool:
+        """Whether too little is left to sell."""
+        return self.free_bytes < self.total_bytes * FULL_SHARE
+
+
+def spaces(user: Person) -> list[HostSpace]:
+    """Of every host with an SSD, the fullest first."""
+    hosts = HostOutline.objects.filter(
+        host__in=Host.objects.visible_to(user), fast_total_bytes__gt=0
+    )
+    rows = hosts.values_list(
+        *("host_id", "host__name", "host__key", "fast_total_bytes", "fast_free_bytes")
+    )
+    found = [HostSpace(*row) for row in rows]
+    return sorted(found, key=lambda each: (each.free_bytes / each.total_bytes, each.name))
+
+
+def space(of: Iterable[HostSpace]) -> dict[str, int]:
+    """Together."""
+    hosts = list(of)
+    return {
+        "total": sum(each.total_bytes for each in hosts),
+        "free": sum(each.free_bytes for each in hosts),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class FullForecast:
+    """Until when the SSD space lasts: `full` are the hosts that are full by now, `first` is the
+    next one to get full and `growth` its growth, None where none does; `all_hosts` is the growth
+    of all together."""
+
+    full: tuple[HostSpace, ...]
+    first: HostSpace | None
+    growth: Growth | None
+    all_hosts: Growth
+
+
+def full_forecast(user: Person, at: datetime, hosts: Iterable[HostSpace]) -> FullForecast:
+    """The space of the fleet is no use to a volume whose host is full: hosts are named."""
+    hosts = list(hosts)
+    growths = growth(user, at, {each.host_id: each.free_bytes for each in hosts})
+    dated = [
+        (full_at, each)
+        for each in hosts
+        if not each.is_full and (full_at := growths[each.host_id].full_at) is not None
+    ]
+    first = min(dated, key=lambda pair: pair[0], default=(None, None))[1]
+    return FullForecast(
+        full=tuple(each for each in hosts if each.is_full),
+        first=first,
+        growth=growths[first.host_id] if first is not None else None,
+        all_hosts=growths[None],
+    )
 
 
 def growth(user: Person, at: datetime, free_bytes: Mapping[int, int]) -> dict[int | None, Growth]:

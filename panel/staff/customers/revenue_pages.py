@@ -87,7 +87,7 @@ def revenue_page(request: HttpRequest) -> HttpResponse:
     hosts = Host.objects.visible_to(request.user)
     names = {pk: (name, key) for pk, name, key in hosts.values_list("pk", "name", "key")}
     rows = revenue.by_host(caches, names)
-    space = revenue.space(request.user)
+    spaces = revenue.spaces(request.user)
     everything, plans = books.tallies(books.proofs(request.user).iterator(CHUNK_ROWS))
     context = {
         "all": revenue.in_all(caches),
@@ -96,8 +96,8 @@ def revenue_page(request: HttpRequest) -> HttpResponse:
         "hosts": rows[:HOST_ROWS],
         "more_hosts": max(0, len(rows) - HOST_ROWS),
         "charts": _charts(revenue.invoiced(request.user, now)),
-        "space": space,
-        "growth": revenue.growth(request.user, now, {0: space["free"]})[None],
+        "space": revenue.space(spaces),
+        "forecast": revenue.full_forecast(request.user, now, spaces),
         "results": [everything, *plans] if plans else [],
     }
     return render(request, "staff/revenue/revenue.html", context)
@@ -139,7 +139,8 @@ def capacity(request: HttpRequest) -> HttpResponse:
     ordered = hosts.without_inventory().select_related("outline")
     ordered = ordered.order_by(free_share, "name")
     page = Paginator(ordered, PAGE_ROWS).get_page(request.GET.get("page"))
-    space = revenue.space(request.user)
+    spaces = revenue.spaces(request.user)
+    space = revenue.space(spaces)
     sold = hosts.aggregate(sold=Sum("placement__cache_bytes", filter=SOLD))["sold"] or 0
     context = {
         "page": page,
@@ -147,7 +148,7 @@ def capacity(request: HttpRequest) -> HttpResponse:
         "space": space,
         "used": space["total"] - space["free"],
         "sold": sold,
-        "growth": revenue.growth(request.user, now, {0: space["free"]})[None],
+        "forecast": revenue.full_forecast(request.user, now, spaces),
     }
     return render(request, "staff/revenue/capacity.html", context)
 

@@ -127,7 +127,14 @@ def test_a_month_is_invoiced_less_its_credits() -> None:
     ]
 
 
-def cached(on: Host, kind: Kind, gib: int, before_gib: int, days: int) -> None:
+def cached(
+    on: Host,
+    kind: Kind,
+    gib: int,
+    before_gib: int,
+    days: int = 0,
+    ended_at: datetime | None = None,
+) -> None:
     def wish(size: int) -> dict[str, Any]:
         cache = {"kind": "lvmcache", "size_bytes": size * GIB} if size else None
         return {"size_bytes": GIB, "tier": "hdd", "cache": cache}
@@ -139,7 +146,7 @@ def cached(on: Host, kind: Kind, gib: int, before_gib: int, days: int) -> None:
         wish=wish(gib),
         fallback=wish(before_gib),
         state=State.SUCCEEDED,
-        ended_at=NOW - timedelta(days=days),
+        ended_at=ended_at or NOW - timedelta(days=days),
     )
 
 
@@ -217,6 +224,24 @@ def test_the_fullest_host_stands_first(admin: Client) -> None:
     host("tight", free_gib=5)
     text = admin.get(reverse("capacity")).content.decode()
     assert text.index("tight") < text.index("roomy")
+
+
+def test_a_forecast_names_the_host_that_is_full_first(admin: Client) -> None:
+    slow, fast = host("slow", free_gib=90), host("fast", free_gib=20)
+    then = timezone.now() - timedelta(days=8)
+    cached(slow, Kind.ADD_CACHE, 4, 0, ended_at=then)
+    cached(fast, Kind.ADD_CACHE, 16, 0, ended_at=then)
+    user = make.staff_user("owner@example.org")
+    forecast = revenue.full_forecast(user, timezone.now(), revenue.spaces(user))
+    assert forecast.full == () and forecast.first is not None
+    assert forecast.first.name == "fast"
+    sold(slow, plan("Fast", 490), price_minor=490)
+    for page in ("revenue", "capacity"):
+        text = admin.get(reverse(page)).content.decode()
+        assert "First host full" in text and "in about 10 days" in text, page
+    host("brim", free_gib=0)
+    text = admin.get(reverse("revenue")).content.decode()
+    assert "Full now" in text and "1 host<" in text and ">brim</a>; next:" in text
 
 
 def test_what_jobs_will_take_is_reserved(admin: Client) -> None:
