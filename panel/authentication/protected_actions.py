@@ -11,11 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum, auto
+from typing import Final
 
 from django.http import HttpRequest
 from django.urls import ResolverMatch, reverse
+from django.utils.http import urlencode
 
 SAFE = ("GET", "HEAD", "OPTIONS")
+KEPT_CHARACTERS: Final = 2000
+"""More than that fits into no address."""
 
 
 class Demand(StrEnum):
@@ -38,11 +42,13 @@ class Demand(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Act:
     """What a route asks for, and the page to come back to from the proof: the route's own where it
-    is "", another one with the same arguments (`back`) or with none (`list_`)."""
+    is "", another one with the same arguments (`back`) or with none (`list_`). `is_form`: that page
+    is a form, filled in again with what was typed; nothing typed there is a secret."""
 
     demand: Demand
     back: str = ""
     list_: str = ""
+    is_form: bool = False
 
     def place(self, request: HttpRequest, match: ResolverMatch) -> str:
         """The address of that page; it shows itself on GET."""
@@ -50,6 +56,11 @@ class Act:
             return reverse(self.list_)
         if self.back:
             return reverse(self.back, args=match.args, kwargs=match.kwargs)
+        typed = {} if not self.is_form else dict(request.POST.lists())
+        typed.pop("csrfmiddlewaretoken", None)
+        query = urlencode(typed, doseq=True)
+        if typed and len(query) <= KEPT_CHARACTERS:
+            return f"{request.path}?{query}"
         return request.get_full_path()
 
 
@@ -95,7 +106,7 @@ POLICY: Mapping[str, Act] = {
         *("mfa_view_recovery_codes", "mfa_generate_recovery_codes", "mfa_download_recovery_codes"),
     ),
     # Hosts: enrolling them, and the keys they are known by; the view shows the line after a proof
-    "host-new": Act(Demand.ALWAYS),
+    "host-new": Act(Demand.CHANGE, is_form=True),
     "host-enrol": Act(Demand.CHANGE),
     "host-accept": Act(Demand.CHANGE, "host"),
     "host-remove": Act(Demand.CHANGE),
@@ -107,7 +118,7 @@ POLICY: Mapping[str, Act] = {
     "customer-mandate": Act(Demand.ALWAYS),
     "customer-suspend": Act(Demand.CHANGE, "customer"),
     "customer-unsuspend": Act(Demand.CHANGE, "customer"),
-    "cache-plan-new": Act(Demand.ALWAYS),
+    "cache-plan-new": Act(Demand.CHANGE, is_form=True),
     "cache-plan": Act(Demand.CHANGE),
     "cache-plan-offer": Act(Demand.CHANGE, "cache-plan"),
     "cache-plan-delete": Act(Demand.CHANGE, "cache-plan"),

@@ -29,8 +29,9 @@ Progress = Literal["done", "now", "later", "trouble"]
 @staff_view(Right.ADMINISTER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_host(request: HttpRequest) -> HttpResponse:
-    """Name and address; then on to the line that enrols the host."""
-    form = HostForm(request.POST or None)
+    """Name and address, which the page's own address may bring; then on to the line that enrols the
+    host."""
+    form = HostForm(request.POST or None, initial=request.GET.dict())
     if request.method == "POST" and form.is_valid():
         host, _ = enrolment.begin(**form.cleaned_data)
         return redirect("host-enrol", host.key)
