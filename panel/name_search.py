@@ -3,7 +3,8 @@ jobs, customers their own volumes. A page of its own, and the list under the fie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import urlencode
@@ -19,6 +20,7 @@ from panel.portal.member_scope import volumes_of
 from storage.access import Person, is_staff
 from storage.formatting import size
 from storage.models import Customer, Host, Placement, Volume
+from storage.naming import KEY_BYTES
 from storage.templatetags.units import age
 
 Row = TypeVar("Row", bound=Model)
@@ -29,6 +31,8 @@ CUSTOMER_FIELDS = ("name", "external_id", "key")
 MOST_ON_PAGE, MOST_IN_BAR = 25, 4
 KEY_LETTERS = 6
 """So many letters of a key are no chance."""
+CHOSEN = rf"^(?![a-z]-[a-z2-7]{{{KEY_BYTES * 8 // 5}}}$).*"
+"""Begins a name that somebody chose: no logical volume's that is made of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ def _for_staff(user: Person, words: list[str], most: int) -> Iterable[HitGroup]:
     matching = volumes.filter(every_word(words, VOLUME_FIELDS) | lv_names)
     matching = matching.order_by(by_label_first, "label", "id")
     more_url = f"{reverse('volumes')}?{urlencode({'q': ' '.join(words)})}"
-    yield _group("Volumes", "volume", matching, most, _volume, more_url)
+    yield _group("Volumes", "volume", matching, most, lambda row: _volume(row, words), more_url)
     guests = volumes.filter(every_word(words, ("guest",))).order_by("guest", "id")
     yield _group("Guests", "guest", guests, most, _guest)
     customers = Customer.objects.visible_to(user).filter(every_word(words, CUSTOMER_FIELDS))
@@ -117,11 +121,16 @@ def _host(host: Host) -> Hit:
     return Hit(host.name, host.address, reverse("host", args=[host.key]))
 
 
-def _volume(volume: Volume) -> Hit:
-    places = [placement.host.name for placement in getattr(volume, "here", ())]
+def _volume(volume: Volume, words: Iterable[str]) -> Hit:
+    """Its further names are told where they are why it was found."""
+    placements: Sequence[Placement] = getattr(volume, "here", ())
     owner = [volume.customer.name] if volume.customer is not None else []
-    detail = " · ".join([size(volume.size_bytes), *places, *owner])
-    return Hit(volume.label, detail, reverse("volume", args=[volume.key]))
+    details = [size(volume.size_bytes), *(each.host.name for each in placements), *owner]
+    plain = f"{volume.label} {' '.join(owner)}".lower()
+    unseen = [word.lower() for word in words if word.lower() not in plain]
+    others = [volume.external_id, *(each.lv_name for each in placements), volume.key]
+    details += [name for name in others if any(word in name.lower() for word in unseen)][:1]
+    return Hit(volume.label, " · ".join(details), reverse("volume", args=[volume.key]))
 
 
 def _guest(volume: Volume) -> Hit:
@@ -144,14 +153,20 @@ def _own_volume(volume: Volume) -> Hit:
 
 def every_word(words: Iterable[str], fields: Iterable[str]) -> Q:
     """Rows in which each word is part of some field, in any case; all rows for no words. A key has
-    no words in it: only its beginning counts, and only some letters of it mean anything."""
+    no words in it: only its beginning counts, and only some letters of it mean anything. The same
+    holds of a logical volume that is named by its key."""
     fields = tuple(fields)
     every = Q()
     for word in words:
         some = Q()
         for field in fields:
-            if field != "key":
-                some |= Q(**{f"{field}__icontains": word})
+            part = Q(**{f"{field}__icontains": word})
+            if field.endswith("lv_name"):
+                some |= part & Q(**{f"{field}__iregex": f"{CHOSEN}{re.escape(word)}"})
+                if len(word) >= KEY_LETTERS:
+                    some |= Q(**{f"{field}__istartswith": word})
+            elif field != "key":
+                some |= part
             elif len(word) >= KEY_LETTERS:
                 some |= Q(key__istartswith=word)
         every &= some

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from panel.name_search import cleaned, find
+from panel.staff.volumes.filters import VolumeFilter
 from storage.models import Customer, Member
 from tests import make
 from tests.scene import HOSTILE, Scene, job, scene
@@ -142,3 +144,20 @@ def test_a_word_is_not_looked_for_inside_keys() -> None:
     (group,) = find(staff, "aauxbb", 5)
     assert [hit.title for hit in group.hits] == ["reports"]
     assert find(staff, "uxbbcc", 5) == ()
+
+
+def test_a_word_is_not_looked_for_inside_names_made_of_keys() -> None:
+    scene(make.lv("v-aadbccddeeffgghh"), label="web203 data")
+    staff = make.staff_user()
+    assert find(staff, "db", 5) == ()
+    assert titles(staff, "v-aadb") == {"Volumes": ["web203 data"]}
+    assert not VolumeFilter({"q": "db"}, staff).found(timezone.now()).exists()
+
+
+def test_a_name_that_is_shown_nowhere_else_is_told_where_it_was_found(there: Scene) -> None:
+    staff = make.staff_user()
+    for text, name in (("disk-9", "disk-9"), ("LV42", "v-lv42")):
+        (group,) = find(staff, text, 5)
+        assert group.hits[0].detail.endswith(f" · {name}"), text
+    (group,) = find(staff, "shop", 5)
+    assert "disk-9" not in group.hits[0].detail
