@@ -19,6 +19,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 from jobs.models import AuditEntry, AuditQuerySet, Job, Phase, Step, StepState
 from jobs.requester import Requester, current_requester
 from jobs.transport.replies import has_begun
+from storage.agent.verbs.registry import VERBS
 from storage.formatting import csv_line
 
 NEVER_RAN = frozenset({"not_started", "busy", "guest_busy", "occupied", "stale_fence", "stuck"})
@@ -129,6 +130,12 @@ class AuditedOperation:
 
     intent: AuditEntry
     outcome: AuditEntry | None
+
+    @property
+    def title(self) -> str:
+        """What the operation does, in words; its verb where this version does not know it."""
+        verb = VERBS.get(self.intent.verb)
+        return verb.title if verb is not None else self.intent.verb
 
 
 def filtered(rows: AuditQuerySet, query: Mapping[str, str]) -> AuditQuerySet:

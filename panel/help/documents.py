@@ -19,11 +19,11 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 GROUPS: Final = {
-    "Run storage": ("operators", "agent-protocol"),
-    "Run the panel": ("production", "security", "asvs"),
+    "Run storage": ("operators",),
+    "Run the panel": ("production", "security"),
     "Sell caches": ("customers", "billing"),
     "Automate": ("api",),
-    "Change the code": ("architecture", "ui-parts", "faults"),
+    "For developers": ("architecture", "agent-protocol", "ui-parts", "faults", "asvs"),
 }
 GLOSSARY: Final = "glossary"
 TABLE: Final = '<div class="table-responsive" tabindex="0"><table class="table">\n'

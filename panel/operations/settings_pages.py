@@ -72,7 +72,11 @@ class SettingsGroup:
 @require_safe
 @staff_view(Right.ADMINISTER)
 def settings_page(request: HttpRequest) -> HttpResponse:
-    """Everything at a glance; `check=1` runs the checks as well."""
+    """Everything at a glance; `check=1` runs the checks as well. The page asks for its line about
+    the workers (`check=workers`), who take up to two seconds to answer."""
+    if request.GET.get("check") == "workers" and "HX-Request" in request.headers:
+        findings = list(doctor.examine(("redis", "workers", "beat")))
+        return render(request, "staff/settings/_workers.html", {"findings": findings})
     now = timezone.now()
     context = {
         "about": _about(),

@@ -78,6 +78,7 @@ def test_an_operation_is_one_line_with_person_command_and_result(staff: Client) 
     assert "lvchange --addtag &#x27;a b&#x27;" in text
     assert "# exit 0" in text
     assert text.count("volume.tag") == 1
+    assert ">Put a volume under management</a>" in text
     assert "1 command<" in text
 
 
@@ -98,7 +99,7 @@ def test_a_bad_outcome_says_how_it_ended(staff: Client, state: str, word: str) -
     text = page(staff)
     assert f"{word}</span>" in text
     assert HOSTILE not in text
-    assert "no command was run" in text
+    assert "no commands were run" in text
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,15 @@ def staff(client: Client) -> Client:
     return client
 
 
+def test_what_developers_read_stands_last(staff: Client) -> None:
+    text = staff.get(reverse("help")).content.decode()
+    operators, developers = text.split(">For developers<")
+    for name in ("operators", "production", "customers", "api"):
+        assert reverse("help-document", args=[name]) in operators
+    for name in ("architecture", "agent-protocol", "ui-parts", "faults", "asvs"):
+        assert reverse("help-document", args=[name]) in developers
+
+
 def test_every_document_is_offered_once() -> None:
     assert sorted([*documents.names(), documents.GLOSSARY]) == DOCS
 

@@ -14,6 +14,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from panel.models import Mandate, SecurityEntry, SecurityKind
+from panel.operations import doctor
 from panel.security_log import security_entries
 from tests import make
 
@@ -122,3 +123,13 @@ def test_admins_learn_that_no_customer_can_order_and_what_to_set(
     assert says_so()
     settings.TIERCEL_MANDATE_REQUIRED = False
     assert not says_so()
+
+
+def test_the_page_asks_for_the_state_of_the_workers_by_itself(admin: Client) -> None:
+    address = f"{reverse('settings')}?check=workers"
+    assert f'hx-get="{address}" hx-trigger="load"' in page(admin)
+    fault = doctor.Finding("workers", "no worker serves jobs", "start worker")
+    with mock.patch.dict(doctor.CHECKS, {"workers": lambda: fault}):
+        text = admin.get(address, headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in text
+    assert "No worker serves jobs: start worker." in text
