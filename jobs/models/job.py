@@ -63,7 +63,7 @@ WORDS: dict[str, KindWords] = {
     Kind.RETIRE_VOLUME: _words("Retiring", "Retired", "retire"),
     Kind.RESTORE_VOLUME: _words("Restoring", "Restored", "restore"),
     Kind.DESTROY_VOLUME: _words("Destroying", "Destroyed", "destroy"),
-    Kind.ADD_CACHE: _words("Attaching", "Attached", "attach", "a cache to {}"),
+    Kind.ADD_CACHE: _words("Adding", "Added", "add", "a cache to {}"),
     Kind.SET_CACHE: _words("Changing", "Changed", "change", "the cache of {}"),
     Kind.REPLACE_CACHE: _words("Replacing", "Replaced", "replace", "the cache of {}"),
     Kind.FLUSH_CACHE: _words("Flushing", "Flushed", "flush", "the cache of {}"),

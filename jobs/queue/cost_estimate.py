@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from statistics import median
 from typing import Final
 
@@ -41,6 +42,20 @@ def estimate_of(job: Job, steps: Sequence[Step]) -> Cost | None:
         return None
     target = Target("", preparation.vg_uuid, preparation.vg_name, "", None)
     return _cost(job.host, facts, target, steps)
+
+
+@lru_cache(maxsize=256)
+def seconds_from(job: int, n: int) -> tuple[float, float] | None:
+    """What step `n` of a job takes, and all steps after it together; None where nobody can tell. It
+    is estimated once for a step: an inventory is megabytes, and a page asks every second."""
+    asked = Job.objects.select_related("host", "volume").get(pk=job)
+    steps = list(asked.step_set.filter(n__gte=n).order_by("n"))
+    whole = estimate_of(asked, steps)
+    if whole is None:
+        return None
+    after = sum(step.seconds for step in whole.steps[1:])
+    between = whole.between_seconds * (len(steps) - 1) / len(steps)
+    return whole.steps[0].seconds, after + between
 
 
 def _cost(host: Host, facts: HostFacts, target: Target, steps: Sequence[Step]) -> Cost | None:

@@ -1,5 +1,5 @@
-"""What the pages say of a job: its title for its current state ("Attaching a cache to web12",
-"Failed to attach …"), what it costs, and what cancelling, closing and rollback do. Pure."""
+"""What the pages say of a job: its title for its current state ("Adding a cache to web12",
+"Failed to add …"), what it costs, and what cancelling, closing and rollback do. Pure."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
@@ -13,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from jobs.engine.decisions import WHY_LIMIT, no_way_back
 from jobs.models import Halt, Job, Kind, State, Step, StepState
-from jobs.queue.cost_estimate import estimate_of
+from jobs.queue.cost_estimate import estimate_of, seconds_from
 from jobs.queue.submit import right_to
 from panel.staff.jobs import job_list
 from panel.staff.jobs.headline import (
@@ -53,6 +54,7 @@ def job(request: HttpRequest, key: str) -> HttpResponse:
         **_status(request, shown_job),
         **log_window.context,
         "more": not shown_job.is_over,
+        "has_output": not shown_job.is_over or log_window.after > 0,
     }
     return render(request, "staff/jobs/job.html", context)
 
@@ -92,7 +94,8 @@ def _status(request: HttpRequest, job: Job) -> dict[str, object]:
         "steps": steps,
         "running": running,
         "remaining": remaining_seconds(running, now) if running is not None else None,
-        "wait": _wait(job, running),
+        "left_seconds": _left_seconds(job, running, steps, now),
+        "wait": wait_of(job, running),
         "changed": so_far,
         "barred": barred(job, so_far),
         "changes": _changes(job, row),
@@ -111,13 +114,16 @@ def _status(request: HttpRequest, job: Job) -> dict[str, object]:
     }
 
 
-def _wait(job: Job, running: Step | None) -> WaitingReason | None:
+def wait_of(job: Job, running: Step | None) -> WaitingReason | None:
+    """What the job waits for; `running` is the step that its host works on."""
     is_waiting = job.state == State.WAITING
+    at_work = Job.objects.filter(state=State.RUNNING, lease_until__gte=Now())
     return waiting_reason(
         job,
         has_running_step=running is not None,
         halt=Halt.objects.active() if is_waiting else None,
         holder=_holder(job) if is_waiting and running is None else None,
+        working=at_work.count() if job.state == State.QUEUED else 0,
         now=timezone.now(),
     )
 
@@ -190,3 +196,25 @@ def remaining_seconds(step: Step, now: datetime) -> int | None:
         return None
     left_seconds: float = passed * (total - done) / done
     return max(0, round(left_seconds))
+
+
+def _left_seconds(
+    job: Job, running: Step | None, steps: Sequence[Step], now: datetime
+) -> int | None:
+    """Of the whole job, where steps are left after the running one."""
+    if running is None or not any(step.n > running.n for step in steps):
+        return None
+    if job.falls_back or job.cancel_requested or running.started_at is None:
+        return None
+    estimate = seconds_from(job.pk, running.n)
+    return None if estimate is None else left_in_all(running, estimate, now)
+
+
+def left_in_all(running: Step, estimate: tuple[float, float], now: datetime) -> int:
+    """`estimate` is what the running step takes, and all after it; what the host says of the
+    running one goes before."""
+    own, after = estimate
+    left = remaining_seconds(running, now)
+    if left is None and running.started_at is not None:
+        left = max(0, round(own - (now - running.started_at).total_seconds()))
+    return round((left or 0) + after)

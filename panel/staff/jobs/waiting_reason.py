@@ -10,8 +10,9 @@ from typing import Literal
 from jobs.engine.holds import maintenance_words, next_opening
 from jobs.engine.transitions import LEASE
 from jobs.models import Halt, Job, State
+from storage.formatting import counted, seconds
 
-PATIENCE = timedelta(seconds=30)
+PATIENCE = timedelta(seconds=15)
 """A worker takes a job within a second; after this long there is hardly one."""
 
 SILENCE = timedelta(seconds=15)
@@ -34,14 +35,21 @@ class WaitingReason:
 
 
 def waiting_reason(
-    job: Job, *, has_running_step: bool, halt: Halt | None, holder: Job | None, now: datetime
+    job: Job,
+    *,
+    has_running_step: bool,
+    halt: Halt | None,
+    holder: Job | None,
+    working: int,
+    now: datetime,
 ) -> WaitingReason | None:
     """None for a job that waits for nothing but its own work, or for a person's decision.
 
-    `halt` is the global stop, `holder` the job that changes the same volume group now.
+    `halt` is the global stop, `holder` the job that changes the same volume group now, `working`
+    how many jobs workers are at now.
     """
     if job.state == State.QUEUED:
-        return _queued(job, now)
+        return _queued(job, working, now)
     if job.state == State.RUNNING:
         return _silent(job, now)
     if job.state != State.WAITING:
@@ -56,7 +64,7 @@ def waiting_reason(
     return _held(job, halt, now) or _other(job, holder)
 
 
-def _queued(job: Job, now: datetime) -> WaitingReason:
+def _queued(job: Job, working: int, now: datetime) -> WaitingReason:
     if job.awaits:
         return WaitingReason(
             "word", f"Waiting for {job.awaits}. The volume stays locked; no step has started."
@@ -65,10 +73,15 @@ def _queued(job: Job, now: datetime) -> WaitingReason:
         return WaitingReason("later", "Scheduled; starts automatically.", job.not_before)
     if now - (job.not_before or job.created_at) < PATIENCE:
         return WaitingReason("worker", "Waiting for a free worker.")
+    waited = f"for {seconds((now - (job.not_before or job.created_at)).total_seconds())}"
+    if working:
+        return WaitingReason(
+            "worker", f"Waiting {waited}: workers are busy with {counted(working, 'other job')}."
+        )
     return WaitingReason(
         "worker",
-        "No worker has taken this job yet: all workers are busy, or none is running. Run "
-        "manage.py doctor on the panel's machine.",
+        f"No worker has answered {waited}. Start one on the panel's machine (manage.py doctor says "
+        "what is missing there), or ask an admin: Settings shows the workers.",
     )
 
 

@@ -21,8 +21,10 @@ from panel.charts.pages import chart_context
 from panel.http.fragments import page_url
 from panel.staff.change_log import edits
 from panel.staff.hosts.problem_rows import ProblemRow, problem_rows
+from panel.staff.hosts.storage_stack import kind_of
 from panel.staff.job_requests import row_of
 from panel.staff.jobs.headline import cost_sentence
+from panel.staff.jobs.pages import wait_of
 from panel.staff.volumes import raw_counters, trends
 from panel.staff.volumes.action_menu import menu_of
 from panel.staff.volumes.list_pages import chips_of
@@ -33,6 +35,7 @@ from storage.metrics import cache_warmth
 from storage.metrics.samples import window
 from storage.metrics.series import series
 from storage.models import LatestSample, Volume
+from storage.planner.technologies.lookup import PLAIN
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from storage.volumes.wish_diff import changes
@@ -68,6 +71,7 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
         "has_charts": not row.is_planned
         and (row.is_live or not charts["is_empty"] or charts["nearest"] is not None),
         "problems": _problems(row),
+        "layout": _layout(row),
         "chips": _chips(row),
         "is_in_undo_window": until is not None and timezone.now() < until,
         "edits": edits(row.volume),
@@ -121,6 +125,13 @@ def _state(row: VolumeSnapshot) -> dict[str, object]:
         silent = timedelta(seconds=silent_seconds())
         context["warmth"] = cache_warmth.warmth(recent, now, silent)
     return context
+
+
+def _layout(row: VolumeSnapshot) -> str:
+    """What LVM says it is, as the drawing of its host has it; bcache is known by its record."""
+    if row.lv is None or row.volume.layout != PLAIN:
+        return row.volume.get_layout_display()
+    return kind_of(row.lv)
 
 
 def _problems(row: VolumeSnapshot) -> tuple[ProblemRow, ...]:
@@ -186,6 +197,8 @@ def _shown(job: Job | None) -> dict[str, object]:
     steps = list(job.step_set.all())
     done = sum(step.state == "done" for step in steps)
     context: dict[str, object] = {"job": job, "steps": steps, "done_count": done}
+    if job.state == State.QUEUED and (wait := wait_of(job, None)) and wait.what == "worker":
+        context["wait"] = wait
     if job.dry_run and job.state == State.SUCCEEDED:
         row = snapshots_of([job.its_volume])[0]
         context["changes"] = changes(row.wish, Wish.from_json(job.wish))

@@ -19,16 +19,16 @@ def attach(state: State, **fields: Any) -> Job:
 @pytest.mark.parametrize(
     ("job", "begun", "said"),
     [
-        (attach(State.QUEUED), False, "Waiting to attach a cache to web12"),
-        (attach(State.WAITING), False, "Waiting to attach a cache to web12"),
-        (attach(State.WAITING), True, "Attaching a cache to web12"),
-        (attach(State.RUNNING), False, "Attaching a cache to web12"),
-        (attach(State.RUNNING, falls_back=True), True, "Rolling back: attach a cache to web12"),
-        (attach(State.SUCCEEDED), True, "Attached a cache to web12"),
-        (attach(State.FAILED, falls_back=True), True, "Failed to attach a cache to web12"),
-        (attach(State.CANCELLED), True, "Cancelled: attach a cache to web12"),
-        (attach(State.NEEDS_ATTENTION), True, "Needs a decision: attach a cache to web12"),
-        (attach(State.SUCCEEDED, dry_run=True), False, "Preview: attach a cache to web12"),
+        (attach(State.QUEUED), False, "Waiting to add a cache to web12"),
+        (attach(State.WAITING), False, "Waiting to add a cache to web12"),
+        (attach(State.WAITING), True, "Adding a cache to web12"),
+        (attach(State.RUNNING), False, "Adding a cache to web12"),
+        (attach(State.RUNNING, falls_back=True), True, "Rolling back: add a cache to web12"),
+        (attach(State.SUCCEEDED), True, "Added a cache to web12"),
+        (attach(State.FAILED, falls_back=True), True, "Failed to add a cache to web12"),
+        (attach(State.CANCELLED), True, "Cancelled: add a cache to web12"),
+        (attach(State.NEEDS_ATTENTION), True, "Needs a decision: add a cache to web12"),
+        (attach(State.SUCCEEDED, dry_run=True), False, "Preview: add a cache to web12"),
     ],
 )
 def test_the_headline_follows_the_state(job: Job, begun: bool, said: str) -> None:

@@ -171,7 +171,7 @@ def test_a_job_says_what_was_changed_and_by_which_command(staff: Client) -> None
     step(there, state="failed", op_id=OP_ID, commands=commands)
     end(there, State.FAILED, error={"code": "x", "message": "no", "correction": "yes"})
     text = page(staff, "job", there.key)
-    assert "Failed to attach a cache to web12 disk" in text
+    assert "Failed to add a cache to web12 disk" in text
     assert "1 step failed." in text
     assert '<span class="command-rc command-bad">  # exit 5</span>' in text
 
@@ -182,6 +182,25 @@ def test_a_step_that_grows_tells_what_is_left_of_it(staff: Client) -> None:
     begun = timezone.now() - timedelta(hours=10)
     step(there, state="running", op_id=OP_ID, started_at=begun, progress=progress)
     assert "about 10 h left in this step" in page(staff, "job-status", there.key)
+
+
+def test_a_job_with_steps_to_come_tells_what_is_left_in_all(staff: Client) -> None:
+    there = job(scene(), state=State.RUNNING)
+    step(there, state="running", op_id=OP_ID, started_at=timezone.now())
+    alone = page(staff, "job-status", there.key)
+    assert "left in all" not in alone
+    step(there, n=2)
+    assert "left in all" in page(staff, "job-status", there.key)
+
+
+def test_a_job_that_ended_without_steps_has_no_empty_cards(staff: Client) -> None:
+    there = job(scene())
+    assert 'id="steps"' in page(staff, "job", there.key)
+    end(there, State.FAILED, error={"code": "x", "message": "no", "correction": "yes"})
+    text = page(staff, "job", there.key)
+    assert 'id="steps"' not in text and 'id="output"' not in text
+    Line.objects.create(job=there, n=1, text="said")
+    assert 'id="output"' in page(staff, "job", there.key)
 
 
 def test_many_steps_and_lines_cost_no_more_queries_than_few(staff: Client) -> None:

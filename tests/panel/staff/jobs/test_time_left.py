@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.models import Step, StepState
-from panel.staff.jobs.pages import remaining_seconds
+from panel.staff.jobs.pages import left_in_all, remaining_seconds
 from storage.byte_sizes import GIB
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -41,3 +41,12 @@ def test_of_a_flush_the_hosts_own_word_counts_and_its_past_does_not() -> None:
 )
 def test_nothing_is_guessed(unknown: Step) -> None:
     assert remaining_seconds(unknown, NOW) is None
+
+
+def test_the_whole_job_takes_what_the_host_says_of_its_step_and_the_estimate_of_the_rest() -> None:
+    assert left_in_all(step(QUARTER), (500.0, 30.4), NOW) == 90
+
+
+def test_a_step_that_says_nothing_takes_as_long_as_estimated() -> None:
+    assert left_in_all(step({}), (50.0, 30.0), NOW) == 60
+    assert left_in_all(step({}), (5.0, 30.0), NOW) == 30

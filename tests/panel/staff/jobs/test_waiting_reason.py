@@ -16,7 +16,7 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 def wait(job: Job, **fields: Any) -> WaitingReason | None:
-    plain = {"has_running_step": False, "halt": None, "holder": None, "now": NOW}
+    plain = {"has_running_step": False, "halt": None, "holder": None, "working": 0, "now": NOW}
     return waiting_reason(job, **{**plain, **fields})
 
 
@@ -63,12 +63,22 @@ def test_a_job_for_later_says_when() -> None:
     assert (found.what, found.until) == ("later", later)
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(5, "Waiting for a free worker."), (60, "doctor")])
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(5, "Waiting for a free worker."), (16, "No worker has answered for 16 s")],
+)
 def test_a_job_that_no_worker_takes_says_what_to_look_at(seconds: int, said: str) -> None:
     found = wait(waiting(state=State.QUEUED, created_at=NOW - timedelta(seconds=seconds)))
     assert found is not None
     assert found.what == "worker"
     assert said in found.sentence
+
+
+def test_a_job_that_waits_behind_others_says_how_many() -> None:
+    job = waiting(state=State.QUEUED, created_at=NOW - timedelta(minutes=1))
+    found = wait(job, working=2)
+    assert found is not None
+    assert found.sentence == "Waiting for 1 min: workers are busy with 2 other jobs."
 
 
 def test_the_stop_goes_before_everything_else() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from jobs.models import Job, State
 from tests import make
@@ -141,3 +143,12 @@ def test_what_is_in_the_way_is_said_in_place(staff: Client) -> None:
     )
     assert refused.status_code == 422
     assert "<html" not in refused.content.decode()
+
+
+def test_a_preview_that_no_worker_takes_says_so_and_what_to_do(staff: Client) -> None:
+    there = scene()
+    preview = job(there, dry_run=True, state=State.QUEUED)
+    assert "Waiting for a free worker." in work(staff, there, job=preview.key).content.decode()
+    Job.objects.update(created_at=timezone.now() - timedelta(minutes=2))
+    text = work(staff, there, job=preview.key).content.decode()
+    assert "No worker has answered for 2 min." in text and "manage.py doctor" in text
