@@ -1,6 +1,5 @@
 // The output of a job: follows its end until the reader scrolls away, wraps or not, leads to lines.
 // Without it the output is all there, and its end comes by a reload.
-htmx.config.morphIgnore.push("open"); // What the reader unfolded stays so when the page renews.
 
 function kept() {
   try {

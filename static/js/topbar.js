@@ -1,6 +1,7 @@
 // The top bar: menus that close, a menu of pages on small screens, "/" for search, arrow keys in
 // what was found; and a word when the panel does not answer. Without this file all of it still
 // leads where it should: menus open by themselves, search is a form.
+htmx.config.morphIgnore.push("open"); // What the reader unfolded stays so when the page renews.
 (() => {
   const close = (menu, focus) => {
     if (!menu.open) return;

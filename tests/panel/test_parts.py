@@ -111,7 +111,8 @@ def test_what_needs_attention_says_where_why_since_when_and_leads_on() -> None:
     assert said.startswith("error: 2 hosts are silent h1 , h2 and 38 more")
     assert "Their figures are old. Look at the network." in said
     assert "2 h" in said
-    assert said.endswith("Open the hosts : 2 hosts are silent")
+    assert said.endswith("Open the hosts")
+    assert 'aria-label="Open the hosts: 2 hosts are silent"' in html
     assert 'href="/hosts/h1/"' in html
     assert 'href="/hosts/"' in html
 

@@ -16,6 +16,7 @@ from panel.alerts.problem_kinds import KINDS, UNKNOWN, ConcernKind
 from panel.staff.hosts.problem_rows import WAYS
 
 SHOWN_SUBJECTS: Final = 4
+OPEN_ROWS: Final = 5
 LOOKED_AT: Final = 2 * SHOWN_SUBJECTS
 """Some problems of a group can be of one thing."""
 
@@ -115,6 +116,12 @@ def _mark(
     if len(marks) == 1 and group.count == 1:
         return replace(known[0], text=text)
     return AlertMark(f"{pages['alerts']}?code={group.problems[0].code}&follows=on", text)
+
+
+def at_once(rows: tuple[AttentionRow, ...]) -> tuple[AttentionRow, ...]:
+    """What nobody should have to unfold: all data at risk, and the first of the rest."""
+    at_risk = [n for n, row in enumerate(rows, 1) if row.at_risk]
+    return rows[: max(OPEN_ROWS, *at_risk, 0)]
 
 
 def of_halt(halt: Halt, pages: Mapping[str, str]) -> AttentionRow:

@@ -116,6 +116,9 @@ def fleet_state(user: Person, at: datetime, reserved_bytes: int) -> FleetState:
     )
 
 
+TopColumn = Literal["top_iops", "top_read_ms"]
+
+
 @dataclass(frozen=True, slots=True)
 class TopVolume:
     """A volume of a top table with its figure; `share` is its part of the greatest."""
@@ -137,9 +140,7 @@ WHERE activity.at >= %s ORDER BY 4 DESC, 3 LIMIT %s
 """The first volumes of all hosts that are sampled, of the few that each host keeps."""
 
 
-def top_volumes(
-    user: Person, at: datetime, column: Literal["top_iops", "top_read_ms"], count: int
-) -> tuple[TopVolume, ...]:
+def top_volumes(user: Person, at: datetime, column: TopColumn, count: int) -> tuple[TopVolume, ...]:
     """Those with the most I/O, or the slowest reads, in the last round of their host; at most
     `TOP_VOLUMES` of one host. Two queries."""
     silent = at - timedelta(seconds=silent_seconds())

@@ -4,9 +4,9 @@ and volumes."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.db.models import Case, F, OuterRef, Q, Subquery, Value, When
@@ -27,6 +27,7 @@ from panel.staff.dashboard.attention import (
     SHOWN_SUBJECTS,
     AlertMark,
     AttentionRow,
+    at_once,
     items,
     of_halt,
 )
@@ -35,6 +36,7 @@ from panel.staff.dashboard.fleet_summary import (
     FleetState,
     HitRate,
     RecordedVolume,
+    TopColumn,
     TopVolume,
     fleet_state,
     hit_rate,
@@ -57,9 +59,17 @@ from storage.models import Host, HostOutline, Placement, Volume
 from storage.planner.wish import Wish
 
 SHOWN_GROUPS: Final = 20
-TOP_SHOWN: Final = 6
+TOP_SHOWN: Final = 10
 SHOWN_HOSTS: Final = 12
-RECENT_JOBS: Final = 6
+RECENT_JOBS: Final = 10
+OPEN_CHARTS: Final = ("operations", "hits")
+HOSTS: Final = "hosts"
+VIEWS: Final = {
+    HOSTS: "Hosts",
+    "io": "Most I/O",
+    "reads": "Slowest reads",
+    "jobs": "Recent activity",
+}
 SORTS: Final = {
     "trouble": "problems",
     "busy": "busiest",
@@ -100,6 +110,16 @@ class Overview:
     halt: Halt | None
 
     @property
+    def urgent(self) -> tuple[AttentionRow, ...]:
+        """What is shown at once."""
+        return at_once(self.attention)
+
+    @property
+    def others(self) -> tuple[AttentionRow, ...]:
+        """What a person unfolds."""
+        return self.attention[len(self.urgent) :]
+
+    @property
     def hosts_note(self) -> str:
         """What is to be said of the hosts that are not up."""
         notes = [f"{self.fleet.down_count} unreachable"] if self.fleet.down_count else []
@@ -109,13 +129,30 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class FleetTables:
-    """The first of the fleet: hosts by `sort`, volumes by what they do, and the latest jobs."""
+    """The first of the fleet, of the kind that is asked for (`show`, of `VIEWS`): hosts by `sort`,
+    volumes by what they do, or the latest jobs. The others are empty."""
 
-    rows: tuple[OverviewHost, ...]
-    host_count: int
+    show: str
     sort: str
-    tops: tuple[tuple[str, str, tuple[TopVolume, ...]], ...]
-    recent: Sequence[Job]
+    rows: tuple[OverviewHost, ...] = ()
+    host_count: int = 0
+    top: tuple[TopVolume, ...] = ()
+    recent: Sequence[Job] = ()
+
+    @property
+    def query(self) -> str:
+        """What the address says of it."""
+        return f"sort={self.sort}" if self.show == HOSTS else f"show={self.show}"
+
+    @property
+    def unit(self) -> str:
+        """Of the figure of a volume."""
+        return "ms" if self.show == "reads" else "IOPS"
+
+    @property
+    def views(self) -> tuple[tuple[str, str], ...]:
+        """What can be listed: the word of the address, and that for people."""
+        return tuple(VIEWS.items())
 
     @property
     def sorts(self) -> tuple[tuple[str, str], ...]:
@@ -175,19 +212,26 @@ def _mark_text(alert: Alert) -> str:
 
 
 def fleet_tables(
-    user: Person, at: datetime, counted: Mapping[int, ProblemTally], sort: str = ""
+    user: Person,
+    at: datetime,
+    counted: Mapping[int, ProblemTally],
+    sort: str = "",
+    show: str = "",
 ) -> FleetTables:
     """The same holds of these."""
     sort = sort if sort in SORTS else next(iter(SORTS))
+    show = show if show in VIEWS else HOSTS
+    if show == "jobs":
+        recent = _recent(Job.objects.visible_to(user).filter(dry_run=False))
+        return FleetTables(show, sort, recent=recent)
+    if show != HOSTS:
+        column: TopColumn = "top_iops" if show == "io" else "top_read_ms"
+        return FleetTables(show, sort, top=top_volumes(user, at, column, TOP_SHOWN))
     return FleetTables(
+        show,
+        sort,
         rows=_rows(user, _lines(user, counted, sort, at), at),
         host_count=Host.objects.visible_to(user).count(),
-        sort=sort,
-        tops=(
-            ("Most I/O", "IOPS", top_volumes(user, at, "top_iops", TOP_SHOWN)),
-            ("Slowest reads", "ms", top_volumes(user, at, "top_read_ms", TOP_SHOWN)),
-        ),
-        recent=_recent(Job.objects.visible_to(user).filter(dry_run=False)),
     )
 
 
@@ -282,8 +326,18 @@ def home(request: HttpRequest) -> HttpResponse:
     # The frame of the page says a halt too (`panel.context_processors.halt`).
     context: dict[str, object] = {"overview": shown, "halt": shown.halt}
     if shown.fleet.host_count:
-        context |= {**_tables(request, at, counted), **fleet_chart_context(request)}
+        context |= {**_tables(request, at, counted), **_charts(request)}
     return render(request, "staff/dashboard/home.html", context)
+
+
+def _charts(request: HttpRequest) -> dict[str, Any]:
+    """Those of load are open; the others show their titles until a person opens them."""
+    context: dict[str, Any] = fleet_chart_context(request)
+    panels = context["charts"]["panels"]
+    context["charts"]["panels"] = [
+        replace(panel, is_folded=panel.name not in OPEN_CHARTS) for panel in panels
+    ]
+    return context
 
 
 @staff_view()
@@ -307,6 +361,8 @@ def _tables(
     """`kept` is the time of the charts, which the order of hosts leaves as it is."""
     kept = {name: request.GET[name] for name in ("range", "from", "to") if name in request.GET}
     return {
-        "tables": fleet_tables(request.user, at, counted, request.GET.get("sort", "")),
+        "tables": fleet_tables(
+            request.user, at, counted, request.GET.get("sort", ""), request.GET.get("show", "")
+        ),
         "kept": f"&{urlencode(kept)}" if kept else "",
     }

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.problems import Problem, ProblemGroup
 from panel.alerts.problem_kinds import KINDS
-from panel.staff.dashboard.attention import AttentionRow, items
+from panel.staff.dashboard.attention import AttentionRow, at_once, items
 from panel.staff.hosts import host_list
 from panel.staff.jobs import job_list
 from panel.staff.volumes import filters
@@ -40,6 +40,13 @@ def row_of(*problems: Problem, count: int | None = None) -> AttentionRow:
     )
     (row,) = items([group], LISTINGS)
     return row
+
+
+def test_all_data_at_risk_is_shown_at_once_and_the_rest_can_be_unfolded() -> None:
+    safe, at_risk = row_of(problem()), row_of(problem("pv_missing", rank=0))
+    assert at_once((safe,) * 8) == (safe,) * 5
+    assert at_once((safe, *(at_risk,) * 7, safe)) == (safe, *(at_risk,) * 7)
+    assert at_once(()) == ()
 
 
 def test_forty_equal_problems_are_one_row_that_names_a_few_and_counts_the_rest() -> None:

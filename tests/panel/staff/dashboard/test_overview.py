@@ -21,6 +21,7 @@ from panel.staff.dashboard.overview import FleetTables, Overview, fleet_tables, 
 from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts
 from storage.models import Host, HostOutline, LatestSample, Placement
+from storage.models.outline import HostActivity
 from storage.planner.wish import LvmCache, Wish
 from tests import make
 from tests.scene import Scene, end, job, scene
@@ -44,9 +45,9 @@ def page(user: User) -> Overview:
     return overview(user, now, tallies(now))
 
 
-def tables(user: User, sort: str = "") -> FleetTables:
+def tables(user: User, sort: str = "", show: str = "") -> FleetTables:
     now = timezone.now()
-    return fleet_tables(user, now, tallies(now), sort)
+    return fleet_tables(user, now, tallies(now), sort, show)
 
 
 def part(client: Client, **asked: str) -> str:
@@ -362,7 +363,7 @@ def test_activity_shows_finished_work_by_when_it_ended(admin: User) -> None:
     first, second = job(scene()), job(scene())
     end(second)
     end(first)
-    assert [each.pk for each in tables(admin).recent] == [first.pk, second.pk]
+    assert [each.pk for each in tables(admin, show="jobs").recent] == [first.pk, second.pk]
 
 
 # The page
@@ -387,6 +388,24 @@ def test_the_page_shows_the_fleet_over_time(staff: Client) -> None:
     assert 'data-range="7d"' in text
 
 
+def test_one_list_is_shown_at_a_time_and_the_address_says_which(staff: Client) -> None:
+    there = scene(label="shop")
+    sampled(there, reads=6000)
+    top = [[there.volume.pk, 100.0]]
+    HostActivity.objects.update(top_iops=top, top_read_ms=top)
+    end(job(there))
+    hosts = staff.get(reverse("home"), {"range": "7d"}).content.decode()
+    assert 'class="top-bar"' not in hosts and 'class="job-row' not in hosts
+    for show, part_of_it in (("io", "IOPS"), ("reads", "ms"), ("jobs", "job-row")):
+        address = f"{reverse('home')}?show={show}&amp;range=7d"
+        assert f'href="{address}"' in hosts
+        text = staff.get(reverse("home"), {"show": show}).content.decode()
+        assert "fleet-table" not in text.replace("fleet-tables", "")
+        assert part_of_it in text[text.index('id="fleet-tables"') :] and "shop" in text
+        assert f"part=tables&show={show}" in text
+    assert "fleet-table" in part(staff, show="<script>")
+
+
 def test_an_unknown_order_is_the_usual_one(staff: Client) -> None:
     scene()
     text = part(staff, sort="<script>")
@@ -403,22 +422,6 @@ def test_hosts_with_the_least_free_ssd_come_first_when_asked(admin: User) -> Non
     scene(host={"name": "none"})
     names = [row.line.host.name for row in tables(admin, "ssd").rows]
     assert names == ["full", "half", "empty", "none"]
-
-
-def test_the_volumes_with_most_io_and_the_slowest_reads_are_named(staff: Client) -> None:
-    quiet, busy, old = scene(label="quiet disk"), scene(label="busy disk"), scene(label="old disk")
-    make.activity(quiet.host, top_iops=[[quiet.volume.pk, 10]], top_read_ms=[])
-    make.activity(busy.host, top_iops=[[busy.volume.pk, 500]], top_read_ms=[[busy.volume.pk, 26.4]])
-    long_ago = timezone.now() - timedelta(hours=2)
-    make.activity(old.host, at=long_ago, top_iops=[[old.volume.pk, 9000]])
-    text = part(staff)
-    most, slowest = text.split('id="top-most-io"')[1].split('id="top-slowest-reads"')
-    assert most.index("busy disk") < most.index("quiet disk")
-    assert "500 IOPS" in most
-    assert reverse("volume", args=[busy.volume.key]) in most
-    assert "old disk" not in most
-    assert "26.4 ms" in slowest
-    assert "quiet disk" not in slowest.split("</section>")[0]
 
 
 def test_a_host_out_of_reach_can_be_tried_again_in_its_row(staff: Client) -> None:
