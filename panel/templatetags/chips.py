@@ -59,6 +59,7 @@ HOST_CHIPS: dict[str, Chip] = {
     HostState.PENDING: Chip("quiet", "wait", "waiting for the host"),
 }
 ACTIVE = Chip("ok", "ok", "active")
+IN_USE = Chip("quiet", "host", "active")
 
 
 @cache
@@ -115,14 +116,14 @@ def step_chips(step: Step, job: Job, cost: object) -> SafeString:
 
 
 @register.simple_tag
-def host_chip(host: Host, silent: object) -> SafeString:
-    """Whether the host is in use and answers."""
+def host_chip(host: Host, silent: object, problems: int | None = 0) -> SafeString:
+    """Whether the host is in use and answers. One with problems is not shown as well."""
     shown = HOST_CHIPS.get(host.state)
     if shown is None and host.error:
         shown = Chip("error", "error", "unreachable")
     if shown is None and silent:
         shown = Chip("error", "error", "silent")
-    return chip(shown or ACTIVE)
+    return chip(shown or (IN_USE if problems else ACTIVE))
 
 
 @register.simple_tag

@@ -20,10 +20,9 @@ def explanation(word: str) -> SafeString:
     """`{% term "hit rate" %}`; its meaning is shown to a pointer at once."""
     known = glossary.term(word)
     return format_html(
-        '<a class="term" href="{}" title="{}">{}'
-        '<span class="visually-hidden">What is {}?</span></a>',
+        '<a class="term" href="{}" title="{}" aria-label="What is {}?">{}</a>',
         known.url,
         known.text,
-        drawing("help"),
         word,
+        drawing("help"),
     )

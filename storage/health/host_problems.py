@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from django.conf import settings
 
-from storage.formatting import seconds
+from storage.formatting import counted, seconds
 from storage.models import Host
 from storage.models.host import HostState
 
@@ -92,8 +92,9 @@ def _missing_words(code: str, since: datetime, details: Mapping[str, Any]) -> tu
     if code == "volumes_missing":
         verb = "is" if details["missing"] == 1 else "are"
         return (
-            f"{counts} {verb} missing {began}. Nothing was deleted in the panel.",
-            "They may have been removed or moved on the host: check the list under Volumes.",
+            f"{counted(details['missing'], 'volume')} {verb} missing {began}; nothing was deleted "
+            "in the panel.",
+            "Removed or moved on the host? See the list under Volumes.",
         )
     empty = details["empty_groups"]
     groups = f" (all of {', '.join(empty)})" if empty else ""

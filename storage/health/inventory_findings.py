@@ -101,8 +101,8 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[In
                 "writeback_degraded",
                 "error",
                 name,
-                f"{name} uses writeback on a degraded SSD mirror: {held} of data was on one SSD "
-                "only at the last inventory.",
+                f"{name} uses writeback on a degraded SSD mirror: {held} was on one SSD only at "
+                "the last inventory.",
                 of_cache(row.cache).way_out_of_writeback(lv, on_page=on_page),
                 key,
             )

@@ -32,6 +32,7 @@ from panel.staff.hosts.problem_rows import problem_rows
 from panel.staff.hosts.storage_stack import DRAWN, fold, stack_of
 from panel.staff.volumes.filters import SLOW_MS
 from storage.access import staff_view
+from storage.formatting import counted
 from storage.health.drift import differences_of, drift_of
 from storage.health.host_problems import (
     is_silent,
@@ -48,7 +49,9 @@ LATENCY_FULL_MS: Final = 2 * SLOW_MS
 """A bar of read latency is full here."""
 VOLUMES_SHOWN: Final = 12
 """Volumes on the host's own page; the list of volumes has them all."""
-BUSIEST_SHOWN: Final = 5
+BUSIEST_SHOWN, FEW = 5, 3
+"""Of a host with many problems, these come first: its page stays one that can be read."""
+MANY_PROBLEMS: Final = 3
 CHARTS_SHOWN: Final = 2
 DRIFTS_SHOWN: Final = 12
 MISSING_SHOWN: Final = 20
@@ -90,6 +93,19 @@ def frame(request: HttpRequest, host: Host, tab: str) -> dict[str, Any]:
         "tab": tab,
         "tabs": tabs,
         "silent": is_silent(host, timezone.now()),
+        **_problems(host),
+    }
+
+
+def _problems(host: Host) -> dict[str, Any]:
+    """In rows, and how many there are."""
+    rows = problem_rows(problems_of([host.pk], timezone.now())[host.pk])
+    count = sum(row.count for row in rows)
+    return {
+        "problems": rows,
+        "problem_count": count,
+        "problem_words": counted(count, "problem"),
+        "problem_tone": "error" if any(row.severity == "error" for row in rows) else "warning",
     }
 
 
@@ -107,26 +123,23 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     host, when that was: jobs and the audit trail lead here."""
     removed = Host.objects.removed_for(request.user).filter(key=key).first()
     if removed is not None:
-        context = {"host": removed, "edits": edits(removed)}
-        return render(request, "staff/hosts/host_removed.html", context)
+        gone = {"host": removed, "edits": edits(removed)}
+        return render(request, "staff/hosts/host_removed.html", gone)
     shown = find(request, key)
     now, facts, figures = timezone.now(), inventory_of(shown), figures_of(shown)
-    problems = problem_rows(problems_of([shown.pk], now)[shown.pk])
-    context = {
+    context: dict[str, Any] = {
         **frame(request, shown, "host"),
         "facts": facts,
         "figures": figures,
         "stale": figures.is_stale(now),
-        "problems": problems,
-        "problem_count": sum(row.count for row in problems),
         "reading": pending_refresh(request.GET.get("asked", ""), shown.facts_at, now),
     }
     if facts is not None:
-        residents = residents_of(shown)
+        residents, is_troubled = residents_of(shown), len(context["problems"]) >= MANY_PROBLEMS
         context |= _charts(request, shown)
         context |= {
             "stack": stack_of(facts),
-            "busiest": _listed(shown, facts, residents, BUSIEST_SHOWN),
+            "busiest": _listed(shown, facts, residents, FEW if is_troubled else BUSIEST_SHOWN),
             "volume_count": len(residents),
             "observed": [vg for vg in facts.vgs if not vg.allowed],
             "has_ssd": any(not disk.rotational for disk in facts.disks),
@@ -152,6 +165,7 @@ def _charts(request: HttpRequest, host: Host) -> dict[str, Any]:
     return {
         **context,
         "other_charts": others.urlencode(),
+        "folds_marks": True,
         "chart_count": len(panels),
         "has_all_charts": is_whole,
     }

@@ -13,7 +13,7 @@ from storage.formatting import counted
 from storage.health.smart_findings import CODES
 
 TOGETHER: Final = {
-    "writeback_degraded": "{} in writeback mode on a degraded SSD mirror",
+    "writeback_degraded": "{} in writeback mode on a degraded SSD mirror; dirty at last inventory:",
     "drift": "{} not as recorded",
     "unfinished": "{} not finished",
     "volume_inactive": "{} not active",
@@ -21,8 +21,7 @@ TOGETHER: Final = {
 }
 """What several volumes have in common, by the code of the finding."""
 CORRECTIONS: Final = {
-    "writeback_degraded": "Replace the failed SSD, or set the volumes to writethrough. The preview "
-    "says which ones only root on the host can change.",
+    "writeback_degraded": "Replace the failed SSD, or set the volumes to writethrough.",
 }
 EACH_ON_ITS_PAGE: Final = "Open each volume's page for the next steps."
 Way = Literal["", "bulk", "refresh", "keys", "enrol", "missing", "disks", "volume", "job"]
@@ -99,7 +98,7 @@ def _row(problems: Sequence[Problem]) -> ProblemRow:
             each.volume_key,
             each.subject_label,
             each.subject,
-            _text(each).partition(": ")[2] or _text(each) if are_many else _text(each),
+            _short(each) if are_many else _text(each),
         )
         for each in problems
     )
@@ -115,6 +114,13 @@ def _row(problems: Sequence[Problem]) -> ProblemRow:
         min(dates, default=None),
         volumes,
     )
+
+
+def _short(problem: Problem) -> str:
+    """What its sentence says beside what the volumes have in common."""
+    text = _text(problem)
+    own = text.partition(": ")[2] or text
+    return own.partition(" was on one SSD")[0]
 
 
 def _text(problem: Problem) -> str:

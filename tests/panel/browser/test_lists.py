@@ -83,3 +83,24 @@ def test_a_view_is_saved_and_gone_back_to(browser: Browser, served: str) -> None
     page.wait_for_url("**/volumes/?sort=-iops")
     assert complaints == []
     context.close()
+
+
+def test_a_column_that_is_not_wanted_stays_away(browser: Browser, served: str) -> None:
+    scene(label="app2")
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page, complaints = signed_in(context, served)
+    page.goto(f"{served}/volumes/")
+    customer, size = page.locator("th:has(#sort-customer)"), page.locator("th:has(#sort-size)")
+    expect(customer).to_be_visible()
+    page.get_by_text("Columns", exact=True).click()
+    page.get_by_label("Customer", exact=True).last.uncheck()
+    expect(customer).to_be_hidden()
+    expect(page.locator("td[data-label=Customer]")).to_be_hidden()
+    page.reload()
+    expect(size).to_be_visible()
+    expect(customer).to_be_hidden()
+    page.get_by_label("Search", exact=True).last.fill("app")
+    page.wait_for_url("**q=app**")
+    expect(page.locator("td[data-label=Customer]")).to_be_hidden()
+    assert complaints == []
+    context.close()

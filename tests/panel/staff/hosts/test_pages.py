@@ -87,6 +87,19 @@ def test_a_full_host_is_folded_and_can_be_drawn_whole(staff: Client) -> None:
     assert "more volumes" not in whole
 
 
+def test_each_tab_leads_to_the_problems_and_a_host_in_trouble_is_not_green(staff: Client) -> None:
+    gone = full(3)
+    Placement.objects.filter(host=gone).update(missing_since=timezone.now())
+    summary = page(staff, gone)
+    head = summary[summary.index("<h1") : summary.index("Parts of this host")]
+    assert "chip-quiet" in head and "active" in head
+    for tab in TABS[1:]:
+        text = page(staff, gone, tab)
+        head = text[text.index("<h1") : text.index("Parts of this host")]
+        assert f'href="{reverse("host", args=[gone.key])}#problems"' in head, tab
+        assert "1 problem</span>" in head
+
+
 @pytest.mark.parametrize("name", [*TABS, "host-now", "host-checks"])
 def test_more_volumes_cost_no_more_queries(staff: Client, name: str) -> None:
     few, many = full(10), full(100)
@@ -224,7 +237,8 @@ def test_a_problem_of_volumes_names_them_links_them_and_carries_the_button_that_
     Volume.objects.filter(pk=volumes[0].pk).update(label="mail of ann")
     text = section(page(staff, host), "problems")
     assert "3 volumes in writeback mode on a degraded SSD mirror" in text
-    assert f'href="{reverse("volume", args=[volumes[0].key])}">mail of ann</a>' in text
+    address = reverse("volume", args=[volumes[0].key])
+    assert f'href="{address}" title="vg0/v000">mail of ann</a>' in text
     assert "Set these 3 to writethrough" in text
     form = text.split("<form")[1].split("</form>")[0]
     fields = dict(re.findall(r'name="(action|mode)" value="([^"]+)"', form))

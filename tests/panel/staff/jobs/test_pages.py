@@ -185,7 +185,7 @@ def test_a_step_that_grows_tells_what_is_left_of_it(staff: Client) -> None:
 
 
 def test_a_job_with_steps_to_come_tells_what_is_left_in_all(staff: Client) -> None:
-    there = job(scene(), state=State.RUNNING)
+    there = job(scene())
     step(there, state="running", op_id=OP_ID, started_at=timezone.now())
     alone = page(staff, "job-status", there.key)
     assert "left in all" not in alone

@@ -102,7 +102,7 @@ def test_a_volume_sampled_for_seconds_is_too_early_to_judge(staff: Client) -> No
 def test_the_card_says_how_many_reads_waited_at_a_time(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("web", size_bytes=80 * GIB))
     sampled(volumes["web"], 20, read_ms=30_000, busy_ms=30_000, reads=100)
-    assert "reads waited at a time on average" in page(staff, host.key, "host-advice-card")
+    assert "reads waiting on average" in page(staff, host.key, "host-advice-card")
 
 
 def test_an_hour_without_a_waiting_read_is_told_as_that(staff: Client) -> None:
