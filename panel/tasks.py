@@ -8,7 +8,7 @@ from panel.accounts import sessions
 from panel.alerts import alert_delivery, alert_routing, sign_of_life
 from panel.billing import call_log, outbox, usage_lines
 from panel.billing import message_delivery as billing_delivery
-from panel.notices import notice_delivery
+from panel.notices import alert_notices, notice_delivery
 from panel.orders import due_orders
 from panel.proofs import measure
 from storage.database_clock import database_now
@@ -50,6 +50,7 @@ def prune_sessions() -> None:
 
 @shared_task
 def send_notices() -> None:
+    alert_notices.tell_customers()
     notice_delivery.sweep()
 
 

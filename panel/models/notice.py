@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 from django.conf import settings
 from django.db import models
-from django.db.models.functions import Now
 from django.utils.translation import gettext_noop as marked
 
+from jobs.models import Alert
 from panel.models.order import Order
+from panel.models.outgoing import Outgoing, OutgoingQuerySet
 from storage.naming import new_key
 
 
@@ -19,41 +18,26 @@ class NoticeKind(models.TextChoices):
     DONE = "done", marked("An order is done")
     FAILED = "failed", marked("An order failed or was refused")
     PROOF = "proof", marked("A before/after report is ready")
+    WRONG = "wrong", marked("A volume has a problem")
+    MENDED = "mended", marked("A problem of a volume is over")
 
 
-class NoticeQuerySet(models.QuerySet["Notice"]):
-    def due(self) -> Self:
-        """Those to be tried now, by the database's clock."""
-        return self.filter(ended_at=None, next_at__lte=Now())
-
-
-class Notice(models.Model):
-    """One e-mail to one person about one order; written with what it tells of, sent after it.
-
-    `next_at` is when it is tried (again). It ends (`ended_at`) sent, dropped because the person
-    is no longer there or wants it no more, or given up after too many tries.
-    """
-
-    class DeliveryOutcome(models.TextChoices):
-        """What became of it."""
-
-        OPEN = "", "waiting"
-        SENT = "sent", "sent"
-        DROPPED = "dropped", "not wanted any more"
-        FAILED = "failed", "given up"
+class Notice(Outgoing):
+    """One e-mail to one person about one order, or about an alert of their volume; written with
+    what it tells of, sent after it. It is given up unsent where the person is no longer there or
+    wants it no more."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
-    order = models.ForeignKey(Order, on_delete=models.CASCADE, related_name="notices")
+    order = models.ForeignKey(
+        Order, null=True, blank=True, on_delete=models.CASCADE, related_name="notices"
+    )
+    alert = models.ForeignKey(
+        Alert, null=True, blank=True, on_delete=models.CASCADE, related_name="notices"
+    )
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=6, choices=NoticeKind.choices)
-    outcome = models.CharField(max_length=7, blank=True, choices=DeliveryOutcome.choices)
-    tries = models.PositiveSmallIntegerField(default=0)
-    error = models.CharField(max_length=300, blank=True)
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
-    next_at = models.DateTimeField(db_default=Now())
-    ended_at = models.DateTimeField(null=True, blank=True)
 
-    objects = NoticeQuerySet.as_manager()
+    objects = OutgoingQuerySet["Notice"].as_manager()
 
     class Meta:
         ordering = ("-id",)
@@ -61,13 +45,23 @@ class Notice(models.Model):
             models.UniqueConstraint(
                 fields=("order", "user", "kind"), name="notice_once_for_each_person"
             ),
+            models.UniqueConstraint(
+                fields=("alert", "user", "kind"), name="notice_of_alert_once_for_each_person"
+            ),
             models.CheckConstraint(
                 condition=models.Q(kind__in=NoticeKind.values), name="notice_kind_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(order__isnull=False, alert=None)
+                | models.Q(order=None, alert__isnull=False),
+                name="notice_about_one_thing",
             ),
         )
         indexes = (
             models.Index(
-                fields=("next_at",), condition=models.Q(ended_at=None), name="notice_waiting"
+                fields=("next_at",),
+                condition=models.Q(delivered_at=None, given_up_at=None),
+                name="notice_waiting",
             ),
         )
 

@@ -1,78 +1,89 @@
 """Notices: written for every recipient in the transaction of their event, and sent when due, each
-once, however many workers run at the same time.
+once, however many workers run at the same time (`panel.deliveries`).
 """
 
 from __future__ import annotations
 
 import logging
+import random
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
-from django.db.models import F
-from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import translation
 
 from jobs import notify_workers
+from jobs.models import Alert
+from panel.deliveries import delivery_queue
 from panel.languages.choice import spoken_to
 from panel.models import Mute, Notice, NoticeKind, Order
 from panel.notices import mail_preferences
 from panel.notices.notice_texts import MailLinks, letter
 from panel.orders import events
-from storage.models import Member
+from storage.models import Member, Volume
 
 log = logging.getLogger(__name__)
 
 BATCH = 100
-HELD = timedelta(minutes=5)
-"""So long nobody else tries a notice that somebody is sending."""
-PAUSES = (1, 5, 15, 60, 240, 720)
-"""Minutes after each failed try; after the last one it is given up."""
-ERROR_LENGTH = 300
+PAUSES = (60, 300, 900, 3600, 14_400, 43_200)
+"""Seconds after each failed try; after the last one it is given up."""
+SENDERS = 2
 KEPT = timedelta(days=90)
+TASK = "panel.tasks.send_notices"
+NOT_WANTED = "Not wanted any more."
 
 
 def sweep() -> None:
     """Send everything that is due."""
-    for pk in list(Notice.objects.due().order_by("next_at").values_list("pk", flat=True)[:BATCH]):
-        send(pk)
+    with delivery_queue.turn(TASK, SENDERS) as is_ours:
+        for _ in range(BATCH if is_ours else 0):
+            notice = delivery_queue.claim(Notice.objects.due())
+            if notice is None:
+                return
+            _try(notice)
 
 
-def send(pk: int) -> None:
-    """Try one notice, unless somebody else does or it is not due. A worker that dies between the
-    mail server's yes and our note of it sends a second time, under the same Message-ID."""
-    if not Notice.objects.due().filter(pk=pk).update(next_at=Now() + HELD, tries=F("tries") + 1):
-        return
+def _try(claimed: Notice) -> None:
     with_all = Notice.objects.select_related(
         *("user", "order__volume", "order__customer", "order__job"),
-        *("order__from_plan", "order__to_plan", "order__reverts"),
+        *("order__from_plan", "order__to_plan", "order__reverts", "alert__volume__customer"),
     )
-    notice = with_all.get(pk=pk)
+    notice = with_all.get(pk=claimed.pk)
     if not _is_wanted(notice):
-        _end(notice, Notice.DeliveryOutcome.DROPPED)
+        delivery_queue.given_up(notice, None, NOT_WANTED)
         return
     try:
         with translation.override(spoken_to(notice.user)):
             message = mail(notice)
         message.send()
     except (OSError, ValueError) as error:  # smtplib's are OSErrors, a bad address is a ValueError
-        _send_failed(notice, error)
+        _retry(notice, error)
     else:
-        _end(notice, Notice.DeliveryOutcome.SENT)
+        delivery_queue.delivered(notice)
+
+
+def _retry(notice: Notice, error: OSError | ValueError) -> None:
+    log.warning("notice %s to %s was not sent: %s", notice.key, notice.user.email, error)
+    chance = random.random()  # noqa: S311 - spreads the tries, guards nothing
+    pause = delivery_queue.wait_seconds(notice.attempts, PAUSES, chance)
+    if pause is None:
+        delivery_queue.given_up(notice, None, str(error))
+    else:
+        delivery_queue.later(notice, None, str(error), pause)
 
 
 def prune(now: datetime) -> None:
     """Forget what was sent, dropped or given up long ago."""
-    Notice.objects.filter(ended_at__lt=now - KEPT).delete()
+    Notice.objects.filter(delivered_at__lt=now - KEPT).delete()
+    Notice.objects.filter(given_up_at__lt=now - KEPT).delete()
 
 
 def mail(notice: Notice) -> EmailMessage:
     """The message of a notice, in the language spoken now."""
-    order, base = notice.order, settings.TIERCEL_PUBLIC_URL
-    pages = (reverse("my-order", args=[order.key]), reverse("my-report", args=[order.key]))
-    written = letter(notice, MailLinks(*(base + page for page in (*pages, reverse("notices")))))
+    written = letter(notice, _links(notice))
     off = mail_preferences.link(
         mail_preferences.MailPreference(notice.user, NoticeKind(notice.kind))
     )
@@ -90,32 +101,34 @@ def mail(notice: Notice) -> EmailMessage:
     )
 
 
+def _links(notice: Notice) -> MailLinks:
+    base, choice = settings.TIERCEL_PUBLIC_URL, reverse("notices")
+    if notice.order is not None:
+        order = notice.order.key
+        page, report = reverse("my-order", args=[order]), reverse("my-report", args=[order])
+    else:
+        volume = _volume_of(notice)
+        page = report = reverse("my-volume", args=[volume.key]) if volume is not None else choice
+    return MailLinks(base + page, base + report, base + choice)
+
+
 def _is_wanted(notice: Notice) -> bool:
     """Whether the person is still there, still belongs to the customer, and still wants it."""
-    member = Member.objects.filter(customer=notice.order.customer_id, user=notice.user_id)
+    volume = _volume_of(notice)
+    customer = notice.order.customer_id if notice.order is not None else None
+    if volume is not None:
+        customer = volume.customer_id
     kind = NoticeKind(notice.kind)
     return (
-        notice.user.is_active and member.exists() and kind in mail_preferences.wanted(notice.user)
+        notice.user.is_active
+        and Member.objects.filter(customer=customer, user=notice.user_id).exists()
+        and kind in mail_preferences.wanted(notice.user)
     )
 
 
-def _end(notice: Notice, outcome: Notice.DeliveryOutcome) -> None:
-    open_ = Notice.objects.filter(pk=notice.pk, ended_at=None)
-    open_.update(outcome=outcome, ended_at=Now(), error="")
-
-
-def _send_failed(notice: Notice, error: OSError | ValueError) -> None:
-    text = str(error)[:ERROR_LENGTH]
-    log.warning("notice %s to %s was not sent: %s", notice.key, notice.user.email, text)
-    open_ = Notice.objects.filter(pk=notice.pk, ended_at=None)
-    if notice.tries > len(PAUSES):
-        open_.update(outcome=Notice.DeliveryOutcome.FAILED, ended_at=Now(), error=text)
-        return
-    pause = timedelta(minutes=PAUSES[notice.tries - 1])
-    open_.update(next_at=Now() + pause, error=text)
-
-
-TASK = "panel.tasks.send_notices"
+def _volume_of(notice: Notice) -> Volume | None:
+    """That of the alert; None for a notice about an order, and where the volume is gone."""
+    return notice.alert.volume if notice.alert is not None else None
 
 
 def listen() -> None:
@@ -129,10 +142,20 @@ def listen() -> None:
 def tell(order: Order, kind: NoticeKind) -> None:
     """Write the notices to the members of the order's customer who want this kind; those that are
     written already stay as they are."""
+    _write(order.customer_id, kind, order=order)
+
+
+def tell_of_alert(alert: Alert, kind: NoticeKind) -> None:
+    """The same to those of the customer of the alert's volume."""
+    if alert.volume is not None and alert.volume.customer_id is not None:
+        _write(alert.volume.customer_id, kind, alert=alert)
+
+
+def _write(customer_id: int, kind: NoticeKind, **about: Any) -> None:
     deaf = Mute.objects.filter(kind=kind).values("user")
-    people = Member.objects.filter(customer=order.customer_id, user__is_active=True)
+    people = Member.objects.filter(customer=customer_id, user__is_active=True)
     recipients = people.exclude(user__in=deaf).values_list("user", flat=True)
-    rows = [Notice(order=order, user_id=pk, kind=kind) for pk in recipients]
+    rows = [Notice(user_id=pk, kind=kind, **about) for pk in recipients]
     Notice.objects.bulk_create(rows, ignore_conflicts=True)
     if rows:
         transaction.on_commit(_announce, robust=True)

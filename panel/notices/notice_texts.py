@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as marked
 
 from panel.languages.local_times import plain_time
 from panel.models import Intent, Notice, NoticeKind, Order, OrderState
 from panel.orders.order_texts import unplanned, unplanned_after
-from storage.models import CachePlan
+from storage.models import CachePlan, Customer
 from storage.templatetags.money import amount
 
 
@@ -33,14 +34,60 @@ class MailLinks:
 
 
 def letter(notice: Notice, places: MailLinks) -> Letter:
-    """The e-mail of a notice whose order came with its volume, plans and customer, in the language
-    spoken now."""
-    order = notice.order
-    subject, lines = WRITERS[NoticeKind(notice.kind)](order, places)
+    """The e-mail of a notice that came with its order, or its alert, and what these name, in the
+    language spoken now."""
     hello = gettext("Hello {name},").format(name=notice.user.get_full_name())
     why = gettext("You receive this mail as a user of {customer}. Choose your notices:")
-    bye = f"{why.format(customer=_line(order.customer.name))}\n{places.choice}"
+    customer: Customer | None = None
+    if notice.order is not None:
+        customer = notice.order.customer
+        subject, lines = WRITERS[NoticeKind(notice.kind)](notice.order, places)
+    else:
+        volume = notice.alert.volume if notice.alert is not None else None
+        customer = volume.customer if volume is not None else None
+        subject, lines = _of_alert(notice, places)
+    name = _line(customer.name) if customer is not None else ""
+    bye = f"{why.format(customer=name)}\n{places.choice}"
     return Letter(_line(subject), "\n\n".join((hello, *lines, bye)) + "\n")
+
+
+# What a customer is told of an alert, by its code: no host, no technology, and what they can do.
+TROUBLES = {
+    "cache_lost": marked(
+        "The SSD cache of your volume failed. The newest data may be lost. The volume stays "
+        "stopped until your provider has dealt with it. You need not do anything now."
+    ),
+    "ssd_lost": marked(
+        "The SSD cache of your volume failed. Your server may see errors when it reads or writes. "
+        "Your provider is told. If your server has made its disk read-only, restart it once the "
+        "problem is over."
+    ),
+    "cache_failed": marked(
+        "Your volume does not answer. Your provider is told. If your server hangs, restart it once "
+        "the problem is over."
+    ),
+    "volume_inactive": marked(
+        "Your volume is switched off, so your server cannot start. Your provider is told."
+    ),
+}
+
+
+def _of_alert(notice: Notice, places: MailLinks) -> tuple[str, list[str]]:
+    alert = notice.alert
+    label = _line(alert.volume.label) if alert is not None and alert.volume is not None else ""
+    if notice.kind == NoticeKind.MENDED:
+        subject = gettext("Solved: the problem of {volume}").format(volume=label)
+        text = gettext(
+            "The problem of your volume {volume} is over. If your server has made its disk "
+            "read-only or hangs, restart it."
+        )
+        return subject, [text.format(volume=label), places.order]
+    subject = gettext("Problem: {volume}").format(volume=label)
+    trouble = TROUBLES.get(alert.code, "") if alert is not None else ""
+    since = alert.since or alert.opened_at if alert is not None else None
+    begun = [gettext("Since {time}.").format(time=plain_time(since))] if since is not None else []
+    over = gettext("You get another mail when the problem is over.")
+    return subject, [gettext(trouble) if trouble else subject, *begun, over, places.order]
 
 
 def _done(order: Order, places: MailLinks) -> tuple[str, list[str]]:

@@ -22,9 +22,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from panel.models import Message, SecurityEntry, SecurityKind
+from jobs.models import AlertRound
+from panel.models import AlertDelivery, AlertRoute, Message, SecurityEntry, SecurityKind
 from panel.operations import doctor
 from panel.orders.pricing import mandate_limits
+from panel.staff.alerts.alert_list import STALE_SECONDS
 from storage.access import Right, staff_view
 from storage.agent import VERSION
 from storage.formatting import counted, seconds, size
@@ -33,6 +35,7 @@ from storage.models import LatestSample
 
 OLD_BACKUP: Final = timedelta(days=2)
 DELIVERED_DAYS: Final = 90
+NOBODY_TOLD: Final = "Nobody is told of alerts."
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,43 @@ def _mail(now: datetime) -> SettingsGroup:
         *("Mail", tuple(rows), "production", "settings", "settings-mail", "Send a test message"),
         untested="" if host else "Set TIERCEL_SMTP_HOST first.",
     )
+
+
+def _alerts(now: datetime) -> SettingsGroup:
+    last = AlertRound.objects.first()
+    judged = last.at if last is not None else None
+    is_late = judged is None or (now - judged).total_seconds() > STALE_SECONDS
+    late = "Alerts are not judged: check that worker and beat run." if is_late else ""
+    routes = AlertRoute.objects.in_use().count()
+    unsent = AlertDelivery.objects.unsent().filter(attempts__gt=0).count()
+    away = f"{counted(unsent, 'message')} not delivered yet." if unsent else ""
+    url = settings.TIERCEL_HEARTBEAT_URL
+    sign = last.heartbeat_error if last is not None and url else ""
+    rows = (
+        SettingRow("Last judged", _ago(judged, now), warning=late),
+        SettingRow(
+            "Told",
+            counted(routes, "route"),
+            warning=away if routes else "Nobody is told of alerts.",
+        ),
+        SettingRow(
+            "The next tier is told after",
+            seconds(settings.TIERCEL_ALERT_ESCALATE_SECONDS),
+            "TIERCEL_ALERT_ESCALATE_SECONDS",
+        ),
+        SettingRow(
+            "Private hosts",
+            ", ".join(settings.TIERCEL_ALERT_PRIVATE_HOSTS) or "none",
+            "TIERCEL_ALERT_PRIVATE_HOSTS",
+        ),
+        SettingRow(
+            *("Dead-man's switch", urlsplit(url).hostname or "not set", "TIERCEL_HEARTBEAT_URL"),
+            warning=sign,
+        ),
+        SettingRow("Last sign of life", _ago(last.heartbeat_at if last is not None else None, now)),
+    )
+    anchor = "alerts-who-is-told-once-and-when-it-is-over"
+    return SettingsGroup("Alerts", rows, "operators", anchor)
 
 
 def _billing(now: datetime) -> SettingsGroup:
@@ -265,6 +305,7 @@ def _sign_in(now: datetime) -> SettingsGroup:
 
 GROUPS: Final[tuple[Callable[[datetime], SettingsGroup], ...]] = (
     _mail,
+    _alerts,
     _billing,
     _sampling,
     _backup,

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
+from jobs.alerts import alert_judge
 from panel.accounts import people
 from panel.models import User
 from storage.access import MemberRole, StaffRole
@@ -24,6 +25,7 @@ from storage.naming import new_key, volume_name
 from tests.fleet import load
 from tests.fleet.machine import ROLES, VG, Invented, Machine, as_reply, hello, machine, problems
 from tests.fleet.sales import sell
+from tests.fleet.watch import watch
 from tests.fleet.work import Placed, work
 from tests.scene import HOST_KEY
 
@@ -97,6 +99,7 @@ def build(
     if placed:
         work(placed, admin, owner, now)
         sell([each.volume for each in placed], now, seed, tries=customers[0])
+        watch(admin, now)
     rows = {each.host.pk: each.host for each in placed}
     return Fleet(admin, owner, tuple(rows.values()), [each.volume for each in placed], live)
 
@@ -144,6 +147,7 @@ def live_on(fleet: Fleet, at: datetime, seconds: int) -> None:
     load.store(fleet.sources, at - timedelta(seconds=seconds), at, seconds)
     answering = {source.host_id for source in fleet.sources}
     Host.objects.filter(pk__in=answering).update(last_seen_at=at)
+    alert_judge.judge(at)
 
 
 def _customers(count: int) -> list[Customer]:

@@ -14,6 +14,7 @@ from jobs.models import Alert, AlertRound
 from jobs.models.alert import AlertQuerySet
 from panel.alerts.alert_texts import KNOWN_CODES, SEVERITY_CHIPS, name_of, state_of_alert
 from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
+from panel.models import AlertRoute
 from storage.access import Person, staff_view
 from storage.database_clock import database_now
 from storage.models import Customer
@@ -91,6 +92,7 @@ def alerts(request: HttpRequest) -> HttpResponse:
             for alert in shown.page
         ],
         "is_stale": is_stale(),
+        "is_nobody_told": not AlertRoute.objects.in_use().exists(),
         "has_any": Alert.objects.visible_to(request.user).exists(),
     }
     code = 200 if form.is_valid() else BAD_REQUEST

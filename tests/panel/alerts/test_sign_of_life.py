@@ -1,0 +1,85 @@
+"""The sign of life goes out only while alerts work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from jobs.models import AlertRound
+from panel import tasks
+from panel.alerts import sign_of_life
+from panel.models import AlertDelivery
+from storage.models import Host
+from tests import make
+from tests.panel.alerts.receivers import Place
+from tests.panel.alerts.telling import mail_route
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def place(settings: Settings) -> Iterator[Place]:
+    with Place() as made:
+        settings.TIERCEL_HEARTBEAT_URL = f"{made.url}/ping/secret"
+        AlertRound.objects.create(at=timezone.now())
+        make.host(last_seen_at=timezone.now())
+        yield made
+
+
+def why() -> str:
+    return AlertRound.objects.get().heartbeat_error
+
+
+def test_it_is_called_while_all_works(place: Place) -> None:
+    tasks.send_sign_of_life()
+    assert [each["path"] for each in place.got] == ["/ping/secret"]
+    assert AlertRound.objects.get().heartbeat_at is not None
+    assert why() == ""
+
+
+def test_without_an_address_nothing_is_called(place: Place, settings: Settings) -> None:
+    settings.TIERCEL_HEARTBEAT_URL = ""
+    assert not sign_of_life.send_sign()
+    assert place.got == []
+
+
+def test_not_while_alerts_are_not_judged(place: Place) -> None:
+    AlertRound.objects.update(at=timezone.now() - timedelta(minutes=5))
+    assert not sign_of_life.send_sign()
+    assert (place.got, why()) == ([], "Alerts are not judged.")
+
+
+def test_not_while_no_host_is_heard(place: Place) -> None:
+    Host.objects.update(last_seen_at=timezone.now() - timedelta(hours=1))
+    assert not sign_of_life.send_sign()
+    assert (place.got, "collector" in why()) == ([], True)
+
+
+def test_one_silent_host_of_several_is_no_reason(place: Place) -> None:
+    make.host(last_seen_at=timezone.now() - timedelta(hours=1))
+    assert sign_of_life.send_sign()
+
+
+def test_not_while_messages_are_not_sent(place: Place) -> None:
+    long_ago = timezone.now() - timedelta(hours=1)
+    AlertDelivery.objects.create(route=mail_route(), next_at=long_ago)
+    assert not sign_of_life.send_sign()
+    assert why() == "Messages of alerts are not sent."
+
+
+def test_an_address_that_answers_badly_is_noted(place: Place) -> None:
+    place.statuses[:] = [500]
+    assert not sign_of_life.send_sign()
+    assert why() == "The answer was 500."
+    assert sign_of_life.send_sign()
+    assert why() == ""
+
+
+def test_a_private_address_is_not_called(place: Place, settings: Settings) -> None:
+    settings.TIERCEL_HEARTBEAT_URL = "https://10.0.0.1/ping"
+    assert not sign_of_life.send_sign()
+    assert "TIERCEL_ALERT_PRIVATE_HOSTS" in why()

@@ -1,0 +1,117 @@
+"""What customers are told of alerts: of their volume, in their words, once, and its end."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.utils import timezone
+
+from jobs.models import Alert
+from panel import tasks
+from panel.models import Mute, Notice, User
+from panel.notices import alert_notices
+from storage.models import Volume
+from tests import make
+from tests.panel.alerts.telling import alert
+
+pytestmark = pytest.mark.django_db
+LONG_AGO = timedelta(minutes=10)
+
+
+@pytest.fixture
+def vera() -> User:
+    return make.user("vera@example.org", name="Vera")
+
+
+@pytest.fixture
+def volume(vera: User) -> Volume:
+    customer = make.customer("Acme")
+    customer.members.create(user=vera, role="viewer")
+    return make.volume(label="Acme mail", customer=customer)
+
+
+def wrong(volume: Volume, code: str = "ssd_lost", **fields: Any) -> Alert:
+    host = make.host(name="stor-hel-03")
+    return alert(
+        host, volume=volume, code=code, family=code, subject="vg0/secret", **{
+            "message": "The SSD under the cache of vg0/secret is missing.",
+            "opened_at": timezone.now() - LONG_AGO,
+            **fields,
+        },
+    )  # fmt: skip
+
+
+def test_a_customer_is_told_once_and_once_that_it_is_over(volume: Volume) -> None:
+    there = wrong(volume)
+    for _ in range(3):
+        tasks.send_notices()
+    (sent,) = mail.outbox
+    assert (sent.to, sent.subject) == (["vera@example.org"], "Problem: Acme mail")
+    there.resolved_at = timezone.now()
+    there.save()
+    for _ in range(3):
+        tasks.send_notices()
+    assert [each.subject for each in mail.outbox[1:]] == ["Solved: the problem of Acme mail"]
+
+
+def test_no_host_and_no_technology_is_named(volume: Volume) -> None:
+    wrong(volume)
+    tasks.send_notices()
+    body = str(mail.outbox[0].body)
+    assert f"/my/volumes/{volume.key}/" in body
+    assert "restart it once the problem is over" in body
+    for word in ("stor-hel-03", "vg0", "secret", "lvm", "bcache"):
+        assert word not in body
+
+
+def test_in_german_for_who_speaks_it(volume: Volume, vera: User) -> None:
+    User.objects.filter(pk=vera.pk).update(language="de")
+    wrong(volume, "volume_inactive")
+    tasks.send_notices()
+    assert mail.outbox[0].subject == "Störung: Acme mail"
+    assert "Ihr Volume ist abgeschaltet" in str(mail.outbox[0].body)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"opened_at": None},
+        {"hushed_by": "maintenance"},
+        {"hushed_by": "silence"},
+        {"is_flapping": True},
+        {"code": "drift"},
+        {"code": "writeback_degraded"},
+    ],
+)
+def test_what_is_no_business_of_theirs_is_not_told(volume: Volume, fields: dict[str, Any]) -> None:
+    wrong(volume, **fields)
+    alert_notices.tell_customers()
+    assert not Notice.objects.exists()
+
+
+def test_what_is_mended_within_minutes_is_not_told(volume: Volume) -> None:
+    there = wrong(volume, opened_at=timezone.now() - timedelta(minutes=1))
+    alert_notices.tell_customers()
+    there.resolved_at = timezone.now()
+    there.save()
+    alert_notices.tell_customers()
+    assert not Notice.objects.exists()
+
+
+def test_what_follows_from_another_alert_is_told_all_the_same(volume: Volume) -> None:
+    cause = alert(code="pv_missing")
+    wrong(volume, cause=cause, told_at=None)
+    tasks.send_notices()
+    assert len(mail.outbox) == 1
+
+
+def test_nobody_else_is_told_and_nobody_who_does_not_want_it(volume: Volume, vera: User) -> None:
+    stranger = make.user("otto@example.org")
+    make.customer("Zebra").members.create(user=stranger, role="owner")
+    Mute.objects.create(user=vera, kind="wrong")
+    wrong(volume)
+    tasks.send_notices()
+    assert mail.outbox == []

@@ -1,0 +1,124 @@
+"""Who is told: entered, tested, changed; nothing secret is shown twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.test import Client
+from django.urls import reverse
+
+from panel import tasks
+from panel.authentication.second_factor import unseal
+from panel.models import AlertDelivery, AlertRoute, User
+from tests import make
+from tests.proven import prove
+
+pytestmark = pytest.mark.django_db
+WEBHOOK = {
+    "name": "On call", "kind": "webhook", "url": "https://hooks.example.org/T0/secretpath",
+    "is_on": "on", "tier": "1", "most_rank": "2", "zone": "UTC",
+}  # fmt: skip
+
+
+@pytest.fixture
+def anna() -> User:
+    return make.staff_user("anna@example.org")
+
+
+@pytest.fixture
+def browser(anna: User) -> Client:
+    client = Client()
+    client.force_login(anna)
+    prove(client, anna)
+    return client
+
+
+def post(browser: Client, **fields: Any) -> Any:
+    return browser.post(reverse("alert-route-new"), {**WEBHOOK, **fields})
+
+
+def test_without_a_route_the_pages_say_that_nobody_is_told(browser: Client) -> None:
+    assert "Nobody is told" in browser.get(reverse("alert-routes")).content.decode()
+    assert "Nobody is told of alerts yet" in browser.get(reverse("alerts")).content.decode()
+    assert "Nobody is told of alerts." in browser.get(reverse("settings")).content.decode()
+
+
+def test_a_person_is_told_by_mail(browser: Client, anna: User) -> None:
+    host = make.host(name="stor-hel-03")
+    saved = post(
+        browser, kind="email", url="", person=str(anna.pk), hosts="stor-hel-03", sites="Hel, Ams",
+        quiet_start="22:00", quiet_end="07:00", digest_hour="8", zone="Europe/Helsinki",
+    )  # fmt: skip
+    assert saved.status_code == 302
+    route = AlertRoute.objects.get()
+    assert (route.user, list(route.hosts.all()), route.sites) == (anna, [host], ["Hel", "Ams"])
+    assert (route.digest_hour, f"{route.quiet_start:%H:%M}") == (8, "22:00")
+    page = browser.get(reverse("alert-routes")).content.decode()
+    assert "anna@example.org" in page
+    assert "quiet 22:00 to 07:00" in page
+    form = browser.get(reverse("alert-route", args=[route.key])).content.decode()
+    assert 'value="22:00"' in form and "stor-hel-03" in form
+
+
+def test_a_secret_that_is_made_is_shown_once_and_sealed(browser: Client) -> None:
+    shown = post(browser).content.decode()
+    route = AlertRoute.objects.get()
+    secret = unseal(route.secret)
+    assert secret.startswith("whsec_")
+    assert secret in shown
+    assert secret not in route.secret
+    for name, args in (("alert-routes", []), ("alert-route", [route.key])):
+        page = browser.get(reverse(name, args=args)).content.decode()
+        assert secret not in page and "secretpath" not in page
+        assert "hooks.example.org" in page
+
+
+def test_address_and_secret_stay_where_their_fields_are_empty(browser: Client) -> None:
+    post(browser)
+    route = AlertRoute.objects.get()
+    change = reverse("alert-route", args=[route.key])
+    assert browser.post(change, {**WEBHOOK, "url": "", "most_rank": "0"}).status_code == 302
+    again = AlertRoute.objects.get()
+    assert (again.url, again.secret, again.most_rank) == (route.url, route.secret, 0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"url": "http://hooks.example.org/"}, "TIERCEL_ALERT_PRIVATE_HOSTS"),
+        ({"url": ""}, "Enter the address."),
+        ({"kind": "email"}, "Choose who gets the mails."),
+        ({"zone": "Mars/Base"}, "There is no such time zone."),
+        ({"hosts": "gone"}, "There is no host “gone”."),
+        ({"quiet_start": "22:00"}, "Enter both times"),
+        ({"secret": "short"}, "base64"),
+    ],
+)
+def test_what_leads_nowhere_is_refused(browser: Client, fields: dict[str, str], words: str) -> None:
+    answer = post(browser, **fields)
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+    assert not AlertRoute.objects.exists()
+
+
+def test_a_test_goes_out_by_the_queue_and_can_be_sent_again(browser: Client, anna: User) -> None:
+    post(browser, kind="email", url="", person=str(anna.pk))
+    route = AlertRoute.objects.get()
+    browser.post(reverse("alert-route-test", args=[route.key]))
+    tasks.send_alerts()
+    assert [each.subject for each in mail.outbox] == ["[Tiercel] Test message"]
+    row = AlertDelivery.objects.get()
+    assert "delivered" in browser.get(reverse("alert-routes")).content.decode()
+    browser.post(reverse("alert-message-again", args=[row.key]))
+    tasks.send_alerts()
+    assert len(mail.outbox) == 2
+    assert AlertDelivery.objects.count() == 1
+    browser.post(reverse("alert-route-delete", args=[route.key]))
+    assert not AlertRoute.objects.exists()
+
+
+def test_a_name_is_no_more_than_text(browser: Client) -> None:
+    post(browser, name="<script>alert(1)</script>")
+    assert "<script>alert(1)" not in browser.get(reverse("alert-routes")).content.decode()
