@@ -42,6 +42,7 @@ def watch(admin: User, now: datetime) -> None:
 def _resolved(like: Alert, now: datetime) -> None:
     """One that was over the day before."""
     begun = now - timedelta(hours=30)
+    ended = begun + timedelta(minutes=19)
     row = Alert.objects.create(
         fingerprint="0" * 32,
         family="contact",
@@ -56,9 +57,9 @@ def _resolved(like: Alert, now: datetime) -> None:
         opened_at=begun,
         told_at=begun,
         absent_since=begun + timedelta(minutes=17),
-        resolved_at=begun + timedelta(minutes=19),
+        resolved_at=ended,
     )
-    for kind, at in ((AlertEventKind.OPENED, begun), (AlertEventKind.RESOLVED, row.resolved_at)):
+    for kind, at in ((AlertEventKind.OPENED, begun), (AlertEventKind.RESOLVED, ended)):
         AlertEvent.objects.create(
             alert=row, kind=kind, at=at, is_told=True, rank=1, routed_at=at, text=row.message
         )
