@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from storage.host_data import Count, decoded
+from storage.host_data import Count, Percent, decoded
 from storage.inventory.facts import Disk, HostFacts
 
 DISKS_LIMIT = 256
@@ -82,6 +82,21 @@ class SelfTest:
 
 
 @dataclass(frozen=True, slots=True)
+class RunningTest:
+    """A self-test at work in the disk; some do not say how much is left."""
+
+    remaining_percent: Percent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SelfTestMinutes:
+    """How long self-tests take, as the disk itself says."""
+
+    short: Count | None = None
+    long: Count | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SmartHealth:
     """`rotation_rpm` is 0 for an SSD, None where the disk does not say. `known` says that
     smartctl's database has the model, without which its names of attributes are guesses."""
@@ -104,6 +119,8 @@ class SmartHealth:
     nvme: NvmeLog | None = None
     scsi: ScsiLog | None = None
     self_tests: Annotated[tuple[SelfTest, ...], msgspec.Meta(max_length=ROWS_LIMIT)] = ()
+    running_test: RunningTest | None = None
+    test_minutes: SelfTestMinutes = SelfTestMinutes()
 
     @property
     def is_ssd(self) -> bool:

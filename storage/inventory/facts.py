@@ -40,13 +40,23 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class ArrayMember:
+    """`slot` is its place in the array, "none" for a spare, "" where an older agent is silent."""
+
     name: str
     state: str
+    slot: str = ""
+
+    @property
+    def is_spare(self) -> bool:
+        """Whether it waits for another one to fail; one that is being filled has a slot."""
+        return "spare" in self.state.split(",") and self.slot == "none"
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An md array; `degraded_count` members are missing or failed."""
+    """An md array; `degraded_count` members are missing or failed. While it is rebuilt or checked,
+    `sync_done_sectors` of `sync_total_sectors` are done, of each disk. `mismatch_sectors` are what
+    the last check found to differ. None, where the kernel or an older agent does not say."""
 
     name: str
     dev: str
@@ -57,6 +67,34 @@ class Array:
     degraded_count: Count
     sync_action: str
     members: tuple[ArrayMember, ...]
+    sync_done_sectors: Count | None = None
+    sync_total_sectors: Count | None = None
+    sync_speed_kib: Count | None = None
+    mismatch_sectors: Count | None = None
+    disk_count: Count | None = None
+
+    @property
+    def is_at_work(self) -> bool:
+        return self.sync_action not in ("", "idle", "frozen")
+
+    @property
+    def progress(self) -> float | None:
+        """How much of a rebuild or check is done, 0 to 1."""
+        if self.sync_done_sectors is None or not self.sync_total_sectors:
+            return None
+        return min(1.0, self.sync_done_sectors / self.sync_total_sectors)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the speed that it has now."""
+        done, total = self.sync_done_sectors, self.sync_total_sectors
+        if done is None or total is None or not self.sync_speed_kib:
+            return None
+        return max(0, total - done) / 2 / self.sync_speed_kib
+
+    @property
+    def spares(self) -> tuple[str, ...]:
+        return tuple(member.name for member in self.members if member.is_spare)
 
 
 @dataclass(frozen=True, slots=True)

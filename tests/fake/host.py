@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -344,8 +345,18 @@ class FakeHost(Journal):
             self._settle()
             if path == THROTTLE:
                 self.machine.mirror_throttle = int(text)
+            elif path.endswith("/md/sync_action"):
+                self._check_array(path.split("/")[3], text)
             else:
                 bcache.write(self.machine, path, text)
+
+    def _check_array(self, name: str, action: str) -> None:
+        array = next(each for each in self.machine.arrays if each.name == name)
+        if array.sync_action != "idle":
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        array.sync_action, array.sync_speed = action, "200000"
+        array.sync_completed = f"0 / {array.size_bytes // 512}"
+        self.machine.changed()
 
     def save(self, path: str, data: bytes) -> None:
         if path.startswith("/var/lib/tiercel/"):

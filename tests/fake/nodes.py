@@ -108,11 +108,16 @@ def disks(machine: Machine, tree: Tree) -> None:
         tree.file(f"{md}/level", f"{array.level}\n")
         tree.file(f"{md}/array_state", "clean\n")
         tree.file(f"{md}/degraded", f"{len(array.failed)}\n")
-        tree.file(f"{md}/sync_action", "idle\n")
+        tree.file(f"{md}/sync_action", f"{array.sync_action}\n")
+        tree.file(f"{md}/sync_completed", f"{array.sync_completed}\n")
+        tree.file(f"{md}/sync_speed", f"{array.sync_speed}\n")
+        tree.file(f"{md}/mismatch_cnt", f"{array.mismatch_sectors}\n")
         tree.file(f"{md}/raid_disks", f"{len(array.members)}\n")
         tree.file(f"{md}/uuid", f"{array.uuid}\n")
-        for disk in array.members:
-            state = "faulty" if disk.name in array.failed else "in_sync"
+        for slot, disk in enumerate(array.members):
+            is_faulty = disk.name in array.failed
+            state = "faulty" if is_faulty else "in_sync"
+            tree.file(f"{md}/dev-{disk.name}/slot", "none\n" if is_faulty else f"{slot}\n")
             tree.file(f"{md}/dev-{disk.name}/state", f"{state}\n")
             _stands_on(tree, real, f"{home(disk)}/{disk.name}")
 

@@ -55,6 +55,10 @@ class Array:
     uuid: str
     failed: set[str] = field(default_factory=set)
     counters: Counters = field(default_factory=Counters)
+    sync_action: str = "idle"
+    sync_completed: str = "none"
+    sync_speed: str = "none"
+    mismatch_sectors: int = 0
 
     @property
     def sector_bytes(self) -> int:

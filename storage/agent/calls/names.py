@@ -23,6 +23,8 @@ _DISK = re.compile(r"[a-z]{2,8}[0-9]{0,3}")
 _FORMAT = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 _KERNEL_NAME = re.compile(r"[a-z][a-z0-9]{0,31}")
 _SERIAL = re.compile(r"[!-~](?:[ -~]{0,126}[!-~])?")
+_SMART_DEVICE = re.compile(r"/dev/[A-Za-z0-9_./:-]{1,58}")
+_SMART_TYPE = re.compile(r"[A-Za-z0-9+,_/-]{0,40}")
 _KEY = re.compile(r"[a-z2-7]{8,26}")
 _TAG = re.compile(r"[A-Za-z0-9_+./=!:&#][A-Za-z0-9_+.\-/=!:&#]{0,1023}")
 _WORDS = re.compile(r"[A-Za-z0-9_=., -]*")
@@ -179,6 +181,19 @@ def kernel_name(value: Any) -> str:
 def serial(value: Any) -> str:
     """A serial number as a disk or an array says it."""
     return _text(value, _SERIAL, "the serial number of the device, as the inventory has it")
+
+
+def smart_device(value: Any) -> str:
+    """A device as `smartctl --scan` names it; some stand for a whole RAID controller."""
+    path = _text(value, _SMART_DEVICE, "a device as smartctl --scan names it, such as /dev/sda")
+    if ".." in path:
+        raise ValueError("a device as smartctl --scan names it, such as /dev/sda")
+    return path
+
+
+def smart_type(value: Any) -> str:
+    """What smartctl takes for `-d`; "" leaves the choice to it."""
+    return _text(value, _SMART_TYPE, "a device type of smartctl, such as megaraid,0")
 
 
 def devices(value: Any) -> tuple[str, ...]:

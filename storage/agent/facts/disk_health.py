@@ -67,7 +67,7 @@ def _turned(
 
 
 def _disk(host: LocalHost, target: smartctl.SmartTarget) -> dict[str, Any]:
-    kname = _kname(host, target)
+    kname = kernel_name(host, target)
     answer = smartctl.ask(host, target)
     counters = diskstats(dm.text(host, "/proc/diskstats")).get(kname)
     return {
@@ -82,7 +82,7 @@ def _disk(host: LocalHost, target: smartctl.SmartTarget) -> dict[str, Any]:
     }
 
 
-def _kname(host: LocalHost, target: smartctl.SmartTarget) -> str:
+def kernel_name(host: LocalHost, target: smartctl.SmartTarget) -> str:
     """The kernel's name of the disk that was asked; "" where a controller hides it. An NVMe
     controller is named by its only namespace."""
     name = target.device.rpartition("/")[2]

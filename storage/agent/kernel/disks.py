@@ -118,7 +118,10 @@ def array(host: LocalHost, name: str) -> dict[str, Any]:
     for entry in host.list(here):
         if entry.startswith("dev-"):
             state = text(host, f"{here}/{entry}/state")
-            members.append({"name": entry[len("dev-") :].replace("!", "/"), "state": state})
+            slot = text(host, f"{here}/{entry}/slot")
+            name_of = entry[len("dev-") :].replace("!", "/")
+            members.append({"name": name_of, "state": state, "slot": slot})
+    done, _, total = text(host, f"{here}/sync_completed").partition(" / ")
     return {
         "name": name,
         "dev": text(host, f"/sys/block/{name}/dev"),
@@ -128,6 +131,12 @@ def array(host: LocalHost, name: str) -> dict[str, Any]:
         "size_bytes": _number(text(host, f"/sys/block/{name}/size")) * 512,
         "degraded_count": _number(text(host, f"{here}/degraded")),
         "sync_action": text(host, f"{here}/sync_action") or "idle",
+        # Sectors of one disk, and KiB a second; none while the array is idle.
+        "sync_done_sectors": _known(done) if total else None,
+        "sync_total_sectors": _known(total),
+        "sync_speed_kib": _known(text(host, f"{here}/sync_speed")),
+        "mismatch_sectors": _known(text(host, f"{here}/mismatch_cnt")),
+        "disk_count": _known(text(host, f"{here}/raid_disks").partition(" ")[0]),
         "members": members,
     }
 
@@ -157,6 +166,11 @@ def _lsblk(host: LocalHost) -> list[dict[str, Any]]:
 def _number(value: Any) -> int:
     word = str(value).strip()
     return int(word) if word.isdecimal() else 0
+
+
+def _known(word: str) -> int | None:
+    """None for what the kernel says in words ("none", "delayed"), or does not say."""
+    return int(word) if word.isdecimal() else None
 
 
 def _true(value: Any) -> bool:

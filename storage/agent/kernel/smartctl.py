@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from ..calls import names
 from .local_host import LocalHost, Stuck, TimedOut
 
 SCAN_SECONDS = 20.0
@@ -28,11 +29,12 @@ ATTRIBUTES_LIMIT = 40
 STATISTICS_LIMIT = 64
 SELF_TESTS_LIMIT = 5
 GIGABYTE = 10**9
+# The upper half of ATA's status of self-tests, and SCSI's result of one, while a test runs.
+ATA_RUNNING = 0xF
+SCSI_RUNNING = 15
 
 # smartctl's own choice is better where the scan knows only the driver: it tells SATA from SAS.
 _BY_DRIVER = frozenset(("scsi", "ata", ""))
-_DEVICE = re.compile(r"/dev/[A-Za-z0-9_./:-]{1,58}")
-_TYPE = re.compile(r"[a-z0-9+,_/-]{0,40}", re.I)
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,15 @@ class SmartTarget:
     def command(self) -> tuple[str, ...]:
         """A disk that sleeps is not woken. The options stand before the device, which could not
         be one anyway."""
-        chosen = ("-d", self.type) if self.type else ()
-        return ("smartctl", "--json", "-x", "-n", f"standby,{STANDBY}", *chosen, self.device)
+        return ("smartctl", "--json", "-x", "-n", f"standby,{STANDBY}", *self._operands())
+
+    def test_command(self, kind: str) -> tuple[str, ...]:
+        """Begins a self-test ("short" or "long") in the background. smartctl refuses where one
+        runs already."""
+        return ("smartctl", "--json", "-t", kind, *self._operands())
+
+    def _operands(self) -> tuple[str, ...]:
+        return (*(("-d", self.type) if self.type else ()), self.device)
 
 
 @dataclass(frozen=True)
@@ -66,11 +75,11 @@ def scan(host: LocalHost) -> tuple[tuple[SmartTarget, ...], str]:
     document = _document(host.run(["smartctl", "--scan", "--json"], timeout=SCAN_SECONDS).stdout)
     targets: dict[SmartTarget, None] = {}
     for each in _rows(document.get("devices"))[:DISKS_LIMIT]:
-        device, kind = each.get("name"), each.get("type")
-        if not isinstance(device, str) or not isinstance(kind, str):
+        try:
+            device, kind = names.smart_device(each.get("name")), names.smart_type(each.get("type"))
+        except ValueError:
             continue
-        if _DEVICE.fullmatch(device) and ".." not in device and _TYPE.fullmatch(kind):
-            targets[SmartTarget(device, "" if kind in _BY_DRIVER else kind)] = None
+        targets[SmartTarget(device, "" if kind in _BY_DRIVER else kind)] = None
     return tuple(targets), _version(document)
 
 
@@ -89,6 +98,18 @@ def ask(host: LocalHost, target: SmartTarget) -> SmartAnswer:
     if result.rc < 0 or result.rc & NOT_ASKED or not isinstance(document.get("device"), dict):
         return SmartAnswer("failed", _message(document) or _first_line(result.stderr), result.rc)
     return SmartAnswer("read", _message(document), result.rc, health(document))
+
+
+def begin_test(host: LocalHost, target: SmartTarget, kind: str) -> str:
+    """Begin a self-test; "" once it runs, else why it does not. It ends by itself, and smartctl
+    does not wait for that. Raises MissingTool."""
+    try:
+        result = host.run(list(target.test_command(kind)), timeout=DISK_SECONDS)
+    except TimedOut:
+        return f"the disk did not answer within {DISK_SECONDS:.0f} s"
+    if result.rc == 0:
+        return ""
+    return _message(_document(result.stdout)) or _first_line(result.stderr or result.stdout)
 
 
 def health(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,6 +134,8 @@ def health(document: Mapping[str, Any]) -> dict[str, Any]:
         "nvme": _nvme(document),
         "scsi": _scsi(document),
         "self_tests": list(_self_tests(document))[:SELF_TESTS_LIMIT],
+        "running_test": _running_test(document),
+        "test_minutes": _test_minutes(document),
     }
 
 
@@ -205,6 +228,45 @@ def _self_tests(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "passed": True if value == 0 else False if value in (5, 6, 7) else None,
             "at_hours": _number(row.get("power_on_hours")),
         }
+
+    for number in range(SELF_TESTS_LIMIT):
+        row = _table(document, f"scsi_self_test_{number}")
+        outcome = _table(row, "result")
+        value = _number(outcome.get("value"))
+        if value is not None and value != SCSI_RUNNING:
+            yield {
+                "kind": _text(_table(row, "code").get("string")),
+                "result": _text(outcome.get("string")),
+                # 1 and 2 were aborted.
+                "passed": True if value == 0 else False if 3 <= value <= 7 else None,
+                "at_hours": _number(_table(row, "power_on_time").get("hours")),
+            }
+
+
+def _running_test(document: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What is left of a self-test that runs now, None where none does."""
+    status = _table(_table(_table(document, "ata_smart_data"), "self_test"), "status")
+    value = _number(status.get("value"))
+    if value is not None and value >> 4 == ATA_RUNNING:
+        return {"remaining_percent": min(100, 10 * (value & 0xF))}
+    log = _table(document, "nvme_self_test_log")
+    if _number(_table(log, "current_self_test_operation").get("value")):
+        done = _number(log.get("current_self_test_completion_percent"))
+        return {"remaining_percent": None if done is None else max(0, 100 - done)}
+    if document.get("self_test_in_progress") is True:
+        return {"remaining_percent": None}
+    return None
+
+
+def _test_minutes(document: Mapping[str, Any]) -> dict[str, int | None]:
+    """How long the disk itself says that its tests take."""
+    said = _table(_table(_table(document, "ata_smart_data"), "self_test"), "polling_minutes")
+    seconds = _number(document.get("scsi_extended_self_test_seconds"))
+    long = _number(said.get("extended"))
+    return {
+        "short": _number(said.get("short")),
+        "long": seconds // 60 if long is None and seconds is not None else long,
+    }
 
 
 def _model(document: Mapping[str, Any]) -> str:

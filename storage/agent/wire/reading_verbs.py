@@ -13,7 +13,7 @@ from ..facts.disk_health import smart
 from ..facts.hello import hello
 from ..facts.inventory import inventory
 from ..kernel.local_host import LocalHost
-from ..operations import ops
+from ..operations import disk_checks, ops
 from ..operations.pacer import RISES
 from ..state.policy import load
 
@@ -60,6 +60,23 @@ READING: Mapping[str, ReadingVerb] = {
             "smart",
             "What each disk says of its own health",
             lambda host, call: (smart(host), ()),
+        ),
+        ReadingVerb(
+            "disk.test",
+            "Begin a self-test of a disk",
+            lambda host, call: (disk_checks.test_disk(host, call.args), ()),
+            {
+                "device": names.smart_device,
+                "type": names.smart_type,
+                "serial": names.serial,
+                "kind": names.choice(disk_checks.SHORT, disk_checks.LONG),
+            },
+        ),
+        ReadingVerb(
+            "array.check",
+            "Begin to compare the copies of an md array",
+            lambda host, call: (disk_checks.check_array(host, call.args), ()),
+            {"array": names.kernel_name, "uuid": names.serial},
         ),
         ReadingVerb(
             "op.get",
