@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db.models import F, Q
 
 from jobs.collector import position
+from jobs.hosts import media_progress
 from jobs.transport import Destination, ask, connection
 from jobs.transport.errors import TransportError
 from jobs.transport.replies import Reply
@@ -35,6 +36,7 @@ DEADLINE_SECONDS: Final = 180.0
 def collect(shard: int) -> int:
     """How many hosts answered."""
     due = Q(disk_round=None) | Q(disk_round__tried_at__lt=database_now() - EVERY)
+    due |= media_progress.hosts_with_tests()
     waiting = (
         Host.objects.active()
         .without_inventory()
@@ -57,7 +59,9 @@ def _store(host: Host, call: Future[Reply]) -> bool:
         reply = call.result()
         if reply.error is None:
             boot_id = str(reply.stamp.get("boot_id", ""))
-            smart_records.record(host, reply.data, boot_id, database_now())
+            now = database_now()
+            smart_records.record(host, reply.data, boot_id, now)
+            media_progress.follow_tests(host, now)
             return True
         why = reply.error.message
         if reply.error.code == "unknown_verb":

@@ -41,6 +41,11 @@ def host(host_id: int) -> None:
     _after_commit("jobs.tasks.refresh_host", host_id)
 
 
+def check(check_id: int) -> None:
+    """Have a worker begin a check of a disk or array once this transaction is committed."""
+    _after_commit("jobs.tasks.begin_check", check_id)
+
+
 def all_due() -> None:
     """Have whatever waits for a worker announced, once this transaction is committed."""
     _after_commit("jobs.tasks.sweep")

@@ -6,7 +6,7 @@ from celery import shared_task
 
 from jobs import collector, disk_collector, notify_workers
 from jobs.alerts import alert_judge
-from jobs.engine import holds, runner
+from jobs.engine import holds, media_checks, runner
 from jobs.hosts import refresh as refreshing
 from jobs.queue import bulk, reaper
 from jobs.queue import reaper as sweeping
@@ -35,6 +35,12 @@ def go_on_with_bulk_change(change_id: int) -> None:
 def sweep() -> None:
     holds.end_due_maintenances()
     sweeping.sweep()
+    media_checks.announce_due()
+
+
+@shared_task
+def begin_check(check_id: int) -> None:
+    media_checks.begin(check_id)
 
 
 @shared_task

@@ -1,6 +1,7 @@
 """One object each, with sensible defaults and explicit associations.
 
-Rows of the database: `user`, `staff_user`, `customer`, `host`, `activity`, `volume`, `placement`.
+Rows of the database: `user`, `staff_user`, `customer`, `host`, `activity`,
+`physical_disk`, `volume`, `placement`.
 Facts of a host (pure): `disk`, `pv`, `vg`, `lv`, `dm_cache`, `bcache`, `cset`, `facts`, and
 `inventory`, which is `facts` as the agent's reply says them. Everything pure lies in one volume
 group `vg0` (`VG_UUID`): a slow `sdc` and a redundant, fast `md0`.
@@ -30,7 +31,15 @@ from storage.inventory.facts import (
     Segment,
     VolumeGroup,
 )
-from storage.models import Customer, Host, HostActivity, Placement, Volume
+from storage.models import (
+    Customer,
+    DiskRound,
+    Host,
+    HostActivity,
+    PhysicalDisk,
+    Placement,
+    Volume,
+)
 from storage.naming import (
     FORMAT_TAG,
     MADE_TAG_PREFIX,
@@ -96,6 +105,25 @@ def host(**fields: Any) -> Host:
 def activity(of: Host, **fields: Any) -> HostActivity:
     """What the host did in its last round of samples."""
     return HostActivity.objects.create(host=of, **{"at": timezone.now(), **fields})
+
+
+def physical_disk(of: Host, **fields: Any) -> PhysicalDisk:
+    """A disk that was read a moment ago, with what its `health` says."""
+    now, serial = timezone.now(), f"S{next(_numbers)}"
+    DiskRound.objects.get_or_create(
+        host=of, defaults={"tried_at": now, "answered_at": now, "complete_at": now}
+    )
+    health = {"protocol": "ATA", "model": "ST8000NM000A", "serial": serial, "passed": True}
+    defaults = {
+        "identity": f"ST8000NM000A {serial}",
+        "device": "/dev/sda",
+        "name": "sda",
+        "state": "read",
+        "asked_at": now,
+        "read_at": now,
+        "health": health,
+    }
+    return PhysicalDisk.objects.create(host=of, **{**defaults, **fields})
 
 
 def volume(**fields: Any) -> Volume:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from jobs.hosts import contact, panel_identity
+from jobs.hosts import contact, media_progress, panel_identity
 from jobs.hosts.read_inventory import read_facts
 from jobs.hosts.retirement_clock import LIMIT_SECONDS, seconds_off
 from jobs.hosts.trust import check_machine
@@ -57,7 +57,8 @@ def refresh(host: Host) -> bool:
         after = database_now()
         problems = [*_reported_problems(host, reply), *_observed_problems(reply, before, after)]
         apply_hello(host, reply.data, problems, after)
-        read_facts(host)
+        facts = read_facts(host)
+        media_progress.follow_arrays(host, facts, database_now())
     except TransportError as error:
         contact.note_failure(host, error)
         return False

@@ -5,6 +5,7 @@ from jobs.models.audit import AuditEntry, AuditQuerySet, Phase
 from jobs.models.bulk_change import BulkChange
 from jobs.models.job import OVER, Job, JobQuerySet, Kind, Origin, State
 from jobs.models.locks import Halt, Installation, VgFence
+from jobs.models.media_check import CheckKind, CheckState, MediaCheck
 from jobs.models.step import Line, Step, StepState
 
 __all__ = [
@@ -16,12 +17,15 @@ __all__ = [
     "AuditEntry",
     "AuditQuerySet",
     "BulkChange",
+    "CheckKind",
+    "CheckState",
     "Halt",
     "Installation",
     "Job",
     "JobQuerySet",
     "Kind",
     "Line",
+    "MediaCheck",
     "Origin",
     "Phase",
     "Silence",

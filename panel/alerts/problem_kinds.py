@@ -82,6 +82,11 @@ KINDS: Final = {
         "{count} arrays are degraded",
         "A second disk failure can destroy all data on this array.",
     ),
+    "lv_raid_degraded": ConcernKind(
+        "Mirrored volume degraded",
+        "{count} volumes that LVM mirrors are missing a disk",
+        "Another disk failure can destroy their data.",
+    ),
     "disk_failing": ConcernKind(
         "Disk failing",
         "{count} disks say that they are failing",
@@ -150,6 +155,21 @@ KINDS: Final = {
         "Disk hot", "{count} disks are too hot", "Heat shortens the life of a disk."
     ),
     # Caches and volumes
+    "array_mismatch": ConcernKind(
+        "Copies of an array differ",
+        "The copies of {count} arrays differ",
+        "One of the copies may be wrong.",
+    ),
+    "lv_raid_refresh": ConcernKind(
+        "Old copy of a mirrored volume",
+        "A copy of {count} volumes that LVM mirrors is old",
+        "Another disk failure can destroy their data.",
+    ),
+    "lv_raid_mismatch": ConcernKind(
+        "Copies of a mirrored volume differ",
+        "The copies of {count} volumes that LVM mirrors differ",
+        "One of the copies may be wrong.",
+    ),
     "array_recovering": ConcernKind(
         "Array being rebuilt",
         "{count} arrays are being rebuilt",

@@ -14,9 +14,13 @@ from panel.api.framework.resource import Resource
 from panel.api.response_shapes import Json
 from storage.access import Right
 from storage.database_clock import database_now
+from storage.health import disk_decisions
 from storage.health.smart_findings import error_counts, increases
-from storage.health.smart_records import DiskCondition, accept_errors, conditions_of
+from storage.health.smart_records import DiskCondition, conditions_of
 from storage.models import DiskRound, Host, PhysicalDisk
+from storage.models.physical_disk import REASON_LIMIT
+
+DISK_STATES = ["read", "standby", "hung", "slow", "failed"]
 
 
 class DiskFindingShape(serializers.Serializer[Json]):
@@ -26,6 +30,14 @@ class DiskFindingShape(serializers.Serializer[Json]):
     severity = serializers.ChoiceField(choices=["error", "warning", "info"])
     message = serializers.CharField()
     correction = serializers.CharField()
+
+
+class AcceptedShape(serializers.Serializer[Json]):
+    """Who declared the errors of a disk known, and why."""
+
+    at = serializers.DateTimeField()
+    by = serializers.CharField()
+    reason = serializers.CharField()
 
 
 class WrittenShape(serializers.Serializer[Json]):
@@ -52,7 +64,7 @@ class DiskShape(serializers.Serializer[Json]):
     )
     device = serializers.CharField()
     type = serializers.CharField(allow_blank=True, help_text="What smartctl takes for -d.")
-    state = serializers.ChoiceField(choices=["read", "standby", "hung", "slow", "failed"])
+    state = serializers.ChoiceField(choices=DISK_STATES)
     message = serializers.CharField(allow_blank=True)
     is_gone = serializers.BooleanField(help_text="The last reading did not find it.")
     asked_at = serializers.DateTimeField()
@@ -74,7 +86,14 @@ class DiskShape(serializers.Serializer[Json]):
     worn_out_assumption = serializers.CharField(allow_blank=True)
     error_counts = serializers.DictField(child=serializers.IntegerField())
     new_errors = serializers.DictField(child=serializers.IntegerField())
+    accepted = AcceptedShape(allow_null=True)
     findings = DiskFindingShape(many=True)
+
+
+class DiskDetailShape(DiskShape):
+    """A disk with the number of the last change that a person made of it, for `undo`."""
+
+    last_change = serializers.IntegerField(allow_null=True)
 
 
 class DisksShape(serializers.Serializer[Json]):
@@ -104,8 +123,14 @@ class DiskBody(request_bodies.Body):
         max_value=(1 << 63) - 1,
         help_text="Rated endurance: how much may be written.",
     )
-    accept_errors = serializers.BooleanField(
-        required=False, help_text="`true`: the errors that it has now are known."
+    accept_errors = serializers.CharField(
+        required=False,
+        max_length=REASON_LIMIT,
+        help_text="Why the errors that it has now are no cause for alarm: only more are reported.",
+    )
+    undo = serializers.IntegerField(
+        required=False,
+        help_text="Takes back the change with this number (`last_change`). Without other fields.",
     )
 
 
@@ -133,30 +158,52 @@ class HostDisks(Resource):
 
 
 class OneDisk(Resource):
-    """What is entered of a disk."""
+    """A disk, and what is entered of it."""
 
     staff_only = True
 
     @extend_schema(
+        operation_id="host_disk",
+        summary="Show a disk",
+        responses={200: DiskDetailShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str, disk: str) -> Response:
+        """As read every 45 minutes."""
+        return Response(_detail(self._find(key, disk)))
+
+    @extend_schema(
         operation_id="host_disk_change",
-        summary="Enter a disk's unit or endurance, or accept its errors",
+        summary="Enter a disk's unit or endurance, accept its errors, or undo that",
         request=DiskBody,
-        responses={200: DiskShape, **described.problems(403, 404, 422)},
+        responses={200: DiskDetailShape, **described.problems(403, 404, 422)},
     )
     def patch(self, request: Request, key: str, disk: str) -> Response:
         """For admins. What is null is forgotten."""
-        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        get_object_or_404(Host.objects.visible_to(self.user), key=key)
         self.demand(Right.ADMINISTER)
-        rows = PhysicalDisk.objects.visible_to(self.user).filter(host=host)
-        changed = get_object_or_404(rows, key=disk)
+        changed, now = self._find(key, disk), database_now()
         values = request_bodies.read(request, DiskBody, partial=True)
         names = [name for name in ("unit_bytes", "rated_bytes") if name in values]
-        entered = {f"entered_{name}": values[name] for name in names}
-        request_bodies.save(changed, entered, fields=list(entered))
-        if values.get("accept_errors"):
-            accept_errors(changed)
-        listed = conditions_of(host, database_now())
-        return Response(_json(next(each for each in listed if each.disk.pk == changed.pk)))
+        if "undo" in values:
+            disk_decisions.undo(changed, values["undo"], now)
+        elif names:
+            entered = {f"entered_{name}": values[name] for name in names}
+            disk_decisions.enter(changed, now, **entered)
+        if "accept_errors" in values:
+            disk_decisions.accept_errors(changed, self.user.email, values["accept_errors"], now)
+        return Response(_detail(changed))
+
+    def _find(self, key: str, disk: str) -> PhysicalDisk:
+        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        rows = PhysicalDisk.objects.visible_to(self.user).filter(host=host)
+        return get_object_or_404(rows, key=disk)
+
+
+def _detail(disk: PhysicalDisk) -> Json:
+    listed = conditions_of(disk.host, database_now())
+    data = _json(next(each for each in listed if each.disk.pk == disk.pk))
+    last = disk_decisions.last_decision(disk)
+    return DiskDetailShape({**data, "last_change": None if last is None else last.pgh_id}).data
 
 
 def _json(condition: DiskCondition) -> Json:
@@ -185,6 +232,7 @@ def _json(condition: DiskCondition) -> Json:
         "worn_out_assumption": "" if worn_out is None else worn_out.assumption,
         "error_counts": errors,
         "new_errors": increases(disk.baseline, errors),
+        "accepted": None,
         "findings": condition.findings,
     }
     if written is not None:
@@ -196,4 +244,10 @@ def _json(condition: DiskCondition) -> Json:
             "standing": written.standing,
             "reason": written.reason,
         }
-    return DiskShape(data).data
+    if disk.accepted_at is not None:
+        data["accepted"] = {
+            "at": disk.accepted_at,
+            "by": disk.accepted_by,
+            "reason": disk.accepted_reason,
+        }
+    return data

@@ -157,7 +157,7 @@ POLICY: Mapping[str, Act] = {
         *("audit-export", "person", "customers", "customer", "cache-plans", "ledger"),
         *("ledger-csv", "report", "billing", "hosts", "host", "host-now", "host-advice"),
         *("host-advice-card", "host-volumes", "host-disks", "host-jobs", "host-settings"),
-        *("host-checks", "volumes", "volume", "volume-figures"),
+        *("host-disk", "host-checks", "volumes", "volume", "volume-figures"),
         *("volume-cache", "volume-cache-state", "volume-current-job", "volume-comparison"),
         *("volume-jobs", "volume-drift", "volume-loss", "volume-series", "volume-csv"),
         *("host-series", "host-csv", "host-marks", "fleet-series", "fleet-csv"),
@@ -172,6 +172,8 @@ POLICY: Mapping[str, Act] = {
     **_each(
         Demand.NEVER,
         *("host-refresh", "host-ssd", "host-missing", "host-maintenance", "host-maintenance-end"),
+        *("host-disk-enter", "host-disk-accept", "host-disk-undo"),
+        *("host-disk-test", "host-array-check"),
         *("host-window", "volumes-bulk", "volumes-bulk-confirm", "volumes-bulk-commands"),
         *("volume-new", "volume-extend", "volume-move", "volume-tag", "volume-drift-accept"),
         *("volume-rename", "volume-customer"),
@@ -189,7 +191,8 @@ POLICY: Mapping[str, Act] = {
     **_each(
         Demand.TOKEN,
         *("api-root", "api-openapi", "api-openapi-yaml", "api-hosts", "api-host"),
-        *("api-host-disks", "api-host-disk"),
+        *("api-host-disks", "api-host-disk", "api-host-disk-tests", "api-host-arrays"),
+        *("api-host-array-check", "api-host-checks"),
         *("api-host-ssds", "api-volumes", "api-volume", "api-volume-wish", "api-volume-series"),
         *("api-jobs", "api-job", "api-job-lines", "api-job-apply", "api-job-cancel"),
         *("api-job-pace", "api-job-resume", "api-job-rollback", "api-job-resolve", "api-audit"),

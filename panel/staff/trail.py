@@ -19,7 +19,7 @@ from jobs.models import AuditEntry, Phase
 from panel.models import Mandate, SecurityEntry
 from panel.staff.change_log import Edit, edit_of
 from storage.access import Person, is_staff
-from storage.models import CachePlan, Customer, Host, Volume
+from storage.models import CachePlan, Customer, Host, PhysicalDisk, Volume
 
 PAGE_ROWS: Final = 50
 KINDS: Final = {
@@ -32,6 +32,7 @@ RECORDS: Final[Mapping[str, tuple[type[Any], str]]] = {
     "volume": (Volume, "volume"),
     "customer": (Customer, "customer"),
     "plan": (CachePlan, "cache-plan"),
+    "disk": (PhysicalDisk, "host-disk"),
     "authorisation": (Mandate, ""),
 }
 """The tracked records, each with the route of its page."""
@@ -143,7 +144,8 @@ def _edits(name: str, numbers: list[int]) -> Iterator[tuple[int, TrailRow]]:
     events = {event.pgh_id: event for event in asked}
     records = {event.pgh_obj_id for event in events.values()}
     following = _events(name).objects.filter(pgh_obj_id__in=records, pgh_id__gt=min(numbers))
-    present: dict[int, Any] = model.objects.in_bulk(records)
+    rows = model.objects.select_related("host") if name == "disk" else model.objects
+    present: dict[int, Any] = rows.in_bulk(records)
     chains = defaultdict[int, list[Any]](list)
     for event in following.order_by("pgh_id"):
         chains[event.pgh_obj_id].append(event)
@@ -157,6 +159,9 @@ def _edit_row(name: str, route: str, event: Any, later: Any, record: Any) -> Tra
     if name == "authorisation":
         customer = event.customer
         title, url = str(customer), reverse("customer", args=[customer.key])
+    elif name == "disk":
+        title = event.identity
+        url = "" if record is None else reverse(route, args=[record.host.key, record.key])
     else:
         title = str(getattr(event, "name", "") or getattr(event, "label", ""))
         url = reverse(route, args=[record.key]) if record is not None else ""

@@ -9,7 +9,7 @@ from panel.lists import saved_views, suggestions
 from panel.staff import adoption_pages as adoption_pages
 from panel.staff import audit_pages as audit_pages
 from panel.staff.alerts import alert_list, alert_pages, route_pages
-from panel.staff.hosts import advice_pages, enrol_pages, host_actions, host_list
+from panel.staff.hosts import advice_pages, disk_pages, enrol_pages, host_actions, host_list
 from panel.staff.hosts import pages as host_pages
 from panel.staff.jobs import job_actions, job_list, log_pages
 from panel.staff.jobs import pages as job_pages
@@ -110,6 +110,14 @@ urlpatterns = [
     path("hosts/<str:key>/enrol", enrol_pages.enrol_host, name="host-enrol"),
     path("hosts/<str:key>/volumes", host_pages.host_volumes, name="host-volumes"),
     path("hosts/<str:key>/disks", host_pages.host_disks, name="host-disks"),
+    path("hosts/<str:key>/disks/<str:disk>", disk_pages.disk, name="host-disk"),
+    path("hosts/<str:key>/disks/<str:disk>/enter", disk_pages.enter, name="host-disk-enter"),
+    path("hosts/<str:key>/disks/<str:disk>/accept", disk_pages.accept, name="host-disk-accept"),
+    path("hosts/<str:key>/disks/<str:disk>/test", disk_pages.test, name="host-disk-test"),
+    path(
+        "hosts/<str:key>/arrays/<str:array>/check", disk_pages.check_array, name="host-array-check"
+    ),
+    path("hosts/<str:key>/disks/<str:disk>/undo", disk_pages.undo, name="host-disk-undo"),
     path("hosts/<str:key>/labels", host_list.host_labels, name="host-labels"),
     path("hosts/<str:key>/jobs", host_pages.host_jobs, name="host-jobs"),
     path("hosts/<str:key>/settings", host_pages.host_settings, name="host-settings"),

@@ -6,16 +6,39 @@ import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Literal, Self
+from itertools import chain
+from typing import Any, Final, Literal, Self
 
-from storage.formatting import counted, size
+from storage.formatting import counted, percent, seconds, size
 from storage.health.drift import differences_of, is_unfinished, lasting_differences
-from storage.inventory.facts import HostFacts
+from storage.inventory.facts import Array, HostFacts
 from storage.planner.technologies.lookup import is_lost, of_cache
 from storage.volumes.snapshot import VolumeSnapshot
 
 MADE_FROM_INVENTORY = frozenset({"array_degraded", "pv_missing", "volume_inactive"})
 """Preflight problems of the agent that findings tell too, and of a younger inventory."""
+RAID: Final = frozenset({"raid", "mirror"})
+LVM_RAID: Final[dict[str, tuple[str, Literal["error", "warning"], str, str]]] = {
+    "partial": (
+        "lv_raid_degraded",
+        "error",
+        "{} is mirrored by LVM, and one of its disks is missing.",
+        "Reconnect the disk; or with a new one in the group: lvconvert --repair {}",
+    ),
+    "refresh needed": (
+        "lv_raid_refresh",
+        "error",
+        "{} is mirrored by LVM, and one of its disks failed for a while: that copy is old.",
+        "lvchange --refresh {}",
+    ),
+    "mismatches exist": (
+        "lv_raid_mismatch",
+        "warning",
+        "The copies of {}, which LVM mirrors, differ.",
+        "lvchange --syncaction repair {}",
+    ),
+}
+"""By what LVM calls the health of a volume: code, severity, sentence, and what to type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +69,8 @@ class InventoryFinding:
 
 def findings_of(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> tuple[InventoryFinding, ...]:
     """`rows` are the volumes of the books that lie on the host, with the same `facts`."""
-    return (*_of_arrays(facts), *_of_groups(facts), *_of_volumes(facts, rows))
+    made = (_of_arrays(facts), _of_groups(facts), _of_mirrors(facts), _of_volumes(facts, rows))
+    return tuple(chain.from_iterable(made))
 
 
 def _of_arrays(facts: HostFacts) -> Iterator[InventoryFinding]:
@@ -58,11 +82,42 @@ def _of_arrays(facts: HostFacts) -> Iterator[InventoryFinding]:
                 "warning" if recovers else "error",
                 array.name,
                 f"{array.name} ({array.level}) is missing {counted(array.degraded_count, 'disk')}"
-                f"{' and is being rebuilt' if recovers else ''}.",
+                f"{f' and is being rebuilt{_progress(array)}' if recovers else ''}.",
                 "Wait until the array has recovered: cat /proc/mdstat"
                 if recovers
                 else f"Replace the disk: mdadm --manage /dev/{array.name} --add /dev/NEW",
             )
+
+        elif array.mismatch_sectors and not array.is_at_work:
+            yield InventoryFinding(
+                "array_mismatch",
+                "warning",
+                array.name,
+                f"The copies of {array.name} ({array.level}) differ in "
+                f"{counted(array.mismatch_sectors, 'sector')}.",
+                "A mirror may differ where nothing is kept (swap, deleted files). If in doubt: "
+                f"echo repair > /sys/block/{array.name}/md/sync_action",
+            )
+
+
+def _progress(array: Array) -> str:
+    if array.progress is None:
+        return ""
+    left = array.seconds_left
+    rest = "" if left is None else f", about {seconds(left)} left"
+    return f" ({percent(array.progress)} done{rest})"
+
+
+def _of_mirrors(facts: HostFacts) -> Iterator[InventoryFinding]:
+    """Volumes that LVM itself mirrors, by what it says of their health."""
+    for lv in facts.lvs:
+        if not lv.is_public or not RAID.intersection(lv.layout):
+            continue
+        name = f"{lv.vg_name}/{lv.name}"
+        code, severity, message, correction = LVM_RAID.get(lv.health, ("", "error", "", ""))
+        if code:
+            how = correction.format(shlex.quote(name))
+            yield InventoryFinding(code, severity, name, message.format(name), how)
 
 
 def _of_groups(facts: HostFacts) -> Iterator[InventoryFinding]:

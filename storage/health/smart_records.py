@@ -11,7 +11,6 @@ import msgspec
 from django.db import connection, transaction
 
 from storage.health.smart_findings import (
-    COUNTS,
     DiskFinding,
     baseline_after,
     error_counts,
@@ -209,14 +208,11 @@ def _point(reading: DiskReading, written: WrittenCounter | None) -> WearPoint:
     return WearPoint(reading.at, total, reading.used_percent)
 
 
-def accept_errors(disk: PhysicalDisk) -> None:
-    """A person has looked at the disk: what it has now is the baseline."""
-    if disk.health:
-        health = decoded(disk.health, SmartHealth, "health")
-        disk.baseline = error_counts(health)
-        rose = {f"{name}_rose" for name in COUNTS}
-        disk.findings = [each for each in disk.findings if each["code"] not in rose]
-        disk.save(update_fields=["baseline", "findings"])
+def judge_anew(disk: PhysicalDisk, now: datetime) -> None:
+    """What is wrong with it, after a person changed what is known of it."""
+    mine = [each for each in conditions_of(disk.host, now) if each.disk.pk == disk.pk]
+    for condition in mine:
+        _note_findings(condition, now)
 
 
 def prune(now: datetime) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Self
 
+import pghistory
 from django.db import models
 
 from storage.access import Person, is_staff
 from storage.models.host import Host
 from storage.naming import new_key
+
+REASON_LIMIT = 200
 
 
 class DiskRound(models.Model):
@@ -35,6 +38,19 @@ class PhysicalDiskQuerySet(models.QuerySet["PhysicalDisk"]):
         return self if is_staff(user) else self.none()
 
 
+@pghistory.track(
+    pghistory.UpdateEvent(row=pghistory.Old),
+    # What people decide; the rest repeats what the disk says.
+    fields=[
+        "identity",
+        *("entered_unit_bytes", "entered_rated_bytes"),
+        *("accepted_at", "accepted_by", "accepted_reason"),
+    ],
+    model_name="PhysicalDiskEvent",
+    obj_field=pghistory.ObjForeignKey(related_name="events"),
+    context_field=pghistory.ContextJSONField(),
+    append_only=True,
+)
 class PhysicalDisk(models.Model):
     """A disk of a host. `identity` is its model and serial number, or its WWN; a disk that never
     said one has "@" and its place. `health` is what it said at `read_at`
@@ -42,7 +58,8 @@ class PhysicalDisk(models.Model):
     last answer, at `asked_at`. Errors above `baseline` are new. `calibration` is what was measured
     of its counter (`storage.health.smart_written.Calibration`), `findings` is what is wrong with
     it, as `storage.health.smart_findings.DiskFinding` with the moment it was first seen.
-    Operators may enter in which unit it counts, and how much it is rated for."""
+    People may enter in which unit it counts, and how much it is rated for, and accept the errors
+    that it has: `baseline_before` is what was known until then."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="physical_disks")
@@ -60,6 +77,10 @@ class PhysicalDisk(models.Model):
     findings = models.JSONField(default=list, blank=True)
     entered_unit_bytes = models.BigIntegerField(null=True, blank=True)
     entered_rated_bytes = models.BigIntegerField(null=True, blank=True)
+    baseline_before = models.JSONField(default=dict, blank=True)
+    accepted_at = models.DateTimeField(null=True, blank=True)
+    accepted_by = models.CharField(max_length=254, blank=True)
+    accepted_reason = models.CharField(max_length=REASON_LIMIT, blank=True)
 
     objects = PhysicalDiskQuerySet.as_manager()
 

@@ -39,7 +39,7 @@ from panel.notices import mail_preferences
 from panel.notices.mail_preferences import MailPreference
 from storage import row_security
 from storage.access import MemberRole, StaffRole
-from storage.models import CachePlan, Customer, Member
+from storage.models import CachePlan, Customer, Member, PhysicalDisk
 from tests import make
 from tests.panel.permissions import ROLES, Row
 from tests.proven import prove
@@ -213,6 +213,7 @@ def cast() -> Cast:
         route=AlertRoute.objects.create(name="On call", kind="email", user=staff["admin"])
     )
     message.events.set(alert.events.all())
+    make.physical_disk(acme.there.host)
     view = SavedView.objects.create(user=staff["admin"], listing="volumes", name="Slow")
     return Cast(
         acme,
@@ -221,6 +222,7 @@ def cast() -> Cast:
         {role: bearer(users.get(role)) for role in ROLES},
         {
             "host": acme.there.host.key,
+            "disk": PhysicalDisk.objects.get(host=acme.there.host).key,
             "unverified": unverified.key,
             "volume": acme.there.volume.key,
             "job": acme.job.key,

@@ -23,8 +23,9 @@ from tests.scene import job
 EXEMPT: dict[str, str] = {}
 """Tables that lead to a customer and have no policy, each with the reason why."""
 STAFF_ONLY = {
-    *("jobs_auditentry", "jobs_bulkchange", "panel_billingcall"),
+    *("jobs_auditentry", "jobs_bulkchange", "jobs_mediacheck", "panel_billingcall"),
     *("storage_diskround", "storage_physicaldisk", "storage_diskreading"),
+    "storage_physicaldiskevent",
     *("jobs_alert", "jobs_alertevent", "jobs_silence", "panel_alertdelivery_events"),
 }
 """Tables that tell of customers or of the hosts below them, and are no customer's."""

@@ -33,5 +33,8 @@ SPECTACULAR_SETTINGS = {
         "HostState": "panel.api.response_shapes.HOST_STATES",
         "VolumeState": "panel.api.response_shapes.STATES",
         "CacheMode": "panel.api.response_shapes.MODES",
+        "DiskState": "panel.api.disk_endpoints.DISK_STATES",
+        "CheckKind": "jobs.models.CheckKind",
+        "CheckState": "jobs.models.CheckState",
     },
 }

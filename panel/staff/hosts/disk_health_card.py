@@ -12,7 +12,7 @@ from storage.health.smart_findings import COUNTS, DiskFinding, error_counts
 from storage.health.smart_reading import DiskAnswer, disk_of
 from storage.health.smart_records import DiskCondition, conditions_of
 from storage.inventory.facts import HostFacts
-from storage.models import DiskRound, Host
+from storage.models import DiskRound, Host, PhysicalDisk
 
 Tone = Literal["ok", "warning", "error", "quiet"]
 SILENT: Final = {
@@ -25,8 +25,10 @@ SILENT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DiskHealthRow:
-    """One disk in words; `worn_out` is a sentence or "". `wear` is a percentage or None."""
+    """One disk in words; `worn_out` and `accepted` are sentences or "". `wear` is a percentage or
+    None."""
 
+    key: str
     name: str
     model: str
     serial: str
@@ -39,6 +41,7 @@ class DiskHealthRow:
     worn_out: str
     assumption: str
     errors: str
+    accepted: str
     temperature: str
     read_at: datetime | None
 
@@ -55,7 +58,7 @@ class DiskHealthCard:
 def disk_health(host: Host, facts: HostFacts, now: datetime) -> DiskHealthCard:
     last = DiskRound.objects.filter(host=host).first()
     conditions = [each for each in conditions_of(host, now) if not each.is_gone]
-    rows = tuple(_row(facts, each) for each in conditions)
+    rows = tuple(row_of(facts, each) for each in conditions)
     return DiskHealthCard(rows, _note(last, rows), None if last is None else last.answered_at)
 
 
@@ -69,14 +72,16 @@ def _note(last: DiskRound | None, rows: Sequence[DiskHealthRow]) -> str:
     return "" if rows else "smartctl knows none of the host's disks."
 
 
-def _row(facts: HostFacts, condition: DiskCondition) -> DiskHealthRow:
+def row_of(facts: HostFacts | None, condition: DiskCondition) -> DiskHealthRow:
+    """`facts` know the kernel's name of a disk behind a controller."""
     disk, health = condition.disk, condition.health
-    answer = DiskAnswer(disk.device, disk.kind, disk.name, "read", health=health)
-    known = disk_of(facts, answer)
+    known = None if facts is None else known_as(facts, condition)
+    place = f"{disk.device} ({disk.kind})" if disk.kind else disk.device
     tone, words = _verdict(condition)
     worn_out = condition.worn_out
     return DiskHealthRow(
-        name=answer.place if known is None else known.name,
+        key=disk.key,
+        name=place if known is None else known,
         model="" if health is None else health.model,
         serial="" if health is None else health.serial,
         tone=tone,
@@ -88,6 +93,7 @@ def _row(facts: HostFacts, condition: DiskCondition) -> DiskHealthRow:
         worn_out="" if worn_out is None else _date(worn_out.at),
         assumption="" if worn_out is None else worn_out.assumption,
         errors=NOTHING if health is None else _errors(error_counts(health)),
+        accepted=_accepted(disk),
         temperature=(
             NOTHING
             if health is None or not health.temperature_celsius
@@ -95,6 +101,19 @@ def _row(facts: HostFacts, condition: DiskCondition) -> DiskHealthRow:
         ),
         read_at=disk.read_at,
     )
+
+
+def known_as(facts: HostFacts, condition: DiskCondition) -> str | None:
+    """The kernel's name of the disk; None for one that no disk of the inventory is."""
+    disk, health = condition.disk, condition.health
+    found = disk_of(facts, DiskAnswer(disk.device, disk.kind, disk.name, "read", health=health))
+    return None if found is None else found.name
+
+
+def _accepted(disk: PhysicalDisk) -> str:
+    if disk.accepted_at is None:
+        return ""
+    return f"accepted {disk.accepted_at:%Y-%m-%d} by {disk.accepted_by}: {disk.accepted_reason}"
 
 
 def _verdict(condition: DiskCondition) -> tuple[Tone, str]:

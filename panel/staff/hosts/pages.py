@@ -21,6 +21,7 @@ from jobs.queue.reservations import reserved
 from panel.charts.pages import host_chart_context
 from panel.http.fragments import fragment_or_page
 from panel.staff.change_log import edits
+from panel.staff.hosts.array_rows import arrays_of
 from panel.staff.hosts.disk_health_card import disk_health
 from panel.staff.hosts.host_volumes import (
     Resident,
@@ -252,6 +253,7 @@ def host_disks(request: HttpRequest, key: str) -> HttpResponse:
             "groups": [(group, fold(group.pillars, waits, limit)) for group in stack.groups],
             "known": {each.lv_uuid: each for each in residents if each.lv_uuid},
             "devices": devices_of(facts),
+            "arrays": arrays_of(shown, facts),
             "smart": disk_health(shown, facts, timezone.now()),
         }
     return render(request, "staff/hosts/host_disks.html", context)

@@ -39,6 +39,10 @@ WAYS: Final[Mapping[str, Way]] = {
     "inventory_shrank": "missing",
     "array_degraded": "disks",
     "array_recovering": "disks",
+    "array_mismatch": "disks",
+    "lv_raid_degraded": "disks",
+    "lv_raid_refresh": "disks",
+    "lv_raid_mismatch": "disks",
     "pv_missing": "disks",
     **dict.fromkeys(CODES, "disks"),
 }

@@ -66,10 +66,17 @@ def test_an_admin_accepts_the_errors_of_a_disk() -> None:
     assert item["new_errors"] == {"pending": 3}
     assert [each["code"] for each in item["findings"]] == ["pending_rose"]
     path = f"/hosts/{host.key}/disks/{item['key']}"
-    accepted = staff().send("patch", path, {"accept_errors": True}).json()
+    assert item["accepted"] is None
+    assert staff().send("patch", path, {"accept_errors": ""}).status_code == 422
+    accepted = staff().send("patch", path, {"accept_errors": "A power cut"}).json()
     assert (accepted["error_counts"], accepted["new_errors"], accepted["findings"]) == (
         {"pending": 3}, {}, [],
     )  # fmt: skip
+    assert accepted["accepted"]["reason"] == "A power cut"
+    again = staff().send("patch", path, {"undo": accepted["last_change"]}).json()
+    assert (again["new_errors"], again["accepted"]) == ({"pending": 3}, None)
+    assert staff().send("patch", path, {"undo": accepted["last_change"]}).status_code == 422
+    assert staff().get(path).json() == again
 
 
 def test_a_disk_of_another_host_is_none_of_this_one() -> None:

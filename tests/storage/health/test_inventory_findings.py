@@ -45,6 +45,45 @@ def test_a_degraded_array_is_an_error_and_only_a_warning_while_it_is_rebuilt() -
     assert found(make.facts(make.lv(), arrays=(rebuilt,))) == {"array_recovering": "warning"}
 
 
+def test_a_rebuild_says_how_far_it_is_and_when_it_ends() -> None:
+    rebuilt = make.array(
+        degraded_count=1, sync_action="recover",
+        sync_done_sectors=2_000_000, sync_total_sectors=8_000_000, sync_speed_kib=1000,
+    )  # fmt: skip
+    (finding,) = findings_of(make.facts(arrays=(rebuilt,)), ())
+    assert finding.message == (
+        "md0 (raid1) is missing 1 disk and is being rebuilt (25 % done, about 50 min left)."
+    )
+
+
+def test_copies_that_differ_are_a_warning_once_the_array_is_idle() -> None:
+    differing = make.array(mismatch_sectors=128)
+    (finding,) = findings_of(make.facts(arrays=(differing,)), ())
+    assert (finding.code, finding.severity) == ("array_mismatch", "warning")
+    assert "128 sectors" in finding.message and "echo repair" in finding.correction
+    checked = make.array(mismatch_sectors=128, sync_action="check")
+    assert findings_of(make.facts(arrays=(checked,)), ()) == ()
+
+
+@pytest.mark.parametrize(
+    ("health", "code", "command"),
+    [
+        ("partial", "lv_raid_degraded", "lvconvert --repair vg0/web12"),
+        ("refresh needed", "lv_raid_refresh", "lvchange --refresh vg0/web12"),
+        ("mismatches exist", "lv_raid_mismatch", "lvchange --syncaction repair vg0/web12"),
+    ],
+)
+def test_a_volume_that_lvm_mirrors_says_what_is_wrong_and_what_to_type(
+    health: str, code: str, command: str
+) -> None:
+    lv = make.lv("web12", layout=("raid", "raid1"), health=health)
+    (finding,) = findings_of(make.facts(lv), ())
+    assert (finding.code, finding.subject) == (code, "vg0/web12")
+    assert command in finding.correction
+    plain = make.lv("web12", health=health)
+    assert findings_of(make.facts(plain), ()) == ()
+
+
 def test_writeback_on_a_degraded_mirror_is_an_error() -> None:
     lv = make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", mode="writeback"))
     sick = make.facts(lv, pvs=(make.pv(), make.fast_pv(healthy=False)))

@@ -1,0 +1,219 @@
+"""Who wears an SSD: what each volume wrote to it over a time, and what no volume explains.
+
+A volume writes to an SSD through its cache (promotions, and writes that the cache took), or because
+it lies there. The kernel counts both by the sector; only of bcache nobody knows what went to its
+SSD. What the SSD itself counted in the same time is the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import connection
+
+from storage.byte_sizes import SECTOR_BYTES
+from storage.health.smart_records import DiskCondition
+from storage.inventory.device_tree import is_part_of
+from storage.inventory.facts import Array, HostFacts, LogicalVolume
+from storage.models import DiskReading, Placement
+
+SPANS: Final = {
+    "24h": ("24 h", timedelta(days=1)),
+    "7d": ("7 days", timedelta(days=7)),
+    "30d": ("30 days", timedelta(days=30)),
+}
+"""Samples are kept no longer."""
+COPIES: Final = {"raid1": 1.0, "raid10": 2.0, "raid0": 1.0, "linear": 1.0}
+"""How often an array writes each byte; of others that depends on the pattern of writes."""
+# Whole hours are added up already; the samples have what lies before, between and after them.
+SUMS: Final = """
+WITH filled AS (SELECT coalesce(max(bucket) + interval '1 hour', %(start)s) AS until
+    FROM storage_volumehour WHERE bucket >= %(start)s AND bucket < %(end)s),
+borders AS (SELECT CASE WHEN date_trunc('hour', %(start)s, 'UTC') = %(start)s THEN %(start)s
+        ELSE date_trunc('hour', %(start)s, 'UTC') + interval '1 hour' END AS first,
+    least(date_trunc('hour', %(end)s, 'UTC'), (SELECT until FROM filled)) AS last)
+SELECT volume_id, sum(cached)::bigint, sum(promoted)::bigint, sum(written)::bigint FROM (
+    SELECT volume_id, ssd_write_sectors AS cached, promotions AS promoted,
+        write_sectors AS written
+    FROM storage_volumehour, borders
+    WHERE volume_id = ANY(%(volumes)s) AND bucket >= first AND bucket < last
+    UNION ALL
+    SELECT volume_id, coalesce(fast_write_sectors, 0), coalesce(promotions, 0), write_sectors
+    FROM storage_sample, borders
+    WHERE volume_id = ANY(%(volumes)s) AND ts > %(start)s AND ts <= %(end)s
+        AND (ts <= first OR ts > greatest(first, last))
+) parts GROUP BY volume_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SsdWriter:
+    """What a volume wrote to the SSD; `promoted_bytes` of it are copies of what it read, None
+    where it lies on the SSD. `share` is of all that was written, 0 to 1."""
+
+    key: str
+    label: str
+    written_bytes: int
+    promoted_bytes: int | None
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class SsdWriters:
+    """`total_bytes` is what the SSD counted from `start` to `end`, None where its unit or its
+    readings are missing; then shares are of what volumes explain. `other_bytes` is what no volume
+    explains. `bcache_count` volumes are within that, because their writes are not counted."""
+
+    start: datetime
+    end: datetime
+    total_bytes: int | None
+    volumes: tuple[SsdWriter, ...]
+    other_bytes: int | None
+    other_share: float | None
+    bcache_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """How much of what a volume's cache (or the volume itself) writes lands on the SSD."""
+
+    fraction: float
+    chunk_bytes: int | None
+
+
+def ssd_writers(
+    condition: DiskCondition, facts: HostFacts, name: str, now: datetime, span: timedelta
+) -> SsdWriters:
+    """Of the SSD that the kernel calls `name`. Four queries."""
+    start, end, total_bytes = _counted(condition, now, span)
+    uses = uses_of(facts, name)
+    placed = Placement.objects.filter(host=condition.disk.host, until=None, lv_uuid__in=uses)
+    rows = placed.values_list("volume_id", "lv_uuid", "volume__key", "volume__label")
+    volumes = {volume_id: (uuid, key, label) for volume_id, uuid, key, label in rows}
+    found = []
+    for volume_id, (cached, promoted, written) in _sums(volumes, start, end).items():
+        uuid, key, label = volumes[volume_id]
+        use = uses[str(uuid)]
+        sectors = written if use.chunk_bytes is None else cached
+        written_bytes = int(sectors * SECTOR_BYTES * use.fraction)
+        promoted_bytes = (
+            None if use.chunk_bytes is None else int(promoted * use.chunk_bytes * use.fraction)
+        )
+        if written_bytes:
+            found.append((written_bytes, promoted_bytes, key, label))
+    explained = sum(each[0] for each in found)
+    whole = max(total_bytes or 0, explained)
+    writers = tuple(
+        SsdWriter(key, label, written_bytes, promoted_bytes, written_bytes / whole)
+        for written_bytes, promoted_bytes, key, label in sorted(found, key=lambda each: -each[0])
+    )
+    other = None if total_bytes is None else max(0, total_bytes - explained)
+    return SsdWriters(
+        start,
+        end,
+        total_bytes,
+        writers,
+        other,
+        None if other is None or not whole else other / whole,
+        sum(_bcache_on(facts, lv, name) for lv in facts.lvs),
+    )
+
+
+def _counted(
+    condition: DiskCondition, now: datetime, span: timedelta
+) -> tuple[datetime, datetime, int | None]:
+    """Between the first and the last reading within the time, what the SSD counted; the whole time
+    and None where it did not, or nobody knows in which unit."""
+    written = condition.written
+    readings = DiskReading.objects.filter(disk=condition.disk, at__gte=now - span, at__lte=now)
+    if written is None or written.unit_bytes is None:
+        return now - span, now, None
+    mine = readings.filter(counter=written.source, written_raw__isnull=False)
+    first, last = mine.order_by("at").first(), mine.order_by("at").last()
+    if first is None or last is None or first == last:
+        return now - span, now, None
+    delta = (last.written_raw or 0) - (first.written_raw or 0)
+    if delta < 0:
+        return now - span, now, None
+    return first.at, last.at, delta * written.unit_bytes
+
+
+def _sums(
+    volumes: Iterable[int], start: datetime, end: datetime
+) -> Mapping[int, tuple[int, int, int]]:
+    ids = list(volumes)
+    if not ids:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(SUMS, {"volumes": ids, "start": start, "end": end})
+        return {row[0]: (row[1], row[2], row[3]) for row in cursor.fetchall()}
+
+
+def uses_of(facts: HostFacts, name: str) -> dict[str, _Use]:
+    """By the LV's uuid, the volumes that write to the SSD `name`. Pure."""
+    uses = {}
+    for lv in facts.public_lvs():
+        if lv.cache is not None:
+            fraction = _fraction(facts, lv.cache.pvs, name, _is_mirrored(facts, lv))
+            use = _Use(fraction, lv.cache.chunk_bytes)
+        elif lv.bcache is not None and lv.bcache.cset_uuid is not None:
+            continue
+        else:
+            use = _Use(_lying(facts, lv, name), None)
+        if use.fraction > 0:
+            uses[lv.uuid] = use
+    return uses
+
+
+def _is_mirrored(facts: HostFacts, lv: LogicalVolume) -> bool:
+    """Whether LVM itself mirrors the data of the volume's cache pool."""
+    pool = "" if lv.cache is None else lv.cache.pool
+    names = {f"{pool}_cdata", f"{pool}_cpool_cdata", pool, f"{pool}_cpool"}
+    parts = (each for each in facts.lvs if each.vg_uuid == lv.vg_uuid and each.name in names)
+    return any({"raid1", "mirror"} & set(each.layout) for each in parts)
+
+
+def _lying(facts: HostFacts, lv: LogicalVolume, name: str) -> float:
+    """The share of a volume's own extents on the disk: its writes are taken to fall evenly."""
+    mirrored = bool({"raid1", "mirror"} & set(lv.layout))
+    there = sum(
+        segment.size_bytes * _fraction(facts, segment.pvs, name, mirrored)
+        for segment in lv.segments
+    )
+    return min(1.0, there / lv.size_bytes)
+
+
+def _fraction(facts: HostFacts, pvs: Iterable[str], name: str, mirrored: bool) -> float:
+    names = tuple(pvs)
+    shares = [_on_disk(facts, pv, name) for pv in names]
+    return sum(shares) / (1 if mirrored else max(1, len(names)))
+
+
+def _on_disk(facts: HostFacts, pv: str, name: str) -> float:
+    """How much of what is written to a physical volume reaches the disk."""
+    if is_part_of(pv, name):
+        return 1.0
+    array = next((each for each in facts.arrays if is_part_of(pv, each.name)), None)
+    if array is None or not any(is_part_of(member.name, name) for member in array.members):
+        return 0.0
+    return _of_array(array)
+
+
+def _of_array(array: Array) -> float:
+    copies = COPIES.get(array.level, 0.0)
+    if array.level == "raid1":
+        return copies
+    return min(1.0, copies / max(1, len(array.members)))
+
+
+def _bcache_on(facts: HostFacts, lv: LogicalVolume, name: str) -> bool:
+    """Whether the cache of a bcache volume lies on the disk."""
+    if lv.bcache is None or lv.bcache.cset_uuid is None:
+        return False
+    cset = facts.cset(lv.bcache.cset_uuid)
+    device = None if cset is None or cset.lv_uuid is None else facts.lv(cset.lv_uuid)
+    pvs = device.pvs if device is not None else [cset.device] if cset is not None else ()
+    return any(_on_disk(facts, pv, name) for pv in pvs)
