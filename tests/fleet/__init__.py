@@ -22,7 +22,7 @@ from storage.discovery.ingest import apply_facts, apply_hello
 from storage.models import CachePlan, Customer, Host, Placement, Volume
 from storage.models.host import HostState
 from storage.naming import new_key, volume_name
-from tests.fleet import load
+from tests.fleet import disks, load
 from tests.fleet.machine import ROLES, VG, Invented, Machine, as_reply, hello, machine, problems
 from tests.fleet.sales import sell
 from tests.fleet.watch import watch
@@ -87,7 +87,8 @@ def build(
     placed: list[Placed] = []
     for number in range(hosts):
         count = crowd if crowd and not number else _share(number, hosts, volumes, crowd)
-        placed += _host(machine(seed, number, count, now), customers, plans, now)
+        made = machine(seed, number, count, now)
+        placed += _host(made, customers, plans, now, is_shown=number < len(ROLES))
     if hosts >= len(ROLES):
         _waiting(hosts)
         _gone(placed, now)
@@ -157,9 +158,14 @@ def _customers(count: int) -> list[Customer]:
 
 
 def _host(
-    of: Machine, customers: Sequence[Customer], plans: Sequence[CachePlan], now: datetime
+    of: Machine,
+    customers: Sequence[Customer],
+    plans: Sequence[CachePlan],
+    now: datetime,
+    *,
+    is_shown: bool = False,
 ) -> list[Placed]:
-    """The host with its volumes, as the real recording code stores them."""
+    """The host with its volumes and disks, as the real recording code stores them."""
     at = now - SILENT if of.role == "silent" else now - timedelta(seconds=8)
     host = Host.objects.create(
         name=of.name,
@@ -190,6 +196,8 @@ def _host(
     apply_hello(host, hello(of), problems(of), at)
     apply_facts(host, as_reply(of, now), at)
     host.refresh_from_db()
+    if of.role != "silent":
+        disks.read(host, of, now, is_shown=is_shown)
     return [
         Placed(each, row, host, of, _cached_at(each, n, now))
         for n, (row, each) in enumerate(zip(rows, of.volumes, strict=True))

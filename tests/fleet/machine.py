@@ -45,6 +45,7 @@ SIZES_GIB = (20, 40, 40, 60, 80, 80, 120, 160, 250, 400)
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz0123456789"
 VG: Final = "vg0"
 OLD_VERSION: Final = "0.1.0"
+SATA_DOM, NVME = "sdg", "nvme0n1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +278,26 @@ def _disks(random: Random, of: Machine, fast: int, slow: int) -> tuple[Any, ...]
                 transport="sata",
             )
         )
+    if of.role == "lvmcache":
+        number = of.name[-2:]
+        found += [
+            _ssd(SATA_DOM, "8:96", 64, "SuperMicro SSD", f"SMC0515D{number}", "sata"),
+            _ssd(NVME, "259:0", 960, "SAMSUNG MZQL2960HCJR", f"S64F{number}", "nvme"),
+        ]
     return tuple(found)
+
+
+def _ssd(name: str, dev: str, size_gb: int, model: str, serial: str, transport: str) -> Any:
+    """An SSD that serves no group: the one that the host starts from, or a spare."""
+    return make.disk(
+        name,
+        dev=dev,
+        size_bytes=size_gb * 10**9,
+        rotational=False,
+        model=model,
+        serial=serial,
+        transport=transport,
+    )
 
 
 def _array(name: str, level: str, size: int, members: tuple[str, ...], broken: int) -> Array:
