@@ -1,4 +1,4 @@
-"""One round of samples from the hosts of a shard.
+"""One round of samples from the hosts of a shard, and one of their disks' health.
 
 All hosts are asked at once on the SSH loop, each with its own offset within the interval, so that
 500 of them do not answer in the same second; rows are written by the task's thread as answers come.
@@ -13,15 +13,20 @@ import logging
 import threading
 from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
 
 from django.conf import settings
+from django.db.models import F, Q
 
 from jobs import notify_workers
 from jobs.hosts import contact
+from jobs.models.media_check import follow_tests, hosts_with_tests
 from jobs.transport import Destination, ask, connection
 from jobs.transport.errors import AgentFailed, BadReply, TransportError
 from jobs.transport.replies import Reply
 from storage.database_clock import database_now
+from storage.health import smart_records
 from storage.host_data import BadHostData
 from storage.metrics.samples import record
 from storage.models import Host
@@ -32,6 +37,11 @@ SPREAD = 0.4
 """Offsets reach over this part of the interval; with a deadline of half of it, a round ends
 before the next begins."""
 DEADLINE = 0.5
+DISKS_EVERY: Final = timedelta(minutes=45)
+DISKS_AT_ONCE: Final = 64
+"""Hosts of one round; the round after five minutes has the next ones."""
+DISKS_DEADLINE_SECONDS: Final = 180.0
+"""Above the agent's own limit for all disks together, below the pause between two rounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +133,46 @@ def _take(host: Host) -> bool:
 def _release(host: Host) -> None:
     with _guard:
         _busy.discard(host.pk)
+
+
+def collect_disks(shard: int) -> int:
+    """Ask the disks of hosts that are due for their health; how many hosts answered. Apart from
+    samples, which a slow disk must not delay: what becomes of it says nothing about the host."""
+    due = Q(disk_round=None) | Q(disk_round__tried_at__lt=database_now() - DISKS_EVERY)
+    due |= hosts_with_tests()
+    waiting = (
+        Host.objects.active()
+        .without_inventory()
+        .filter(due)
+        .order_by(F("disk_round__tried_at").asc(nulls_first=True), "pk")
+    )
+    ours = [host for host in waiting if position(host) % settings.TIERCEL_COLLECT_SHARDS == shard]
+    hosts_by_call: dict[Future[Reply], Host] = {
+        connection.start(
+            ask(Destination.of(host), {"verb": "smart"}, deadline_seconds=DISKS_DEADLINE_SECONDS)
+        ): host
+        for host in ours[:DISKS_AT_ONCE]
+    }
+    return sum(_store_disks(hosts_by_call[call], call) for call in as_completed(hosts_by_call))
+
+
+def _store_disks(host: Host, call: Future[Reply]) -> bool:
+    """Nothing that one host does may end the round."""
+    try:
+        reply = call.result()
+        if reply.error is None:
+            boot_id = str(reply.stamp.get("boot_id", ""))
+            now = database_now()
+            smart_records.record(host, reply.data, boot_id, now)
+            follow_tests(host, now)
+            return True
+        why = reply.error.message
+        if reply.error.code == "unknown_verb":
+            why = "The agent is too old to read disks. Run a new enrolment command on the host."
+    except (TransportError, BadHostData) as error:
+        why = str(error)
+    except Exception as error:
+        log.exception("disks of host %s", host.name)
+        why = f"{type(error).__name__} in the panel"
+    smart_records.record_failure(host, why, database_now())
+    return False

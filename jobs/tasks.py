@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from jobs import collector, disk_collector, notify_workers
+from jobs import collector, notify_workers
 from jobs.alerts import alert_judge
 from jobs.engine import holds, media_checks, runner
 from jobs.hosts import refresh as refreshing
@@ -50,7 +50,7 @@ def collect_shard(shard: int) -> None:
 
 @shared_task
 def read_disks(shard: int) -> None:
-    disk_collector.collect(shard)
+    collector.collect_disks(shard)
 
 
 @shared_task

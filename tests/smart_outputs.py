@@ -15,9 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from storage.agent.kernel import smartctl
+from storage.health.smart_endurance import counter_of, wear_of
 from storage.health.smart_reading import SmartHealth
-from storage.health.smart_wear import wear_of
-from storage.health.smart_written import counter_of
 from storage.host_data import decoded
 
 MIB = 1 << 20

@@ -1,5 +1,5 @@
 """Starts checks of disks and arrays on their hosts, which then do the work by themselves
-(`jobs.hosts.media_progress` follows it). The global stop, maintenance and change windows hold the
+(`jobs.models.media_check` follows it). The global stop, maintenance and change windows hold the
 beginning back.
 """
 
@@ -12,8 +12,8 @@ from django.db import IntegrityError, transaction
 
 from jobs import notify_workers
 from jobs.engine.holds import OnHold, check_not_held
-from jobs.hosts.media_progress import move
 from jobs.models import CheckKind, CheckState, MediaCheck
+from jobs.models.media_check import move
 from jobs.requester import Requester
 from jobs.transport import call
 from jobs.transport.errors import TransportError

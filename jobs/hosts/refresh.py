@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
-from jobs.hosts import contact, media_progress, panel_identity
+from jobs.hosts import contact, panel_identity
 from jobs.hosts.read_inventory import read_facts
 from jobs.hosts.retirement_clock import LIMIT_SECONDS, seconds_off
 from jobs.hosts.trust import check_machine
+from jobs.models.media_check import follow_arrays
 from jobs.transport.errors import AgentFailed, BadReply, TransportError
 from jobs.transport.replies import TEXT_LIMIT, Reply, to_json
 from storage.agent import VERSION
@@ -58,7 +59,7 @@ def refresh(host: Host) -> bool:
         problems = [*_reported_problems(host, reply), *_observed_problems(reply, before, after)]
         apply_hello(host, reply.data, problems, after)
         facts = read_facts(host)
-        media_progress.follow_arrays(host, facts, database_now())
+        follow_arrays(host, facts, database_now())
     except TransportError as error:
         contact.note_failure(host, error)
         return False

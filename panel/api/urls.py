@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from panel.api import array_endpoints, disk_endpoints, host_endpoints, root_endpoint
+from panel.api import disk_endpoints, host_endpoints, root_endpoint
 from panel.api.alerts import alert_endpoints, route_endpoints
 from panel.api.customers import (
     cache_plan_endpoints,
@@ -31,16 +31,16 @@ urlpatterns = [
     ),
     path(
         "hosts/<str:key>/disks/<str:disk>/tests",
-        array_endpoints.DiskTests.as_view(),
+        disk_endpoints.DiskTests.as_view(),
         name="api-host-disk-tests",
     ),
-    path("hosts/<str:key>/arrays", array_endpoints.HostArrays.as_view(), name="api-host-arrays"),
+    path("hosts/<str:key>/arrays", disk_endpoints.HostArrays.as_view(), name="api-host-arrays"),
     path(
         "hosts/<str:key>/arrays/<str:array>/check",
-        array_endpoints.ArrayChecks.as_view(),
+        disk_endpoints.ArrayChecks.as_view(),
         name="api-host-array-check",
     ),
-    path("hosts/<str:key>/checks", array_endpoints.HostChecks.as_view(), name="api-host-checks"),
+    path("hosts/<str:key>/checks", disk_endpoints.HostChecks.as_view(), name="api-host-checks"),
     path("volumes/", volume_endpoints.Volumes.as_view(), name="api-volumes"),
     path("volumes/<str:key>", volume_endpoints.OneVolume.as_view(), name="api-volume"),
     path("volumes/<str:key>/wish", wish_endpoint.VolumeWish.as_view(), name="api-volume-wish"),

@@ -13,8 +13,8 @@ from typing import Final
 
 from storage.formatting import counted
 from storage.health.host_problems import ORDER, Severity
+from storage.health.smart_endurance import Wear, WearForecast
 from storage.health.smart_reading import DiskAnswer, SmartHealth
-from storage.health.smart_wear import Wear, WearForecast
 
 WEAR_WARNING, WEAR_ERROR = 90, 100
 SOON: Final = timedelta(days=90)

@@ -1,4 +1,6 @@
-"""The disks of a host in the database: what they said last, and their readings over time."""
+"""The disks of a host in the database: what they said last, their readings over time, and what
+people decide about them (the unit in which a disk counts, its rated endurance, errors that are
+known). The table's trigger records each decision; the last one can be taken back."""
 
 from __future__ import annotations
 
@@ -10,6 +12,20 @@ from typing import Any, Final
 import msgspec
 from django.db import connection, transaction
 
+from storage.health.smart_endurance import (
+    WINDOW,
+    Calibration,
+    Wear,
+    WearForecast,
+    WearPoint,
+    WrittenCounter,
+    advanced,
+    counter_of,
+    forecast,
+    rated_bytes,
+    settled,
+    wear_of,
+)
 from storage.health.smart_findings import (
     DiskFinding,
     baseline_after,
@@ -17,29 +33,18 @@ from storage.health.smart_findings import (
     findings,
 )
 from storage.health.smart_reading import DISKS_LIMIT, DiskAnswer, SmartHealth, decode
-from storage.health.smart_wear import (
-    WINDOW,
-    Wear,
-    WearForecast,
-    WearPoint,
-    forecast,
-    rated_bytes,
-    wear_of,
-)
-from storage.health.smart_written import (
-    Calibration,
-    WrittenCounter,
-    advanced,
-    counter_of,
-    settled,
-)
 from storage.host_data import clean_text, decoded, storable
 from storage.models import DiskReading, DiskRound, Host, PhysicalDisk
+from storage.planner.draft import Refused
 
 KEPT_WHOLE: Final = timedelta(days=35)
 KEPT: Final = timedelta(days=5 * 365)
 MOST_DISKS: Final = 2 * DISKS_LIMIT
 """Of one host that are kept, those that are gone too."""
+DECIDED: Final = (
+    *("entered_unit_bytes", "entered_rated_bytes"),
+    *("accepted_at", "accepted_by", "accepted_reason"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +213,67 @@ def _point(reading: DiskReading, written: WrittenCounter | None) -> WearPoint:
     return WearPoint(reading.at, total, reading.used_percent)
 
 
-def judge_anew(disk: PhysicalDisk, now: datetime) -> None:
+def _judge_anew(disk: PhysicalDisk, now: datetime) -> None:
     """What is wrong with it, after a person changed what is known of it."""
     mine = [each for each in conditions_of(disk.host, now) if each.disk.pk == disk.pk]
     for condition in mine:
         _note_findings(condition, now)
+
+
+@transaction.atomic
+def enter(disk: PhysicalDisk, now: datetime, **entered: int | None) -> None:
+    """The fields `entered_…` as a person gives them; None forgets one."""
+    locked = PhysicalDisk.objects.select_for_update().get(pk=disk.pk)
+    for name, value in entered.items():
+        setattr(locked, name, value)
+    locked.save(update_fields=list(entered))
+    _judge_anew(locked, now)
+
+
+@transaction.atomic
+def accept_errors(disk: PhysicalDisk, who: str, reason: str, now: datetime) -> None:
+    """A person has looked at the disk: what it has now is the baseline. Raises `Refused` for a disk
+    that has told nothing yet."""
+    locked = PhysicalDisk.objects.select_for_update().get(pk=disk.pk)
+    if not locked.health:
+        raise Refused(
+            "not_read", "The disk's errors have not been read yet.", "Wait for the next reading."
+        )
+    locked.baseline_before, locked.baseline = locked.baseline, _counts(locked)
+    locked.accepted_at, locked.accepted_by, locked.accepted_reason = now, who, reason
+    locked.save()
+    _judge_anew(locked, now)
+
+
+def last_decision(disk: PhysicalDisk) -> Any | None:
+    """The event of the last change by a person, with the row as it was before; None without."""
+    tracked: Any = disk  # the tracker gives it `events`, which no type knows
+    return tracked.events.filter(pgh_context__actor__gt="").order_by("-pgh_id").first()
+
+
+@transaction.atomic
+def undo(disk: PhysicalDisk, shown: int, now: datetime) -> None:
+    """Take back the last decision, which is the one that a person was `shown` (its `pgh_id`).
+    Undone twice it stands again. Raises `Refused`."""
+    locked = PhysicalDisk.objects.select_for_update().get(pk=disk.pk)
+    event = last_decision(locked)
+    if event is None or event.pgh_id != shown:
+        raise Refused(
+            "stale",
+            "The disk was changed again meanwhile, or there is nothing to take back.",
+            "Look at its history, and try again.",
+        )
+    if event.accepted_at != locked.accepted_at:
+        before = baseline_after(locked.baseline_before, _counts(locked))
+        locked.baseline_before, locked.baseline = locked.baseline, before
+    for name in DECIDED:
+        setattr(locked, name, getattr(event, name))
+    locked.save()
+    _judge_anew(locked, now)
+
+
+def _counts(disk: PhysicalDisk) -> dict[str, int]:
+    return error_counts(decoded(disk.health, SmartHealth, "health")) if disk.health else {}
 
 
 def prune(now: datetime) -> None:

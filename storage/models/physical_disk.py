@@ -56,7 +56,7 @@ class PhysicalDisk(models.Model):
     said one has "@" and its place. `health` is what it said at `read_at`
     (`storage.health.smart_reading.SmartHealth`), empty before; `state` and `message` are of its
     last answer, at `asked_at`. Errors above `baseline` are new. `calibration` is what was measured
-    of its counter (`storage.health.smart_written.Calibration`), `findings` is what is wrong with
+    of its counter (`storage.health.smart_endurance.Calibration`), `findings` is what is wrong with
     it, as `storage.health.smart_findings.DiskFinding` with the moment it was first seen.
     People may enter in which unit it counts, and how much it is rated for, and accept the errors
     that it has: `baseline_before` is what was known until then."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pghistory
 
 from storage.agent.kernel import smartctl
-from storage.health import disk_decisions, smart_records
+from storage.health import smart_records
 from storage.inventory.facts import Disk
 from storage.models import Host, PhysicalDisk
 from tests.fleet.machine import NVME, SATA_DOM, Machine, facts
@@ -38,7 +38,7 @@ def read(host: Host, of: Machine, now: datetime, is_shown: bool) -> None:
             why = "Cable replaced on the 12th"
             who = "ada@example.com"
             with pghistory.context(actor=who):
-                disk_decisions.accept_errors(found, who, why, now - timedelta(hours=20))
+                smart_records.accept_errors(found, who, why, now - timedelta(hours=20))
 
 
 def _answer(of: Machine, disk: Disk, hours: int, is_shown: bool) -> dict[str, Any]:

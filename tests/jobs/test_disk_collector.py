@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from jobs import disk_collector, tasks
+from jobs import collector, tasks
 from storage.models import DiskReading, DiskRound, PhysicalDisk
 from tests import make
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
@@ -34,26 +34,26 @@ def test_the_disks_of_a_host_are_read_and_again_when_they_are_due(
         "sda", "sdb", "sdc", "sdd",
     }  # fmt: skip
     assert PhysicalDisk.objects.get(name="sdc").baseline == {"pending": 1}
-    assert disk_collector.collect(0) == 0, "not due"
+    assert collector.collect_disks(0) == 0, "not due"
     DiskRound.objects.update(tried_at=DiskRound.objects.get().tried_at - timedelta(minutes=46))
-    assert disk_collector.collect(0) == 1
+    assert collector.collect_disks(0) == 1
     assert DiskReading.objects.filter(disk__name="sdc").count() == 2
 
 
 def test_a_host_that_fails_costs_the_others_nothing_and_is_no_failure_of_the_host(
     fake_server: FakeServer, sshd: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disk_collector, "DEADLINE_SECONDS", 5.0)
+    monkeypatch.setattr(collector, "DISKS_DEADLINE_SECONDS", 5.0)
     good = fake_record(fake_server)
     silent = sshd(lambda request: Silence()).host()
     odd = sshd(lambda request: {"disks": "none"}).host()
-    assert disk_collector.collect(0) == 1
+    assert collector.collect_disks(0) == 1
     messages = dict(DiskRound.objects.values_list("host_id", "message"))
     assert messages[good.pk] == "" and "5" in messages[silent.pk] and "smart" in messages[odd.pk]
     for host in (silent, odd):
         host.refresh_from_db()
         assert host.error == {}
-    assert disk_collector.collect(0) == 0, "it is asked again when it is due"
+    assert collector.collect_disks(0) == 0, "it is asked again when it is due"
 
 
 def test_hosts_of_other_shards_and_inactive_ones_are_left_alone(
@@ -61,9 +61,9 @@ def test_hosts_of_other_shards_and_inactive_ones_are_left_alone(
 ) -> None:
     settings.TIERCEL_COLLECT_SHARDS = 2
     hosts = [make.host(name=f"h{number}") for number in range(3)]
-    shards = {disk_collector.position(host) % 2 for host in hosts}
+    shards = {collector.position(host) % 2 for host in hosts}
     other = ({0, 1} - shards or {2}).pop()
-    assert disk_collector.collect(other) == 0
+    assert collector.collect_disks(other) == 0
     assert not DiskRound.objects.exists()
 
 
@@ -72,7 +72,7 @@ def test_the_samples_of_a_host_do_not_wait_for_its_disks(
 ) -> None:
     fake_host.hang_disk("/dev/sda")
     host = fake_record(fake_server)
-    assert disk_collector.collect(0) == 1
+    assert collector.collect_disks(0) == 1
     states = dict(PhysicalDisk.objects.values_list("name", "state"))
     assert states == {"sda": "hung", "sdb": "read", "sdc": "read", "sdd": "read"}
     tasks.collect_shard(0)

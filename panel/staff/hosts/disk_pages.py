@@ -15,8 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from jobs.engine import media_checks
 from jobs.models import CheckKind
 from panel.staff.change_log import edits
-from panel.staff.hosts.array_rows import CheckRow
-from panel.staff.hosts.disk_health_card import known_as, row_of
+from panel.staff.hosts.disk_health_card import CheckRow, known_as, row_of
 from panel.staff.hosts.pages import find, frame
 from panel.staff.job_requests import actor_of, requester_of, show_refusal
 from storage.access import Right, staff_view
@@ -24,10 +23,10 @@ from storage.analysis.ssd_writers import SPANS, SsdWriters, ssd_writers
 from storage.byte_sizes import GIB, KIB, MIB, SECTOR_BYTES
 from storage.database_clock import database_now
 from storage.formatting import NOTHING, counted, seconds
-from storage.health import disk_decisions
+from storage.health import smart_records
+from storage.health.smart_endurance import TB
 from storage.health.smart_findings import COUNTS, error_counts, increases
 from storage.health.smart_records import DiskCondition, conditions_of
-from storage.health.smart_wear import TB
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import PhysicalDisk
@@ -131,7 +130,7 @@ def _page(
     facts = inventory_of(host)
     listed = conditions_of(host, now)
     condition = next(each for each in listed if each.disk.pk == disk.pk)
-    last = disk_decisions.last_decision(disk)
+    last = smart_records.last_decision(disk)
     rated = disk.entered_rated_bytes
     checks = list(disk.checks.select_related("actor", "disk")[:CHECKS_SHOWN])
     initial = {
@@ -224,7 +223,7 @@ def enter(request: HttpRequest, key: str, disk: str) -> HttpResponse:
     form = EnteredForm(found, request.POST)
     if not form.is_valid():
         return _page(request, found, entered=form)
-    disk_decisions.enter(found, database_now(), **form.entered)
+    smart_records.enter(found, database_now(), **form.entered)
     messages.success(request, "Unit and endurance saved.")
     return redirect("host-disk", key, disk)
 
@@ -239,7 +238,7 @@ def accept(request: HttpRequest, key: str, disk: str) -> HttpResponse:
         return _page(request, found, accepting=form)
     who, reason = str(actor_of(request)), form.cleaned_data["reason"]
     try:
-        disk_decisions.accept_errors(found, who, reason, database_now())
+        smart_records.accept_errors(found, who, reason, database_now())
     except Refused as refused:
         return show_refusal(request, refused)
     messages.success(request, "The errors are accepted. Only more of them are reported.")
@@ -286,7 +285,7 @@ def undo(request: HttpRequest, key: str, disk: str) -> HttpResponse:
     form = UndoForm(request.POST)
     shown = form.cleaned_data["change"] if form.is_valid() else 0
     try:
-        disk_decisions.undo(found, shown, database_now())
+        smart_records.undo(found, shown, database_now())
     except Refused as refused:
         return show_refusal(request, refused)
     messages.success(request, "The last change is undone.")

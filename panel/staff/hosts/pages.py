@@ -21,8 +21,7 @@ from jobs.queue.reservations import reserved
 from panel.charts.pages import host_chart_context
 from panel.http.fragments import fragment_or_page
 from panel.staff.change_log import edits
-from panel.staff.hosts.array_rows import arrays_of
-from panel.staff.hosts.disk_health_card import disk_health
+from panel.staff.hosts.disk_health_card import arrays_of, disk_health
 from panel.staff.hosts.host_volumes import (
     Resident,
     figures_of,

@@ -9,7 +9,6 @@ from typing import Any, Callable
 from ..calls import names
 from ..calls.call import Validator, VerbCall
 from ..facts.counter_sample import sample
-from ..facts.disk_health import smart
 from ..facts.hello import hello
 from ..facts.inventory import inventory
 from ..kernel.local_host import LocalHost
@@ -59,7 +58,7 @@ READING: Mapping[str, ReadingVerb] = {
         ReadingVerb(
             "smart",
             "What each disk says of its own health",
-            lambda host, call: (smart(host), ()),
+            lambda host, call: (disk_checks.smart(host), ()),
         ),
         ReadingVerb(
             "disk.test",

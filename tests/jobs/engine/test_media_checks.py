@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from jobs import disk_collector, tasks
+from jobs import collector, tasks
 from jobs.engine import media_checks
 from jobs.engine.holds import begin_maintenance, end_maintenance
 from jobs.hosts import refresh
@@ -36,7 +36,7 @@ def there(fake_server: FakeServer, fake_host: FakeHost) -> Host:
     with fake_host.changing() as machine:
         machine.disks[2].smart = ata("HDD", "H1", [], rotation_rpm=7200, hours=1000)
     host = fake_record(fake_server)
-    disk_collector.collect(0)
+    collector.collect_disks(0)
     return host
 
 
@@ -54,7 +54,7 @@ def begin(check: MediaCheck) -> MediaCheck:
 def later(check: MediaCheck) -> None:
     """As if the check had begun ten minutes ago, and the disks were due again."""
     MediaCheck.objects.filter(pk=check.pk).update(started_at=database_now() - OLD)
-    disk_collector.collect(0)
+    collector.collect_disks(0)
     check.refresh_from_db()
 
 
@@ -87,7 +87,7 @@ def test_a_self_test_is_followed_from_its_beginning_to_its_result(
     later(check)
     assert (check.state, check.message, check.remaining_percent) == (state, result, None)
     assert check.ended_at is not None
-    assert disk_collector.collect(0) == 0, "the disks are read seldom again"
+    assert collector.collect_disks(0) == 0, "the disks are read seldom again"
 
 
 def test_an_older_result_is_not_taken_for_that_of_the_test(
@@ -98,7 +98,7 @@ def test_an_older_result_is_not_taken_for_that_of_the_test(
     later(check)
     assert check.state == CheckState.RUNNING
     MediaCheck.objects.update(started_at=database_now() - timedelta(days=3))
-    disk_collector.collect(0)
+    collector.collect_disks(0)
     check.refresh_from_db()
     assert check.state == CheckState.STOPPED and "no result" in check.message
 
@@ -203,8 +203,8 @@ def test_an_array_that_is_not_whole_is_not_checked(there: Host, fake_host: FakeH
 
 
 def test_the_disks_of_a_host_with_a_test_are_read_in_every_round(there: Host) -> None:
-    assert disk_collector.collect(0) == 0
+    assert collector.collect_disks(0) == 0
     begin(asked(there))
     before = DiskRound.objects.get().tried_at
-    assert disk_collector.collect(0) == 1
+    assert collector.collect_disks(0) == 1
     assert DiskRound.objects.get().tried_at > before

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pghistory
 import pytest
 
-from storage.health import disk_decisions
+from storage.health import smart_records
 from storage.health.smart_records import record
 from storage.models import Host, PhysicalDisk
 from storage.planner import Refused
@@ -35,15 +35,15 @@ def stored_codes() -> list[str]:
 
 def accept(reason: str = "known", who: str = "ada@example.com") -> None:
     with pghistory.context(actor=who):
-        disk_decisions.accept_errors(PhysicalDisk.objects.get(), who, reason, LATER)
+        smart_records.accept_errors(PhysicalDisk.objects.get(), who, reason, LATER)
 
 
 def undo() -> None:
     found = PhysicalDisk.objects.get()
-    last = disk_decisions.last_decision(found)
+    last = smart_records.last_decision(found)
     assert last is not None
     with pghistory.context(actor="bob@example.com"):
-        disk_decisions.undo(found, last.pgh_id, LATER)
+        smart_records.undo(found, last.pgh_id, LATER)
 
 
 def test_accepted_errors_are_known_and_it_is_known_who_accepted_them() -> None:
@@ -82,8 +82,8 @@ def test_an_entered_unit_is_taken_back_to_what_was_entered_before() -> None:
     record(host, reply(disk(dom(50_000))), "b", NOW)
     found = PhysicalDisk.objects.get()
     with pghistory.context(actor="ada@example.com"):
-        disk_decisions.enter(found, NOW, entered_unit_bytes=512)
-        disk_decisions.enter(found, NOW, entered_unit_bytes=1 << 20, entered_rated_bytes=10**14)
+        smart_records.enter(found, NOW, entered_unit_bytes=512)
+        smart_records.enter(found, NOW, entered_unit_bytes=1 << 20, entered_rated_bytes=10**14)
     undo()
     found.refresh_from_db()
     assert (found.entered_unit_bytes, found.entered_rated_bytes) == (512, None)
@@ -93,17 +93,17 @@ def test_what_changed_since_a_person_looked_is_not_taken_back() -> None:
     host_with_pending(0, 3)
     accept()
     found = PhysicalDisk.objects.get()
-    last = disk_decisions.last_decision(found)
+    last = smart_records.last_decision(found)
     assert last is not None
     with pghistory.context(actor="ada@example.com"):
-        disk_decisions.enter(found, NOW, entered_rated_bytes=1)
+        smart_records.enter(found, NOW, entered_rated_bytes=1)
     with pytest.raises(Refused, match="changed again"):
-        disk_decisions.undo(found, last.pgh_id, LATER)
+        smart_records.undo(found, last.pgh_id, LATER)
 
 
 def test_readings_are_no_decision() -> None:
     host_with_pending(0, 3, 1)
-    assert disk_decisions.last_decision(PhysicalDisk.objects.get()) is None
+    assert smart_records.last_decision(PhysicalDisk.objects.get()) is None
 
 
 def test_a_disk_that_told_nothing_yet_has_no_errors_to_accept() -> None:

@@ -9,8 +9,8 @@ from collections import Counter
 import pytest
 
 from storage.agent.kernel import smartctl
+from storage.health.smart_endurance import GIB, MIB, counter_of
 from storage.health.smart_reading import SmartHealth
-from storage.health.smart_written import GIB, MIB, counter_of
 from storage.host_data import decoded
 from tests.lab.vm import Lab
 from tests.smart_disks import ata, attribute

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from storage.health.smart_endurance import Wear, WearForecast
 from storage.health.smart_findings import (
     DiskFinding,
     baseline_after,
@@ -15,7 +16,6 @@ from storage.health.smart_findings import (
     increases,
 )
 from storage.health.smart_reading import DiskAnswer
-from storage.health.smart_wear import Wear, WearForecast
 from tests.smart_disks import ata, attribute, nvme, sas, statistic
 from tests.storage.health.test_smart_written import health_of
 

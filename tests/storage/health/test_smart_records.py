@@ -11,7 +11,6 @@ import pytest
 from storage import row_security
 from storage.agent.kernel import smartctl
 from storage.health import smart_records
-from storage.health.disk_decisions import accept_errors
 from storage.health.smart_records import DiskCondition, conditions_of, record
 from storage.host_data import BadHostData
 from storage.models import DiskReading, DiskRound, Host, PhysicalDisk
@@ -84,7 +83,7 @@ def test_a_pending_sector_more_is_a_finding_until_it_is_gone_or_accepted() -> No
     for hours, pending in enumerate((8, 8, 9)):
         record(host, reply(disk(hdd(pending))), "b", NOW + hours * HOUR)
     assert [each.code for each in one(host).findings] == ["pending_rose"]
-    accept_errors(PhysicalDisk.objects.get(), "ada", "known", NOW)
+    smart_records.accept_errors(PhysicalDisk.objects.get(), "ada", "known", NOW)
     assert one(host).findings == ()
     record(host, reply(disk(hdd(0))), "b", NOW + 4 * HOUR)
     record(host, reply(disk(hdd(1))), "b", NOW + 5 * HOUR)
@@ -98,7 +97,7 @@ def test_a_finding_is_kept_with_its_beginning_while_it_lasts() -> None:
     [kept] = PhysicalDisk.objects.get().findings
     assert (kept["code"], kept["since"]) == ("pending_rose", (NOW + HOUR).isoformat())
     assert kept["message"].startswith("2 pending sectors more") and kept["correction"]
-    accept_errors(PhysicalDisk.objects.get(), "ada", "known", NOW)
+    smart_records.accept_errors(PhysicalDisk.objects.get(), "ada", "known", NOW)
     assert PhysicalDisk.objects.get().findings == []
     record(host, reply(disk(hdd(11))), "b", NOW + 4 * HOUR)
     [again] = PhysicalDisk.objects.get().findings

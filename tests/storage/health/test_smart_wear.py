@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from storage.health.smart_wear import TB, WearForecast, WearPoint, forecast, rated_bytes, wear_of
+from storage.health.smart_endurance import (
+    TB,
+    WearForecast,
+    WearPoint,
+    forecast,
+    rated_bytes,
+    wear_of,
+)
 from tests.smart_disks import ata, attribute, statistic
 from tests.storage.health.test_smart_written import health_of
 

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from storage.agent.kernel import smartctl
-from storage.health.smart_reading import SmartHealth
-from storage.health.smart_wear import wear_of
-from storage.health.smart_written import (
+from storage.health.smart_endurance import (
     CANDIDATES,
     PROOF_BYTES,
     Calibration,
@@ -17,7 +15,9 @@ from storage.health.smart_written import (
     advanced,
     counter_of,
     settled,
+    wear_of,
 )
+from storage.health.smart_reading import SmartHealth
 from storage.host_data import decoded
 from tests.smart_disks import ata, attribute, nvme
 from tests.storage.health.smart_models import MODELS, ModelCase

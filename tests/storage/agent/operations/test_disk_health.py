@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from storage.agent.facts import disk_health
 from storage.agent.kernel import smartctl
 from storage.agent.kernel.local_host import CommandResult
+from storage.agent.operations import disk_checks
 from storage.agent.wire.protocol import REPLY_LIMIT
 from tests.contract.client import Agent
 from tests.fake import FakeHost
@@ -187,5 +187,5 @@ def test_in_whatever_rhythm_the_panel_asks_every_disk_is_the_first_one_some_time
 ) -> None:
     targets = [smartctl.SmartTarget(f"/dev/sd{n}", "") for n in range(count)]
     rounds = range(0, 20 * count * 50 * 60 * 10**9, 50 * 60 * 10**9)
-    first = {disk_health._turned(targets, at_ns)[0] for at_ns in rounds}
+    first = {disk_checks._turned(targets, at_ns)[0] for at_ns in rounds}
     assert first == set(targets)
