@@ -10,6 +10,7 @@ from typing import Final
 
 from django.conf import settings
 from django.core.mail import EmailMessage
+from django.db import InterfaceError, OperationalError
 from django.db.models import F
 
 from jobs.models import Alert
@@ -37,6 +38,7 @@ TRY_SECONDS: Final = 10
 PAUSES: Final = (5, 15, 30, 60, 120, 180, 300, 600, 1800, *(3600,) * 24)
 """Seconds after each failed try: soon at first, for a day and an hour in all."""
 GONE: Final = 410
+INTERNAL: Final = "The panel itself failed with this message. See the worker's log."
 
 
 class NotTaken(Exception):
@@ -72,6 +74,12 @@ def _try(row: AlertDelivery) -> None:
     except (NoResponse, Forbidden, OSError, ValueError) as error:
         # smtplib's are OSErrors; a bad address, or a secret that no key opens, is a ValueError.
         _retry(row, None, str(error) or type(error).__name__)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        # What nobody foresaw of one message keeps no other one from being sent.
+        log.exception("alert message %s", row.key)
+        _retry(row, None, INTERNAL)
     else:
         delivery_queue.delivered(row, status)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.mail import EmailMessage
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.urls import reverse
 from django.utils import translation
 
@@ -60,19 +60,25 @@ def _try(claimed: Notice) -> None:
             message = mail(notice)
         message.send()
     except (OSError, ValueError) as error:  # smtplib's are OSErrors, a bad address is a ValueError
-        _retry(notice, error)
+        _retry(notice, str(error))
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        # What nobody foresaw of one notice keeps no other one from being sent.
+        log.exception("notice %s", notice.key)
+        _retry(notice, "The panel itself failed with this notice. See the worker's log.")
     else:
         delivery_queue.delivered(notice)
 
 
-def _retry(notice: Notice, error: OSError | ValueError) -> None:
+def _retry(notice: Notice, error: str) -> None:
     log.warning("notice %s to %s was not sent: %s", notice.key, notice.user.email, error)
     chance = random.random()  # noqa: S311 - spreads the tries, guards nothing
     pause = delivery_queue.wait_seconds(notice.attempts, PAUSES, chance)
     if pause is None:
-        delivery_queue.given_up(notice, None, str(error))
+        delivery_queue.given_up(notice, None, error)
     else:
-        delivery_queue.later(notice, None, str(error), pause)
+        delivery_queue.later(notice, None, error, pause)
 
 
 def prune(now: datetime) -> None:

@@ -178,6 +178,33 @@ def test_one_address_that_fails_keeps_no_other_from_its_message(place: Place) ->
     assert "refused" in failed.last_error
 
 
+def test_a_message_that_nobody_can_write_keeps_no_other_from_its_reader(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mail_route()
+    event(alert(message="cannot be told"))
+    alert_routing.route_events()
+    event(alert(message="is fine"))
+    alert_routing.route_events()
+    written = alert_delivery._letter
+
+    def letter(row: AlertDelivery, stories: Any) -> Any:
+        if any(each.alert.message == "cannot be told" for each in stories):
+            raise LookupError("of the test")
+        return written(row, stories)
+
+    monkeypatch.setattr(alert_delivery, "_letter", letter)
+    alert_delivery.send_due()
+    assert len(mail.outbox) == 1
+    (waiting,) = AlertDelivery.objects.unsent()
+    assert waiting.last_error == alert_delivery.INTERNAL
+    AlertDelivery.objects.unsent().update(attempts=len(alert_delivery.PAUSES))
+    later()
+    alert_delivery.send_due()
+    waiting.refresh_from_db()
+    assert waiting.given_up_at is not None
+
+
 def test_ntfy_gets_a_topic_with_a_priority(place: Place) -> None:
     route_to(f"{place.url}/base/storage", "ntfy", "tk_abc")
     event(alert(make.host(name="höst")))

@@ -134,6 +134,22 @@ def test_an_address_that_no_mail_can_have_keeps_nobody_waiting(there: Case) -> N
     assert "newlines" in bad.last_error
 
 
+def test_what_nobody_foresaw_is_tried_again_and_given_up_like_any_failure(
+    there: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise LookupError("of the test")
+
+    monkeypatch.setattr(notice_delivery, "letter", broken)
+    notice_delivery.sweep()
+    assert (notice().given_up_at, notice().attempts) == (None, 1)
+    assert "worker's log" in notice().last_error
+    Notice.objects.update(attempts=len(notice_delivery.PAUSES))
+    later()
+    notice_delivery.sweep()
+    assert notice().given_up_at is not None
+
+
 def test_every_try_has_the_same_name_for_mail_servers(there: Case) -> None:
     first, second = notice_delivery.mail(notice()), notice_delivery.mail(notice())
     assert first.extra_headers["Message-ID"] == second.extra_headers["Message-ID"]
