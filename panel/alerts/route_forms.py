@@ -15,8 +15,9 @@ from django.db.models import QuerySet
 from panel.authentication.second_factor import seal, unseal
 from panel.deliveries import http_post
 from panel.deliveries.signature import is_secret
-from panel.models import AlertRoute, RouteKind, User
+from panel.models import AlertRoute, RouteKind, SecurityKind, User
 from panel.models.alert_route import NOTHING_AT_ONCE
+from panel.security_log import security_entries
 from storage.models import Host
 
 RANKS: Final = (
@@ -163,7 +164,7 @@ class RouteForm(forms.Form):
             self.add_error("quiet_end", "Enter both times, or leave both empty.")
         return data
 
-    def save(self) -> tuple[AlertRoute, str]:
+    def save(self, by: User) -> tuple[AlertRoute, str]:
         """The route as it is stored, and a secret that was made for it, "" for none."""
         data, row = self.cleaned_data, self.route or AlertRoute()
         made = ""
@@ -181,9 +182,24 @@ class RouteForm(forms.Form):
             if data["kind"] == RouteKind.WEBHOOK and not secret and not _signs(row):
                 secret = made = new_secret()
             row.secret = seal(secret) if secret else row.secret
+        verb = "changed" if row.pk else "added"
         row.save()
         row.hosts.set(data["hosts"])
+        note_route(row, verb, by)
         return row, made
+
+
+def note_route(route: AlertRoute, verb: str, by: User) -> None:
+    """Whoever takes a way to people away, or switches it off, leaves a trace."""
+    state = "" if route.is_on else ", switched off"
+    detail = f"{route.name} ({route.get_kind_display()}) {verb}{state}"
+    security_entries.note(SecurityKind.ALERT_ROUTE, route.user or "", detail, by=by)
+
+
+def delete_route(route: AlertRoute, by: User) -> None:
+    """Nobody is told by this way any more; its messages are forgotten."""
+    note_route(route, "deleted", by)
+    route.delete()
 
 
 def _signs(row: AlertRoute) -> bool:

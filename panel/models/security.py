@@ -33,6 +33,7 @@ class SecurityKind(models.TextChoices):
     SESSION_ENDED = "session_ended", "session ended"
     BACKUP = "backup", "backup made"
     EXPORTED = "exported", "data exported"
+    ALERT_ROUTE = "alert_route", "who is told of alerts changed"
 
 
 class SecurityQuerySet(models.QuerySet["SecurityEntry"]):

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panel.alerts import alert_routing
+from panel.alerts import alert_routing, route_forms
 from panel.alerts.route_forms import RouteForm
 from panel.api import request_bodies
 from panel.api.framework import cursor, described
@@ -172,7 +172,7 @@ class OneAlertRoute(Resource):
     )
     def delete(self, request: Request, key: str) -> Response:
         """For administrators. Its messages are forgotten."""
-        _route_of(self, key).delete()
+        route_forms.delete_route(_route_of(self, key), self.user)
         return Response(status=204)
 
 
@@ -234,7 +234,7 @@ def _saved(view: Resource, request: Request, route: AlertRoute | None) -> Json:
             for error in each
         ]
         raise ApiProblem(422, "invalid", errors[0]["message"], "Correct the fields.", errors=errors)
-    row, secret = form.save()
+    row, secret = form.save(view.user)
     return route_json(row, secret)
 
 

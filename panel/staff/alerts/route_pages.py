@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Final
+from typing import Final, cast
 from urllib.parse import urlsplit
 
 from django.contrib import messages
@@ -13,11 +13,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from panel.alerts import alert_routing
+from panel.alerts import alert_routing, route_forms
 from panel.alerts.route_forms import RouteForm, initial_of
 from panel.authentication.second_factor import unseal
 from panel.deliveries import delivery_queue
-from panel.models import AlertDelivery, AlertRoute
+from panel.models import AlertDelivery, AlertRoute, User
 from storage.access import Right, staff_view
 from storage.models import Host
 
@@ -87,7 +87,7 @@ def _form(request: HttpRequest, route: AlertRoute | None) -> HttpResponse:
     form = RouteForm(request.POST, hosts=hosts, route=route)
     if not form.is_valid():
         return _shown(request, form, route, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    saved, secret = form.save()
+    saved, secret = form.save(cast("User", request.user))
     if secret:
         # Shown once: it is sealed from now on.
         return _shown(request, RouteForm(hosts=hosts, initial=initial_of(saved)), saved, secret)
@@ -130,7 +130,7 @@ def test_route(request: HttpRequest, key: str) -> HttpResponse:
 def delete_route(request: HttpRequest, key: str) -> HttpResponse:
     """Nobody is told by this way any more; its messages are forgotten."""
     route = get_object_or_404(AlertRoute.objects.visible_to(request.user), key=key)
-    route.delete()
+    route_forms.delete_route(route, cast("User", request.user))
     messages.success(request, f"{route.name} is not told any more.")
     return redirect("alert-routes")
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from jobs.models import AlertEvent, Silence
 from panel.authentication.second_factor import unseal
-from panel.models import AlertDelivery, AlertRoute
+from panel.models import AlertDelivery, AlertRoute, SecurityEntry, SecurityKind
 from tests import make
 from tests.panel.alerts.telling import alert, event
 from tests.panel.api.asking import staff
@@ -91,6 +91,21 @@ def test_a_silence_is_made_listed_and_ended() -> None:
     assert (item["host"]["name"], item["code"], item["active"]) == (host.name, "drift", True)
     assert staff("operator").send("delete", f"/silences/{key}").json()["active"] is False
     assert Silence.objects.get().ended_by is not None
+
+
+def test_whoever_changes_who_is_told_stands_in_the_security_log() -> None:
+    program = staff()
+    given = {"name": "Pager", "kind": "slack", "address": "https://example.org/hook"}
+    path = f"/alert-routes/{program.send('post', '/alert-routes/', given).json()['key']}"
+    program.send("put", path, {**given, "on": False})
+    program.send("delete", path)
+    entries = SecurityEntry.objects.filter(kind=SecurityKind.ALERT_ROUTE).order_by("id")
+    assert [(each.actor, each.detail) for each in entries] == [
+        (program.user.email, "Pager (Slack) added"),
+        (program.user.email, "Pager (Slack) changed, switched off"),
+        (program.user.email, "Pager (Slack) deleted, switched off"),
+    ]
+    assert "example.org" not in "".join(each.detail for each in entries)
 
 
 def test_a_route_is_made_changed_tested_and_deleted() -> None:
