@@ -162,6 +162,14 @@ def _without(entries: tuple[str, ...], entry: str) -> tuple[str, ...]:
 
 def check_vg(policy: Policy, vg: str) -> None:
     """Raises Refusal(observe_only | vg_not_allowed)."""
+    check_any(policy, vg)
+    allow = f"As root on the host run: {AGENT} allow-vg {vg}"
+    if vg not in policy.vgs:
+        raise Refusal("vg_not_allowed", f"This host does not let the panel change VG {vg}.", allow)
+
+
+def check_any(policy: Policy, vg: str = "NAME") -> None:
+    """Raises Refusal(observe_only) where root lets the panel do nothing on this host."""
     allow = f"As root on the host run: {AGENT} allow-vg {vg}"
     if policy.broken:
         raise Refusal(
@@ -171,8 +179,6 @@ def check_vg(policy: Policy, vg: str) -> None:
         )
     if not policy.vgs:
         raise Refusal("observe_only", "This host only lets the panel look.", allow)
-    if vg not in policy.vgs:
-        raise Refusal("vg_not_allowed", f"This host does not let the panel change VG {vg}.", allow)
 
 
 def check_alone(policy: Policy, vg: str, sharing: Sequence[str]) -> None:

@@ -137,3 +137,12 @@ def test_only_the_array_that_was_meant_is_checked(
     agent: Agent, host: FakeHost, fields: dict[str, str], code: str
 ) -> None:
     assert check(agent, host, **fields)["error"]["code"] == code
+
+
+def test_a_host_that_only_lets_the_panel_look_begins_no_check(agent: Agent, host: FakeHost) -> None:
+    host.save("/etc/tiercel/agent.json", b'{"vgs": []}')
+    assert ask(agent)["error"]["code"] == "observe_only"
+    array = next(each for each in agent.data("inventory")["arrays"] if each["name"] == "md0")
+    reply = agent.ask("array.check", {"array": "md0", "uuid": array["uuid"]})
+    assert reply["error"]["code"] == "observe_only"
+    assert begun(host) == [] and not any(each[0] == "write" for each in host.executed)
