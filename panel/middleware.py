@@ -36,6 +36,8 @@ from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import is_valid_path, reverse
 from django.utils.functional import SimpleLazyObject
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as marked
 
 from panel.accounts import sessions
 from panel.authentication import protected_actions, second_factor, step_up
@@ -156,7 +158,8 @@ def with_nul(sent: QueryDict) -> list[str]:
 UNAVAILABLE, BROKEN = 503, 500
 RETRY_SECONDS = 30
 PROBLEM = "application/problem+json"
-NO_DATABASE = "The panel cannot reach its database."
+NO_DATABASE = marked("The panel cannot reach its database.")
+BACK_SOON: Final = marked("Back soon")
 
 
 class MaintenanceMiddleware:
@@ -170,13 +173,13 @@ class MaintenanceMiddleware:
         text: str = settings.TIERCEL_MAINTENANCE
         if not text or request.path == reverse("health"):
             return self.get_response(request)
-        return unavailable(request, "Back soon", text)
+        return unavailable(request, BACK_SOON, text)
 
 
 def broken(request: HttpRequest) -> HttpResponse:
     """Django's handler of what nobody foresaw: 503 where the database is away, else 500."""
     if is_outage(sys.exc_info()[1]):
-        return unavailable(request, "Back soon", NO_DATABASE)
+        return unavailable(request, BACK_SOON, NO_DATABASE)
     return HttpResponse(render_to_string("500.html"), status=BROKEN)
 
 
@@ -198,7 +201,7 @@ def unavailable(request: HttpRequest, title: str, text: str) -> HttpResponse:
             "correction": "Try again later.",
         }
         return JsonResponse(body, status=UNAVAILABLE, headers=headers, content_type=PROBLEM)
-    context = {"title": title, "text": text, "retry_seconds": RETRY_SECONDS}
+    context = {"title": gettext(title), "text": gettext(text), "retry_seconds": RETRY_SECONDS}
     html = render_to_string("503.html", context)
     return HttpResponse(html, status=UNAVAILABLE, headers=headers)
 

@@ -13,6 +13,7 @@ from django.db.models import Case, Model, Prefetch, Q, QuerySet, Value, When
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from jobs.models import Job
@@ -102,7 +103,7 @@ def _for_staff(user: Person, words: list[str], most: int) -> Iterable[HitGroup]:
 
 def _for_customer(user: Person, words: list[str], most: int) -> Iterable[HitGroup]:
     own = volumes_of(user).filter(every_word(words, VOLUME_FIELDS))
-    yield _group("Volumes", "volume", own, most, _own_volume)
+    yield _group(gettext("Volumes"), "volume", own, most, _own_volume)
 
 
 def _group(

@@ -50,7 +50,8 @@ def accept(request: HttpRequest, token: str) -> HttpResponseBase:
             )
             return signed_in
     code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
-    context = {"form": form, "invitation": invitation}
+    place = invitations.place_words(invitation)
+    context = {"form": form, "invitation": invitation, "place": place}
     return render(request, "account/invitation.html", context, status=code)
 
 

@@ -10,6 +10,7 @@ import hashlib
 import logging
 import secrets
 from datetime import timedelta
+from typing import Final
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -18,9 +19,14 @@ from django.core.validators import validate_email
 from django.db import transaction
 from django.db.models.functions import Now
 from django.urls import reverse
+from django.utils import translation
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as marked
 
 from panel.accounts import api_tokens, people
 from panel.help import tour
+from panel.languages.choice import DEFAULT, spoken_to
+from panel.languages.local_times import plain_time
 from panel.models import Invitation, SecurityKind, User
 from panel.security_log import security_entries
 from storage.access import MemberRole, StaffRole
@@ -32,6 +38,11 @@ log = logging.getLogger(__name__)
 LIFETIME = timedelta(days=3)
 SHORT_LIFETIME = timedelta(hours=1)
 """Of links that make an admin without being asked who one is, or replace a password."""
+ROLES: Final = {
+    MemberRole.VIEWER: marked("viewer"),
+    MemberRole.OPERATOR: marked("operator"),
+    MemberRole.OWNER: marked("owner"),
+}
 
 
 def to_staff(email: str, role: StaffRole, by: User | None) -> tuple[Invitation, str]:
@@ -134,20 +145,55 @@ def link(token: str) -> str:
     return f"{settings.TIERCEL_PUBLIC_URL}{reverse('invitation', args=[token])}"
 
 
+def place_words(invitation: Invitation) -> str:
+    """What the person will be, in the language spoken now."""
+    if invitation.customer is None:
+        return invitation.what
+    role = gettext(ROLES[MemberRole(invitation.member_role)])
+    return gettext("{role} of {customer}").format(role=role, customer=invitation.customer)
+
+
 def mail(invitation: Invitation, token: str) -> bool:
-    """Send the link to its person; False where no mail server is set or it did not take it."""
+    """Send the link to its person; False where no mail server is set or it did not take it. To
+    somebody new of a customer in every language: nobody knows yet which one they read."""
     if not settings.SMTP_HOST:
         return False
-    text = (
-        f"You are invited to Tiercel ({invitation.what}).\n\n"
-        f"Open this link and choose a password. It works once.\n\n{link(token)}\n"
-    )
+    subjects, texts = [], []
+    for language in _languages(invitation):
+        with translation.override(language):
+            subject, text = _letter(invitation, token)
+        subjects.append(subject)
+        texts.append(text)
+    subject, text = " / ".join(subjects), "\n\n---\n\n".join(texts)
     try:
-        send_mail("Your access to Tiercel", text, None, [invitation.email])
+        send_mail(subject, f"{text}\n", None, [invitation.email])
     except OSError as error:  # smtplib's errors are OSErrors
         log.warning("the invitation of %s could not be mailed: %s", invitation.email, error)
         return False
     return True
+
+
+def _languages(invitation: Invitation) -> list[str]:
+    if invitation.user is not None:
+        return [spoken_to(invitation.user)]
+    return [DEFAULT] if invitation.staff_role else [code for code, _ in settings.LANGUAGES]
+
+
+def _letter(invitation: Invitation, token: str) -> tuple[str, str]:
+    """Subject and text in the language spoken now."""
+    subject = gettext("Your access to Tiercel")
+    begin = gettext("You are invited to Tiercel ({place}).")
+    if invitation.user is not None and not invitation.staff_role:
+        subject = gettext("Your new password for Tiercel")
+        begin = gettext("This link is for a new password for Tiercel.")
+    text = gettext("Open this link and choose a password. It works once, until {time}:")
+    return subject, "\n\n".join(
+        (
+            begin.format(place=place_words(invitation)),
+            text.format(time=plain_time(invitation.expires_at)),
+            link(token),
+        )
+    )
 
 
 @transaction.atomic

@@ -108,7 +108,8 @@ def token_list(request: HttpRequest) -> HttpResponse:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
         live = ApiToken.objects.live().filter(user=user)
         if live.count() >= MAX_LIVE:
-            form.add_error(None, f"{MAX_LIVE} tokens are live. Revoke one first.")
+            most = gettext("{n} tokens are live. Revoke one first.")
+            form.add_error(None, most.format(n=MAX_LIVE))
         elif form.is_valid():
             _, text = api_tokens.issue(user, **form.cleaned_data)
             form, status = TokenForm(user), 200

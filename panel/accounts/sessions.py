@@ -20,6 +20,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as marked
 
 from panel.models import SecurityKind, User
 from panel.security_log import security_entries
@@ -29,7 +31,7 @@ EVERY_SECONDS = 60
 """How exactly the last use is known: a session is not written with each request."""
 API = "/api/"
 SAFE = ("GET", "HEAD", "OPTIONS")
-OVER = "You were signed out: the session was idle for too long or reached its maximum age."
+OVER = marked("You were signed out: the session was idle for too long or reached its maximum age.")
 
 
 def live(user: User) -> list[UserSession]:
@@ -124,7 +126,7 @@ class SessionEndMiddleware:
         now = time.time()
         if is_over(request.session, user, now):
             logout(request)
-            messages.info(request, OVER)
+            messages.info(request, gettext(OVER))
         elif _is_of_a_person(request) and now - request.session[SEEN] >= EVERY_SECONDS:
             request.session[SEEN] = now
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
 
 from panel.models import User
 
@@ -32,11 +33,12 @@ class OwnWordsValidator:
         text = password.lower()
         for word in words:
             if word in text and len(set(text.replace(word, ""))) < LEAST_OTHER:
-                raise ValidationError(f"This password is too similar to “{word}”.", code="own_word")
+                text = gettext("This password is too similar to “{word}”.")
+                raise ValidationError(text.format(word=word), code="own_word")
 
     def get_help_text(self) -> str:
         """What a form says of it."""
-        return "The password must not consist of names of this panel."
+        return gettext("The password must not consist of names of this panel.")
 
 
 class BackgroundHasher(PBKDF2PasswordHasher):

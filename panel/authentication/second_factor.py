@@ -16,6 +16,8 @@ from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as marked
 from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
@@ -24,7 +26,9 @@ from storage.access import Person, Right, is_staff, may
 log = logging.getLogger(__name__)
 
 MARK = "sealed:"
-UNREADABLE = "Your second factor cannot be read here. Use a security key, or ask your provider."
+UNREADABLE = marked(
+    "Your second factor cannot be read here. Use a security key, or ask your provider."
+)
 KINDS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 """Recovery codes stand in for one of these; alone they are none."""
 
@@ -61,7 +65,7 @@ class SealedAdapter(DefaultMFAAdapter):
             return unseal(encrypted_text)
         except ValueError as error:
             log.error("a second factor cannot be read: %s", error)
-            raise ValidationError(UNREADABLE) from error
+            raise ValidationError(gettext(UNREADABLE)) from error
 
     def _get_site_name(self) -> str:
         return "Tiercel"

@@ -1,7 +1,7 @@
 """The contents of charts: panels, lines, axes, and the summary in words.
 
 Pure. `static/js/charts.js` draws panels as they are described here. The words are for staff or,
-where `plain`, for customers.
+where `plain`, for customers, in the language spoken now.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from storage import formatting
+from storage.language import gettext
 from storage.metrics.series import UNITS, Series, Values
 
 
@@ -89,7 +90,7 @@ class TableColumn:
     @property
     def unit(self) -> str:
         """What its cells count in, where they do not say it themselves."""
-        return {Scale.IOPS: "IOPS", Scale.PER_SECOND: "per second"}.get(self.scale, "")
+        return {Scale.IOPS: "IOPS", Scale.PER_SECOND: gettext("per second")}.get(self.scale, "")
 
 
 def panels(*, plain: bool) -> tuple[ChartPanel, ...]:
@@ -109,31 +110,35 @@ def panels(*, plain: bool) -> tuple[ChartPanel, ...]:
     return (
         ChartPanel(
             "operations",
-            words("IOPS and latency", "Reads, writes and latency"),
+            words("IOPS and latency", gettext("Reads, writes and latency")),
             (
-                Axis(Scale.PER_SECOND, "operations") if plain else Axis(Scale.IOPS, ""),
-                Axis(Scale.MS, "latency"),
+                Axis(Scale.PER_SECOND, gettext("operations")) if plain else Axis(Scale.IOPS, ""),
+                Axis(Scale.MS, gettext("latency")),
             ),
             (
-                ChartLine("read_iops", "Reads", "blue"),
-                ChartLine("write_iops", "Writes", "orange"),
-                ChartLine("read_ms", "Read latency", "blue", 1, "dashed"),
-                ChartLine("write_ms", "Write latency", "orange", 1, "dashed"),
+                ChartLine("read_iops", gettext("Reads"), "blue"),
+                ChartLine("write_iops", gettext("Writes"), "orange"),
+                ChartLine("read_ms", gettext("Read latency"), "blue", 1, "dashed"),
+                ChartLine("write_ms", gettext("Write latency"), "orange", 1, "dashed"),
                 *(() if plain else percentiles),
             ),
         ),
         ChartPanel(
             "hits",
-            words("Hit rate", "Reads from SSD"),
+            words("Hit rate", gettext("Reads from SSD")),
             (
-                Axis(Scale.PERCENT, words("hit rate", "from SSD"), 3),
-                Axis(Scale.PER_SECOND, words("accesses", "reads")),
+                Axis(Scale.PERCENT, words("hit rate", gettext("from SSD")), 3),
+                Axis(Scale.PER_SECOND, words("accesses", gettext("reads"))),
             ),
             (
-                ChartLine("hit_rate", words("Read hit rate", "Reads from SSD"), "green"),
+                ChartLine("hit_rate", words("Read hit rate", gettext("Reads from SSD")), "green"),
                 *(() if plain else writes_from_cache[:1]),
                 ChartLine(
-                    "accesses_per_s", words("Read accesses", "All reads"), "blue", 1, "filled"
+                    "accesses_per_s",
+                    words("Read accesses", gettext("All reads")),
+                    "blue",
+                    1,
+                    "filled",
                 ),
                 *(() if plain else writes_from_cache[1:]),
             ),
@@ -141,21 +146,23 @@ def panels(*, plain: bool) -> tuple[ChartPanel, ...]:
         ),
         ChartPanel(
             "throughput",
-            words("Throughput", "Data read and written"),
+            words("Throughput", gettext("Data read and written")),
             (Axis(Scale.SPEED, ""),),
             (
-                ChartLine("read_bytes_per_s", "Read", "blue"),
-                ChartLine("write_bytes_per_s", "Written", "orange"),
+                ChartLine("read_bytes_per_s", gettext("Read"), "blue"),
+                ChartLine("write_bytes_per_s", gettext("Written"), "orange"),
             ),
         ),
         ChartPanel(
             "contents",
-            words("Cache contents", "Your SSD space"),
+            words("Cache contents", gettext("Your SSD space")),
             (Axis(Scale.SIZE, ""),),
             (
-                ChartLine("cache_size_bytes", "Size", "secondary", 0, "dotted"),
-                ChartLine("used_bytes", words("Used", "Filled"), "green", 0, "filled"),
-                ChartLine("dirty_bytes", words("Dirty", "Not yet copied to disk"), "orange"),
+                ChartLine("cache_size_bytes", gettext("Size"), "secondary", 0, "dotted"),
+                ChartLine("used_bytes", words("Used", gettext("Filled")), "green", 0, "filled"),
+                ChartLine(
+                    "dirty_bytes", words("Dirty", gettext("Not yet copied to disk")), "orange"
+                ),
             ),
             of_cache=True,
         ),
@@ -257,28 +264,49 @@ def summary(measured: Series, span: str, *, of_many: bool = False) -> str:
     if measured.is_empty:
         return ""
     total = measured.totals
-    parts = [
-        f"{span}: {formatting.iops(total['read_iops'])} reads and "
-        f"{formatting.iops(total['write_iops'])} writes per second on average.",
-        *_times(total),
-    ]
+    averages = gettext("{span}: {reads} reads and {writes} writes per second on average.")
+    reads, writes = formatting.iops(total["read_iops"]), formatting.iops(total["write_iops"])
+    parts = [averages.format(span=span, reads=reads, writes=writes), *_times(total)]
     if total["hit_rate"] is not None:
-        what = "reads on cached volumes" if of_many else "reads"
-        parts.append(f"{formatting.percent(total['hit_rate'])} of {what} came from SSD.")
+        came = gettext("{share} of reads came from SSD.")
+        if of_many:
+            came = "{share} of reads on cached volumes came from SSD."
+        parts.append(came.format(share=formatting.percent(total["hit_rate"])))
     timed = measured.timed_share
     if of_many and total["latency_p50_ms"] is not None and timed is not None and timed < MOSTLY:
         parts.append(
             f"p50 and p95 cover {formatting.percent(timed)} of the I/O: bcache volumes have none."
         )
     if measured.seconds < MOSTLY * (measured.end - measured.start).total_seconds():
-        parts.append(f"Based on {formatting.seconds(measured.seconds)} of data.")
+        based = gettext("Based on {span} of data.")
+        parts.append(based.format(span=formatting.seconds(measured.seconds)))
     return " ".join(parts)
 
 
 def _times(total: Values) -> list[str]:
-    known = [
-        f"average {what} latency {formatting.ms(total[name])}"
-        for what, name in (("read", "read_ms"), ("write", "write_ms"))
-        if total[name] is not None
-    ]
-    return [f"{', '.join(known).capitalize()}."] if known else []
+    read, write = total["read_ms"], total["write_ms"]
+    if read is None and write is None:
+        return []
+    text = gettext("Average read latency {read}, average write latency {write}.")
+    if write is None:
+        text = gettext("Average read latency {read}.")
+    elif read is None:
+        text = gettext("Average write latency {write}.")
+    return [text.format(read=formatting.ms(read), write=formatting.ms(write))]
+
+
+def script_texts(*, plain: bool) -> str:
+    """What `static/js/charts` writes itself, as JSON: by name, with the gaps that it fills."""
+    return json.dumps(
+        {
+            "last": gettext("last"),
+            "spoken": gettext("{title}. Last: {values}."),
+            "few": gettext("(few)"),
+            "line": gettext("Show or hide this line"),
+            "zone": gettext("Times in {zone}"),
+            "before": gettext("before"),
+            "after": gettext("after"),
+            "earlier": gettext("1 to {n}: earlier changes") if plain else "1 to {n}: earlier jobs",
+            "one_earlier": gettext("1: an earlier change") if plain else "1: an earlier job",
+        }
+    )

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
@@ -21,6 +22,7 @@ from panel.charts import definitions as chart_definitions
 from panel.charts.subject import ChartSubject, of_fleet, of_host, of_volume
 from panel.charts.time_range import RANGES, Span, part, ranges, span_of
 from panel.lists.listing import csv_file
+from panel.orders import order_texts
 from storage.access import is_staff, staff_view
 from storage.metrics.samples.window import kept
 from storage.metrics.series import Series
@@ -75,7 +77,7 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
             "ranges": [
                 {
                     "key": key,
-                    "label": RANGES[key][0],
+                    "label": gettext(RANGES[key][0]),
                     "query": _with(request.GET, range=key),
                     "is_shown": key == span.key and not span.is_part,
                 }
@@ -97,7 +99,8 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
             "columns": columns,
             "rows": chart_definitions.table(measured, columns, rows=TABLE_ROWS, now=now),
             "step_seconds": measured.step_seconds,
-            "summary": chart_definitions.summary(measured, span.words, of_many=subject.of_many),
+            "summary": _summary(subject, measured, span),
+            "texts": chart_definitions.script_texts(plain=subject.plain),
             "is_empty": measured.is_empty,
             "has_cache": measured.has_cache,
             "is_retired": subject.is_retired,
@@ -180,11 +183,18 @@ def _series(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
     answer: dict[str, Any] = {
         **measured.to_json(subject.names),
         "faint": {name: values for name, values in faint.items() if name in subject.names},
-        "summary": chart_definitions.summary(measured, span.words, of_many=subject.of_many),
+        "summary": _summary(subject, measured, span),
         "has_cache": measured.has_cache,
         "nearest": nearest.to_json() if nearest is not None else None,
     }
     return JsonResponse(answer)
+
+
+def _summary(subject: ChartSubject, measured: Series, span: Span) -> str:
+    """In customers' words a part of the past is not named by its end in UTC: the axes have it in
+    the browser's own time."""
+    words = gettext("In this time") if subject.plain and span.is_part else span.words
+    return chart_definitions.summary(measured, words, of_many=subject.of_many)
 
 
 def _csv(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
@@ -268,10 +278,12 @@ def _begun(jobs: JobQuerySet, subject: ChartSubject, request: HttpRequest) -> li
 
 
 def mark(job: Job, *, staff: bool, of: str = "") -> dict[str, Any]:
-    """`{key, at, until, label, state, url}`; customers get no key and URL, and a label in their
-    words. `until` is null while it runs."""
+    """`{key, at, until, label, state, outcome, url}`; customers get no key and URL, and label and
+    outcome in their words. `until` is null while it runs."""
     plan = job.cache_plan
-    words = f"Plan: {plan.name}" if plan is not None else "Plan: no cache"
+    words = order_texts.plan_name(job)
+    if plan is not None:
+        words = gettext("Plan: {plan}").format(plan=plan.name)
     kind = f"{job.get_kind_display()}: {of}" if of else job.get_kind_display()
     return {
         "key": job.key if staff else "",
@@ -279,5 +291,6 @@ def mark(job: Job, *, staff: bool, of: str = "") -> dict[str, Any]:
         "until": job.ended_at.isoformat() if job.ended_at is not None else None,
         "label": kind if staff else words,
         "state": job.state,
+        "outcome": job.state.replace("_", " ") if staff else order_texts.outcome(job).text,
         "url": reverse("job", args=[job.key]) if staff else "",
     }

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from storage.language import gettext
+
 EDGE = 2.0
 """Room in pixels between the line and the border, so that a thick stroke is not cut."""
 
@@ -60,7 +62,17 @@ def spark(
 
 def _in_words(known: list[float], count: int, say: Callable[[float], str]) -> str:
     if not known:
-        return "no data"
+        return gettext("no data")
     missing = count - len(known)
-    gaps = f", {missing} of {count} data points missing" if missing else ""
-    return f"from {say(min(known))} to {say(max(known))}, last {say(known[-1])}{gaps}"
+    text = gettext("from {low} to {high}, last {last}")
+    if missing:
+        text = gettext(
+            "from {low} to {high}, last {last}, {missing} of {count} data points missing"
+        )
+    return text.format(
+        low=say(min(known)),
+        high=say(max(known)),
+        last=say(known[-1]),
+        missing=missing,
+        count=count,
+    )

@@ -14,6 +14,8 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as marked
 
 from storage.formatting import seconds
 from storage.metrics.samples.window import kept
@@ -24,10 +26,10 @@ RANGES: Final = {
     "1h": ("1 h", timedelta(hours=1)),
     "6h": ("6 h", timedelta(hours=6)),
     "24h": ("24 h", timedelta(days=1)),
-    "7d": ("7 d", timedelta(days=7)),
-    "30d": ("30 d", timedelta(days=30)),
-    "90d": ("90 d", timedelta(days=90)),
-    "360d": ("360 d", timedelta(days=360)),
+    "7d": (marked("7 d"), timedelta(days=7)),
+    "30d": (marked("30 d"), timedelta(days=30)),
+    "90d": (marked("90 d"), timedelta(days=90)),
+    "360d": (marked("360 d"), timedelta(days=360)),
 }
 DEFAULT_RANGE: Final = "1h"
 POINTS: Final = 600
@@ -64,7 +66,7 @@ class Span:
         if self.is_part:
             clock = "%H:%M" if self.end.second == 0 else "%H:%M:%S"
             return f"{self.label} until {self.end:%-d %b} {self.end:{clock}} UTC"
-        return f"Last {self.label}"
+        return gettext("Last {length}").format(length=gettext(self.label))
 
     @property
     def query(self) -> str:

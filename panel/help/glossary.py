@@ -1,4 +1,5 @@
-"""The terms of `docs/glossary.md`, by the words that pages use."""
+"""The terms of `docs/glossary.md`, by the words that pages use, and those for customers in other
+languages (`docs/de/glossary.md`)."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typing import Final
 
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
 
 from panel.help.documents import GLOSSARY, anchor_of, folder, parser, plain, retarget
 
@@ -50,7 +52,18 @@ def terms() -> tuple[Term, ...]:
     return _terms(path, path.stat().st_mtime_ns)
 
 
-@lru_cache(maxsize=2)
+def terms_for(*, staff: bool) -> tuple[Term, ...]:
+    """Those that concern the person: all of them for staff, for customers those of their pages, in
+    the language spoken now where it has a file."""
+    if staff:
+        return terms()
+    path = folder() / (get_language() or "") / f"{GLOSSARY}.md"
+    if path.parent != folder() and path.exists():
+        return _terms(path, path.stat().st_mtime_ns)
+    return tuple(term for term in terms() if term.section in FOR_CUSTOMERS)
+
+
+@lru_cache(maxsize=4)
 def _terms(path: Path, mtime_ns: int) -> tuple[Term, ...]:
     return tuple(_rows(path.read_text()))
 
@@ -62,7 +75,7 @@ def _rows(text: str) -> Iterator[Term]:
         if line.startswith("## "):
             section = line.removeprefix("## ")
         row = ROW.match(line)
-        if row is None or row[1] in ("term", "---"):
+        if row is None or row[1] in ("term", "Begriff", "---"):
             continue
         name, meaning = markdown.parseInline(row[1])[0], row[2]
         parsed = markdown.parseInline(meaning)

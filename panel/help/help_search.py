@@ -10,6 +10,7 @@ from typing import Final
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from panel.help import documents, glossary
 from panel.help.documents import Section
@@ -42,11 +43,10 @@ def search(query: str, *, for_customers: bool) -> list[Passage]:
 
 
 def _in_glossary(words: list[str], *, for_customers: bool) -> Iterator[Passage]:
-    for term in glossary.terms():
-        if for_customers and term.section not in glossary.FOR_CUSTOMERS:
-            continue
+    for term in glossary.terms_for(staff=not for_customers):
         if weight := _weight(words, term.name, term.text):
-            yield Passage(term.name, "Glossary", term.url, _excerpt(term.text, words), weight + 3)
+            where, excerpt = gettext("Glossary"), _excerpt(term.text, words)
+            yield Passage(term.name, where, term.url, excerpt, weight + 3)
 
 
 def _in_documents(words: list[str]) -> Iterator[Passage]:

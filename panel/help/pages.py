@@ -43,8 +43,7 @@ def help_document(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 def glossary_page(request: HttpRequest) -> HttpResponse:
     """Every term that concerns the person, by section."""
-    staff = is_staff(request.user)
-    shown = [term for term in glossary.terms() if staff or term.section in glossary.FOR_CUSTOMERS]
+    shown = glossary.terms_for(staff=is_staff(request.user))
     sections = [
         (section, documents.anchor_of(section), list(terms))
         for section, terms in groupby(shown, key=lambda term: term.section)

@@ -42,6 +42,7 @@ from panel.portal.member_scope import (
 )
 from panel.portal.plan_cards import (
     best,
+    dearest,
     has_already,
     headroom,
     no_help,
@@ -77,7 +78,8 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
     row, now = row_of(request, key), database_now()
     use, all_choices = use_of(row, now), choices(row, now)
     expected = expectations(use, [each.offer for each in all_choices], source=others_of(row.volume))
-    cards = plan_cards(row, all_choices, expected, trials.running(row.volume))
+    trial = trials.running(row.volume)
+    cards = plan_cards(row, all_choices, expected, trial)
     barred = rights.barred(request.user, row.volume)
     notices = volume_notices(request.user, row.volume)
     context = {
@@ -88,8 +90,10 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
         "obstacle": obstacle(cards) if barred is None and not notices["suspended"] else None,
         "no_help": no_help(cards),
         "shared": shared_forecast(cards),
-        "best": best(cards),
-        "headroom": headroom(row.volume.customer, now),
+        # One thing is suggested: to keep what is on trial comes first.
+        "best": best(cards) if trial is None else None,
+        "headroom": headroom(row.volume.customer, now, of=dearest(cards)),
+        "explains": "why" in request.GET,
         "barred": barred,
         "has_cache": row.cache is not None,
         "on_ssd": use.on_ssd,

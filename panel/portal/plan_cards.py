@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 
 from panel.models import Intent, Order
 from panel.orders.order_expectations import trial_offered
@@ -29,6 +29,9 @@ from storage.volumes.snapshot import VolumeSnapshot
 OF_ACCOUNT: Final = frozenset({"cap_unknown", "too_soon"})
 """Codes of refusals that have the same reason for every plan."""
 
+AMPLE: Final = 10
+"""So many times the dearest plan's price, and nobody needs to know what is left."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlanCard:
@@ -45,6 +48,12 @@ class PlanCard:
     @property
     def offer(self) -> Offer:
         return self.choice.offer
+
+    @property
+    def description(self) -> str:
+        """What the provider says of the plan, in the language spoken now."""
+        plan = self.offer.plan
+        return plan.description_in(get_language()) if plan is not None else ""
 
     @property
     def money(self) -> Quote | None:
@@ -158,11 +167,17 @@ def no_help(cards: Sequence[PlanCard]) -> Expectation | None:
     return more[0].expected if more and all(card.is_vain for card in more) else None
 
 
-def headroom(customer: Customer | None, now: datetime) -> str:
-    """What the payment authorisation leaves this month, in a sentence; "" where nobody knows."""
+def dearest(cards: Sequence[PlanCard]) -> int:
+    """The highest price a month, in minor units."""
+    return max((card.offer.price_minor for card in cards), default=0)
+
+
+def headroom(customer: Customer | None, now: datetime, *, of: int | None = None) -> str:
+    """What the payment authorisation leaves this month, in a sentence; "" where nobody knows, and
+    where it is many times a price `of` so much."""
     mandate = mandate_limits.mandate_of(customer) if customer is not None else None
     left = mandate_limits.left_minor(mandate, now) if mandate is not None else None
-    if mandate is None or left is None:
+    if mandate is None or left is None or (of is not None and left > AMPLE * of):
         return ""
     text = gettext("Your payment authorisation leaves {amount} this month.")
     return text.format(amount=amount(left, mandate.currency))

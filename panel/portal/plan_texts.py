@@ -4,6 +4,9 @@ the change happens, and what happens then."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil
+from typing import Final
 
 from django.conf import settings
 from django.utils.html import format_html
@@ -11,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as marked
 
-from panel.languages.local_times import plain_time
+from panel.languages.local_times import plain_time, time_tag
 from panel.models import Order
 from panel.orders.pricing.prices import Price
 from panel.orders.pricing.quote import Quote
@@ -20,6 +23,7 @@ from storage.models import CachePlan
 from storage.templatetags.money import amount, money
 from storage.volumes.plan_offers import Offer
 
+DAY: Final = timedelta(days=1)
 FILLING = marked("Reads get faster over the next hours, while the cache fills.")
 NEEDS = marked(
     "This needs free SSD space and, because your former plan costs more, a payment authorisation "
@@ -93,7 +97,7 @@ def at_period_end(quote: Quote) -> SafeString:
             "Nothing is charged today. You keep your current plan until {time}. {then} You can "
             "cancel this change until then."
         ),
-        time=plain_time(quote.next_invoice_at),
+        time=time_tag(quote.next_invoice_at),
         then=_then(quote) or gettext("Then you pay nothing."),
     )
 
@@ -252,6 +256,12 @@ def after_reversal(order: Order) -> str:
 def trial_words() -> str:
     """How long a trial lasts: "7 days"."""
     return days_words(settings.TIERCEL_TRIAL_DAYS)
+
+
+def trial_left(trial: Order, now: datetime) -> str:
+    """What is left of a trial, in whole days while there is one: "3 days"."""
+    left = (trial.trial_until - now) / DAY if trial.trial_until is not None else 0.0
+    return days_words(ceil(left) if left >= 1 else max(left, 0.0))
 
 
 def days_words(days: float) -> str:

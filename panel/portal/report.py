@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from panel.charts.pages import chart_context
+from panel.languages.local_times import time_tag
 from panel.models import Intent, Order, OrderState, Proof, ProofState
 from panel.orders import reversal, rights
 from panel.portal import order_progress
@@ -80,7 +81,7 @@ def _context(order: Order, proof: Proof) -> dict[str, object]:
     is_ready = proof.state == ProofState.READY
     return {
         "headline": proof_texts.headline(proof),
-        "verdict": proof_texts.verdict(proof),
+        "verdict": proof_texts.verdict(proof, time_tag),
         "confidence": proof_texts.confidence(proof),
         "chip": proof_texts.chip(proof),
         "notes": proof_texts.notes(proof),

@@ -31,15 +31,15 @@ PATIENCE_SECONDS: Final = 1800
 
 @dataclass(frozen=True, slots=True)
 class SpeedSummary:
-    """`word` is the answer, `text` why, `brief` the same in a few words for a list. `icon` is a
-    name of `templates/icons`. `figure` is what a read takes, "" where nobody can tell."""
+    """`word` is the answer, `text` why. `icon` is a name of `templates/icons`. `figure` is what a
+    read takes, "" where nobody can tell; `why_none` then says why in a few words, for a list."""
 
     tone: Tone
     icon: str
     word: str
     text: str
-    brief: str = ""
     figure: str = ""
+    why_none: str = ""
 
 
 def summarise_speed(
@@ -58,39 +58,34 @@ def summarise_speed(
         return _unknown(age_seconds, first_seconds)
     if cache is not None and (cache.trouble or latest.cache_state):
         text = gettext("Your cache has a fault. Contact support.")
-        return SpeedSummary("error", "error", gettext("Needs support"), text, text)
+        return SpeedSummary("error", "error", gettext("Needs support"), text, why_none=text)
     if is_stale:
         text = gettext(
             "The last data is {age} old. This does not mean that your volume has a problem. New "
             "data appears automatically."
         ).format(age=roughly(latest.age_seconds))
         brief = gettext("The last data is {age} old.").format(age=roughly(latest.age_seconds))
-        return SpeedSummary("warning", "warning", gettext("No current data"), text, brief)
+        return SpeedSummary("warning", "warning", gettext("No current data"), text, why_none=brief)
     if hour is None or hour.reads < MIN_ACCESSES:
         text = gettext("Too few reads in the last hour to measure the speed.")
         if hour is not None and hour.is_since_change:
             text = gettext("Too few reads since your cache was changed to measure the speed.")
-        return SpeedSummary("quiet", "wait", gettext("Hardly used"), text, text)
+        return SpeedSummary("quiet", "wait", gettext("Hardly used"), text)
     return _measured(hour, hour.whole.read_ms or 0.0, cache, on_ssd=on_ssd)
 
 
 def _measured(hour: Hour, read_ms: float, cache: Cache | None, *, on_ssd: bool) -> SpeedSummary:
     a_read = gettext("A read takes {time} on average.").format(time=ms(read_ms))
-    brief = gettext("{time} per read").format(time=ms(read_ms))
     if cache is None:
         tone, icon, word, text = _uncached(read_ms, on_ssd=on_ssd)
-        if tone == "warning":
-            brief = gettext("Every read waits for the disk: {time}").format(time=ms(read_ms))
     elif hour.whole.hit_rate is None:
         tone, icon, word = "busy", "run", gettext("Warming up")
         text = gettext("Your cache has served too few reads to measure its effect.")
     else:
         tone, icon, word, text = _cached(hour, hour.whole.hit_rate, read_ms, cache)
-        share = percent_words(hour.whole.hit_rate)
-        brief = gettext("{time}, {share} from SSD").format(time=ms(read_ms), share=share)
     if read_ms >= SLOW_MS:
         tone, icon, word = "warning", "warning", gettext("Slow")
-    return SpeedSummary(tone, icon, word, f"{a_read} {text}".strip(), brief, ms(read_ms))
+    return SpeedSummary(tone, icon, word, f"{a_read} {text}".strip(), ms(read_ms))
 
 
 def _uncached(read_ms: float, *, on_ssd: bool) -> tuple[Tone, str, str, str]:
@@ -107,11 +102,6 @@ def of_hundred(rate: float) -> str:
     if 0 < rate < 0.01:
         return gettext("fewer than 1 of 100 reads")
     return gettext("{n} of 100 reads").format(n=int(rate * 100 + 1e-9))
-
-
-def percent_words(rate: float) -> str:
-    """A share of reads, never more than it was: "96 %"."""
-    return f"{int(rate * 100 + 1e-9)} %"
 
 
 def roughly(duration_seconds: float) -> str:
@@ -142,7 +132,7 @@ def _cached(hour: Hour, rate: float, read_ms: float, cache: Cache) -> tuple[Tone
         return "busy", "run", gettext("Warming up"), f"{text} {more}"
     if rate >= MOSTLY and read_ms < DISK_FAST_MS:
         return "ok", "ok", gettext("Mostly fast"), text
-    more = gettext("A larger cache may help if you read the same data often.")
+    more = gettext("A larger cache may help.")
     return "warning", "warning", gettext("Partly fast"), f"{text} {more}"
 
 
@@ -152,4 +142,4 @@ def _unknown(age_seconds: float, first_seconds: int) -> SpeedSummary:
         text = gettext("The first data appears about {time} after the volume was added.").format(
             time=roughly(first_seconds)
         )
-    return SpeedSummary("quiet", "wait", gettext("No data yet"), text, text)
+    return SpeedSummary("quiet", "wait", gettext("No data yet"), text, why_none=text)

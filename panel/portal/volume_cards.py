@@ -6,13 +6,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 
 from django.conf import settings
 from django.utils.translation import gettext
 
 from jobs.models import Job
 from panel.charts.sparkline import Spark, spark
+from panel.models import Order
 from panel.portal.last_hour import Hour, hours_of
+from panel.portal.plan_texts import trial_left
 from panel.portal.speed_summary import SpeedSummary, summarise_speed
 from storage.formatting import ms, percent
 from storage.models import Volume
@@ -29,7 +32,8 @@ a telephone."""
 class Card:
     """`cache` is the row's with as much in it as the last sample found. `line` draws the last hour
     and `line_says` names what it draws; `hour` is None where that had no sample, `running` where no
-    change of plan runs. `may_buy`: a plan can be ordered for it, as far as a list looks."""
+    change of plan runs. `may_buy`: a plan can be ordered for it, as far as a list looks.
+    `trial_left` is what is left of its free trial, "" where it is on none."""
 
     row: VolumeSnapshot
     cache: Cache | None
@@ -39,6 +43,7 @@ class Card:
     line_says: str
     running: Job | None
     may_buy: bool = False
+    trial_left: str = ""
 
     @property
     def volume(self) -> Volume:
@@ -52,9 +57,11 @@ def cards_of(
     size: tuple[int, int] = SMALL,
     *,
     orderable: Collection[int] = (),
+    trials: Mapping[int, Order] = MappingProxyType({}),
 ) -> list[Card]:
-    """The cards in the order of `volumes`; `running` has the change of plan that runs, by primary
-    key of the volume, and `orderable` the keys of those a plan can be ordered for.
+    """The cards in the order of `volumes`; a list's have lines of read times, which compare.
+    `running` has the change of plan that runs, by primary key of the volume, `trials` the free
+    trial that it is on, and `orderable` the keys of those a plan can be ordered for.
     The number of queries does not depend on that of volumes."""
     volumes = list(volumes)
     hours = hours_of(volumes, now)
@@ -62,7 +69,14 @@ def cards_of(
         _card(row, hours.get(row.volume.pk), running.get(row.volume.pk), now, size)
         for row in snapshots_of(volumes)
     ]
-    return [replace(card, may_buy=card.volume.pk in orderable) for card in cards]
+    return [
+        replace(
+            card,
+            may_buy=card.volume.pk in orderable,
+            trial_left=trial_left(trials[card.volume.pk], now) if card.volume.pk in trials else "",
+        )
+        for card in cards
+    ]
 
 
 def _card(
@@ -82,7 +96,7 @@ def _card(
         age_seconds=(now - row.volume.created_at).total_seconds(),
         first_seconds=2 * settings.TIERCEL_SAMPLE_SECONDS,
     )
-    if cache is not None:
+    if cache is not None and size == LARGE:
         values = hour.hit_rates if hour is not None else []
         line, says = spark(values, *size, 1, say=percent), gettext("reads from SSD, last hour")
     else:

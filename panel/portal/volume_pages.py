@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
-from math import ceil
+from datetime import datetime
 
 from django.conf import settings
 from django.core.paginator import Paginator
@@ -45,7 +44,6 @@ from storage.models import Volume
 from storage.volumes.snapshot import VolumeSnapshot
 
 PAGE_CARDS = 24
-DAY = timedelta(days=1)
 SEARCH_FROM = 7
 """So many volumes are worth a search."""
 
@@ -63,7 +61,13 @@ def volumes(request: HttpRequest) -> HttpResponse:
     running = {job.volume_id: job for job in changes if job.volume_id is not None}
     context = {
         "page": page,
-        "cards": cards_of(page.object_list, running, timezone.now(), orderable=orderable),
+        "cards": cards_of(
+            page.object_list,
+            running,
+            timezone.now(),
+            orderable=orderable,
+            trials=trials.all_running(page.object_list),
+        ),
         "count": count,
         "q": text,
         "has_search": count >= SEARCH_FROM or text,
@@ -95,6 +99,7 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
     card, last = _card(volume, running), _last(request, volume)
     done = changes.filter(state=State.SUCCEEDED).first()
     is_all = request.GET.get("changes") == "all"
+    trial = trials.running(volume)
     history, has_older = plan_history(request.user, volume, None if is_all else ROWS)
     context: dict[str, object] = {
         "card": card,
@@ -108,7 +113,8 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
         "last": last,
         "several_customers": several_customers(request.user),
         **notices,
-        **_trial(volume, now),
+        "trial": trial,
+        "trial_left": plan_texts.trial_left(trial, now) if trial is not None else "",
         "suggested": None,
     }
     is_slow = card.row.cache is None and volume.cache_plan_id is None
@@ -116,16 +122,6 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
         context["suggested"] = _suggested(request, card.row, now)
         context["trial_words"] = plan_texts.trial_words()
     return render(request, "portal/volume.html", context)
-
-
-def _trial(volume: Volume, now: datetime) -> dict[str, object]:
-    """The trial that the volume's plan is on, and what is left of it."""
-    trial = trials.running(volume)
-    left = (trial.trial_until - now) / DAY if trial and trial.trial_until else 0.0
-    return {
-        "trial": trial,
-        "trial_left": plan_texts.days_words(ceil(left) if left >= 1 else max(left, 0.0)),
-    }
 
 
 def _suggested(request: HttpRequest, row: VolumeSnapshot, now: datetime) -> PlanCard | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final
 
+from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as marked
 
-from panel.languages.local_times import plain_time
+from panel.languages.local_times import plain_time, time_tag
 from panel.models import Intent, Order, Proof, ProofState
 from panel.orders.order_texts import StateChip
 from panel.portal.speed_summary import of_hundred
@@ -60,7 +62,7 @@ class Brief:
 
 def brief(proof: Proof) -> Brief:
     """The proof without its figures."""
-    return Brief(headline(proof), verdict(proof), confidence(proof), chip(proof))
+    return Brief(headline(proof), verdict(proof, time_tag), confidence(proof), chip(proof))
 
 
 def chip(proof: Proof) -> StateChip:
@@ -115,12 +117,12 @@ def _is_alike(result: Mapping[str, Any]) -> bool:
     return bool(result["hit_rate_change_low"] > -notable(result["hit_rate_before"]))
 
 
-def verdict(proof: Proof) -> str:
-    """The verdict in two or three sentences."""
+def verdict(proof: Proof, when: Callable[[datetime], str] = plain_time) -> str:
+    """The verdict in two or three sentences; `when` writes a moment, as text or for a page."""
     if proof.state == ProofState.IMPOSSIBLE:
         return gettext(proof.reason) if proof.reason else ""
     if proof.state != ProofState.READY:
-        return _progress(proof)
+        return _progress(proof, when)
     result = proof.result
     after, before = of_hundred(result["hit_rate_after"]), _count(result["hit_rate_before"])
     rates = gettext("{after} came from SSD, before {before}.").format(
@@ -210,15 +212,15 @@ def held(order: Order, result: Mapping[str, Any]) -> str:
     return "below" if rate < low else "above" if rate > high else "within"
 
 
-def _progress(proof: Proof) -> str:
+def _progress(proof: Proof, when: Callable[[datetime], str]) -> str:
     if proof.state == ProofState.WAITING:
-        return gettext(
+        text = gettext(
             "The cache is still warming up. Once its share of reads no longer "
             "rises, and at the latest on {warm_by}, the measuring begins."
-        ).format(warm_by=plain_time(proof.warm_by))
-    return gettext("We are measuring until {after_end}; the report will appear here.").format(
-        after_end=plain_time(proof.after_end) if proof.after_end else "-"
-    )
+        )
+        return format_html(text, warm_by=when(proof.warm_by))
+    text = gettext("We are measuring until {after_end}; the report will appear here.")
+    return format_html(text, after_end=when(proof.after_end) if proof.after_end else "-")
 
 
 def _times(result: Mapping[str, Any]) -> str:

@@ -26,7 +26,12 @@ from panel.security_log import background_mail
 
 LONGEST = 60
 READ_LIMIT = 512
-DEVICES = {"iPhone": "an iPhone", "iPad": "an iPad", "Mac": "a Mac"}
+ON: Final = marked("{browser} on {system}")
+ON_DEVICES: Final = {
+    "iPhone": marked("{browser} on an iPhone"),
+    "iPad": marked("{browser} on an iPad"),
+    "Mac": marked("{browser} on a Mac"),
+}
 
 
 def browser_words(user_agent: str) -> str:
@@ -35,13 +40,15 @@ def browser_words(user_agent: str) -> str:
     is_browser = user_agent.startswith("Mozilla/")
     known = parse(user_agent[:READ_LIMIT]) if is_browser else None
     if known is None or known.user_agent is None:
-        return user_agent[:LONGEST] or "A program without a name"
+        return user_agent[:LONGEST] or gettext("A program without a name")
     # "Mobile Safari", "Chrome Mobile iOS": the system follows.
     words = known.user_agent.family.split()
     browser = " ".join(word for word in words if word not in ("Mobile", "iOS"))
-    device = DEVICES.get(known.device.family, "") if known.device else ""
-    system = device or (known.os.family if known.os else "")
-    return f"{browser} on {system}" if system else browser
+    system = known.os.family if known.os else ""
+    device = known.device.family if known.device else ""
+    if not (system or device in ON_DEVICES):
+        return browser
+    return gettext(ON_DEVICES.get(device, ON)).format(browser=browser, system=system)
 
 
 TOLD: Final = {

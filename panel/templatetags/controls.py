@@ -10,6 +10,7 @@ from django.forms.boundfield import BoundField
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 register = template.Library()
 
@@ -32,9 +33,10 @@ def control(field: BoundField) -> SafeString:
     if isinstance(widget, forms.PasswordInput):
         return format_html(
             '<div class="input-group">{}<button type="button" class="btn" data-show-password'
-            ' aria-controls="{}" aria-pressed="false" hidden>Show</button></div>',
+            ' aria-controls="{}" aria-pressed="false" hidden>{}</button></div>',
             field.as_widget(attrs=attrs),
             field.id_for_label,
+            gettext("Show"),
         )
     return field.as_widget(attrs=attrs)
 

@@ -3,7 +3,7 @@
 // script the section keeps its summary, its range links, its CSV and its table.
 import { colour } from "./charts/colour.js";
 import { listen, place } from "./charts/crosshair.js";
-import { dated, inUtc, toggleUtc, typed, untyped, zone } from "./charts/format.js";
+import { dated, inUtc, phrase, rowTime, toggleUtc, typed, untyped, zone } from "./charts/format.js";
 import { foldable, isFolded } from "./charts/fold.js";
 import { renew, spoken } from "./charts/legend.js";
 import { bands } from "./charts/notes.js";
@@ -46,7 +46,7 @@ const start = (section) => {
       renew(figure.legend, figure.panel, view);
       figure.readout.textContent =
         view.bucket === null
-          ? "last"
+          ? phrase("last")
           : dated(middle(view.series, view.bucket), view.series.step);
       place(figure, view);
     }
@@ -70,7 +70,8 @@ const start = (section) => {
     }
     read();
     for (const { canvas, panel } of shown()) {
-      canvas.setAttribute("aria-label", `${panel.title}. Last: ${spoken(panel, view)}.`);
+      const values = spoken(panel, view);
+      canvas.setAttribute("aria-label", phrase("spoken", { title: panel.title, values }));
     }
   };
 
@@ -81,12 +82,12 @@ const start = (section) => {
       const name = document.createElement(mark.url ? "a" : "span");
       if (mark.url) name.href = mark.url;
       name.textContent = mark.label;
-      item.append(`${first + n + 1}. `, name, `, ${dated(mark.at)}, ${mark.state.replace("_", " ")}`);
+      item.append(`${first + n + 1}. `, name, `, ${dated(mark.at)}, ${mark.outcome}`);
       return item;
     });
     if (first > 0) {
       const rest = document.createElement("li");
-      rest.textContent = first > 1 ? `1 to ${first}: earlier jobs` : "1: an earlier job";
+      rest.textContent = first > 1 ? phrase("earlier", { n: first }) : phrase("one_earlier");
       items.unshift(rest);
     }
     part("marks").replaceChildren(...items);
@@ -97,21 +98,27 @@ const start = (section) => {
   const showNearest = (nearest) => {
     const first = section.querySelector("[data-charts-first]");
     if (first) first.hidden = nearest !== null;
-    part("nearest").hidden = nearest === null;
-    if (nearest === null) return;
-    part("which").textContent = nearest.is_before ? "last" : "first";
-    part("at").textContent = dated(nearest.at);
-    const query = new URLSearchParams(location.search);
-    for (const [name, value] of new URLSearchParams(nearest.query)) query.set(name, value);
-    part("at").href = `?${query}#charts`;
+    const which = nearest === null ? "" : nearest.is_before ? "last" : "first";
+    for (const paragraph of section.querySelectorAll("[data-charts-nearest]")) {
+      paragraph.hidden = paragraph.dataset.chartsNearest !== which;
+      if (paragraph.hidden) continue;
+      const link = paragraph.querySelector("a");
+      const query = new URLSearchParams(location.search);
+      for (const [name, value] of new URLSearchParams(nearest.query)) query.set(name, value);
+      link.textContent = dated(nearest.at);
+      link.href = `?${query}#charts`;
+    }
   };
 
   const showZone = () => {
-    part("zone").textContent = `Times in ${zone()}`;
+    part("zone").textContent = phrase("zone", { zone: zone() });
     part("utc").setAttribute("aria-pressed", String(inUtc()));
     part("utc").classList.toggle("active", inUtc());
     for (const name of section.querySelectorAll("[data-charts-zone-name]")) {
       name.textContent = zone();
+    }
+    for (const time of section.querySelectorAll("[data-charts-row]")) {
+      time.textContent = rowTime(time.dateTime);
     }
     const { from, to } = part("custom").elements;
     if (part("custom").contains(document.activeElement)) return; // somebody is typing

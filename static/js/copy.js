@@ -5,9 +5,9 @@ document.addEventListener("click", async (event) => {
   const said = button.textContent;
   try {
     await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).innerText);
-    button.textContent = "Copied";
+    button.textContent = document.body.dataset.copied;
   } catch {
-    button.textContent = "Select and copy by hand"; // no clipboard outside https and localhost
+    button.textContent = document.body.dataset.copyByHand; // no clipboard outside https and localhost
   }
   setTimeout(() => {
     button.textContent = said;

@@ -21,7 +21,7 @@
     for (const [name, choice] of Object.entries(choices)) {
       for (const button of document.querySelectorAll(`[data-${name}-switch]`)) {
         button.hidden = false;
-        button.querySelector(`[data-${name}-name]`).textContent = choice;
+        button.querySelector(`[data-${name}-name]`).textContent = button.dataset[choice] ?? choice;
       }
     }
   };

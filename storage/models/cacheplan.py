@@ -33,12 +33,13 @@ class CachePlanQuerySet(models.QuerySet["CachePlan"]):
 class CachePlan(models.Model):
     """Either `size_bytes`, or `ratio_percent` of the volume. `tier` is that of the volumes it is
     for. The price is per month, in minor units (cents) of `currency` (ISO 4217). `hosts` offer it;
-    none = every host does.
+    none = every host does. `descriptions` has the description in other languages, by their codes.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     name = models.CharField(max_length=64, unique=True)
     description = models.CharField(max_length=200, blank=True)
+    descriptions = models.JSONField(default=dict, blank=True)
     size_bytes = models.BigIntegerField(null=True, blank=True)
     ratio_percent = models.PositiveIntegerField(null=True, blank=True)
     mode = models.CharField(
@@ -82,6 +83,10 @@ class CachePlan(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def description_in(self, language: str | None) -> str:
+        """The description in that language; where there is none, the one that every plan has."""
+        return str(self.descriptions.get(language or "") or self.description)
 
     def clean(self) -> None:
         """What customers bought stays what it is, and a cache is never too small for LVM."""

@@ -7,7 +7,6 @@ from datetime import datetime
 from django import template
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
 
 from storage.formatting import (
     NOTHING,
@@ -24,11 +23,11 @@ from storage.formatting import (
 )
 from storage.language import gettext
 
+OLD = '<span class="visually-hidden">{}</span>'
+
 register = template.Library()
 for figure in (size, speed, iops, ms, percent, points, unbroken, share, seconds, thousands):
     register.filter(figure)
-
-OLD = SafeString('<span class="visually-hidden">, old</span>')
 
 
 @register.filter
@@ -52,7 +51,7 @@ def moment(at: object, is_old: object = False) -> str:
         at.isoformat(),
         f"{at:%Y-%m-%d %H:%M:%S}",
         age(at),
-        OLD if is_old else "",
+        format_html(OLD, gettext(", old")) if is_old else "",
     )
 
 

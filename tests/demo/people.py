@@ -43,6 +43,11 @@ PLANS = (
     ("Boost M", "Keeps more of a busy database fast.", 768 * MIB, "writethrough", 790),
     ("Boost S write", "Also takes writes on the SSDs.", 512 * MIB, "writeback", 690),
 )
+IN_GERMAN = {
+    "Boost S": "Für eine kleine Website oder Datenbank.",
+    "Boost M": "Hält mehr von einer großen Datenbank schnell.",
+    "Boost S write": "Nimmt auch Schreibzugriffe auf den SSDs an.",
+}
 
 
 def settle(*, with_tour: bool) -> tuple[list[Login], str]:
@@ -66,7 +71,7 @@ def settle(*, with_tour: bool) -> tuple[list[Login], str]:
     for name, description, size_bytes, mode, price_minor in PLANS:
         CachePlan.objects.create(
             name=name, description=description, size_bytes=size_bytes, mode=mode,
-            price_minor=price_minor, currency="EUR",
+            price_minor=price_minor, currency="EUR", descriptions={"de": IN_GERMAN[name]},
         )  # fmt: skip
     if with_tour:
         for person in User.objects.all():

@@ -42,6 +42,11 @@ PLANS = (
     ("Boost M", "Keeps more of a busy database fast.", 16 * GIB, None, "writethrough", 1290),
     ("Boost 20", "A fifth of your disk, writes too.", None, 20, "writeback", 2490),
 )
+IN_GERMAN = {
+    "Boost S": "Für eine kleine Website oder Datenbank.",
+    "Boost M": "Hält mehr von einer großen Datenbank schnell.",
+    "Boost 20": "Ein Fünftel Ihrer Platte, auch beim Schreiben.",
+}
 SILENT = timedelta(minutes=47)
 
 
@@ -78,7 +83,7 @@ def build(
     plans = [
         CachePlan.objects.create(
             name=name, description=words, size_bytes=size, ratio_percent=ratio, mode=mode,
-            price_minor=price, currency="EUR",
+            price_minor=price, currency="EUR", descriptions={"de": IN_GERMAN[name]},
         )
         for name, words, size, ratio, mode, price in PLANS
     ]  # fmt: skip

@@ -11,6 +11,7 @@ from django.db.models import OuterRef, Subquery, Sum
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as marked
 
+from panel.languages.local_times import plain_time
 from panel.models import LineKind, Mandate, Order, OrderState, UsageLine
 from panel.orders.order_request import OrderRefused
 from panel.orders.pricing.quote import Quote, period, quote
@@ -140,7 +141,7 @@ def refusal(
         return OrderRefused(
             "too_soon",
             gettext("Your payment authorisation allows no charge until {time}.").format(
-                time=f"{earliest:%Y-%m-%d %H:%M} UTC"
+                time=plain_time(earliest)
             ),
             "Order again after that time, or ask your provider.",
             url=settings.TIERCEL_REAUTHORISE_URL,

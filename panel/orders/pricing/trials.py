@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db.models import F
 from django.utils.translation import gettext_noop as marked
 
 from panel.models import Intent, Order, OrderState
@@ -38,6 +40,19 @@ def running(volume: Volume) -> Order | None:
     if last is None or last.intent != Intent.TRIAL or last.to_plan_id != volume.cache_plan_id:
         return None
     return last
+
+
+def all_running(volumes: Iterable[Volume]) -> dict[int, Order]:
+    """The same for many volumes, by primary key. One query."""
+    having = {volume.pk: volume for volume in volumes if volume.cache_plan_id is not None}
+    done = Order.objects.filter(volume__in=having, state=OrderState.COMPLETED)
+    last = done.order_by("volume_id", "-ended_at", "-id").distinct("volume_id")
+    return {
+        order.volume_id: order
+        for order in last.filter(customer=F("volume__customer"))
+        if order.intent == Intent.TRIAL
+        and order.to_plan_id == having[order.volume_id].cache_plan_id
+    }
 
 
 def ending(order: Order, now: datetime) -> OrderRefused | None:

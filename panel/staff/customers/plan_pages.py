@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Any, cast
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.db.models import Count, Prefetch, ProtectedError, Q, QuerySet
@@ -17,6 +18,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.models import Job
+from panel.languages.choice import DEFAULT
 from storage.access import Right, staff_view
 from storage.byte_sizes import GIB, MIB
 from storage.currency import BadAmount, major_of, minor_of
@@ -29,6 +31,7 @@ MODES = (
     ("writeback", "writeback: faster writes too; only on hosts with mirrored SSDs"),
 )
 FIRST_CURRENCY = "EUR"
+OTHER_LANGUAGES = [(code, name) for code, name in settings.LANGUAGES if code != DEFAULT]
 
 
 class CachePlanForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -67,6 +70,13 @@ class CachePlanForm(forms.ModelForm):  # type: ignore[type-arg]
         self.fields["on_offer"].label = "Available"
         self.fields["description"].help_text = "One sentence for customers that describes the plan."
         plan = self.instance
+        for code, language in OTHER_LANGUAGES:
+            self.fields[f"description_{code}"] = forms.CharField(
+                max_length=200,
+                required=False,
+                label=f"Description ({language})",
+                initial=plan.descriptions.get(code, ""),
+            )
         if plan.pk is None:
             last = CachePlan.objects.order_by("-created_at").first()
             self.initial.setdefault("currency", last.currency if last else FIRST_CURRENCY)
@@ -81,8 +91,15 @@ class CachePlanForm(forms.ModelForm):  # type: ignore[type-arg]
             for name in ("size", "unit", "ratio_percent", "mode"):
                 self.fields[name].disabled = True
 
+    @property
+    def translations(self) -> list[forms.BoundField]:
+        """The fields of the description in other languages."""
+        return [self[f"description_{code}"] for code, _language in OTHER_LANGUAGES]
+
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
+        typed = {code: data.get(f"description_{code}") for code, _language in OTHER_LANGUAGES}
+        self.instance.descriptions = {code: text for code, text in typed.items() if text}
         size, ratio = data.get("size"), data.get("ratio_percent")
         if bool(size) == bool(ratio) and not {"size", "ratio_percent"} & set(self.errors):
             self.add_error("size", "Enter a size or a percentage of the volume, not both.")

@@ -1,8 +1,13 @@
-// Numbers, units and times as charts write them.
+// Numbers, units, times and texts as charts write them.
 const BINARY = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const LANGUAGE = document.documentElement.lang || "en";
 const TIMES = LANGUAGE === "en" ? "en-GB" : LANGUAGE;
 const KEPT = "charts-zone";
+const TEXTS = JSON.parse(document.querySelector("[data-charts]").dataset.texts);
+
+// A text from the server, in the page's language, with its gaps filled.
+export const phrase = (name, gaps = {}) =>
+  TEXTS[name].replace(/\{(\w+)\}/g, (_whole, gap) => gaps[gap]);
 
 // The factor and the unit that make these values readable; `scale` is one of panel/charts/definitions.py.
 export const unitOf = (scale, values) => {
@@ -50,6 +55,9 @@ export const clock = (at, step = 60_000) =>
 const isToday = (at) => date(at) === date(Date.now());
 
 export const dated = (at, step) => (isToday(at) ? clock(at, step) : `${date(at)} ${clock(at, step)}`);
+
+// The end of a row of the table: the day of the week and the time.
+export const rowTime = (at) => `${written(at, { weekday: "short" })} ${clock(at, 1000)}`;
 
 export const zone = () =>
   isUtc

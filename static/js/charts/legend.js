@@ -1,6 +1,6 @@
 // The legend of a panel: a button for each line, with its value under the crosshair or its last.
 import { colour } from "./colour.js";
-import { number, withUnit } from "./format.js";
+import { number, phrase, withUnit } from "./format.js";
 import { linesOf } from "./series.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -28,7 +28,7 @@ const entry = (line, view) => {
   button.type = "button";
   button.dataset.line = line.name;
   button.setAttribute("aria-pressed", String(!view.hidden.has(line.name)));
-  button.title = "Show or hide this line";
+  button.title = phrase("line");
   value.className = "num legend-value";
   button.append(sample(line), line.label, value);
   item.append(button);
@@ -40,7 +40,7 @@ const said = (line, n) => {
   const at = n ?? line.values.findLastIndex((value) => value !== null);
   const value = line.values[at] ?? null;
   if (value === null) return "-";
-  return withUnit(number(value * line.factor), line.unit) + (line.faint[at] ? " (few)" : "");
+  return withUnit(number(value * line.factor), line.unit) + (line.faint[at] ? ` ${phrase("few")}` : "");
 };
 
 // The lines as text, for those who hear them.

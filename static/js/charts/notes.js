@@ -1,5 +1,6 @@
 // What is drawn over the charts: jobs as lines and bands, and the two times that a person compares.
 import { colour } from "./colour.js";
+import { phrase } from "./format.js";
 
 const NEAR = 30; // so many numbers have room side by side
 const NEAR_ON_PHONE = 10;
@@ -65,7 +66,7 @@ export const bandsOf = ({ marks, windows, series }, isFirst) => [
     from,
     to,
     fill: colour(name === "before" ? "orange" : "green", 0.15),
-    text: isFirst ? name : "",
+    text: isFirst ? phrase(name) : "",
   })),
 ];
 

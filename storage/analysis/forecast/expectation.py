@@ -29,15 +29,10 @@ def warming(cache_bytes: int, missed_bytes_per_second: float) -> Warming:
     low = cache_bytes / missed_bytes_per_second
     high = SLOW_FACTOR * low
     if low > LONG_AGO:
-        text = gettext(
-            "At your current use, the cache takes more than a month to fill: you "
-            "read little new data."
-        )
+        text = gettext("Warm-up: more than a month. You read little new data.")
         return Warming(low, high, text)
     about = "" if low < MINUTE else gettext("about ")
-    text = gettext("At your current use, the cache warms up in {about}{spans}.").format(
-        about=about, spans=spans(low, high)
-    )
+    text = gettext("Warm-up: {about}{spans}.").format(about=about, spans=spans(low, high))
     return Warming(low, high, text)
 
 

@@ -49,9 +49,11 @@ def a_day(seconds: float) -> str:
 
 
 def spans(low: float, high: float) -> str:
-    """A range of durations: "2 to 6 hours", "18 minutes to 2.5 hours", "up to
+    """A range of durations: "2 to 6 hours", "18 minutes to 2.5 hours", "1 to 3 days", "up to
     9 minutes"; one where both read alike"""
     (first, unit), (last, last_unit) = _parts(low), _parts(high)
+    if last_unit == "day" and low >= DAY:
+        first, unit = f"{low / DAY:.0f}", last_unit
     if (first, unit) == (last, last_unit):
         return span(high)
     if low < MINUTE:

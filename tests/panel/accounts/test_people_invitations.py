@@ -211,6 +211,29 @@ def test_the_link_is_mailed_where_a_mail_server_is_set() -> None:
     assert invitations.link(token) in sent.body
 
 
+@override_settings(SMTP_HOST="mail.example.org")
+def test_somebody_new_of_a_customer_is_invited_in_every_language() -> None:
+    made, token = invitations.to_customer(
+        "bob@example.org", make.customer(), MemberRole.OWNER, None
+    )
+    assert invitations.mail(made, token)
+    (sent,) = mail.outbox
+    assert sent.subject == "Your access to Tiercel / Ihr Zugang zu Tiercel"
+    assert sent.body.count(invitations.link(token)) == 2
+    assert "(owner of " in sent.body
+    assert "Sie sind zu Tiercel eingeladen (Inhaber bei " in sent.body
+    assert "until " in sent.body and " UTC" in sent.body
+
+
+@override_settings(SMTP_HOST="mail.example.org")
+def test_who_reads_german_gets_the_link_to_a_new_password_in_german() -> None:
+    made, token = invitations.to_new_password(make.user(language="de"), None)
+    assert invitations.mail(made, token)
+    sent = mail.outbox[-1]
+    assert sent.subject == "Ihr neues Passwort für Tiercel"
+    assert sent.body.startswith("Mit diesem Link wählen Sie ein neues Passwort")
+
+
 def test_an_invitation_leads_to_one_place() -> None:
 
     for fields in ({}, {"staff_role": "admin", "customer": make.customer()}):

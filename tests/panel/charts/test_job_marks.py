@@ -47,6 +47,7 @@ def test_a_mark_says_what_began_when_and_how_it_ended(staff: Client) -> None:
             "until": done.ended_at.isoformat() if done.ended_at else "",
             "label": "Add cache",
             "state": "failed",
+            "outcome": "failed",
             "url": reverse("job", args=[done.key]),
         }
     ]
@@ -104,8 +105,9 @@ def test_members_see_their_own_changes_in_their_words(client: Client) -> None:
     found = marks(client, there)
     assert [(mark["label"], mark["url"], mark["key"]) for mark in found] == [
         ("Plan: Swift", "", ""),
-        ("Plan: no cache", "", ""),
+        ("No cache", "", ""),
     ]
+    assert [mark["outcome"] for mark in found] == ["done", "running"]
     assert found[1]["until"] is None
     url = reverse("volume-marks", args=[foreign.volume.key])
     assert client.get(url).status_code == 404

@@ -96,6 +96,16 @@ def test_prices_dates_and_figures_are_written_as_in_germany(acme: Shop, settings
     assert ms(1.5) == "1.50 ms"  # and nowhere else
 
 
+def test_a_plan_is_described_in_the_language_of_who_reads(acme: Shop) -> None:
+    plan(description="For busy servers", descriptions={"de": "Für Server mit viel Betrieb"})
+    client = browser(acme.owner)
+    assert "For busy servers" in seen(client, "my-plan", acme.volume.key)
+    speak(client, "de")
+    page = seen(client, "my-plan", acme.volume.key)
+    assert "Für Server mit viel Betrieb" in page
+    assert "For busy servers" not in page
+
+
 def test_an_e_mail_speaks_the_language_of_its_reader(settings: Settings) -> None:
     settings.SMTP_HOST = "localhost"
     there = case()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,11 +16,13 @@ from jobs import notify_workers
 from jobs.engine import operation, runner
 from jobs.hosts.refresh import refresh
 from jobs.models import Job, Kind, Origin, State
+from jobs.queue.submit import submit
 from panel.models import Order, OrderState
 from panel.orders.due_orders import sweep
-from storage.byte_sizes import GIB
-from storage.models import CachePlan, Volume
-from storage.planner.wish import LvmCache, Wish
+from storage.byte_sizes import GIB, MIB
+from storage.models import CachePlan, Host, Volume
+from storage.planner.wish import CacheWish, LvmCache, Wish
+from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.contract.fake_world import FakeWorld
 from tests.fake.fixtures import enrol, fake_host, fake_server, make_fake_host
@@ -423,3 +426,44 @@ def test_what_one_has_for_nothing_is_not_sold_as_news() -> None:
     confirmation = seen(client, "my-plan-confirm", acme.volume.key, same.key)
     assert "Ordering it changes nothing but the price" in confirmation
     assert "get faster" not in confirmation
+
+
+def cache_on(host: Host, volume: Volume) -> CacheWish | None:
+    """The cache that the host has now."""
+    assert refresh(host), host.error
+    wish = snapshots_of([volume])[0].wish
+    assert wish is not None
+    return wish.cache
+
+
+def test_what_undoing_promises_is_what_the_host_has_afterwards(real: Shop) -> None:
+    volume, host = real.volume, Host.objects.get(name="kapselberg-real")
+    provided = LvmCache(f"c-{volume.key}", 512 * MIB, mode="writeback")
+    run(submit(kind=Kind.ADD_CACHE, volume=volume, wish=Wish(GIB, cache=provided), actor=None))
+    before = cache_on(host, volume)
+    assert before is not None
+    assert (before.size_bytes, before.mode) == (512 * MIB, "writeback")
+    small, client = plan("Small", size_bytes=None, ratio_percent=25), buyer(real.owner)
+    promise = seen(client, "my-plan-confirm", volume.key, small.key)
+    assert "gets back the cache that your provider set up, free of charge" in promise
+    assert order(client, volume, small).status_code == 302
+    placed = Order.objects.get()
+    assert placed.job is not None
+    run(placed.job)
+    sweep()
+    bought = cache_on(host, volume)
+    assert bought is not None
+    assert (bought.size_bytes, bought.mode) == (256 * MIB, "writethrough")
+    fields = {"price_minor": 0, "currency": "EUR"}
+    answer = client.post(reverse("my-order-revert", args=[placed.key]), fields)
+    back = Order.objects.get(reverts=placed)
+    assert answer["Location"] == reverse("my-order", args=[back.key])
+    assert back.job is not None
+    run(back.job)
+    assert (back.job.state, back.job.error) == (State.SUCCEEDED, {})
+    sweep()
+    restored = cache_on(host, volume)
+    assert restored is not None
+    assert replace(restored, name=before.name) == before
+    assert real.volume.cache_plan is None
+    assert "the cache of your provider again, free of charge" in order_page(client)

@@ -119,7 +119,7 @@ def test_without_a_cache_the_speed_is_that_of_slow_disks() -> None:
     said = judged(hour(reads=5000, each_ms=8))
     assert (said.word, said.tone) == ("Slow", "warning")
     assert "Every read waits for the disk." in said.text
-    assert said.brief == "Every read waits for the disk: 8.00 ms"
+    assert said.figure == "8.00 ms"
 
 
 @pytest.mark.parametrize(("each_ms", "word"), [(2, "Fast"), (26, "Slow")])

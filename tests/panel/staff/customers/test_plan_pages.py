@@ -104,6 +104,19 @@ def test_a_plan_shows_in_its_form_what_it_is(admin: Client) -> None:
     assert '<option value="MiB" selected>' in text
 
 
+def test_a_description_has_a_field_for_each_language(admin: Client) -> None:
+    assert save(admin, description_de="Für Server mit viel Betrieb") == 302
+    made = CachePlan.objects.get()
+    assert made.descriptions == {"de": "Für Server mit viel Betrieb"}
+    assert made.description_in("de") == "Für Server mit viel Betrieb"
+    assert made.description_in("en") == made.description_in("fr") == "For busy servers"
+    text = admin.get(reverse("cache-plan", args=[made.key])).content.decode()
+    assert 'value="Für Server mit viel Betrieb"' in text
+    assert save(admin, made.key) == 302
+    made.refresh_from_db()
+    assert (made.descriptions, made.description_in("de")) == ({}, "For busy servers")
+
+
 def test_size_and_mode_stay_as_they_were_sold_but_the_price_may_change(admin: Client) -> None:
     made = plan()
     make.volume(cache_plan=made)

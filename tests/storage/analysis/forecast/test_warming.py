@@ -9,7 +9,7 @@ from storage.byte_sizes import GIB
 def test_it_cannot_be_full_before_as_much_was_missed() -> None:
     found = warming(10 * GIB, 10 * GIB / 7200)
     assert (found.low_seconds, found.high_seconds) == (7200, 21_600)
-    assert found.text == "At your current use, the cache warms up in about 2 to 6 hours."
+    assert found.text == "Warm-up: about 2 to 6 hours."
 
 
 def test_without_reads_nobody_knows() -> None:

@@ -45,6 +45,9 @@ def test_a_wait_without_a_break_is_nearly_all_day() -> None:
         (1800, 3 * 3600, "30 minutes to 3 hours"),
         (601, 602, "10 minutes"),
         (10, 600, "up to 10 minutes"),
+        (26 * 3600, 3 * 86_400, "1 to 3 days"),
+        (47 * 3600, 49 * 3600, "2 days"),
+        (20 * 3600, 3 * 86_400, "20 hours to 3 days"),
     ],
 )
 def test_a_range_of_times_names_its_unit_once(low: float, high: float, said: str) -> None:
