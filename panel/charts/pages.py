@@ -16,13 +16,12 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-from jobs.models import Job
+from jobs.models import Job, Kind, State
 from jobs.models.job import JobQuerySet
 from panel.charts import definitions as chart_definitions
 from panel.charts.subject import ChartSubject, of_fleet, of_host, of_volume
 from panel.charts.time_range import RANGES, Span, part, ranges, span_of
 from panel.lists.listing import csv_file
-from panel.orders import order_texts
 from storage.access import is_staff, staff_view
 from storage.metrics.samples.window import kept
 from storage.metrics.series import Series
@@ -281,7 +280,7 @@ def mark(job: Job, *, staff: bool, of: str = "") -> dict[str, Any]:
     """`{key, at, until, label, state, outcome, url}`; customers get no key and URL, and label and
     outcome in their words. `until` is null while it runs."""
     plan = job.cache_plan
-    words = order_texts.plan_name(job)
+    words = gettext("No cache") if job.kind == Kind.REMOVE_CACHE else gettext("Your former cache")
     if plan is not None:
         words = gettext("Plan: {plan}").format(plan=plan.name)
     kind = f"{job.get_kind_display()}: {of}" if of else job.get_kind_display()
@@ -291,6 +290,18 @@ def mark(job: Job, *, staff: bool, of: str = "") -> dict[str, Any]:
         "until": job.ended_at.isoformat() if job.ended_at is not None else None,
         "label": kind if staff else words,
         "state": job.state,
-        "outcome": job.state.replace("_", " ") if staff else order_texts.outcome(job).text,
+        "outcome": job.state.replace("_", " ") if staff else _outcome(job),
         "url": reverse("job", args=[job.key]) if staff else "",
     }
+
+
+def _outcome(job: Job) -> str:
+    """What became of a change, in a customer's words."""
+    match job.state:
+        case State.SUCCEEDED:
+            return gettext("done")
+        case State.FAILED | State.CANCELLED:
+            return gettext("not changed")
+        case State.NEEDS_ATTENTION:
+            return gettext("support is checking")
+    return gettext("running")
