@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('storage', '0024_disk_health'),
+        ('storage', '0025_disk_decisions'),
     ]
 
     operations = [
