@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
@@ -70,7 +71,12 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
     now = timezone.now()
     span = _span(subject, request, now)
     measured = subject.measure(span)
-    columns = chart_definitions.columns(chart_definitions.known(subject.panels, measured))
+    is_table_wanted = "table" in request.GET
+    columns = (
+        chart_definitions.columns(chart_definitions.known(subject.panels, measured))
+        if is_table_wanted
+        else []
+    )
     return {
         "charts": {
             "ranges": [
@@ -96,7 +102,10 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
             "csv_url": f"{subject.csv_url}?{span.query}",
             "panels": subject.panels,
             "columns": columns,
-            "rows": chart_definitions.table(measured, columns, rows=TABLE_ROWS, now=now),
+            "rows": chart_definitions.table(measured, columns, rows=TABLE_ROWS, now=now)
+            if is_table_wanted
+            else [],
+            "table_query": urlencode({**request.GET.dict(), "table": "1"}),
             "step_seconds": measured.step_seconds,
             "summary": _summary(subject, measured, span),
             "texts": chart_definitions.script_texts(plain=subject.plain),

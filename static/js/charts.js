@@ -249,7 +249,10 @@ const start = (section) => {
   part("utc").hidden = false;
   part("tools").hidden = false;
   showButtons();
-  document.addEventListener("htmx:after:swap", readWindows);
+  document.addEventListener("htmx:after:swap", () => {
+    readWindows();
+    if (view.series !== null) showZone();
+  });
   document.addEventListener("visibilitychange", refresh);
   new MutationObserver(draw).observe(document.documentElement, {
     attributeFilter: ["data-bs-theme"],

@@ -148,9 +148,12 @@ def test_a_hit_rate_of_few_accesses_is_apart_from_the_others(staff: Client) -> N
 
 
 def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) -> None:
-    text = page(staff, sampled().volume)
+    volume = sampled().volume
+    text = page(staff, volume)
     assert "200 reads and 0 writes per second on average. Average read latency 0.50 ms." in text
     assert "90 % of reads came from SSD. Based on 1 min of data." in text
+    assert 'hx-get="?table=1"' in text
+    text = page(staff, volume, table="1")
     assert '<td class="num text-end">90 %</td>' in text
     assert '<td class="num text-end">800 KiB/s</td>' in text
     assert '<td class="num text-end">4 MiB</td>' in text
