@@ -206,7 +206,7 @@ def test_a_time_is_typed_in_local_time_or_in_utc_and_is_in_the_url(
             page.get_by_role("button", name="UTC").click()
             page.reload()  # remembered
             page.locator("[data-charts-panels]").wait_for()
-            expect(page.get_by_text("Times in UTC.")).to_be_visible()
+            expect(page.get_by_text("Times in UTC", exact=True)).to_be_visible()
         page.get_by_text("Custom", exact=True).click()
         start = half_hour_ago + timedelta(hours=hours_ahead)
         page.locator("#charts [name=from]").fill(f"{start:%Y-%m-%dT%H:%M}")
