@@ -96,7 +96,7 @@ def test_without_javascript_every_page_and_search_can_be_reached(
     )
     page, _ = blank(context)
     sign_in(page)
-    expect(page.get_by_role("navigation", name="Main").get_by_role("link")).to_have_count(6)
+    expect(page.get_by_role("navigation", name="Main").get_by_role("link")).to_have_count(7)
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Volumes").click()
     page.get_by_role("link", name="Search", exact=True).click()
     page.fill("main [name=q]", "shop")
