@@ -1,4 +1,5 @@
-"""What disks say of their own health. Disks of a virtual machine say next to nothing of it."""
+"""What disks say of their own health, and checks of disks and arrays. Disks of a virtual machine
+say next to nothing of their health, and know no self-tests."""
 
 from __future__ import annotations
 
@@ -19,3 +20,28 @@ def test_every_disk_that_smartctl_knows_is_asked(agent: Agent) -> None:
         assert health["protocol"] == "SCSI" and health["serial"] == inventory[name]["serial"]
         assert health["size_bytes"] == inventory[name]["size_bytes"]
         assert (health["passed"], health["attributes"], health["nvme"]) == (None, [], None)
+
+
+def test_a_disk_that_knows_no_self_tests_says_so(agent: Agent) -> None:
+    disk = next(each for each in agent.data("smart")["disks"] if each["name"] == "sdc")
+    args = {"device": disk["device"], "type": "", "kind": "short"}
+    other = agent.ask("disk.test", {**args, "serial": "another"})
+    assert other["error"]["code"] == "stale"
+    reply = agent.ask("disk.test", {**args, "serial": disk["health"]["serial"]})
+    assert reply["error"]["code"] == "unsupported", reply
+    assert "self test failed" in reply["error"]["message"], reply
+
+
+def test_the_kernel_checks_an_array_and_says_how_far_it_is(agent: Agent) -> None:
+    (array,) = agent.inventory()["arrays"]
+    assert (array["sync_action"], array["sync_done_sectors"]) == ("idle", None)
+    assert (array["mismatch_sectors"], array["disk_count"]) == (0, 2)
+    assert sorted(member["slot"] for member in array["members"]) == ["0", "1"]
+    args = {"array": array["name"], "uuid": array["uuid"]}
+    assert agent.ask("array.check", {**args, "uuid": "another"})["error"]["code"] == "stale"
+    assert agent.ask("array.check", args)["ok"]
+    (begun,) = agent.inventory()["arrays"]
+    if begun["sync_action"] == "check":
+        assert 0 <= begun["sync_done_sectors"] <= begun["sync_total_sectors"]
+        again = agent.ask("array.check", args)
+        assert again["ok"] or again["error"]["code"] == "already_exists"
