@@ -9,6 +9,7 @@ from django.db import transaction
 
 from jobs.transport.key_encryption import CannotUnseal, seal, unseal
 from panel.authentication import second_factor
+from panel.models import AlertRoute
 from storage.models import Host
 
 
@@ -16,13 +17,15 @@ class Command(BaseCommand):
     """Seal anew what lies sealed in the database."""
 
     help = (
-        "Seals second factors with the newest TIERCEL_SECRET_KEY and, where this process has the"
-        " secret half, the hosts' keys with TIERCEL_HOST_KEYS_PUBLIC."
+        "Seals second factors and the addresses that are told of alerts with the newest"
+        " TIERCEL_SECRET_KEY and, where this process has the secret half, the hosts' keys with"
+        " TIERCEL_HOST_KEYS_PUBLIC."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """All or nothing of each; what cannot be opened is named, and nothing of it is changed."""
         self.stdout.write(f"second factors: {_factors()} sealed anew")
+        self.stdout.write(f"addresses for alerts: {_alert_routes()} sealed anew")
         if not settings.TIERCEL_HOST_KEYS_SECRET:
             self.stdout.write("host keys: left, this process has no TIERCEL_HOST_KEYS_SECRET")
             return
@@ -41,6 +44,20 @@ def _factors() -> int:
         except ValueError as error:
             raise CommandError(f"the second factor of {each.user}: {error}") from error
         each.save(update_fields=["data"])
+    return len(rows)
+
+
+@transaction.atomic
+def _alert_routes() -> int:
+    rows = list(AlertRoute.objects.select_for_update().exclude(url=""))
+    for route in rows:
+        try:
+            for name in ("url", "secret"):
+                if sealed := getattr(route, name):
+                    setattr(route, name, second_factor.seal(second_factor.unseal(sealed)))
+        except ValueError as error:
+            raise CommandError(f"the address of {route.name}: {error}") from error
+        route.save(update_fields=["url", "secret"])
     return len(rows)
 
 

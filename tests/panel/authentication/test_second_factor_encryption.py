@@ -24,6 +24,8 @@ from panel.authentication import second_factor
 from panel.management.commands import secrets
 from panel.models import User
 from tests import make
+from tests.panel.alerts.telling import SECRET as WEBHOOK_SECRET
+from tests.panel.alerts.telling import route_to
 
 pytestmark = pytest.mark.django_db
 
@@ -92,6 +94,17 @@ def test_the_secret_key_is_changed_and_the_old_one_given_up(ann: User, settings:
     settings.SECRET_KEY_FALLBACKS = []
     assert is_right(ann)
     assert api_tokens.recognise(text) is not None
+
+
+def test_addresses_and_secrets_of_alerts_outlive_a_change_of_the_key(settings: Settings) -> None:
+    route = route_to("https://hooks.example.org/T0")
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = NEW_KEY
+    call_command("reseal", stdout=StringIO())
+    settings.SECRET_KEY_FALLBACKS = []
+    route.refresh_from_db()
+    opened = second_factor.unseal(route.url), second_factor.unseal(route.secret)
+    assert opened == ("https://hooks.example.org/T0", WEBHOOK_SECRET)
 
 
 def test_without_the_old_key_nothing_is_changed_and_it_is_said(
