@@ -23,12 +23,15 @@ DISKS_LIMIT = 128
 # smartctl itself never ends with both bits: bit 0 says that it asked no disk at all.
 STANDBY = 3
 NOT_ASKED = 0b011
+COMMAND_FAILED = 0b111
 TEXT_LIMIT = 80
 NUMBER_LIMIT = 2**63 - 1
 ATTRIBUTES_LIMIT = 40
 STATISTICS_LIMIT = 64
 SELF_TESTS_LIMIT = 5
 GIGABYTE = 10**9
+# How lines of its text begin that say nothing of the disk.
+_HEAD = ("smartctl ", "Copyright ", "===")
 # The upper half of ATA's status of self-tests, and SCSI's result of one, while a test runs.
 ATA_RUNNING = 0xF
 SCSI_RUNNING = 15
@@ -51,8 +54,8 @@ class SmartTarget:
 
     def test_command(self, kind: str) -> tuple[str, ...]:
         """Begins a self-test ("short" or "long") in the background. smartctl refuses where one
-        runs already."""
-        return ("smartctl", "--json", "-t", kind, *self._operands())
+        runs already. Why, it says as text alone."""
+        return ("smartctl", "-t", kind, *self._operands())
 
     def _operands(self) -> tuple[str, ...]:
         return (*(("-d", self.type) if self.type else ()), self.device)
@@ -107,9 +110,11 @@ def begin_test(host: LocalHost, target: SmartTarget, kind: str) -> str:
         result = host.run(list(target.test_command(kind)), timeout=DISK_SECONDS)
     except TimedOut:
         return f"the disk did not answer within {DISK_SECONDS:.0f} s"
-    if result.rc == 0:
+    # The higher bits tell of the disk, not of the command.
+    if result.rc >= 0 and not result.rc & COMMAND_FAILED:
         return ""
-    return _message(_document(result.stdout)) or _first_line(result.stderr or result.stdout)
+    said = [line for line in result.stdout.splitlines() if line and not line.startswith(_HEAD)]
+    return " ".join(said)[:200] or _first_line(result.stderr)
 
 
 def health(document: Mapping[str, Any]) -> dict[str, Any]:
