@@ -12,6 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import Q
 from django.urls import reverse
 from django.utils import translation
 
@@ -152,14 +153,18 @@ def tell(order: Order, kind: NoticeKind) -> None:
 
 
 def tell_of_alert(alert: Alert, kind: NoticeKind) -> None:
-    """The same to those of the customer of the alert's volume."""
-    if alert.volume is not None and alert.volume.customer_id is not None:
-        _write(alert.volume.customer_id, kind, alert=alert)
+    """The same to those of the customer of the alert's volume: that it is over, only to those who
+    were told of it. The volume may have gone from one customer to another meanwhile."""
+    if alert.volume is None or alert.volume.customer_id is None:
+        return
+    told = Notice.objects.filter(alert=alert, kind=NoticeKind.WRONG).values("user")
+    among = Q(user__in=told) if kind == NoticeKind.MENDED else Q()
+    _write(alert.volume.customer_id, kind, among, alert=alert)
 
 
-def _write(customer_id: int, kind: NoticeKind, **about: Any) -> None:
+def _write(customer_id: int, kind: NoticeKind, among: Q | None = None, **about: Any) -> None:
     deaf = Mute.objects.filter(kind=kind).values("user")
-    people = Member.objects.filter(customer=customer_id, user__is_active=True)
+    people = Member.objects.filter(among or Q(), customer=customer_id, user__is_active=True)
     recipients = people.exclude(user__in=deaf).values_list("user", flat=True)
     rows = [Notice(user_id=pk, kind=kind, **about) for pk in recipients]
     Notice.objects.bulk_create(rows, ignore_conflicts=True)

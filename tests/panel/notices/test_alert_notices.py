@@ -115,3 +115,17 @@ def test_nobody_else_is_told_and_nobody_who_does_not_want_it(volume: Volume, ver
     wrong(volume)
     tasks.send_notices()
     assert mail.outbox == []
+
+
+def test_who_got_the_volume_meanwhile_is_not_told_that_a_problem_of_before_is_over(
+    volume: Volume,
+) -> None:
+    there = wrong(volume)
+    tasks.send_notices()
+    zebra = make.customer("Zebra")
+    zebra.members.create(user=make.user("otto@example.org"), role="owner")
+    Volume.objects.filter(pk=volume.pk).update(customer=zebra)
+    there.resolved_at = timezone.now()
+    there.save()
+    tasks.send_notices()
+    assert [each.to for each in mail.outbox] == [["vera@example.org"]]
