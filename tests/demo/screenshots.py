@@ -39,8 +39,8 @@ def take(url: str, logins: Sequence[Login], volume: Volume, kind: str) -> None:
     host = f"/hosts/{job.host.key}/"
     pictures = {
         admin: {
-            "overview": "/",
-            "host": host,
+            "overview": "/?range=1h",
+            "host": f"{host}?range=1h",
             "volume": f"/volumes/{volume.key}/?{shown}",
             "job": f"/jobs/{job.key}/",
         },
