@@ -59,7 +59,7 @@ def _everywhere() -> Iterator[FoundMessage]:
         for path in sorted((ROOT / package).rglob("*.py")):
             if "migrations" not in path.parts:
                 yield from messages_of(path.read_text(), str(path.relative_to(ROOT)))
-    for path in sorted((ROOT / "templates").rglob("*.html")):
+    for path in sorted((ROOT / "templates").rglob("*.*t*")):
         text = path.read_text()
         if "i18n" in text:
             yield from _of_template(text, str(path.relative_to(ROOT)))

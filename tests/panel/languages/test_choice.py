@@ -13,6 +13,7 @@ from pytest_django import Settings
 from panel.languages.choice import LanguageMiddleware, remember
 from panel.models import NoticeKind, User
 from panel.notices import notice_delivery
+from panel.security_log import background_mail
 from storage.formatting import ms
 from tests import make
 from tests.panel.notices.case import case
@@ -117,6 +118,17 @@ def test_an_e_mail_speaks_the_language_of_its_reader(settings: Settings) -> None
     assert "Nächste Rechnung, 1. Dezember 2026: 4,90 EUR" in german.body
     others = [each for each in mail.outbox if each.to != [there.viewer.email]]
     assert all(each.subject.startswith("Done:") for each in others)
+
+
+def test_a_forgotten_password_is_mailed_about_in_german(acme: Shop, settings: Settings) -> None:
+    settings.SMTP_HOST = "localhost"
+    path = reverse("account_reset_password")
+    Client().post(path, {"email": acme.owner.email}, headers=GERMAN)
+    background_mail.POST.submit(int).result()
+    sent = mail.outbox[-1]
+    assert sent.subject == "[Tiercel] Passwort zurücksetzen"
+    assert "Öffnen Sie diesen Link und wählen Sie eines" in sent.body
+    assert "/account/password/reset/key/" in sent.body
 
 
 @pytest.mark.parametrize(("headers", "language"), [(GERMAN, "de"), ({}, "")])
