@@ -52,6 +52,8 @@ VOLUMES_SHOWN: Final = 12
 BUSIEST_SHOWN, FEW = 5, 3
 """Of a host with many problems, these come first: its page stays one that can be read."""
 MANY_PROBLEMS: Final = 3
+PROBLEMS_SHOWN: Final = 3
+"""The others unfold; data at risk stands first, and is always shown."""
 CHARTS_SHOWN: Final = 2
 DRIFTS_SHOWN: Final = 12
 MISSING_SHOWN: Final = 20
@@ -101,8 +103,11 @@ def _problems(host: Host) -> dict[str, Any]:
     """In rows, and how many there are."""
     rows = problem_rows(problems_of([host.pk], timezone.now())[host.pk])
     count = sum(row.count for row in rows)
+    shown = max(PROBLEMS_SHOWN, sum(row.at_risk for row in rows))
     return {
         "problems": rows,
+        "shown_problems": rows[:shown],
+        "more_problems": rows[shown:],
         "problem_count": count,
         "problem_words": counted(count, "problem"),
         "problem_tone": "error" if any(row.severity == "error" for row in rows) else "warning",

@@ -61,7 +61,8 @@ class TroubledVolume:
 
 @dataclass(frozen=True, slots=True)
 class ProblemRow:
-    """One problem, or several volumes that share one. `way` says which button mends it."""
+    """One problem, or several volumes that share one. `way` says which button mends it; `at_risk`:
+    data may be lost."""
 
     severity: Literal["error", "warning"]
     message: str
@@ -70,6 +71,7 @@ class ProblemRow:
     since: datetime | None
     volumes: tuple[TroubledVolume, ...] = ()
     job_key: str = ""
+    at_risk: bool = False
 
     @property
     def count(self) -> int:
@@ -95,7 +97,8 @@ def _row(problems: Sequence[Problem]) -> ProblemRow:
     if first.job_key or not first.volume_key:
         way: Way = "job" if first.job_key else _way(first.code)
         return ProblemRow(
-            first.severity, first.message, first.correction, way, first.since, (), first.job_key
+            *(first.severity, first.message, first.correction, way, first.since, (), first.job_key),
+            at_risk=first.rank == 0,
         )
     volumes = tuple(
         TroubledVolume(
@@ -117,6 +120,7 @@ def _row(problems: Sequence[Problem]) -> ProblemRow:
         WAYS.get(first.code, "volume"),
         min(dates, default=None),
         volumes,
+        at_risk=first.rank == 0,
     )
 
 

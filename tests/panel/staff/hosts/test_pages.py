@@ -156,9 +156,9 @@ def test_many_problems_are_folded(staff: Client) -> None:
     problems = [{"code": f"c{n}", "severity": "error", "message": f"wrong {n}."} for n in range(10)]
     text = section(page(staff, scene(host={"problems": problems}).host), "problems")
     assert "10 problems" in text
-    assert "6 more" in text
+    assert "7 more" in text
     assert "wrong 9." in text.split("<details")[1]
-    assert "wrong 3." not in text.split("<details")[1]
+    assert "wrong 2." not in text.split("<details")[1]
 
 
 def test_a_preflight_without_problems_says_so_and_hints_stand_there(staff: Client) -> None:
@@ -247,6 +247,17 @@ def test_a_problem_of_volumes_names_them_links_them_and_carries_the_button_that_
     preview = staff.post(reverse("volumes-bulk"), {**fields, "volume": keys})
     assert preview.status_code == 200
     assert "Change the cache mode" in preview.content.decode()
+
+
+def test_data_at_risk_is_never_folded_away(staff: Client) -> None:
+    host = full(1)
+    lost = [("pv_missing", "error", f"vg{n}", f"vg{n} is missing 1 disk.") for n in range(4)]
+    slow = [("array_recovering", "warning", f"md{n}", f"md{n} is being rebuilt.") for n in range(2)]
+    findings = [InventoryFinding(*each, "Look.").to_json() for each in (*slow, *lost)]
+    HostOutline.objects.update_or_create(host=host, defaults={"findings": findings})
+    shown, folded = section(page(staff, host), "problems").split("<details")
+    assert [f"vg{n} is missing" in shown for n in range(4)] == [True] * 4
+    assert "2 more<" in folded and "md1 is being rebuilt." in folded
 
 
 def test_one_troubled_volume_stands_by_its_name(staff: Client) -> None:
