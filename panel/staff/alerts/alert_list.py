@@ -38,12 +38,19 @@ SEVERITIES: Final = (
 STALE_SECONDS: Final = 120
 """Without a round for so long the page says that it may be out of date."""
 
+PLACE: Final = Case(
+    When(resolved_at__isnull=False, then=Value(2)),
+    When(Q(acknowledged_at__isnull=False) | ~Q(hushed_by=""), then=Value(1)),
+    default=Value(0),
+)
+"""What waits for a person first, then what somebody knows of, then what is over."""
+
 LISTING: Final = ListDefinition(
     name="alerts",
     ties=("-id",),
     columns=(
         ListColumn("alert", "Alert", F("code")),
-        ListColumn("state", "State"),
+        ListColumn("state", "State", PLACE),
         ListColumn("host", "Host", F("host__name_order")),
         ListColumn("volume", "Volume", F("volume__label_order")),
         ListColumn("opened", "Opened", F("opened_at"), True),
@@ -152,13 +159,8 @@ class AlertFilter(forms.Form):
 
 def in_usual_order(alerts: AlertQuerySet) -> AlertQuerySet:
     """Open before resolved, what waits for a person before all others, then the gravest."""
-    place = Case(
-        When(resolved_at__isnull=False, then=Value(2)),
-        When(Q(acknowledged_at__isnull=False) | ~Q(hushed_by=""), then=Value(1)),
-        default=Value(0),
-    )
     numbered = alerts.with_names().annotate(
         effect_count=Count("effects", filter=Q(effects__opened_at__isnull=False))
     )
     graver = Case(When(resolved_at=None, then=F("rank")), default=Value(0))
-    return numbered.order_by(place, graver, F("resolved_at").desc(nulls_first=True), "-opened_at")
+    return numbered.order_by(PLACE, graver, F("resolved_at").desc(nulls_first=True), "-opened_at")

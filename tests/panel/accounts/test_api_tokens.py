@@ -56,8 +56,14 @@ def test_the_page_without_a_token_shows_how_to_begin(client: Client) -> None:
     [
         ("", {"read"}),
         ("read_only", {"read"}),
-        ("operator", {"read", "volumes:write", "customers:write"}),
-        ("admin", {"read", "volumes:write", "customers:write", "plans:write"}),
+        ("operator", {"read", "volumes:write", "customers:write", "alerts:write"}),
+        (
+            "admin",
+            {
+                *("read", "volumes:write", "customers:write", "alerts:write"),
+                *("plans:write", "alert-routes:write"),
+            },
+        ),
     ],
 )
 def test_people_are_offered_what_they_may_do_themselves(

@@ -16,16 +16,19 @@ from django.urls import reverse
 from panel.accounts import people_pages
 from panel.lists.listing import CHUNK_ROWS, ListDefinition, in_order
 from panel.lists.saved_views import LISTS
+from panel.staff.alerts import alert_list
 from panel.staff.customers import pages as customer_pages
 from panel.staff.hosts import host_list
 from panel.staff.jobs import job_list
 from panel.staff.volumes import list_pages
 from storage.models import Customer, Host, Volume
 from tests import make
+from tests.panel.alerts.telling import alert
 from tests.scene import job, scene
 
 pytestmark = pytest.mark.django_db
 LISTINGS = (
+    alert_list.LISTING,
     customer_pages.LISTING,
     host_list.LISTING,
     job_list.LISTING,
@@ -48,6 +51,7 @@ def three() -> None:
         there.volume.customer = make.customer(name)
         there.volume.save()
         job(there)
+        alert(there.host, volume=there.volume)
         make.user(f"{name}@example.org")
 
 
