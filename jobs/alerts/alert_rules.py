@@ -169,6 +169,9 @@ def is_news_of_the_host(seen: SeenProblem) -> bool:
 
 def follows(effect: SeenProblem, cause: SeenProblem) -> bool:
     """Whether one problem is there because of another one of the same host."""
+    if cause.family in NO_NEWS and effect.rank == AT_RISK_RANK:
+        # The host said so before it fell silent: it is no consequence, and cannot wait.
+        return False
     if cause.family == "trust":
         return effect.family not in ("trust", "job")
     if cause.family == "contact":

@@ -68,6 +68,14 @@ def test_a_silent_host_hides_what_follows_and_what_is_not_seen_then_is_not_over(
     assert world.passes(minutes=10) == ["resolved", "resolved"]
 
 
+def test_data_at_risk_is_told_though_its_host_has_just_stopped_answering() -> None:
+    world = World()
+    world.begin(SILENT, ARRAY)  # the last thing that the host said
+    assert world.passes(seconds=60) == ["opened"]
+    assert world.passes(minutes=5) == ["opened"]
+    assert world.alerts[ARRAY.fingerprint].cause == ""
+
+
 def test_a_change_of_why_a_host_does_not_answer_is_no_new_alert() -> None:
     world = World()
     world.begin(SILENT)
