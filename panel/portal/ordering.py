@@ -205,10 +205,11 @@ def _confirm(
     quote = choice.trial if is_trial else choice.other if is_later else choice.quote
     paid, plan, has_cache = prices.paid(row.volume), row.volume.cache_plan, row.cache is not None
     on_trial = trials.running(row.volume) is not None
+    is_kept = on_trial and choice.offer.is_current
     context = {
         "volume": row.volume,
         "offer": choice.offer,
-        "question": plan_texts.question(choice.offer, is_trial=is_trial),
+        "question": plan_texts.question(choice.offer, is_trial=is_trial, is_kept=is_kept),
         "button": plan_texts.button(choice.offer, is_trial=is_trial),
         "money": quote,
         "price_lines": plan_texts.price_lines(quote, paid) if quote is not None else [],
@@ -220,6 +221,7 @@ def _confirm(
             choice.offer,
             proposal.expected,
             is_trial=is_trial,
+            is_kept=is_kept,
             mode=row.cache.mode if row.cache is not None else "",
             is_smaller=row.cache is not None
             and (row.cache.size_bytes or 0) > choice.offer.size_bytes,
@@ -242,7 +244,7 @@ def _confirm(
         "order_in_the_way": refused.order if refused is not None else None,
         # A price that changed is shown anew, to be confirmed or not.
         "can_confirm": refused is None or refused.code == "price_changed",
-        "now": plan,
+        "now": plan_texts.plan_now(plan, on_trial=on_trial) if plan is not None else "",
         "paid": paid,
         "has_cache": has_cache,
         "cache_bytes": row.cache.size_bytes if row.cache is not None else None,

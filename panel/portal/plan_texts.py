@@ -70,14 +70,21 @@ def price_lines(quote: Quote, paid: Price | None) -> list[PriceLine]:
     ]
 
 
-def question(offer: Offer, *, is_trial: bool) -> SafeString:
-    """The heading: the choice as a question."""
+def question(offer: Offer, *, is_trial: bool, is_kept: bool) -> SafeString:
+    """The heading: the choice as a question. `is_kept`: the plan is on trial now."""
     name = format_html('<span class="text">{}</span>', offer.name)
+    if is_kept:
+        return format_html(gettext("Keep {plan}?"), plan=name)
     if is_trial:
         return format_html(gettext("Try {plan} free for {days}?"), plan=name, days=trial_words())
     if offer.plan is not None:
         return format_html(gettext("Change to {plan}?"), plan=name)
     return SafeString(gettext("Go back to no cache?"))
+
+
+def plan_now(plan: CachePlan, *, on_trial: bool) -> str:
+    """What the volume has before the order."""
+    return gettext("Trial of {plan}").format(plan=plan.name) if on_trial else plan.name
 
 
 def button(offer: Offer, *, is_trial: bool) -> str:
@@ -120,11 +127,14 @@ def what_happens(
     expected: Expectation | None,
     *,
     is_trial: bool,
+    is_kept: bool,
     mode: str = "",
     is_smaller: bool = False,
 ) -> list[str]:
     """The list of what happens, in order. `mode` is that of the cache now ("" for none),
-    `is_smaller` whether the new one is smaller."""
+    `is_kept` whether the plan is on trial now, `is_smaller` whether the new cache is smaller."""
+    if is_kept:
+        return [gettext("Your cache keeps its size and its data."), gettext("Billing starts now.")]
     if offer.plan is None:
         moved = gettext("The cache is removed within a minute; reads are then slower again.")
         if mode == "writeback":

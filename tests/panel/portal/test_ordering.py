@@ -393,6 +393,11 @@ def test_nobody_is_asked_for_a_password_where_nothing_is_charged(settings: Setti
     page = seen(client, "my-volume", acme.volume.key)
     assert "Free trial, 7 days left" in page
     assert f'href="{path}">Keep it' in page
+    kept = seen(client, "my-plan-confirm", acme.volume.key, fast.key)
+    assert f'Keep <span class="text">{fast.name}</span>?' in kept
+    assert f"Trial of {fast.name}" in kept
+    assert "Billing starts now." in kept
+    assert "The change takes about a minute" not in kept
     fields = {"price_minor": 0, "currency": "EUR"}
     back = client.post(reverse("my-order-revert", args=[tried.key]), fields)
     assert back["Location"] == reverse("my-order", args=[Order.objects.first().key])  # type: ignore[union-attr]
