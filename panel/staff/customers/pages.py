@@ -96,7 +96,9 @@ def _edits(customer: Customer, mandate: Mandate | None) -> list[Edit]:
 
 def _orders(request: HttpRequest, customer: Customer) -> QuerySet[Order]:
     orders = Order.objects.visible_to(request.user).filter(customer=customer)
-    return orders.select_related("volume", "from_plan", "to_plan", "actor", "job")
+    return orders.select_related("volume", "from_plan", "to_plan", "actor", "job").order_by(
+        "-created_at", "-id"
+    )
 
 
 @staff_view(Right.OPERATE)
