@@ -1,6 +1,6 @@
-"""The disks of a host for its page: their use and health. Pure.
+"""The disks of a host for its page: their use, and how LVM and md see them. Pure.
 
-Health is what LVM and md report: the disk itself is not queried.
+What a disk says of itself is in `storage.health`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from storage.inventory.device_tree import is_part_of
-from storage.inventory.facts import Disk, HostFacts
+from storage.inventory.facts import Array, ArrayMember, Disk, HostFacts
 
 Tone = Literal["ok", "warning", "error", "quiet"]
 WELL_MEMBER = frozenset({"in_sync", "spare"})
@@ -19,13 +19,13 @@ WELL_MEMBER = frozenset({"in_sync", "spare"})
 
 @dataclass(frozen=True, slots=True)
 class DeviceUse:
-    """`serves` are the arrays and groups it is part of, as text; `health` is one of a few words,
-    `tone` says how bad that is."""
+    """`serves` are the arrays and groups it is part of, as text; `state` is one of a few words
+    of LVM and md, `tone` says how bad that is."""
 
     disk: Disk
     serves: tuple[str, ...]
     tone: Tone
-    health: str
+    state: str
 
 
 def devices_of(facts: HostFacts) -> tuple[DeviceUse, ...]:
@@ -35,10 +35,10 @@ def devices_of(facts: HostFacts) -> tuple[DeviceUse, ...]:
 
 def _device(facts: HostFacts, disk: Disk) -> DeviceUse:
     serves = tuple(dict.fromkeys(_serves(facts, disk)))
-    tone, health = _health(facts, disk)
+    tone, state = _state(facts, disk)
     if tone == "ok" and not serves:
-        tone, health = "quiet", "not used"
-    return DeviceUse(disk, serves, tone, health)
+        tone, state = "quiet", "not used"
+    return DeviceUse(disk, serves, tone, state)
 
 
 def _serves(facts: HostFacts, disk: Disk) -> Iterator[str]:
@@ -58,7 +58,7 @@ def _serves(facts: HostFacts, disk: Disk) -> Iterator[str]:
             yield "bcache cache set"
 
 
-def _health(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:
+def _state(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:
     members = [
         (array, member)
         for array in facts.arrays
@@ -67,7 +67,7 @@ def _health(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:
     ]
     pvs = [pv for pv in facts.pvs if is_part_of(pv.name, disk.name)]
     if any("faulty" in member.state for _, member in members):
-        return "error", "failed in its array"
+        return "error", "failed"
     if any(pv.missing for pv in pvs):
         return "error", "missing for LVM"
     if disk.read_only:
@@ -77,6 +77,16 @@ def _health(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:
     states = [member.state for _, member in members]
     if odd := [state for state in states if not WELL_MEMBER.intersection(state.split(","))]:
         return "warning", odd[0].replace("_", " ")
+    if any(_is_filled(array, member) for array, member in members):
+        return "warning", "rebuilding"
     if any(array.degraded_count for array, _ in members):
         return "warning", "its array is degraded"
-    return "ok", "in sync" if members else "in use"
+    if members:
+        return "ok", "spare" if all(member.is_spare for _, member in members) else "in sync"
+    return "ok", "in no array"
+
+
+def _is_filled(array: Array, member: ArrayMember) -> bool:
+    """True while the array is rebuilt onto it: it has a slot then, which a waiting one lacks."""
+    is_filling = "spare" in member.state.split(",") and member.slot not in ("", "none")
+    return is_filling and array.sync_action == "recover"

@@ -1,5 +1,5 @@
-"""What the disks of a host say of their own health, what its arrays do, and checks of both: rows
-and sentences."""
+"""The disks of a host, as LVM and md see them and as they see themselves, what its arrays do, and
+checks of both: rows and sentences."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from storage.health.smart_findings import COUNTS, DiskFinding, error_counts
 from storage.health.smart_reading import DiskAnswer, disk_of
 from storage.health.smart_records import DiskCondition, conditions_of
 from storage.inventory.device_tree import degraded_words
+from storage.inventory.disk_list import DeviceUse, devices_of
 from storage.inventory.facts import Array, HostFacts
 from storage.models import DiskRound, Host, PhysicalDisk
 
@@ -67,10 +68,26 @@ class DiskHealthRow:
 
 
 @dataclass(frozen=True, slots=True)
-class DiskHealthCard:
-    """`note` says why there are no rows, or why some are old."""
+class DiskLine:
+    """One disk: `use` is None where the inventory lacks it (behind a controller), `smart` where
+    smartctl does."""
 
-    rows: tuple[DiskHealthRow, ...]
+    use: DeviceUse | None
+    smart: DiskHealthRow | None
+
+    @property
+    def tone(self) -> str:
+        """Of both the worse one; "" where neither is amiss."""
+        tones = {each.tone for each in (self.use, self.smart) if each is not None}
+        return next((tone for tone in ("error", "warning") if tone in tones), "")
+
+
+@dataclass(frozen=True, slots=True)
+class DiskHealthCard:
+    """`has_readings`: a disk has said something. `note` says why none has, or why some are old."""
+
+    lines: tuple[DiskLine, ...]
+    has_readings: bool
     note: str
     asked_at: datetime | None
 
@@ -78,8 +95,21 @@ class DiskHealthCard:
 def disk_health(host: Host, facts: HostFacts, now: datetime) -> DiskHealthCard:
     last = DiskRound.objects.filter(host=host).first()
     conditions = [each for each in conditions_of(host, now) if not each.is_gone]
-    rows = tuple(row_of(facts, each) for each in conditions)
-    return DiskHealthCard(rows, _note(last, rows), None if last is None else last.answered_at)
+    rows = [row_of(facts, each) for each in conditions]
+    asked_at = None if last is None else last.answered_at
+    return DiskHealthCard(_lines(facts, rows), bool(rows), _note(last, rows), asked_at)
+
+
+def _lines(facts: HostFacts, rows: Sequence[DiskHealthRow]) -> tuple[DiskLine, ...]:
+    """The inventory's disks in its order, and then those that only smartctl knows."""
+    left = list(rows)
+    lines = []
+    for use in devices_of(facts):
+        own = next((row for row in left if row.name == use.disk.name), None)
+        if own is not None:
+            left.remove(own)
+        lines.append(DiskLine(use, own))
+    return (*lines, *(DiskLine(None, row) for row in left))
 
 
 def _note(last: DiskRound | None, rows: Sequence[DiskHealthRow]) -> str:

@@ -39,7 +39,6 @@ from storage.health.host_problems import (
     reported_problems,
 )
 from storage.health.restart_checks import after_restart, before_restart
-from storage.inventory.disk_list import devices_of
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import Host, Placement, Volume
@@ -256,9 +255,8 @@ def host_disks(request: HttpRequest, key: str) -> HttpResponse:
             "stack": stack,
             "groups": [(group, fold(group.pillars, waits, limit)) for group in stack.groups],
             "known": {each.lv_uuid: each for each in residents if each.lv_uuid},
-            "devices": devices_of(facts),
             "arrays": arrays_of(shown, facts),
-            "smart": disk_health(shown, facts, timezone.now()),
+            "disks": disk_health(shown, facts, timezone.now()),
         }
     return render(request, "staff/hosts/host_disks.html", context)
 

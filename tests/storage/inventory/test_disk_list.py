@@ -19,42 +19,42 @@ def one(name: str = "sda", **facts: Any) -> DeviceUse:
 
 def test_a_member_of_an_array_names_the_group_it_serves() -> None:
     device = one(arrays=(make.array(members=(ArrayMember("sda2", "in_sync"),)),))
-    assert (device.serves, device.tone, device.health) == (("md0 → vg0",), "ok", "in sync")
+    assert (device.serves, device.tone, device.state) == (("md0 → vg0",), "ok", "in sync")
 
 
 def test_a_member_that_is_only_written_to_is_well() -> None:
     device = one(arrays=(make.array(members=(ArrayMember("sda", "in_sync,write_mostly"),)),))
-    assert (device.tone, device.health) == ("ok", "in sync")
+    assert (device.tone, device.state) == ("ok", "in sync")
 
 
 def test_a_disk_under_a_group_names_it() -> None:
     device = one("sdc")
-    assert (device.serves, device.tone, device.health) == (("vg0",), "ok", "in use")
+    assert (device.serves, device.tone, device.state) == (("vg0",), "ok", "in no array")
 
 
 def test_the_disks_of_a_bcache_made_by_hand_are_used() -> None:
     cset = make.cset(None, device="sdb1")
     backing = BareBacking("sda", "bcache0", cset.uuid, "writethrough", "clean", 0, ())
     facts = {"backings": (backing,), "csets": (cset,), "pvs": (make.pv("bcache0"),)}
-    assert (one("sda", **facts).serves, one("sda", **facts).health) == (
+    assert (one("sda", **facts).serves, one("sda", **facts).state) == (
         ("bcache0 → vg0",),
-        "in use",
+        "in no array",
     )
     assert one("sdb", **facts).serves == ("bcache cache set",)
 
 
 def test_a_disk_of_nobody_is_not_used() -> None:
     device = one("sdx")
-    assert (device.serves, device.tone, device.health) == ((), "quiet", "not used")
+    assert (device.serves, device.tone, device.state) == ((), "quiet", "not used")
 
 
 @pytest.mark.parametrize(
-    ("facts", "tone", "health"),
+    ("facts", "tone", "state"),
     [
         (
             {"arrays": (make.array(members=(ArrayMember("sda", "faulty"),)),)},
             "error",
-            "failed in its array",
+            "failed",
         ),
         ({"pvs": (make.pv("sda", missing=True),)}, "error", "missing for LVM"),
         ({"pvs": (make.pv("sda", duplicate=True),)}, "error", "duplicate (seen twice by LVM)"),
@@ -71,6 +71,28 @@ def test_a_disk_of_nobody_is_not_used() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_disk_is_said(facts: dict[str, Any], tone: str, health: str) -> None:
+def test_what_is_wrong_with_a_disk_is_said(facts: dict[str, Any], tone: str, state: str) -> None:
     device = one(**facts)
-    assert (device.tone, device.health) == (tone, health)
+    assert (device.tone, device.state) == (tone, state)
+
+
+@pytest.mark.parametrize(
+    ("slot", "action", "tone", "state"),
+    [
+        ("1", "recover", "warning", "rebuilding"),
+        ("none", "recover", "warning", "its array is degraded"),
+        ("", "recover", "warning", "its array is degraded"),
+        ("1", "frozen", "warning", "its array is degraded"),
+    ],
+)
+def test_a_disk_that_is_being_filled_is_rebuilding(
+    slot: str, action: str, tone: str, state: str
+) -> None:
+    members = (ArrayMember("sda", "spare", slot),)
+    device = one(arrays=(make.array(members=members, degraded_count=1, sync_action=action),))
+    assert (device.tone, device.state) == (tone, state)
+
+
+def test_a_spare_of_a_whole_array_is_a_spare() -> None:
+    device = one(arrays=(make.array(members=(ArrayMember("sda", "spare", "none"),)),))
+    assert (device.tone, device.state) == ("ok", "spare")

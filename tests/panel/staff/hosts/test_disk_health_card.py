@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from storage.discovery.ingest import apply_facts
 from storage.health.smart_records import record
+from storage.inventory.facts import ArrayMember
 from storage.models import Host, PhysicalDisk
 from tests import make
 from tests.smart_disks import ata, attribute, nvme
@@ -34,7 +35,22 @@ def card(client: Client, host: Host) -> str:
     response = client.get(reverse("host-disks", args=[host.key]))
     assert response.status_code == 200
     text = response.content.decode()
-    return text[text.index('id="disk-health"') :].partition("</section>")[0]
+    return text[text.index('id="disks"') :].partition("</section>")[0]
+
+
+def lines(text: str) -> list[str]:
+    """The rows of the table's body."""
+    return text.partition("<tbody>")[2].split("</tr>")[:-1]
+
+
+def built(*members: ArrayMember, degraded: int = 0) -> Host:
+    """A host whose array has these members, each a disk."""
+    disks = tuple(make.disk(each.name, serial="") for each in members)
+    array = make.array(members=members, degraded_count=degraded)
+    made = make.host(last_seen_at=timezone.now())
+    apply_facts(made, make.inventory(make.facts(disks=disks, arrays=(array,))), timezone.now())
+    made.refresh_from_db()
+    return made
 
 
 def read(host: Host, *documents: Any, days_ago: int = 0, **more: Any) -> None:
@@ -96,3 +112,37 @@ def test_a_disk_that_is_gone_is_not_shown(client: Client, host: Host) -> None:
     read(host, nvme("M", "N1"))
     assert PhysicalDisk.objects.count() == 2
     assert "N2" not in card(client, host)
+
+
+def test_a_disk_has_one_row_with_what_the_array_and_the_disk_say(client: Client) -> None:
+    host = built(*(ArrayMember(f"sd{letter}", "in_sync") for letter in "xy"))
+    read(host, ata("ST8000", "H1", [], passed=False), ata("ST8000", "H2", []))
+    text = card(client, host)
+    failing, good = lines(text)
+    assert "In its array" in text and text.count(">Health</th>") == 1 and ">Kind</th>" not in text
+    assert "sdx" in failing and "in sync" in failing and "failing" in failing
+    assert 'class="row-error"' in failing and "HDD" in failing and "100 GiB" in failing
+    assert "sdy" in good and "in sync" in good and ">good<" in good and 'class="row-' not in good
+
+
+def test_a_disk_that_says_it_is_well_takes_the_colour_of_its_array(client: Client) -> None:
+    host = built(ArrayMember("sdx", "faulty"), ArrayMember("sdy", "in_sync"), degraded=1)
+    read(host, ata("ST8000", "H1", []), ata("ST8000", "H2", []))
+    failed, other = lines(card(client, host))
+    assert 'class="row-error"' in failed and ">failed<" in failed and ">good<" in failed
+    assert 'class="row-warning"' in other and "its array is degraded" in other
+
+
+def test_disks_that_only_one_side_knows_have_a_row_each(client: Client) -> None:
+    host = built(ArrayMember("sda", "in_sync"))
+    read(host, ata("ST8000", "H1", []))
+    known, behind = lines(card(client, host))
+    assert "sda" in known and "in sync" in known and 'data-label="Health">-<' in known
+    assert "/dev/sdx" in behind and 'data-label="In its array">-<' in behind
+
+
+def test_a_host_without_readings_has_no_empty_columns(client: Client) -> None:
+    text = card(client, built(ArrayMember("sda", "in_sync")))
+    assert ">Kind</th>" in text and "In its array" in text and "serial" in text
+    for column in ("Health", "Wear", "Errors", "Temperature"):
+        assert f">{column}</th>" not in text, column

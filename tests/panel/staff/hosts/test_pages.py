@@ -112,7 +112,7 @@ def test_more_volumes_cost_no_more_queries(staff: Client, name: str) -> None:
     assert counts[0] == counts[1]
 
 
-def test_disks_show_model_serial_kind_and_health(staff: Client) -> None:
+def test_disks_show_model_serial_kind_and_their_array(staff: Client) -> None:
     members = (ArrayMember("sda", "in_sync"), ArrayMember("sdb", "faulty"))
     array = Array("md0", "9:0", "u", "raid1", "clean", 2**30, 1, "idle", members)
     disks = (make.disk("sda", rotational=False), make.disk("sdb", rotational=False))
@@ -127,7 +127,8 @@ def test_disks_show_model_serial_kind_and_health(staff: Client) -> None:
         "its array is degraded",
     ):
         assert words in text, words
-    assert "failed in its array" in text
+    assert "In its array" in text and "failed<" in text
+    assert "Health" not in text, "no disk has been read"
 
 
 def test_space_is_shown_by_tier_with_what_is_free(staff: Client) -> None:
