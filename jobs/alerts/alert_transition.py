@@ -389,7 +389,7 @@ def _awake(
     due = (state.tier_at or state.told_at) + context.escalate_after
     if state.seen.rank < WARNING_RANK and state.tier < LAST_TIER and due <= now:
         state = replace(state, tier=state.tier + 1, tier_at=now, last_told_at=now)
-        text = f"Nobody has acknowledged it: tier {state.tier} is told."
+        text = f"Nobody has acknowledged it: it is the turn of tier {state.tier}."
         news.append(AlertNews("", Kind.ESCALATED, True, text))
     return state, news
 

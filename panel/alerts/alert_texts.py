@@ -61,6 +61,13 @@ def event_words(event: AlertEvent) -> str:
     return EVENT_WORDS[AlertEventKind(event.kind)]
 
 
+def event_text(event: AlertEvent) -> str:
+    """More about it. Rows of before said that a tier is told, whether or not anybody is in it."""
+    if event.kind == AlertEventKind.ESCALATED:
+        return f"Nobody has acknowledged it: it is the turn of tier {event.tier}."
+    return event.text
+
+
 def who_did(event: AlertEvent) -> str:
     """Who did it; "Tiercel" where nobody did."""
     return str(event.actor) if event.actor is not None else "Tiercel"

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from jobs.models import AlertEvent
 from panel.models.outgoing import Outgoing, OutgoingQuerySet
-from storage.access import Person, Right, may
+from storage.access import Person, Right, is_staff, may
 from storage.models import Host
 from storage.models.host import SITE_LIMIT, TAG_LIMIT
 from storage.naming import new_key
@@ -105,6 +105,13 @@ class AlertRoute(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def how(self) -> str:
+        """Such as "E-mail to Ada"."""
+        if self.kind == RouteKind.EMAIL:
+            return f"E-mail to {self.name}"
+        return f"{self.get_kind_display().partition(',')[0]} to {self.name}"
+
     def local(self, at: datetime) -> datetime:
         """The moment on the clock of its zone."""
         return at.astimezone(ZoneInfo(self.zone))
@@ -114,6 +121,11 @@ class AlertDeliveryQuerySet(OutgoingQuerySet["AlertDelivery"]):
     def visible_to(self, user: Person) -> Self:
         """The only way from a request to the messages: they are for admins."""
         return self if may(user, Right.ADMINISTER) else self.none()
+
+    def told_to(self, user: Person) -> Self:
+        """Who was told of an alert, and whether the message arrived: all staff may know that, but
+        not where an address leads."""
+        return self.select_related("route") if is_staff(user) else self.none()
 
 
 class AlertDelivery(Outgoing):

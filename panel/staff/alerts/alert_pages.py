@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
 from django.contrib import messages
+from django.db.models import Prefetch
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.alerts import alert_actions
-from jobs.models import Alert, Silence
+from jobs.models import Alert, AlertEvent, AlertEventKind, Silence
+from panel.alerts.alert_routing import KEPT
 from panel.alerts.alert_texts import (
     SEVERITY_CHIPS,
     consequence_of,
+    event_text,
     event_words,
     name_of,
     state_of_alert,
     who_did,
 )
+from panel.models import AlertDelivery
 from panel.staff.alerts.alert_forms import HOURS, AcknowledgeForm, SilenceForm
+from panel.staff.dashboard.attention import of_alert
+from panel.staff.hosts.problem_rows import own_text
 from panel.staff.job_requests import actor_of
 from storage.access import Right, staff_view
+from storage.database_clock import database_now
 from storage.models import Host, Volume
 
 SHOWN_EFFECTS: Final = 50
@@ -46,7 +54,10 @@ def _shown(
     request: HttpRequest, alert: Alert, form: AcknowledgeForm, status: int = 200
 ) -> HttpResponse:
     effects = alert.effects.filter(opened_at__isnull=False).select_related("volume", "host", "job")
-    events = alert.events.select_related("actor")[:SHOWN_EVENTS]
+    deliveries = AlertDelivery.objects.told_to(request.user)
+    told = alert.events.prefetch_related(Prefetch("deliveries", deliveries))
+    events = list(told.select_related("actor")[:SHOWN_EVENTS])
+    _, remedy = of_alert(alert)
     earlier = Alert.objects.visible_to(request.user).filter(fingerprint=alert.fingerprint)
     context = {
         "alert": alert,
@@ -54,15 +65,41 @@ def _shown(
         "severity": SEVERITY_CHIPS[alert.rank],
         "state": state_of_alert(alert),
         "consequence": consequence_of(alert.code),
-        "effects": effects[:SHOWN_EFFECTS],
+        "remedy": remedy if alert.resolved_at is None else None,
+        "effects": [(each, own_text(of_alert(each)[0])) for each in effects[:SHOWN_EFFECTS]],
         "more_effects": max(0, effects.count() - SHOWN_EFFECTS),
-        "events": [(each, event_words(each), who_did(each)) for each in events],
+        "events": [
+            (each, event_words(each), event_text(each), who_did(each), _told(each))
+            for each in events
+        ],
+        "told": _told_last(events),
         "earlier": earlier.exclude(pk=alert.pk)[:5],
         "form": form,
         "hours": HOURS,
         "cause_name": name_of(alert.cause.code) if alert.cause is not None else "",
     }
     return render(request, "staff/alerts/alert.html", context, status=status)
+
+
+def _told(event: AlertEvent) -> str:
+    """Whether somebody was told of the event: "" where nobody should be, and where its messages
+    are so old that they are forgotten. That it is over, only those hear who were told before."""
+    if event.deliveries.all():
+        return "messages"
+    if not event.is_told or event.kind == AlertEventKind.RESOLVED:
+        return ""
+    if event.routed_at is None:
+        return "soon"
+    return "nobody" if event.at > database_now() - KEPT else ""
+
+
+def _told_last(events: Sequence[AlertEvent]) -> tuple[AlertDelivery, ...]:
+    """The latest message to each of those who were told; the latest events come first."""
+    latest: dict[int, AlertDelivery] = {}
+    for event in events:
+        for message in event.deliveries.all():
+            latest.setdefault(message.route_id, message)
+    return tuple(latest.values())
 
 
 @staff_view(Right.OPERATE)

@@ -10,7 +10,7 @@ from typing import Final
 from django.urls import reverse
 
 from jobs.alerts.alert_rules import fingerprint_of
-from jobs.models import Halt
+from jobs.models import Alert, Halt
 from jobs.problems import AT_RISK, Problem, ProblemGroup
 from panel.alerts.problem_kinds import KINDS, UNKNOWN, ConcernKind
 from panel.staff.hosts.problem_rows import WAYS
@@ -138,6 +138,30 @@ def of_halt(halt: Halt, pages: Mapping[str, str]) -> AttentionRow:
         subjects=(),
         more=0,
     )
+
+
+def of_alert(alert: Alert) -> tuple[Problem, Remedy]:
+    """The problem as the alert saw it last, and the button that the overview has for it."""
+    volume, job = alert.volume, alert.job
+    problem = Problem(
+        code=alert.code,
+        severity="error" if alert.severity == "error" else "warning",
+        rank=alert.rank,
+        message=alert.message,
+        correction=alert.correction,
+        since=alert.since,
+        host_id=alert.host_id,
+        host_key=alert.host.key,
+        host_name=alert.host.name,
+        subject=alert.subject,
+        subject_label=volume.label if volume is not None else alert.subject,
+        volume_key=volume.key if volume is not None else "",
+        job_key=job.key if job is not None else "",
+        job_kind=job.get_kind_display() if job is not None else "",
+        job_error=alert.job_error,
+    )
+    group = ProblemGroup((problem,), 1, 1, is_one_host=True, is_one_correction=True)
+    return problem, _action(group, KINDS.get(alert.code, UNKNOWN), {})
 
 
 def _item(group: ProblemGroup, pages: Mapping[str, str]) -> AttentionRow:

@@ -105,7 +105,7 @@ def _row(problems: Sequence[Problem]) -> ProblemRow:
             each.volume_key,
             each.subject_label,
             each.subject,
-            _short(each) if are_many else _text(each),
+            _short(each) if are_many else own_text(each),
         )
         for each in problems
     )
@@ -126,12 +126,12 @@ def _row(problems: Sequence[Problem]) -> ProblemRow:
 
 def _short(problem: Problem) -> str:
     """What its sentence says beside what the volumes have in common."""
-    text = _text(problem)
+    text = own_text(problem)
     own = text.partition(": ")[2] or text
     return own.partition(" was on one SSD")[0]
 
 
-def _text(problem: Problem) -> str:
+def own_text(problem: Problem) -> str:
     """Its sentence without the name that stands before it already."""
     rest = problem.message.removeprefix(f"{problem.subject} ")
     if rest != problem.message:

@@ -38,7 +38,7 @@ def event(of: Alert, kind: str = "opened", **fields: Any) -> AlertEvent:
 
 def mail_route(email: str = "anna@example.org", **fields: Any) -> AlertRoute:
     person = make.staff_user(email)
-    return AlertRoute.objects.create(name=email, kind="email", user=person, **fields)
+    return AlertRoute.objects.create(**{"name": email, "kind": "email", "user": person, **fields})
 
 
 def route_to(url: str, kind: str = "webhook", secret: str = SECRET, **fields: Any) -> AlertRoute:

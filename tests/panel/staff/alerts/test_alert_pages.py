@@ -13,9 +13,11 @@ from django.utils import timezone
 
 from jobs.alerts import alert_judge
 from jobs.models import Alert, AlertEvent, AlertRound, Silence
-from panel.models import User
+from panel.alerts import alert_routing
+from panel.models import AlertDelivery, User
 from storage.models import HostActivity, HostOutline
 from tests import make
+from tests.panel.alerts.telling import mail_route
 from tests.scene import HOSTILE, Scene, scene
 
 pytestmark = pytest.mark.django_db
@@ -100,8 +102,56 @@ def test_an_alert_shows_its_words_and_what_happened(browser: Client) -> None:
     page = text_of(browser, "alert", Alert.objects.get().key)
     assert "Data on that disk cannot be read" in page
     assert "Mend it." in page
-    assert "people were told" in page
+    assert "The messages are being written." in page
     assert HOSTILE not in page
+
+
+def test_an_alert_says_who_was_told_how_and_in_which_state(browser: Client) -> None:
+    mail_route("ada@example.org", name="Ada")
+    wrong(finding("pv_missing", subject="vg0"))
+    alert_routing.route_events()
+    AlertDelivery.objects.update(attempts=2, last_error="Connection refused")
+    page = text_of(browser, "alert", Alert.objects.get().key)
+    assert page.count("E-mail to Ada:") == 2
+    assert "retrying" in page and "Connection refused" in page
+    assert "Nobody is set to be told" not in page
+
+
+def test_an_alert_that_nobody_was_told_of_says_so(browser: Client) -> None:
+    mail_route("ada@example.org", name="Ada", sites=["Helsinki"])
+    wrong(finding("pv_missing", subject="vg0"))
+    alert = Alert.objects.get()
+    old = "Nobody has acknowledged it: tier 2 is told."
+    AlertEvent.objects.create(alert=alert, kind="escalated", is_told=True, tier=2, rank=0, text=old)
+    alert_routing.route_events()
+    page = text_of(browser, "alert", alert.key)
+    assert "Nobody is set to be told of this (tier 1)." in page
+    assert "Nobody is set to be told of this (tier 2)." in page
+    assert "is told." not in page and "were told" not in page
+    assert "<dt>Told</dt><dd>nobody</dd>" in page
+
+
+def test_an_alert_has_the_button_that_mends_its_problem(browser: Client) -> None:
+    mode = finding("writeback_degraded", subject="vg0/web", volume="{volume}")
+    there = wrong(finding("pv_missing", subject="vg0"), mode)
+    disks = text_of(browser, "alert", Alert.objects.get(code="pv_missing").key)
+    assert f'href="{reverse("host-disks", args=[there.host.key])}" aria-label="Show disks' in disks
+    alert = Alert.objects.get(code="writeback_degraded")
+    page = text_of(browser, "alert", alert.key)
+    assert "Set to writethrough</button>" in page
+    assert f'name="volume" value="{there.volume.key}"' in page
+    Alert.objects.update(resolved_at=timezone.now())
+    assert "Set to writethrough</button>" not in text_of(browser, "alert", alert.key)
+
+
+def test_what_follows_is_named_by_its_label_alone(browser: Client) -> None:
+    message = "vg0/web was on a disk that is missing."
+    volume = finding("ssd_lost", subject="vg0/web", volume="{volume}", message=message)
+    wrong(finding("pv_missing", subject="vg0"), volume)
+    page = text_of(browser, "alert", Alert.objects.get(code="pv_missing").key)
+    follows = page.partition("What follows from it")[2].partition("</section>")[0]
+    assert "Was on a disk that is missing." in follows
+    assert "vg0/web" not in follows
 
 
 def test_who_acknowledges_says_why_and_the_overview_shows_it(browser: Client, anna: User) -> None:
