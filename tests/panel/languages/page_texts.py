@@ -13,8 +13,8 @@ SILENT = ("script", "style", "code", "kbd", "pre")
 SPOKEN = ("title", "aria-label", "placeholder", "alt", "data-label", "data-copied")
 SPOKEN += ("data-copy-by-hand", "data-auto", "data-light", "data-dark")
 BEGIN, END = "⟦", "⟧"
-WORD = re.compile(r"[^\W\d_]\w+")
-KEY = re.compile(r"[a-z0-9]{15,17}|user\d+")
+WORD = re.compile(r"\w*[^\W\d_]{2}\w*")
+KEY = re.compile(r"[a-z0-9]{16}|user\d+")
 """Random keys of records, and the names of people whom a test did not name."""
 
 

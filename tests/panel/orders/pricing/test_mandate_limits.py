@@ -146,7 +146,7 @@ def test_before_its_earliest_charge_it_is_too_soon_and_until_when_is_said() -> N
     mandate(acme.customer, earliest_next_at=FIRST + timedelta(days=2))
     refused = refusal(acme, plan())
     assert refused.code == "too_soon"
-    assert f"until {FIRST + timedelta(days=2):%Y-%m-%d} 00:00 UTC" in refused.message
+    assert f"until {FIRST + timedelta(days=2):%-d %B %Y}, 00:00 UTC" in refused.message
 
 
 @pytest.mark.parametrize(
