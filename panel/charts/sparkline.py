@@ -14,7 +14,7 @@ EDGE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """What `parts/spark.html` draws, in pixels from the upper left corner.
+    """What `{% spark %}` draws, in pixels from the upper left corner.
 
     `lines` are the points of one polyline each ("x,y x,y"), a gap lies between two of them;
     `dots` are figures alone between two gaps; `text` says the same in words.

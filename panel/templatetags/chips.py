@@ -19,6 +19,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from jobs.models import Job, State, Step, StepState
+from panel.charts.sparkline import Spark
 from panel.models import User
 from storage.models import Host
 from storage.models.host import HostState
@@ -146,3 +147,22 @@ def moment(at: datetime) -> str:
 def person_chip(person: User) -> SafeString:
     """Whether the account may sign in."""
     return chip(ACTIVE if person.is_active else Chip("quiet", "cut", "deactivated"))
+
+
+@register.simple_tag
+def spark(drawn: Spark, label: str, *, untitled: bool = False) -> SafeString:
+    """The shape of one figure: `label` and the range for screen readers, the range as a tooltip
+    unless `untitled`. A tag, for a list draws one in each row."""
+    lines = format_html_join("", '<polyline points="{}"/>', ((points,) for points in drawn.lines))
+    dots = format_html_join("", '<circle cx="{}" cy="{}" r="1.25"/>', drawn.dots)
+    return format_html(
+        '<svg class="spark" width="{0}" height="{1}" viewBox="0 0 {0} {1}" role="img"'
+        ' aria-label="{2}: {3}">{4}{5}{6}</svg>',
+        drawn.width,
+        drawn.height,
+        label,
+        drawn.text,
+        "" if untitled else format_html("<title>{}</title>", drawn.text),
+        lines,
+        dots,
+    )

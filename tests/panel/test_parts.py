@@ -11,9 +11,9 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from jobs.models import State
-from panel.charts.sparkline import spark
+from panel.charts import sparkline
 from panel.staff.dashboard.attention import Remedy
-from panel.templatetags.chips import chip
+from panel.templatetags.chips import chip, spark
 from tests.scene import job, scene
 
 GIB = 1 << 30
@@ -90,8 +90,8 @@ def test_an_empty_state_says_what_to_do_next() -> None:
 
 
 def test_a_sparkline_is_read_out_with_its_label() -> None:
-    html = part("spark", spark=spark([1.0, 2.0, None, 2.0]), label="Hits")
-    assert 'aria-label="Hits: from 1 to 2, last 2, 1 of 4 data points missing"' in html
+    html = spark(sparkline.spark([1.0, 2.0, None, 2.0]), "<Hits>")
+    assert 'aria-label="&lt;Hits&gt;: from 1 to 2, last 2, 1 of 4 data points missing"' in html
     assert html.count("<polyline") == 1
     assert html.count("<circle") == 1
 
