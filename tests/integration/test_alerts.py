@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,9 @@ from jobs.models import Alert
 from panel.models import AlertDelivery, AlertRoute, User
 from storage.models import Host
 from tests import make
+from tests.integration.fake_machine import FakeMachine
+from tests.integration.machine import Machine
+from tests.integration.person import Person
 from tests.integration.running import REDIS, Running
 from tests.integration.until import until
 from tests.panel.alerts.receivers import Place, Postbox
@@ -39,6 +42,11 @@ class Told:
     def bodies(self) -> list[Any]:
         """What came by HTTP, with good signatures."""
         return [Webhook(SECRET).verify(each["body"], each["headers"]) for each in self.place.got]
+
+    @property
+    def codes(self) -> list[str]:
+        """Of each alert that came by HTTP."""
+        return [each["code"] for body in self.bodies for each in body["data"]["alerts"]]
 
     @property
     def types(self) -> list[str]:
@@ -116,3 +124,24 @@ def test_neither_worker_nor_redis_nor_mail_server_loses_or_doubles_a_message(tol
     told.wait_for("alert.opened")
     Host.objects.filter(pk=host.pk).update(state="pending")
     told.wait_for("alert.opened", "alert.resolved")
+
+
+def test_a_disk_that_an_array_loses_is_told_once_with_what_it_concerns(
+    make_fake_machine: Callable[..., FakeMachine],
+    enrol: Callable[[Machine, str], Host],
+    person: Person,
+    told: Told,
+) -> None:
+    machine = make_fake_machine()
+    host = enrol(machine, "alert-three")
+    with machine.host.changing() as there:
+        there.arrays[0].failed = {"sdb"}
+    person.refresh(host)
+    until("the array is told", lambda: told.codes.count("array_degraded"), WITHIN_SECONDS)
+    time.sleep(A_ROUND_AND_MORE)
+    # The host's key, which was accepted at the same moment, may be told in the same message.
+    assert told.codes.count("array_degraded") == 1
+    mails = [str(each.get_content()) for each in told.postbox.got]
+    (about,) = [each for each in mails if "alert-three: Array degraded" in each]
+    assert "md0 (raid1) is missing 1 disk." in about
+    assert "What to do: Replace the disk" in about
