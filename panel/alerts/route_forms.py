@@ -35,6 +35,7 @@ HOURS: Final = (("", "No digest"), *((str(hour), f"{hour:02d}:00") for hour in r
 CLOCK: Final = ["%H:%M", "%H:%M:%S"]
 SEPARATOR: Final = re.compile(r"[,\n]")
 SECRET_BYTES: Final = 32
+SHOWN_WORDS: Final = 30
 
 
 def words(text: str) -> list[str]:
@@ -56,14 +57,13 @@ class RouteForm(forms.Form):
     person = forms.ModelChoiceField(
         User.objects.none(),
         required=False,
-        help_text="For e-mail: to the address of their account.",
+        help_text="To the address of their account.",
     )
     url = forms.CharField(
         max_length=1000,
         required=False,
         label="Address",
-        help_text="For everything but e-mail. ntfy: the topic's address. Matrix: …/rooms/ROOM/send/"
-        "m.room.message.",
+        help_text="ntfy: the topic's address. Matrix: …/rooms/ROOM/send/m.room.message.",
     )
     secret = forms.CharField(
         max_length=500,
@@ -77,7 +77,7 @@ class RouteForm(forms.Form):
     most_rank = forms.TypedChoiceField(choices=RANKS, coerce=int, label="Told of", initial="2")
     hosts = forms.CharField(
         required=False,
-        widget=forms.Textarea({"rows": 2}),
+        widget=forms.TextInput({"data-suggest": "host-list", "autocomplete": "off"}),
         help_text="Names, separated by commas. Leave hosts, sites and tags empty for all hosts.",
     )
     sites = forms.CharField(max_length=1000, required=False, help_text="Separated by commas.")
@@ -115,8 +115,22 @@ class RouteForm(forms.Form):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.visible_hosts, self.route = hosts, route
+        for name, given in (
+            ("sites", {host.site for host in hosts if host.site}),
+            ("tags", {tag for host in hosts for tag in host.tags}),
+        ):
+            if given:
+                known = ", ".join(sorted(given)[:SHOWN_WORDS])
+                self.fields[name].help_text = f"Separated by commas. In use: {known}."
         people: Any = self.fields["person"]
         people.queryset = User.objects.filter(is_active=True).exclude(staff_role="")
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether something stands in the fields that are folded, or is wrong there."""
+        given = ("hosts", "sites", "tags", "quiet_start", "quiet_end", "digest_hour")
+        has_errors = bool({*self.errors} & {*given, "zone", "risk_pierces"})
+        return has_errors or any(self[name].value() not in (None, "") for name in given)
 
     def clean_zone(self) -> str:
         zone: str = self.cleaned_data["zone"]

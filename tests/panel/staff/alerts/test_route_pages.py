@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from panel import tasks
+from panel.alerts.route_forms import RouteForm
 from panel.authentication.second_factor import unseal
 from panel.models import AlertDelivery, AlertRoute, User
 from tests import make
@@ -122,3 +123,19 @@ def test_a_test_goes_out_by_the_queue_and_can_be_sent_again(browser: Client, ann
 def test_a_name_is_no_more_than_text(browser: Client) -> None:
     post(browser, name="<script>alert(1)</script>")
     assert "<script>alert(1)" not in browser.get(reverse("alert-routes")).content.decode()
+
+
+def test_the_form_is_grouped_by_how_and_folds_the_rest(browser: Client, anna: User) -> None:
+    make.host(name="stor-hel-03", site="Hel", tags=["nvme"])
+    make.host(name="stor-hel-04")
+    page = browser.get(reverse("alert-route-new")).content.decode()
+    mail_part, _, rest = page.partition('class="route-address"')
+    assert 'name="person"' in mail_part and 'name="url"' in rest
+    assert "<details>" in page and "In use: Hel." in page and "In use: nvme." in page
+    for field in RouteForm.base_fields:
+        assert page.count(f'name="{field}"') == 1
+    answer = post(browser, hosts="gone").content.decode()
+    assert "<details open>" in answer
+    url = reverse("suggest", args=["host-list"])
+    options = browser.get(url, {"hosts": "stor-hel-03, stor-hel-04"}).content.decode()
+    assert options == '<option value="stor-hel-03, stor-hel-04">'
