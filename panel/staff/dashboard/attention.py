@@ -49,7 +49,7 @@ LINKS: Final[Mapping[str, tuple[str, str, str]]] = {
     "keys": ("host", "#trust", "Compare keys"),
     "enrol": ("host-enrol", "", "Continue enrolment"),
     "missing": ("host-volumes", "#missing", "Show volumes"),
-    "disks": ("host-disks", "", "Show disks"),
+    "disks": ("host-disks", "#disks", "Show disks"),
 }
 """Where what concerns one host is mended, by `problem_rows.WAYS`: page, place there, and button."""
 

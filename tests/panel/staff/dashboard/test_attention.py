@@ -84,8 +84,8 @@ def test_several_volumes_of_one_host_lead_to_that_host() -> None:
     [
         ("unverified", "/hosts/alpha/#trust", "Compare keys"),
         ("volumes_missing", "/hosts/alpha/volumes#missing", "Show volumes"),
-        ("array_degraded", "/hosts/alpha/disks", "Show disks"),
-        ("pending_rose", "/hosts/alpha/disks", "Show disks"),
+        ("array_degraded", "/hosts/alpha/disks#disks", "Show disks"),
+        ("pending_rose", "/hosts/alpha/disks#disks", "Show disks"),
         ("no_boot_unit", "/hosts/alpha/", "Open host"),
     ],
 )

@@ -172,6 +172,14 @@ def test_a_preflight_without_problems_says_so_and_hints_stand_there(staff: Clien
     assert 'aria-labelledby="problems"' not in page(staff, there.host)
 
 
+def test_preflights_problems_lead_to_the_summary_where_they_are_listed(staff: Client) -> None:
+    told = {"code": "x", "severity": "warning", "message": "Told.", "correction": ""}
+    there = scene(host={"problems": [told], "hello_at": timezone.now()})
+    preflight = section(page(staff, there.host, "host-settings"), "preflight")
+    assert "1 problem<" in preflight
+    assert f'href="{reverse("host", args=[there.host.key])}#problems"' in preflight
+
+
 def test_figures_of_a_silent_host_are_greyed_with_their_age(staff: Client) -> None:
     host = full(2)
     long_ago = timezone.now() - timedelta(hours=2)
