@@ -135,7 +135,8 @@ def test_an_alert_has_the_button_that_mends_its_problem(browser: Client) -> None
     mode = finding("writeback_degraded", subject="vg0/web", volume="{volume}")
     there = wrong(finding("pv_missing", subject="vg0"), mode)
     disks = text_of(browser, "alert", Alert.objects.get(code="pv_missing").key)
-    assert f'href="{reverse("host-disks", args=[there.host.key])}" aria-label="Show disks' in disks
+    table = reverse("host-disks", args=[there.host.key]) + "#disks"
+    assert f'href="{table}" aria-label="Show disks' in disks
     alert = Alert.objects.get(code="writeback_degraded")
     page = text_of(browser, "alert", alert.key)
     assert "Set to writethrough</button>" in page
