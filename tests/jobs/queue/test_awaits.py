@@ -81,7 +81,9 @@ def test_a_job_that_awaits_nothing_needs_no_release() -> None:
 def test_it_says_what_it_waits_for_and_not_that_there_is_no_worker(waiting: Job) -> None:
     assert waiting.sentence == "Add cache: waiting for the billing system's answer."
     much_later = datetime.now(UTC) + timedelta(days=2)
-    found = waiting_reason(waiting, has_running_step=False, halt=None, holder=None, now=much_later)
+    found = waiting_reason(
+        waiting, has_running_step=False, halt=None, holder=None, working=0, now=much_later
+    )
     assert found is not None
     assert found.what == "word"
     assert "the billing system's answer" in found.sentence

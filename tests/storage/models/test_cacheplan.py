@@ -50,9 +50,9 @@ def test_plans_without_a_size_are_taken_off_sale_before_the_check_holds() -> Non
         owner.execute("ALTER TABLE storage_cacheplan DROP CONSTRAINT cache_plan_size_or_ratio")
         for name, ratio in (("neither", None), ("ratio", 10)):
             owner.execute(
-                "INSERT INTO storage_cacheplan (key, name, description, ratio_percent, mode, tier,"
-                " price_minor, currency, on_offer, created_at) VALUES"
-                " (%s, %s, '', %s, 'writethrough', 'hdd', 1, 'EUR', true, now())",
+                "INSERT INTO storage_cacheplan (key, name, description, descriptions,"
+                " ratio_percent, mode, tier, price_minor, currency, on_offer, created_at) VALUES"
+                " (%s, %s, '', '{}', %s, 'writethrough', 'hdd', 1, 'EUR', true, now())",
                 [name, name, ratio],
             )
         owner.execute(mend)

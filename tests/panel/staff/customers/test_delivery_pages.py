@@ -12,6 +12,7 @@ from pytest_django import Settings
 from jobs import notify_workers
 from panel.billing import outbox
 from panel.billing.message_delivery import send_due
+from panel.deliveries import delivery_queue
 from panel.models import Message, MessageType
 from tests import make
 from tests.panel.billing.desk import Desk
@@ -50,7 +51,7 @@ def test_a_test_is_sent_and_its_answer_shown(admin: Client) -> None:
 def test_what_was_given_up_can_be_sent_again(admin: Client) -> None:
     outbox.write(MessageType.TEST, "abc", {})
     message = Message.objects.get()
-    outbox.given_up(message, None, "No answer within 10 s.")
+    delivery_queue.given_up(message, None, "No answer within 10 s.")
     assert "given up" in page(admin)
     assert "being sent again" in press(admin, "billing-again", message.name)
     send_due(Desk(200))
