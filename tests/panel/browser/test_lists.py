@@ -93,7 +93,7 @@ def test_a_column_that_is_not_wanted_stays_away(browser: Browser, served: str) -
     customer, size = page.locator("th:has(#sort-customer)"), page.locator("th:has(#sort-size)")
     expect(customer).to_be_visible()
     page.get_by_text("Columns", exact=True).click()
-    page.get_by_label("Customer", exact=True).last.uncheck()
+    page.get_by_role("checkbox", name="Customer", exact=True).uncheck()
     expect(customer).to_be_hidden()
     expect(page.locator("td[data-label=Customer]")).to_be_hidden()
     page.reload()
