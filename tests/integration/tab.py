@@ -52,3 +52,9 @@ def card(tab: Page, title: str) -> Locator:
 def follow(tab: Page, name: str) -> None:
     """Click the one link of this name."""
     tab.get_by_role("link", name=name, exact=True).click()
+
+
+def choose(tab: Page, name: str) -> None:
+    """Click the link of this name in the main menu."""
+    menu = tab.get_by_role("navigation", name="Main", exact=True)
+    menu.get_by_role("link", name=name, exact=True).click()

@@ -16,7 +16,7 @@ from tests.integration.conftest import EMAIL, PASSWORD
 from tests.integration.machine import Machine
 from tests.integration.person import ADD_CACHE_TRAIL, Person, trail
 from tests.integration.running import Running
-from tests.integration.tab import card, chromium, follow, sign_in, tab
+from tests.integration.tab import card, choose, chromium, follow, sign_in, tab
 
 __all__ = ["chromium", "tab"]
 pytestmark = [pytest.mark.browser, pytest.mark.thorough]
@@ -86,7 +86,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         sign_in(tab, panel.url, EMAIL, PASSWORD)
 
         # A look: what stands on what, how the cache made by hand does, what may go wrong.
-        follow(tab, "Hosts")
+        choose(tab, "Hosts")
         follow(tab, host.name)
         opened(tab, "Settings")
         expect(card(tab, "Policy and volume groups")).to_contain_text("observe-only")
@@ -116,7 +116,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
 
         # What root allows.
         machine.allow(VG)
-        follow(tab, "Hosts")
+        choose(tab, "Hosts")
         follow(tab, host.name)
         tab.get_by_role("button", name="Refresh").click()
         # Read before the page came, nothing says that it is being read.
@@ -126,7 +126,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
 
         # A cache comes and is marked on the chart.
         before = machine.lvs()
-        follow(tab, "Volumes")
+        choose(tab, "Volumes")
         follow(tab, bare.lv)
         expect(card(tab, "Location")).to_contain_text(bare.guest)
         card(tab, "Cache").get_by_role("link", name="Add a cache").click()

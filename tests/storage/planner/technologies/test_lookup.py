@@ -30,6 +30,8 @@ ASKED_IN = {
     # Differences, gauges and sums of the counters of each technology.
     "storage/metrics/rates/cache_delta.py",
     "storage/metrics/samples/window.py",
+    # What of a cache's writes to its SSD is counted at all.
+    "storage/analysis/ssd_writers.py",
     "panel/staff/hosts/host_volumes.py",
     "panel/staff/volumes/raw_counters.py",
     # bcache that somebody made by hand on bare disks, where no volume is.
