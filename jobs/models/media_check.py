@@ -182,6 +182,14 @@ def follow_arrays(host: Host, facts: HostFacts, now: datetime) -> None:
             MediaCheck.objects.filter(pk=check.pk).update(remaining_percent=left)
         elif now - (check.started_at or now) <= INVENTORY:
             continue
+        elif array.is_at_work:
+            why = f"The array went over to other work: {array.sync_action}."
+            move(check, CheckState.STOPPED, message=why)
+        elif array.degraded_count:
+            move(check, CheckState.STOPPED, message="The array lost a disk meanwhile.")
+        elif array.mismatch_sectors is None:
+            why = "The host does not say what the check found."
+            move(check, CheckState.STOPPED, message=why)
         elif array.mismatch_sectors:
             found = f"The copies differ in {counted(array.mismatch_sectors, 'sector')}."
             move(check, CheckState.FAILED, message=found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from jobs.engine import media_checks
 from jobs.engine.holds import begin_maintenance, end_maintenance
 from jobs.hosts import refresh
 from jobs.models import CheckKind, CheckState, MediaCheck
+from jobs.models.media_check import follow_arrays
 from jobs.requester import Requester
 from storage.database_clock import database_now
 from storage.inventory.stored import inventory_of
@@ -185,6 +187,27 @@ def test_a_check_of_an_array_is_followed_by_inventories(
     check.refresh_from_db()
     assert check.state == state
     assert check.message == ("The copies differ in 128 sectors." if mismatch else "")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"sync_action": "recover"}, "The array went over to other work: recover."),
+        ({"degraded_count": 1}, "The array lost a disk meanwhile."),
+        ({"mismatch_sectors": None}, "The host does not say what the check found."),
+    ],
+)
+def test_a_check_of_an_array_that_came_to_no_end_has_not_passed(
+    there: Host, changed: dict[str, Any], message: str
+) -> None:
+    check = begin(array_check(there))
+    facts = inventory_of(there)
+    assert facts is not None
+    ended = {"sync_action": "idle", "mismatch_sectors": 0, **changed}
+    arrays = (dataclasses.replace(facts.arrays[0], **ended), *facts.arrays[1:])
+    follow_arrays(there, dataclasses.replace(facts, arrays=arrays), database_now() + OLD)
+    check.refresh_from_db()
+    assert (check.state, check.message) == (CheckState.STOPPED, message)
 
 
 def array_check(host: Host) -> MediaCheck:
