@@ -74,57 +74,51 @@ class ThreadingSmtp(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
 
 
-class Place:
-    """A web server of the test. A context manager."""
+class Receiver:
+    """Serves on a thread of its own. A context manager."""
+
+    def __init__(self, server: socketserver.BaseServer) -> None:
+        self._server = server
+        self._thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class Place(Receiver):
+    """A web server of the test."""
 
     def __init__(self) -> None:
         self.got: list[dict[str, Any]] = []
         self.statuses: list[int] = []
         handler = type("Remembering", (HttpReceiver,), {"got": self.got, "statuses": self.statuses})
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.url = f"http://127.0.0.1:{server.server_address[1]}"
+        super().__init__(server)
 
 
-class Postbox:
-    """A mail server of the test. A context manager."""
+class Postbox(Receiver):
+    """A mail server of the test."""
 
     def __init__(self) -> None:
         self.got: list[EmailMessage] = []
         self._state = {"down": False}
         handler = type("Remembering", (SmtpReceiver,), {"got": self.got, "state": self._state})
-        self._server = ThreadingSmtp(("127.0.0.1", 0), handler)
-        self.port = int(self._server.server_address[1])
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        server = ThreadingSmtp(("127.0.0.1", 0), handler)
+        self.port = int(server.server_address[1])
+        super().__init__(server)
 
     def is_down(self, down: bool) -> None:
         """From now on it sends everybody away, or takes what comes."""
         self._state["down"] = down
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
