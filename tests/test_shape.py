@@ -25,7 +25,7 @@ REQUIREMENTS = (
     "requirements-bench",
 )
 FOLDER_MODULES = 20
-SOURCE_MODULES = 560
+SOURCE_MODULES = 575
 ORDINARY_MODULES = {"__init__", "__main__", "apps", "forms", "models", "pages", "tasks", "urls"}
 
 
@@ -140,7 +140,7 @@ def test_every_folder_says_in_its_init_what_it_is_for() -> None:
     assert not silent
 
 
-def test_the_source_has_at_most_560_modules() -> None:
+def test_the_source_has_at_most_575_modules() -> None:
     assert len(list(python_files(*SOURCES))) <= SOURCE_MODULES
 
 

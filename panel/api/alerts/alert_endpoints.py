@@ -73,7 +73,9 @@ class AlertShape(serializers.Serializer[Json]):
     correction = serializers.CharField(allow_blank=True)
     since = serializers.DateTimeField(allow_null=True, help_text="When the problem began.")
     opened_at = serializers.DateTimeField()
-    told_at = serializers.DateTimeField(allow_null=True)
+    told_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it was due to be told; whom, the routes decide."
+    )
     resolved_at = serializers.DateTimeField(allow_null=True)
     hushed_by = serializers.CharField(
         allow_blank=True, help_text="silence, maintenance, or empty: why nobody is told."

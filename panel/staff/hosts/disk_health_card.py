@@ -114,7 +114,7 @@ def _lines(facts: HostFacts, rows: Sequence[DiskHealthRow]) -> tuple[DiskLine, .
 
 def _note(last: DiskRound | None, rows: Sequence[DiskHealthRow]) -> str:
     if last is None:
-        return "The disks have not been asked yet. That happens every 45 minutes."
+        return "The disks are asked for the first time within 5 minutes, then every 45 minutes."
     if not last.installed:
         return "The host has no smartctl. Install smartmontools on it to see the disks' health."
     if last.message:

@@ -388,6 +388,13 @@ def test_the_page_shows_the_fleet_over_time(staff: Client) -> None:
     assert 'data-range="7d"' in text
 
 
+def test_figures_of_different_times_say_of_which(staff: Client) -> None:
+    sampled(scene())
+    text = staff.get(reverse("home")).content.decode()
+    assert "average read, last 15 min" in text
+    assert "last hour" in text
+
+
 def test_one_list_is_shown_at_a_time_and_the_address_says_which(staff: Client) -> None:
     there = scene(label="shop")
     sampled(there, reads=6000)
