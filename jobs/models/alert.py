@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Self
 
 from django.conf import settings
@@ -37,6 +37,10 @@ class AlertQuerySet(models.QuerySet["Alert"]):
     def unresolved(self) -> Self:
         """Those that are not over, also those that are still pending."""
         return self.filter(resolved_at=None)
+
+    def lasting_after(self, at: datetime) -> Self:
+        """Those that were not over then: whoever heard of one of them is still remembered."""
+        return self.exclude(resolved_at__lt=at)
 
     def open(self) -> Self:
         """Those that are open."""

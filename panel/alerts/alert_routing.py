@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
+from django.db.models import Q
 
 from jobs import notify_workers
 from jobs.failpoints import durable
@@ -135,6 +136,8 @@ def write_test(route: AlertRoute) -> AlertDelivery:
 
 
 def prune(now: datetime) -> None:
-    """Forget what was delivered or given up long ago; the events stay."""
-    AlertDelivery.objects.filter(delivered_at__lt=now - KEPT).delete()
-    AlertDelivery.objects.filter(given_up_at__lt=now - KEPT).delete()
+    """Forget what was delivered or given up long ago; the events stay. Messages of an alert stay as
+    long as it does: who was told of it is told that it is over."""
+    ended = Q(delivered_at__lt=now - KEPT) | Q(given_up_at__lt=now - KEPT)
+    lasting = AlertEvent.objects.filter(alert__in=Alert.objects.lasting_after(now - KEPT))
+    AlertDelivery.objects.filter(ended).exclude(events__in=lasting).delete()

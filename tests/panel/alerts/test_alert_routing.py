@@ -6,6 +6,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from jobs import failpoints
 from jobs.models import AlertEvent
@@ -90,6 +91,34 @@ def test_who_was_told_is_told_that_it_is_over_and_nobody_else() -> None:
     AlertRoute.objects.filter(tier=1).update(most_rank=-1)
     event(there, "resolved", tier=2)
     assert names(routed()) == ["first@example.org", "second@example.org"]
+
+
+@pytest.mark.parametrize("fate", ["delivered_at", "given_up_at"])
+def test_who_was_told_long_ago_is_told_that_it_is_over(fate: str) -> None:
+    mail_route()
+    there = alert()
+    event(there)
+    routed()
+    long_ago = timezone.now() - alert_routing.KEPT - timedelta(days=1)
+    AlertDelivery.objects.update(**{fate: long_ago})
+    alert_routing.prune(timezone.now())
+    event(there, "resolved")
+    there.resolved_at = timezone.now()
+    there.save()
+    # Also where the hour of forgetting comes between the end and its message.
+    alert_routing.prune(timezone.now())
+    assert names(routed()) == ["anna@example.org"]
+
+
+def test_messages_of_what_has_long_been_over_are_forgotten_and_digests_too() -> None:
+    mail_route(digest_hour=8)
+    long_ago = timezone.now() - alert_routing.KEPT - timedelta(days=1)
+    event(alert(resolved_at=long_ago))
+    routed()
+    alert_routing.write_digests(NOON.replace(hour=8))
+    AlertDelivery.objects.update(delivered_at=long_ago)
+    alert_routing.prune(timezone.now())
+    assert not AlertDelivery.objects.exists()
 
 
 def test_beginning_and_end_at_one_moment_are_one_message() -> None:

@@ -57,6 +57,21 @@ def test_a_customer_is_told_once_and_once_that_it_is_over(volume: Volume) -> Non
     assert [each.subject for each in mail.outbox[1:]] == ["Solved: the problem of Acme mail"]
 
 
+def test_a_problem_of_many_months_is_told_once_and_so_is_its_end(volume: Volume) -> None:
+    there = wrong(volume, opened_at=timezone.now() - timedelta(days=100))
+    tasks.send_notices()
+    Notice.objects.update(delivered_at=timezone.now() - timedelta(days=99))
+    for _ in range(2):
+        tasks.prune_told()
+        tasks.send_notices()
+    assert [each.subject for each in mail.outbox] == ["Problem: Acme mail"]
+    there.resolved_at = timezone.now()
+    there.save()
+    tasks.prune_told()
+    tasks.send_notices()
+    assert mail.outbox[1].subject == "Solved: the problem of Acme mail"
+
+
 def test_no_host_and_no_technology_is_named(volume: Volume) -> None:
     wrong(volume)
     tasks.send_notices()
