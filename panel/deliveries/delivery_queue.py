@@ -21,6 +21,7 @@ from panel.models.outgoing import Outgoing
 LEASE: Final = timedelta(seconds=60)
 """Longer than a try lasts: a message whose sender died is due again then."""
 JITTER: Final = 0.2
+HELD: Final = "Held back after a restore: it may have been sent since the backup."
 Kind = TypeVar("Kind", bound=Outgoing)
 
 
@@ -76,6 +77,12 @@ def again(row: Outgoing) -> None:
     type(row)._default_manager.filter(pk=row.pk).update(
         delivered_at=None, given_up_at=None, attempts=0, next_at=Now()
     )
+
+
+def hold_back(due: QuerySet[Kind]) -> None:
+    """Try these no more: of a panel that was restored from a backup nobody knows whether they were
+    sent since. `again` sends one all the same."""
+    due.order_by().update(given_up_at=Now(), last_error=HELD)
 
 
 def wait_seconds(attempts: int, pauses: Sequence[float], chance: float) -> float | None:

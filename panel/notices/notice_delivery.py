@@ -83,8 +83,8 @@ def _retry(notice: Notice, error: str) -> None:
 
 
 def prune(now: datetime) -> None:
-    """Forget what was sent, dropped or given up long ago; but of an alert only once it has long been
-    over, or it would be told anew, and its end to nobody."""
+    """Forget what was sent, dropped or given up long ago; but of an alert only once that has long
+    been over, or it would be told anew, and its end to nobody."""
     ended = Q(delivered_at__lt=now - KEPT) | Q(given_up_at__lt=now - KEPT)
     lasting = Alert.objects.lasting_after(now - KEPT)
     Notice.objects.filter(ended).exclude(alert__in=lasting).delete()

@@ -2,8 +2,8 @@
 secrets. It is restored into an empty panel only.
 
 A restored panel has a new id, with which it takes its hosts over from the old one
-(`jobs.hosts.panel_identity`), and begins with the global stop; `manage.py after_restore` comes
-next.
+(`jobs.hosts.panel_identity`), begins with the global stop, and holds back what it does not know
+whether people got it; `manage.py after_restore` comes next.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -32,11 +32,15 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from jobs.engine import holds
 from jobs.hosts import panel_identity
-from panel.models import SecurityKind
+from jobs.models import AlertRound
+from panel.alerts import alert_routing
+from panel.deliveries import delivery_queue
+from panel.models import AlertDelivery, Notice, SecurityKind
 from panel.operations.local_services import ServiceError
 from panel.operations.local_services.postgres import installed
 from panel.security_log import security_entries
 from storage.agent import VERSION
+from storage.formatting import counted
 
 FORMAT = 1
 NOTE, DUMP, SECRETS = "backup.json", "database.dump", "secrets.env"
@@ -117,7 +121,38 @@ def restore(path: Path) -> Note:
     with transaction.atomic():
         holds.stop_all(None, REASON)
         panel_identity.renew()
+        _hold_messages_back()
     return note
+
+
+def _hold_messages_back() -> None:
+    """What was due at the backup may have been sent since, and people should get it once: it waits
+    for a person's word. What was to be sent later, as after quiet hours, still is. The billing
+    system knows each message by its id, and gets all that are due."""
+    last_round = AlertRound.objects.values_list("at", flat=True).first()
+    while alert_routing.route_events(last_round):
+        pass
+    delivery_queue.hold_back(AlertDelivery.objects.due())
+    delivery_queue.hold_back(Notice.objects.due())
+
+
+def held_messages() -> Iterator[str]:
+    """Lines about the messages that a restore held back; none where there are none."""
+    held = {"last_error": delivery_queue.HELD, "delivered_at": None, "given_up_at__isnull": False}
+    of_alerts = AlertDelivery.objects.filter(**held).count()
+    notices = Notice.objects.filter(**held).select_related("user", "order", "alert__volume")
+    count = of_alerts + notices.count()
+    if not count:
+        return
+    yield (
+        f"Not sent, because they may have been sent since the backup: {counted(count, 'message')}."
+    )
+    if of_alerts:
+        yield f"  {of_alerts} of alerts: see Alerts, Who is told, and send again what is missing."
+    for notice in notices.order_by("pk"):
+        what = notice.get_kind_display()
+        about = notice.order or (notice.alert.volume if notice.alert is not None else "")
+        yield f"  {notice.user.email}, {what[:1].lower()}{what[1:]}: {about}"
 
 
 def read(path: Path) -> Note:

@@ -35,4 +35,6 @@ class Command(BaseCommand):
         except backup.BackupError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"Restored the panel {note.panel} as it was at {note.made_at}.")
+        for line in backup.held_messages():
+            self.stdout.write(line)
         self.stdout.write("All jobs are paused. Next: manage.py after_restore")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import psycopg
@@ -15,13 +16,16 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
+from django.utils import timezone
 
 from jobs.hosts import panel_identity
 from jobs.models import State
+from panel.models import AlertDelivery, Message, Notice
 from panel.operations import backup, local_services
 from tests import make
 from tests.conftest import drop, this_run, url_of
 from tests.jobs.engine.test_transitions import job as job_in
+from tests.panel.alerts.telling import alert, event, mail_route
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 
@@ -133,6 +137,55 @@ def test_a_restored_panel_is_stopped_and_is_another_one(
     assert rows(there, "app", "SELECT state, error->>'code' FROM jobs_job") == [
         ("needs_attention", "restored")
     ]
+
+
+def test_what_was_unsent_at_the_backup_is_not_sent_to_people_after_the_restore(
+    new_database: Callable[..., str], tmp_path: Path
+) -> None:
+    host = make.host(name="store1")
+    customer = make.customer("Ann")
+    vera = make.user("vera@example.org", name="Vera")
+    customer.members.create(user=vera, role="viewer")
+    volume = make.volume(label="Ann mail", customer=customer)
+    route = mail_route("anna@example.org")
+    retried = AlertDelivery.objects.create(route=route, attempts=2)
+    tomorrow = timezone.now() + timedelta(days=1)
+    quiet = AlertDelivery.objects.create(route=route, next_at=tomorrow)
+    done = AlertDelivery.objects.create(route=route, delivered_at=timezone.now())
+    began = alert(host)
+    event(began)
+    notice = Notice.objects.create(alert=alert(host, volume=volume), user=vera, kind="wrong")
+    bill = Message.objects.create(name="msg_test_1", type="test", payload={})
+    path = tmp_path / "panel.backup"
+    assert manage(this_run(), "backup", str(path)).returncode == 0
+    there = new_database()
+    restored = manage(there, "restore", str(path))
+    assert restored.returncode == 0, restored.stderr
+    report = manage(there, "after_restore").stdout
+    for said in (restored.stdout, report):
+        assert "Not sent, because they may have been sent since the backup: 3 messages." in said
+        assert "vera@example.org, a volume has a problem: Ann mail" in said
+
+    fates = rows(
+        there,
+        "owner",
+        "SELECT id, delivered_at IS NULL, given_up_at IS NULL, last_error"
+        " FROM panel_alertdelivery ORDER BY id",
+    )
+    held = "Held back after a restore: it may have been sent since the backup."
+    assert fates[:3] == [
+        (retried.pk, True, False, held),
+        (quiet.pk, True, True, ""),
+        (done.pk, False, True, ""),
+    ]
+    # What nobody had written a message about yet is listed too.
+    assert [each[1:] for each in fates[3:]] == [(True, False, held)]
+    assert rows(
+        there, "owner", "SELECT count(*) FROM jobs_alertevent WHERE is_told AND routed_at IS NULL"
+    ) == [(0,)]
+    fate = "SELECT id, given_up_at IS NULL FROM "
+    assert rows(there, "owner", f"{fate} panel_notice") == [(notice.pk, False)]
+    assert rows(there, "owner", f"{fate} panel_message") == [(bill.pk, True)]
 
 
 def test_a_panel_in_use_is_not_restored_over(file: Path) -> None:

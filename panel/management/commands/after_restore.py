@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from jobs.engine import restore_check
+from panel.operations import backup
 
 
 class Command(BaseCommand):
@@ -21,6 +22,8 @@ class Command(BaseCommand):
         for line in (*restore_check.stop(), *restore_check.reconcile()):
             differs += not line.is_well
             self.stdout.write(f"{line.host}: {line.text}" if line.host else line.text)
+        for held in backup.held_messages():
+            self.stdout.write(held)
         if differs:
             self.stdout.write(
                 "Resolve these first. The pages of hosts and volumes show what differs."
