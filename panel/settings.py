@@ -119,6 +119,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "panel.middleware.data_stack_middleware",
     "panel.middleware.HeaderMiddleware",
     "panel.middleware.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
