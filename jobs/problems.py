@@ -14,12 +14,14 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple
 
 from django.db import connection
+from django.db.models import OuterRef, Subquery
 
-from jobs.models import OVER, Job
+from jobs.models import OVER, Job, State
 from storage.formatting import counted
 from storage.health.host_problems import problem_words, silent_seconds
 from storage.health.inventory_findings import MADE_FROM_INVENTORY
 from storage.models import Host, Volume
+from storage.volumes.snapshot import BlockingJob
 
 FAILED_LATELY: Final = timedelta(days=2)
 PASSING_DURING_JOBS: Final = ("drift", "unfinished", "volume_inactive")
@@ -189,7 +191,7 @@ class Problem:
     when it began, None where that is unknown. `volume_key` and `job_key` name what has the trouble,
     "" where it is the host itself or its `subject` (a disk, an array, a group, a volume as LVM
     calls it); `subject_label` is what people call it. `rank` is 0 for data at risk, 1 for other
-    errors, 2 for warnings."""
+    errors, 2 for warnings. `blocking` is the job that changes the volume now."""
 
     code: str
     severity: Literal["error", "warning"]
@@ -206,6 +208,7 @@ class Problem:
     job_key: str
     job_kind: str
     job_error: str
+    blocking: BlockingJob | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +242,13 @@ class ProblemTally:
     def tone(self) -> str:
         """As chips have it."""
         return "warning" if self.rank == 2 else "error" if self.total else "ok"
+
+
+class NamedVolume(NamedTuple):
+    """A volume's label, and the job that changes it now."""
+
+    label: str
+    blocking: BlockingJob | None
 
 
 class _Row(NamedTuple):
@@ -331,16 +341,33 @@ def _worded(rows: Sequence[_Row], at: datetime) -> list[Problem]:
     """The rows with their words and names, which only those that are shown need."""
     hosts = Host.objects.only("key", "name").in_bulk({row.host_id for row in rows})
     keys = {row.volume_key for row in rows if row.volume_key}
-    labels = dict(Volume.objects.filter(key__in=keys).values_list("key", "label")) if keys else {}
+    volumes = named_volumes(keys)
     job_ids = {row.job_id for row in rows if row.job_id is not None}
     jobs = {job.pk: job for job in Job.objects.filter(pk__in=job_ids).told()} if job_ids else {}
-    return [_problem(row, hosts[row.host_id], labels, jobs, at) for row in rows]
+    return [_problem(row, hosts[row.host_id], volumes, jobs, at) for row in rows]
+
+
+def named_volumes(keys: Collection[str]) -> dict[str, NamedVolume]:
+    """Volumes by their keys, with the job that changes each. One query, without keys none."""
+    if not keys:
+        return {}
+    job = Job.objects.unfinished().filter(dry_run=False, volume=OuterRef("pk"))
+    rows = Volume.objects.filter(key__in=keys).values_list(
+        "key", "label", Subquery(job.values("key")), Subquery(job.values("state"))
+    )
+    return {
+        key: NamedVolume(
+            label, BlockingJob(job_key, state == State.NEEDS_ATTENTION) if job_key else None
+        )
+        for key, label, job_key, state in rows
+    }
 
 
 def _problem(
-    row: _Row, host: Host, labels: Mapping[str, str], jobs: Mapping[int, Job], at: datetime
+    row: _Row, host: Host, volumes: Mapping[str, NamedVolume], jobs: Mapping[int, Job], at: datetime
 ) -> Problem:
     details = json.loads(row.details)
+    volume = volumes.get(row.volume_key)
     job = jobs[row.job_id] if row.job_id is not None else None
     if job is not None:
         message, correction = job.sentence, row.correction
@@ -359,9 +386,10 @@ def _problem(
         host_key=host.key,
         host_name=host.name,
         subject=row.subject,
-        subject_label=job.label if job is not None else labels.get(row.volume_key, row.subject),
-        volume_key=row.volume_key if row.volume_key in labels else "",
+        subject_label=job.label if job is not None else volume.label if volume else row.subject,
+        volume_key=row.volume_key if volume is not None else "",
         job_key=job.key if job is not None else "",
         job_kind=job.get_kind_display() if job is not None else "",
         job_error=details["code"] if job is not None else "",
+        blocking=volume.blocking if volume is not None else None,
     )

@@ -27,7 +27,7 @@ from storage.planner.wish import Wish
 from storage.volumes.lifecycle import life_refusal, life_wish
 from storage.volumes.ownership import refusal_to_give, refusal_to_take
 from storage.volumes.plan_offers import size_of
-from storage.volumes.snapshot import VolumeSnapshot
+from storage.volumes.snapshot import BlockingJob, VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
 from storage.volumes.wish_forms import MODES, ModeForm, NewCacheForm
 
@@ -93,14 +93,6 @@ class BulkForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class BlockingJob:
-    """The job that changes a volume; `is_undecided`: it waits for a person."""
-
-    key: str
-    is_undecided: bool
-
-
-@dataclass(frozen=True, slots=True)
 class PlannedChange:
     """What would become of one volume. `titles` are the steps, `disks` where they allocate;
     `refused` says why there are none, `blocked_by` is the key of the job that is the reason.
@@ -144,12 +136,7 @@ def drafts(
 
 def _blocked(row: VolumeSnapshot, blocking: BlockingJob) -> PlannedChange:
     """Skipped: the host would refuse a second job."""
-    refused = (
-        Refused("busy", "A job on this volume waits for a decision.", "Decide on the job's page.")
-        if blocking.is_undecided
-        else Refused("busy", "A job is changing the volume.", "Try again when it has ended.")
-    )
-    return PlannedChange(row, None, (), "", refused, blocked_by=blocking.key)
+    return PlannedChange(row, None, (), "", blocking.refused, blocked_by=blocking.key)
 
 
 def _owned(row: VolumeSnapshot, customer: Customer | None) -> PlannedChange:

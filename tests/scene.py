@@ -11,7 +11,7 @@ from django.utils import timezone
 from jobs.models import Job, State, Step
 from storage.discovery.ingest import note_of
 from storage.inventory.facts import HostFacts, LogicalVolume
-from storage.models import Host, Volume
+from storage.models import Host, Placement, Volume
 from storage.naming import new_key
 from storage.planner.wish import Wish
 from tests import make
@@ -73,6 +73,21 @@ def job(scene: Scene, **fields: Any) -> Job:
         "host": scene.host,
         "volume": scene.volume,
         "wish": wish.to_json(),
+    }
+    return Job.objects.create(**{**defaults, **fields})
+
+
+def stuck_job(volume: Volume, **fields: Any) -> Job:
+    """A job that holds the volume until a person decides."""
+    placement = Placement.objects.get(volume=volume, until=None)
+    wish = Wish(volume.size_bytes, layout="bcache" if volume.layout == "bcache" else "plain")
+    defaults: dict[str, Any] = {
+        "kind": "add-cache",
+        "host": placement.host,
+        "volume": volume,
+        "wish": wish.to_json(),
+        "state": State.NEEDS_ATTENTION,
+        "started_at": timezone.now(),
     }
     return Job.objects.create(**{**defaults, **fields})
 

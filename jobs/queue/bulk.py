@@ -21,14 +21,14 @@ from jobs.models import BulkChange, Halt, Job, Kind, State
 from jobs.queue.reservations import reserved
 from jobs.queue.submit import Busy, submit
 from storage.access import Right, may
-from storage.bulk_changes import Action, BlockingJob, PlannedChange
+from storage.bulk_changes import Action, PlannedChange
 from storage.database_clock import database_now
 from storage.models import Customer, Volume
 from storage.planner import Disks, Refused
 from storage.planner.wish import Wish
 from storage.row_locks import Gone, hold_one
 from storage.volumes.ownership import give, refusal_to_give, refusal_to_take, take
-from storage.volumes.snapshot import VolumeSnapshot
+from storage.volumes.snapshot import BlockingJob, VolumeSnapshot
 
 log = logging.getLogger(__name__)
 

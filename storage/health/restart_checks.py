@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from storage.formatting import counted, size
@@ -13,7 +13,7 @@ from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.naming import AGENT_PATH
 from storage.planner.technologies.lookup import TECHNOLOGIES, dirty_bytes, on
 from storage.planner.technologies.technology import Technology
-from storage.volumes.snapshot import VolumeSnapshot
+from storage.volumes.snapshot import BlockingJob, VolumeSnapshot
 
 SETTINGS = frozenset(
     {"Cache mode"} | {setting.label for each in TECHNOLOGIES for setting in each.settings}
@@ -34,12 +34,13 @@ UNKNOWN = {
 @dataclass(frozen=True, slots=True)
 class PointVolume:
     """A volume that a point is about; `text` is what is so of this one, "" where the point says it.
-    `is_dirty`: flushing its cache helps."""
+    `is_dirty`: flushing its cache helps, once its `blocking` job is over."""
 
     key: str
     label: str
     text: str = ""
     is_dirty: bool = False
+    blocking: BlockingJob | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +55,15 @@ class Point:
 
 
 def before_restart(
-    hello: dict[str, Any], facts: HostFacts, rows: Sequence[VolumeSnapshot], unfinished_jobs: int
+    hello: dict[str, Any],
+    facts: HostFacts,
+    rows: Sequence[VolumeSnapshot],
+    unfinished_jobs: int,
+    blocking: Mapping[int, BlockingJob] | None = None,
 ) -> tuple[Point, ...]:
-    """Whether the host may be restarted now, from its last inventory."""
-    return (_clean(facts, rows), _idle(unfinished_jobs), _unit(hello), _whole(facts), _known(rows))
+    """Whether the host may be restarted now, from its last inventory. `blocking` are the jobs that
+    change volumes, by the volumes' primary keys."""
+    return (_clean(facts, rows, blocking or {}), _idle(unfinished_jobs), _unit(hello), _whole(facts), _known(rows))
 
 
 def after_restart(
@@ -67,7 +73,9 @@ def after_restart(
     return (_ran(hello), _active(rows), _caches(rows), _settings(rows))
 
 
-def _clean(facts: HostFacts, rows: Sequence[VolumeSnapshot]) -> Point:
+def _clean(
+    facts: HostFacts, rows: Sequence[VolumeSnapshot], blocking: Mapping[int, BlockingJob]
+) -> Point:
     unknown = _unknown(facts, rows)
     by_name = {f"{row.lv.vg_name}/{row.lv.name}": row for row in rows if row.lv is not None}
     dirty = {
@@ -86,7 +94,11 @@ def _clean(facts: HostFacts, rows: Sequence[VolumeSnapshot]) -> Point:
         )
         corrections.append("Flush these caches, and wait until 0 B are dirty.")
         volumes += [
-            _point_volume(by_name[name], f"{size(count)} dirty", is_dirty=True)
+            replace(
+                _point_volume(by_name[name], f"{size(count)} dirty"),
+                is_dirty=True,
+                blocking=blocking.get(by_name[name].volume.pk),
+            )
             for name, count in most
             if name in by_name
         ]
@@ -109,8 +121,8 @@ def _listed(names: Sequence[str]) -> str:
     return f": {', '.join(names)}" if names else ""
 
 
-def _point_volume(row: VolumeSnapshot, text: str = "", *, is_dirty: bool = False) -> PointVolume:
-    return PointVolume(row.volume.key, row.volume.label, text, is_dirty)
+def _point_volume(row: VolumeSnapshot, text: str = "") -> PointVolume:
+    return PointVolume(row.volume.key, row.volume.label, text)
 
 
 def _first(rows: Sequence[VolumeSnapshot]) -> tuple[PointVolume, ...]:

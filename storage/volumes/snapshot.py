@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Final
 
 from django.db.models import Prefetch
 
@@ -21,6 +22,24 @@ from storage.planner.draft import begin, may_change
 from storage.planner.technologies.lookup import cache_of, device_of, layout_of, of_layout
 from storage.planner.technologies.technology import Cache, Technology
 from storage.planner.wish import BadWish, Wish
+
+UNDECIDED: Final = Refused(
+    "busy", "A job on this volume waits for a decision.", "Decide on the job's page."
+)
+BUSY: Final = Refused("busy", "A job is changing the volume.", "Try again when it has ended.")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockingJob:
+    """The job that changes a volume; `is_undecided`: it waits for a person."""
+
+    key: str
+    is_undecided: bool
+
+    @property
+    def refused(self) -> Refused:
+        """Why no other job may change the volume."""
+        return UNDECIDED if self.is_undecided else BUSY
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from jobs.alerts import alert_actions
 from jobs.models import Alert, AlertEvent, AlertEventKind, Silence
+from jobs.problems import named_volumes
 from panel.alerts.alert_routing import KEPT
 from panel.alerts.alert_texts import (
     SEVERITY_CHIPS,
@@ -57,7 +58,9 @@ def _shown(
     deliveries = AlertDelivery.objects.told_to(request.user)
     told = alert.events.prefetch_related(Prefetch("deliveries", deliveries))
     events = list(told.select_related("actor")[:SHOWN_EVENTS])
-    _, remedy = of_alert(alert)
+    named = named_volumes([alert.volume.key] if alert.volume is not None else [])
+    blocking = next((each.blocking for each in named.values()), None)
+    _, remedy = of_alert(alert, blocking)
     earlier = Alert.objects.visible_to(request.user).filter(fingerprint=alert.fingerprint)
     context = {
         "alert": alert,

@@ -14,6 +14,7 @@ from jobs.models import Alert, Halt
 from jobs.problems import AT_RISK, Problem, ProblemGroup
 from panel.alerts.problem_kinds import KINDS, UNKNOWN, ConcernKind
 from panel.staff.hosts.problem_rows import WAYS
+from storage.volumes.snapshot import BlockingJob
 
 SHOWN_SUBJECTS: Final = 4
 OPEN_ROWS: Final = 5
@@ -57,12 +58,13 @@ LINKS: Final[Mapping[str, tuple[str, str, str]]] = {
 @dataclass(frozen=True, slots=True)
 class Remedy:
     """What mends it, or the page where that is done. `to_writethrough` are the volumes that one
-    previewed change would make safe, `refresh_url` tries to reach the host again; both are for
-    operators, all others get the link."""
+    previewed change would make safe, `held` the jobs that others of them wait for, `refresh_url`
+    tries to reach the host again; these are for operators, all others get the link."""
 
     url: str
     text: str
     to_writethrough: tuple[str, ...] = ()
+    held: tuple[BlockingJob, ...] = ()
     refresh_url: str = ""
 
 
@@ -140,8 +142,9 @@ def of_halt(halt: Halt, pages: Mapping[str, str]) -> AttentionRow:
     )
 
 
-def of_alert(alert: Alert) -> tuple[Problem, Remedy]:
-    """The problem as the alert saw it last, and the button that the overview has for it."""
+def of_alert(alert: Alert, blocking: BlockingJob | None = None) -> tuple[Problem, Remedy]:
+    """The problem as the alert saw it last, and the button that the overview has for it. `blocking`
+    is the job that changes its volume now."""
     volume, job = alert.volume, alert.job
     problem = Problem(
         code=alert.code,
@@ -159,6 +162,7 @@ def of_alert(alert: Alert) -> tuple[Problem, Remedy]:
         job_key=job.key if job is not None else "",
         job_kind=job.get_kind_display() if job is not None else "",
         job_error=alert.job_error,
+        blocking=blocking,
     )
     group = ProblemGroup((problem,), 1, 1, is_one_host=True, is_one_correction=True)
     return problem, _action(group, KINDS.get(alert.code, UNKNOWN), {})
@@ -186,8 +190,10 @@ def _action(group: ProblemGroup, kind: ConcernKind, pages: Mapping[str, str]) ->
     first, way = group.problems[0], WAYS.get(group.problems[0].code, "")
     link = _link(group, kind, pages)
     if way == "bulk" and group.count == len(group.problems):
-        keys = tuple(each.volume_key for each in group.problems if each.volume_key)
-        return replace(link, to_writethrough=keys)
+        volumes = [each for each in group.problems if each.volume_key]
+        keys = tuple(each.volume_key for each in volumes if each.blocking is None)
+        held = tuple(each.blocking for each in volumes if each.blocking is not None)
+        return replace(link, to_writethrough=keys, held=held)
     if way == "refresh" and group.is_one_host:
         return replace(link, refresh_url=reverse("host-refresh", args=[first.host_key]))
     return link

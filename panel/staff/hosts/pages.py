@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 
 from jobs.models import Job
 from jobs.problems import problems_of
+from jobs.queue.bulk import blocking_jobs
 from jobs.queue.reservations import reserved
 from panel.charts.pages import host_chart_context
 from panel.http.fragments import fragment_or_page
@@ -331,7 +332,9 @@ def host_checks(request: HttpRequest, key: str) -> HttpResponse:
     rows = snapshots_of(Volume.objects.visible_to(request.user).placed_on(host), {host.pk: facts})
     context: dict[str, object] = {
         "host": host,
-        "before": before_restart(host.hello, facts, rows, len(_locked_volumes(host))),
+        "before": before_restart(
+            host.hello, facts, rows, len(_locked_volumes(host)), blocking_jobs(rows)
+        ),
         "after": after_restart(host.hello, facts, rows),
     }
     return fragment_or_page(request, part, context, title=title, of=host, is_quiet=False)

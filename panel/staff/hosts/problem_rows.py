@@ -11,6 +11,7 @@ from typing import Final, Literal
 from jobs.problems import Problem
 from storage.formatting import counted
 from storage.health.smart_findings import CODES
+from storage.volumes.snapshot import BlockingJob
 
 TOGETHER: Final = {
     "writeback_degraded": "{} in writeback mode on a degraded SSD mirror; dirty at last inventory:",
@@ -51,12 +52,14 @@ WAYS: Final[Mapping[str, Way]] = {
 
 @dataclass(frozen=True, slots=True)
 class TroubledVolume:
-    """`name` is the volume's on the host (`group/name`); `text` what is wrong with this one."""
+    """`name` is the volume's on the host (`group/name`); `text` what is wrong with this one,
+    `blocking` the job that it waits for."""
 
     key: str
     label: str
     name: str
     text: str
+    blocking: BlockingJob | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,16 @@ class ProblemRow:
     def count(self) -> int:
         """Problems that the row stands for."""
         return max(1, len(self.volumes))
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """The keys of the volumes that a job can change now."""
+        return tuple(each.key for each in self.volumes if each.blocking is None)
+
+    @property
+    def held(self) -> tuple[BlockingJob, ...]:
+        """The jobs that the other volumes wait for."""
+        return tuple(each.blocking for each in self.volumes if each.blocking is not None)
 
 
 def problem_rows(problems: Iterable[Problem]) -> tuple[ProblemRow, ...]:
@@ -106,6 +119,7 @@ def _row(problems: Sequence[Problem]) -> ProblemRow:
             each.subject_label,
             each.subject,
             _short(each) if are_many else own_text(each),
+            each.blocking,
         )
         for each in problems
     )

@@ -18,7 +18,7 @@ from panel.models import AlertDelivery, User
 from storage.models import HostActivity, HostOutline
 from tests import make
 from tests.panel.alerts.telling import mail_route
-from tests.scene import HOSTILE, Scene, scene
+from tests.scene import HOSTILE, Scene, scene, stuck_job
 
 pytestmark = pytest.mark.django_db
 SINCE = "2026-11-01T00:00:00+00:00"
@@ -143,6 +143,19 @@ def test_an_alert_has_the_button_that_mends_its_problem(browser: Client) -> None
     assert f'name="volume" value="{there.volume.key}"' in page
     Alert.objects.update(resolved_at=timezone.now())
     assert "Set to writethrough</button>" not in text_of(browser, "alert", alert.key)
+
+
+def test_a_button_that_a_job_bars_says_which_job_it_waits_for(browser: Client) -> None:
+    there = wrong(finding("writeback_degraded", subject="vg0/web", volume="{volume}"))
+    job = stuck_job(there.volume, kind="set-cache")
+    alert = Alert.objects.get(code="writeback_degraded")
+    for page in (text_of(browser, "alert", alert.key), text_of(browser, "home")):
+        button = page.split(">Set to writethrough</button>")[0].rpartition("<button")[2]
+        assert "disabled" in button
+        told = page.split('id="held-')[1].partition("</div>")[0]
+        assert "waits for a decision" in told
+        assert f'href="{reverse("job", args=[job.key])}"' in told
+        assert f'action="{reverse("volumes-bulk")}"' not in page
 
 
 def test_what_follows_is_named_by_its_label_alone(browser: Client) -> None:

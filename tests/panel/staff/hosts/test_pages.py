@@ -20,7 +20,7 @@ from storage.health.inventory_findings import InventoryFinding
 from storage.inventory.facts import Array, ArrayMember, VolumeUser
 from storage.models import Host, HostOutline, LatestSample, Placement, Volume
 from tests import make
-from tests.scene import scene
+from tests.scene import scene, stuck_job
 
 pytestmark = pytest.mark.django_db
 
@@ -258,6 +258,31 @@ def test_a_problem_of_volumes_names_them_links_them_and_carries_the_button_that_
     assert "Change the cache mode" in preview.content.decode()
 
 
+def test_what_mends_waits_for_the_job_that_holds_the_volume(staff: Client) -> None:
+    host = full(2)
+    first, second = Volume.objects.order_by("pk")
+    degraded(host, [first, second], "Set it to writethrough.")
+    stuck_job(first, kind="set-cache")
+    text = section(page(staff, host), "problems")
+    form = text.split("<form")[1].split("</form>")[0]
+    assert re.findall(r'name="volume" value="([^"]+)"', form) == [second.key]
+    assert "1 volume is left out" in text and "waits for a decision" in text
+    job = stuck_job(second, kind="set-cache")
+    for name in ("host", "host-advice", "volume"):
+        text = page(staff, host, name) if name != "volume" else of_volume(staff, second)
+        button = text.split(">Set to writethrough</button>")[0].rpartition("<button")[2]
+        assert "disabled" in button, name
+        reason = button.split('aria-describedby="')[1].partition('"')[0]
+        told = text.split(f'id="{reason}"')[1].partition("</div>")[0]
+        assert "waits for a decision" in told
+        assert f'href="{reverse("job", args=[job.key])}"' in told
+        assert f'action="{reverse("volumes-bulk")}"' not in text, name
+
+
+def of_volume(staff: Client, volume: Volume) -> str:
+    return staff.get(reverse("volume", args=[volume.key])).content.decode()
+
+
 def test_data_at_risk_is_never_folded_away(staff: Client) -> None:
     host = full(1)
     lost = [("pv_missing", "error", f"vg{n}", f"vg{n} is missing 1 disk.") for n in range(4)]
@@ -328,6 +353,17 @@ def test_dirty_caches_before_a_restart_are_linked_and_flushed_there(staff: Clien
     text = page(staff, there.host, "host-checks")
     assert f'href="{reverse("volume", args=[volume.key])}">mail of ann</a>' in text
     assert f'action="{reverse("cache-flush", args=[volume.key])}"' in text
+
+
+def test_a_cache_that_a_job_holds_is_not_flushed_before_a_restart(staff: Client) -> None:
+    pool = make.dm_cache("c-aaaaaaaaaaaaaaaa", mode="writeback", dirty_bytes=GIB)
+    there = scene(make.lv("v-aaaa", cache=pool))
+    volume = Placement.objects.get(lv_name="v-aaaa").volume
+    job = stuck_job(volume, kind="set-cache")
+    text = page(staff, there.host, "host-checks")
+    assert f'action="{reverse("cache-flush", args=[volume.key])}"' not in text
+    assert "disabled" in text.split(">Flush")[0].rpartition("<button")[2]
+    assert f'href="{reverse("job", args=[job.key])}"' in text
 
 
 def test_risks_of_the_advice_name_volumes_and_carry_the_button(staff: Client) -> None:
