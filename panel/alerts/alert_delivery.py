@@ -73,7 +73,7 @@ def _try(row: AlertDelivery) -> None:
         _retry(row, refusal.status, str(refusal))
     except (NoResponse, Forbidden, OSError, ValueError) as error:
         # smtplib's are OSErrors; a bad address, or a secret that no key opens, is a ValueError.
-        _retry(row, None, str(error) or type(error).__name__)
+        _retry(row, None, delivery_queue.failure_words(error, "mail server"))
     except (OperationalError, InterfaceError):
         raise
     except Exception:

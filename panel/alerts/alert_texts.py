@@ -34,6 +34,12 @@ def name_of(code: str) -> str:
     return NAMES.get(code) or code.replace("_", " ").capitalize() or "Problem"
 
 
+def headline_of(alert: Alert) -> str:
+    """Such as "Array degraded on stor-hel-03: md0"; the row came with its host and volume."""
+    thing = alert.volume.label if alert.volume is not None else alert.subject
+    return f"{name_of(alert.code)} on {alert.host.name}" + (f": {thing}" if thing else "")
+
+
 def consequence_of(code: str) -> str:
     """What follows from it; "" where that is not known."""
     return KINDS.get(code, UNKNOWN).consequence

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
+from panel.deliveries.delivery_queue import failure_words
+
 MAX_ANSWER_BYTES = 64 * 1024
 
 
@@ -124,7 +126,9 @@ def post(
             raise TimeoutError
     except TimeoutError:
         raise NoResponse(f"No answer within {seconds:g} s.") from None
-    except (OSError, UnicodeError, http.client.HTTPException) as error:
+    except OSError as error:
+        raise NoResponse(failure_words(error, "server")[:250]) from error
+    except (UnicodeError, http.client.HTTPException) as error:
         raise NoResponse(f"{type(error).__name__}: {error}"[:250]) from error
     return answer
 

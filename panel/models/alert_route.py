@@ -21,6 +21,8 @@ from storage.naming import new_key
 NOTHING_AT_ONCE = -1
 """`AlertRoute.most_rank` of who only wants the digest."""
 LAST_TIER = 3
+SHOWN_EVENTS = 12
+"""Of a message in a list: enough to name some alerts that differ."""
 
 
 class RouteKind(models.TextChoices):
@@ -126,6 +128,16 @@ class AlertDeliveryQuerySet(OutgoingQuerySet["AlertDelivery"]):
         """Who was told of an alert, and whether the message arrived: all staff may know that, but
         not where an address leads."""
         return self.select_related("route") if is_staff(user) else self.none()
+
+    def about_alerts(self) -> Self:
+        """With the first events of each (`first_events`); `alert_count` is of how many alerts."""
+        events = AlertEvent.objects.select_related("alert__host", "alert__volume")
+        events = events.defer("alert__host__facts").order_by("id")[:SHOWN_EVENTS]
+        return (
+            self.select_related("route")
+            .annotate(alert_count=models.Count("events__alert", distinct=True))
+            .prefetch_related(models.Prefetch("events", events, to_attr="first_events"))
+        )
 
 
 class AlertDelivery(Outgoing):

@@ -61,7 +61,7 @@ def _try(claimed: Notice) -> None:
             message = mail(notice)
         message.send()
     except (OSError, ValueError) as error:  # smtplib's are OSErrors, a bad address is a ValueError
-        _retry(notice, str(error))
+        _retry(notice, delivery_queue.failure_words(error, "mail server"))
     except (OperationalError, InterfaceError):
         raise
     except Exception:

@@ -23,6 +23,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import AlertRound
+from panel.deliveries.delivery_queue import failure_words
 from panel.models import AlertDelivery, AlertRoute, Message, SecurityEntry, SecurityKind
 from panel.operations import doctor
 from panel.orders.pricing import mandate_limits
@@ -101,7 +102,8 @@ def test_mail(request: HttpRequest) -> HttpResponse:
     try:
         EmailMessage("[Tiercel] Test message", text, to=[to]).send()
     except (OSError, ValueError) as error:  # smtplib's are OSErrors, a bad address is a ValueError
-        messages.error(request, f"The test message to {to} was not sent: {error}"[:300])
+        why = failure_words(error, "mail server")
+        messages.error(request, f"The test message to {to} was not sent. {why}"[:300])
     else:
         messages.success(request, f"The mail server accepted a test message to {to}.")
     return redirect("settings")

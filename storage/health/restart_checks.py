@@ -63,7 +63,13 @@ def before_restart(
 ) -> tuple[Point, ...]:
     """Whether the host may be restarted now, from its last inventory. `blocking` are the jobs that
     change volumes, by the volumes' primary keys."""
-    return (_clean(facts, rows, blocking or {}), _idle(unfinished_jobs), _unit(hello), _whole(facts), _known(rows))
+    return (
+        _clean(facts, rows, blocking or {}),
+        _idle(unfinished_jobs),
+        _unit(hello),
+        _whole(facts),
+        _known(rows),
+    )
 
 
 def after_restart(

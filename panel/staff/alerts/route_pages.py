@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, cast
 from urllib.parse import urlsplit
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Count
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from jobs.models import Alert, AlertEvent
 from panel.alerts import alert_routing, route_forms
+from panel.alerts.alert_texts import headline_of
 from panel.alerts.route_forms import RouteForm, initial_of
 from panel.authentication.second_factor import unseal
 from panel.deliveries import delivery_queue
@@ -22,6 +26,7 @@ from storage.access import Right, staff_view
 from storage.models import Host
 
 PAGE_ROWS: Final = 50
+NAMED_ALERTS: Final = 3
 
 
 @staff_view(Right.ADMINISTER)
@@ -30,14 +35,15 @@ def routes(request: HttpRequest) -> HttpResponse:
     """Who is told, and the latest messages; `only=open` those that are not delivered."""
     shown = AlertRoute.objects.visible_to(request.user).select_related("user")
     shown = shown.prefetch_related("hosts")
-    sent = AlertDelivery.objects.visible_to(request.user).select_related("route")
-    sent = sent.annotate(event_count=Count("events")).order_by("-id")
+    sent = AlertDelivery.objects.visible_to(request.user).about_alerts().order_by("-id")
     is_open = request.GET.get("only") == "open"
     if is_open:
         sent = sent.filter(delivered_at=None)
+    page = Paginator(sent, PAGE_ROWS).get_page(request.GET.get("page"))
     context = {
+        "messages_about": [(each, alerts_of(each)) for each in page],
         "routes": [(each, place_of(each), scope_of(each)) for each in shown],
-        "page": Paginator(sent, PAGE_ROWS).get_page(request.GET.get("page")),
+        "page": page,
         "is_open": is_open,
     }
     return render(request, "staff/alerts/routes.html", context)
@@ -51,6 +57,22 @@ def place_of(route: AlertRoute) -> str:
         return urlsplit(unseal(route.url)).hostname or "-"
     except ValueError:
         return "unreadable: enter the address again"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedAlerts:
+    """The first alerts of a message, as people call them, and how many more it is about."""
+
+    first: tuple[tuple[Alert, str], ...]
+    more: int
+
+
+def alerts_of(message: AlertDelivery) -> NamedAlerts:
+    """Of a message that came `about_alerts`."""
+    events: Sequence[AlertEvent] = getattr(message, "first_events", ())
+    alerts = list(dict.fromkeys(event.alert for event in events))[:NAMED_ALERTS]
+    first = tuple((each, headline_of(each)) for each in alerts)
+    return NamedAlerts(first, getattr(message, "alert_count", 0) - len(first))
 
 
 def scope_of(route: AlertRoute) -> str:
@@ -107,9 +129,13 @@ def _shown(
         "route": route,
         "secret": secret,
         "place": place_of(route) if route is not None else "",
-        "sent": route.deliveries.all()[:5] if route is not None else (),
+        "sent": [(each, alerts_of(each)) for each in _last_of(route)] if route is not None else (),
     }
     return render(request, "staff/alerts/route.html", context, status=status)
+
+
+def _last_of(route: AlertRoute) -> QuerySet[AlertDelivery]:
+    return AlertDelivery.objects.filter(route=route).about_alerts()[:5]
 
 
 @staff_view(Right.ADMINISTER)

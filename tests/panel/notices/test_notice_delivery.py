@@ -103,7 +103,7 @@ def test_it_is_tried_again_and_nothing_is_lost(there: Case, down: list[int]) -> 
     notice_delivery.sweep()
     found = notice()
     assert (found.given_up_at, found.attempts) == (None, 1)
-    assert found.last_error == "connection refused"
+    assert found.last_error == "The mail server refused the connection."
     assert timedelta(seconds=50) < found.next_at - found.created_at <= timedelta(seconds=90)
     notice_delivery.sweep()
     assert notice().attempts == 1

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from django.core import mail
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from panel import tasks
@@ -14,6 +16,7 @@ from panel.alerts.route_forms import RouteForm
 from panel.authentication.second_factor import unseal
 from panel.models import AlertDelivery, AlertRoute, User
 from tests import make
+from tests.panel.alerts.telling import alert, event, mail_route, routed
 from tests.proven import prove
 
 pytestmark = pytest.mark.django_db
@@ -118,6 +121,42 @@ def test_a_test_goes_out_by_the_queue_and_can_be_sent_again(browser: Client, ann
     assert AlertDelivery.objects.count() == 1
     browser.post(reverse("alert-route-delete", args=[route.key]))
     assert not AlertRoute.objects.exists()
+
+
+def test_messages_name_their_alerts_with_a_way_to_each(browser: Client, anna: User) -> None:
+    route = mail_route("ben@example.org")
+    host = make.host(name="stor-hel-03")
+    alerts = [alert(host, subject=f"md{n}") for n in range(5)]
+    for each in alerts:
+        event(each)
+    event(alerts[0], kind="worsened")
+    routed()
+    text = browser.get(reverse("alert-routes")).content.decode()
+    row = text.split('id="messages"')[1].split("</tbody>")[0]
+    for each in alerts[:3]:
+        assert f'href="{reverse("alert", args=[each.key])}"' in row
+    assert "Array degraded on stor-hel-03" in row and "md1" in row
+    assert "and 2 more" in row
+    assert reverse("alert", args=[alerts[4].key]) not in row
+    page = browser.get(reverse("alert-route", args=[route.key])).content.decode()
+    assert f'href="{reverse("alert", args=[alerts[0].key])}"' in page
+
+
+def test_naming_alerts_costs_no_query_for_each_message(browser: Client, anna: User) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            browser.get(reverse("alert-routes"))
+        return len(captured)
+
+    route = mail_route("ben@example.org")
+    event(alert())
+    routed()
+    before = queries()
+    for _ in range(4):
+        event(alert())
+        routed()
+    assert AlertDelivery.objects.filter(route=route).count() == 5
+    assert queries() == before
 
 
 def test_a_name_is_no_more_than_text(browser: Client) -> None:
