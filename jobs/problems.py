@@ -122,6 +122,16 @@ SELECT disk.host_id, found->>'code', found->>'severity', (found->>'since')::time
 FROM storage_physicaldisk disk CROSS JOIN LATERAL jsonb_array_elements(disk.findings) found
 WHERE disk.findings <> '[]' AND found->>'severity' <> 'info'
 """
+# What the figures of caches and SSDs show (index condition_with_findings).
+OF_CACHES: Final = """
+SELECT condition.host_id, found->>'code', found->>'severity', (found->>'since')::timestamptz,
+    found->>'subject', coalesce(volume.key, ''), NULL, found->>'message', found->>'correction',
+    '{}'::jsonb
+FROM storage_cachecondition condition
+LEFT JOIN storage_volume volume ON volume.id = condition.volume_id
+CROSS JOIN LATERAL jsonb_array_elements(condition.findings) found
+WHERE condition.findings <> '[]'
+"""
 # A failure counts unless a later job of the volume did better or is at work.
 UNDONE: Final = """
 SELECT job.host_id, CASE job.state WHEN 'failed' THEN 'job_failed' ELSE 'job_undecided' END,
@@ -138,7 +148,7 @@ AND NOT EXISTS (SELECT FROM storage_host WHERE id = job.host_id AND state = 'rem
         AND NOT later.dry_run AND later.state NOT IN ('failed', 'cancelled')))
 """
 ROWS: Final = " UNION ALL ".join(
-    (STATE, CONTACT, SILENT, UNSAMPLED, MISSING, REPORTED, FOUND, OF_DISKS, UNDONE)
+    (STATE, CONTACT, SILENT, UNSAMPLED, MISSING, REPORTED, FOUND, OF_DISKS, OF_CACHES, UNDONE)
 )
 RANK: Final = (
     "CASE WHEN code = ANY(%(at_risk)s) THEN 0 WHEN severity = 'error' THEN 1 ELSE 2 END AS rank"

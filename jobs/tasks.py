@@ -11,7 +11,7 @@ from jobs.hosts import refresh as refreshing
 from jobs.queue import bulk, reaper
 from jobs.queue import reaper as sweeping
 from storage.database_clock import database_now
-from storage.health import smart_records
+from storage.health import cache_condition_records, smart_records
 from storage.metrics.samples import ensure_partitions, load_rollup, volume_hours
 from storage.models import Host
 
@@ -85,6 +85,24 @@ def add_up_fleet() -> None:
 @shared_task
 def add_up_hours() -> None:
     volume_hours.add_up_hours(database_now())
+
+
+@shared_task
+def judge_cache_states() -> None:
+    """Each minute: a broken cache that a sample shows is looked at without waiting for the next
+    inventory."""
+    for host_id in cache_condition_records.judge_states(database_now()):
+        notify_workers.host(host_id)
+
+
+@shared_task
+def judge_caches() -> None:
+    cache_condition_records.judge_recent(database_now())
+
+
+@shared_task
+def judge_cache_days() -> None:
+    cache_condition_records.judge_lasting(database_now())
 
 
 @shared_task

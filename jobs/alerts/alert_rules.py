@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from jobs.problems import Problem
+from storage.health.cache_condition import LASTING_CODES, RECENT_CODES, SSD_CODES, STATE_CODES
 
 TRUST: Final = frozenset({"quarantined", "twins", "machine_changed"})
 """Nothing is sent to the host."""
@@ -53,7 +54,12 @@ HOLD_SECONDS: Final = {
 USUAL_HOLD_SECONDS: Final = 30
 AT_RISK_RANK: Final = 0
 WARNING_RANK: Final = 2
-RESOLVE_SECONDS: Final = {**dict.fromkeys(("job", "unverified"), 0), "contact": 120}
+RESOLVE_SECONDS: Final = {
+    **dict.fromkeys(("job", "unverified"), 0),
+    "contact": 120,
+    # They are judged every five minutes: twice it must be well.
+    **dict.fromkeys(RECENT_CODES | LASTING_CODES | SSD_CODES, 660),
+}
 """How long it must be gone before the alert is over, by its family."""
 USUAL_RESOLVE_SECONDS: Final = 180
 SIBLINGS_WITHIN: Final = timedelta(minutes=15)
@@ -62,7 +68,9 @@ SIBLINGS_WITHIN: Final = timedelta(minutes=15)
 CODE_LIMIT: Final = 64
 SUBJECT_LIMIT: Final = 255
 
-OF_GROUP: Final = frozenset(
+OF_CACHE: Final = RECENT_CODES | LASTING_CODES | STATE_CODES
+"""What the figures of a cache show; each of them follows from a broken one."""
+OF_GROUP: Final = OF_CACHE | frozenset(
     {
         *("ssd_lost", "cache_lost", "cache_failed", "cache_needs_check", "cache_unregistered"),
         *("volume_inactive", "drift", "unfinished", "writeback_degraded"),
@@ -71,13 +79,18 @@ OF_GROUP: Final = frozenset(
 OF_DISK: Final = (
     *("disk_failing", "attribute_failed", "self_test_failed", "spare_low", "uncorrectable_rose"),
     *("reported_rose", "pending_rose", "reallocated_rose", "worn", "wears_out_soon", "crc_rose"),
-    *("disk_hung", "disk_unread", "disk_hot"),
+    *("disk_hung", "disk_unread", "disk_hot", "ssd_saturated"),
 )
 """What one disk can say of itself: each may be there because of one before it."""
 OF_VOLUME: Final = {
     "ssd_lost": OF_GROUP,
     "cache_lost": OF_GROUP - {"ssd_lost"},
-    "cache_failed": frozenset({"volume_inactive", "drift", "cache_needs_check"}),
+    "cache_failed": OF_CACHE | {"volume_inactive", "drift", "cache_needs_check"},
+    "cache_needs_check": OF_CACHE,
+    "cache_unregistered": OF_CACHE,
+    "cache_thrash": frozenset({"cache_useless", "hit_rate_fell", "cache_slower"}),
+    "cache_bypassed": frozenset({"hit_rate_fell", "cache_slower", "cache_useless"}),
+    "cache_dirty_stuck": frozenset({"cache_dirty_high"}),
     "volume_inactive": frozenset({"drift"}),
 }
 """What else the same volume has because of it."""
@@ -176,6 +189,8 @@ def follows(effect: SeenProblem, cause: SeenProblem) -> bool:
         return effect.family not in ("trust", "job")
     if cause.family == "contact":
         return is_news_of_the_host(effect) or effect.job_error in CONTACT
+    if cause.code == "ssd_saturated":
+        return effect.code == "cache_slower"
     if cause.family == "array":
         return effect.code == "writeback_degraded"
     if cause.code == "pv_missing":

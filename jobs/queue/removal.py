@@ -19,6 +19,7 @@ from storage.formatting import counted
 from storage.health.host_problems import is_silent
 from storage.health.missing_volumes import leave_host
 from storage.models import (
+    CacheCondition,
     CachePlan,
     DiskRound,
     Host,
@@ -128,6 +129,7 @@ def remove(host: Host, shown: str | None, now: datetime) -> None:
         cancel(preview, None)
     leave_host(removal.placements, now)
     HostOutline.objects.filter(host=locked).delete()
+    CacheCondition.objects.filter(host=locked).delete()
     HostActivity.objects.filter(host=locked).delete()
     DiskRound.objects.filter(host=locked).delete()
     PhysicalDisk.objects.filter(host=locked).delete()

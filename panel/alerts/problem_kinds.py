@@ -193,6 +193,71 @@ KINDS: Final = {
         "The volume is slow, or is stopped until its SSD is registered.",
         CACHES,
     ),
+    "cache_read_only": ConcernKind(
+        "Cache metadata read-only",
+        "The metadata of {count} caches cannot be written",
+        "The cache does not learn, and may not come back after a restart.",
+    ),
+    "cache_metadata_full": ConcernKind(
+        "Cache metadata nearly full",
+        "The metadata of {count} caches is nearly full",
+        "Once it is full, the cache stops learning and needs a repair.",
+    ),
+    "vg_metadata_full": ConcernKind(
+        "Metadata of a volume group nearly full",
+        "The metadata of {count} volume groups is nearly full",
+        "Once it is full, no volume of the group can be changed or created.",
+    ),
+    "volume_frozen": ConcernKind(
+        "Volume frozen",
+        "{count} volumes are suspended",
+        "Their guests hang: every I/O waits.",
+    ),
+    "cache_dirty_stuck": ConcernKind(
+        "Dirty data not written back",
+        "{count} caches do not write back their dirty data",
+        "The newest data stays on the SSD alone, and removing the cache takes long.",
+    ),
+    "cache_dirty_high": ConcernKind(
+        "Much dirty data",
+        "More of {count} caches is dirty than their hosts' limit",
+        "If the SSD fails, this data is lost.",
+    ),
+    "cache_thrash": ConcernKind(
+        "Cache too small",
+        "{count} caches change what they hold all the time",
+        "The guest gains little, the HDD does more, and the SSD wears.",
+    ),
+    "cache_bypassed": ConcernKind(
+        "Cache bypassed",
+        "Nearly all reads of {count} volumes go past their cache",
+        "The guest reads from the HDD, although the kernel's hit rate looks fine.",
+    ),
+    "cache_useless": ConcernKind(
+        "Cache full but useless",
+        "{count} caches are full, but hardly anything is read from them",
+        "The SSD space does no good.",
+    ),
+    "hit_rate_fell": ConcernKind(
+        "Hit rate fell",
+        "The hit rate of {count} caches fell against last week",
+        "The guest waits for the HDD more often than it did.",
+    ),
+    "hit_rate_doubtful": ConcernKind(
+        "Hit rate doubtful",
+        "The hit rates of {count} caches do not fit what their disks did",
+        "Decisions by such a hit rate may be wrong.",
+    ),
+    "cache_slower": ConcernKind(
+        "Slower with cache",
+        "{count} volumes are slower with their cache than without",
+        "The customer pays for a cache that slows the volume.",
+    ),
+    "ssd_saturated": ConcernKind(
+        "SSD saturated",
+        "{count} SSDs have more to do than they can",
+        "All caches on such an SSD are slow.",
+    ),
     "volume_inactive": ConcernKind(
         "Volume inactive",
         "{count} volumes are inactive",

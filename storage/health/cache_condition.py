@@ -15,6 +15,7 @@ from storage.byte_sizes import SECTOR_BYTES
 from storage.formatting import counted, ms, percent, seconds, size, thousands
 from storage.health.host_problems import Severity
 from storage.metrics.rates import Sums, percentile_ms, read_hit_rate
+from storage.models.host import DIRTY_LIMIT_PERCENT
 
 FROZEN_SECONDS: Final = 30
 """A reload of a table, or a snapshot, suspends a device for less than a second."""
@@ -36,7 +37,6 @@ LEAST_CLEANING_SHARE: Final = 0.001
 QUIET_WRITES_PER_SECOND: Final = 20
 """A quarter of what one HDD takes (about 80 small writes a second)."""
 FELL_BY: Final = 0.99
-DIRTY_LIMIT_PERCENT: Final = 50
 
 FULL_SHARE: Final = 0.95
 THRASH_FACTOR: Final = 3
@@ -92,7 +92,7 @@ class CacheFinding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CacheNow:
+class LastCacheState:
     """What the last sample says. `frozen_seconds` is for how long every sample has found the device
     suspended; None where it is not. `metadata_share` is 0 to 1, None where nobody tells."""
 
@@ -200,7 +200,7 @@ class DiskLoad:
     weighted_ms: int
 
 
-def state_findings(now: CacheNow) -> Iterator[CacheFinding]:
+def state_findings(now: LastCacheState) -> Iterator[CacheFinding]:
     """What is wrong this moment."""
     if now.frozen_seconds is not None and now.frozen_seconds >= FROZEN_SECONDS:
         yield CacheFinding(

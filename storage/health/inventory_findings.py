@@ -11,12 +11,14 @@ from typing import Any, Final, Literal, Self
 
 from storage.formatting import counted, percent, seconds, size
 from storage.health.drift import differences_of, is_unfinished, lasting_differences
-from storage.inventory.facts import Array, HostFacts
+from storage.inventory.facts import Array, HostFacts, VolumeGroup
 from storage.planner.technologies.lookup import is_lost, of_cache
 from storage.volumes.snapshot import VolumeSnapshot
 
 MADE_FROM_INVENTORY = frozenset({"array_degraded", "pv_missing", "volume_inactive"})
 """Preflight problems of the agent that findings tell too, and of a younger inventory."""
+VG_METADATA_SHARE, VG_METADATA_ERROR_SHARE = 0.7, 0.95
+"""The room is chosen when a disk is made a physical volume: more of it takes a person time."""
 RAID: Final = frozenset({"raid", "mirror"})
 LVM_RAID: Final[dict[str, tuple[str, Literal["error", "warning"], str, str]]] = {
     "partial": (
@@ -131,6 +133,25 @@ def _of_groups(facts: HostFacts) -> Iterator[InventoryFinding]:
                 "Reconnect the disk. Never run vgreduce --removemissing --force: it deletes every "
                 "volume whose cache was on that disk.",
             )
+        share = _metadata_share(vg)
+        if share is not None and share > VG_METADATA_SHARE:
+            yield InventoryFinding(
+                "vg_metadata_full",
+                "error" if share > VG_METADATA_ERROR_SHARE else "warning",
+                vg.name,
+                f"The LVM metadata of {vg.name} is {percent(share)} full (limit "
+                f"{percent(VG_METADATA_SHARE)}).",
+                "Remove volumes and snapshots that nobody needs. For more room, add a disk made "
+                "with pvcreate --metadatasize 16m to the group, then run pvchange "
+                "--metadataignore y for its other disks.",
+            )
+
+
+def _metadata_share(vg: VolumeGroup) -> float | None:
+    """How full it is, 0 to 1; None where an older agent does not say."""
+    if not vg.metadata_bytes or vg.metadata_free_bytes is None:
+        return None
+    return 1 - vg.metadata_free_bytes / vg.metadata_bytes
 
 
 def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[InventoryFinding]:

@@ -17,6 +17,7 @@ from msgspec import Meta
 from storage.host_data import U32, U64, Count, Percent, SomeText, decoded
 
 TEXT_LIMIT: Final = 255
+DISKS_LIMIT: Final = 1024
 
 # Upper bounds of the dm-stats latency buckets, agreed with the agent; one more bucket is open.
 _BOUNDS_MS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -189,6 +190,24 @@ class _Sample:
     def __post_init__(self) -> None:
         if len({volume.lv_uuid for volume in self.volumes}) != len(self.volumes):
             raise ValueError("one logical volume appears twice")
+
+
+@dataclass(frozen=True, slots=True)
+class HostDisk:
+    """A disk of the host, by the kernel's name."""
+
+    name: SomeText
+    disk: DiskCounters
+
+
+@dataclass(frozen=True, slots=True)
+class _Disks:
+    disks: Annotated[tuple[HostDisk, ...], Meta(max_length=DISKS_LIMIT)] = ()
+
+
+def decode_disks(data: object) -> tuple[HostDisk, ...]:
+    """The disks in the `data` of a `sample` reply; raises `BadHostData`."""
+    return decoded(data, _Disks, "sample", TEXT_LIMIT).disks
 
 
 def decode(data: object) -> tuple[VolumeCounters, ...]:

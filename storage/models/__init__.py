@@ -4,12 +4,19 @@
 from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer, Member
 from storage.models.host import Host
-from storage.models.outline import FleetLoad, HostActivity, HostLoad, HostOutline
+from storage.models.outline import (
+    CacheCondition,
+    FleetLoad,
+    HostActivity,
+    HostLoad,
+    HostOutline,
+)
 from storage.models.physical_disk import DiskReading, DiskRound, PhysicalDisk
 from storage.models.sample import LatestSample, Sample, VolumeHour
 from storage.models.volume import Placement, Volume
 
 __all__ = [
+    "CacheCondition",
     "CachePlan",
     "Customer",
     "DiskReading",

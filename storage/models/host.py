@@ -23,6 +23,8 @@ UNDO_HOURS = 24
 SITE_LIMIT = 64
 TAG_LIMIT = 32
 MOST_TAGS = 12
+DIRTY_LIMIT_PERCENT = 50
+"""A dm-cache writes back under load only from 75 % on: half says that it has begun to pile up."""
 
 
 def tags_of(text: str) -> list[str]:
@@ -100,9 +102,11 @@ class Host(models.Model):
     `maintenance_until` (null = until a person ends it) jobs wait; between `window_start` and
     `window_end` (UTC, may span midnight; both or neither) jobs may begin, at any time where they
     are null. `site` and `tags` are words of the staff, to group and find hosts by; nothing else
-    depends on them. `removed_at` is when a person removed the host (null = it is there): its keys
-    and reports are erased, its name is free again, and the row stays for its jobs and the history
-    of its volumes.
+    depends on them. A cache of which more than
+    `dirty_limit_percent` is dirty is a problem. With `leaves_writeback`, Tiercel itself sets caches
+    in writeback mode to writethrough once the SSD mirror below them lost a disk. `removed_at` is
+    when a person removed the host (null = it is there): its keys and reports are erased, its name
+    is free again, and the row stays for its jobs and the history of its volumes.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
@@ -135,6 +139,12 @@ class Host(models.Model):
     window_end = models.TimeField(null=True, blank=True)
     site = models.CharField(max_length=SITE_LIMIT, blank=True, default="", db_default="")
     tags = ArrayField(models.CharField(max_length=TAG_LIMIT), blank=True, default=list)
+    dirty_limit_percent = models.PositiveSmallIntegerField(
+        default=DIRTY_LIMIT_PERCENT,
+        db_default=DIRTY_LIMIT_PERCENT,
+        validators=[MinValueValidator(1), MaxValueValidator(100)],
+    )
+    leaves_writeback = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     removed_at = models.DateTimeField(null=True, blank=True)
 

@@ -10,6 +10,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from storage.models.host import Host
+from storage.models.volume import Volume
 
 
 class HostOutline(models.Model):
@@ -62,9 +63,41 @@ class HostActivity(models.Model):
     sold_bytes = models.BigIntegerField(default=0)
     top_iops = models.JSONField(default=list, db_default=[])
     top_read_ms = models.JSONField(default=list, db_default=[])
+    disk_counters = models.JSONField(default=dict, db_default={})
 
     def __str__(self) -> str:
         return f"activity of {self.host}"
+
+
+class CacheCondition(models.Model):
+    """What the figures of a volume's cache show to be wrong, or with `volume` null those of the
+    host's SSDs. `findings` are `storage.health.cache_condition.CacheFinding`, each with its subject
+    and the moment it was first seen; `noted` is what the next judgement compares with
+    (`storage.health.cache_condition_records`). `left_writeback_at` is when Tiercel itself asked for
+    writethrough because the mirror below had lost an SSD; null again once the mirror is whole."""
+
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="+")
+    volume = models.OneToOneField(
+        Volume, null=True, on_delete=models.CASCADE, related_name="cache_condition"
+    )
+    findings = models.JSONField(default=list, blank=True)
+    noted = models.JSONField(default=dict, blank=True)
+    left_writeback_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("host",), condition=models.Q(volume=None), name="condition_of_ssds_once"
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("host",), condition=~models.Q(findings=[]), name="condition_with_findings"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"condition of {self.volume or self.host}"
 
 
 class Load(models.Model):

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from jobs.problems import Problem
 from storage.formatting import counted
+from storage.health.cache_condition import SSD_CODES
 from storage.health.smart_findings import CODES
 from storage.volumes.snapshot import BlockingJob
 
@@ -19,6 +20,14 @@ TOGETHER: Final = {
     "unfinished": "{} not finished",
     "volume_inactive": "{} not active",
     "ssd_lost": "{} with a missing cache SSD",
+    "volume_frozen": "{} suspended",
+    "cache_dirty_stuck": "{} with dirty data that is not written back",
+    "cache_dirty_high": "{} with much dirty data",
+    "cache_thrash": "{} with a cache that is too small",
+    "cache_bypassed": "{} with a cache that is bypassed",
+    "cache_useless": "{} with a cache that is full but useless",
+    "hit_rate_fell": "{} with a lower hit rate than last week",
+    "cache_slower": "{} slower with cache than without",
 }
 """What several volumes have in common, by the code of the finding."""
 CORRECTIONS: Final = {
@@ -45,7 +54,7 @@ WAYS: Final[Mapping[str, Way]] = {
     "lv_raid_refresh": "disks",
     "lv_raid_mismatch": "disks",
     "pv_missing": "disks",
-    **dict.fromkeys(CODES, "disks"),
+    **dict.fromkeys((*CODES, *SSD_CODES), "disks"),
 }
 """Where each kind is mended; that of a volume on its page, unless it is listed here."""
 

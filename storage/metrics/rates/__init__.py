@@ -14,13 +14,21 @@ Rules (from the sources of Linux 6.1 and 6.12):
   own hit counters, which lose counts under load.
 """
 
-from storage.metrics.rates.cache_delta import CachedBy, CacheDelta, Gauges, gauges
+from storage.metrics.rates.cache_delta import (
+    CachedBy,
+    CacheDelta,
+    CacheInside,
+    Gauges,
+    gauges,
+    inside,
+)
 from storage.metrics.rates.delta import CounterReading, Delta, Gap, delta
 from storage.metrics.rates.figures import Figures, Sums, figures, percentile_ms, read_hit_rate
 from storage.metrics.rates.gaps import GapReason
 
 __all__ = [
     "CacheDelta",
+    "CacheInside",
     "CachedBy",
     "CounterReading",
     "Delta",
@@ -32,6 +40,7 @@ __all__ = [
     "delta",
     "figures",
     "gauges",
+    "inside",
     "percentile_ms",
     "read_hit_rate",
 ]

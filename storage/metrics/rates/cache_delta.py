@@ -102,6 +102,34 @@ def gauges(counters: VolumeCounters) -> Gauges:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class CacheInside:
+    """What a sample says of a cache beside its gauges. `metadata_share` is 0 to 1, `chunk_bytes`
+    what it promotes at once; `read_counts` are its own totals of hits, misses, hits and misses that
+    it let pass, and the guest's reads. None where its technology tells no such thing."""
+
+    is_cleaning: bool = False
+    is_read_only: bool = False
+    metadata_share: float | None = None
+    chunk_bytes: int | None = None
+    read_counts: tuple[int, int, int, int, int] | None = None
+
+
+def inside(counters: VolumeCounters) -> CacheInside:
+    cache, bcache = counters.cache, counters.bcache
+    if bcache is not None:
+        totals = (bcache.hits, bcache.misses, bcache.bypass_hits, bcache.bypass_misses)
+        return CacheInside(read_counts=(*totals, bcache.disk.reads))
+    if cache is None or cache.failed:
+        return CacheInside()
+    return CacheInside(
+        is_cleaning=cache.policy == "cleaner",
+        is_read_only=cache.read_only and not cache.needs_check,
+        metadata_share=cache.metadata_used / cache.metadata_total if cache.metadata_total else None,
+        chunk_bytes=cache.chunk_sectors * SECTOR_BYTES,
+    )
+
+
 def guest_disk(counters: VolumeCounters) -> DiskCounters:
     """The device that the guest uses: bcacheN of a bcache volume, else the logical volume."""
     return counters.disk if counters.bcache is None else counters.bcache.disk

@@ -11,13 +11,21 @@ from django.db import connection, transaction
 from psycopg.types.json import Jsonb
 
 from storage.host_data import BadHostData
-from storage.metrics.counters import decode, decode_stamp, decode_volume, encode
+from storage.metrics.counters import (
+    HostDisk,
+    Stamp,
+    decode,
+    decode_disks,
+    decode_stamp,
+    decode_volume,
+    encode,
+)
 from storage.metrics.rates import CounterReading, Delta, Gap, delta, gauges
 from storage.metrics.rates.delta import MAX_INTERVAL_MS
 from storage.metrics.samples import host_load, load_rollup, volume_hours
 from storage.metrics.samples.columns import CACHE, DISK, GAUGES, INTERVAL
 from storage.metrics.samples.window import kept
-from storage.models import Host, LatestSample, Placement
+from storage.models import Host, HostActivity, LatestSample, Placement
 
 AHEAD_DAYS: Final = 2
 
@@ -90,6 +98,7 @@ def record(host: Host, data: object, stamp: object, at: datetime) -> Recorded:
     time is part of the interval that a later round has stored. Raises `BadHostData`.
     """
     volumes, read_at = decode(data), decode_stamp(stamp)
+    disks = decode_disks(data)
     with connection.cursor() as cursor:
         # Two rounds of one host must not take their difference from the same counters.
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('storage.samples'), %s)", [host.pk])
@@ -117,11 +126,32 @@ def record(host: Host, data: object, stamp: object, at: datetime) -> Recorded:
         change = delta(last, reading)
         gaps += isinstance(change, Gap)
         rows.append(_row(volume_id, reading, at, change))
+    stored = _store(host, rows, at) if rows else 0
+    if rows:
+        counters = disk_counters(disks, read_at)
+        HostActivity.objects.filter(host=host, at=at).update(disk_counters=counters)
     return Recorded(
-        rows=_store(host, rows, at) if rows else 0,
+        rows=stored,
         gaps=gaps,
         unknown_lv_uuids=frozenset(volume.lv_uuid for volume in volumes) - known.keys(),
     )
+
+
+def disk_counters(disks: Iterable[HostDisk], read_at: Stamp) -> dict[str, Any]:
+    """What is kept of the disks of a round: of each, I/Os, the ms with any under way, and those of
+    all added up, with when they were read."""
+    return {
+        "boot_id": read_at.boot_id,
+        "boottime_ns": read_at.boottime_ns,
+        "disks": {
+            each.name: [
+                each.disk.reads + each.disk.writes,
+                each.disk.busy_ms,
+                each.disk.weighted_ms,
+            ]
+            for each in disks
+        },
+    }
 
 
 def _reading(row: LatestSample | None) -> CounterReading | None:

@@ -17,9 +17,9 @@ from storage.health.cache_condition import (
     STATE_CODES,
     CacheFinding,
     CacheHours,
-    CacheNow,
     CacheWindow,
     DiskLoad,
+    LastCacheState,
     LastingFigures,
     ReadCounts,
     RecentFigures,
@@ -51,21 +51,23 @@ def the(findings: Iterable[CacheFinding]) -> CacheFinding:
 
 
 def test_a_device_is_frozen_once_it_is_suspended_for_longer_than_a_moment() -> None:
-    assert codes(state_findings(CacheNow(name=NAME, frozen_seconds=29.9))) == []
-    finding = the(state_findings(CacheNow(name=NAME, frozen_seconds=60)))
+    assert codes(state_findings(LastCacheState(name=NAME, frozen_seconds=29.9))) == []
+    finding = the(state_findings(LastCacheState(name=NAME, frozen_seconds=60)))
     assert (finding.code, finding.severity) == ("volume_frozen", "error")
     assert "suspended for 1 min" in finding.message
     assert finding.correction.endswith("dmsetup resume /dev/vg0/web12")
 
 
 def test_metadata_counts_from_above_80_percent() -> None:
-    assert codes(state_findings(CacheNow(name=NAME, metadata_share=0.8))) == []
-    finding = the(state_findings(CacheNow(name=NAME, metadata_share=0.801)))
+    assert codes(state_findings(LastCacheState(name=NAME, metadata_share=0.8))) == []
+    finding = the(state_findings(LastCacheState(name=NAME, metadata_share=0.801)))
     assert finding.code == "cache_metadata_full" and "80.1 % full" in finding.message
 
 
 def test_metadata_that_cannot_be_written_is_told() -> None:
-    assert codes(state_findings(CacheNow(name=NAME, is_read_only=True))) == ["cache_read_only"]
+    assert codes(state_findings(LastCacheState(name=NAME, is_read_only=True))) == [
+        "cache_read_only"
+    ]
 
 
 # Dirty data
@@ -397,7 +399,7 @@ READ_COUNTS = st.builds(
     seconds=st.floats(0, 10**6),
 )
 STATES = st.builds(
-    CacheNow,
+    LastCacheState,
     name=st.text(max_size=9),
     frozen_seconds=st.none() | st.floats(0, 10**9),
     is_read_only=st.booleans(),
@@ -428,7 +430,7 @@ LASTING = st.builds(
 
 @given(STATES, RECENT, LASTING)
 def test_whatever_the_figures_are_the_rules_say_something_or_nothing(
-    now: CacheNow, recent: RecentFigures, lasting: LastingFigures
+    now: LastCacheState, recent: RecentFigures, lasting: LastingFigures
 ) -> None:
     assert {*codes(state_findings(now))} <= STATE_CODES
     assert {*codes(recent_findings(recent))} <= RECENT_CODES
@@ -445,4 +447,4 @@ def test_without_samples_nothing_is_wrong(recent: RecentFigures, lasting: Lastin
     unknown = CacheHours()
     blank_days = dataclasses.replace(lasting, day=unknown, late=unknown)
     assert codes(lasting_findings(blank_days)) == []
-    assert codes(state_findings(CacheNow(name=recent.name))) == []
+    assert codes(state_findings(LastCacheState(name=recent.name))) == []

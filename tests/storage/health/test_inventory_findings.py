@@ -56,6 +56,20 @@ def test_a_rebuild_says_how_far_it_is_and_when_it_ends() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("free", "severity"),
+    [(301, None), (300, None), (299, "warning"), (50, "warning"), (49, "error")],
+)
+def test_metadata_of_a_group_counts_from_above_70_percent(free: int, severity: str | None) -> None:
+    facts = make.facts(make.lv(), vgs=(make.vg(metadata_bytes=1000, metadata_free_bytes=free),))
+    assert found(facts) == ({"vg_metadata_full": severity} if severity else {})
+
+
+def test_metadata_of_which_an_older_agent_says_nothing_is_no_finding() -> None:
+    facts = make.facts(make.lv(), vgs=(make.vg(metadata_bytes=None, metadata_free_bytes=None),))
+    assert found(facts) == {}
+
+
 def test_copies_that_differ_are_a_warning_once_the_array_is_idle() -> None:
     differing = make.array(mismatch_sectors=128)
     (finding,) = findings_of(make.facts(arrays=(differing,)), ())

@@ -1,0 +1,461 @@
+"""The condition of all caches and SSDs in the database: figures are read for many at once, judged
+by `storage.health.cache_condition`, and what is wrong is kept on a row for each volume and host.
+
+A host that is silent says nothing new: what was found there stays as it is. All SQL here is made of
+constants.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from django.db import connection, transaction
+from django.db.models import Q
+
+from storage.health.cache_condition import (
+    DAY,
+    HALF_HOUR,
+    HOUR,
+    LASTING_CODES,
+    METADATA_SHARE,
+    RECENT_CODES,
+    SAME_HOURS,
+    SHORT,
+    SSD_CODES,
+    STATE_CODES,
+    CacheFinding,
+    CacheHours,
+    CacheWindow,
+    DiskLoad,
+    LastCacheState,
+    LastingFigures,
+    ReadCounts,
+    RecentFigures,
+    is_saturated,
+    lasting_findings,
+    recent_findings,
+    ssd_finding,
+    state_findings,
+)
+from storage.health.host_problems import silent_seconds
+from storage.host_data import BadHostData
+from storage.inventory.stored import inventory_of
+from storage.metrics.counters import decode_volume
+from storage.metrics.rates import CachedBy, CacheInside, Sums, inside
+from storage.metrics.rates.disk import WRAP
+from storage.metrics.samples.volume_hours import SETTLED
+from storage.metrics.samples.window import EXPRESSIONS, NAMES
+from storage.models import CacheCondition, Host, HostActivity, LatestSample, Placement
+from storage.planner.wish import WRITEBACK_PERCENT
+
+WEEK: Final = timedelta(days=7)
+MARK_EVERY: Final = timedelta(minutes=9)
+READS_OVER: Final = timedelta(minutes=75)
+DISKS_OVER: Final = timedelta(minutes=20)
+
+# Which volume lies where now, by its last sample; of a host that still answers.
+PLACED: Final = """
+SELECT latest.volume_id, latest.host_id, placed.vg_name || '/' || placed.lv_name, latest.at,
+    latest.boot_id, latest.suspended, latest.cache_size_bytes, latest.counters,
+    volume.wish #>> '{cache,writeback_percent}', host.dirty_limit_percent
+FROM storage_latestsample latest
+JOIN storage_placement placed ON placed.volume_id = latest.volume_id AND placed.until IS NULL
+    AND placed.host_id = latest.host_id AND placed.missing_since IS NULL
+JOIN storage_volume volume ON volume.id = latest.volume_id
+JOIN storage_host host ON host.id = latest.host_id
+WHERE latest.at >= %(fresh)s
+"""
+CACHED: Final = f"{PLACED} AND latest.technology <> {CachedBy.NONE:d}"
+# Only what may be wrong now, so that a round every minute is cheap.
+SUSPECT: Final = f"""{PLACED} AND (latest.suspended OR latest.cache_state = 'read-only'
+    OR (latest.counters #>> '{{cache,metadata_used}}')::float8
+        > {METADATA_SHARE} * (latest.counters #>> '{{cache,metadata_total}}')::float8)
+"""
+# A sample shows at once what the list of problems takes from the inventory.
+UNREAD: Final = """
+SELECT DISTINCT latest.host_id FROM storage_latestsample latest
+JOIN storage_volume volume ON volume.id = latest.volume_id
+JOIN storage_placement placed ON placed.volume_id = volume.id AND placed.until IS NULL
+    AND placed.host_id = latest.host_id
+WHERE latest.at >= %s AND latest.cache_state IN ('failed', 'needs check', 'inconsistent')
+    AND NOT EXISTS (
+        SELECT FROM storage_hostoutline outline
+        CROSS JOIN LATERAL jsonb_array_elements(outline.findings) found
+        WHERE outline.host_id = latest.host_id AND found->>'volume' = volume.key
+        AND found->>'code' IN ('cache_failed', 'cache_needs_check', 'cache_lost', 'ssd_lost'))
+"""
+TOTALS: Final = EXPRESSIONS[: len(NAMES)]
+LEGS: Final = "slow_read_sectors IS NOT NULL AND read_hits IS NOT NULL"
+LEG_NAMES: Final = ("dt_ms", "read_sectors", "read_hits", "read_misses", "promotions")
+WINDOW_NAMES: Final = ("dirty_first", "dirty_last", "dirty_least", "used_least")
+WINDOWS: Final = (
+    "SELECT volume_id, span.n,"  # noqa: S608 (constants)
+    " (array_agg(dirty_bytes ORDER BY ts))[1], (array_agg(dirty_bytes ORDER BY ts DESC))[1],"
+    " min(dirty_bytes), min(used_bytes),"
+    f" sum(slow_read_sectors) FILTER (WHERE {LEGS})::bigint,"
+    + ", ".join(f" coalesce(sum({name}) FILTER (WHERE {LEGS}), 0)::bigint" for name in LEG_NAMES)
+    + ", "
+    + ", ".join(f"coalesce({total}, 0)::bigint" for total in TOTALS)
+    + " FROM storage_sample"
+    " JOIN unnest(%s::timestamptz[]) WITH ORDINALITY AS span(start, n)"
+    " ON ts - dt_ms * interval '1 millisecond' >= span.start"
+    " WHERE volume_id = ANY(%s) AND ts > %s AND ts <= %s GROUP BY volume_id, span.n"
+)
+HOUR_TOTALS: Final = (
+    "sum(cache_ms)::bigint, min(used_bytes), max(cache_size_bytes), "
+    + ", ".join(f"sum({name})::bigint" for name in NAMES)
+    + ", "
+    + ", ".join(
+        f"sum(latency_counts[{n + 1}])::bigint" for n in range(len(EXPRESSIONS) - len(NAMES))
+    )
+)
+HOURS: Final = (
+    f"SELECT volume_id, span.n, {HOUR_TOTALS} FROM storage_volumehour"  # noqa: S608 (constants)
+    " JOIN unnest(%(starts)s::timestamptz[], %(stops)s::timestamptz[]) WITH ORDINALITY"
+    " AS span(start, stop, n) ON bucket >= span.start AND bucket < span.stop"
+    " WHERE volume_id = ANY(%(volumes)s) AND cache_ms > 0 GROUP BY volume_id, span.n"
+    f" UNION ALL SELECT volume_id, 4, {HOUR_TOTALS} FROM storage_volumehour"
+    " WHERE volume_id = ANY(%(volumes)s) AND cache_ms = 0 AND cache_size_bytes IS NULL"
+    " GROUP BY volume_id"
+)
+
+
+class _Placed(NamedTuple):
+    """A row of `PLACED`."""
+
+    volume_id: int
+    host_id: int
+    name: str
+    at: datetime
+    boot_id: str
+    suspended: bool
+    size_bytes: int | None
+    counters: Any
+    writeback_percent: str | None
+    dirty_limit_percent: int
+
+
+@dataclass(slots=True)
+class _Verdict:
+    """What one judgement found of a volume or host, each with its subject, and what it notes for
+    the next one."""
+
+    host_id: int
+    findings: list[tuple[str, CacheFinding]] = field(default_factory=list)
+    noted: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.findings and not any(self.noted.values())
+
+
+def judge_states(now: datetime) -> tuple[int, ...]:
+    """What the last samples show; hosts whose inventory should be read, because a sample shows a
+    broken cache of which the inventory does not tell yet."""
+    verdicts: dict[int, _Verdict] = {}
+    suspects = _placed(SUSPECT, now)
+    of_suspects = Q(volume__in=[each.volume_id for each in suspects])
+    rows = CacheCondition.objects.filter(of_suspects | Q(noted__has_key="suspended_at"))
+    known = {row.volume_id: row for row in rows if row.volume_id is not None}
+    fine = set(known) - {each.volume_id for each in suspects}
+    for volume_id in fine - _silent(fine, now):
+        verdicts[volume_id] = _Verdict(known[volume_id].host_id, [], {"suspended_at": None})
+    for each in suspects:
+        noted = known[each.volume_id].noted if each.volume_id in known else {}
+        suspended_at = noted.get("suspended_at") or each.at.isoformat()
+        within = _inside(each)
+        lasted = (each.at - datetime.fromisoformat(suspended_at)).total_seconds()
+        judged = LastCacheState(
+            name=each.name,
+            frozen_seconds=lasted if each.suspended else None,
+            is_read_only=within.is_read_only,
+            metadata_share=within.metadata_share,
+        )
+        noted_now = {"suspended_at": suspended_at if each.suspended else None}
+        verdicts[each.volume_id] = _verdict(each, state_findings(judged), noted_now)
+    _keep(verdicts, STATE_CODES, now)
+    with connection.cursor() as cursor:
+        cursor.execute(UNREAD, [_fresh(now)])
+        return tuple(host_id for (host_id,) in cursor.fetchall())
+
+
+def judge_recent(now: datetime) -> int:
+    """What the last hour shows, of every cache; how many there are. Five queries, and what is
+    written."""
+    cached = _placed(CACHED, now)
+    windows = _windows([each.volume_id for each in cached], now)
+    rows = CacheCondition.objects.filter(volume__in=[each.volume_id for each in cached])
+    noted = dict(rows.values_list("volume_id", "noted"))
+    verdicts = {}
+    for each in cached:
+        within, of_volume = _inside(each), windows.get(each.volume_id, {})
+        marks, read_counts = _read_counts(each, within, noted.get(each.volume_id, {}))
+        recent = RecentFigures(
+            name=each.name,
+            size_bytes=each.size_bytes,
+            is_cleaning=within.is_cleaning,
+            kept_dirty_share=_kept_dirty_share(each, within),
+            dirty_limit_percent=each.dirty_limit_percent,
+            chunk_bytes=within.chunk_bytes,
+            short=of_volume.get(1, CacheWindow()),
+            half_hour=of_volume.get(2, CacheWindow()),
+            hour=of_volume.get(3, CacheWindow()),
+            read_counts=read_counts,
+        )
+        verdicts[each.volume_id] = _verdict(each, recent_findings(recent), {"reads": marks})
+    _keep(verdicts, RECENT_CODES, now)
+    _judge_ssds(now)
+    return len(cached)
+
+
+def judge_lasting(now: datetime) -> None:
+    """What the last days show, of every cache."""
+    cached = _placed(CACHED, now)
+    over = now - SETTLED
+    end = datetime.fromtimestamp(int(over.timestamp()) // 3600 * 3600, UTC)
+    spans = [(end - DAY, end), (end - SAME_HOURS, end), (end - WEEK - SAME_HOURS, end - WEEK)]
+    parameters: dict[str, Any] = {
+        "starts": [start for start, _ in spans],
+        "stops": [stop for _, stop in spans],
+        "volumes": [each.volume_id for each in cached],
+    }
+    hours: dict[int, dict[int, CacheHours]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(HOURS, parameters)
+        for volume_id, n, cache_ms, used, size_bytes, *totals in cursor.fetchall():
+            hours.setdefault(volume_id, {})[n] = CacheHours(
+                sums=_sums(totals),
+                cache_seconds=cache_ms / 1000,
+                used_least=used,
+                size_bytes=size_bytes,
+            )
+    verdicts = {}
+    for each in cached:
+        spans_of = [hours.get(each.volume_id, {}).get(n, CacheHours()) for n in (1, 2, 3, 4)]
+        lasting = LastingFigures(
+            name=each.name,
+            day=spans_of[0],
+            late=spans_of[1],
+            week_ago=spans_of[2],
+            before_cache=spans_of[3],
+        )
+        verdicts[each.volume_id] = _verdict(each, lasting_findings(lasting), {})
+    _keep(verdicts, LASTING_CODES, now)
+
+
+def _verdict(each: _Placed, findings: Iterable[CacheFinding], noted: dict[str, Any]) -> _Verdict:
+    return _Verdict(each.host_id, [(each.name, finding) for finding in findings], noted)
+
+
+def _fresh(now: datetime) -> datetime:
+    return now - timedelta(seconds=silent_seconds())
+
+
+def _placed(query: str, now: datetime) -> list[_Placed]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, {"fresh": _fresh(now)})
+        return [_Placed(*row) for row in cursor.fetchall()]
+
+
+def _inside(each: _Placed) -> CacheInside:
+    """Nothing, where another version of the panel kept the counters."""
+    try:
+        return inside(decode_volume(_plain(each.counters)))
+    except BadHostData:
+        return CacheInside()
+
+
+def _plain(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _kept_dirty_share(each: _Placed, within: CacheInside) -> float:
+    """A technology that counts no chunks leaves so many percent dirty on purpose."""
+    if within.chunk_bytes is not None:
+        return 0.0
+    return int(each.writeback_percent or WRITEBACK_PERCENT) / 100
+
+
+def _windows(volumes: Sequence[int], now: datetime) -> dict[int, dict[int, CacheWindow]]:
+    """By volume and number of the period: ten minutes, half an hour, an hour."""
+    starts = [now - each for each in (SHORT, HALF_HOUR, HOUR)]
+    windows: dict[int, dict[int, CacheWindow]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(WINDOWS, [starts, list(volumes), min(starts), now])
+        for volume_id, n, *values in cursor.fetchall():
+            gauges, rest = values[: len(WINDOW_NAMES)], values[len(WINDOW_NAMES) :]
+            slow, legs, totals = rest[0], rest[1 : 1 + len(LEG_NAMES)], rest[1 + len(LEG_NAMES) :]
+            windows.setdefault(volume_id, {})[n] = CacheWindow(
+                **dict(zip(WINDOW_NAMES, gauges, strict=True)),
+                sums=Sums(**dict(zip(NAMES, totals, strict=True))),
+                leg_sums=Sums(**dict(zip(LEG_NAMES, legs, strict=True))),
+                slow_read_sectors=slow,
+            )
+    return windows
+
+
+def _sums(totals: Sequence[int]) -> Sums:
+    latencies = tuple(count or 0 for count in totals[len(NAMES) :])
+    return Sums(**dict(zip(NAMES, totals, strict=False)), latency_counts=latencies)
+
+
+def _read_counts(
+    each: _Placed, within: CacheInside, noted: Mapping[str, Any]
+) -> tuple[list[Any], ReadCounts | None]:
+    """The marks to compare with next time, and what was counted since the oldest of them. Totals
+    that went back, or of another boot, are no marks."""
+    totals = within.read_counts
+    if totals is None:
+        return [], None
+    marks = [
+        [at, boot_id, then]
+        for at, boot_id, then in noted.get("reads", ())
+        if boot_id == each.boot_id
+        and each.at - datetime.fromisoformat(at) <= READS_OVER
+        and all(now >= before for now, before in zip(totals, then, strict=True))
+    ]
+    counts = None
+    if marks:
+        at, _, then = marks[0]
+        since = (now - before for now, before in zip(totals, then, strict=True))
+        hits, misses, bypass_hits, bypass_misses, guest_reads = since
+        counts = ReadCounts(
+            hits=hits,
+            misses=misses,
+            bypass_hits=bypass_hits,
+            bypass_misses=bypass_misses,
+            guest_reads=guest_reads,
+            seconds=(each.at - datetime.fromisoformat(at)).total_seconds(),
+        )
+    if not marks or each.at - datetime.fromisoformat(marks[-1][0]) >= MARK_EVERY:
+        marks.append([each.at.isoformat(), each.boot_id, list(totals)])
+    return marks, counts
+
+
+def _judge_ssds(now: datetime) -> None:
+    """Disks that had more to do than they can, where they are SSDs: that is asked of the inventory,
+    which is large, for such hosts alone."""
+    activities = HostActivity.objects.filter(at__gte=_fresh(now)).exclude(disk_counters={})
+    rows = CacheCondition.objects.filter(volume=None)
+    noted = dict(rows.values_list("host_id", "noted"))
+    verdicts, saturated = {}, {}
+    for activity in activities.only("host_id", "at", "disk_counters"):
+        marks, loads = _disk_loads(activity, noted.get(activity.host_id, {}))
+        verdicts[activity.host_id] = _Verdict(activity.host_id, [], {"disks": marks})
+        full = [load for load in loads if is_saturated(load)]
+        if full:
+            saturated[activity.host_id] = full
+    for host in Host.objects.filter(pk__in=saturated):
+        facts = inventory_of(host)
+        fast = {disk.name for disk in facts.disks if not disk.rotational} if facts else set()
+        for load in saturated[host.pk]:
+            if load.disk in fast:
+                verdicts[host.pk].findings.append((load.disk, ssd_finding(load)))
+    _keep(verdicts, SSD_CODES, now, of_hosts=True)
+
+
+def _disk_loads(
+    activity: HostActivity, noted: Mapping[str, Any]
+) -> tuple[list[Any], list[DiskLoad]]:
+    """The marks to compare with next time, and what each disk did since the oldest of them."""
+    read = activity.disk_counters
+    marks = [
+        mark
+        for mark in noted.get("disks", ())
+        if mark["boot_id"] == read["boot_id"]
+        and 0 < read["boottime_ns"] - mark["boottime_ns"] <= DISKS_OVER.total_seconds() * 1e9
+    ]
+    loads = []
+    if marks:
+        lasted = (read["boottime_ns"] - marks[0]["boottime_ns"]) / 1e9
+        for name, (ios, busy_ms, weighted_ms) in read["disks"].items():
+            then = marks[0]["disks"].get(name)
+            if then is not None and ios >= then[0]:
+                # The kernel prints these two modulo 2^32.
+                busy, weighted = (busy_ms - then[1]) % WRAP, (weighted_ms - then[2]) % WRAP
+                loads.append(
+                    DiskLoad(
+                        disk=name,
+                        seconds=lasted,
+                        ios=ios - then[0],
+                        busy_ms=busy,
+                        weighted_ms=weighted,
+                    )
+                )
+    if not marks or read["boottime_ns"] - marks[-1]["boottime_ns"] >= 240e9:
+        marks.append(read)
+    return marks, loads
+
+
+@transaction.atomic
+def _keep(
+    verdicts: Mapping[int, _Verdict],
+    codes: frozenset[str],
+    now: datetime,
+    *,
+    of_hosts: bool = False,
+) -> None:
+    """Keep what was found, in place of all that those rules found before; a finding keeps the
+    moment of its beginning for as long as it lasts. `verdicts` are by volume, or by host for its
+    SSDs. What is not written anew has not changed."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('storage.cache_condition'))")
+    key = "host_id" if of_hosts else "volume_id"
+    rows = CacheCondition.objects.filter(volume__isnull=of_hosts)
+    looked_at = rows.filter(Q(**{f"{key}__in": list(verdicts)}) | ~Q(findings=[]))
+    known = {getattr(row, key): row for row in looked_at}
+    rest = set(known) - set(verdicts)
+    silent = _silent_hosts(rest, now) if of_hosts else _silent(rest, now)
+    changed, made = [], []
+    for each in {*known, *verdicts} - silent:
+        row, verdict = known.get(each), verdicts.get(each)
+        if row is None and verdict is not None and verdict.is_empty:
+            continue
+        before = row.findings if row is not None else []
+        others = [finding for finding in before if finding["code"] not in codes]
+        findings = [*others, *(_dated(verdict, before, now) if verdict is not None else ())]
+        noted = (row.noted if row is not None else {}) | (verdict.noted if verdict else {})
+        noted = {name: value for name, value in noted.items() if value}
+        if row is None and verdict is not None:
+            ids = {"host_id": verdict.host_id, key: each}
+            made.append(CacheCondition(**ids, findings=findings, noted=noted))
+        elif row is not None and (row.findings, row.noted) != (findings, noted):
+            row.findings, row.noted = findings, noted
+            row.host_id = verdict.host_id if verdict is not None else row.host_id
+            changed.append(row)
+    CacheCondition.objects.bulk_create(made)
+    CacheCondition.objects.bulk_update(changed, ["host", "findings", "noted"], batch_size=500)
+
+
+def _dated(
+    verdict: _Verdict, before: Sequence[Mapping[str, str]], now: datetime
+) -> list[dict[str, str]]:
+    since = {(each["code"], each["subject"]): each["since"] for each in before}
+    return [
+        {
+            **asdict(finding),
+            "subject": subject,
+            "since": since.get((finding.code, subject), now.isoformat()),
+        }
+        for subject, finding in verdict.findings
+    ]
+
+
+def _silent(volumes: set[int], now: datetime) -> set[int]:
+    """Those that lie on a host that says nothing new: they may be as they were."""
+    if not volumes:
+        return set()
+    heard = LatestSample.objects.filter(volume__in=volumes, at__gte=_fresh(now))
+    placed = Placement.objects.filter(volume__in=volumes, until=None, missing_since=None)
+    return set(
+        placed.exclude(volume__in=heard.values("volume")).values_list("volume_id", flat=True)
+    )
+
+
+def _silent_hosts(hosts: set[int], now: datetime) -> set[int]:
+    heard = HostActivity.objects.filter(host__in=hosts, at__gte=_fresh(now))
+    return hosts - set(heard.values_list("host_id", flat=True))

@@ -1,0 +1,359 @@
+"""The condition of caches and SSDs in the database, from the samples of a host."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from jobs.problems import problems_of
+from storage.health.cache_condition_records import judge_lasting, judge_recent, judge_states
+from storage.metrics.rates.figures import NO_LATENCY
+from storage.metrics.samples import record
+from storage.metrics.samples.volume_hours import COUNTED
+from storage.models import CacheCondition, Host, HostOutline, Placement, Volume, VolumeHour
+from tests import make
+from tests.storage import wire
+from tests.storage.metrics.samples.rounds import NOON, placed, take
+
+pytestmark = pytest.mark.django_db
+CHUNKS = 1000
+"""Of 64 KiB: a cache of 62.5 MiB."""
+
+
+@pytest.fixture
+def host() -> Host:
+    return make.host(last_seen_at=NOON)
+
+
+def at(minutes: float) -> datetime:
+    return NOON + timedelta(minutes=minutes)
+
+
+def sampled(
+    host: Host, lv_uuid: str, minutes: float, *, reads: int = 0, writes: int = 0, **cache: Any
+) -> None:
+    """One round with a dm-cache; by then the guest had read and written that many blocks."""
+    counted = {"read_hits": reads, "write_hits": writes, "total": CHUNKS, "used": CHUNKS, **cache}
+    disk = wire.disk(reads=reads, read_sectors=8 * reads, writes=writes, write_sectors=8 * writes)
+    fields = {"disk": disk, "cache": wire.cache(**counted)}
+    take(host, minutes * 60, wire.volume(lv_uuid, **fields))
+
+
+def findings(volume: Volume) -> list[str]:
+    row = CacheCondition.objects.filter(volume=volume).first()
+    return [each["code"] for each in row.findings] if row is not None else []
+
+
+def test_dirty_data_that_stays_is_found_told_and_gone_again(host: Host) -> None:
+    volume, lv_uuid = placed(host)
+    for minute in range(36):
+        sampled(host, lv_uuid, minute, dirty=300, mode="writeback")
+    assert judge_recent(at(35)) == 1
+    [kept] = CacheCondition.objects.get(volume=volume).findings
+    name = f"vg0/{Placement.objects.get(volume=volume).lv_name}"
+    assert (kept["code"], kept["subject"], kept["since"]) == (
+        "cache_dirty_stuck", name, at(35).isoformat(),
+    )  # fmt: skip
+    [problem] = problems_of([host.pk], NOON)[host.pk]
+    assert (problem.code, problem.volume_key, problem.severity) == (
+        "cache_dirty_stuck", volume.key, "warning",
+    )  # fmt: skip
+    assert "18.8 MiB 30 min ago, 18.8 MiB now" in problem.message
+    judge_recent(at(35.5))
+    assert CacheCondition.objects.get(volume=volume).findings[0]["since"] == at(35).isoformat()
+    sampled(host, lv_uuid, 36, dirty=10, mode="writeback")
+    judge_recent(at(36))
+    assert findings(volume) == [] and problems_of([host.pk], NOON)[host.pk] == ()
+
+
+def test_the_hosts_own_limit_of_dirty_data_counts(host: Host) -> None:
+    volume, lv_uuid = placed(host)
+    for minute in range(36):
+        # Busy enough that nothing need be written back.
+        sampled(host, lv_uuid, minute, dirty=600, mode="writeback", writes=6000 * minute)
+    judge_recent(at(35))
+    assert findings(volume) == ["cache_dirty_high"]
+    Host.objects.update(dirty_limit_percent=70)
+    judge_recent(at(35))
+    assert findings(volume) == []
+
+
+def test_a_flush_that_does_not_get_on_is_found_after_ten_minutes(host: Host) -> None:
+    volume, lv_uuid = placed(host)
+    for minute in range(11):
+        sampled(host, lv_uuid, minute, dirty=20, mode="writeback", policy="cleaner")
+        judge_recent(at(minute))
+    assert findings(volume) == ["cache_dirty_stuck"]
+
+
+def test_a_cache_that_is_too_small_is_found(host: Host) -> None:
+    volume, lv_uuid = placed(host)
+    for minute in range(61):
+        reads = 100 * minute
+        moves = {"read_hits": 0, "read_misses": reads, "promotions": reads, "demotions": reads}
+        sampled(host, lv_uuid, minute, reads=reads, **moves)
+    judge_recent(at(60))
+    assert findings(volume) == ["cache_thrash"]
+
+
+def legs(minute: int, slow_per_minute: int) -> dict[str, Any]:
+    return {
+        "origin": wire.disk(read_sectors=slow_per_minute * minute),
+        "cdata": wire.disk(),
+    }
+
+
+def test_a_hit_rate_that_the_legs_contradict_is_found(host: Host) -> None:
+    volume, lv_uuid = placed(host)
+    other, other_uuid = placed(host)
+    for minute in range(12):
+        for uuid, slow in ((lv_uuid, 7000), (other_uuid, 0)):
+            disk = wire.disk(reads=1000 * minute, read_sectors=8000 * minute)
+            cache = wire.cache(read_hits=1000 * minute, **legs(minute, slow))
+            take(
+                host, minute * 60 + (uuid == other_uuid), wire.volume(uuid, disk=disk, cache=cache)
+            )
+    judge_recent(at(11.1))
+    assert (findings(volume), findings(other)) == (["hit_rate_doubtful"], [])
+
+
+def bypassing(host: Host, lv_uuid: str, minute: int, boot: str = "boot-1", **fields: int) -> None:
+    """By then 100 reads a minute: 2 hits, 98 past the cache and from the slow disk."""
+    counts = {"hits": 2 * minute, "misses": 0, "bypass_misses": 98 * minute, **fields}
+    disk = wire.disk(reads=100 * minute, read_sectors=800 * minute)
+    bcache = wire.bcache(disk=disk, unused_percent=0, **counts)
+    backing = wire.disk(read_sectors=784 * minute)
+    volume = wire.volume(lv_uuid, disk=backing, bcache=bcache)
+    take(host, minute * 60, volume, boot=boot)
+
+
+def test_reads_that_pass_their_cache_are_found_over_an_hour_of_judgements(host: Host) -> None:
+    volume, lv_uuid = placed(host)
+    for minute in range(61):
+        bypassing(host, lv_uuid, minute)
+        if minute % 5 == 0:
+            judge_recent(at(minute))
+            assert (findings(volume) == ["cache_bypassed"]) == (minute >= 50), minute
+    assert len(CacheCondition.objects.get(volume=volume).noted["reads"]) <= 9
+    # Totals that began anew say nothing of what was before.
+    bypassing(host, lv_uuid, 61, boot="boot-2", hits=0, bypass_misses=0)
+    judge_recent(at(61))
+    assert findings(volume) == []
+
+
+def test_nothing_is_found_without_samples(host: Host) -> None:
+    _, lv_uuid = placed(host)
+    sampled(host, lv_uuid, 0, dirty=900, mode="writeback")
+    assert judge_recent(at(1)) == 1
+    judge_lasting(at(1))
+    assert judge_states(at(1)) == ()
+    assert not CacheCondition.objects.exclude(volume=None).exists()
+
+
+def test_what_was_found_stays_while_the_host_is_silent_and_goes_with_the_volume(
+    host: Host,
+) -> None:
+    volume, lv_uuid = placed(host)
+    for minute in range(36):
+        sampled(host, lv_uuid, minute, dirty=300, mode="writeback")
+    judge_recent(at(35))
+    judge_recent(at(90))
+    assert findings(volume) == ["cache_dirty_stuck"]
+    Placement.objects.filter(volume=volume).update(until=at(91))
+    judge_recent(at(92))
+    assert findings(volume) == []
+
+
+def test_a_cache_that_is_gone_has_no_trouble_any_more(host: Host) -> None:
+    volume, lv_uuid = placed(host)
+    for minute in range(36):
+        sampled(host, lv_uuid, minute, dirty=300, mode="writeback")
+    judge_recent(at(35))
+    take(host, 36 * 60, wire.volume(lv_uuid))
+    judge_recent(at(36))
+    assert findings(volume) == []
+
+
+def test_one_judgement_leaves_what_another_one_found(host: Host) -> None:
+    volume, lv_uuid = placed(host)
+    for minute in range(36):
+        sampled(host, lv_uuid, minute, dirty=300, mode="writeback", metadata_used=2900)
+    judge_recent(at(35))
+    judge_states(at(35))
+    judge_lasting(at(35))
+    assert sorted(findings(volume)) == ["cache_dirty_stuck", "cache_metadata_full"]
+    sampled(host, lv_uuid, 36, dirty=300, mode="writeback", metadata_used=2000)
+    judge_states(at(36))
+    assert findings(volume) == ["cache_dirty_stuck"]
+
+
+# The last sample
+
+
+def test_a_device_is_frozen_if_two_samples_find_it_suspended(host: Host) -> None:
+    volume, lv_uuid = placed(host)
+    take(host, 0, wire.volume(lv_uuid, suspended=True))
+    judge_states(at(0.5))
+    take(host, 60, wire.volume(lv_uuid))
+    judge_states(at(1.5))
+    take(host, 120, wire.volume(lv_uuid, suspended=True))
+    judge_states(at(2.5))
+    assert findings(volume) == [], "twice for a moment"
+    take(host, 180, wire.volume(lv_uuid, suspended=True))
+    judge_states(at(3.5))
+    [problem] = problems_of([host.pk], NOON)[host.pk]
+    assert problem.code == "volume_frozen" and "suspended for 1 min" in problem.message
+    take(host, 240, wire.volume(lv_uuid))
+    judge_states(at(4.5))
+    assert findings(volume) == []
+
+
+def test_metadata_that_cannot_be_written_or_has_little_room_is_found(host: Host) -> None:
+    volume, lv_uuid = placed(host)
+    sampled(host, lv_uuid, 0, metadata_used=2458, read_only=True)
+    judge_states(at(0))
+    assert findings(volume) == ["cache_read_only", "cache_metadata_full"]
+    sampled(host, lv_uuid, 1, metadata_used=2457, read_only=False)
+    judge_states(at(1))
+    assert findings(volume) == []
+
+
+@pytest.mark.parametrize("broken", [{"needs_check": True}, {"failed": True}])
+def test_of_a_broken_cache_the_inventory_is_read_at_once_and_tells(
+    host: Host, broken: dict[str, bool]
+) -> None:
+    volume, lv_uuid = placed(host)
+    sampled(host, lv_uuid, 0, **broken)
+    assert judge_states(at(0)) == (host.pk,)
+    assert findings(volume) == [], "no second finding beside that of the inventory"
+    told = {"code": "cache_failed" if "failed" in broken else "cache_needs_check"}
+    HostOutline.objects.create(host=host, findings=[{**told, "volume": volume.key}])
+    assert judge_states(at(0)) == ()
+
+
+# Days
+
+
+def hours(volume: Volume, first: datetime, count: int, **fields: Any) -> None:
+    """Hours of 1,000 reads each, by default all of them hits in a full cache of 1 GiB."""
+    defaults = {
+        **dict.fromkeys(COUNTED, 0),
+        "dt_ms": 3_600_000,
+        "cache_ms": 3_600_000,
+        "reads": 5000,
+        "read_hits": 5000,
+        "latency_counts": list(NO_LATENCY),
+        "cache_size_bytes": 2**30,
+        "used_bytes": 2**30,
+        "dirty_bytes": 0,
+    }
+    VolumeHour.objects.bulk_create(
+        VolumeHour(volume=volume, bucket=first + n * timedelta(hours=1), **{**defaults, **fields})
+        for n in range(count)
+    )
+
+
+def lasting(host: Host) -> tuple[Volume, datetime]:
+    """A cached volume, and the end of its last whole hour."""
+    volume, lv_uuid = placed(host)
+    sampled(host, lv_uuid, 30)
+    return volume, NOON
+
+
+def test_a_full_cache_of_which_nobody_reads_is_found(host: Host) -> None:
+    volume, end = lasting(host)
+    hours(volume, end - timedelta(days=1), 24, read_hits=400, read_misses=4600)
+    judge_lasting(at(31))
+    assert findings(volume) == ["cache_useless"]
+    VolumeHour.objects.update(read_hits=600, read_misses=4400)
+    judge_lasting(at(31))
+    assert findings(volume) == []
+
+
+def test_a_hit_rate_that_fell_against_last_week_is_found(host: Host) -> None:
+    volume, end = lasting(host)
+    hours(volume, end - timedelta(days=7, hours=6), 6)
+    hours(volume, end - timedelta(hours=6), 6, read_hits=3500, read_misses=1500)
+    judge_lasting(at(31))
+    assert findings(volume) == ["hit_rate_fell"]
+    VolumeHour.objects.filter(bucket__lt=end - timedelta(days=7)).update(cache_ms=0)
+    judge_lasting(at(31))
+    assert findings(volume) == []
+
+
+def test_a_cache_that_is_slower_than_the_disk_was_is_found(host: Host) -> None:
+    volume, end = lasting(host)
+    slow, quick = [*NO_LATENCY], [*NO_LATENCY]
+    slow[7], quick[4] = 5000, 5000
+    bare = {"cache_ms": 0, "cache_size_bytes": None, "used_bytes": None, "read_hits": 0}
+    hours(volume, end - timedelta(days=3), 48, latency_counts=quick, **bare)
+    hours(volume, end - timedelta(days=1), 24, latency_counts=slow)
+    judge_lasting(at(31))
+    assert findings(volume) == ["cache_slower"]
+    VolumeHour.objects.filter(cache_ms=0).update(latency_counts=slow)
+    judge_lasting(at(31))
+    assert findings(volume) == []
+
+
+# SSDs
+
+
+def disks_sampled(host: Host, lv_uuid: str, minute: int, share: float) -> None:
+    """A round with an HDD and an SSD that have been busy that share of all time, each."""
+    busy_ms = round(60_000 * minute * share)
+    full = wire.disk(reads=1000 * minute, busy_ms=busy_ms, weighted_ms=20 * busy_ms)
+    data = {
+        "volumes": [wire.volume(lv_uuid)],
+        "disks": [{"name": "sda", "disk": full}, {"name": "sdb", "disk": full}],
+    }
+    record(host, data, wire.stamp(3600 + 60 * minute), at(minute))
+
+
+@pytest.mark.parametrize("share", [0.99, 0.9])
+def test_an_ssd_that_is_busy_all_the_time_is_found_and_an_hdd_is_not(
+    host: Host, share: float
+) -> None:
+    facts = make.facts(
+        disks=(make.disk("sda", rotational=True), make.disk("sdb", rotational=False))
+    )
+    Host.objects.update(facts=make.inventory(facts))
+    _, lv_uuid = placed(host)
+    for minute in range(21):
+        disks_sampled(host, lv_uuid, minute, share)
+        if minute % 5 == 0:
+            judge_recent(at(minute))
+    problems = problems_of([host.pk], NOON)[host.pk]
+    assert [(each.code, each.subject) for each in problems] == (
+        [("ssd_saturated", "sdb")] if share == 0.99 else []
+    )
+    row = CacheCondition.objects.get(volume=None)
+    assert len(row.noted["disks"]) <= 5
+    for minute in range(21, 26):
+        disks_sampled(host, lv_uuid, minute, share * 21 / minute)
+    judge_recent(at(25))
+    assert problems_of([host.pk], NOON)[host.pk] == ()
+
+
+def test_many_caches_are_judged_by_as_few_queries_as_one(host: Host) -> None:
+    def judged() -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            judge_recent(at(36))
+        return len(queries)
+
+    _, first = placed(host)
+    for minute in range(36):
+        sampled(host, first, minute, dirty=300, mode="writeback")
+    judged()
+    few = judged()
+    for _ in range(10):
+        _, other = placed(host)
+        for minute in range(0, 36, 5):
+            sampled(host, other, minute + 1, dirty=300, mode="writeback")
+    judged()
+    assert judged() == few
