@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from django import forms
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from jobs.alerts.alert_rules import fingerprint_of
 from jobs.models import Alert, AlertRound
 from jobs.models.alert import AlertQuerySet
+from jobs.problems import Problem
 from panel.alerts.alert_texts import KNOWN_CODES, SEVERITY_CHIPS, name_of, state_of_alert
 from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
 from panel.models import AlertRoute
+from panel.staff.hosts.problem_rows import AlertMark
 from storage.access import Person, staff_view
 from storage.database_clock import database_now
 from storage.models import Customer
@@ -164,3 +169,20 @@ def in_usual_order(alerts: AlertQuerySet) -> AlertQuerySet:
     )
     graver = Case(When(resolved_at=None, then=F("rank")), default=Value(0))
     return numbered.order_by(PLACE, graver, F("resolved_at").desc(nulls_first=True), "-opened_at")
+
+
+def marks_of(problems: Iterable[Problem]) -> dict[str, AlertMark]:
+    """The open alerts of problems, by their fingerprints. One query, without problems none."""
+    prints = {fingerprint_of(problem) for problem in problems}
+    if not prints:
+        return {}
+    alerts = Alert.objects.open().filter(fingerprint__in=prints).select_related("acknowledged_by")
+    fields = ("fingerprint", "key", "acknowledged_at", "acknowledged_by__email", "hushed_by")
+    return {each.fingerprint: _mark(each) for each in alerts.only(*fields)}
+
+
+def _mark(alert: Alert) -> AlertMark:
+    url = reverse("alert", args=[alert.key])
+    if alert.acknowledged_at is not None:
+        return AlertMark(url, "acknowledged", str(alert.acknowledged_by or ""))
+    return AlertMark(url, alert.get_hushed_by_display() if alert.hushed_by else "")

@@ -13,7 +13,7 @@ from jobs.alerts.alert_rules import fingerprint_of
 from jobs.models import Alert, Halt
 from jobs.problems import AT_RISK, Problem, ProblemGroup
 from panel.alerts.problem_kinds import KINDS, UNKNOWN, ConcernKind
-from panel.staff.hosts.problem_rows import WAYS
+from panel.staff.hosts.problem_rows import WAYS, AlertMark
 from storage.volumes.snapshot import BlockingJob
 
 SHOWN_SUBJECTS: Final = 4
@@ -66,14 +66,6 @@ class Remedy:
     to_writethrough: tuple[str, ...] = ()
     held: tuple[BlockingJob, ...] = ()
     refresh_url: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AlertMark:
-    """What became of an alert, "" where it waits for somebody, and its page."""
-
-    url: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

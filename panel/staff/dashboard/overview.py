@@ -3,7 +3,7 @@ and volumes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -17,15 +17,14 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from jobs.alerts.alert_rules import fingerprint_of
-from jobs.models import Alert, Halt, Job, JobQuerySet, State
-from jobs.problems import ProblemGroup, ProblemTally, grouped, tallies, total
+from jobs.models import Halt, Job, JobQuerySet, State
+from jobs.problems import ProblemTally, grouped, tallies, total
 from panel.alerts.problem_kinds import KINDS
 from panel.charts.pages import fleet_chart_context
+from panel.staff.alerts.alert_list import marks_of
 from panel.staff.dashboard.attention import (
     LOOKED_AT,
     SHOWN_SUBJECTS,
-    AlertMark,
     AttentionRow,
     at_once,
     items,
@@ -178,7 +177,8 @@ def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) ->
     halt = Halt.objects.active()
     pages = {name: reverse(name) for name in ("alerts", "hosts", "volumes", "jobs")}
     groups, group_count = grouped(at, KINDS, SHOWN_GROUPS, LOOKED_AT)
-    rows = items(groups, pages, _alert_marks(groups))
+    marks = marks_of(problem for group in groups for problem in group.problems)
+    rows = items(groups, pages, marks)
     return Overview(
         attention=(*([of_halt(halt, pages)] if halt is not None else []), *rows),
         more_groups=group_count - len(groups),
@@ -191,24 +191,6 @@ def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) ->
         waiting=sum(job.state in (State.QUEUED, State.WAITING) for job in unfinished),
         halt=halt,
     )
-
-
-def _alert_marks(groups: Iterable[ProblemGroup]) -> dict[str, AlertMark]:
-    """The open alerts of problems, by their fingerprints. One query."""
-    prints = {fingerprint_of(problem) for group in groups for problem in group.problems}
-    if not prints:
-        return {}
-    alerts = Alert.objects.open().filter(fingerprint__in=prints)
-    return {
-        each.fingerprint: AlertMark(reverse("alert", args=[each.key]), _mark_text(each))
-        for each in alerts.only("fingerprint", "key", "acknowledged_at", "hushed_by")
-    }
-
-
-def _mark_text(alert: Alert) -> str:
-    if alert.acknowledged_at is not None:
-        return "acknowledged"
-    return alert.get_hushed_by_display() if alert.hushed_by else ""
 
 
 def fleet_tables(

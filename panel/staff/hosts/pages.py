@@ -21,6 +21,7 @@ from jobs.queue.bulk import blocking_jobs
 from jobs.queue.reservations import reserved
 from panel.charts.pages import host_chart_context
 from panel.http.fragments import fragment_or_page
+from panel.staff.alerts.alert_list import marks_of
 from panel.staff.change_log import edits
 from panel.staff.hosts.disk_health_card import arrays_of, disk_health
 from panel.staff.hosts.host_volumes import (
@@ -101,7 +102,8 @@ def frame(request: HttpRequest, host: Host, tab: str) -> dict[str, Any]:
 
 def _problems(host: Host) -> dict[str, Any]:
     """In rows, and how many there are."""
-    rows = problem_rows(problems_of([host.pk], timezone.now())[host.pk])
+    problems = problems_of([host.pk], timezone.now())[host.pk]
+    rows = problem_rows(problems, marks_of(problems))
     count = sum(row.count for row in rows)
     shown = max(PROBLEMS_SHOWN, sum(row.at_risk for row in rows))
     return {

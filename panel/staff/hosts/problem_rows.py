@@ -4,10 +4,14 @@ with the button that mends them. Pure."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Literal
+from urllib.parse import urlencode
 
+from django.urls import reverse
+
+from jobs.alerts.alert_rules import fingerprint_of
 from jobs.problems import Problem
 from storage.formatting import counted
 from storage.health.cache_condition import SSD_CODES
@@ -60,6 +64,15 @@ WAYS: Final[Mapping[str, Way]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class AlertMark:
+    """What became of an alert, "" where it waits for somebody, by whom, and its page."""
+
+    url: str
+    text: str
+    who: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TroubledVolume:
     """`name` is the volume's on the host (`group/name`); `text` what is wrong with this one,
     `blocking` the job that it waits for."""
@@ -74,7 +87,7 @@ class TroubledVolume:
 @dataclass(frozen=True, slots=True)
 class ProblemRow:
     """One problem, or several volumes that share one. `way` says which button mends it; `at_risk`:
-    data may be lost."""
+    data may be lost. `alert` is what became of its alerts, if any is open."""
 
     severity: Literal["error", "warning"]
     message: str
@@ -84,6 +97,7 @@ class ProblemRow:
     volumes: tuple[TroubledVolume, ...] = ()
     job_key: str = ""
     at_risk: bool = False
+    alert: AlertMark | None = None
 
     @property
     def count(self) -> int:
@@ -101,13 +115,27 @@ class ProblemRow:
         return tuple(each.blocking for each in self.volumes if each.blocking is not None)
 
 
-def problem_rows(problems: Iterable[Problem]) -> tuple[ProblemRow, ...]:
-    """The worst first (`jobs.problems.problems_of`)."""
+def problem_rows(
+    problems: Iterable[Problem], marks: Mapping[str, AlertMark] | None = None
+) -> tuple[ProblemRow, ...]:
+    """The worst first (`jobs.problems.problems_of`). `marks` are the open alerts by their
+    fingerprints."""
     rows: dict[str, list[Problem]] = {}
     for n, each in enumerate(problems):
         is_of_volume = each.volume_key and not each.job_key
         rows.setdefault(each.code if is_of_volume else f"{n}", []).append(each)
-    return tuple(_row(those) for those in rows.values())
+    return tuple(replace(_row(those), alert=_mark(those, marks or {})) for those in rows.values())
+
+
+def _mark(problems: Sequence[Problem], marks: Mapping[str, AlertMark]) -> AlertMark | None:
+    """Of the one alert, or the list of all that the row stands for."""
+    known = [mark for each in problems if (mark := marks.get(fingerprint_of(each))) is not None]
+    if len(problems) == 1 or not known:
+        return known[0] if known else None
+    first = problems[0]
+    asked = urlencode({"host": first.host_key, "code": first.code, "follows": "on"})
+    same = len(known) == len(problems) and len(set(each.text for each in known)) == 1
+    return AlertMark(f"{reverse('alerts')}?{asked}", known[0].text if same else "")
 
 
 def _way(code: str) -> Way:

@@ -19,6 +19,7 @@ from jobs.problems import problems_of
 from jobs.queue.cost_estimate import estimate
 from panel.charts.pages import chart_context
 from panel.http.fragments import page_url
+from panel.staff.alerts.alert_list import marks_of
 from panel.staff.change_log import edits
 from panel.staff.hosts.problem_rows import ProblemRow, problem_rows
 from panel.staff.hosts.storage_stack import kind_of
@@ -141,9 +142,8 @@ def _problems(row: VolumeSnapshot) -> tuple[ProblemRow, ...]:
     shown = {*SHOWN_ELSEWHERE, *([row.cache.trouble_code] if row.cache is not None else ())}
     of_host = problems_of([row.host.pk], timezone.now())[row.host.pk]
     key = row.volume.key
-    rows = problem_rows(
-        each for each in of_host if each.volume_key == key and each.code not in shown
-    )
+    own = [each for each in of_host if each.volume_key == key and each.code not in shown]
+    rows = problem_rows(own, marks_of(own))
     # What is mended on the volume's page needs no way to it.
     return tuple(replace(each, way="") if each.way == "volume" else each for each in rows)
 

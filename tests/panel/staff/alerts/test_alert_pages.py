@@ -158,6 +158,38 @@ def test_a_button_that_a_job_bars_says_which_job_it_waits_for(browser: Client) -
         assert f'action="{reverse("volumes-bulk")}"' not in page
 
 
+def test_the_pages_of_host_and_volume_lead_to_their_alerts(browser: Client) -> None:
+    mode = finding("writeback_degraded", subject="vg0/web", volume="{volume}")
+    there = wrong(mode, finding("pv_missing", subject="vg0"))
+    alert = Alert.objects.get(code="writeback_degraded")
+    way = f'href="{reverse("alert", args=[alert.key])}"'
+    host = text_of(browser, "host", there.host.key)
+    assert way in host
+    assert f'href="{reverse("alert", args=[Alert.objects.get(code="pv_missing").key])}"' in host
+    history = f"{reverse('alerts')}?host={there.host.key}&amp;state=all"
+    assert history in host
+    volume = text_of(browser, "volume", there.volume.key)
+    assert way in volume
+    assert f"{reverse('alerts')}?volume={there.volume.key}&amp;state=all" in volume
+    Alert.objects.update(resolved_at=timezone.now())
+    HostOutline.objects.update(findings=[])
+    assert history in text_of(browser, "host", there.host.key)
+    shown = text_of(browser, "alerts", host=there.host.key, state="all", follows="on")
+    assert shown.count("resolved") >= 2
+
+
+def test_volumes_that_share_a_problem_lead_to_the_list_of_their_alerts(browser: Client) -> None:
+    modes = [finding("writeback_degraded", subject=f"vg0/v{n}", volume="{volume}") for n in "ab"]
+    there = wrong(*modes)
+    other = make.volume(label="other")
+    make.placement(other, there.host, lv_name="v-b")
+    second = {**modes[1], "volume": other.key}
+    HostOutline.objects.update(findings=[modes[0], second])
+    judged(3)
+    listed = f"{reverse('alerts')}?host={there.host.key}&amp;code=writeback_degraded&amp;follows=on"
+    assert listed in text_of(browser, "host", there.host.key)
+
+
 def test_what_follows_is_named_by_its_label_alone(browser: Client) -> None:
     message = "vg0/web was on a disk that is missing."
     volume = finding("ssd_lost", subject="vg0/web", volume="{volume}", message=message)
@@ -181,6 +213,9 @@ def test_who_acknowledges_says_why_and_the_overview_shows_it(browser: Client, an
     home = text_of(browser, "home")
     assert reverse("alert", args=[alert.key]) in home
     assert ">Acknowledged<" in home
+    host = text_of(browser, "host", alert.host.key)
+    assert f'href="{reverse("alert", args=[alert.key])}"' in host
+    assert "Acknowledged by anna@example.org" in host
     browser.post(reverse("alert-unacknowledge", args=[alert.key]))
     alert.refresh_from_db()
     assert alert.acknowledged_at is None
