@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 
 from django.db import transaction
 from django.db.models import Q
@@ -14,6 +15,7 @@ from jobs.failpoints import durable
 from jobs.models import Alert, AlertEvent, AlertEventKind
 from panel.models import AlertDelivery, AlertRoute
 from storage.database_clock import database_now
+from storage.models import Host
 
 TASK: Final = "panel.tasks.send_alerts"
 KEPT: Final = timedelta(days=90)
@@ -52,17 +54,43 @@ def hears(route: AlertRoute, event: AlertEvent, told_before: set[tuple[int, int]
     """Whether the route is told of the event. Who was told of an alert is told that it is over."""
     if event.kind == AlertEventKind.RESOLVED:
         return (route.pk, event.alert_id) in told_before
-    return (
-        event.rank <= route.most_rank and event.tier == route.tier and is_about(route, event.alert)
-    )
+    is_meant = event.rank <= route.most_rank and event.tier == route.tier
+    return is_meant and is_about(route, event.alert.host)
 
 
-def is_about(route: AlertRoute, alert: Alert) -> bool:
-    """Whether the alert's host is one of those that the route is about."""
+@dataclass(frozen=True, slots=True)
+class UntoldHost:
+    """A host of which the first tier is not told all that is an error: `untold` is "anything", or
+    "errors" where they are told of data at risk."""
+
+    host: Host
+    untold: Literal["anything", "errors"]
+
+
+def untold_hosts() -> tuple[UntoldHost, ...]:
+    """Hosts in use whose errors nobody is told at once. Four queries at most, mostly one."""
+    first = AlertRoute.objects.in_use().filter(tier=1, most_rank__gte=0)
+    if first.filter(most_rank__gte=1, sites=[], tags=[], hosts=None).exists():
+        return ()
+    routes = list(first.prefetch_related("hosts"))
+    gaps = []
+    for host in Host.objects.active().only("key", "name", "site", "tags").order_by("name_order"):
+        ranks = [route.most_rank for route in routes if is_about(route, host)]
+        if max(ranks, default=-1) < 1:
+            gaps.append(UntoldHost(host, "errors" if ranks else "anything"))
+    return tuple(gaps)
+
+
+def untold_beside_others() -> tuple[UntoldHost, ...]:
+    """The same where somebody is told of something: that nobody is told at all, is said once."""
+    return untold_hosts() if AlertRoute.objects.in_use().exists() else ()
+
+
+def is_about(route: AlertRoute, host: Host) -> bool:
+    """Whether the host is one of those that the route is about."""
     hosts = {each.pk for each in route.hosts.all()}
     if not (hosts or route.sites or route.tags):
         return True
-    host = alert.host
     return host.pk in hosts or host.site in route.sites or bool({*host.tags} & {*route.tags})
 
 

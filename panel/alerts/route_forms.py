@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from panel.authentication.second_factor import seal, unseal
 from panel.deliveries import http_post
 from panel.deliveries.signature import is_secret
-from panel.models import AlertRoute, RouteKind, SecurityKind, User
+from panel.models import AlertRoute, RouteKind, SecurityEntry, SecurityKind, User
 from panel.models.alert_route import NOTHING_AT_ONCE
 from panel.security_log import security_entries
 from storage.models import Host
@@ -36,6 +36,7 @@ CLOCK: Final = ["%H:%M", "%H:%M:%S"]
 SEPARATOR: Final = re.compile(r"[,\n]")
 SECRET_BYTES: Final = 32
 SHOWN_WORDS: Final = 30
+NOBODY: Final = "Nobody is to be told of alerts"
 
 
 def words(text: str) -> list[str]:
@@ -208,6 +209,19 @@ def note_route(route: AlertRoute, verb: str, by: User) -> None:
     state = "" if route.is_on else ", switched off"
     detail = f"{route.name} ({route.get_kind_display()}) {verb}{state}"
     security_entries.note(SecurityKind.ALERT_ROUTE, route.user or "", detail, by=by)
+
+
+def note_nobody(by: User) -> None:
+    """Somebody decided that nobody is told, which is so until a route is entered or deleted."""
+    security_entries.note(SecurityKind.ALERT_ROUTE, "", NOBODY, by=by)
+
+
+def is_asked_for() -> bool:
+    """Whether nobody is told of alerts, and no admin said that this shall be so."""
+    if AlertRoute.objects.in_use().exists():
+        return False
+    last = SecurityEntry.objects.filter(kind=SecurityKind.ALERT_ROUTE).order_by("-id").first()
+    return last is None or last.detail != NOBODY
 
 
 def delete_route(route: AlertRoute, by: User) -> None:

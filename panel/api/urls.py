@@ -68,6 +68,9 @@ urlpatterns = [
     path("silences/", alert_endpoints.Silences.as_view(), name="api-silences"),
     path("silences/<str:key>", alert_endpoints.OneSilence.as_view(), name="api-silence"),
     path("alert-routes/", route_endpoints.AlertRoutes.as_view(), name="api-alert-routes"),
+    path(
+        "alert-routes/gaps", route_endpoints.AlertRouteGaps.as_view(), name="api-alert-route-gaps"
+    ),
     path("alert-routes/<str:key>", route_endpoints.OneAlertRoute.as_view(), name="api-alert-route"),
     path(
         "alert-routes/<str:key>/test",

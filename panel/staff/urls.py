@@ -38,6 +38,7 @@ urlpatterns = [
     path("alerts/silences/<str:key>/end", alert_pages.end_silence, name="silence-end"),
     path("alerts/told/", route_pages.routes, name="alert-routes"),
     path("alerts/told/new", route_pages.new_route, name="alert-route-new"),
+    path("alerts/told/nobody", route_pages.nobody, name="alert-routes-nobody"),
     path("alerts/told/<str:key>/", route_pages.route, name="alert-route"),
     path("alerts/told/<str:key>/test", route_pages.test_route, name="alert-route-test"),
     path("alerts/told/<str:key>/delete", route_pages.delete_route, name="alert-route-delete"),

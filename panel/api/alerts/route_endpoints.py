@@ -18,7 +18,8 @@ from panel.api.framework import cursor, described
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
 from panel.api.request_bodies import Body
-from panel.api.response_shapes import Json
+from panel.api.resource_json import host_ref
+from panel.api.response_shapes import Json, Ref
 from panel.models import AlertDelivery, AlertRoute, RouteKind, Scope, User
 from storage.access import Right
 from storage.models import Host
@@ -104,6 +105,21 @@ def route_json(route: AlertRoute, secret: str = "") -> Json:
     return shaped
 
 
+class AlertRouteGapShape(serializers.Serializer[Json]):
+    """A host whose errors nobody is told at once."""
+
+    host = Ref()
+    untold = serializers.CharField(
+        help_text="anything, or errors: what tier 1 is not told. With errors, data at risk is."
+    )
+
+
+class AlertRouteGapsShape(serializers.Serializer[Json]):
+    """All of them, by name."""
+
+    items = AlertRouteGapShape(many=True)
+
+
 class AlertRoutes(Resource):
     """Who is told."""
 
@@ -138,6 +154,24 @@ class AlertRoutes(Resource):
         self.demand(Right.ADMINISTER)
         data = _saved(self, request, None)
         return Response(data, status=201, headers={"Location": data["url"]})
+
+
+class AlertRouteGaps(Resource):
+    """Of which hosts nobody is told first."""
+
+    staff_only = True
+
+    @extend_schema(
+        operation_id="alert_route_gaps",
+        summary="List hosts of which nobody is told first",
+        responses={200: AlertRouteGapsShape, **described.problems(403)},
+    )
+    def get(self, request: Request) -> Response:
+        """For administrators. Hosts in use whose errors reach nobody of tier 1."""
+        self.demand(Right.ADMINISTER)
+        gaps = alert_routing.untold_hosts()
+        items = [{"host": host_ref(each.host), "untold": each.untold} for each in gaps]
+        return Response(AlertRouteGapsShape({"items": items}).data)
 
 
 class OneAlertRoute(Resource):

@@ -41,6 +41,7 @@ def routes(request: HttpRequest) -> HttpResponse:
         sent = sent.filter(delivered_at=None)
     page = Paginator(sent, PAGE_ROWS).get_page(request.GET.get("page"))
     context = {
+        "untold": alert_routing.untold_hosts() if shown else (),
         "messages_about": [(each, alerts_of(each)) for each in page],
         "routes": [(each, place_of(each), scope_of(each)) for each in shown],
         "page": page,
@@ -159,6 +160,16 @@ def delete_route(request: HttpRequest, key: str) -> HttpResponse:
     route_forms.delete_route(route, cast("User", request.user))
     messages.success(request, f"{route.name} is not told any more.")
     return redirect("alert-routes")
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def nobody(request: HttpRequest) -> HttpResponse:
+    """Say that nobody is to be told: the overview does not ask any more."""
+    if route_forms.is_asked_for():
+        route_forms.note_nobody(cast("User", request.user))
+    messages.success(request, "Nobody is told of alerts. Alerts, Who is told changes that.")
+    return redirect("home")
 
 
 @staff_view(Right.ADMINISTER)

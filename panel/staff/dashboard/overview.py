@@ -19,6 +19,8 @@ from django.views.decorators.http import require_safe
 
 from jobs.models import Halt, Job, JobQuerySet, State
 from jobs.problems import ProblemTally, grouped, tallies, total
+from panel.alerts import route_forms
+from panel.alerts.alert_routing import untold_beside_others
 from panel.alerts.problem_kinds import KINDS
 from panel.charts.pages import fleet_chart_context
 from panel.staff.alerts.alert_list import marks_of
@@ -51,7 +53,7 @@ from panel.staff.hosts.fleet import (
     courses_of,
     line_of,
 )
-from storage.access import Person, is_staff, staff_view
+from storage.access import Person, Right, is_staff, may, staff_view
 from storage.health.host_problems import silent_seconds
 from storage.health.shortage import Shortage, shortages
 from storage.models import Host, HostOutline, Placement, Volume
@@ -95,7 +97,9 @@ class OverviewHost:
 @dataclass(frozen=True, slots=True)
 class Overview:
     """What a person on call needs first. `attention` are the first rows of what is wrong,
-    `more_groups` those left out, `problems` how many there are; `shortages` is scarce space."""
+    `more_groups` those left out, `problems` how many there are; `shortages` is scarce space.
+    `untold_count` hosts have nobody who is told first; `is_nobody_told`: an admin is asked for
+    somebody."""
 
     attention: tuple[AttentionRow, ...]
     more_groups: int
@@ -107,6 +111,8 @@ class Overview:
     running: int
     waiting: int
     halt: Halt | None
+    untold_count: int
+    is_nobody_told: bool
 
     @property
     def urgent(self) -> tuple[AttentionRow, ...]:
@@ -190,6 +196,8 @@ def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) ->
         running=sum(job.state == State.RUNNING for job in unfinished),
         waiting=sum(job.state in (State.QUEUED, State.WAITING) for job in unfinished),
         halt=halt,
+        untold_count=len(untold_beside_others()),
+        is_nobody_told=may(user, Right.ADMINISTER) and route_forms.is_asked_for(),
     )
 
 

@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from jobs.hosts import enrolment
+from panel.alerts.alert_routing import untold_hosts
 from panel.staff.hosts.storage_stack import stack_of
 from storage.access import Right, is_proven, staff_view
 from storage.health.host_problems import HostProblem, reported_problems
@@ -62,6 +63,7 @@ def enrol_host(request: HttpRequest, key: str) -> HttpResponse:
             "error", host.error.get("message", ""), host.error.get("correction", "")
         ),
         "preflight": reported_problems(host),
+        "is_untold": any(each.host == host for each in untold_hosts()),
         **_found(inventory_of(host)),
     }
     return render(request, "staff/hosts/host_enrol.html", context)

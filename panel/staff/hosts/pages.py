@@ -19,6 +19,7 @@ from jobs.models import Job
 from jobs.problems import problems_of
 from jobs.queue.bulk import blocking_jobs
 from jobs.queue.reservations import reserved
+from panel.alerts.alert_routing import untold_beside_others
 from panel.charts.pages import host_chart_context
 from panel.http.fragments import fragment_or_page
 from panel.staff.alerts.alert_list import marks_of
@@ -96,8 +97,16 @@ def frame(request: HttpRequest, host: Host, tab: str) -> dict[str, Any]:
         "tab": tab,
         "tabs": tabs,
         "silent": is_silent(host, timezone.now()),
+        "untold": _untold(host) if tab == "host" else "",
         **_problems(host),
     }
+
+
+def _untold(host: Host) -> str:
+    """A warning where nobody is told at once of what is wrong with the host."""
+    gaps = {each.host.pk: each.untold for each in untold_beside_others()}
+    words = {"errors": "nobody is told of errors", "anything": "nobody is told"}
+    return words[gaps[host.pk]] if host.pk in gaps else ""
 
 
 def _problems(host: Host) -> dict[str, Any]:

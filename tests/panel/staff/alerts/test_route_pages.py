@@ -14,7 +14,7 @@ from django.urls import reverse
 from panel import tasks
 from panel.alerts.route_forms import RouteForm
 from panel.authentication.second_factor import unseal
-from panel.models import AlertDelivery, AlertRoute, User
+from panel.models import AlertDelivery, AlertRoute, SecurityEntry, User
 from tests import make
 from tests.panel.alerts.telling import alert, event, mail_route, routed
 from tests.proven import prove
@@ -157,6 +157,55 @@ def test_naming_alerts_costs_no_query_for_each_message(browser: Client, anna: Us
         routed()
     assert AlertDelivery.objects.filter(route=route).count() == 5
     assert queries() == before
+
+
+def test_hosts_of_which_nobody_is_told_first_are_named(browser: Client) -> None:
+    mail_route("ben@example.org", sites=["Hel"])
+    mail_route("cleo@example.org", tier=2)
+    mail_route("dora@example.org", most_rank=0, tags=["nvme"])
+    mail_route("emil@example.org", is_on=False)
+    make.host(name="stor-hel-01", site="Hel")
+    bare, risky = make.host(name="stor-fra-02"), make.host(name="stor-fra-03", tags=["nvme"])
+    make.host(name="stor-old-01", state="pending")
+    routes = browser.get(reverse("alert-routes")).content.decode()
+    told = routes.split('id="untold"')[1].split("</section>")[0]
+    assert "stor-fra-02" in told and "stor-fra-03" in told
+    assert "stor-hel-01" not in told and "stor-old-01" not in told
+    assert "only of data at risk" in told
+    assert "Nobody is told first: 2 hosts" in browser.get(reverse("home")).content.decode()
+    for host, words in ((bare, "nobody is told"), (risky, "nobody is told of errors")):
+        assert words in browser.get(reverse("host", args=[host.key])).content.decode()
+    answer = browser.get(reverse("api-alert-route-gaps")).json()
+    assert [(each["host"]["name"], each["untold"]) for each in answer["items"]] == [
+        ("stor-fra-02", "anything"),
+        ("stor-fra-03", "errors"),
+    ]
+    mail_route("fay@example.org", most_rank=1)
+    assert 'id="untold"' not in browser.get(reverse("alert-routes")).content.decode()
+    assert "Nobody is told" not in browser.get(reverse("home")).content.decode()
+    assert browser.get(reverse("api-alert-route-gaps")).json()["items"] == []
+
+
+def test_an_admin_is_asked_who_is_told_until_they_say_that_nobody_is(browser: Client) -> None:
+    make.host()
+    home = browser.get(reverse("home")).content.decode()
+    assert "Nobody is told of alerts yet" in home
+    assert reverse("alert-route-new") in home
+    answer = browser.post(reverse("alert-routes-nobody"))
+    assert answer.status_code == 302
+    entry = SecurityEntry.objects.get(kind="alert_route")
+    assert (entry.actor, entry.detail) == ("anna@example.org", "Nobody is to be told of alerts")
+    assert "Nobody is told of alerts yet" not in browser.get(reverse("home")).content.decode()
+    post(browser)
+    route = AlertRoute.objects.get()
+    browser.post(reverse("alert-route-delete", args=[route.key]))
+    assert "Nobody is told of alerts yet" in browser.get(reverse("home")).content.decode()
+
+
+def test_whoever_may_not_change_it_is_not_asked(client: Client) -> None:
+    make.host()
+    client.force_login(make.staff_user("otto@example.org", staff_role="operator"))
+    assert "Nobody is told of alerts yet" not in client.get(reverse("home")).content.decode()
 
 
 def test_a_name_is_no_more_than_text(browser: Client) -> None:

@@ -17,6 +17,7 @@ from jobs.models import State
 from storage.inventory.facts import VolumeUser
 from storage.models import Host
 from tests import make
+from tests.panel.alerts.telling import mail_route
 from tests.proven import sign_in
 from tests.scene import HOST_KEY, OTHER_HOST_KEY, end, job, scene
 
@@ -256,6 +257,14 @@ def test_what_was_found_ends_the_waiting(admin: Client) -> None:
         assert pair in numbers, pair
     assert "every 2s" not in text
     assert "http-equiv" not in text
+
+
+def test_whoever_has_enrolled_a_host_is_asked_who_is_told_of_it(admin: Client) -> None:
+    host = scene(host={"hello_at": timezone.now()}).host
+    text = page(admin, host)
+    assert "Nobody is told at once when this host has an error." in text
+    mail_route("ben@example.org")
+    assert "Nobody is told at once" not in page(admin, host)
 
 
 def test_a_page_that_waits_renews_itself_with_and_without_javascript(admin: Client) -> None:
