@@ -109,9 +109,16 @@ def _told_before(events: Sequence[AlertEvent]) -> set[tuple[int, int]]:
 def _write(route: AlertRoute, events: Sequence[AlertEvent], now: datetime) -> None:
     end = quiet_until(route, now)
     held = [] if end is None else [each for each in events if not is_awake(route, each.rank, now)]
-    at_once = [each for each in events if each not in held]
-    if at_once:
-        AlertDelivery.objects.create(route=route).events.set(at_once)
+    waited_for = _on_their_way(route)
+    ends = [
+        each
+        for each in events
+        if each not in held and each.kind == AlertEventKind.RESOLVED and each.alert_id in waited_for
+    ]
+    at_once = [each for each in events if each not in held and each not in ends]
+    # What waits for another message keeps nothing else waiting.
+    for together in filter(None, (at_once, ends)):
+        AlertDelivery.objects.create(route=route).events.set(together)
     if held and end is not None:
         waiting = AlertDelivery.objects.unsent().filter(
             route=route, purpose=AlertDelivery.Purpose.EVENTS, attempts=0, next_at__gt=now
@@ -120,6 +127,12 @@ def _write(route: AlertRoute, events: Sequence[AlertEvent], now: datetime) -> No
         if message is None:
             message = AlertDelivery.objects.create(route=route, next_at=end)
         message.events.add(*held)
+
+
+def _on_their_way(route: AlertRoute) -> set[int]:
+    """The alerts that a message to the route is about which was not taken yet."""
+    unsent = AlertDelivery.objects.unsent().filter(route=route, events__isnull=False)
+    return set(unsent.values_list("events__alert", flat=True))
 
 
 def is_awake(route: AlertRoute, rank: int, at: datetime) -> bool:

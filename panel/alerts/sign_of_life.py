@@ -69,7 +69,7 @@ def trouble(now: datetime) -> str:
     seen = hosts.aggregate(at=Max("last_seen_at"))["at"]
     if hosts.exists() and (seen is None or now - seen > timedelta(seconds=silent_seconds())):
         return "No host was heard for some minutes: the collector does not work."
-    stuck = AlertDelivery.objects.unsent().filter(
+    stuck = AlertDelivery.objects.due().filter(
         attempts=0, next_at__lt=now - timedelta(seconds=STUCK_SECONDS)
     )
     return "Messages of alerts are not sent." if stuck.exists() else ""

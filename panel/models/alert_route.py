@@ -11,7 +11,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
-from jobs.models import AlertEvent
+from jobs.models import AlertEvent, AlertEventKind
 from panel.models.outgoing import Outgoing, OutgoingQuerySet
 from storage.access import Person, Right, is_staff, may
 from storage.models import Host
@@ -120,6 +120,19 @@ class AlertRoute(models.Model):
 
 
 class AlertDeliveryQuerySet(OutgoingQuerySet["AlertDelivery"]):
+    def due(self) -> Self:
+        """Those whose time has come. That an alert is over waits until its beginning has arrived:
+        the other way round it would read as if it had begun again."""
+        ends = AlertEvent.objects.filter(
+            deliveries=models.OuterRef(models.OuterRef("pk")), kind=AlertEventKind.RESOLVED
+        )
+        beginnings = AlertDelivery.objects.unsent().filter(
+            route=models.OuterRef("route"),
+            pk__lt=models.OuterRef("pk"),
+            events__alert__in=ends.values("alert"),
+        )
+        return super().due().filter(~models.Exists(beginnings))
+
     def visible_to(self, user: Person) -> Self:
         """The only way from a request to the messages: they are for admins."""
         return self if may(user, Right.ADMINISTER) else self.none()

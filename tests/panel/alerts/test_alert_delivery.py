@@ -67,6 +67,35 @@ def test_one_mail_says_that_it_is_over() -> None:
     assert first.extra_headers["References"] == last.extra_headers["References"]
 
 
+def test_the_end_does_not_arrive_before_the_beginning() -> None:
+    mail_route()
+    there = alert(make.host(name="stor-hel-03"))
+    event(there)
+    routed()
+    # Its mail was refused some times, and is tried again in a while.
+    AlertDelivery.objects.update(attempts=8, next_at=Now() + timedelta(minutes=10))
+    event(there, "resolved")
+    event(alert(make.host(name="other")))
+    tasks.send_alerts()
+    assert [each.subject.partition(":")[0] for each in mail.outbox] == ["[Tiercel] other"]
+    # Nobody fails to send: it waits.
+    assert not AlertDelivery.objects.due().exists()
+    later()
+    tasks.send_alerts()
+    assert ["Resolved" in each.subject for each in mail.outbox[1:]] == [False, True]
+
+
+def test_an_end_does_not_wait_for_a_beginning_that_was_given_up() -> None:
+    mail_route()
+    there = alert()
+    event(there)
+    routed()
+    AlertDelivery.objects.update(given_up_at=Now())
+    event(there, "resolved")
+    tasks.send_alerts()
+    assert len(mail.outbox) == 1
+
+
 def test_several_alerts_of_one_moment_are_one_mail_the_gravest_first() -> None:
     mail_route()
     event(alert(make.host(name="b"), rank=2, code="drift", message="It differs."))
