@@ -28,6 +28,7 @@ from jobs.transport.replies import Reply
 from storage.database_clock import database_now
 from storage.health import smart_records
 from storage.host_data import BadHostData
+from storage.metrics.counters import makeup_of
 from storage.metrics.samples import record
 from storage.models import Host
 
@@ -54,6 +55,7 @@ class CollectionRound:
 
 
 _busy: set[int] = set()
+_makeups: dict[int, str] = {}
 _guard = threading.Lock()
 
 
@@ -99,6 +101,7 @@ def _store(host: Host, future: Future[Reply]) -> bool:
         if reply.error is not None:
             raise AgentFailed(host.name, reply.error)
         recorded = record(host, reply.data, reply.stamp, database_now())
+        makeup = makeup_of(reply.data)
     except TransportError as error:
         contact.note_failure(host, error)
         return False
@@ -110,9 +113,19 @@ def _store(host: Host, future: Future[Reply]) -> bool:
         contact.note_failure(host, BadReply(host.name, f"{type(error).__name__} in the panel"))
         return False
     contact.note_contact(host)
-    if recorded.unknown_lv_uuids or _restarted(host, reply):
+    is_changed = _is_changed(host, makeup)
+    if recorded.unknown_lv_uuids or is_changed or _restarted(host, reply):
         notify_workers.host(host.pk)
     return True
+
+
+def _is_changed(host: Host, makeup: str) -> bool:
+    """Whether the host consists of something else than in its last sample: what that means, its
+    inventory says. Nobody knows of a sample before this process began; the inventory is read every
+    few minutes anyway."""
+    before = _makeups.get(host.pk)
+    _makeups[host.pk] = makeup
+    return before is not None and before != makeup
 
 
 def _restarted(host: Host, reply: Reply) -> bool:

@@ -8,6 +8,7 @@ the next difference.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -210,9 +211,58 @@ def decode_disks(data: object) -> tuple[HostDisk, ...]:
     return decoded(data, _Disks, "sample", TEXT_LIMIT).disks
 
 
+class _MadeOfCache(msgspec.Struct, frozen=True):
+    """A dm-cache or bcache, by what does not change while it does its work."""
+
+    mode: str = ""
+    cache_mode: str = ""
+    cset_uuid: str | None = None
+    read_only: bool = False
+    needs_check: bool = False
+    failed: bool = False
+
+
+class _MadeOfVolume(msgspec.Struct, frozen=True):
+    lv_uuid: str
+    cache: _MadeOfCache | None = None
+    bcache: _MadeOfCache | None = None
+
+
+class _MadeOfDisk(msgspec.Struct, frozen=True):
+    name: str
+
+
+class _MadeOfMember(msgspec.Struct, frozen=True):
+    name: str
+    state: str
+
+
+class _MadeOfArray(msgspec.Struct, frozen=True):
+    name: str
+    degraded_count: int
+    sync_action: str
+    members: tuple[_MadeOfMember, ...]
+
+
+class _Makeup(msgspec.Struct, frozen=True):
+    """Older agents tell of no arrays."""
+
+    volumes: tuple[_MadeOfVolume, ...]
+    disks: tuple[_MadeOfDisk, ...] = ()
+    arrays: tuple[_MadeOfArray, ...] = ()
+
+
 def decode(data: object) -> tuple[VolumeCounters, ...]:
     """The `data` of a `sample` reply; raises `BadHostData`."""
     return decoded(data, _Sample, "sample", TEXT_LIMIT).volumes
+
+
+def makeup_of(data: object) -> str:
+    """A digest of what the host consists of, by the `data` of a `sample` reply: another one than
+    before means that a disk, a leg of an array or a cache has come, gone or failed. Raises
+    `BadHostData`."""
+    whole = decoded(data, _Makeup, "sample", TEXT_LIMIT)
+    return hashlib.sha256(msgspec.json.encode(whole)).hexdigest()
 
 
 def decode_stamp(host: object) -> Stamp:

@@ -42,6 +42,9 @@ def test_a_volume_is_counted_before_with_and_after_its_cache(agent: Agent, world
     sample = reply["data"]
     (cached,) = sample["volumes"]
     assert set(world.slow) < {disk["name"] for disk in sample["disks"]}
+    (array,) = sample["arrays"]
+    assert (array["name"], array["degraded_count"], array["sync_action"]) == ("md0", 0, "idle")
+    assert [each["state"] for each in array["members"]] == ["in_sync", "in_sync"]
     for each in [cached, *sample["disks"]]:
         assert len(each["disk"]) == COUNTERS
         assert all(isinstance(count, int) and count >= 0 for count in each["disk"])

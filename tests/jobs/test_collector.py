@@ -274,3 +274,24 @@ def test_a_restarted_host_is_read_anew(
     assert refresh.refresh(host)
     collector.collect(0)
     assert sent == [("host", host.pk)]
+
+
+@pytest.mark.parametrize("what", ["member", "disk", "rebuild"])
+def test_a_host_that_has_lost_something_is_read_anew_at_once(
+    what: str, fake_server: FakeServer, fake_host: FakeHost, sent: list[tuple[str, int]]
+) -> None:
+    host = fake_record(fake_server)
+    assert refresh.refresh(host)
+    for _ in range(2):
+        collector.collect(0)
+    assert sent == [], "what nobody has seen before is no change"
+    with fake_host.changing() as there:
+        if what == "member":
+            there.arrays[0].failed = {"sdb"}
+        elif what == "rebuild":
+            there.arrays[0].sync_action = "recover"
+        else:
+            there.disks.pop()
+    for _ in range(2):
+        collector.collect(0)
+    assert sent == [("host", host.pk)]

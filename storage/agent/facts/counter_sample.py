@@ -53,8 +53,14 @@ def sample(host: LocalHost) -> tuple[dict[str, Any], list[dict[str, str]]]:
             for name in disks.disk_names(host)
             if name in counters
         ],
+        "arrays": [_array(each) for each in disks.arrays(host)],
     }
     return data, warnings
+
+
+def _array(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells that an array has lost a disk, or got one: the panel then reads the inventory."""
+    return {name: facts[name] for name in ("name", "degraded_count", "sync_action", "members")}
 
 
 def visible(device: dm.DmDevice) -> bool:

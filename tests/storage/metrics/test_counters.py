@@ -19,6 +19,7 @@ from storage.metrics.counters import (
     decode_stamp,
     decode_volume,
     encode,
+    makeup_of,
 )
 from tests.storage import wire
 
@@ -158,3 +159,54 @@ def test_junk_never_does_anything_but_decode_or_be_refused(junk: Any, at: str) -
     except BadHostData:
         return
     assert at in ("lv_uuid", "cache", "bcache", "latency")
+
+
+ARRAY = {
+    "name": "md0",
+    "degraded_count": 0,
+    "sync_action": "idle",
+    "members": [{"name": "sda", "state": "in_sync"}, {"name": "sdb", "state": "in_sync"}],
+}
+WHOLE = {**wire.sample(full()), "disks": [{"name": "sda"}, {"name": "sdb"}], "arrays": [ARRAY]}
+
+
+def only(volume: dict[str, Any]) -> dict[str, Any]:
+    return {"volumes": wire.sample(volume)["volumes"]}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"disks": [{"name": "sda"}]},
+        {"arrays": [{**ARRAY, "degraded_count": 1}]},
+        {"arrays": [{**ARRAY, "sync_action": "recover"}]},
+        {"arrays": [{**ARRAY, "members": [{"name": "sda", "state": "faulty"}]}]},
+        only({**full(), "cache": wire.cache(failed=True)}),
+        only({**full(), "cache": None}),
+        only({**full(), "bcache": wire.bcache(cset_uuid=None)}),
+        {"volumes": []},
+    ],
+)
+def test_what_comes_goes_or_fails_is_another_makeup(changed: dict[str, Any]) -> None:
+    assert makeup_of({**WHOLE, **changed}) != makeup_of(WHOLE)
+
+
+def test_work_is_no_other_makeup() -> None:
+    busy = {
+        **full(),
+        "disk": list(range(2, 19)),
+        "suspended": True,
+        "cache": wire.cache(dirty=9, promotions=4),
+        "bcache": wire.bcache(dirty_bytes=1 << 20, state="dirty"),
+    }
+    assert makeup_of({**WHOLE, **only(busy)}) == makeup_of(WHOLE)
+
+
+def test_an_older_agent_tells_of_no_arrays() -> None:
+    older = {name: WHOLE[name] for name in ("volumes", "disks")}
+    assert makeup_of(older) == makeup_of(older) != makeup_of(WHOLE)
+
+
+def test_a_makeup_of_nonsense_is_refused() -> None:
+    with pytest.raises(BadHostData):
+        makeup_of({**WHOLE, "arrays": [{"name": 1}]})
