@@ -12,6 +12,7 @@ from tests.lab.vm import Lab
 LISTED = {
     *(f"F{n:02}" for n in (*range(1, 15), *range(20, 30), *range(31, 35), *range(36, 42))),
     *("F44", "F45", "F47", "F48", "F54", "F55", "S16", "S22", "S23"),
+    "A01",
     *("P01", "P02", "P03", "P04"),
 }
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from panel.operations.local_services.postgres import Postgres
 from tests.faults.fault import Fault
-from tests.faults.named import hands, machine, panel, rivals, stale, twins, wire, workers
+from tests.faults.named import hands, machine, outages, panel, rivals, stale, twins, wire, workers
 from tests.faults.named.guards import mutations
 
 __all__ = ["faults", "mutations"]
@@ -22,3 +22,4 @@ def faults(postgres: Postgres | None = None) -> Iterator[Fault]:
     yield from twins.faults()
     yield from rivals.faults()
     yield from panel.faults(postgres)
+    yield from outages.faults()

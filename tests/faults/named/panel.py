@@ -73,10 +73,11 @@ def _crash(postgres: Postgres, point: str) -> Play:
 
 
 @contextmanager
-def _panel() -> Iterator[tuple[Running, Celery]]:
-    """Redis, worker and beat as in production, and an app that speaks to that Redis."""
+def at_work(**settings: str) -> Iterator[tuple[Running, Celery]]:
+    """Redis and beat as in production, and an app that speaks to that Redis; `settings` are more of
+    the environment."""
     with tempfile.TemporaryDirectory(prefix="tiercel-faults-") as folder:
-        panel = Running(os.environ, Path(folder))
+        panel = Running({**os.environ, **settings}, Path(folder))
         try:
             panel.start(REDIS)
             panel.start("beat")
@@ -119,7 +120,7 @@ def _all_done(stage: Stage, since: float, jobs: list[Job]) -> Played:
 
 
 def _flushed(workers: Workers) -> Played:
-    with Stage(workers, BY_NAME["create"]) as stage, _panel() as (panel, app):
+    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, app):
         stage.bring(stage.volume, stage.wish)
         stage.fake.accepted.clear()
         jobs = _ask(stage, REAL)
@@ -135,7 +136,7 @@ def _flushed(workers: Workers) -> Played:
 
 
 def _redis_killed(workers: Workers) -> Played:
-    with Stage(workers, BY_NAME["create"]) as stage, _panel() as (panel, app):
+    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, app):
         panel.start("worker")
         jobs = _ask(stage, REAL)
         _announce(app, jobs[: REAL // 2])
@@ -147,7 +148,7 @@ def _redis_killed(workers: Workers) -> Played:
 
 
 def _redis_down(workers: Workers) -> Played:
-    with Stage(workers, BY_NAME["create"]) as stage, _panel() as (panel, app):
+    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, app):
         panel.start("worker")
         # One job by message shows that the worker is up.
         first = _ask(stage, 1)
@@ -167,7 +168,7 @@ def _redis_down(workers: Workers) -> Played:
 
 
 def _replaced(workers: Workers) -> Played:
-    with Stage(workers, BY_NAME["create"]) as stage, _panel() as (panel, app):
+    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, app):
         panel.start("worker")
         jobs = _ask(stage, RESTARTED)
         _announce(app, jobs)
