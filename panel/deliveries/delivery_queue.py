@@ -113,8 +113,8 @@ def failure_words(error: Exception, server: str) -> str:
         to, (code, answer) = next(iter(error.recipients.items()), ("", (0, b"")))
         return f"The {server} does not take mail for {to}: {code} {_text(answer)}"
     if isinstance(error, smtplib.SMTPAuthenticationError):
-        answer = f"{error.smtp_code} {_text(error.smtp_error)}"
-        return f"The {server} refused the user name or the password: {answer}"
+        refusal = f"{error.smtp_code} {_text(error.smtp_error)}"
+        return f"The {server} refused the user name or the password: {refusal}"
     if isinstance(error, ssl.SSLCertVerificationError):
         why = getattr(error, "verify_message", "") or error
         return f"The certificate of the {server} is not trusted: {why}"
