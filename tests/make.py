@@ -26,6 +26,7 @@ from storage.inventory.facts import (
     Disk,
     DmCache,
     HostFacts,
+    KernelIdentity,
     LogicalVolume,
     PhysicalVolume,
     Segment,
@@ -319,6 +320,7 @@ def facts(*lvs: LogicalVolume, **fields: Any) -> HostFacts:
         "vgs": (vg(),),
         "lvs": lvs,
         "lvm_version": "2.03.16",
+        "kernel": KernelIdentity("6.1.0-37-amd64", "#1 SMP Debian 6.1.140-1 (2025-05-22)"),
     }
     return HostFacts(**{**defaults, **fields})
 

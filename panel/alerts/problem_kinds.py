@@ -107,6 +107,11 @@ KINDS: Final = {
         "{count} disks failed their last self-test",
         "Some of the disk cannot be read any more.",
     ),
+    "kernel_data_loss": ConcernKind(
+        "Kernel that loses data of caches",
+        "{count} hosts run a kernel that loses data of their caches",
+        "What guests wrote may be lost at the next restart or error.",
+    ),
     # Disks
     "disk_hung": ConcernKind(
         "Disk does not answer",
@@ -284,6 +289,11 @@ KINDS: Final = {
         "Volumes of {count} hosts are missing",
         "Customers may pay for volumes that no longer exist.",
         LOST,
+    ),
+    "kernel_unsure": ConcernKind(
+        "Kernel that may lose data",
+        "{count} hosts do not say enough of their kernel",
+        "Nobody can tell whether their kernel loses data of caches.",
     ),
     # Jobs
     "job_undecided": ConcernKind(

@@ -12,7 +12,8 @@ from typing import Any, Final, Literal, Self
 from storage.formatting import counted, percent, seconds, size
 from storage.health.drift import differences_of, is_unfinished, lasting_differences
 from storage.inventory.facts import Array, HostFacts, VolumeGroup
-from storage.planner.technologies.lookup import is_lost, of_cache
+from storage.planner.kernel_faults import faults_of
+from storage.planner.technologies.lookup import cache_of, is_lost, of_cache
 from storage.volumes.snapshot import VolumeSnapshot
 
 MADE_FROM_INVENTORY = frozenset({"array_degraded", "pv_missing", "volume_inactive"})
@@ -71,8 +72,34 @@ class InventoryFinding:
 
 def findings_of(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> tuple[InventoryFinding, ...]:
     """`rows` are the volumes of the books that lie on the host, with the same `facts`."""
-    made = (_of_arrays(facts), _of_groups(facts), _of_mirrors(facts), _of_volumes(facts, rows))
+    made = (
+        _of_kernel(facts),
+        _of_arrays(facts),
+        _of_groups(facts),
+        _of_mirrors(facts),
+        _of_volumes(facts, rows),
+    )
     return tuple(chain.from_iterable(made))
+
+
+def _of_kernel(facts: HostFacts) -> Iterator[InventoryFinding]:
+    """Caches that a fault of the kernel may destroy. A fault that a person accepted for new plans
+    is told all the same: the data is as much at risk."""
+    caches = [cache.technology for lv in facts.lvs if (cache := cache_of(facts, lv)) is not None]
+    for present in faults_of(facts):
+        count = caches.count(present.fault.technology)
+        if not (present.fault.is_refused and present.fault.rests and count):
+            continue
+        yield InventoryFinding(
+            "kernel_data_loss" if present.is_sure else "kernel_unsure",
+            "error" if present.is_sure else "warning",
+            present.fault.code,
+            f"{counted(count, 'cache')} may lose data. {present.message} {present.fault.link}",
+            f"{present.fault.correction} Until then, remove these caches."
+            if present.is_sure
+            else "Upgrade the agent (a new enrolment command), or compare the kernel's changelog: "
+            f"{present.fault.correction}",
+        )
 
 
 def _of_arrays(facts: HostFacts) -> Iterator[InventoryFinding]:

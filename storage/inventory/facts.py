@@ -353,6 +353,17 @@ class Orphan:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class KernelIdentity:
+    """The running kernel: `release` as `uname -r` says it, `version` as `uname -v` (Debian names
+    the stable release there), `signature` from Ubuntu's /proc/version_signature. An older agent
+    says none."""
+
+    release: str = ""
+    version: str = ""
+    signature: str = ""
+
+
 @dataclass(frozen=True)
 class HostFacts:
     """One inventory. `consistent` is False when the reports did not agree with each other,
@@ -370,6 +381,7 @@ class HostFacts:
     orphans: tuple[Orphan, ...] = ()
     backings: tuple[BareBacking, ...] = ()
     lvm_version: str = ""
+    kernel: KernelIdentity = KernelIdentity()
 
     def __post_init__(self) -> None:
         if len({lv.uuid for lv in self.lvs}) != len(self.lvs):

@@ -4,6 +4,7 @@
 from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer, Member
 from storage.models.host import Host
+from storage.models.host_change import HostChange, HostChangeKind
 from storage.models.outline import (
     CacheCondition,
     FleetLoad,
@@ -24,6 +25,8 @@ __all__ = [
     "FleetLoad",
     "Host",
     "HostActivity",
+    "HostChange",
+    "HostChangeKind",
     "HostLoad",
     "HostOutline",
     "LatestSample",

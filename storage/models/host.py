@@ -106,7 +106,9 @@ class Host(models.Model):
     `dirty_limit_percent` is dirty is a problem. With `leaves_writeback`, Tiercel itself sets caches
     in writeback mode to writethrough once the SSD mirror below them lost a disk. `removed_at` is
     when a person removed the host (null = it is there): its keys and reports are erased, its name
-    is free again, and the row stays for its jobs and the history of its volumes.
+    is free again, and the row stays for its jobs and the history of its volumes. `accepted_faults`
+    are faults of its kernel that people live with: `{code: {at, by, reason}}`
+    (`storage.health.accepted_faults`).
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
@@ -147,6 +149,7 @@ class Host(models.Model):
     leaves_writeback = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     removed_at = models.DateTimeField(null=True, blank=True)
+    accepted_faults = models.JSONField(default=dict, blank=True, db_default={})
 
     objects = HostQuerySet.as_manager()
 

@@ -61,6 +61,8 @@ class Machine:
     missing_tools: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=lambda: {"dm_cache", "dm_cache_smq", "bcache"})
     kernel: str = "6.1.0-37-amd64"
+    kernel_version: str = "#1 SMP PREEMPT_DYNAMIC Debian 6.1.140-1 (2025-05-22)"
+    kernel_signature: str = ""
     versions: dict[str, str] = field(
         default_factory=lambda: {"lvm": "2.03.16", "systemd": "252", "util_linux": "2.38.1"}
     )

@@ -20,6 +20,9 @@ PCI = "/sys/devices/pci0000:00"
 
 def system(machine: Machine, tree: Tree) -> None:
     tree.file("/proc/sys/kernel/osrelease", machine.kernel + "\n")
+    tree.file("/proc/sys/kernel/version", machine.kernel_version + "\n")
+    if machine.kernel_signature:
+        tree.file("/proc/version_signature", machine.kernel_signature + "\n")
     tree.file("/proc/sys/kernel/random/boot_id", machine.boot_id + "\n")
     tree.file("/proc/diskstats", lambda: diskstats(machine))
     swaps = "".join(f"{path} partition\t65532\t0\t-2\n" for path in machine.swaps)

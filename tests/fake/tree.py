@@ -18,7 +18,7 @@ Content = Callable[[], bytes]
 MAY_BE_MISSING = re.compile(
     r"/(etc|run)/libvirt/(qemu|libxl|storage)(/.*)?|/etc/pve(/.*)?"
     r"|/etc/xen(/.*)?|/etc/tiercel/agent\.json"
-    r"|/var/lib/tiercel/fences(/.*)?"
+    r"|/proc/version_signature|/var/lib/tiercel/fences(/.*)?"
     r"|/var/lib/tiercel/(tunables|boot|retired|owner)\.json|/run/tiercel/fill\.json"
     r"|/etc/udev/rules\.d/6[19]-tiercel\.rules"
     r"|/etc/lvm/lvmlocal\.conf|/etc/lvm/devices/system\.devices"

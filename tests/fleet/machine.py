@@ -17,6 +17,7 @@ from storage.byte_sizes import GIB
 from storage.inventory.facts import (
     Array,
     HostFacts,
+    KernelIdentity,
     LogicalVolume,
     PhysicalVolume,
     VolumeGroup,
@@ -192,6 +193,7 @@ def facts(of: Machine, at: datetime) -> HostFacts:
         lvs=tuple(lvs),
         csets=tuple(csets),
         lvm_version="2.03.16",
+        kernel=KernelIdentity("6.1.0-37-amd64", "#1 SMP Debian 6.1.140-1 (2025-05-22)"),
     )
 
 

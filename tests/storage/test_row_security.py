@@ -25,7 +25,7 @@ EXEMPT: dict[str, str] = {}
 STAFF_ONLY = {
     *("jobs_auditentry", "jobs_bulkchange", "jobs_mediacheck", "panel_billingcall"),
     *("storage_diskround", "storage_physicaldisk", "storage_diskreading"),
-    *("storage_physicaldiskevent", "storage_cachecondition"),
+    *("storage_physicaldiskevent", "storage_cachecondition", "storage_hostchange"),
     *("jobs_alert", "jobs_alertevent", "jobs_silence", "panel_alertdelivery_events"),
 }
 """Tables that tell of customers or of the hosts below them, and are no customer's."""

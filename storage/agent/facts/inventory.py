@@ -79,6 +79,11 @@ def inventory(host: LocalHost, policy: Policy) -> Facts:
     facts["disks"] = disks.disks(host)
     facts["arrays"] = disks.arrays(host)
     facts["lvm_version"] = _lvm_version(host)
+    facts["kernel"] = {
+        "release": dm.text(host, "/proc/sys/kernel/osrelease"),
+        "version": dm.text(host, "/proc/sys/kernel/version"),
+        "signature": dm.text(host, "/proc/version_signature"),
+    }
     by_device = {}
     for lv in facts["lvs"]:
         device = top_device(host, lv)

@@ -17,7 +17,8 @@ Version = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Program:
-    """`least` is the oldest that may be used, because `lacks` is true of every older one. `tried`
+    """`least` is the oldest that may be used, because `lacks` is true of every older one; () where
+    every one may. `tried`
     are the versions on which the whole contract suite has run, as far as they tell releases
     apart: Debian 11, 12 and 13."""
 
@@ -37,9 +38,8 @@ class Feature:
 
 
 PROGRAMS: Mapping[str, Program] = {
-    "kernel": Program(
-        "Kernel", (4, 12), "its dm-cache stalls when it moves blocks", ((5, 10), (6, 1), (6, 12))
-    ),
+    # Which kernels have which faults the panel knows (storage/planner/kernel_faults.py).
+    "kernel": Program("Kernel", (), "", ((5, 10), (6, 1), (6, 12))),
     "lvm": Program(
         "LVM",
         (2, 3),

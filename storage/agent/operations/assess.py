@@ -64,7 +64,6 @@ def tools(host: LocalHost, call: VerbCall, remaining: Iterable[Command]) -> None
             )
     packages = {PACKAGES[tool] for tool in needed if tool in PACKAGES}
     counted = [program for package, program in VERSIONED.items() if package in packages]
-    counted += VERBS[call.verb].versions
     program_versions.check(host, counted)
 
 

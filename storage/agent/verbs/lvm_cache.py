@@ -148,7 +148,6 @@ ATTACH = Verb(
         Trait.SPARES_HOST,
     ),
     programs=("cache_check",),
-    versions=("kernel",),
 )
 
 

@@ -130,7 +130,6 @@ CREATE = Verb(
     estimate=Estimate(2, 2, takes=Takes.POOL),
     traits=(Trait.SPARES_HOST,),
     programs=("cache_check",),
-    versions=("kernel",),
     text_bytes=TEXT_BYTES,
     mark=MADE_POOL,
 )

@@ -84,8 +84,7 @@ class Verb:
 
     What is run: `commands` gives all of them, in order. They depend on the arguments alone, since a
     preview shows these very objects. `programs` are those that the commands run in turn (lvcreate
-    and lvconvert check a pool by cache_check, and go on without it if they must); `versions` are
-    the entries of facts/program_versions.py that count beside those of the commands' packages.
+    and lvconvert check a pool by cache_check, and go on without it if they must).
 
     What is checked: `identity`: is it what was meant, and may it be touched. `todo`: names of the
     commands still to be run for the wished state, None for all of them, empty when it is already
@@ -111,7 +110,6 @@ class Verb:
     provides: Callable[[Args], Mapping[str, Sequence[str]]] = lambda args: {}
     settled: bool = True
     programs: tuple[str, ...] = ()
-    versions: tuple[str, ...] = ()
     text_bytes: int = 0
     mark: str = ""
     boot_note: BootNote = BootNote.NOTHING

@@ -15,7 +15,7 @@ from storage.byte_sizes import GIB
 from storage.discovery.host_summary import cache_names, space_of
 from storage.discovery.ingest import apply_facts, apply_hello, dated_problems
 from storage.health.inventory_findings import findings_of
-from storage.inventory.facts import HostFacts, VolumeUser
+from storage.inventory.facts import HostFacts, KernelIdentity, VolumeUser
 from storage.models import HostOutline, Volume
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import snapshots_of
@@ -247,3 +247,40 @@ def test_of_several_problems_of_one_kind_only_the_same_words_are_the_same() -> N
         [problem("writeback", "vg0/b"), problem("writeback", "c")], before, later
     )
     assert [each["since"] for each in after] == [now.isoformat(), later.isoformat()]
+
+
+# --- The kernel ----------------------------------------------------------------------------------
+
+
+def with_bcache(kernel: KernelIdentity) -> HostFacts:
+    backing = make.bcache(cset_uuid=make.CSET_UUID, state="clean")
+    cached = make.lv(name="web12", bcache=backing)
+    device = make.lv(name="b-cache")
+    return make.facts(cached, device, csets=(make.cset(device.uuid),), kernel=kernel)
+
+
+def of_kernel(kernel: KernelIdentity) -> dict[str, str]:
+    findings = findings_of(with_bcache(kernel), ())
+    return {each.code: each.severity for each in findings if "kernel" in each.code}
+
+
+def test_caches_on_a_kernel_that_loses_them_are_data_at_risk() -> None:
+    assert of_kernel(KernelIdentity("5.15.2")) == {"kernel_data_loss": "error"}
+    (finding,) = findings_of(with_bcache(KernelIdentity("5.15.2")), ())
+    assert finding.message.startswith("1 cache may lose data. Kernel 5.15.2: ")
+    assert "issues/146384" in finding.message and "5.15.3" in finding.correction
+    assert finding.subject == "bcache_bvec_5_15"
+
+
+def test_a_kernel_that_does_not_say_enough_is_a_warning_and_a_slow_one_is_none() -> None:
+    assert of_kernel(KernelIdentity("5.15.0-91-generic")) == {"kernel_unsure": "warning"}
+    assert of_kernel(KernelIdentity()) == {"kernel_unsure": "warning"}
+    assert of_kernel(KernelIdentity("5.15.3")) == {}
+    assert of_kernel(KernelIdentity("6.2.16-20-pve")) == {}
+
+
+def test_a_host_without_such_a_cache_has_no_finding_of_its_kernel() -> None:
+    facts = make.facts(
+        make.lv(), make.lv(name="db", cache=make.dm_cache("pool")), kernel=KernelIdentity("5.15.2")
+    )
+    assert findings_of(facts, ()) == ()

@@ -137,6 +137,7 @@ def test_a_missing_field_is_named() -> None:
         "allocation",
         *("slot", "sync_done_sectors", "sync_total_sectors", "sync_speed_kib", "disk_count"),
         "mismatch_sectors",
+        *("kernel", "release", "version", "signature"),
     }
     fields = [
         n for n, (_, key) in enumerate(places(FULL)) if isinstance(key, str) and key not in newer

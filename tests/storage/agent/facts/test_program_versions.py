@@ -61,17 +61,13 @@ def test_what_was_never_tried_is_said_and_no_obstacle(
         ("lvm", "2.02.187", "LVM 2.02.187 is older than 2.03: "),
         ("systemd", "229", "systemd 229 is older than 236: "),
         ("util_linux", "2.27.1", "util-linux 2.27.1 is older than 2.32: "),
-        ("kernel", "4.4.0-210-generic", "Kernel 4.4.0-210-generic is older than 4.12: "),
     ],
 )
 def test_what_is_too_old_is_an_error_with_the_reason(
     host: FakeHost, program: str, version: str, words: str
 ) -> None:
     with host.changing() as machine:
-        if program == "kernel":
-            machine.kernel = version
-        else:
-            machine.versions[program] = version
+        machine.versions[program] = version
     problem = told(host)[f"{program}_old"]
     assert problem["severity"] == "error" and problem["message"].startswith(words)
     assert "supported release" in problem["correction"]
@@ -91,15 +87,24 @@ def test_an_lvm_that_is_too_old_or_unknown_changes_nothing(
     assert ("2.02.187 is older" if version else "does not say its version") in error["message"]
 
 
-def test_a_kernel_whose_dm_cache_stalls_gets_no_cache(host: FakeHost, agent: Agent) -> None:
+def test_no_kernel_is_too_old_for_the_agent(host: FakeHost, agent: Agent) -> None:
+    """Which kernels have which faults is judged once, by the panel."""
     volume = agent.volume()
-    pool = agent.pool(volume)
     with host.changing() as machine:
         machine.kernel = "4.4.0-210-generic"
-    args, expect = agent.call("cache.attach", {"lv": volume, "pool": pool, "mode": "writethrough"})
-    with agent.unchanged():
-        error = agent.ask("cache.attach", args, expect)["error"]
-    assert (error["code"], "older than 4.12" in error["message"]) == ("unsupported", True)
+    assert "kernel_old" not in told(host)
+    agent.pool(volume)
+
+
+def test_the_inventory_says_which_kernel_runs(host: FakeHost, agent: Agent) -> None:
+    with host.changing() as machine:
+        machine.kernel, machine.kernel_version = "5.15.0-91-generic", "#101-Ubuntu SMP"
+        machine.kernel_signature = "Ubuntu 5.15.0-91.101-generic 5.15.131"
+    assert agent.inventory()["kernel"] == {
+        "release": "5.15.0-91-generic",
+        "version": "#101-Ubuntu SMP",
+        "signature": "Ubuntu 5.15.0-91.101-generic 5.15.131",
+    }
 
 
 def test_an_lvm_that_does_not_answer_just_now_is_no_old_one(host: FakeHost, agent: Agent) -> None:

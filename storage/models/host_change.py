@@ -1,0 +1,58 @@
+"""What happened to hosts: another kernel, a restart, other versions, disks that came and went.
+Customers never see a row."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+
+from storage.access import Person, is_staff
+from storage.models.host import Host
+
+TEXT_LIMIT = 200
+
+
+class HostChangeKind(models.TextChoices):
+    """What of a host changed. A restart into another kernel is one change of the kind `kernel`."""
+
+    BOOT = "boot", "Restart"
+    KERNEL = "kernel", "Kernel"
+    AGENT = "agent", "Agent"
+    LVM = "lvm", "LVM"
+    BCACHE_TOOLS = "bcache_tools", "bcache-tools"
+    DISK_ADDED = "disk_added", "Disk added"
+    DISK_GONE = "disk_gone", "Disk gone"
+    DISK_CHANGED = "disk_changed", "Disk changed"
+
+
+class HostChangeQuerySet(models.QuerySet["HostChange"]):
+    def visible_to(self, user: Person) -> Self:
+        return self if is_staff(user) else self.none()
+
+
+class HostChange(models.Model):
+    """One change, at the moment when the host first told of it. `subject` is what changed where the
+    host has several (a disk), `before` and `after` what it was; "" where there was nothing. `count`
+    is how often it happened within a short time, when it is kept as one."""
+
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="timeline")
+    at = models.DateTimeField()
+    kind = models.CharField(max_length=16, choices=HostChangeKind.choices)
+    subject = models.CharField(max_length=TEXT_LIMIT, blank=True)
+    before = models.CharField(max_length=TEXT_LIMIT, blank=True)
+    after = models.CharField(max_length=TEXT_LIMIT, blank=True)
+    count = models.PositiveIntegerField(default=1)
+
+    objects = HostChangeQuerySet.as_manager()
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(kind__in=HostChangeKind.values), name="host_change_kind_known"
+            ),
+        )
+        indexes = (models.Index(fields=("host", "-at", "-id"), name="host_change_newest"),)
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} of {self.host} at {self.at:%Y-%m-%d %H:%M}"
