@@ -164,7 +164,7 @@ class AlertRouteGaps(Resource):
     @extend_schema(
         operation_id="alert_route_gaps",
         summary="List hosts of which nobody is told first",
-        responses={200: AlertRouteGapsShape, **described.problems(403)},
+        responses={200: AlertRouteGapsShape, **described.problems(403, 404)},
     )
     def get(self, request: Request) -> Response:
         """For administrators. Hosts in use whose errors reach nobody of tier 1."""
