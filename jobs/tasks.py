@@ -11,6 +11,7 @@ from jobs.hosts import refresh as refreshing
 from jobs.queue import bulk, reaper
 from jobs.queue import reaper as sweeping
 from storage.database_clock import database_now
+from storage.discovery import host_timeline
 from storage.health import cache_condition_records, smart_records
 from storage.metrics.samples import ensure_partitions, load_rollup, volume_hours
 from storage.models import Host
@@ -54,8 +55,11 @@ def read_disks(shard: int) -> None:
 
 
 @shared_task
-def prune_disk_readings() -> None:
-    smart_records.prune(database_now())
+def prune_host_history() -> None:
+    """Readings of disks, and the time lines of hosts."""
+    now = database_now()
+    smart_records.prune(now)
+    host_timeline.prune(now)
 
 
 @shared_task

@@ -379,7 +379,7 @@ CELERY_BEAT_SCHEDULE = {
     "prune-told": every(3600, "panel.tasks.prune_told"),
     "prune-sessions": every(86_400, "panel.tasks.prune_sessions"),
     "prune-previews": every(3600, "jobs.tasks.prune_previews"),
-    "prune-disk-readings": every(86_400, "jobs.tasks.prune_disk_readings"),
+    "prune-host-history": every(86_400, "jobs.tasks.prune_host_history"),
 } | {
     f"collect-{shard}": every(
         TIERCEL_SAMPLE_SECONDS, "jobs.tasks.collect_shard", shard, queue=f"collect.{shard}"

@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef
 
 from storage.agent.commands.retirement import is_retired, retired
+from storage.discovery import host_timeline
 from storage.discovery.host_summary import outline
 from storage.host_data import storable
 from storage.inventory.facts import HostFacts, LogicalVolume, decode, encode
@@ -28,6 +29,10 @@ def apply_hello(
     host: Host, data: dict[str, Any], problems: list[dict[str, str]], at: datetime
 ) -> None:
     """Store the agent's `hello` and the preflight problems (its own and those the panel saw)."""
+    # The row lock puts two answers of one host in order, so that each change is seen once.
+    rows = Host.objects.select_for_update(no_key=True).filter(pk=host.pk)
+    for before in rows.values_list("hello", flat=True):
+        host_timeline.note(host, host_timeline.changes_of_hello(before, data), at)
     host.problems = dated_problems(storable(problems), host.problems, at)
     host.hello, host.hello_at = storable(data), at
     host.last_seen_at, host.error = at, {}
@@ -54,6 +59,8 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
     host = Host.objects.without_inventory().select_for_update(no_key=True).get(pk=host.pk)
     if host.state == HostState.REMOVED or (host.facts_at is not None and host.facts_at > at):
         return facts
+    disks = Host.objects.filter(pk=host.pk).values_list("facts__disks", flat=True).get()
+    host_timeline.note(host, host_timeline.changes_of_disks(disks, facts.disks), at)
     # What was decoded, not what was sent: PostgreSQL cannot hold all that JSON can.
     host.facts, host.facts_at, host.last_seen_at = encode(facts), at, at
     host.save(update_fields=["facts", "facts_at", "last_seen_at"])

@@ -60,6 +60,7 @@ COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "wipefs": tools.wipefs,
     "blkdiscard": tools.blkdiscard,
     "dmsetup": tools.dmsetup,
+    "dpkg-query": tools.dpkg_query,
     "lvm": tools.lvm_version,
     "lvmconfig": tools.lvmconfig,
     "systemctl": tools.systemctl,

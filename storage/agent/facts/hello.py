@@ -64,11 +64,13 @@ def hello(host: LocalHost) -> dict[str, Any]:
         "machine_id": text(host, "/etc/machine-id"),
         "boot_id": text(host, "/proc/sys/kernel/random/boot_id"),
         "kernel": kernel,
+        "kernel_version": text(host, "/proc/sys/kernel/version"),
         "os": _os_name(text(host, "/etc/os-release")),
         "python": named["python"],
         "lvm2": named["lvm"] or None,
         "systemd": named["systemd"] or None,
         "util_linux": named["util_linux"] or None,
+        "bcache_tools": program_versions.package(host, "bcache-tools") or None,
         "tools": tools,
         "modules": {
             "dm_cache": _module(host, kernel, "dm_cache", "dm-cache"),

@@ -88,6 +88,26 @@ def read(host: LocalHost, program: str) -> str:
     return match.group(1) if match else ""
 
 
+PACKAGE_QUERIES = (
+    ("dpkg-query", "-W", "-f", "${Version}"),
+    ("rpm", "-q", "--qf", "%{VERSION}-%{RELEASE}"),
+)
+
+
+def package(host: LocalHost, name: str) -> str:
+    """The version of a package whose programs do not say theirs; "" where it is not installed, or
+    nobody answers."""
+    for query in PACKAGE_QUERIES:
+        try:
+            result = host.run((*query, name), timeout=10.0)
+        except MissingTool:
+            continue
+        except TimedOut:
+            return ""
+        return result.stdout.strip() if result.rc == 0 else ""
+    return ""
+
+
 def every(host: LocalHost) -> Mapping[str, str]:
     """All of PROGRAMS; "" also where one does not answer."""
     versions = {}

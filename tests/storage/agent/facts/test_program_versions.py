@@ -136,3 +136,10 @@ def test_a_cached_volume_can_be_extended_since_2_03_12(version: str, lacks: bool
 )
 def test_a_version_is_its_leading_numbers(version: str, parsed: tuple[int, ...]) -> None:
     assert program_versions.parse(version) == parsed
+
+
+def test_bcache_tools_are_asked_of_the_package_manager(host: FakeHost) -> None:
+    assert hello(host)["bcache_tools"] == "1.0.8-4+b1"
+    with host.changing() as machine:
+        machine.missing_tools.add("make-bcache")
+    assert hello(host)["bcache_tools"] is None

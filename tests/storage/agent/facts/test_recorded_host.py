@@ -126,6 +126,7 @@ def test_a_sample_has_every_public_volume_and_no_report_of_lvm() -> None:
 def test_hello_tells_versions_modules_and_policy() -> None:
     found = hello(host())
     assert (found["lvm2"], found["systemd"], found["util_linux"]) == ("2.03.16", "252", "2.38.1")
+    assert found["bcache_tools"] == "1.0.8-4"
     assert found["modules"] == {"dm_cache": True, "bcache": True}
     assert found["policy"]["vgs"] == ["vg0"]
     for problem in found["problems"]:

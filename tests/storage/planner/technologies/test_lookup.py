@@ -25,6 +25,8 @@ ASKED_IN = {
     "storage/inventory/facts.py",
     "storage/planner/wish.py",
     "storage/metrics/counters.py",
+    # The faults of each.
+    "storage/planner/kernel_faults.py",
     # The sentences and runbooks of a lost SSD, one function for each technology.
     "storage/health/lost_cache.py",
     # Differences, gauges and sums of the counters of each technology.
