@@ -8,7 +8,7 @@ from jobs import collector, notify_workers
 from jobs.alerts import alert_judge
 from jobs.engine import holds, media_checks, runner
 from jobs.hosts import refresh as refreshing
-from jobs.queue import bulk, reaper
+from jobs.queue import bulk, leave_writeback, reaper
 from jobs.queue import reaper as sweeping
 from storage.database_clock import database_now
 from storage.discovery import host_timeline
@@ -93,10 +93,9 @@ def add_up_hours() -> None:
 
 @shared_task
 def judge_cache_states() -> None:
-    """Each minute: a broken cache that a sample shows is looked at without waiting for the next
-    inventory."""
-    for host_id in cache_condition_records.judge_states(database_now()):
-        notify_workers.host(host_id)
+    """And new data on one SSD alone is written back where the host's settings say so."""
+    cache_condition_records.judge_states(database_now())
+    leave_writeback.leave_due()
 
 
 @shared_task

@@ -107,6 +107,7 @@ class Origin(models.TextChoices):
     PAGE = "page", "page"
     API = "api", "API"
     PORTAL = "portal", "customer page"
+    POLICY = "policy", "policy of the host"
 
 
 class JobQuerySet(models.QuerySet["Job"]):

@@ -75,19 +75,6 @@ SUSPECT: Final = f"""{PLACED} AND (latest.suspended OR latest.cache_state = 'rea
     OR (latest.counters #>> '{{cache,metadata_used}}')::float8
         > {METADATA_SHARE} * (latest.counters #>> '{{cache,metadata_total}}')::float8)
 """
-# A sample shows at once what the list of problems takes from the inventory.
-UNREAD: Final = """
-SELECT DISTINCT latest.host_id FROM storage_latestsample latest
-JOIN storage_volume volume ON volume.id = latest.volume_id
-JOIN storage_placement placed ON placed.volume_id = volume.id AND placed.until IS NULL
-    AND placed.host_id = latest.host_id
-WHERE latest.at >= %s AND latest.cache_state IN ('failed', 'needs check', 'inconsistent')
-    AND NOT EXISTS (
-        SELECT FROM storage_hostoutline outline
-        CROSS JOIN LATERAL jsonb_array_elements(outline.findings) found
-        WHERE outline.host_id = latest.host_id AND found->>'volume' = volume.key
-        AND found->>'code' IN ('cache_failed', 'cache_needs_check', 'cache_lost', 'ssd_lost'))
-"""
 TOTALS: Final = EXPRESSIONS[: len(NAMES)]
 LEGS: Final = "slow_read_sectors IS NOT NULL AND read_hits IS NOT NULL"
 LEG_NAMES: Final = ("dt_ms", "read_sectors", "read_hits", "read_misses", "promotions")
@@ -153,9 +140,9 @@ class _Verdict:
         return not self.findings and not any(self.noted.values())
 
 
-def judge_states(now: datetime) -> tuple[int, ...]:
-    """What the last samples show; hosts whose inventory should be read, because a sample shows a
-    broken cache of which the inventory does not tell yet."""
+def judge_states(now: datetime) -> None:
+    """What the last samples show. Broken caches are told by the inventory, which is read as soon as
+    a sample shows one (`jobs.collector`)."""
     verdicts: dict[int, _Verdict] = {}
     suspects = _placed(SUSPECT, now)
     of_suspects = Q(volume__in=[each.volume_id for each in suspects])
@@ -178,9 +165,6 @@ def judge_states(now: datetime) -> tuple[int, ...]:
         noted_now = {"suspended_at": suspended_at if each.suspended else None}
         verdicts[each.volume_id] = _verdict(each, state_findings(judged), noted_now)
     _keep(verdicts, STATE_CODES, now)
-    with connection.cursor() as cursor:
-        cursor.execute(UNREAD, [_fresh(now)])
-        return tuple(host_id for (host_id,) in cursor.fetchall())
 
 
 def judge_recent(now: datetime) -> int:

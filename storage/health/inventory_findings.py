@@ -181,8 +181,13 @@ def _metadata_share(vg: VolumeGroup) -> float | None:
     return 1 - vg.metadata_free_bytes / vg.metadata_bytes
 
 
+def degraded_pvs(facts: HostFacts) -> frozenset[str]:
+    """Mirrors that lost a disk, by their names."""
+    return frozenset(pv.name for pv in facts.pvs if pv.redundant and not pv.healthy)
+
+
 def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[InventoryFinding]:
-    unsafe = {pv.name for pv in facts.pvs if pv.redundant and not pv.healthy}
+    unsafe = degraded_pvs(facts)
     for row in rows:
         lv = row.lv
         if lv is None:

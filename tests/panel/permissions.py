@@ -127,6 +127,7 @@ TABLE = (
     Row("host-maintenance", "POST", ADMINISTER, ("host",)),
     Row("host-maintenance-end", "POST", ADMINISTER, ("host",)),
     Row("host-window", "POST", ADMINISTER, ("host",)),
+    Row("host-writeback", "POST", ADMINISTER, ("host",), {"dirty_limit_percent": "50"}),
     Row("host-remove", "GET", ADMINISTER, ("host",)),
     Row("host-remove", "POST", ADMINISTER, ("host",)),
     Row("host-address", "POST", ADMINISTER, ("host",), {"address": "192.0.2.9", "port": "22"}),

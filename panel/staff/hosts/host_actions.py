@@ -25,6 +25,7 @@ from panel.staff.jobs.forms import (
     MaintenanceForm,
     RemoveHostForm,
     WindowForm,
+    WritebackForm,
 )
 from storage.access import Right, staff_view
 from storage.database_clock import database_now
@@ -163,6 +164,24 @@ def set_window(request: HttpRequest, key: str) -> HttpResponse:
     holds.set_window(host, start, end)
     when = f"from {start:%H:%M} to {end:%H:%M} UTC" if start is not None else "at any time"
     messages.success(request, f"Jobs on {host.name} may start {when}.")
+    return redirect("host-settings", host.key)
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def set_writeback(request: HttpRequest, key: str) -> HttpResponse:
+    """The limit of dirty data, and what Tiercel does by itself about writeback."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    form = WritebackForm(request.POST)
+    if not form.is_valid():
+        return _back_with_errors(request, host, form)
+    Host.objects.filter(pk=host.pk).update(**form.cleaned_data)
+    does = "leaves" if form.cleaned_data["leaves_writeback"] else "does not leave"
+    messages.success(
+        request,
+        f"On {host.name} a cache may be {form.cleaned_data['dirty_limit_percent']} % dirty. "
+        f"Tiercel {does} writeback by itself when an SSD mirror loses a disk.",
+    )
     return redirect("host-settings", host.key)
 
 

@@ -20,6 +20,9 @@ NO_REASON = "Enter a reason: people whose jobs wait see it."
 NO_END = "Enter when the maintenance ends (UTC)."
 
 
+NO_LIMIT = "The limit is a whole number of percent, from 1 to 100."
+
+
 class AcceptKeyForm(forms.Form):
     """The fingerprint a person compared; whether it is the waiting one, `jobs.hosts.contact`
     decides."""
@@ -104,6 +107,23 @@ class WindowForm(forms.Form):
         if start is not None and start == end:
             raise forms.ValidationError("Start and end of the window must differ.")
         return self.cleaned_data
+
+
+class WritebackForm(forms.Form):
+    """How much of a cache may be dirty on a host before it is a problem, and whether Tiercel itself
+    leaves writeback mode once an SSD mirror lost a disk."""
+
+    dirty_limit_percent = forms.IntegerField(
+        min_value=1,
+        max_value=100,
+        error_messages={
+            "required": NO_LIMIT,
+            "invalid": NO_LIMIT,
+            "min_value": NO_LIMIT,
+            "max_value": NO_LIMIT,
+        },
+    )
+    leaves_writeback = forms.BooleanField(required=False)
 
 
 class StopForm(forms.Form):

@@ -1,0 +1,120 @@
+"""Sets caches in writeback mode to writethrough whose SSD mirror lost a disk, on hosts
+whose settings allow it.
+
+Once for each volume and failure: a person who sets writeback again meanwhile has the last word.
+Only when the mirror was whole again does the next failure count.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Final
+
+from django.db import connection, transaction
+
+from jobs.engine.steps import add_lines
+from jobs.failpoints import durable
+from jobs.models import Kind, Origin
+from jobs.queue.submit import Busy, submit
+from storage.database_clock import database_now
+from storage.health.inventory_findings import degraded_pvs
+from storage.models import CacheCondition, Volume
+from storage.models.host import HostState
+from storage.planner import Refused
+from storage.planner.wish import Wish
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
+
+log = logging.getLogger(__name__)
+
+SAFE_MODE: Final = "writethrough"
+REASON: Final = (
+    "The SSD mirror below the cache lost a disk. The settings of the host say that Tiercel then "
+    "leaves writeback mode."
+)
+DUE: Final = """
+SELECT volume.id FROM storage_hostoutline outline
+JOIN storage_host host ON host.id = outline.host_id
+CROSS JOIN LATERAL jsonb_array_elements(outline.findings) found
+JOIN storage_volume volume ON volume.key = found->>'volume'
+LEFT JOIN storage_cachecondition condition ON condition.volume_id = volume.id
+WHERE outline.findings <> '[]' AND host.leaves_writeback AND host.state = %s
+    AND found->>'code' = 'writeback_degraded' AND volume.managed
+    AND condition.left_writeback_at IS NULL
+ORDER BY volume.id
+"""
+
+
+def leave_due() -> int:
+    """Ask for the jobs that are due; how many there are."""
+    _forget_whole_mirrors()
+    with connection.cursor() as cursor:
+        cursor.execute(DUE, [HostState.ACTIVE])
+        volumes = [volume_id for (volume_id,) in cursor.fetchall()]
+    return sum(_leave(volume_id) for volume_id in volumes)
+
+
+def _forget_whole_mirrors() -> None:
+    """What an inventory shows to lie on whole mirrors, or to have no cache any more."""
+    left = CacheCondition.objects.exclude(left_writeback_at=None).exclude(volume=None)
+    volumes = Volume.objects.filter(pk__in=left.values("volume"))
+    if not volumes:
+        return
+    rows = snapshots_of(volumes)
+    whole = [row.volume.pk for row in rows if row.lv is not None and not _is_at_risk(row)]
+    left.filter(volume__in=whole).update(left_writeback_at=None)
+
+
+def _is_at_risk(row: VolumeSnapshot) -> bool:
+    """Whether the volume's cache lies on a mirror that lost a disk, as far as the last inventory
+    tells."""
+    if row.facts is None or row.cache is None:
+        return False
+    return bool(degraded_pvs(row.facts).intersection(row.cache.pvs))
+
+
+@durable("leave_writeback")
+def _leave(volume_id: int) -> bool:
+    """The job and the note that it was asked for come together, or neither does. Behind another job
+    of the volume, or while it is refused, it is tried again with the next round."""
+    CacheCondition.objects.get_or_create(
+        volume_id=volume_id, defaults={"host_id": _host_of(volume_id)}
+    )
+    condition = CacheCondition.objects.select_for_update().get(volume_id=volume_id)
+    [row] = snapshots_of(Volume.objects.filter(pk=volume_id))
+    wish = _safe_wish(row)
+    if condition.left_writeback_at is not None or wish is None:
+        return False
+    try:
+        with transaction.atomic():
+            job = submit(
+                kind=Kind.SET_CACHE,
+                volume=row.volume,
+                wish=wish,
+                actor=None,
+                door=Origin.POLICY,
+            )
+    except (Refused, Busy) as error:
+        log.info("volume %s stays in writeback mode: %s", row.volume.key, error)
+        return False
+    add_lines(job, [REASON])
+    condition.left_writeback_at = database_now()
+    condition.save(update_fields=["left_writeback_at"])
+    return True
+
+
+def _host_of(volume_id: int) -> int:
+    placement = Volume.objects.get(pk=volume_id).placed
+    if placement is None:
+        raise LookupError(f"volume {volume_id} lies nowhere")
+    return placement.host_id
+
+
+def _safe_wish(row: VolumeSnapshot) -> Wish | None:
+    """The volume as it is, but for its mode; None where it need not, or cannot, be changed."""
+    wish = row.wish
+    if wish is None or wish.cache is None or not _is_at_risk(row):
+        return None
+    if wish.cache.mode == SAFE_MODE:
+        return None
+    return replace(wish, cache=wish.cache.with_mode(SAFE_MODE))
