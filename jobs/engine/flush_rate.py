@@ -13,7 +13,7 @@ import dataclasses
 from django.db import transaction
 
 from jobs.engine import steps
-from jobs.hosts import contact
+from jobs.hosts import contact, panel_identity
 from jobs.models import Job, State, Step, StepState
 from jobs.requester import Requester, requester_fields
 from storage.agent.operations.pacer import RISES
@@ -114,7 +114,8 @@ def _stop_if_rate_changed(job: Job, step: Step) -> None:
     wished_sectors = Wish.from_json(job.wish).pace_sectors
     if wished_sectors is None or wished_sectors == step.args.get("migration_threshold"):
         return
-    reply = contact.ask(job.host, "op.abort", {"op": str(step.op_id)})
+    panel = panel_identity.named_to(job.host)
+    reply = contact.ask(job.host, "op.abort", {"op": str(step.op_id)}, panel=panel)
     stopping = {
         "code": "stopping",
         "message": ("The step continues at the new speed."),
@@ -127,4 +128,5 @@ def _send_budget(job: Job, step: Step) -> None:
     """Again and again, until the host says that it keeps the new budget."""
     wished_percent = None if job.volume_id is None else Wish.from_json(job.wish).rise_percent
     if wished_percent is not None and wished_percent > (allowed_percent(step) or 0):
-        contact.ask(job.host, "op.pace", {"op": str(step.op_id), "rise_percent": wished_percent})
+        args = {"op": str(step.op_id), "rise_percent": wished_percent}
+        contact.ask(job.host, "op.pace", args, panel=panel_identity.named_to(job.host))

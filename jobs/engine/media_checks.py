@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 
 from jobs import notify_workers
 from jobs.engine.holds import OnHold, check_not_held
+from jobs.hosts import panel_identity
 from jobs.models import CheckKind, CheckState, MediaCheck
 from jobs.models.media_check import move
 from jobs.requester import Requester
@@ -111,7 +112,9 @@ def begin(check_id: int) -> None:
         return
     try:
         check_not_held(check.host_id)
-        reply = call(check.host, *_request(check), deadline_seconds=DEADLINE_SECONDS)
+        panel = panel_identity.named_to(check.host)
+        verb, args = _request(check)
+        reply = call(check.host, verb, args, panel=panel, deadline_seconds=DEADLINE_SECONDS)
     except OnHold as held:
         _put_off(check, f"{held.sentence}.", held.again_at)
     except TransportError as error:

@@ -227,7 +227,8 @@ def _stop_if_cancelled(job: Job, step: Step) -> None:
     knows which verbs those are, and its refusal is shown with the step."""
     if step.error or job.falls_back or job.turned or not steps.is_cancelled(job):
         return
-    reply = contact.ask(job.host, "op.abort", {"op": str(step.op_id)})
+    panel = panel_identity.named_to(job.host)
+    reply = contact.ask(job.host, "op.abort", {"op": str(step.op_id)}, panel=panel)
     stopping = {
         "code": "stopping",
         "message": "The host was asked to stop this step.",

@@ -34,7 +34,7 @@ FENCE = names.integer(1, 1 << 53)
 @dataclass(frozen=True)
 class Request:
     """A call, or a list of mutating calls to be previewed. `fence`: number of the turn in the VG,
-    and `panel`: who sends it; both only beside a mutating call."""
+    only beside a mutating call. `panel`: who sends it, beside what only the owner may send."""
 
     id: str
     body: VerbCall | tuple[VerbCall, ...]
@@ -157,8 +157,8 @@ def _fence(value: Any, call: VerbCall) -> int | None:
 def _panel(value: Any, call: VerbCall) -> PanelIdentity | None:
     if value is None:
         return None
-    if call.verb not in VERBS:
-        raise bad_request(f"A panel does not belong to {call.verb}: it changes no volume group.")
+    if call.verb not in VERBS and not READING[call.verb].is_owners:
+        raise bad_request(f"A panel does not belong to {call.verb}: every panel may ask for it.")
     panel: PanelIdentity = checked("panel", panel_from_json, value)
     return panel
 

@@ -24,7 +24,8 @@ Warnings = tuple[Mapping[str, str], ...]
 class ReadingVerb:
     """`title` is for people. `answer` gives data and warnings; it may raise Refusal.
     `needs_reachable`: refused while a program that only reads hangs on the host. `needs_started`:
-    refused until the boot unit has ended after a start of the host."""
+    refused until the boot unit has ended after a start of the host. `is_owners`: refused to a panel
+    that does not manage the host, since it sets the host to work or interferes with what works."""
 
     name: str
     title: str
@@ -32,6 +33,7 @@ class ReadingVerb:
     arguments: Mapping[str, Validator] = field(default_factory=dict)
     needs_reachable: bool = False
     needs_started: bool = False
+    is_owners: bool = False
 
 
 def _sample(host: LocalHost, call: VerbCall) -> tuple[Data, Warnings]:
@@ -70,12 +72,14 @@ READING: Mapping[str, ReadingVerb] = {
                 "serial": names.serial,
                 "kind": names.choice(disk_checks.SHORT, disk_checks.LONG),
             },
+            is_owners=True,
         ),
         ReadingVerb(
             "array.check",
             "Begin to compare the copies of an md array",
             lambda host, call: (disk_checks.check_array(host, call.args), ()),
             {"array": names.kernel_name, "uuid": names.serial},
+            is_owners=True,
         ),
         ReadingVerb(
             "op.get",
@@ -93,12 +97,14 @@ READING: Mapping[str, ReadingVerb] = {
             "Stop an operation",
             lambda host, call: (ops.abort(host, call.args["op"]), ()),
             {"op": names.request_id},
+            is_owners=True,
         ),
         ReadingVerb(
             "op.pace",
             "Let an operation take more of the disks' time",
             lambda host, call: (ops.pace(host, call.args["op"], call.args["rise_percent"]), ()),
             {"op": names.request_id, "rise_percent": names.number_of(*RISES)},
+            is_owners=True,
         ),
     )
 }

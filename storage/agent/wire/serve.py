@@ -12,6 +12,7 @@ from ..kernel import hung_readers
 from ..kernel.local_host import LocalHost
 from ..operations import boot, ops
 from ..operations.assess import preview
+from ..state import owner
 from ..verbs.registry import VERBS
 from . import protocol
 from .protocol import Request
@@ -92,6 +93,8 @@ def answer(request: Request, host: LocalHost) -> tuple[Data, Warnings]:
         boot.demand_started(host)
         return ops.accept(host, request.id, call, request.fence, request.panel), ()
     verb = READING[call.verb]
+    if verb.is_owners:
+        owner.check(host, request.panel)
     if verb.needs_reachable:
         _reachable(host)
     if verb.needs_started:

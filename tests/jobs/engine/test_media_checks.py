@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import uuid
 from datetime import timedelta
 from typing import Any
 
@@ -12,10 +13,11 @@ from django.utils import timezone
 from jobs import collector, tasks
 from jobs.engine import media_checks
 from jobs.engine.holds import begin_maintenance, end_maintenance
-from jobs.hosts import refresh
+from jobs.hosts import panel_identity, refresh
 from jobs.models import CheckKind, CheckState, MediaCheck
 from jobs.models.media_check import follow_arrays
 from jobs.requester import Requester
+from storage.agent.state import owner
 from storage.database_clock import database_now
 from storage.inventory.stored import inventory_of
 from storage.models import DiskRound, Host, PhysicalDisk
@@ -208,6 +210,18 @@ def test_a_check_of_an_array_that_came_to_no_end_has_not_passed(
     follow_arrays(there, dataclasses.replace(facts, arrays=arrays), database_now() + OLD)
     check.refresh_from_db()
     assert (check.state, check.message) == (CheckState.STOPPED, message)
+
+
+def test_a_host_of_another_panel_begins_no_check(there: Host, fake_host: FakeHost) -> None:
+    refresh.refresh(there)
+    there.refresh_from_db()
+    owner.adopt(fake_host, str(uuid.uuid4()))
+    for check in (begin(asked(there)), begin(array_check(there))):
+        assert check.state == CheckState.REFUSED
+        assert "manages this host" in check.message
+    owner.adopt(fake_host, str(panel_identity.this().panel))
+    for check in (begin(asked(there)), begin(array_check(there))):
+        assert check.state == CheckState.RUNNING, check.message
 
 
 def array_check(host: Host) -> MediaCheck:

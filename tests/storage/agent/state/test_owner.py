@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from storage.agent.calls.refusals import Refusal
+from storage.agent.operations import pacer
 from storage.agent.state import owner
 from storage.agent.state.fence import FOLDER
 from tests.contract.client import Agent
 from tests.fake import FakeHost
+from tests.smart_disks import ata
 
 ONE, TWO, THREE = (str(uuid.UUID(int=0xABC << 96 | n, version=4)) for n in (1, 2, 3))
 
@@ -131,3 +133,63 @@ def test_an_owner_that_cannot_be_understood_is_nobody(
 def test_root_names_a_panel_by_its_whole_id(host: FakeHost, panel_id: str) -> None:
     with pytest.raises(ValueError, match="UUID"):
         owner.adopt(host, panel_id)
+
+
+@pytest.mark.parametrize("panel", [{"id": TWO}, None])
+def test_another_panel_neither_stops_nor_hastens_what_the_owner_began(
+    host: FakeHost, agent: Agent, panel: Any
+) -> None:
+    more = {"panel": panel} if panel is not None else {}
+    pause = host.pause_next("lvcreate")
+    args = {"vg": "vg0", **agent.volume_args()}
+    ones = {"panel": {"id": ONE}, "fence": 1}
+    op = agent.ask("volume.create", args, agent.expecting(None), **ones)["data"]["op"]
+    pause.reached.wait(10)
+    for verb, wanted in (("op.abort", {"op": op}), ("op.pace", {"op": op, "rise_percent": 100})):
+        error = agent.ask(verb, wanted, **more)["error"]
+        assert error["code"] == "other_panel" and ONE in error["message"]
+    assert agent.ask("op.get", {"op": op, "after": 0})["ok"], "whoever wants may look"
+    assert pacer.allowed(host, op, 20) == 20
+    pause.resume()
+    assert agent.outcome(op)["state"] == "done"
+    assert agent.data("hello")["owner"]["rival"] == (TWO if panel else "")
+
+
+def test_the_owner_and_whoever_was_restored_from_it_stop_an_operation(
+    host: FakeHost, agent: Agent
+) -> None:
+    for n, panel in enumerate(({"id": ONE}, {"id": TWO, "after": [ONE]})):
+        pause = host.pause_next("lvcreate")
+        args = {"vg": "vg0", **agent.volume_args()}
+        ones = {"panel": panel, "fence": n + 1}
+        op = agent.ask("volume.create", args, agent.expecting(None), **ones)["data"]["op"]
+        pause.reached.wait(10)
+        paced = agent.ask("op.pace", {"op": op, "rise_percent": 50}, panel=panel)
+        assert paced["ok"], paced
+        assert agent.ask("op.abort", {"op": op}, panel=panel)["ok"]
+        pause.resume()
+        assert agent.outcome(op)["error"]["code"] == "aborted"
+
+
+def test_another_panel_begins_no_check_of_disks(host: FakeHost, agent: Agent) -> None:
+    with host.changing() as machine:
+        machine.disks[2].smart = ata("HDD", "H1", [], rotation_rpm=7200)
+    array = {"array": "md0", "uuid": host.machine.arrays[0].uuid}
+    disk = {"device": "/dev/sdc", "type": "", "serial": "H1", "kind": "short"}
+    assert create(agent, {"id": ONE}, 1)["ok"]
+    for more in ({"panel": {"id": TWO}}, {}):
+        for verb, args in (("array.check", array), ("disk.test", disk)):
+            assert agent.ask(verb, args, **more)["error"]["code"] == "other_panel"
+    (state,) = agent.data("inventory")["arrays"]
+    assert state["sync_action"] == "idle"
+    assert not any("-t" in argv for argv in host.executed if argv[0] == "smartctl")
+    for verb, args in (("array.check", array), ("disk.test", disk)):
+        assert agent.ask(verb, args, panel={"id": ONE})["ok"]
+
+
+def test_a_host_without_an_owner_lets_each_panel_check_its_disks(
+    host: FakeHost, agent: Agent
+) -> None:
+    array = {"array": "md0", "uuid": host.machine.arrays[0].uuid}
+    assert agent.ask("array.check", array, panel={"id": ONE})["ok"]
+    assert agent.data("hello")["owner"] is None, "who only has something read owns nothing"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from storage.agent.calls.call import VerbCall
 from storage.agent.calls.refusals import Refusal
+from storage.agent.state.owner import PanelIdentity
 from storage.agent.verbs.registry import VERBS
 from storage.agent.wire import protocol
 from storage.agent.wire.serve import handle
@@ -151,6 +152,15 @@ def test_a_fence_is_a_number_beside_a_request_that_changes_something() -> None:
     assert code_of(line(verb="inventory", fence=3)) == "bad_request"
     step = {key: document[key] for key in ("verb", "args", "expect")}
     assert code_of(line(dry_run=[step], fence=3)) == "bad_request"
+
+
+def test_a_panel_is_named_where_only_the_owner_may_ask() -> None:
+    panel = {"id": ID}
+    named = line(verb="op.abort", args={"op": ID}, panel=panel)
+    assert protocol.parse(named).panel == PanelIdentity(ID)
+    assert code_of(line(verb="op.abort", args={"op": ID}, fence=3)) == "bad_request"
+    for verb, args in (("inventory", {}), ("op.get", {"op": ID})):
+        assert code_of(line(verb=verb, args=args, panel=panel)) == "bad_request"
 
 
 def test_a_step_of_a_preview_need_not_know_a_uuid_that_does_not_exist_yet() -> None:
