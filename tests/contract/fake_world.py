@@ -125,6 +125,14 @@ class FakeWorld:
         self.host.advance(2 * size_bytes / 4096 / load.disk_iops)
         self.host.root.stop_load(load)
 
+    @contextmanager
+    def suspended(self, lv: str) -> Iterator[None]:
+        with self.host.changing():
+            self.host.root.lv(lv).suspended = True
+        yield
+        with self.host.changing():
+            self.host.root.lv(lv).suspended = False
+
     def allow(self, vgs: Sequence[str], **more: int) -> None:
         policy = {"vgs": list(vgs), **more}
         self.host.save("/etc/tiercel/agent.json", json.dumps(policy).encode())

@@ -57,6 +57,14 @@ from tiercel_agent.realhost import RealHost
 execute(RealHost(), sys.argv[2])
 """
 
+SCATTERED = """
+import mmap, os, random, sys
+block, blocks = mmap.mmap(-1, 4096), int(sys.argv[2]) // 4096
+device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+for _ in range(int(sys.argv[3])):
+    os.preadv(device, [block], random.randrange(blocks) * 4096)
+"""
+
 BARE = """
 pkill -u tiercel
 userdel -f tiercel
@@ -237,6 +245,25 @@ class LabWorld:
             f"for try in 1 2 3; do dd if={self.device(lv)} of=/dev/null bs=4k count={count} "
             "iflag=direct 2>/dev/null; done"
         )
+
+    @contextmanager
+    def suspended(self, lv: str) -> Iterator[None]:
+        self.lab.run(["dmsetup", "suspend", f"/dev/vg0/{lv}"])
+        try:
+            yield
+        finally:
+            self.lab.run(["dmsetup", "resume", f"/dev/vg0/{lv}"])
+
+    def read_scattered(self, lv: str, size_bytes: int, count: int) -> None:
+        """Read `count` blocks of 4 KiB here and there in the beginning of a volume."""
+        words = ["python3", "-I", "-c", SCATTERED, self.device(lv), str(size_bytes), str(count)]
+        self.lab.run(words)
+
+    def read_in_order(self, lv: str, size_bytes: int) -> None:
+        """Read the beginning of a volume once, in blocks of 4 KiB."""
+        count = size_bytes >> 12
+        words = [f"if={self.device(lv)}", "of=/dev/null", "bs=4k", f"count={count}"]
+        self.lab.run(["dd", *words, "iflag=direct", "status=none"])
 
     def allow(self, vgs: Sequence[str], **more: int) -> None:
         policy = {"vgs": list(vgs), "fast_pvs": [], "slow_pvs": [], **more}

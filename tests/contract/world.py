@@ -75,6 +75,9 @@ class World(Protocol):
     def read(self, lv: str, size_bytes: int) -> None:
         """Read the beginning of a volume as its guest would."""
 
+    def suspended(self, lv: str) -> AbstractContextManager[None]:
+        """The volume's device is suspended, as by a command that never resumed it."""
+
     def allow(self, vgs: Sequence[str], **more: int) -> None:
         """The local policy: which VGs the panel may change, and `undo_hours`, `destroy_per_hour`
         where they are not the usual ones."""
