@@ -44,6 +44,8 @@ UNFINISHED = (CheckState.ASKED, CheckState.RUNNING)
 LATE: Final = timedelta(days=2)
 """A self-test of unknown length that shows no result by then has none."""
 READING: Final = timedelta(minutes=3)
+INTERRUPTED: Final = "It was interrupted: not all of the array was compared."
+AGAIN: Final = "Begin another check: it compares all of the array."
 INVENTORY: Final = timedelta(minutes=1)
 """What is read so soon after the beginning may have been asked before it."""
 
@@ -192,7 +194,13 @@ def follow_arrays(host: Host, facts: HostFacts, now: datetime) -> None:
             move(check, CheckState.STOPPED, message=why)
         elif array.mismatch_sectors:
             found = f"The copies differ in {counted(array.mismatch_sectors, 'sector')}."
-            move(check, CheckState.FAILED, message=found)
+            more = f" {INTERRUPTED}" if array.sync_min_sectors else ""
+            move(check, CheckState.FAILED, message=f"{found}{more}")
+        elif array.sync_min_sectors is None:
+            why = "The host does not say whether the check came to its end."
+            move(check, CheckState.STOPPED, message=why, correction="Upgrade the host's agent.")
+        elif array.sync_min_sectors:
+            move(check, CheckState.STOPPED, message=INTERRUPTED, correction=AGAIN)
         else:
             move(check, CheckState.PASSED)
 

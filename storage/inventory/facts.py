@@ -55,7 +55,8 @@ class ArrayMember:
 @dataclass(frozen=True, slots=True)
 class Array:
     """An md array; `degraded_count` members are missing or failed. While it is rebuilt or checked,
-    `sync_done_sectors` of `sync_total_sectors` are done, of each disk. `mismatch_sectors` are what
+    `sync_done_sectors` of `sync_total_sectors` are done, of each disk. `sync_min_sectors` is where
+    an interrupted check stopped, 0 where the last one came to its end. `mismatch_sectors` are what
     the last check found to differ. None, where the kernel or an older agent does not say."""
 
     name: str
@@ -72,6 +73,7 @@ class Array:
     sync_speed_kib: Count | None = None
     mismatch_sectors: Count | None = None
     disk_count: Count | None = None
+    sync_min_sectors: Count | None = None
 
     @property
     def is_at_work(self) -> bool:

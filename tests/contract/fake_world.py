@@ -84,6 +84,13 @@ class FakeWorld:
         with self.host.changing():
             found.allocatable = True
 
+    def interrupt_check(self, array: str) -> None:
+        self.host.write(f"/sys/block/{array}/md/sync_action", "check")
+        with self.host.changing() as machine:
+            found = next(each for each in machine.arrays if each.name == array)
+            found.sync_completed = f"{found.size_bytes // 1024} / {found.size_bytes // 512}"
+            found.interrupt()
+
     @contextmanager
     def evacuating(self, pv: str, to: str) -> Iterator[None]:
         self.host.root.pvmove(pv, to)

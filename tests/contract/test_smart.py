@@ -3,7 +3,10 @@ say next to nothing of their health, and know no self-tests."""
 
 from __future__ import annotations
 
+import time
+
 from tests.contract.client import Agent
+from tests.contract.world import World
 
 
 def test_every_disk_that_smartctl_knows_is_asked(agent: Agent) -> None:
@@ -45,3 +48,25 @@ def test_the_kernel_checks_an_array_and_says_how_far_it_is(agent: Agent) -> None
         assert 0 <= begun["sync_done_sectors"] <= begun["sync_total_sectors"]
         again = agent.ask("array.check", args)
         assert again["ok"] or again["error"]["code"] == "already_exists"
+
+
+def test_an_interrupted_check_leaves_its_place_and_the_next_one_begins_anew(
+    agent: Agent, world: World
+) -> None:
+    (array,) = agent.inventory()["arrays"]
+    _until_idle(agent)
+    world.interrupt_check(array["name"])
+    left = agent.inventory()["arrays"][0]
+    assert left["sync_action"] == "idle"
+    assert 0 < left["sync_min_sectors"] < array["size_bytes"] // 512
+    assert agent.ask("array.check", {"array": array["name"], "uuid": array["uuid"]})["ok"]
+    begun = agent.inventory()["arrays"][0]
+    assert begun["sync_min_sectors"] == 0, "all of it is compared"
+
+
+def _until_idle(agent: Agent) -> None:
+    end = time.monotonic() + 120
+    while agent.inventory()["arrays"][0]["sync_action"] != "idle":
+        if agent.world.name == "fake" or time.monotonic() > end:
+            raise AssertionError("the array is at work")
+        time.sleep(0.5)

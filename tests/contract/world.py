@@ -92,6 +92,9 @@ class World(Protocol):
         """The next run of a program takes until the end of the block, at least. It may then end
         as if it had been stopped."""
 
+    def interrupt_check(self, array: str) -> None:
+        """A person has the kernel check an idle array, and stops that half-way."""
+
     def slow_moves(self) -> None:
         """A pvmove takes long enough to be stopped half-way."""
 

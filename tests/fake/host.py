@@ -42,7 +42,7 @@ from tests.fake.hands import Hands
 from tests.fake.journal import Journal
 from tests.fake.machine import Machine
 from tests.fake.nodes import THROTTLE
-from tests.fake.parts import ModelGap
+from tests.fake.parts import Array, ModelGap
 
 COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "lvcreate": lvm.lvcreate,
@@ -348,15 +348,21 @@ class FakeHost(Journal):
                 self.machine.mirror_throttle = int(text)
             elif path.endswith("/md/sync_action"):
                 self._check_array(path.split("/")[3], text)
+            elif path.endswith("/md/sync_min"):
+                self._idle_array(path.split("/")[3]).sync_min = int(text)
             else:
                 bcache.write(self.machine, path, text)
 
-    def _check_array(self, name: str, action: str) -> None:
+    def _idle_array(self, name: str) -> Array:
         array = next(each for each in self.machine.arrays if each.name == name)
         if array.sync_action != "idle":
             raise OSError(errno.EBUSY, "Device or resource busy")
+        return array
+
+    def _check_array(self, name: str, action: str) -> None:
+        array = self._idle_array(name)
         array.sync_action, array.sync_speed = action, "200000"
-        array.sync_completed = f"0 / {array.size_bytes // 512}"
+        array.sync_completed = f"{array.sync_min} / {array.size_bytes // 512}"
         self.machine.changed()
 
     def save(self, path: str, data: bytes) -> None:

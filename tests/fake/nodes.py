@@ -114,6 +114,7 @@ def disks(machine: Machine, tree: Tree) -> None:
         tree.file(f"{md}/sync_action", f"{array.sync_action}\n")
         tree.file(f"{md}/sync_completed", f"{array.sync_completed}\n")
         tree.file(f"{md}/sync_speed", f"{array.sync_speed}\n")
+        tree.file(f"{md}/sync_min", f"{array.sync_min}\n")
         tree.file(f"{md}/mismatch_cnt", f"{array.mismatch_sectors}\n")
         tree.file(f"{md}/raid_disks", f"{len(array.members)}\n")
         tree.file(f"{md}/uuid", f"{array.uuid}\n")

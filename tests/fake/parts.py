@@ -58,7 +58,16 @@ class Array:
     sync_action: str = "idle"
     sync_completed: str = "none"
     sync_speed: str = "none"
+    sync_min: int = 0
     mismatch_sectors: int = 0
+
+    def interrupt(self) -> None:
+        """`echo idle > sync_action`: the kernel keeps in `sync_min` where it was, as it last noted
+        that, which is at each sixteenth; a check that ends by itself puts it back to 0."""
+        done, _, total = self.sync_completed.partition(" / ")
+        sixteenth = int(total) // 16
+        self.sync_min = int(done) // sixteenth * sixteenth
+        self.sync_action, self.sync_completed, self.sync_speed = "idle", "none", "none"
 
     @property
     def sector_bytes(self) -> int:

@@ -135,6 +135,8 @@ def array(host: LocalHost, name: str) -> dict[str, Any]:
         "sync_done_sectors": _known(done) if total else None,
         "sync_total_sectors": _known(total),
         "sync_speed_kib": _known(text(host, f"{here}/sync_speed")),
+        # Where a check that was interrupted would go on; one that came to its end leaves 0.
+        "sync_min_sectors": _known(text(host, f"{here}/sync_min")),
         "mismatch_sectors": _known(text(host, f"{here}/mismatch_cnt")),
         "disk_count": _known(text(host, f"{here}/raid_disks").partition(" ")[0]),
         "members": members,

@@ -208,6 +208,8 @@ def check_array(host: LocalHost, args: Mapping[str, Any]) -> dict[str, Any]:
             "Wait until it is idle: cat /proc/mdstat",
         )
     try:
+        # After an interrupted check the kernel would compare the rest only.
+        host.write(f"/sys/block/{name}/md/sync_min", "0")
         host.write(f"/sys/block/{name}/md/sync_action", "check")
     except OSError as error:
         raise Refusal(

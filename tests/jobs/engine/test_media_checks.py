@@ -197,6 +197,8 @@ def test_a_check_of_an_array_is_followed_by_inventories(
         ({"sync_action": "recover"}, "The array went over to other work: recover."),
         ({"degraded_count": 1}, "The array lost a disk meanwhile."),
         ({"mismatch_sectors": None}, "The host does not say what the check found."),
+        ({"sync_min_sectors": None}, "The host does not say whether the check came to its end."),
+        ({"sync_min_sectors": 1000}, "It was interrupted: not all of the array was compared."),
     ],
 )
 def test_a_check_of_an_array_that_came_to_no_end_has_not_passed(
@@ -205,11 +207,40 @@ def test_a_check_of_an_array_that_came_to_no_end_has_not_passed(
     check = begin(array_check(there))
     facts = inventory_of(there)
     assert facts is not None
-    ended = {"sync_action": "idle", "mismatch_sectors": 0, **changed}
+    ended = {"sync_action": "idle", "mismatch_sectors": 0, "sync_min_sectors": 0, **changed}
     arrays = (dataclasses.replace(facts.arrays[0], **ended), *facts.arrays[1:])
     follow_arrays(there, dataclasses.replace(facts, arrays=arrays), database_now() + OLD)
     check.refresh_from_db()
     assert (check.state, check.message) == (CheckState.STOPPED, message)
+
+
+def test_a_difference_that_an_interrupted_check_found_is_a_difference(there: Host) -> None:
+    check = begin(array_check(there))
+    facts = inventory_of(there)
+    assert facts is not None
+    array = dataclasses.replace(facts.arrays[0], mismatch_sectors=8, sync_min_sectors=1000)
+    array = dataclasses.replace(array, sync_action="idle")
+    follow_arrays(there, dataclasses.replace(facts, arrays=(array,)), database_now() + OLD)
+    check.refresh_from_db()
+    assert check.state == CheckState.FAILED
+    assert check.message.startswith("The copies differ in 8 sectors. It was interrupted")
+
+
+def test_a_check_that_a_person_interrupts_has_not_passed(there: Host, fake_host: FakeHost) -> None:
+    check = begin(array_check(there))
+    MediaCheck.objects.update(started_at=database_now() - OLD)
+    with fake_host.changing() as machine:
+        array = machine.arrays[0]
+        sectors = array.size_bytes // 512
+        array.sync_completed = f"{sectors // 2} / {sectors}"
+        array.interrupt()
+    refresh.refresh(there)
+    check.refresh_from_db()
+    assert check.state == CheckState.STOPPED
+    assert "interrupted" in check.message and check.correction
+    again = begin(array_check(there))
+    assert again.state == CheckState.RUNNING
+    assert fake_host.machine.arrays[0].sync_min == 0, "the next one compares all"
 
 
 def test_a_host_of_another_panel_begins_no_check(there: Host, fake_host: FakeHost) -> None:

@@ -135,7 +135,14 @@ def test_a_missing_field_is_named() -> None:
         *("system_id", "clustered", "partial", "metadata_bytes", "metadata_free_bytes"),
         *("clears_freed", "lvm_version", "format", "domain", "path", "unused_percent"),
         "allocation",
-        *("slot", "sync_done_sectors", "sync_total_sectors", "sync_speed_kib", "disk_count"),
+        *(
+            "slot",
+            "sync_done_sectors",
+            "sync_total_sectors",
+            "sync_speed_kib",
+            "disk_count",
+            "sync_min_sectors",
+        ),
         "mismatch_sectors",
         *("kernel", "release", "version", "signature"),
     }
