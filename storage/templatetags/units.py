@@ -41,8 +41,8 @@ def age(value: object) -> str:
 
 @register.filter
 def moment(at: object, is_old: object = False) -> str:
-    """What `parts/age.html` shows: a moment by its age, with the time itself for who points at it.
-    Made here, because a list has hundreds and the template would take five times as long."""
+    """A moment by its age, with the time itself for who points at it. Made here, because a list has
+    hundreds and a template would take five times as long."""
     if not isinstance(at, datetime):
         return format_html('<span class="text-secondary">{}</span>', gettext("never"))
     return format_html(

@@ -60,6 +60,10 @@ modprobe -r scsi_debug
 """
 
 REACH_SECONDS = 150
+# LVM 2.03.31 (Debian 13) keeps no archive unless it is asked to.
+KEEP_ARCHIVE = """
+cd /etc/lvm && grep -qs '^backup/archive=1' lvmlocal.conf || echo backup/archive=1 >> lvmlocal.conf
+"""
 # More than the slow disks give (300), and little enough to leave the machine to the host's work.
 LOAD_IOPS = 500
 
@@ -87,6 +91,7 @@ class LabMachine:
         """`world` must be bare: agent, account and policy come by the pasted line."""
         self.world = world
         self.lab = world.lab
+        self.lab.run(KEEP_ARCHIVE)
 
     @property
     def port(self) -> int:

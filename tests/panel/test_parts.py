@@ -56,19 +56,6 @@ def test_a_chip_has_tone_icon_and_text() -> None:
     assert words(html) == "&lt;b&gt;to accept"
 
 
-def test_an_age_names_the_moment_and_says_when_it_is_old() -> None:
-    at = timezone.now() - timedelta(hours=3)
-    assert words(part("age", at=at)) == "3 h ago"
-    old = part("age", at=at, stale=True)
-    assert "is-old" in old
-    assert words(old) == "3 h ago , old"
-    assert at.isoformat(timespec="seconds")[:19] in old
-
-
-def test_an_age_without_a_moment_is_never_zero() -> None:
-    assert words(part("age", at=None)) == "never"
-
-
 def test_a_usage_bar_has_its_figures_under_it() -> None:
     html = part("usage", label="SSD", used_bytes=3 * GIB, total_bytes=8 * GIB, reserved_bytes=GIB)
     assert 'width="37.5%"' in html
