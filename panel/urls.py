@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from django.urls import include, path
+from django.urls import include, path, re_path
 
 from panel import enrolment_endpoints, name_search
 from panel.accounts import invitation_pages, own_account_pages
+from panel.api import root_endpoint
 from panel.authentication import login_links, step_up
 from panel.help import pages as help_pages
 from panel.help import tour
@@ -63,6 +64,7 @@ urlpatterns = [
     path("plans/<str:key>/delete", plan_pages.delete_plan, name="cache-plan-delete"),
     path("", include("panel.accounts.urls")),
     path("api/v1/", include("panel.api.urls")),
+    re_path("^api(?:/.*)?$", root_endpoint.Nothing.as_view(), name="api-nowhere"),
     path("audit/security", audit_pages.security_log, name="security-log"),
     path("settings/", settings_pages.settings_page, name="settings"),
     path("settings/mail", settings_pages.test_mail, name="settings-mail"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, cast
+from difflib import get_close_matches
+from typing import Any, ClassVar, Final, cast
 
 from django.http import Http404, HttpResponse
-from django.urls import reverse
+from django.urls import resolve, reverse
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import (
@@ -19,6 +20,7 @@ from rest_framework.response import Response
 
 from panel.api import FEATURES
 from panel.api.framework import described
+from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
 from panel.api.response_shapes import Json
 from storage.agent import VERSION
@@ -27,6 +29,7 @@ NAMES = (
     *("hosts", "volumes", "jobs", "alerts", "silences", "alert-routes", "audit", "customers"),
     *("cache-plans", "orders", "proofs"),
 )
+OPENAPI: Final = "/api/v1/openapi.json"
 
 
 class RootShape(serializers.Serializer[Json]):
@@ -60,14 +63,33 @@ class Root(Resource):
 
 
 class Nothing(Resource):
-    """Any other path: a problem instead of a page."""
+    """Any other address: a problem that names the near one, whatever is done there and asked of
+    it."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Only who asks is looked at first."""
+        super(Resource, self).initial(request, *args, **kwargs)
+        raise ApiProblem(
+            404,
+            "not_found",
+            "The API has no address like this.",
+            f"The next one is {near(kwargs.get('path', ''))} and {OPENAPI} lists them all.",
+        )
 
     @extend_schema(exclude=True)
-    def get(self, request: Request, path: str) -> Response:
-        """404."""
+    def get(self, request: Request, path: str = "") -> Response:
+        """Never reached."""
         raise Http404(path)
 
-    post = put = patch = delete = get
+
+def near(path: str) -> str:
+    """The address that was probably meant by this one below `/api/v1/`."""
+    root = reverse("api-root")
+    for other in (f"{path}/", path.rstrip("/")):
+        if path and other != path and resolve(f"{root}{other}").url_name != "api-nothing":
+            return f"{root}{other}"
+    meant = get_close_matches(path.partition("/")[0], NAMES, 1)
+    return reverse(f"api-{meant[0]}") if meant else root
 
 
 class _Kept(SpectacularAPIView):

@@ -205,6 +205,6 @@ POLICY: Mapping[str, Act] = {
         *("api-billing-set-mandate", "api-billing-suspend", "api-billing-unsuspend"),
         *("api-billing-login-link", "api-billing-bind-volume", "api-billing-terminate"),
         *("api-billing-change-plan", "api-billing-decide-order", "api-billing-usage-lines"),
-        *("api-billing-status", "api-nothing"),
+        *("api-billing-status", "api-nothing", "api-nowhere"),
     ),
 }

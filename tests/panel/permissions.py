@@ -396,5 +396,6 @@ TABLE = (
     Row("api-billing-decide-order", "POST", API_SIGNED),
     Row("api-billing-usage-lines", "POST", API_SIGNED),
     Row("api-billing-status", "POST", API_SIGNED),
+    Row("api-nowhere", "GET", "401 404 404 404 404 404 404"),
     Row("api-nothing", "GET", "401 404 404 404 404 404 404", ("nowhere",)),
 )

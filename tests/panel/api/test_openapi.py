@@ -29,7 +29,7 @@ from tests.panel.api.asking import V1, Program, member, own, staff
 from tests.scene import Scene, job, scene, step
 
 COMMITTED = settings.BASE_DIR / "docs" / "openapi.yaml"
-UNDESCRIBED = {"api-openapi", "api-openapi-yaml", "api-nothing"}
+UNDESCRIBED = {"api-openapi", "api-openapi-yaml", "api-nothing", "api-nowhere"}
 
 
 @cache

@@ -1,0 +1,54 @@
+"""An address that the API does not have: a problem that names the near one."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from tests.panel.api.asking import Program, problem, staff
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def asking() -> Program:
+    return staff("admin")
+
+
+@pytest.mark.parametrize(
+    ("address", "near"),
+    [
+        ("/alerts?state=open", "/api/v1/alerts/"),
+        ("/alerts", "/api/v1/alerts/"),
+        ("/hosts/abc/?x=1", "/api/v1/hosts/abc"),
+        ("/hosts/abc/arrays/", "/api/v1/hosts/abc/arrays"),
+        ("/alert/", "/api/v1/alerts/"),
+        ("/volume/abc?limit=3", "/api/v1/volumes/"),
+        ("/nowhere/at/all?x=1", "/api/v1/"),
+        ("/hosts/abc/wish", "/api/v1/hosts/"),
+    ],
+)
+def test_an_unknown_address_is_not_found_and_the_near_one_is_named(
+    asking: Program, address: str, near: str
+) -> None:
+    body = problem(asking.get(address), 404, "not_found")
+    assert "no address" in body["detail"]
+    assert f" {near} " in f"{body['correction']} ".replace(", ", " ")
+    assert "openapi.json" in body["correction"]
+
+
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete", "options"])
+def test_it_is_not_found_whatever_is_done_there(asking: Program, method: str) -> None:
+    sent = asking.send(method, "/jobs?state=failed", {"x": 1})
+    assert "/api/v1/jobs/" in problem(sent, 404, "not_found")["correction"]
+
+
+@pytest.mark.parametrize("address", ["/api", "/api/", "/api/v1", "/api/v2/hosts/", "/api/v1?x=1"])
+def test_above_the_first_version_there_is_a_problem_too(asking: Program, address: str) -> None:
+    answer = Client().get(address, headers=asking.headers())
+    assert "/api/v1/ " in problem(answer, 404, "not_found")["correction"]
+
+
+def test_without_a_token_an_unknown_address_asks_for_one() -> None:
+    nobody = Program(staff("admin").user, "tcl_none")
+    assert nobody.get("/alerts?state=open").status_code == 401
