@@ -18,6 +18,7 @@ from jobs.alerts.alert_rules import (
     AT_RISK_RANK,
     NO_NEWS,
     OF_DISK,
+    OF_VOLUME,
     SIBLINGS_WITHIN,
     WARNING_RANK,
     SeenProblem,
@@ -224,6 +225,7 @@ def _absent(state: AlertState, now: datetime) -> AlertState:
 PRECEDENCE: Final = (
     *("trust", "contact", "array", "pv_missing", "missing", "ssd_lost", "cache_lost"),
     *OF_DISK,
+    *OF_VOLUME,
 )
 
 

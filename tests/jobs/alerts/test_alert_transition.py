@@ -143,6 +143,57 @@ def test_what_comes_long_after_a_problem_has_a_reason_of_its_own() -> None:
     assert world.passes(minutes=2) == ["opened"]
 
 
+@pytest.mark.parametrize(
+    ("cause", "effect", "count"),
+    [
+        ("cache_thrash", "cache_useless", 1),
+        ("cache_thrash", "hit_rate_fell", 1),
+        ("cache_dirty_stuck", "cache_dirty_high", 1),
+        ("cache_bypassed", "hit_rate_fell", 1),
+        ("cache_failed", "hit_rate_doubtful", 1),
+        ("cache_needs_check", "cache_read_only", 1),
+        ("ssd_lost", "volume_frozen", 1),
+        ("cache_thrash", "cache_dirty_high", 2),
+        ("cache_useless", "cache_metadata_full", 2),
+    ],
+)
+def test_what_follows_from_another_trouble_of_the_cache_is_no_alert_of_its_own(
+    cause: str, effect: str, count: int
+) -> None:
+    world = World()
+    place = {"volume_key": "v1", "subject": "vg0/web"}
+    world.begin(problem(cause, **place), problem(effect, rank=2, **place))
+    assert world.passes(minutes=2) == ["opened"] * count
+
+
+def test_a_frozen_volume_follows_from_a_disk_that_its_group_misses() -> None:
+    world = World()
+    frozen = problem("volume_frozen", volume_key="v1", subject="vg0/web")
+    world.begin(problem("pv_missing", subject="vg0"), frozen)
+    assert world.passes(minutes=2) == ["opened"]
+
+
+def test_volumes_slowed_by_a_saturated_ssd_come_with_its_alert() -> None:
+    world = World()
+    slow = [problem("cache_slower", rank=2, volume_key=f"v{n}", subject=f"g/{n}") for n in range(9)]
+    world.begin(problem("ssd_saturated", rank=2, subject="sdb"), *slow)
+    assert world.passes(minutes=2) == ["opened"]
+
+
+def test_a_trouble_of_figures_is_over_when_two_judgements_find_it_gone() -> None:
+    world = World()
+    thrash = problem("cache_thrash", rank=2, volume_key="v1", subject="vg0/web")
+    world.begin(thrash)
+    assert world.passes(minutes=2) == ["opened"]
+    for _ in range(6):
+        world.end(thrash)
+        assert world.passes(minutes=5) == []
+        world.begin(thrash)
+        assert world.passes(minutes=5) == []
+    world.end(thrash)
+    assert world.passes(minutes=12) == ["resolved"]
+
+
 def test_findings_of_one_disk_are_one_alert() -> None:
     world = World()
     codes = ("pending_rose", "uncorrectable_rose", "disk_failing")

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.utils import timezone
 
 from jobs.engine import runner
 from jobs.hosts import contact
 from jobs.hosts.refresh import refresh
-from jobs.models import AuditEntry, Job, Kind, Phase, State
+from jobs.models import AuditEntry, Job, Kind, Origin, Phase, State
+from jobs.problems import problems_of
+from jobs.queue.leave_writeback import leave_due
 from jobs.queue.submit import submit
 from jobs.transport import new_key_pair
 from jobs.transport.key_encryption import seal
@@ -113,6 +116,35 @@ def test_a_volume_is_created_cached_changed_and_uncached(
     assert enrolled.inventory is not None
     assert len(enrolled.inventory.public_lvs()) == 1
     assert enrolled.inventory.csets == ()
+
+
+@pytest.mark.parametrize(("layout", "cached", "other"), caches(), ids=["lvmcache", "bcache"])
+def test_writeback_ends_by_itself_once_the_mirror_lost_a_disk_where_the_host_says_so(
+    enrolled: Host, fake_host: FakeHost, layout: str, cached: Wish, other: Wish
+) -> None:
+    volume = new_volume(enrolled, layout)
+    done(Kind.CREATE_VOLUME, volume, Wish(GIB, layout=layout))  # type: ignore[arg-type]
+    done(Kind.ADD_CACHE, volume, cached)
+    done(Kind.SET_CACHE, volume, other)
+    with fake_host.changing() as machine:
+        machine.arrays[0].failed = {machine.arrays[0].members[0].name}
+    assert refresh(enrolled)
+    assert leave_due() == 0, "nobody allowed it"
+    Host.objects.update(leaves_writeback=True)
+    assert leave_due() == 1
+    made = Job.objects.get(door=Origin.POLICY)
+    for _ in range(20):
+        Job.objects.filter(pk=made.pk).update(not_before=None)
+        runner.run(made.pk)
+    made.refresh_from_db()
+    assert (made.state, made.error) == (State.SUCCEEDED, {})
+    volume.refresh_from_db()
+    assert volume.current_wish is not None and volume.current_wish.cache is not None
+    assert volume.current_wish.cache.mode == "writethrough"
+    assert refresh(enrolled)
+    codes = [each.code for each in problems_of([enrolled.pk], timezone.now())[enrolled.pk]]
+    assert "writeback_degraded" not in codes and "array_degraded" in codes
+    assert leave_due() == 0
 
 
 @pytest.mark.parametrize(("layout", "cached", "other"), caches(), ids=["lvmcache", "bcache"])

@@ -13,6 +13,7 @@ from panel.staff.dashboard.attention import AttentionRow, at_once, items
 from panel.staff.hosts import host_list
 from panel.staff.jobs import job_list
 from panel.staff.volumes import filters
+from storage.health.cache_condition import LASTING_CODES, RECENT_CODES, SSD_CODES, STATE_CODES
 from storage.health.smart_findings import CODES
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -137,8 +138,8 @@ def test_the_lists_know_the_filters_that_troubles_lead_to() -> None:
         assert kind.listing.state in ("", *known[kind.listing.page]), code
 
 
-def test_every_finding_of_a_disk_has_its_sentence_for_several_and_its_consequence() -> None:
-    for code in CODES:
+def test_every_finding_of_disks_and_caches_has_its_sentence_for_several_and_consequence() -> None:
+    for code in (*CODES, *STATE_CODES, *RECENT_CODES, *LASTING_CODES, *SSD_CODES):
         assert KINDS[code].many.format(count=2) and KINDS[code].consequence, code
 
 
