@@ -33,8 +33,11 @@ Survived means that all of this holds afterwards:
 - a job that says “failed” left everything as it was before;
 - a job that says “succeeded” left the host as wished and nothing over;
 - every operation the host accepted has one intent and one outcome in the audit trail;
+- of alerts (A01), people got each message once, and the end of none before its beginning; ten
+  minutes pass there in one, because what is stored is moved into the past;
 - all this within 60 s of the fault, or, in the lab, of the moment when the host is whole again (a
-  backlog of 20 to 200 jobs, and a job after a restart in the lab, may take longer).
+  backlog of 20 to 200 jobs, a mail that was refused before, and a job after a restart in the lab,
+  may take longer).
 """
 
 

@@ -30,6 +30,7 @@ from tests.integration.lab_machine import LabMachine
 from tests.integration.machine import Machine
 from tests.integration.person import Person
 from tests.integration.running import Running
+from tests.integration.told import Told, telling
 
 LAB_SECONDS = 600
 # Of the time for which a sign-in counts as proof of who one is (TIERCEL_STEP_UP_SECONDS), a test
@@ -212,6 +213,13 @@ def found(machine: Machine, host: Host, person: Person) -> Volume:
         machine.world.add_lv(ODD_NAME, 64 << 20)
         person.refresh(host)
     return unmanaged.get(label=ODD_NAME)
+
+
+@pytest.fixture
+def told(panel: Running) -> Iterator[Told]:
+    """What one person and one address are told of alerts."""
+    with telling(panel) as made:
+        yield made
 
 
 def known(host: Host) -> HostFacts:

@@ -3,89 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
-import pytest
-from standardwebhooks.webhooks import Webhook
-
-from jobs.models import Alert
-from panel.models import AlertDelivery, AlertRoute, User
+from panel.models import AlertDelivery
 from storage.models import Host
 from tests import make
 from tests.integration.fake_machine import FakeMachine
 from tests.integration.machine import Machine
 from tests.integration.person import Person
-from tests.integration.running import REDIS, Running
+from tests.integration.running import REDIS
+from tests.integration.told import A_ROUND_AND_MORE, WITHIN_SECONDS, Told
 from tests.integration.until import until
-from tests.panel.alerts.receivers import Place, Postbox
-from tests.panel.alerts.telling import SECRET, route_to
-
-WITHIN_SECONDS = 120
-A_ROUND_AND_MORE = 25
-
-
-@dataclass(frozen=True)
-class Told:
-    """A panel that tells one person and one address."""
-
-    panel: Running
-    postbox: Postbox
-    place: Place
-
-    @property
-    def subjects(self) -> list[str]:
-        return [str(each["Subject"]) for each in self.postbox.got]
-
-    @property
-    def bodies(self) -> list[Any]:
-        """What came by HTTP, with good signatures."""
-        return [Webhook(SECRET).verify(each["body"], each["headers"]) for each in self.place.got]
-
-    @property
-    def codes(self) -> list[str]:
-        """Of each alert that came by HTTP."""
-        return [each["code"] for body in self.bodies for each in body["data"]["alerts"]]
-
-    @property
-    def types(self) -> list[str]:
-        return [body["type"] for body in self.bodies]
-
-    def wait_for(self, *types: str) -> None:
-        """Until as many mails and webhooks came, and then for more than a round."""
-        until(
-            f"{types} came",
-            lambda: len(self.place.got) >= len(types) and len(self.postbox.got) >= len(types),
-            WITHIN_SECONDS,
-        )
-        time.sleep(A_ROUND_AND_MORE)
-        assert self.types == list(types)
-        assert len(self.subjects) == len(types)
-
-
-@pytest.fixture
-def told(panel: Running) -> Iterator[Told]:
-    with Postbox() as postbox, Place() as place:
-        before = dict(panel.environment)
-        panel.stop("worker")
-        panel.environment |= {
-            "TIERCEL_SMTP_HOST": "127.0.0.1",
-            "TIERCEL_SMTP_PORT": str(postbox.port),
-            "TIERCEL_SMTP_STARTTLS": "0",
-        }
-        panel.start("worker")
-        Alert.objects.all().delete()
-        AlertRoute.objects.create(
-            name="Anna", kind="email", user=User.objects.filter(staff_role="admin").first()
-        )
-        route_to(f"{place.url}/hook")
-        yield Told(panel, postbox, place)
-        AlertRoute.objects.all().delete()
-        panel.stop("worker")
-        panel.environment.clear()
-        panel.environment |= before
-        panel.start("worker")
 
 
 def new_host(name: str) -> Host:

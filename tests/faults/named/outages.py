@@ -26,7 +26,7 @@ from tests.faults.workers import Workers
 from tests.integration.running import REDIS, Running
 from tests.integration.until import until
 from tests.panel.alerts.receivers import Place, Postbox
-from tests.panel.alerts.telling import route_to
+from tests.panel.alerts.telling import arrived, route_to
 
 AWAY_SECONDS: Final = 600.0
 FASTER: Final = float(os.environ.get("FAULTS_FASTER", "10"))
@@ -117,15 +117,10 @@ class Told:
 
     def came(self) -> Messages:
         """What arrived, by the ids of the messages; a copy counts."""
-        keys = [each["headers"]["webhook-id"].removeprefix("alert_") for each in self.place.got]
-        keys += [str(each["Message-ID"])[len("<alert-") :].partition("@")[0]
-                 for each in self.postbox.got]  # fmt: skip
-        rows = AlertDelivery.objects.select_related("route").in_bulk(keys, field_name="key")
         names = {host.pk: name for name, host in self.hosts.items()}
         return Counter(
-            (rows[key].route.name, names[event.alert.host_id], event.kind)
-            for key in keys
-            for event in rows[key].events.select_related("alert")
+            (message.route.name, names[event.alert.host_id], event.kind)
+            for message, event in arrived(self.postbox, self.place)
         )
 
     def wait(self, expected: Messages, seconds: float, faster: float = 1.0) -> None:

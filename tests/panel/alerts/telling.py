@@ -13,6 +13,7 @@ from panel.authentication.second_factor import seal
 from panel.models import AlertDelivery, AlertRoute
 from storage.models import Host
 from tests import make
+from tests.panel.alerts.receivers import Place, Postbox
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -44,6 +45,18 @@ def mail_route(email: str = "anna@example.org", **fields: Any) -> AlertRoute:
 def route_to(url: str, kind: str = "webhook", secret: str = SECRET, **fields: Any) -> AlertRoute:
     sealed = {"url": seal(url), "secret": seal(secret) if secret else ""}
     return AlertRoute.objects.create(name=kind, kind=kind, **sealed, **fields)
+
+
+def arrived(postbox: Postbox, place: Place) -> list[tuple[AlertDelivery, AlertEvent]]:
+    """Every message that came, known by its id, with each of its events; a copy comes again."""
+    keys = [each["headers"]["webhook-id"].removeprefix("alert_") for each in place.got]
+    # <alert-KEY@…>
+    ids = [str(each["Message-ID"]).partition("@")[0] for each in postbox.got]
+    keys += [each.removeprefix("<alert-") for each in ids]
+    rows = AlertDelivery.objects.select_related("route").in_bulk(keys, field_name="key")
+    return [
+        (rows[key], event) for key in keys for event in rows[key].events.select_related("alert")
+    ]
 
 
 def routed(at: datetime | None = None) -> list[AlertDelivery]:

@@ -1,0 +1,96 @@
+"""A panel that tells one person and one address of alerts, and what they got."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from standardwebhooks.webhooks import Webhook
+
+from jobs.models import Alert
+from panel.models import AlertRoute, User
+from storage.models import Host
+from tests.integration.running import Running
+from tests.integration.until import until
+from tests.panel.alerts.receivers import Place, Postbox
+from tests.panel.alerts.telling import SECRET, arrived, route_to
+
+WITHIN_SECONDS = 120
+A_ROUND_AND_MORE = 25
+
+
+@dataclass(frozen=True)
+class Told:
+    """What came by mail to Anna, and to the webhook."""
+
+    panel: Running
+    postbox: Postbox
+    place: Place
+
+    @property
+    def subjects(self) -> list[str]:
+        return [str(each["Subject"]) for each in self.postbox.got]
+
+    @property
+    def bodies(self) -> list[Any]:
+        """What came by HTTP, with good signatures."""
+        return [Webhook(SECRET).verify(each["body"], each["headers"]) for each in self.place.got]
+
+    @property
+    def codes(self) -> list[str]:
+        """Of each alert that came by HTTP."""
+        return [each["code"] for body in self.bodies for each in body["data"]["alerts"]]
+
+    @property
+    def types(self) -> list[str]:
+        return [body["type"] for body in self.bodies]
+
+    def wait_for(self, *types: str) -> None:
+        """Until as many mails and webhooks came, and then for more than a round."""
+        until(
+            f"{types} came",
+            lambda: len(self.place.got) >= len(types) and len(self.postbox.got) >= len(types),
+            WITHIN_SECONDS,
+        )
+        time.sleep(A_ROUND_AND_MORE)
+        assert self.types == list(types)
+        assert len(self.subjects) == len(types)
+
+    def of_host(self, host: Host) -> Counter[tuple[str, str, str]]:
+        """How often each of the two was told of what of which kind of problem of the host."""
+        return Counter(
+            (message.route.kind, event.alert.family, event.kind)
+            for message, event in arrived(self.postbox, self.place)
+            if event.alert.host_id == host.pk
+        )
+
+
+@contextmanager
+def telling(panel: Running) -> Iterator[Told]:
+    """Nobody else is told meanwhile; afterwards nobody is."""
+    with Postbox() as postbox, Place() as place:
+        before = dict(panel.environment)
+        panel.stop("worker")
+        panel.environment |= {
+            "TIERCEL_SMTP_HOST": "127.0.0.1",
+            "TIERCEL_SMTP_PORT": str(postbox.port),
+            "TIERCEL_SMTP_STARTTLS": "0",
+        }
+        panel.start("worker")
+        Alert.objects.all().delete()
+        AlertRoute.objects.create(
+            name="Anna", kind="email", user=User.objects.filter(staff_role="admin").first()
+        )
+        route_to(f"{place.url}/hook")
+        try:
+            yield Told(panel, postbox, place)
+        finally:
+            AlertRoute.objects.all().delete()
+            panel.stop("worker")
+            panel.environment.clear()
+            panel.environment |= before
+            panel.start("worker")
