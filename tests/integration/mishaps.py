@@ -1,35 +1,14 @@
-"""What befalls the disks and the connection of a storage host, and its end: by root's hands."""
+"""What befalls the disks and the connection of the lab's host, and its end: by root's hands."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
-from tests.integration.fake_machine import FakeMachine
 from tests.integration.lab_machine import LabMachine
 from tests.lab.vm import Lab
 from tests.smart_disks import ata, attribute
-
-
-class Mishaps(Protocol):
-    """Of one machine."""
-
-    def lose_member(self) -> None:
-        """A disk of md0 fails."""
-
-    def get_member_back(self) -> None:
-        """It is in the array again, as good as before."""
-
-    def show_pending(self, sectors: int) -> None:
-        """The disk sdc says of itself that so many sectors are pending."""
-
-    def fall_silent(self) -> None:
-        """The host answers nobody, and nobody is told that."""
-
-    def speak(self) -> None:
-        """It answers again."""
 
 
 def worried_disk(pending: int) -> str:
@@ -40,30 +19,6 @@ def worried_disk(pending: int) -> str:
         attribute(198, "Offline_Uncorrectable", 0),
     ]
     return json.dumps(ata("LAB-ATA-HDD", "PENDING1", rows, rotation_rpm=7200))
-
-
-class FakeMishaps:
-    def __init__(self, machine: FakeMachine) -> None:
-        self._machine = machine
-
-    def lose_member(self) -> None:
-        with self._machine.host.changing() as there:
-            there.arrays[0].failed = {"sdb"}
-
-    def get_member_back(self) -> None:
-        with self._machine.host.changing() as there:
-            there.arrays[0].failed = set()
-
-    def show_pending(self, sectors: int) -> None:
-        with self._machine.host.changing() as there:
-            disk = next(each for each in there.disks if each.name == "sdc")
-            disk.smart = json.loads(worried_disk(sectors))
-
-    def fall_silent(self) -> None:
-        self._machine.server.black_hole()
-
-    def speak(self) -> None:
-        self._machine.server.serve_again()
 
 
 # smartctl itself, but for one disk.
@@ -161,15 +116,19 @@ class LabMishaps:
             self._lab.run(["mdadm", "--quiet", "--grow", "--bitmap=none", "/dev/md0"], check=False)
 
     def lose_member(self) -> None:
+        """A disk of md0 fails."""
         self._lab.run(LOSE)
 
     def get_member_back(self) -> None:
+        """It is in the array again, as good as before."""
         self._lab.run(GET_BACK)
 
     def show_pending(self, sectors: int) -> None:
+        """The disk sdc says of itself that so many sectors are pending."""
         self._lab.shell.write("/run/worried-disk.json", worried_disk(sectors))
 
     def fall_silent(self) -> None:
+        """The machine stands still: it answers nobody."""
         self._lab.freeze()
 
     def speak(self) -> None:
