@@ -43,6 +43,10 @@ class ConcernKind:
 
 
 NOT_REACHED: Final = "Data of the host is out of date, and no job can start there."
+REFUSES: Final = "These hosts refuse changes."
+GUESTS_GROUPS: Final = (
+    "A volume group that a guest makes on its disk can be taken for one of the host."
+)
 KINDS: Final = {
     # Data at risk
     "writeback_degraded": ConcernKind(
@@ -392,6 +396,93 @@ KINDS: Final = {
         "Clock wrong",
         "The clocks of {count} hosts are wrong",
         "Volumes cannot be retired there, and times in the host's journal and logs are wrong.",
+    ),
+    "host_key_changed": ConcernKind(
+        "SSH key changed", "{count} hosts show a different SSH key", NOT_REACHED, AWAY
+    ),
+    "not_active": ConcernKind("Host not in use", "{count} hosts are not in use", NOT_REACHED, AWAY),
+    "key_sealed": ConcernKind(
+        "Key of the host unreadable",
+        "The panel cannot open its own key for {count} hosts",
+        NOT_REACHED,
+        AWAY,
+    ),
+    "transport": ConcernKind(
+        "Connection failed", "{count} hosts cannot be asked", NOT_REACHED, AWAY
+    ),
+    # What the host lacks, or has that is not sound
+    "agent_old": ConcernKind(
+        "Agent old",
+        "The agent of {count} hosts is older than the panel",
+        "It may refuse what the panel asks for.",
+    ),
+    **{
+        f"{program}_old": ConcernKind(
+            f"{title} too old", f"{title} is too old on {{count}} hosts", REFUSES
+        )
+        for program, title in (
+            *(("kernel", "Kernel"), ("lvm", "LVM"), ("systemd", "systemd")),
+            *(("python", "Python"), ("util_linux", "util-linux")),
+        )
+    },
+    "no_lvm2": ConcernKind("LVM missing", "LVM is missing on {count} hosts", REFUSES),
+    "no_thin_provisioning_tools": ConcernKind(
+        "Cache tools missing",
+        "thin-provisioning-tools are missing on {count} hosts",
+        "Caches cannot be checked or repaired there.",
+    ),
+    "no_systemd": ConcernKind("systemd missing", "systemd is missing on {count} hosts", REFUSES),
+    "no_dbus": ConcernKind("D-Bus missing", "D-Bus is missing on {count} hosts", REFUSES),
+    "policy_broken": ConcernKind(
+        "Policy unreadable", "The local policy of {count} hosts is unreadable", REFUSES
+    ),
+    "policy_kernel_name": ConcernKind(
+        "Disk named by its kernel name",
+        "The local policy of {count} hosts names disks as the kernel does",
+        "After a restart the name may be that of another disk.",
+    ),
+    "policy_pv_missing": ConcernKind(
+        "Disk of the policy missing",
+        "The local policy of {count} hosts names disks that are not there",
+        "The policy may no longer say what it was meant to say.",
+    ),
+    "tunables_broken": ConcernKind(
+        "Settings of caches unreadable",
+        "The stored settings of caches on {count} hosts are unreadable",
+        "After a restart, settings are not restored.",
+    ),
+    "bcache_unclear": ConcernKind(
+        "Unclear bcache volume",
+        "It is unclear whose {count} bcache volumes are",
+        "They may not come back after a restart.",
+    ),
+    "bcache_scanned": ConcernKind(
+        "LVM looks into guests' disks",
+        "LVM looks into guests' bcache disks on {count} hosts",
+        GUESTS_GROUPS,
+    ),
+    "scan_lvs": ConcernKind(
+        "LVM looks into volumes", "LVM looks into volumes on {count} hosts", GUESTS_GROUPS
+    ),
+    "foreign_vg_on_guest_disk": ConcernKind(
+        "Guest's volume group seen",
+        "LVM sees {count} volume groups of guests",
+        "Nothing of a group of this name is managed.",
+    ),
+    "vg_unsound": ConcernKind(
+        "Volume group left out",
+        "{count} volume groups are left out",
+        "Nothing of them is shown or changed.",
+    ),
+    "vg_shared": ConcernKind(
+        "Volume group shared",
+        "Other machines may use {count} volume groups too",
+        "The panel changes nothing there.",
+    ),
+    "split_vgs": ConcernKind(
+        "SSD and HDD in different groups",
+        "SSD and HDD of {count} hosts are in different volume groups",
+        "Volumes on the HDDs can have no cache.",
     ),
     "stuck": ConcernKind(
         "Storage commands hang",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -347,23 +346,15 @@ class FakeHost(Journal):
             if path == THROTTLE:
                 self.machine.mirror_throttle = int(text)
             elif path.endswith("/md/sync_action"):
-                self._check_array(path.split("/")[3], text)
+                self._array(path).begin(text)
+                self.machine.changed()
             elif path.endswith("/md/sync_min"):
-                self._idle_array(path.split("/")[3]).sync_min = int(text)
+                self._array(path).demand_idle().sync_min = int(text)
             else:
                 bcache.write(self.machine, path, text)
 
-    def _idle_array(self, name: str) -> Array:
-        array = next(each for each in self.machine.arrays if each.name == name)
-        if array.sync_action != "idle":
-            raise OSError(errno.EBUSY, "Device or resource busy")
-        return array
-
-    def _check_array(self, name: str, action: str) -> None:
-        array = self._idle_array(name)
-        array.sync_action, array.sync_speed = action, "200000"
-        array.sync_completed = f"{array.sync_min} / {array.size_bytes // 512}"
-        self.machine.changed()
+    def _array(self, path: str) -> Array:
+        return next(each for each in self.machine.arrays if each.name == path.split("/")[3])
 
     def save(self, path: str, data: bytes) -> None:
         if path.startswith("/var/lib/tiercel/"):

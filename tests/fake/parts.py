@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 
 from tests.fake.counters import Counters
 
@@ -60,6 +61,16 @@ class Array:
     sync_speed: str = "none"
     sync_min: int = 0
     mismatch_sectors: int = 0
+
+    def demand_idle(self) -> Self:
+        if self.sync_action != "idle":
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        return self
+
+    def begin(self, action: str) -> None:
+        self.demand_idle().sync_action = action
+        self.sync_speed = "200000"
+        self.sync_completed = f"{self.sync_min} / {self.size_bytes // 512}"
 
     def interrupt(self) -> None:
         """`echo idle > sync_action`: the kernel keeps in `sync_min` where it was, as it last noted

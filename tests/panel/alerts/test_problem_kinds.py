@@ -1,0 +1,84 @@
+"""Every code that a problem can have is called by its name in lists, alerts and mails."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from jobs import problems
+from jobs.alerts.alert_rules import CONTACT, FAMILIES
+from panel.alerts.problem_kinds import KINDS
+from storage.agent.facts.program_versions import PROGRAMS
+from storage.health.inventory_findings import LVM_RAID
+from storage.health.smart_findings import CODES
+
+ROOT = Path(__file__).parents[3]
+MAKERS = frozenset({"problem", "_problem", "InventoryFinding", "DiskFinding"})
+
+
+def strings(node: ast.AST) -> Iterator[str]:
+    """The texts that an expression can be."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.IfExp):
+        yield from strings(node.body)
+        yield from strings(node.orelse)
+    elif isinstance(node, ast.JoinedStr):
+        yield from (f"{program}_old" for program in PROGRAMS)
+
+
+def named(tree: ast.AST, name: str) -> Iterator[str]:
+    """What is assigned to a name anywhere in a module, also as one of several."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            if isinstance(target, ast.Name) and target.id == name:
+                yield from strings(node.value)
+            pair = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+            if pair:
+                for each, value in zip(target.elts, node.value.elts, strict=True):  # type: ignore[attr-defined]
+                    if isinstance(each, ast.Name) and each.id == name:
+                        yield from strings(value)
+
+
+def made_in(path: Path) -> Iterator[str]:
+    """The codes of problems that a module makes, but for those that only inform."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            maker = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            place = 7 if maker == "Cache" else 0 if maker in MAKERS else None
+            if place is None or len(node.args) < place + 2:
+                continue
+            code, severity = node.args[place : place + 2]
+            if [*strings(severity)] == ["info"]:
+                continue
+            yield from named(tree, code.id) if isinstance(code, ast.Name) else strings(code)
+        elif isinstance(node, ast.ClassDef) and path.name == "errors.py":
+            yield from named(node, "code")
+
+
+def every_code() -> set[str]:
+    paths = [
+        *(ROOT / "storage/agent").rglob("*.py"),
+        *(ROOT / "storage/health").glob("*.py"),
+        *(ROOT / "storage/planner").rglob("*.py"),
+        *(ROOT / "jobs/hosts").glob("*.py"),
+        ROOT / "jobs/transport/errors.py",
+    ]
+    codes = {code for path in paths for code in made_in(path)}
+    queries = " ".join((problems.STATE, problems.CONTACT, problems.SILENT, problems.UNSAMPLED))
+    queries += problems.MISSING + problems.UNDONE
+    codes |= set(re.findall(r"(?:THEN|ELSE|SELECT \w+(?:\.\w+)?,) '(\w+)'", queries))
+    codes |= {code for code, *_ in LVM_RAID.values()} | {*CODES} | CONTACT | {*FAMILIES}
+    return codes - {"error", "warning", ""}
+
+
+def test_every_code_that_the_source_can_give_has_a_name() -> None:
+    codes = every_code()
+    seen = {"silent", "unreachable", "job_failed", "tunables_broken", "agent_old", "kernel_old"}
+    assert seen | {"unfinished", "drift", "array_degraded", "cache_failed"} <= codes
+    assert " ".join(sorted(codes - {*KINDS})) == ""
