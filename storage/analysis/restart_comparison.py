@@ -1,0 +1,159 @@
+"""A host before and after it restarted into another kernel: the hours of the same time of day in
+which its volumes did about as much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import connection
+
+from storage.analysis.before_after import Block, Pair, before_window, judge, pairs, total
+from storage.analysis.before_after.block import DAY, HOUR, WEEK, period_seconds
+from storage.analysis.before_after.change import LEAST
+from storage.formatting import NOTHING, counted, iops, ms
+from storage.metrics.rates.figures import NO_LATENCY, percentile_ms
+from storage.metrics.samples.load_rollup import LATENCY_SUM
+from storage.metrics.samples.window import kept
+from storage.models import Host, HostChange, HostChangeKind
+
+LIKE_LOAD: Final = 1.5
+"""Hours count as alike where one has at most so many times the I/O of the other."""
+QUERY: Final = (
+    "SELECT extract(epoch FROM date_trunc('hour', bucket, 'UTC'))::bigint AS hour,"  # noqa: S608
+    " sum(dt_ms)::bigint, sum(reads + writes)::bigint, sum(read_ms + write_ms)::bigint,"
+    f" {LATENCY_SUM} FROM storage_hostload WHERE host_id = %s AND bucket >= %s AND bucket < %s"
+    " GROUP BY hour ORDER BY hour"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedFigure:
+    """One figure of the hours that are alike, with units; `difference` in words."""
+
+    what: str
+    before: str
+    after: str
+    difference: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestartComparison:
+    """`rows` is empty, and `lacks` says why, where too little is known. `said` is what the figures
+    come to."""
+
+    days: int
+    hours: int
+    rows: tuple[ComparedFigure, ...]
+    said: str
+    lacks: str
+
+
+def compare_restart(change: HostChange, now: datetime) -> RestartComparison:
+    """The whole days before and after a restart into another kernel, up to a week, but not beyond
+    another such restart. Four queries at most."""
+    kernels = HostChange.objects.filter(host=change.host_id, kind=HostChangeKind.KERNEL)
+    earlier = kernels.filter(at__lt=change.at).order_by("-at").first()
+    later = kernels.filter(at__gt=change.at).order_by("at").first()
+    limit = max(now - kept(), earlier.at if earlier is not None else change.host.created_at)
+    end = min(now, later.at if later is not None else now)
+    # The hour of the restart belongs to neither side.
+    began = _next_hour(change.at)
+    length = min(WEEK, (change.at - limit).total_seconds(), (end - began).total_seconds())
+    days = max(0, int(length // DAY))
+    if not days:
+        return RestartComparison(0, 0, (), "", "Each side needs a whole day: look again later.")
+    before = before_window(limit, change.at, days * DAY, HOUR)
+    after = began, began + (before[1] - before[0])
+    alike = [
+        pair
+        for pair in pairs(
+            _hours(change.host, *before), _hours(change.host, *after), period_seconds(days * DAY)
+        )
+        if _is_like(pair)
+    ]
+    if len(alike) < LEAST:
+        return RestartComparison(
+            days,
+            len(alike),
+            (),
+            "",
+            f"Not enough data: {counted(len(alike), 'hour')} had about as much I/O on both sides, "
+            f"and {LEAST} are needed.",
+        )
+    return _compared(days, alike)
+
+
+def _next_hour(at: datetime) -> datetime:
+    return at.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+
+
+def _is_like(pair: Pair) -> bool:
+    before, after = (block.reads / block.dt_ms for block in pair)
+    return max(before, after) <= LIKE_LOAD * min(before, after)
+
+
+def _hours(host: Host, start: datetime, end: datetime) -> list[Block]:
+    """Reads and writes together: what a block calls reads."""
+    with connection.cursor() as cursor:
+        cursor.execute(QUERY, [host.pk, start, end])
+        rows = cursor.fetchall()
+    return [
+        Block(
+            at=at,
+            dt_ms=dt_ms,
+            reads=ios,
+            read_ms=spent_ms,
+            accesses=ios,
+            hits=0,
+            counts=tuple(counts) if counts else NO_LATENCY,
+        )
+        for at, dt_ms, ios, spent_ms, counts in rows
+        if dt_ms
+    ]
+
+
+def _compared(days: int, alike: Sequence[Pair]) -> RestartComparison:
+    before, after = (total(side) for side in zip(*alike, strict=True))
+    p95 = percentile_ms(before.counts, 0.95), percentile_ms(after.counts, 0.95)
+    judged = judge(alike, is_short=days * DAY < WEEK)
+    factor = None if judged is None else judged.times_as_long
+    verdict, said = _said(factor)
+    rows = (
+        ComparedFigure("p95 latency", ms(p95[0]), ms(p95[1]), _factor(*p95), ""),
+        ComparedFigure(
+            "Average time of an I/O",
+            _average(before),
+            _average(after),
+            "" if factor is None else f"{factor[0]:.2f} times ({factor[1]:.2f} to {factor[2]:.2f})",
+            verdict,
+        ),
+        ComparedFigure("IOPS at like load", _rate(before), _rate(after), "", ""),
+    )
+    return RestartComparison(days, len(alike), rows, said, "")
+
+
+def _said(factor: tuple[float, float, float] | None) -> tuple[str, str]:
+    if factor is None:
+        return "", "The hours differ too much to tell a difference."
+    _, least, most = factor
+    if least > 1:
+        return "worse", "I/O is slower with the new kernel."
+    if most < 1:
+        return "better", "I/O is faster with the new kernel."
+    return "", "No difference is certain."
+
+
+def _factor(before: float | None, after: float | None) -> str:
+    return "" if not before or not after else f"{after / before:.2f} times"
+
+
+def _average(block: Block) -> str:
+    return ms(block.read_ms / block.reads) if block.reads else NOTHING
+
+
+def _rate(block: Block) -> str:
+    return iops(block.reads * 1000 / block.dt_ms)
