@@ -24,10 +24,13 @@ from panel.api.response_shapes import HOST_STATES, HostShape, JobShape, Json
 from storage.access import Right
 from storage.database_clock import database_now
 from storage.formatting import counted
+from storage.health import accepted_faults
+from storage.health.accepted_faults import REASON_LIMIT, HostFault, faults_with_decisions
 from storage.inventory.stored import inventory_of
-from storage.models import Host
+from storage.models import Host, HostChange, HostChangeKind
 from storage.models.host import MOST_TAGS, SITE_LIMIT, tags_of
 from storage.planner import Refused
+from storage.planner.kernel_faults import EFFECTS
 from storage.planner.ssd_wish import Preparation
 from storage.volumes.add_ssd_form import PreparationForm
 
@@ -210,3 +213,164 @@ def _wanted(host: Host, values: Json) -> Preparation:
     if not form.is_valid() or form.wanted is None:
         raise request_bodies.unprocessable(ValidationError(form.errors.as_data()))
     return form.wanted
+
+
+class HostEventShape(serializers.Serializer[Json]):
+    """One change of a host. `subject` is the serial number where it is of a disk; `count` is how
+    often it happened within an hour of `at`."""
+
+    at = serializers.DateTimeField()
+    kind = serializers.ChoiceField(choices=HostChangeKind.choices)
+    subject = serializers.CharField(allow_blank=True)
+    before = serializers.CharField(allow_blank=True)
+    after = serializers.CharField(allow_blank=True)
+    count = serializers.IntegerField()
+
+
+class HostEvents(Resource):
+    """The time line of a host."""
+
+    staff_only = True
+    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "kind")}
+
+    @extend_schema(
+        operation_id="host_events",
+        summary="Read the time line of a host",
+        parameters=[
+            *described.PAGE,
+            described.query("kind", "What changed.", enum=HostChangeKind.values),
+        ],
+        responses={
+            200: described.page_of(HostEventShape, "HostEventPage"),
+            **described.problems(400, 403, 404),
+        },
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """Newest first: restarts, other kernels and versions, disks that came, went or changed. A
+        restart into another kernel is one event of the kind `kernel`."""
+        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        rows = HostChange.objects.visible_to(self.user).filter(host=host)
+        if (kind := request.query_params.get("kind")) is not None:
+            if kind not in HostChangeKind.values:
+                raise bad_parameter(
+                    "kind", "invalid", f"One of {', '.join(HostChangeKind.values)}."
+                )
+            rows = rows.filter(kind=kind)
+        page, after = cursor.page(
+            request, rows, "host-events", newest_first=True, order=("at", "id")
+        )
+        return Response(cursor.body(map(_event_json, page), after))
+
+
+def _event_json(change: HostChange) -> Json:
+    names = ("at", "kind", "subject", "before", "after", "count")
+    return HostEventShape({name: getattr(change, name) for name in names}).data
+
+
+class FaultAcceptanceShape(serializers.Serializer[Json]):
+    """Who lives with a fault, and why."""
+
+    at = serializers.DateTimeField()
+    by = serializers.CharField()
+    reason = serializers.CharField()
+
+
+class HostFaultShape(serializers.Serializer[Json]):
+    """A known fault of the host's kernel or LVM. Where `sure` is false, nobody can tell which
+    upstream release the kernel is built from. A fault that is `refusing` refuses new plans that
+    rely on it."""
+
+    code = serializers.CharField()
+    effect = serializers.ChoiceField(choices=list(EFFECTS))
+    technology = serializers.CharField()
+    sure = serializers.BooleanField()
+    message = serializers.CharField()
+    correction = serializers.CharField()
+    link = serializers.CharField()
+    refusing = serializers.BooleanField()
+    acceptance = FaultAcceptanceShape(allow_null=True)
+
+
+class HostFaultsShape(serializers.Serializer[Json]):
+    """What refuses plans comes first."""
+
+    items = HostFaultShape(many=True)
+
+
+class AcceptFaultBody(request_bodies.Body):
+    """Why the risk is taken. The code is repeated, so that nobody takes another one by mistake."""
+
+    reason = serializers.CharField(max_length=REASON_LIMIT)
+    confirm_code = serializers.CharField(max_length=64, help_text="The code of the fault again.")
+
+
+class HostFaults(Resource):
+    """Known faults of the kernel and LVM of a host."""
+
+    staff_only = True
+
+    @extend_schema(
+        operation_id="host_faults",
+        summary="List the known faults of a host's kernel and LVM",
+        responses={200: HostFaultsShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """Empty before the first inventory."""
+        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        return Response(_faults_json(host))
+
+
+class FaultAcceptance(Resource):
+    """The word of an admin that a host lives with a fault."""
+
+    staff_only = True
+
+    @extend_schema(
+        operation_id="host_fault_accept",
+        summary="Accept a fault of a host's kernel",
+        request=AcceptFaultBody,
+        responses={200: HostFaultsShape, **described.problems(403, 404, 422)},
+    )
+    def put(self, request: Request, key: str, fault: str) -> Response:
+        """For admins. Plans of this host that rely on it are no longer refused; data may be lost.
+        Only a fault of the effect `data_loss` can be accepted."""
+        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        self.demand(Right.ADMINISTER)
+        values = request_bodies.read(request, AcceptFaultBody)
+        if values["confirm_code"] != fault:
+            raise request_bodies.unprocessable(
+                ValidationError({"confirm_code": "The code does not match."})
+            )
+        accepted_faults.accept(host, fault, self.user.email, values["reason"], database_now())
+        return Response(_faults_json(host))
+
+    @extend_schema(
+        operation_id="host_fault_revoke",
+        summary="Take back the acceptance of a fault",
+        responses={200: HostFaultsShape, **described.problems(403, 404, 422)},
+    )
+    def delete(self, request: Request, key: str, fault: str) -> Response:
+        """For admins. The fault refuses plans again; jobs that have begun go on."""
+        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        self.demand(Right.ADMINISTER)
+        accepted_faults.revoke(host, fault)
+        return Response(_faults_json(host))
+
+
+def _faults_json(host: Host) -> Json:
+    facts = inventory_of(host)
+    listed = () if facts is None else faults_with_decisions(host, facts)
+    return HostFaultsShape({"items": [_fault_json(each) for each in listed]}).data
+
+
+def _fault_json(each: HostFault) -> Json:
+    fault = each.present.fault
+    return {
+        **{name: getattr(fault, name) for name in ("code", "effect", "technology")},
+        "sure": each.present.is_sure,
+        "message": each.present.message,
+        "correction": fault.correction,
+        "link": fault.link,
+        "refusing": each.is_refusing,
+        "acceptance": each.accepted,
+    }

@@ -40,6 +40,13 @@ urlpatterns = [
         disk_endpoints.ArrayChecks.as_view(),
         name="api-host-array-check",
     ),
+    path("hosts/<str:key>/events", host_endpoints.HostEvents.as_view(), name="api-host-events"),
+    path("hosts/<str:key>/faults", host_endpoints.HostFaults.as_view(), name="api-host-faults"),
+    path(
+        "hosts/<str:key>/faults/<str:fault>/acceptance",
+        host_endpoints.FaultAcceptance.as_view(),
+        name="api-host-fault-acceptance",
+    ),
     path("hosts/<str:key>/checks", disk_endpoints.HostChecks.as_view(), name="api-host-checks"),
     path("volumes/", volume_endpoints.Volumes.as_view(), name="api-volumes"),
     path("volumes/<str:key>", volume_endpoints.OneVolume.as_view(), name="api-volume"),

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404
@@ -26,7 +27,7 @@ from panel.lists.listing import csv_file
 from storage.access import is_staff, staff_view
 from storage.metrics.samples.window import kept
 from storage.metrics.series import Series
-from storage.models import Host, Volume
+from storage.models import Host, HostChange, HostChangeKind, Placement, Volume
 
 TABLE_ROWS: Final = 20
 MOST_MARKS = 50
@@ -245,15 +246,22 @@ def _with(query: QueryDict, **changed: str) -> str:
 @require_safe
 @cache_control(private=True, no_store=True)
 def volume_marks(request: HttpRequest, key: str) -> HttpResponse:
-    """The jobs that began in the shown range, as far as the person may see them: the newest
-    `MOST_MARKS`, oldest first."""
+    """The jobs that began in the shown range, as far as the person may see them, and for staff the
+    restarts of its host: the newest `MOST_MARKS`, oldest first."""
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
     subject = of_volume(volume, request.user)
     jobs = Job.objects.visible_to(request.user).filter(volume=volume)
     staff = is_staff(request.user)
-    return JsonResponse(
-        {"marks": [mark(job, staff=staff) for job in _begun(jobs, subject, request)]}
-    )
+    marks = [mark(job, staff=staff) for job in _begun(jobs, subject, request)]
+    if staff:
+        there = Placement.objects.filter(
+            Q(until=None) | Q(until__gte=OuterRef("at")),
+            volume=volume,
+            host=OuterRef("host"),
+            since__lte=OuterRef("at"),
+        )
+        marks += _restarts(HostChange.objects.filter(Exists(there)), subject, request)
+    return JsonResponse({"marks": _newest(marks)})
 
 
 @require_safe
@@ -263,14 +271,44 @@ def host_marks(request: HttpRequest, key: str) -> HttpResponse:
     """The same of a host; each names its volume."""
     host = _host(request, key)
     jobs = Job.objects.visible_to(request.user).filter(host=host).select_related("volume")
-    return JsonResponse(
-        {
-            "marks": [
-                mark(job, staff=True, of=str(job.volume or ""))
-                for job in _begun(jobs, of_host(host), request)
-            ]
-        }
+    subject = of_host(host)
+    marks = [
+        mark(job, staff=True, of=str(job.volume or "")) for job in _begun(jobs, subject, request)
+    ]
+    marks += _restarts(HostChange.objects.filter(host=host), subject, request)
+    return JsonResponse({"marks": _newest(marks)})
+
+
+def _newest(marks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """`MOST_MARKS` in the order of time."""
+    return sorted(marks, key=lambda each: datetime.fromisoformat(each["at"]))[-MOST_MARKS:]
+
+
+def _restarts(
+    changes: QuerySet[HostChange], subject: ChartSubject, request: HttpRequest
+) -> list[dict[str, Any]]:
+    """Restarts of hosts in the shown range, as marks without a length."""
+    span = _span(subject, request, timezone.now())
+    restarts = changes.filter(
+        kind__in=(HostChangeKind.BOOT, HostChangeKind.KERNEL), at__gt=span.start, at__lte=span.end
     )
+    return [
+        _restart_mark(each) for each in restarts.select_related("host").order_by("-at")[:MOST_MARKS]
+    ]
+
+
+def _restart_mark(change: HostChange) -> dict[str, Any]:
+    is_kernel = change.kind == HostChangeKind.KERNEL
+    at = change.at.isoformat()
+    return {
+        "key": "",
+        "at": at,
+        "until": at,
+        "label": f"{change.host}: {'new kernel' if is_kernel else 'restart'}",
+        "state": "restart",
+        "outcome": f"{change.before} → {change.after}" if is_kernel else "restarted",
+        "url": reverse("host-history", args=[change.host.key]),
+    }
 
 
 def _begun(jobs: JobQuerySet, subject: ChartSubject, request: HttpRequest) -> list[Job]:

@@ -9,7 +9,14 @@ from panel.lists import saved_views, suggestions
 from panel.staff import adoption_pages as adoption_pages
 from panel.staff import audit_pages as audit_pages
 from panel.staff.alerts import alert_list, alert_pages, route_pages
-from panel.staff.hosts import advice_pages, disk_pages, enrol_pages, host_actions, host_list
+from panel.staff.hosts import (
+    advice_pages,
+    disk_pages,
+    enrol_pages,
+    host_actions,
+    host_list,
+    timeline_pages,
+)
 from panel.staff.hosts import pages as host_pages
 from panel.staff.jobs import job_actions, job_list, log_pages
 from panel.staff.jobs import pages as job_pages
@@ -121,6 +128,9 @@ urlpatterns = [
     path("hosts/<str:key>/disks/<str:disk>/undo", disk_pages.undo, name="host-disk-undo"),
     path("hosts/<str:key>/labels", host_list.host_labels, name="host-labels"),
     path("hosts/<str:key>/jobs", host_pages.host_jobs, name="host-jobs"),
+    path("hosts/<str:key>/history", timeline_pages.history, name="host-history"),
+    path("hosts/<str:key>/faults/accept", timeline_pages.accept_fault, name="host-fault-accept"),
+    path("hosts/<str:key>/faults/revoke", timeline_pages.revoke_fault, name="host-fault-revoke"),
     path("hosts/<str:key>/settings", host_pages.host_settings, name="host-settings"),
     path("hosts/<str:key>/ssd", host_actions.add_ssd, name="host-ssd"),
     path("hosts/<str:key>/missing", host_actions.settle_missing, name="host-missing"),

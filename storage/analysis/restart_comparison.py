@@ -42,13 +42,13 @@ class ComparedFigure:
 
 @dataclass(frozen=True, slots=True)
 class RestartComparison:
-    """`rows` is empty, and `lacks` says why, where too little is known. `said` is what the figures
-    come to."""
+    """`rows` is empty, and `lacks` says why, where too little is known. `sentence` is what the
+    figures come to."""
 
     days: int
     hours: int
     rows: tuple[ComparedFigure, ...]
-    said: str
+    sentence: str
     lacks: str
 
 
@@ -121,7 +121,7 @@ def _compared(days: int, alike: Sequence[Pair]) -> RestartComparison:
     p95 = percentile_ms(before.counts, 0.95), percentile_ms(after.counts, 0.95)
     judged = judge(alike, is_short=days * DAY < WEEK)
     factor = None if judged is None else judged.times_as_long
-    verdict, said = _said(factor)
+    verdict, sentence = _said(factor)
     rows = (
         ComparedFigure("p95 latency", ms(p95[0]), ms(p95[1]), _factor(*p95), ""),
         ComparedFigure(
@@ -133,7 +133,7 @@ def _compared(days: int, alike: Sequence[Pair]) -> RestartComparison:
         ),
         ComparedFigure("IOPS at like load", _rate(before), _rate(after), "", ""),
     )
-    return RestartComparison(days, len(alike), rows, said, "")
+    return RestartComparison(days, len(alike), rows, sentence, "")
 
 
 def _said(factor: tuple[float, float, float] | None) -> tuple[str, str]:

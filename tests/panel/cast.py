@@ -222,6 +222,7 @@ def cast() -> Cast:
         {role: bearer(users.get(role)) for role in ROLES},
         {
             "host": acme.there.host.key,
+            "fault": "bcache_bvec_5_15",
             "disk": PhysicalDisk.objects.get(host=acme.there.host).key,
             "unverified": unverified.key,
             "volume": acme.there.volume.key,

@@ -87,6 +87,7 @@ def frame(request: HttpRequest, host: Host, tab: str) -> dict[str, Any]:
         ("host-volumes", "Volumes"),
         ("host-disks", "Disks and layout"),
         ("host-jobs", "Jobs"),
+        ("host-history", "History"),
         ("host-settings", "Settings"),
     )
     tabs = [

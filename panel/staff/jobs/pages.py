@@ -31,7 +31,9 @@ from panel.staff.jobs.waiting_reason import WaitingReason, waiting_reason
 from storage.access import Right, may, staff_view
 from storage.inventory.stored import inventory_of
 from storage.models import Volume
+from storage.planner import PlannedStep
 from storage.planner.fingerprint import FLUSHES
+from storage.planner.kernel_faults import PresentFault, met_by
 from storage.planner.ssd_wish import Preparation
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
@@ -100,6 +102,7 @@ def _status(request: HttpRequest, job: Job) -> dict[str, object]:
         "barred": barred(job, so_far),
         "changes": _changes(job, row),
         "cost": estimate_of(job, steps) if can_apply else None,
+        "faults": _faults(job, steps) if can_apply else (),
         "poll_seconds": POLL_SECONDS.get(State(job.state)),
         "can_apply": can_apply,
         "may_apply": may(request.user, right_to(job)),
@@ -112,6 +115,13 @@ def _status(request: HttpRequest, job: Job) -> dict[str, object]:
         "why_limit": WHY_LIMIT,
         "ways_on": ways_on(job),
     }
+
+
+def _faults(job: Job, steps: Sequence[Step]) -> tuple[PresentFault, ...]:
+    """Faults of the host's kernel or LVM that the previewed steps meet, and that refuse nothing."""
+    facts = inventory_of(job.host)
+    planned = [PlannedStep(step.verb, step.args, step.expect, step.title) for step in steps]
+    return tuple(met_by(planned, facts)) if facts is not None else ()
 
 
 def wait_of(job: Job, running: Step | None) -> WaitingReason | None:
@@ -164,6 +174,9 @@ RETRIES = {
 
 def ways_on(job: Job) -> list[tuple[str, str]]:
     """Title and URL of what a person does next after a job or preview that failed."""
+    if job.state == State.FAILED and job.error.get("code") == "kernel_fault":
+        faults = reverse("host-history", args=[job.host.key])
+        return [(f"Faults of the kernel of {job.host.name}", faults)]
     if job.state != State.FAILED or job.kind not in RETRIES:
         return []
     name, volume = RETRIES[Kind(job.kind)], job.volume

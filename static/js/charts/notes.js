@@ -8,7 +8,8 @@ const LONG_JOB_STEPS = 3; // shorter than that, a band is no more than its line
 
 const began = (mark) => Date.parse(mark.at);
 const ended = (mark, series) => (mark.until === null ? series.end : Date.parse(mark.until));
-const tone = (mark) => (mark.state === "failed" ? "red" : "primary");
+const tones = { failed: "red", restart: "orange" };
+const tone = (mark) => tones[mark.state] ?? "primary";
 
 const label = (text, borderColor) => ({
   display: true,

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from jobs.models import Job, Origin, State
 from panel.charts.pages import MOST_MARKS
-from storage.models import CachePlan, Member
+from storage.models import CachePlan, HostChange, Member, Placement
 from tests import make
 from tests.scene import Scene, end, job, scene
 
@@ -111,3 +111,62 @@ def test_members_see_their_own_changes_in_their_words(client: Client) -> None:
     assert found[1]["until"] is None
     url = reverse("volume-marks", args=[foreign.volume.key])
     assert client.get(url).status_code == 404
+
+
+# --- Restarts ------------------------------------------------------------------------------------
+
+
+def restarted(there: Scene, minutes_ago: float, kind: str = "boot", **fields: str) -> HostChange:
+    at = timezone.now() - timedelta(minutes=minutes_ago)
+    return HostChange.objects.create(host=there.host, at=at, kind=kind, **fields)
+
+
+def lay(there: Scene, minutes_ago: float) -> None:
+    since = timezone.now() - timedelta(minutes=minutes_ago)
+    Placement.objects.filter(volume=there.volume).update(since=since)
+
+
+def test_restarts_of_the_host_are_marks_among_the_jobs(staff: Client) -> None:
+    there = scene()
+    lay(there, 50)
+    end(job(there))
+    change = restarted(there, 30, "kernel", before="6.1", after="6.12")
+    restarted(there, 20, "lvm", before="2.03.16", after="2.03.31")
+    restarted(scene(), 10)
+    expected = {
+        "key": "",
+        "at": change.at.isoformat(),
+        "until": change.at.isoformat(),
+        "label": f"{there.host}: new kernel",
+        "state": "restart",
+        "outcome": "6.1 \N{RIGHTWARDS ARROW} 6.12",
+        "url": reverse("host-history", args=[there.host.key]),
+    }
+    assert marks(staff, there, range="1h")[0] == expected
+    assert [each["label"] for each in marks(staff, there, range="1h")] == [
+        expected["label"],
+        "Add cache",
+    ]
+    of_host = staff.get(reverse("host-marks", args=[there.host.key]), {"range": "1h"}).json()[
+        "marks"
+    ]
+    assert of_host[0] == expected and len(of_host) == 2
+
+
+def test_a_restart_before_the_volume_lay_there_is_none_of_its_marks(staff: Client) -> None:
+    there = scene()
+    lay(there, 10)
+    restarted(there, 30)
+    assert marks(staff, there, range="1h") == []
+
+
+def test_a_customer_sees_no_restart(client: Client) -> None:
+    there = scene()
+    there.volume.customer = make.customer()
+    there.volume.save()
+    person = make.user()
+    Member.objects.create(customer=there.volume.customer, user=person, role="owner")
+    lay(there, 50)
+    restarted(there, 30)
+    client.force_login(person)
+    assert marks(client, there, range="1h") == []

@@ -45,17 +45,17 @@ def around(change: HostChange) -> tuple[dt.datetime, dt.datetime]:
 
 
 @pytest.mark.parametrize(
-    ("ms", "said", "verdict"),
+    ("ms", "words", "verdict"),
     [(2.0, "No difference", ""), (8.0, "slower", "worse"), (0.5, "faster", "better")],
 )
-def test_like_hours_of_both_sides_are_compared(ms: float, said: str, verdict: str) -> None:
+def test_like_hours_of_both_sides_are_compared(ms: float, words: str, verdict: str) -> None:
     change = restart(make.host())
     before, after = around(change)
     load(change.host, before, 8 * 24, ms=2.0)
     load(change.host, after, 3 * 24, ms=ms)
     compared = compare_restart(change, NOW)
     assert (compared.days, compared.lacks) == (3, "")
-    assert compared.hours >= 70 and said in compared.said
+    assert compared.hours >= 70 and words in compared.sentence
     figures = {row.what: row for row in compared.rows}
     assert figures["Average time of an I/O"].verdict == verdict
     assert figures["IOPS at like load"].before == figures["IOPS at like load"].after

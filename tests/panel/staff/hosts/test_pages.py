@@ -25,7 +25,7 @@ from tests.scene import scene, stuck_job
 pytestmark = pytest.mark.django_db
 
 
-TABS = ("host", "host-volumes", "host-disks", "host-jobs", "host-settings")
+TABS = ("host", "host-volumes", "host-disks", "host-jobs", "host-history", "host-settings")
 
 
 @pytest.fixture

@@ -13,8 +13,10 @@ from django.utils import timezone
 
 from jobs.models import Line, State
 from storage.byte_sizes import GIB
+from storage.discovery.ingest import apply_facts
+from storage.inventory.facts import KernelIdentity
 from tests import make
-from tests.scene import HOSTILE, end, job, scene, step
+from tests.scene import HOSTILE, Scene, end, job, scene, step
 
 pytestmark = pytest.mark.django_db
 
@@ -243,3 +245,32 @@ def test_what_failed_otherwise_can_be_tried_again_and_what_succeeded_not(staff: 
     end(done)
     assert ">Try again</a>" in page(staff, "job", failed.key)
     assert "Try again" not in page(staff, "job", done.key)
+
+
+# --- Faults of the kernel ------------------------------------------------------------------------
+
+
+def on_kernel(there: Scene, release: str) -> None:
+    facts = make.facts(there.lv, kernel=KernelIdentity(release))
+    apply_facts(there.host, make.inventory(facts), timezone.now())
+
+
+def test_a_preview_warns_of_what_its_steps_meet_on_this_kernel(staff: Client) -> None:
+    there = scene()
+    on_kernel(there, "4.9.330")
+    preview = job(there, dry_run=True)
+    step(preview, verb="cache.attach")
+    end(preview)
+    text = page(staff, "job", preview.key)
+    assert "Kernel 4.9.330: Before 4.12, a full LVM cache is hardly faster" in text
+    on_kernel(there, "6.12.4")
+    assert "Kernel " not in page(staff, "job", preview.key)
+
+
+def test_a_preview_that_the_kernel_refuses_leads_to_its_faults(staff: Client) -> None:
+    there = scene()
+    preview = job(there, dry_run=True)
+    error = {"code": "kernel_fault", "message": "Kernel 5.15.2: it loses data.", "correction": "-"}
+    end(preview, State.FAILED, error=error)
+    text = page(staff, "job", preview.key)
+    assert "it loses data" in text and reverse("host-history", args=[there.host.key]) in text

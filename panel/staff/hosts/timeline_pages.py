@@ -1,0 +1,152 @@
+"""The history of a host: its time line, what a restart into another kernel changed, and the faults
+of its kernel, which an administrator may accept."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any, Final
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
+from panel.staff.hosts.pages import find, frame
+from panel.staff.job_requests import actor_of, show_refusal
+from storage.access import Right, staff_view
+from storage.analysis.restart_comparison import RestartComparison, compare_restart
+from storage.database_clock import database_now
+from storage.health import accepted_faults
+from storage.health.accepted_faults import REASON_LIMIT, faults_with_decisions
+from storage.inventory.facts import KernelIdentity
+from storage.inventory.stored import inventory_of
+from storage.models import Host, HostChange, HostChangeKind
+from storage.planner import Refused
+from storage.planner.kernel_faults import BY_CODE
+
+TIMELINE: Final = ListDefinition(
+    "host-history",
+    (
+        ListColumn("at", "When (UTC)"),
+        ListColumn("what", "What"),
+        ListColumn("before", "Before"),
+        ListColumn("after", "After"),
+    ),
+    (
+        ("at", lambda each: each.at.isoformat()),
+        ("kind", lambda each: each.kind),
+        ("subject", lambda each: each.subject),
+        ("before", lambda each: each.before),
+        ("after", lambda each: each.after),
+        ("count", lambda each: each.count),
+    ),
+)
+
+
+class AcceptFaultForm(forms.Form):
+    """The code of the fault is typed, so that nobody accepts one by a slip of the hand."""
+
+    reason = forms.CharField(
+        max_length=REASON_LIMIT,
+        label="Reason",
+        error_messages={"required": "Enter why: the host's history keeps it."},
+    )
+    confirm_code = forms.CharField(max_length=64, label="Code of the fault")
+
+    def __init__(self, code: str, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.code, self.auto_id = code, f"{code}_%s"
+        self.fields["confirm_code"].help_text = f"Type {code} to accept it on this host."
+
+    def clean_confirm_code(self) -> str:
+        typed: str = self.cleaned_data["confirm_code"]
+        if typed != self.code:
+            raise forms.ValidationError("The code does not match.", code="wrong_code")
+        return typed
+
+
+@staff_view()
+@require_safe
+def history(request: HttpRequest, key: str) -> HttpResponse:
+    """`compare` is a restart into another kernel, by its number."""
+    shown = find(request, key)
+    if wants_csv(request):
+        return csv_of(request, TIMELINE, _rows(request, shown))
+    return _page(request, shown)
+
+
+def _rows(request: HttpRequest, host: Host) -> Any:
+    return HostChange.objects.visible_to(request.user).filter(host=host).order_by("-at", "-pk")
+
+
+def _page(request: HttpRequest, host: Host, wrong: AcceptFaultForm | None = None) -> HttpResponse:
+    facts = inventory_of(host)
+    faults = () if facts is None else faults_with_decisions(host, facts)
+    kernel = KernelIdentity() if facts is None else facts.kernel
+    context = {
+        **frame(request, host, "host-history"),
+        "facts": facts,
+        "release": kernel.release or host.hello.get("kernel", ""),
+        "build": kernel.signature or kernel.version,
+        "faults": [(each, _form_of(each.present.fault.code, wrong)) for each in faults],
+        "list": list_page(request, TIMELINE, _rows(request, host)),
+        "compared": _compared(request, host),
+        "kernel_kind": HostChangeKind.KERNEL,
+    }
+    status = HTTPStatus.OK if wrong is None else HTTPStatus.UNPROCESSABLE_ENTITY
+    return render(request, "staff/hosts/host_history.html", context, status=status)
+
+
+def _form_of(code: str, wrong: AcceptFaultForm | None) -> AcceptFaultForm:
+    return wrong if wrong is not None and wrong.code == code else AcceptFaultForm(code)
+
+
+def _compared(request: HttpRequest, host: Host) -> tuple[HostChange, RestartComparison] | None:
+    asked = request.GET.get("compare", "")
+    if not asked:
+        return None
+    kernels = HostChange.objects.visible_to(request.user).filter(
+        host=host, kind=HostChangeKind.KERNEL
+    )
+    number = int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 19 else 0
+    change = get_object_or_404(kernels.select_related("host"), pk=number)
+    return change, compare_restart(change, timezone.now())
+
+
+def _named(request: HttpRequest) -> str:
+    """The code of the fault that a form is about; "" for none that is known."""
+    code = request.POST.get("fault", "")
+    return code if code in BY_CODE else ""
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def accept_fault(request: HttpRequest, key: str) -> HttpResponse:
+    """New plans of this host may rely on what the `fault` spoils."""
+    host, fault = find(request, key), _named(request)
+    form = AcceptFaultForm(fault, request.POST)
+    if not form.is_valid():
+        return _page(request, host, form)
+    who, reason = str(actor_of(request)), form.cleaned_data["reason"]
+    try:
+        accepted_faults.accept(host, fault, who, reason, database_now())
+    except Refused as refused:
+        return show_refusal(request, refused)
+    messages.success(request, f"The fault {fault} is accepted on {host.name}.")
+    return redirect("host-history", key)
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def revoke_fault(request: HttpRequest, key: str) -> HttpResponse:
+    """The `fault` refuses plans again."""
+    host, fault = find(request, key), _named(request)
+    try:
+        accepted_faults.revoke(host, fault)
+    except Refused as refused:
+        return show_refusal(request, refused)
+    messages.success(request, f"The fault {fault} is no longer accepted on {host.name}.")
+    return redirect("host-history", key)
