@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Self
+from typing import Any, Literal, Self
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 
 from jobs.models import AlertEvent, AlertEventKind
+from jobs.models.alert import AlertQuerySet
 from panel.models.outgoing import Outgoing, OutgoingQuerySet
 from storage.access import Person, Right, is_staff, may
 from storage.models import Host
@@ -153,6 +154,23 @@ class AlertDeliveryQuerySet(OutgoingQuerySet["AlertDelivery"]):
         )
 
 
+def with_message_counts(alerts: AlertQuerySet) -> AlertQuerySet:
+    """How many messages about each alert are `messages_delivered`, `messages_waiting` (also to be
+    tried again) and `messages_given_up`."""
+
+    def counted(**state: Any) -> Coalesce:
+        messages = AlertDelivery.objects.filter(events__alert=models.OuterRef("pk"), **state)
+        by_alert = messages.order_by().values("events__alert")
+        count = by_alert.annotate(count=models.Count("pk", distinct=True)).values("count")
+        return Coalesce(models.Subquery(count), 0)
+
+    return alerts.annotate(
+        messages_delivered=counted(delivered_at__isnull=False),
+        messages_waiting=counted(delivered_at=None, given_up_at=None),
+        messages_given_up=counted(given_up_at__isnull=False),
+    )
+
+
 class AlertDelivery(Outgoing):
     """One message to one route about some events, which happened at one moment or while it was
     quiet; or a digest, or a test. Its `key` is the webhook-id and part of the Message-ID. `day` is
@@ -192,3 +210,10 @@ class AlertDelivery(Outgoing):
 
     def __str__(self) -> str:
         return f"{self.purpose} to {self.route}"
+
+    @property
+    def state(self) -> Literal["delivered", "given_up", "waiting"]:
+        """As `with_message_counts` counts it."""
+        if self.delivered_at is not None:
+            return "delivered"
+        return "given_up" if self.given_up_at is not None else "waiting"

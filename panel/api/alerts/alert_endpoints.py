@@ -23,7 +23,8 @@ from panel.api.framework.resource import Resource, bad_parameter
 from panel.api.request_bodies import Body
 from panel.api.resource_json import host_ref
 from panel.api.response_shapes import Json, Ref
-from panel.models import Scope
+from panel.models import AlertDelivery, RouteKind, Scope
+from panel.models.alert_route import with_message_counts
 from storage.access import Right
 from storage.database_clock import database_now
 from storage.models import Host, Volume
@@ -32,6 +33,7 @@ STATES = ("open", "waiting", "acknowledged", "hushed", "resolved", "all")
 FILTERS = ("state", "code", "host", "volume", "at_risk")
 ORDER = ("first_seen_at", "key")
 LONGEST = timedelta(days=366)
+MOST_MESSAGES = 100
 REASON = "Why, for whoever looks next."
 
 
@@ -40,7 +42,7 @@ class AlertEventShape(serializers.Serializer[Json]):
 
     at = serializers.DateTimeField()
     kind = serializers.CharField(help_text=f"One of {', '.join(AlertEventKind.values)}.")
-    told = serializers.BooleanField(help_text="Whether people were told of it.")
+    told = serializers.BooleanField(help_text="Whether people are to be told of it.")
     tier = serializers.IntegerField()
     text = serializers.CharField(allow_blank=True)
     actor = serializers.CharField(allow_blank=True)
@@ -55,9 +57,29 @@ class AcknowledgementShape(serializers.Serializer[Json]):
     until = serializers.DateTimeField(allow_null=True)
 
 
+class MessageCountShape(serializers.Serializer[Json]):
+    """How many messages about an alert there are. All 0: nobody was told, whatever `told_at`
+    says."""
+
+    delivered = serializers.IntegerField()
+    waiting = serializers.IntegerField(help_text="Not sent yet, or to be tried again.")
+    given_up = serializers.IntegerField()
+
+
+class AlertMessageToShape(serializers.Serializer[Json]):
+    """A message about an alert."""
+
+    route = serializers.CharField(help_text="Who is told, by name.")
+    kind = serializers.CharField(help_text=f"One of {', '.join(RouteKind.values)}.")
+    state = serializers.CharField(help_text="delivered, waiting or given_up.")
+    created_at = serializers.DateTimeField()
+    delivered_at = serializers.DateTimeField(allow_null=True)
+
+
 class AlertShape(serializers.Serializer[Json]):
     """A problem from its opening to its end. `cause` is the key of the alert that it follows from;
-    `events` and `follow_keys` (of the alerts that follow from it) come with a single alert."""
+    `events`, `told` (its messages, the latest first) and `follow_keys` (of the alerts that follow
+    from it) come with a single alert."""
 
     key = serializers.CharField()
     url = serializers.CharField()
@@ -74,8 +96,10 @@ class AlertShape(serializers.Serializer[Json]):
     since = serializers.DateTimeField(allow_null=True, help_text="When the problem began.")
     opened_at = serializers.DateTimeField()
     told_at = serializers.DateTimeField(
-        allow_null=True, help_text="When it was due to be told; whom, the routes decide."
+        allow_null=True,
+        help_text="When it was due to be told; whom, the routes decide. See messages.",
     )
+    messages = MessageCountShape()
     resolved_at = serializers.DateTimeField(allow_null=True)
     hushed_by = serializers.CharField(
         allow_blank=True, help_text="silence, maintenance, or empty: why nobody is told."
@@ -86,6 +110,7 @@ class AlertShape(serializers.Serializer[Json]):
     cause = serializers.CharField(allow_null=True)
     acknowledgement = AcknowledgementShape(allow_null=True)
     events = AlertEventShape(many=True, required=False)
+    told = AlertMessageToShape(many=True, required=False)
     follow_keys = serializers.ListField(child=serializers.CharField(), required=False)
 
 
@@ -123,7 +148,7 @@ class SilenceBody(Body):
 
 
 def alert_json(alert: Alert, *, whole: bool = False) -> Json:
-    """An alert, for `AlertShape`; `whole` with its events."""
+    """An alert that came with its message counts, for `AlertShape`; `whole` with its events."""
     volume = alert.volume
     data: Json = {
         name: getattr(alert, name)
@@ -140,6 +165,10 @@ def alert_json(alert: Alert, *, whole: bool = False) -> Json:
         "volume": _volume_ref(volume),
         "job": alert.job.key if alert.job is not None else None,
         "flapping": alert.is_flapping,
+        "messages": {
+            state: getattr(alert, f"messages_{state}")
+            for state in ("delivered", "waiting", "given_up")
+        },
         "cause": alert.cause.key if alert.cause is not None else None,
         "acknowledgement": _acknowledgement(alert),
     }
@@ -154,6 +183,17 @@ def alert_json(alert: Alert, *, whole: bool = False) -> Json:
                 "actor": str(each.actor or ""),
             }
             for each in alert.events.select_related("actor")
+        ]
+        about = AlertDelivery.objects.filter(events__alert=alert).select_related("route")
+        data["told"] = [
+            {
+                "route": each.route.name,
+                "kind": each.route.kind,
+                "state": each.state,
+                "created_at": each.created_at,
+                "delivered_at": each.delivered_at,
+            }
+            for each in about.distinct()[:MOST_MESSAGES]
         ]
         effects = alert.effects.filter(opened_at__isnull=False)
         data["follow_keys"] = list(effects.values_list("key", flat=True))
@@ -221,7 +261,8 @@ class Alerts(Resource):
     )
     def get(self, request: Request) -> Response:
         """Newest first, also those that follow from another one."""
-        rows = _filtered(request, Alert.objects.visible_to(self.user).with_names())
+        rows = _filtered(request, with_message_counts(Alert.objects.visible_to(self.user)))
+        rows = rows.with_names()
         page, after = cursor.page(request, rows, "alerts", newest_first=True, order=ORDER)
         return Response(cursor.body((alert_json(each) for each in page), after))
 
@@ -261,7 +302,8 @@ class OneAlert(Resource):
 
 
 def _alert_of(view: Resource, key: str) -> Alert:
-    return get_object_or_404(Alert.objects.visible_to(view.user).with_names(), key=key)
+    alerts = with_message_counts(Alert.objects.visible_to(view.user)).with_names()
+    return get_object_or_404(alerts, key=key)
 
 
 class AlertAcknowledgement(Resource):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Final
 
 from django import forms
@@ -19,6 +20,7 @@ from jobs.problems import Problem
 from panel.alerts.alert_texts import KNOWN_CODES, SEVERITY_CHIPS, name_of, state_of_alert
 from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
 from panel.models import AlertRoute
+from panel.models.alert_route import with_message_counts
 from panel.staff.hosts.problem_rows import AlertMark
 from storage.access import Person, staff_view
 from storage.database_clock import database_now
@@ -74,6 +76,10 @@ LISTING: Final = ListDefinition(
         ("message", lambda alert: alert.message),
         ("opened_at", lambda alert: alert.opened_at),
         ("told_at", lambda alert: alert.told_at),
+        *(
+            (f"messages_{state}", attrgetter(f"messages_{state}"))
+            for state in ("delivered", "waiting", "given_up")
+        ),
         ("acknowledged_at", lambda alert: alert.acknowledged_at),
         ("acknowledged_by", lambda alert: str(alert.acknowledged_by or "")),
         ("acknowledged_reason", lambda alert: alert.acknowledged_reason),
@@ -93,7 +99,7 @@ def alerts(request: HttpRequest) -> HttpResponse:
     form = AlertFilter(request.GET)
     matching = form.matching(request.user)
     if wants_csv(request):
-        return csv_of(request, LISTING, matching)
+        return csv_of(request, LISTING, with_message_counts(matching))
     shown = list_page(request, LISTING, matching)
     context = {
         "list": shown,

@@ -44,7 +44,7 @@ def mail_route(email: str = "anna@example.org", **fields: Any) -> AlertRoute:
 
 def route_to(url: str, kind: str = "webhook", secret: str = SECRET, **fields: Any) -> AlertRoute:
     sealed = {"url": seal(url), "secret": seal(secret) if secret else ""}
-    return AlertRoute.objects.create(name=kind, kind=kind, **sealed, **fields)
+    return AlertRoute.objects.create(**{"name": kind, "kind": kind, **sealed, **fields})
 
 
 def arrived(postbox: Postbox, place: Place) -> list[tuple[AlertDelivery, AlertEvent]]:

@@ -13,7 +13,7 @@ from jobs.models import AlertEvent, Silence
 from panel.authentication.second_factor import unseal
 from panel.models import AlertDelivery, AlertRoute, SecurityEntry, SecurityKind
 from tests import make
-from tests.panel.alerts.telling import alert, event
+from tests.panel.alerts.telling import alert, event, mail_route, route_to, routed
 from tests.panel.api.asking import staff
 
 pytestmark = pytest.mark.django_db
@@ -43,6 +43,37 @@ def test_an_alert_comes_with_its_events_and_what_follows() -> None:
     assert [(each["kind"], each["told"]) for each in body["events"]] == [("opened", True)]
     assert body["follow_keys"] == [effect.key]
     assert staff().get(f"/alerts/{effect.key}").json()["cause"] == there.key
+
+
+def test_an_alert_says_what_was_told_to_whom() -> None:
+    unheard = alert(told_at=timezone.now())
+    mail_route("anna@example.org")
+    route_to("https://hooks.example.org/x", name="On call")
+    there = alert()
+    event(there)
+    routed()
+    event(there, kind="worsened")
+    routed()
+    hook = AlertDelivery.objects.filter(route__kind="webhook")
+    hook.filter(pk=min(hook.values_list("pk", flat=True))).update(delivered_at=timezone.now())
+    gone = AlertDelivery.objects.filter(route__kind="email").order_by("pk").last()
+    assert gone is not None
+    AlertDelivery.objects.filter(pk=gone.pk).update(given_up_at=timezone.now())
+    none, some = (
+        {"delivered": n, "waiting": m, "given_up": g} for n, m, g in ((0, 0, 0), (1, 2, 1))
+    )
+    items = {each["key"]: each for each in staff().get("/alerts/").json()["items"]}
+    assert (items[unheard.key]["messages"], items[there.key]["messages"]) == (none, some)
+    assert items[unheard.key]["told_at"], "due, but nobody hears of it"
+    body = staff().get(f"/alerts/{there.key}").json()
+    assert body["messages"] == some
+    assert sorted((each["route"], each["kind"], each["state"]) for each in body["told"]) == [
+        ("On call", "webhook", "delivered"),
+        ("On call", "webhook", "waiting"),
+        ("anna@example.org", "email", "given_up"),
+        ("anna@example.org", "email", "waiting"),
+    ]
+    assert staff().get(f"/alerts/{unheard.key}").json()["told"] == []
 
 
 def test_an_operator_acknowledges_and_takes_it_back() -> None:

@@ -268,6 +268,14 @@ def test_the_history_is_a_file_too(browser: Client) -> None:
         there.host.name,
     )
     assert row["subject"] == "'=cmd()"
+    counts = [row[f"messages_{state}"] for state in ("delivered", "waiting", "given_up")]
+    assert counts == ["0", "0", "0"], "nobody is set to be told"
+    mail_route("ben@example.org")
+    AlertEvent.objects.update(routed_at=None)
+    alert_routing.route_events()
+    body = text_of(browser, "alerts", state="all", format="csv")
+    (row,) = csv.DictReader(body.splitlines())
+    assert row["messages_waiting"] == "1"
 
 
 def test_a_silence_needs_something_a_reason_and_an_end(browser: Client, anna: User) -> None:
