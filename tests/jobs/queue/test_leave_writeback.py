@@ -140,6 +140,32 @@ def test_behind_another_job_of_the_volume_it_waits_for_its_turn() -> None:
     assert leave_due() == 1
 
 
+def test_of_two_workers_that_come_at_once_one_asks_for_the_job(point: None) -> None:
+    writeback()
+    other: list[int] = []
+
+    def overtake(name: str) -> None:
+        failpoints.hook = None
+        other.append(leave_due())
+
+    failpoints.hook = overtake
+    assert (leave_due(), other, Job.objects.count()) == (0, [1], 1)
+    end(Job.objects.get())
+    assert leave_due() == 0
+
+
+def test_of_two_workers_the_later_one_adds_no_job_once_the_first_has_ended(point: None) -> None:
+    writeback()
+
+    def overtake(name: str) -> None:
+        failpoints.hook = None
+        leave_due()
+        end(Job.objects.get())
+
+    failpoints.hook = overtake
+    assert (leave_due(), Job.objects.count()) == (0, 1)
+
+
 @pytest.mark.parametrize("at", ["before", "commit"])
 def test_a_worker_that_dies_in_between_leaves_nothing_half_done(at: str, point: None) -> None:
     writeback()

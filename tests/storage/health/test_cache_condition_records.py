@@ -131,7 +131,10 @@ def bypassing(host: Host, lv_uuid: str, minute: int, boot: str = "boot-1", **fie
     take(host, minute * 60, volume, boot=boot)
 
 
-def test_reads_that_pass_their_cache_are_found_over_an_hour_of_judgements(host: Host) -> None:
+@pytest.mark.parametrize("anew", [("boot-2", {}), ("boot-1", {"hits": 0})])
+def test_reads_that_pass_their_cache_are_found_over_an_hour_of_judgements(
+    host: Host, anew: tuple[str, dict[str, int]]
+) -> None:
     volume, lv_uuid = placed(host)
     for minute in range(61):
         bypassing(host, lv_uuid, minute)
@@ -140,7 +143,7 @@ def test_reads_that_pass_their_cache_are_found_over_an_hour_of_judgements(host: 
             assert (findings(volume) == ["cache_bypassed"]) == (minute >= 50), minute
     assert len(CacheCondition.objects.get(volume=volume).noted["reads"]) <= 9
     # Totals that began anew say nothing of what was before.
-    bypassing(host, lv_uuid, 61, boot="boot-2", hits=0, bypass_misses=0)
+    bypassing(host, lv_uuid, 61, boot=anew[0], **anew[1])
     judge_recent(at(61))
     assert findings(volume) == []
 
