@@ -94,6 +94,9 @@ OF_VOLUME: Final = {
     "volume_inactive": frozenset({"drift"}),
 }
 """What else the same volume has because of it."""
+LATE_EFFECTS: Final = frozenset({("cache_dirty_stuck", "cache_dirty_high")})
+"""A cause and what it takes its time to bring about: also long after it, that has no other
+reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +204,12 @@ def follows(effect: SeenProblem, cause: SeenProblem) -> bool:
         return same_disk and effect.code in OF_DISK[OF_DISK.index(cause.code) + 1 :]
     same_volume = bool(effect.volume_key) and effect.volume_key == cause.volume_key
     return same_volume and effect.code in OF_VOLUME.get(cause.code, ())
+
+
+def comes_late(effect: SeenProblem, cause: SeenProblem) -> bool:
+    """Whether the one follows from the other however much later it was seen."""
+    # Nothing is known of a host that does not answer.
+    return cause.family in NO_NEWS or (cause.code, effect.code) in LATE_EFFECTS
 
 
 def are_siblings(one: SeenProblem, other: SeenProblem) -> bool:

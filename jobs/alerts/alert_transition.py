@@ -23,6 +23,7 @@ from jobs.alerts.alert_rules import (
     WARNING_RANK,
     SeenProblem,
     are_siblings,
+    comes_late,
     follows,
     hold,
     is_news_of_the_host,
@@ -247,9 +248,8 @@ def _cause_of(
         if each.cause or each.resolved_at is not None:
             continue
         near = _near(state, each)
-        # Nothing is known of a host that does not answer; what else comes long after a problem has
-        # a reason of its own.
-        is_old_news = near or each.seen.family in NO_NEWS
+        # Most of what comes long after a problem has a reason of its own.
+        is_old_news = near or comes_late(state.seen, each.seen)
         # Also a cause that flaps, between two times.
         is_there = each.is_present or each.is_flapping
         if is_there and is_old_news and follows(state.seen, each.seen):

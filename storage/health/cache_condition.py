@@ -251,6 +251,9 @@ def _dirty_stuck(recent: RecentFigures, size_bytes: int) -> Iterator[CacheFindin
     share = LEAST_CLEANING_SHARE if recent.is_cleaning else usual
     if last < share * size_bytes or least < FELL_BY * first:
         return
+    # What has only just been written had no time to become less.
+    if not recent.is_cleaning and least < share * size_bytes:
+        return
     writes = window.sums.writes * 1000 / window.sums.dt_ms
     if not recent.is_cleaning and writes > QUIET_WRITES_PER_SECOND:
         return

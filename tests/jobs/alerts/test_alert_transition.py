@@ -143,6 +143,18 @@ def test_what_comes_long_after_a_problem_has_a_reason_of_its_own() -> None:
     assert world.passes(minutes=2) == ["opened"]
 
 
+def test_dirty_data_that_does_not_drain_takes_its_time_to_reach_the_limit() -> None:
+    world = World()
+    stuck = problem("cache_dirty_stuck", volume_key="v1", rank=2)
+    high = problem("cache_dirty_high", volume_key="v1", rank=2)
+    world.begin(stuck)
+    assert world.passes(hours=2) == ["opened"]
+    world.begin(high)
+    assert world.passes(hours=1) == []
+    world.end(stuck, high)
+    assert world.passes(hours=1) == ["resolved"]
+
+
 @pytest.mark.parametrize(
     ("cause", "effect", "count"),
     [

@@ -92,6 +92,8 @@ def dirty(first: float, last: float, *, writes: int = 0, **fields: Any) -> Recen
         (dirty(0.2, 0.3), True),
         (dirty(0.2, 0.199), True),
         (dirty(0.2, 0.197), False),
+        # What a guest has only begun to write cannot have become less.
+        (dirty(0.0, 0.2), False),
         (dirty(0.101, 0.101), True),
         (dirty(0.099, 0.099), False),
         (dirty(0.2, 0.2, writes=20 * 1800), True),
