@@ -16,13 +16,15 @@ from typing import Any, Final, Literal, NamedTuple
 from django.db import connection
 from django.db.models import OuterRef, Subquery
 
-from jobs.models import OVER, Job, State
+from jobs.models import OVER, Halt, Job, State
 from storage.formatting import counted
 from storage.health.host_problems import problem_words, silent_seconds
 from storage.health.inventory_findings import MADE_FROM_INVENTORY
 from storage.models import Host, Volume
 from storage.volumes.snapshot import BlockingJob
 
+OF_ALL_HOSTS: Final = 0
+"""`Problem.host_id` of what concerns all hosts."""
 FAILED_LATELY: Final = timedelta(days=2)
 PASSING_DURING_JOBS: Final = ("drift", "unfinished", "volume_inactive")
 AT_RISK: Final = frozenset(
@@ -290,6 +292,32 @@ def problems_of(hosts: Collection[int], at: datetime) -> dict[int, tuple[Problem
 def problems_now(at: datetime) -> list[Problem]:
     """The problems of all hosts, the worst first. Four queries at most."""
     return _worded([_Row(*row) for row in _fetch(ALL_NOW, at)], at)
+
+
+def problems_of_all_hosts() -> list[Problem]:
+    """What is wrong with none of them, and concerns all: the global stop. One query."""
+    halt = Halt.objects.active()
+    if halt is None:
+        return []
+    return [
+        Problem(
+            code="halt",
+            severity="warning",
+            rank=2,
+            message=f"All jobs are paused{halt.cause}{'' if halt.reason else '.'}",
+            correction="Resume jobs once the reason is gone.",
+            since=halt.since,
+            host_id=OF_ALL_HOSTS,
+            host_key="",
+            host_name="",
+            subject="",
+            subject_label="",
+            volume_key="",
+            job_key="",
+            job_kind="",
+            job_error="",
+        )
+    ]
 
 
 def tallies(at: datetime) -> dict[int, ProblemTally]:

@@ -29,7 +29,7 @@ from jobs.alerts.alert_transition import (
 )
 from jobs.failpoints import durable
 from jobs.models import Alert, AlertEvent, AlertRound, Job, Silence
-from jobs.problems import problems_now
+from jobs.problems import OF_ALL_HOSTS, problems_now, problems_of_all_hosts
 from storage.database_clock import database_now
 from storage.models import Host, Volume
 
@@ -68,7 +68,7 @@ def _round(at: datetime | None) -> list[AlertEvent]:
         .select_for_update(of=("self",))
     }
     before = {fingerprint: state_of(row) for fingerprint, row in rows.items()}
-    seen = seen_problems(problems_now(now))
+    seen = seen_problems([*problems_now(now), *problems_of_all_hosts()])
     outcome = next_round(before, seen, _context(now, {*rows, *seen}))
     gone = [rows[each].pk for each in rows.keys() - outcome.alerts.keys()]
     Alert.objects.filter(pk__in=gone).delete()
@@ -88,7 +88,7 @@ def state_of(row: Alert) -> AlertState:
     """An alert as the rules see it; the row came with its volume, job and cause."""
     seen = SeenProblem(
         fingerprint=row.fingerprint,
-        host_id=row.host_id,
+        host_id=row.host_id or OF_ALL_HOSTS,
         volume_key=row.volume.key if row.volume is not None else "",
         job_key=row.job.key if row.job is not None else "",
         **{name: getattr(row, name) for name in OF_PROBLEM},
@@ -138,7 +138,7 @@ def _write(
     made = [
         Alert(
             fingerprint=state.seen.fingerprint,
-            host_id=state.seen.host_id,
+            host_id=state.seen.host_id or None,
             volume=volumes.get(state.seen.volume_key),
             job=jobs.get(state.seen.job_key),
             **_values(state),

@@ -47,6 +47,8 @@ HOLD_SECONDS: Final = {
     **dict.fromkeys(CONTACT, 90),
     **dict.fromkeys(("drift", "unfinished", "volume_inactive", "volumes_missing"), 120),
     **dict.fromkeys(("unsampled", "clock_off", "stuck", "orphan_device"), 120),
+    # Jobs are paused on purpose: told is only that they stay so.
+    "halt": 1800,
     **dict.fromkeys(("job_failed", "job_undecided"), 0),
     **dict.fromkeys(("unverified", "quarantined", "twins", "machine_changed"), 0),
 }
@@ -55,7 +57,7 @@ USUAL_HOLD_SECONDS: Final = 30
 AT_RISK_RANK: Final = 0
 WARNING_RANK: Final = 2
 RESOLVE_SECONDS: Final = {
-    **dict.fromkeys(("job", "unverified"), 0),
+    **dict.fromkeys(("job", "unverified", "halt"), 0),
     "contact": 120,
     # They are judged every five minutes: twice it must be well.
     **dict.fromkeys(RECENT_CODES | LASTING_CODES | SSD_CODES, 660),

@@ -14,6 +14,8 @@ from storage.access import Person, is_staff
 from storage.models import Host, Volume
 from storage.naming import new_key
 
+ALL_HOSTS = "all hosts"
+
 
 class AlertEventKind(models.TextChoices):
     """What happened to an alert."""
@@ -75,7 +77,7 @@ class Alert(models.Model):
     """A problem from its first sight to its end; `jobs.alerts.alert_transition` says what each
     moment means. While it is not over, its `fingerprint` is there once. `message` and `correction`
     are the words of the problem as it was last seen, `rank` its gravity: 0 for data at risk, 1 for
-    other errors, 2 for warnings."""
+    other errors, 2 for warnings. `host` is null where it concerns all of them."""
 
     class HushReason(models.TextChoices):
         """Why nobody is told."""
@@ -91,7 +93,9 @@ class Alert(models.Model):
     severity = models.CharField(max_length=8)
     rank = models.PositiveSmallIntegerField()
     worst_rank = models.PositiveSmallIntegerField()
-    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="alerts")
+    host = models.ForeignKey(
+        Host, null=True, blank=True, on_delete=models.CASCADE, related_name="alerts"
+    )
     volume = models.ForeignKey(
         Volume, null=True, blank=True, on_delete=models.SET_NULL, related_name="alerts"
     )
@@ -154,7 +158,12 @@ class Alert(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.code} on {self.host}"
+        return f"{self.code} on {self.place}"
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people."""
+        return self.host.name if self.host is not None else ALL_HOSTS
 
 
 class AlertEventQuerySet(models.QuerySet["AlertEvent"]):

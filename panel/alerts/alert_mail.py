@@ -68,10 +68,10 @@ def _subject(ordered: Sequence[AlertStory], rank: int) -> str:
     risk = f" ({RISK[rank]})" if rank == 0 else ""
     first = ordered[0]
     if len(ordered) == 1:
-        what = f"{first.alert.host.name}: {_short(first)}"
+        what = f"{first.alert.place}: {_short(first)}"
         text = f"Resolved: {what}" if first.is_over else f"{_prefix(first.last)}{what}{risk}"
         return _line(f"[Tiercel] {text}")
-    hosts = list(dict.fromkeys(each.alert.host.name for each in ordered))
+    hosts = list(dict.fromkeys(each.alert.place for each in ordered))
     named = ", ".join(hosts[:3]) + (f" and {len(hosts) - 3} more" if len(hosts) > 3 else "")
     if over == len(ordered):
         return _line(f"[Tiercel] {counted(over, 'alert')} resolved: {named}")
@@ -91,7 +91,7 @@ def _short(story: AlertStory) -> str:
 
 def _part(story: AlertStory) -> str:
     alert = story.alert
-    lines = [f"{alert.host.name}: {name_of(alert.code)}"]
+    lines = [f"{alert.place}: {name_of(alert.code)}"]
     if story.is_over:
         lines.append(f"Resolved after {_lasted(alert)}. It was: {alert.message}")
         return "\n".join((*lines, _page("alert", alert.key)))
@@ -128,7 +128,7 @@ def digest_of(open_now: Sequence[Alert], resolved: int, at: datetime) -> AlertLe
     lines = [f"{counted(len(open_now), 'alert')} open, {resolved} resolved in the last 24 hours."]
     for each in open_now[:SHOWN_EVENTS]:
         state = f", acknowledged: {each.acknowledged_reason}" if each.acknowledged_at else ""
-        lines.append(f"- {each.host.name}: {name_of(each.code)}. {each.message}{state}")
+        lines.append(f"- {each.place}: {name_of(each.code)}. {each.message}{state}")
     if len(open_now) > SHOWN_EVENTS:
         lines.append(f"And {len(open_now) - SHOWN_EVENTS} more.")
     risk = f" ({RISK[0]})" if rank == 0 else ""
@@ -146,7 +146,7 @@ def test_letter(name: str) -> AlertLetter:
 def things_of(effects: Iterable[Alert]) -> tuple[tuple[str, ...], int]:
     """The first names of what follows from an alert, and how many they are."""
     names = [
-        each.volume.label if each.volume is not None else each.subject or each.host.name
+        each.volume.label if each.volume is not None else each.subject or each.place
         for each in effects
     ]
     unique = list(dict.fromkeys(_line(name) for name in names))

@@ -86,8 +86,11 @@ def untold_beside_others() -> tuple[UntoldHost, ...]:
     return untold_hosts() if AlertRoute.objects.in_use().exists() else ()
 
 
-def is_about(route: AlertRoute, host: Host) -> bool:
-    """Whether the host is one of those that the route is about."""
+def is_about(route: AlertRoute, host: Host | None) -> bool:
+    """Whether the host is one of those that the route is about. None: what concerns all hosts
+    concerns those."""
+    if host is None:
+        return True
     hosts = {each.pk for each in route.hosts.all()}
     if not (hosts or route.sites or route.tags):
         return True

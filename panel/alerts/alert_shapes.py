@@ -89,7 +89,7 @@ def _alert_json(story: AlertStory) -> dict[str, Any]:
         "code": alert.code,
         "severity": alert.severity,
         "data_at_risk": story.last.rank == 0,
-        "host": {"key": alert.host.key, "name": alert.host.name},
+        "host": {"key": alert.host.key, "name": alert.host.name} if alert.host else None,
         "volume": {"key": alert.volume.key, "label": alert.volume.label} if alert.volume else None,
         "subject": alert.subject,
         "message": alert.message,

@@ -8,7 +8,7 @@ from jobs.models import Alert, AlertEvent, AlertEventKind
 from panel.alerts.problem_kinds import KINDS, UNKNOWN
 from panel.templatetags.chips import Chip
 
-NAMES: Final = {code: kind.name for code, kind in KINDS.items() if code != "halt"}
+NAMES: Final = {code: kind.name for code, kind in KINDS.items()}
 """What each kind of problem is called."""
 KNOWN_CODES: Final = tuple(sorted(NAMES.items(), key=lambda each: each[1]))
 SEVERITY_CHIPS: Final = {
@@ -37,7 +37,7 @@ def name_of(code: str) -> str:
 def headline_of(alert: Alert) -> str:
     """Such as "Array degraded on stor-hel-03: md0"; the row came with its host and volume."""
     thing = alert.volume.label if alert.volume is not None else alert.subject
-    return f"{name_of(alert.code)} on {alert.host.name}" + (f": {thing}" if thing else "")
+    return f"{name_of(alert.code)} on {alert.place}" + (f": {thing}" if thing else "")
 
 
 def consequence_of(code: str) -> str:

@@ -51,7 +51,7 @@ def _resolved(like: Alert, now: datetime) -> None:
         rank=1,
         worst_rank=1,
         host=like.host,
-        message=f"{like.host.name} cannot be reached: timed out",
+        message=f"{like.place} cannot be reached: timed out",
         first_seen_at=begun,
         present_since=begun,
         opened_at=begun,

@@ -87,7 +87,7 @@ class AlertShape(serializers.Serializer[Json]):
     severity = serializers.CharField(help_text="error or warning.")
     data_at_risk = serializers.BooleanField()
     state = serializers.CharField(help_text="open or resolved.")
-    host = Ref()
+    host = Ref(allow_null=True, help_text="null where it concerns all hosts.")
     volume = Ref(allow_null=True)
     job = serializers.CharField(allow_null=True, help_text="Key of the job that it is about.")
     subject = serializers.CharField(allow_blank=True)
@@ -161,7 +161,7 @@ def alert_json(alert: Alert, *, whole: bool = False) -> Json:
         "url": reverse("api-alert", args=[alert.key]),
         "data_at_risk": alert.rank == 0,
         "state": "resolved" if alert.resolved_at is not None else "open",
-        "host": host_ref(alert.host),
+        "host": host_ref(alert.host) if alert.host is not None else None,
         "volume": _volume_ref(volume),
         "job": alert.job.key if alert.job is not None else None,
         "flapping": alert.is_flapping,

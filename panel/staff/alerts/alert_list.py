@@ -69,7 +69,7 @@ LISTING: Final = ListDefinition(
         ("severity", lambda alert: alert.severity),
         ("data_at_risk", lambda alert: alert.rank == 0),
         ("state", lambda alert: state_of_alert(alert).text),
-        ("host", lambda alert: alert.host.name),
+        ("host", lambda alert: alert.place),
         ("volume", lambda alert: alert.volume.label if alert.volume else ""),
         ("subject", lambda alert: alert.subject),
         ("job", lambda alert: alert.job.key if alert.job else ""),

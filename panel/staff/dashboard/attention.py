@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from jobs.alerts.alert_rules import fingerprint_of
 from jobs.models import Alert, Halt
-from jobs.problems import AT_RISK, Problem, ProblemGroup
+from jobs.problems import AT_RISK, OF_ALL_HOSTS, Problem, ProblemGroup
 from panel.alerts.problem_kinds import KINDS, UNKNOWN, ConcernKind
 from panel.staff.hosts.problem_rows import WAYS, AlertMark
 from storage.volumes.snapshot import BlockingJob
@@ -145,9 +145,9 @@ def of_alert(alert: Alert, blocking: BlockingJob | None = None) -> tuple[Problem
         message=alert.message,
         correction=alert.correction,
         since=alert.since,
-        host_id=alert.host_id,
-        host_key=alert.host.key,
-        host_name=alert.host.name,
+        host_id=alert.host_id or OF_ALL_HOSTS,
+        host_key=alert.host.key if alert.host is not None else "",
+        host_name=alert.place,
         subject=alert.subject,
         subject_label=volume.label if volume is not None else alert.subject,
         volume_key=volume.key if volume is not None else "",
@@ -156,6 +156,8 @@ def of_alert(alert: Alert, blocking: BlockingJob | None = None) -> tuple[Problem
         job_error=alert.job_error,
         blocking=blocking,
     )
+    if alert.host is None:
+        return problem, Remedy(reverse("jobs"), "Resume jobs")
     group = ProblemGroup((problem,), 1, 1, is_one_host=True, is_one_correction=True)
     return problem, _action(group, KINDS.get(alert.code, UNKNOWN), {})
 

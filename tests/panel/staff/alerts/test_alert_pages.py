@@ -7,15 +7,18 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core import mail
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from jobs.alerts import alert_judge
+from jobs.engine import holds
 from jobs.models import Alert, AlertEvent, AlertRound, Silence
+from panel import tasks
 from panel.alerts import alert_routing
 from panel.models import AlertDelivery, User
-from storage.models import HostActivity, HostOutline
+from storage.models import Host, HostActivity, HostOutline
 from tests import make
 from tests.panel.alerts.telling import mail_route
 from tests.scene import HOSTILE, Scene, scene, stuck_job
@@ -188,6 +191,37 @@ def test_volumes_that_share_a_problem_lead_to_the_list_of_their_alerts(browser: 
     judged(3)
     listed = f"{reverse('alerts')}?host={there.host.key}&amp;code=writeback_degraded&amp;follows=on"
     assert listed in text_of(browser, "host", there.host.key)
+
+
+def test_a_pause_of_all_jobs_that_lasts_is_an_alert_of_all_hosts(browser: Client) -> None:
+    there = scene()
+    HostActivity.objects.create(host=there.host, at=timezone.now() + timedelta(hours=5))
+    Host.objects.update(last_seen_at=timezone.now() + timedelta(hours=5))
+    mail_route("ben@example.org", sites=["Hel"])
+    holds.stop_all(None, "The SAN is moved.")
+    now = timezone.now()
+    for minutes in (0, 29):
+        alert_judge.judge(now + timedelta(minutes=minutes))
+        assert not Alert.objects.open().exists()
+    alert_judge.judge(now + timedelta(minutes=31))
+    alert = Alert.objects.open().get()
+    assert (alert.code, alert.host, alert.severity) == ("halt", None, "warning")
+    alert_routing.route_events()
+    assert AlertDelivery.objects.count() == 1, "also of whom only some hosts concern"
+    tasks.send_alerts()
+    assert mail.outbox[0].subject == "[Tiercel] all hosts: All jobs are paused: The SAN is moved"
+    page = text_of(browser, "alert", alert.key)
+    assert "All jobs are paused: The SAN is moved." in page and "Resume jobs" in page
+    listed = text_of(browser, "alerts")
+    assert reverse("alert", args=[alert.key]) in listed and "all hosts" in listed
+    assert "all hosts" in text_of(browser, "alerts", format="csv")
+    assert browser.get(reverse("api-alert", args=[alert.key])).json()["host"] is None
+    text_of(browser, "alert-routes")
+    text_of(browser, "home")
+    holds.resume_all()
+    alert_judge.judge(now + timedelta(minutes=32))
+    alert.refresh_from_db()
+    assert alert.resolved_at is not None
 
 
 def test_what_follows_is_named_by_its_label_alone(browser: Client) -> None:
