@@ -14,6 +14,7 @@ from storage.analysis.before_after import Block, Pair, before_window, judge, pai
 from storage.analysis.before_after.block import DAY, HOUR, WEEK, period_seconds
 from storage.analysis.before_after.change import LEAST
 from storage.formatting import NOTHING, counted, iops, ms
+from storage.metrics.compare import CLOSE
 from storage.metrics.rates.figures import NO_LATENCY, percentile_ms
 from storage.metrics.samples.load_rollup import LATENCY_SUM
 from storage.metrics.samples.window import kept
@@ -148,7 +149,10 @@ def _said(factor: tuple[float, float, float] | None) -> tuple[str, str]:
 
 
 def _factor(before: float | None, after: float | None) -> str:
-    return "" if not before or not after else f"{after / before:.2f} times"
+    if not before or not after:
+        return ""
+    factor = after / before
+    return "the same" if max(factor, 1 / factor) < CLOSE else f"{factor:.2f} times"
 
 
 def _average(block: Block) -> str:

@@ -22,7 +22,7 @@ from jobs.models import Job, Kind, State
 from jobs.queue.submit import submit
 from jobs.transport.errors import SudoTty, TotpDemanded
 from storage.byte_sizes import MIB
-from storage.models import Host, LatestSample, Placement, Volume
+from storage.models import Host, HostChange, LatestSample, Placement, Sample, Volume
 from storage.naming import volume_name
 from storage.planner.wish import Wish
 from tests import make
@@ -124,6 +124,33 @@ def test_a_host_from_the_pasted_line_to_a_sampled_volume(
     assert collect(0).sampled == 1
     assert collect(0).sampled == 1
     assert LatestSample.objects.filter(volume=volume).exists()
+
+
+@pytest.mark.thorough
+def test_a_restart_is_one_row_of_the_time_line_and_no_spike(machine: Lab, host: Host) -> None:
+    machine.run(["/usr/lib/tiercel/agent.pyz", "allow-vg", "vg0"])
+    assert refresh(host), Host.objects.get().error
+    volume = new_volume(host)
+    assert done(Kind.CREATE_VOLUME, volume, Wish(SIZE)).state == State.SUCCEEDED
+    assert collect(0).sampled == collect(0).sampled == 1
+    kernel = Host.objects.get().hello["kernel"]
+    machine.power_cycle()
+    deadline = time.monotonic() + LINE_SECONDS
+    while not refresh(host) and time.monotonic() < deadline:
+        time.sleep(1)
+    assert refresh(host), Host.objects.get().error
+    (change,) = HostChange.objects.all()
+    assert (change.kind, change.count) == ("boot", 1)
+    assert change.after.startswith(kernel)
+    assert collect(0).sampled == 1
+    assert LatestSample.objects.get(volume=volume).gap == "rebooted"
+    before = Sample.objects.filter(volume=volume).count()
+    assert collect(0).sampled == 1
+    after = Sample.objects.filter(volume=volume).order_by("ts")[before:]
+    # An idle volume: counters of before the restart would be negative, or thousands.
+    assert [(each.reads < 1000, each.writes < 1000) for each in after] == [(True, True)] * len(
+        after
+    )
 
 
 @pytest.mark.thorough

@@ -89,8 +89,12 @@ def _page(request: HttpRequest, host: Host, wrong: AcceptFaultForm | None = None
     context = {
         **frame(request, host, "host-history"),
         "facts": facts,
-        "release": kernel.release or host.hello.get("kernel", ""),
-        "build": kernel.signature or kernel.version,
+        "versions": (
+            ("Release", kernel.release or host.hello.get("kernel")),
+            ("Build", kernel.signature or kernel.version),
+            ("LVM", host.hello.get("lvm2")),
+            ("bcache-tools", host.hello.get("bcache_tools")),
+        ),
         "faults": [(each, _form_of(each.present.fault.code, wrong)) for each in faults],
         "list": list_page(request, TIMELINE, _rows(request, host)),
         "compared": _compared(request, host),

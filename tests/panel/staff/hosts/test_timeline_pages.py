@@ -99,7 +99,7 @@ def test_a_fault_that_refuses_is_shown_with_reason_and_link(admin: Client) -> No
 
 def test_a_slow_kernel_is_a_notice_and_nothing_to_accept(admin: Client) -> None:
     text = page(admin, on_kernel("6.1.119").host)
-    assert "slowness (bcache)" in text and "Accept the risk" not in text
+    assert "Slowness (bcache)" in text and "Accept the risk" not in text
 
 
 def test_a_kernel_without_known_faults_says_so(admin: Client) -> None:
