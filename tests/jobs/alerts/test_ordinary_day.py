@@ -1,0 +1,169 @@
+"""A day of ordinary load, as a pretended host samples it every minute: nobody is told anything.
+With an hour of trouble in it: one message, and one that it is over."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+import pytest
+
+from jobs.alerts import alert_judge
+from jobs.models import AlertEvent
+from jobs.problems import problems_now
+from storage.database_clock import database_now
+from storage.discovery.ingest import apply_facts
+from storage.health import cache_condition_records
+from storage.metrics.samples import record, volume_hours
+from storage.metrics.samples.sample_round import make_partition
+from storage.models import Host, Sample
+from tests import make
+from tests.contract.client import MIB, Agent
+from tests.contract.fake_world import FakeWorld
+from tests.fake.fixtures import make_fake_host
+from tests.fake.host import FakeHost
+
+__all__ = ["make_fake_host"]
+pytestmark = [pytest.mark.django_db, pytest.mark.timeout(1200)]
+
+MINUTES: Final = 24 * 60
+BUSY_SECONDS: Final = 50
+FREE_METADATA_BLOCKS: Final = 3
+BEGIN, END = 60, 140
+
+
+class OrdinaryDay:
+    """A host with a writethrough, a writeback and a bcache cache and a bare volume, whose guests
+    work by day and rest by night; the night's backup reads what no cache holds. Guests have nothing
+    to do for some seconds of each minute: a cache that never rests never writes back."""
+
+    def __init__(self, host: FakeHost, minutes: int = MINUTES) -> None:
+        self.fake = host
+        self.minutes = minutes
+        self.metadata_bytes = 0
+        self.busy_seconds: float = BUSY_SECONDS
+        agent = Agent(FakeWorld(host))
+        self.writethrough, _ = agent.cached()
+        self.writeback, _ = agent.cached("writeback")
+        self.bare = agent.volume()
+        self.bcache = agent.backing()
+        _, cset_uuid = agent.cset(self.bcache)
+        settings = {"cache_mode": "writeback", "sequential_cutoff_bytes": 4 * MIB}
+        agent.do("bcache.attach", {"lv": self.bcache, "cset_uuid": cset_uuid, **settings})
+        self.agent = agent
+        self.record = make.host(name="ordinary", machine_id=host.machine.machine_id)
+        self.start = database_now() - timedelta(minutes=minutes)
+        for day in (self.start, self.start + timedelta(days=1)):
+            make_partition(day.date())
+
+    def work(self, minute: int) -> None:
+        """What the guests do in this minute."""
+        hour = minute // 60
+        is_backup = hour == 3
+        iops = 250 if is_backup else 600 if 8 <= hour < 18 else 40
+        hits = 0.4 if is_backup else 0.9
+        writes = 0.0 if is_backup else 0.2
+        root = self.fake.root
+        cached = (self.writethrough, self.writeback, self.bcache)
+        loads = [root.load(name, iops, hits, write_share=writes) for name in cached]
+        loads.append(root.load(self.bare, min(iops, 100), 0.0, write_share=writes))
+        self.fake.advance(BUSY_SECONDS)
+        for load in loads:
+            # The writeback cache alone may never come to rest.
+            if load.lv.name != self.writeback or self.busy_seconds < 60:
+                root.stop_load(load)
+        self.fake.advance(60 - BUSY_SECONDS)
+
+    def trouble(self, family: str, *, is_there: bool) -> None:
+        """It begins, or is over."""
+        with self.fake.changing() as there:
+            if family == "array":
+                there.arrays[0].failed = {"sdb"} if is_there else set()
+            elif family == "cache_dirty_stuck":
+                self.busy_seconds = 60 if is_there else BUSY_SECONDS
+            else:
+                cache = self.fake.root.lv(self.writethrough).cache
+                assert cache is not None and cache.pool.metadata is not None
+                self.metadata_bytes = self.metadata_bytes or cache.pool.metadata.size_bytes
+                # As the model counts them.
+                used = 28 + int(cache.used) // 128
+                full = (used + FREE_METADATA_BLOCKS) * 4096
+                cache.pool.metadata.size_bytes = full if is_there else self.metadata_bytes
+
+    def read_host(self, at: datetime) -> None:
+        apply_facts(self.record, self.agent.inventory(), at)
+
+    def sample(self, at: datetime) -> None:
+        reply = self.agent.ask("sample")
+        record(self.record, reply["data"], reply["host"], at)
+        Host.objects.filter(pk=self.record.pk).update(last_seen_at=at)
+
+    def pass_by(self, meanwhile: Callable[[int], None] = lambda minute: None) -> None:
+        """Minute by minute: all that beat has done about problems."""
+        self.read_host(self.start)
+        for minute in range(self.minutes):
+            at = self.start + timedelta(minutes=minute)
+            meanwhile(minute)
+            if minute % 60 == 0:
+                volume_hours.add_up_hours(at)
+                cache_condition_records.judge_lasting(at)
+            self.work(minute)
+            self.sample(at)
+            cache_condition_records.judge_states(at)
+            if minute % 5 == 0:
+                self.read_host(at)
+                cache_condition_records.judge_recent(at)
+            alert_judge.judge(at)
+
+
+def said() -> list[str]:
+    """What they were told, with the minutes since the day began."""
+    rows = AlertEvent.objects.filter(is_told=True).select_related("alert").order_by("id")
+    return [f"{each.at:%H:%M} {each.kind} {each.alert.message}" for each in rows]
+
+
+def told() -> Counter[tuple[str, str]]:
+    """Without the words to the next tiers: nobody acknowledges anything here."""
+    rows = AlertEvent.objects.filter(is_told=True).exclude(kind="escalated")
+    return Counter(rows.values_list("alert__family", "kind"))
+
+
+def test_a_day_of_ordinary_load_is_told_to_nobody(
+    make_fake_host: Callable[..., FakeHost],
+) -> None:
+    day = OrdinaryDay(make_fake_host())
+    day.pass_by()
+    assert told() == {}, "\n".join(said())
+    assert Sample.objects.filter(reads__gt=0).count() > 3 * MINUTES
+    assert not [each for each in problems_now(database_now()) if each.code != "silent"]
+
+
+@pytest.mark.parametrize("family", ["array", "cache_dirty_stuck", "cache_metadata_full"])
+def test_an_hour_of_trouble_in_such_a_day_is_told_once_and_so_is_its_end(
+    family: str, make_fake_host: Callable[..., FakeHost]
+) -> None:
+    day = OrdinaryDay(make_fake_host(), minutes=3 * 60)
+
+    def meanwhile(minute: int) -> None:
+        if minute in (BEGIN, END):
+            day.trouble(family, is_there=minute == BEGIN)
+
+    day.pass_by(meanwhile)
+    assert told() == {(family, "opened"): 1, (family, "resolved"): 1}, "\n".join(said())
+
+
+def test_a_restart_into_another_kernel_after_which_all_is_back_is_told_to_nobody(
+    make_fake_host: Callable[..., FakeHost],
+) -> None:
+    day = OrdinaryDay(make_fake_host(), minutes=2 * 60)
+
+    def meanwhile(minute: int) -> None:
+        if minute == BEGIN:
+            day.fake.machine.kernel = "6.1.0-40-amd64"
+            day.fake.root.reboot()
+            FakeWorld(day.fake).boot()
+
+    day.pass_by(meanwhile)
+    assert told() == {}, "\n".join(said())
