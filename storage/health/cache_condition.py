@@ -257,11 +257,8 @@ def _dirty_stuck(recent: RecentFigures, size_bytes: int) -> Iterator[CacheFindin
     writes = window.sums.writes * 1000 / window.sums.dt_ms
     if not recent.is_cleaning and writes > QUIET_WRITES_PER_SECOND:
         return
-    why = (
-        "although it is being flushed"
-        if recent.is_cleaning
-        else f"although the guest made only {counted(round(writes), 'write')} a second"
-    )
+    few = f"made only {counted(round(writes), 'write')} a second" if writes >= 1 else "hardly wrote"
+    why = "although it is being flushed" if recent.is_cleaning else f"although the guest {few}"
     yield CacheFinding(
         "cache_dirty_stuck",
         "warning",
@@ -285,8 +282,8 @@ def _dirty_high(recent: RecentFigures, size_bytes: int) -> Iterator[CacheFinding
         f"{percent(last / size_bytes)} of the cache of {recent.name} is dirty ({size(last)} of "
         f"{size(size_bytes)}), and never less than {percent(least / size_bytes)} in the last "
         f"{seconds(HALF_HOUR.total_seconds())}. The limit is {limit} %.",
-        "Choose Flush cache, or set the volume to writethrough under Cache mode and settings. A "
-        "host's settings have the limit.",
+        "Choose Flush cache, or set the volume to writethrough under Cache mode and settings. The "
+        "settings of its host have the limit.",
     )
 
 

@@ -123,6 +123,9 @@ def test_what_is_stuck_is_said_with_its_figures_and_the_panels_words() -> None:
         "384 MiB now, although the guest made only 1 write a second."
     )
     assert finding.correction.startswith("Choose Flush cache.")
+    assert "although the guest hardly wrote" in the(recent_findings(dirty(0.25, 0.375))).message
+    flushed = the(recent_findings(dirty(0.25, 0.375, is_cleaning=True)))
+    assert "although it is being flushed" in flushed.message
 
 
 @pytest.mark.parametrize(("least", "limit", "is_high"), [
