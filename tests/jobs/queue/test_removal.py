@@ -14,7 +14,7 @@ from jobs.queue.submit import submit_add_ssd
 from jobs.requester import Requester
 from storage.discovery.ingest import apply_facts
 from storage.health.missing_volumes import settle
-from storage.models import CachePlan, Host, HostOutline, Placement, Volume
+from storage.models import CacheCondition, CachePlan, Host, HostOutline, Placement, Volume
 from storage.models.host import HostState
 from storage.planner import Refused
 from storage.planner.ssd_wish import Preparation
@@ -46,12 +46,14 @@ def test_a_removed_host_is_forgotten_but_for_its_name_its_jobs_and_its_volumes()
     done = job_of(there)
     end(done)
     HostOutline.objects.create(host=there.host)
+    CacheCondition.objects.create(host=there.host, volume=there.volume)
     host = removed(there)
     assert (host.state, host.name) == (HostState.REMOVED, there.host.name)
     assert host.removed_at is not None
     assert (bytes(host.sealed_key), host.facts, host.hello, host.error) == (b"", {}, {}, {})
     assert (host.enrol_digest, host.problems) == ("", [])
     assert not HostOutline.objects.filter(host=host).exists()
+    assert not CacheCondition.objects.filter(host=host).exists()
     staff = make.staff_user()
     assert not Host.objects.visible_to(staff).filter(pk=host.pk).exists()
     assert Host.objects.removed_for(staff).get() == host
