@@ -19,6 +19,7 @@ from storage.models.host import HostState
 from storage.planner import Refused, plan
 from storage.planner.current_wish import wish_now
 from storage.planner.draft import begin, may_change
+from storage.planner.kernel_faults import refuse_faulty
 from storage.planner.technologies.lookup import cache_of, device_of, layout_of, of_layout
 from storage.planner.technologies.technology import Cache, Technology
 from storage.planner.wish import BadWish, Wish
@@ -163,7 +164,8 @@ class VolumeSnapshot:
         if wish.life == "retired" and self.volume.retired_at is not None:
             return Refused("retired", "The volume is retired.", "Restore the volume first.")
         try:
-            plan(self.facts, placement.target, wish)
+            steps = plan(self.facts, placement.target, wish)
+            refuse_faulty(steps, self.facts, placement.host.accepted_faults)
             # A plan without steps never asks whether it may change anything.
             may_change(begin(self.facts, placement.target, wish))
         except Refused as refusal:
