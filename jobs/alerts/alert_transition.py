@@ -306,8 +306,8 @@ def _grown(alerts: Mapping[str, AlertState], now: datetime) -> RoundOutcome:
         elif total > state.acknowledged_count and state.worst_rank == AT_RISK_RANK:
             changed[fingerprint] = _reopened(state, now)
             text = f"It concerns {total} now, {state.acknowledged_count} when acknowledged."
-            told = not state.hushed_by
-            news.append(AlertNews(fingerprint, Kind.WORSENED, told, text))
+            is_told = not state.hushed_by
+            news.append(AlertNews(fingerprint, Kind.WORSENED, is_told, text))
     return RoundOutcome(changed, tuple(news))
 
 
