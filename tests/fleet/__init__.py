@@ -19,7 +19,15 @@ from panel.models import User
 from storage.access import MemberRole, StaffRole
 from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts, apply_hello
-from storage.models import CachePlan, Customer, Host, Placement, Volume
+from storage.models import (
+    CachePlan,
+    Customer,
+    Host,
+    HostChange,
+    HostChangeKind,
+    Placement,
+    Volume,
+)
 from storage.models.host import HostState
 from storage.naming import new_key, volume_name
 from tests.fleet import disks, load
@@ -106,8 +114,27 @@ def build(
         work(placed, admin, owner, now)
         sell([each.volume for each in placed], now, seed, tries=customers[0])
         watch(admin, now)
+        _changed(placed[0].host, now)
     rows = {each.host.pk: each.host for each in placed}
     return Fleet(admin, owner, tuple(rows.values()), [each.volume for each in placed], live)
+
+
+def _changed(host: Host, now: datetime) -> None:
+    """What the time line of a host can show."""
+    kernels = "5.10.0-33-amd64 (5.10.226)", "6.1.0-37-amd64 (6.1.140)"
+    changes = (
+        (96, HostChangeKind.KERNEL, "", *kernels, 1),
+        (90, HostChangeKind.LVM, "", "2.03.11", "2.03.16", 1),
+        (30, HostChangeKind.DISK_GONE, "S4EVNX0R1234", "Samsung SSD 870 EVO 1.8 TiB", "", 1),
+        (6, HostChangeKind.BOOT, "", "", kernels[1], 2),
+    )
+    HostChange.objects.bulk_create(
+        HostChange(
+            host=host, at=now - timedelta(hours=hours), kind=kind, subject=subject,
+            before=before, after=after, count=count,
+        )
+        for hours, kind, subject, before, after, count in changes
+    )  # fmt: skip
 
 
 def grow(made: Fleet, hosts: int, volumes: int, *, seed: int = 1, hours: float = 0.1) -> Fleet:
