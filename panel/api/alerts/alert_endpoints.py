@@ -78,7 +78,7 @@ class AlertMessageToShape(serializers.Serializer[Json]):
 
 class AlertShape(serializers.Serializer[Json]):
     """A problem from its opening to its end. `cause` is the key of the alert that it follows from;
-    `events`, `told` (its messages, the latest first) and `follow_keys` (of the alerts that follow
+    `events`, `deliveries` (its messages, the latest first) and `follow_keys` (of the alerts that follow
     from it) come with a single alert."""
 
     key = serializers.CharField()
@@ -110,7 +110,7 @@ class AlertShape(serializers.Serializer[Json]):
     cause = serializers.CharField(allow_null=True)
     acknowledgement = AcknowledgementShape(allow_null=True)
     events = AlertEventShape(many=True, required=False)
-    told = AlertMessageToShape(many=True, required=False)
+    deliveries = AlertMessageToShape(many=True, required=False)
     follow_keys = serializers.ListField(child=serializers.CharField(), required=False)
 
 
@@ -185,7 +185,7 @@ def alert_json(alert: Alert, *, whole: bool = False) -> Json:
             for each in alert.events.select_related("actor")
         ]
         about = AlertDelivery.objects.filter(events__alert=alert).select_related("route")
-        data["told"] = [
+        data["deliveries"] = [
             {
                 "route": each.route.name,
                 "kind": each.route.kind,

@@ -67,13 +67,13 @@ def test_an_alert_says_what_was_told_to_whom() -> None:
     assert items[unheard.key]["told_at"], "due, but nobody hears of it"
     body = staff().get(f"/alerts/{there.key}").json()
     assert body["messages"] == some
-    assert sorted((each["route"], each["kind"], each["state"]) for each in body["told"]) == [
+    assert sorted((each["route"], each["kind"], each["state"]) for each in body["deliveries"]) == [
         ("On call", "webhook", "delivered"),
         ("On call", "webhook", "waiting"),
         ("anna@example.org", "email", "given_up"),
         ("anna@example.org", "email", "waiting"),
     ]
-    assert staff().get(f"/alerts/{unheard.key}").json()["told"] == []
+    assert staff().get(f"/alerts/{unheard.key}").json()["deliveries"] == []
 
 
 def test_an_operator_acknowledges_and_takes_it_back() -> None:
