@@ -15,6 +15,7 @@ from panel.notices import mail_preferences
 from panel.operations import doctor, settings_pages
 from panel.portal import report
 from panel.staff import audit_pages as audit_pages
+from panel.staff.alerts import route_pages
 from panel.staff.customers import delivery_pages, ledger_pages, plan_pages, revenue_pages
 from panel.staff.dashboard import overview as dashboard_pages
 from panel.staff.jobs import running_menu
@@ -39,6 +40,8 @@ urlpatterns = [
     path("account/2fa/webauthn/reauthenticate/", step_up.instead, name="reauthenticate-key"),
     # Before allauth's own, which makes a link also where nothing can be mailed.
     path("account/password/reset/", invitation_pages.forgotten, name="forgotten"),
+    path("account/alerts/", route_pages.own_routes, name="own-alerts"),
+    path("account/alerts/<str:key>", route_pages.change_own_route, name="own-alerts-change"),
     path("account/language/", choice.choose, name="language"),
     path("account/notices/", mail_preferences.notices, name="notices"),
     path("account/", include("allauth.urls")),

@@ -65,7 +65,7 @@ def send_due() -> int:
 def _try(row: AlertDelivery) -> None:
     route = row.route
     if not AlertRoute.objects.in_use().filter(pk=route.pk).exists():
-        delivery_queue.given_up(row, None, "The route is switched off.")
+        delivery_queue.given_up(row, None, "The route is switched off, or paused.")
         return
     try:
         status = send(row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import secrets
+from datetime import timedelta
 from typing import Any, Final
 from zoneinfo import available_timezones
 
@@ -18,6 +19,7 @@ from panel.deliveries.signature import is_secret
 from panel.models import AlertRoute, RouteKind, SecurityEntry, SecurityKind, User
 from panel.models.alert_route import NOTHING_AT_ONCE
 from panel.security_log import security_entries
+from storage.database_clock import database_now
 from storage.models import Host
 
 RANKS: Final = (
@@ -36,6 +38,19 @@ CLOCK: Final = ["%H:%M", "%H:%M:%S"]
 SEPARATOR: Final = re.compile(r"[,\n]")
 SECRET_BYTES: Final = 32
 SHOWN_WORDS: Final = 30
+PAUSES: Final = (
+    ("", "As it is"),
+    ("4", "For 4 hours"),
+    ("24", "For a day"),
+    ("72", "For 3 days"),
+    ("168", "For a week"),
+    ("336", "For 2 weeks"),
+    ("0", "Tell me again now"),
+)
+PAUSED: Final = (
+    "Until its end nobody tells you of anything, also not of data at risk; the others are told. "
+    "What is open then is on the page Alerts."
+)
 NOBODY: Final = "Nobody is to be told of alerts"
 
 
@@ -49,7 +64,63 @@ def new_secret() -> str:
     return "whsec_" + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
-class RouteForm(forms.Form):
+class QuietForm(forms.Form):
+    """When messages of a route wait."""
+
+    zone = forms.CharField(
+        max_length=64, initial="UTC", label="Time zone", help_text="Such as Europe/Berlin."
+    )
+    quiet_start = forms.TimeField(
+        required=False,
+        input_formats=CLOCK,
+        label="Quiet from",
+        widget=forms.TimeInput({"type": "time"}, "%H:%M"),
+        help_text="Messages wait until the quiet hours are over. Leave both times empty for none.",
+    )
+    quiet_end = forms.TimeField(
+        required=False,
+        input_formats=CLOCK,
+        label="Quiet until",
+        widget=forms.TimeInput({"type": "time"}, "%H:%M"),
+    )
+    risk_pierces = forms.BooleanField(
+        required=False, initial=True, label="Data at risk is told in quiet hours too"
+    )
+
+    def clean_zone(self) -> str:
+        zone: str = self.cleaned_data["zone"]
+        if zone not in available_timezones():
+            raise forms.ValidationError("There is no such time zone. Enter one like Europe/Berlin.")
+        return zone
+
+    def clean(self) -> dict[str, Any]:
+        """Quiet hours have both ends."""
+        data = self.cleaned_data
+        if (data.get("quiet_start") is None) != (data.get("quiet_end") is None):
+            self.add_error("quiet_end", "Enter both times, or leave both empty.")
+        return data
+
+
+class OwnRouteForm(QuietForm):
+    """What people change about the messages to themselves."""
+
+    pause = forms.ChoiceField(choices=PAUSES, required=False, help_text=PAUSED)
+
+    def save(self, route: AlertRoute, by: User) -> None:
+        """A pause that goes on stays where none is chosen."""
+        data = self.cleaned_data
+        for name in ("zone", "quiet_start", "quiet_end", "risk_pierces"):
+            setattr(route, name, data[name])
+        verb = "changed"
+        if data["pause"]:
+            hours = int(data["pause"])
+            route.paused_until = database_now() + timedelta(hours=hours) if hours else None
+            verb = f"paused for {hours} h" if hours else "told again"
+        route.save()
+        note_route(route, verb, by)
+
+
+class RouteForm(QuietForm):
     """Of an e-mail to a person, or of an address. An address and a secret that are there stay when
     their fields are left empty."""
 
@@ -83,25 +154,6 @@ class RouteForm(forms.Form):
     )
     sites = forms.CharField(max_length=1000, required=False, help_text="Separated by commas.")
     tags = forms.CharField(max_length=1000, required=False, help_text="Separated by commas.")
-    zone = forms.CharField(
-        max_length=64, initial="UTC", label="Time zone", help_text="Such as Europe/Berlin."
-    )
-    quiet_start = forms.TimeField(
-        required=False,
-        input_formats=CLOCK,
-        label="Quiet from",
-        widget=forms.TimeInput({"type": "time"}, "%H:%M"),
-        help_text="Messages wait until the quiet hours are over. Leave both times empty for none.",
-    )
-    quiet_end = forms.TimeField(
-        required=False,
-        input_formats=CLOCK,
-        label="Quiet until",
-        widget=forms.TimeInput({"type": "time"}, "%H:%M"),
-    )
-    risk_pierces = forms.BooleanField(
-        required=False, initial=True, label="Data at risk is told in quiet hours too"
-    )
     digest_hour = forms.TypedChoiceField(
         choices=HOURS,
         coerce=int,
@@ -133,12 +185,6 @@ class RouteForm(forms.Form):
         has_errors = bool({*self.errors} & {*given, "zone", "risk_pierces"})
         return has_errors or any(self[name].value() not in (None, "") for name in given)
 
-    def clean_zone(self) -> str:
-        zone: str = self.cleaned_data["zone"]
-        if zone not in available_timezones():
-            raise forms.ValidationError("There is no such time zone. Enter one like Europe/Berlin.")
-        return zone
-
     def clean_hosts(self) -> list[Host]:
         """The hosts by their names."""
         names = words(self.cleaned_data["hosts"])
@@ -165,7 +211,7 @@ class RouteForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """A person for a mail, an address for everything else."""
-        data = self.cleaned_data
+        data = super().clean()
         kind = data.get("kind")
         has_url = bool(data.get("url") or (self.route is not None and self.route.url))
         if kind == RouteKind.EMAIL:
@@ -175,8 +221,6 @@ class RouteForm(forms.Form):
             self.add_error("url", "Enter the address.")
         if kind == RouteKind.WEBHOOK and data.get("secret") and not is_secret(data["secret"]):
             self.add_error("secret", "A secret is whsec_ and base64 of 24 to 64 bytes.")
-        if (data.get("quiet_start") is None) != (data.get("quiet_end") is None):
-            self.add_error("quiet_end", "Enter both times, or leave both empty.")
         return data
 
     def save(self, by: User) -> tuple[AlertRoute, str]:

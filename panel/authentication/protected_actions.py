@@ -147,7 +147,7 @@ POLICY: Mapping[str, Act] = {
     **_each(
         Demand.NEVER,
         *("account_logout", "mfa_index", "mfa_list_webauthn", "usersessions_list", "notices"),
-        *("sessions", "token-revoke", "language"),
+        *("sessions", "token-revoke", "language", "own-alerts", "own-alerts-change"),
     ),
     # Looking
     **_each(

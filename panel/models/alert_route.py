@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Coalesce, Now
+from django.utils import timezone
 
 from jobs.models import AlertEvent, AlertEventKind
 from jobs.models.alert import AlertQuerySet
@@ -46,7 +47,12 @@ class AlertRouteQuerySet(models.QuerySet["AlertRoute"]):
         gone = models.Q(user__isnull=False) & (
             models.Q(user__is_active=False) | models.Q(user__staff_role="")
         )
-        return self.filter(is_on=True).exclude(gone)
+        paused = models.Q(paused_until__gt=Now())
+        return self.filter(is_on=True).exclude(gone).exclude(paused)
+
+    def own(self, user: Person) -> Self:
+        """The mails to this person, which they may put off themselves."""
+        return self.filter(user=user.pk) if is_staff(user) else self.none()
 
 
 class AlertRoute(models.Model):
@@ -55,7 +61,8 @@ class AlertRoute(models.Model):
     the gravity `most_rank` (0 data at risk, 1 errors, 2 warnings too, -1 nothing at once), of the
     hosts of `hosts`, `sites` and `tags` (all where none of these is given), when the alert is in
     their `tier`. From `quiet_start` to `quiet_end` in `zone` messages wait, but for data at risk
-    where `risk_pierces`. `digest_hour` is when the daily summary is sent, null for none."""
+    where `risk_pierces`; until `paused_until` nothing is told. `digest_hour` is when the daily
+    summary is sent, null for none."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     name = models.CharField(max_length=60)
@@ -79,6 +86,7 @@ class AlertRoute(models.Model):
     quiet_start = models.TimeField(null=True, blank=True)
     quiet_end = models.TimeField(null=True, blank=True)
     risk_pierces = models.BooleanField(default=True)
+    paused_until = models.DateTimeField(null=True, blank=True)
     digest_hour = models.PositiveSmallIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
@@ -114,6 +122,10 @@ class AlertRoute(models.Model):
         if self.kind == RouteKind.EMAIL:
             return f"E-mail to {self.name}"
         return f"{self.get_kind_display().partition(',')[0]} to {self.name}"
+
+    @property
+    def is_paused(self) -> bool:
+        return self.paused_until is not None and self.paused_until > timezone.now()
 
     def local(self, at: datetime) -> datetime:
         """The moment on the clock of its zone."""

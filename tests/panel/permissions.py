@@ -275,6 +275,8 @@ TABLE = (
     Row("cache-plan-offer", "POST", ADMINISTER, ("plan",)),
     Row("cache-plan-delete", "POST", ADMINISTER, ("plan",)),
     # One's own sessions and API tokens
+    Row("own-alerts", "GET", SEE),
+    Row("own-alerts-change", "POST", "login 404 404 404 404 404 in", ("alert_route",)),
     Row("sessions", "GET", PERSON),
     Row("sessions-end", "POST", PERSON),
     Row("session-end", "POST", OWNERS, ("session",)),

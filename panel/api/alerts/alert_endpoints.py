@@ -78,8 +78,8 @@ class AlertMessageToShape(serializers.Serializer[Json]):
 
 class AlertShape(serializers.Serializer[Json]):
     """A problem from its opening to its end. `cause` is the key of the alert that it follows from;
-    `events`, `deliveries` (its messages, the latest first) and `follow_keys` (of the alerts that follow
-    from it) come with a single alert."""
+    `events`, `deliveries` (its messages, the latest first) and `follow_keys` (of the alerts that
+    follow from it) come with a single alert."""
 
     key = serializers.CharField()
     url = serializers.CharField()

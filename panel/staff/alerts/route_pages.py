@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, cast
@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from jobs.models import Alert, AlertEvent
 from panel.alerts import alert_routing, route_forms
 from panel.alerts.alert_texts import headline_of
-from panel.alerts.route_forms import RouteForm, initial_of
+from panel.alerts.route_forms import OwnRouteForm, RouteForm, initial_of
 from panel.authentication.second_factor import unseal
 from panel.deliveries import delivery_queue
 from panel.models import AlertDelivery, AlertRoute, User
@@ -137,6 +137,39 @@ def _shown(
 
 def _last_of(route: AlertRoute) -> QuerySet[AlertDelivery]:
     return AlertDelivery.objects.filter(route=route).about_alerts()[:5]
+
+
+@staff_view()
+@require_safe
+def own_routes(request: HttpRequest) -> HttpResponse:
+    """When oneself is told: quiet hours and pauses of the mails to one's own address."""
+    return _own(request, {})
+
+
+@staff_view()
+@require_POST
+def change_own_route(request: HttpRequest, key: str) -> HttpResponse:
+    """Set one's own quiet hours, or pause."""
+    route = get_object_or_404(AlertRoute.objects.own(request.user), key=key)
+    form = OwnRouteForm(request.POST, prefix=key)
+    if not form.is_valid():
+        return _own(request, {key: form})
+    form.save(route, cast("User", request.user))
+    messages.success(request, f"Saved: {route.name}.")
+    return redirect("own-alerts")
+
+
+def _own(request: HttpRequest, refused: Mapping[str, OwnRouteForm]) -> HttpResponse:
+    rows = [
+        (
+            each,
+            scope_of(each),
+            refused.get(each.key) or OwnRouteForm(initial=initial_of(each), prefix=each.key),
+        )
+        for each in AlertRoute.objects.own(request.user).prefetch_related("hosts")
+    ]
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if refused else HTTPStatus.OK
+    return render(request, "staff/alerts/own.html", {"routes": rows}, status=status)
 
 
 @staff_view(Right.ADMINISTER)

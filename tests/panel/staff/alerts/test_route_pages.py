@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from panel import tasks
 from panel.alerts.route_forms import RouteForm
@@ -206,6 +208,41 @@ def test_whoever_may_not_change_it_is_not_asked(client: Client) -> None:
     make.host()
     client.force_login(make.staff_user("otto@example.org", staff_role="operator"))
     assert "Nobody is told of alerts yet" not in client.get(reverse("home")).content.decode()
+
+
+def test_a_person_sets_their_own_quiet_hours_and_pauses_themselves(client: Client) -> None:
+    own, other = mail_route("otto@example.org"), mail_route("ben@example.org")
+    otto = own.user
+    assert otto is not None
+    User.objects.filter(pk=otto.pk).update(staff_role="operator")
+    client.force_login(User.objects.get(pk=otto.pk))
+    page = client.get(reverse("own-alerts")).content.decode()
+    assert reverse("own-alerts-change", args=[own.key]) in page
+    assert other.key not in page
+    here = reverse("own-alerts-change", args=[own.key])
+    fields = {"zone": "Europe/Berlin", "quiet_start": "22:00", "quiet_end": "07:00", "pause": "24"}
+    named = {f"{own.key}-{name}": value for name, value in fields.items()}
+    assert client.post(here, {**named, f"{own.key}-quiet_end": ""}).status_code == 422
+    assert client.post(here, named).status_code == 302
+    own.refresh_from_db()
+    assert (own.zone, f"{own.quiet_start:%H:%M}", own.risk_pierces) == (
+        "Europe/Berlin",
+        "22:00",
+        False,
+    )
+    assert own.is_paused and own not in AlertRoute.objects.in_use()
+    event(alert())
+    assert {each.route for each in routed()} == {other}
+    entry = SecurityEntry.objects.get(kind="alert_route")
+    assert entry.actor == "otto@example.org" and "paused for 24 h" in entry.detail
+    client.post(here, {**named, f"{own.key}-pause": "0"})
+    assert own in AlertRoute.objects.in_use()
+    assert client.post(reverse("own-alerts-change", args=[other.key]), named).status_code == 404
+
+
+def test_a_pause_ends_by_itself() -> None:
+    route = mail_route("otto@example.org", paused_until=timezone.now() - timedelta(minutes=1))
+    assert route in AlertRoute.objects.in_use() and not route.is_paused
 
 
 def test_a_name_is_no_more_than_text(browser: Client) -> None:
