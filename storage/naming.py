@@ -11,6 +11,10 @@ import re
 import secrets
 import unicodedata
 
+from django.core.exceptions import ValidationError
+
+from storage.language import gettext
+
 AGENT_PATH = "/usr/lib/tiercel/agent.pyz"
 """The agent on a host."""
 KEY_BYTES = 10
@@ -37,11 +41,33 @@ BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Letters and symbols that show nothing."""
 
 
-def is_visible(text: str) -> bool:
-    """Whether a label shows anything at all: a letter, a digit or a sign."""
-    return any(
+JOINERS = frozenset("\u200c\u200d")
+"""Format characters that words of several scripts need, and emoji."""
+UNSHOWN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode's categories of controls, of what only changes the text around it (its direction, as
+U+202E), of half characters, and of ends of lines."""
+
+
+def demand_plain(text: str) -> None:
+    """A validator of text that a person types into one line: it shows as it stands, in a terminal
+    and in a file too. Raises ValidationError."""
+    for each in text:
+        if unicodedata.category(each) in UNSHOWN and each not in JOINERS:
+            raise ValidationError(
+                gettext("Enter one line of text without control characters (U+%(code)s is one)."),
+                code="control_character",
+                params={"code": f"{ord(each):04X}"},
+            )
+
+
+def demand_name(text: str) -> None:
+    """A validator of names: a plain text that shows a letter, a digit or a sign, or no page could
+    link to what bears it. Raises ValidationError."""
+    demand_plain(text)
+    if not any(
         unicodedata.category(each)[0] in "LNPS" and each not in BLANK_LETTERS for each in text
-    )
+    ):
+        raise ValidationError(gettext("Enter a name with visible characters."), code="invisible")
 
 
 def new_key() -> str:

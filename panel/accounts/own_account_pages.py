@@ -18,6 +18,7 @@ from panel.accounts import api_tokens, sessions
 from panel.models import ApiToken, Scope, User
 from panel.security_log.security_entries import browser_words
 from storage.database_clock import database_now
+from storage.naming import demand_name
 
 
 @never_cache
@@ -73,6 +74,7 @@ class TokenForm(forms.Form):
     """A new token: `user` bounds its scopes."""
 
     name = forms.CharField(
+        validators=[demand_name],
         max_length=64,
         label=gettext_lazy("Name"),
         help_text=gettext_lazy("Where you will use the token, for example billing."),

@@ -14,6 +14,7 @@ from panel.models import Invitation, User
 from storage.access import MemberRole, StaffRole
 from storage.models import Customer, Member
 from storage.named_choice import NamedChoiceField
+from storage.naming import demand_name
 
 STAFF_HELP = (
     "Read-only users see everything. Operators also change volumes and caches. Admins also "
@@ -65,7 +66,9 @@ class InviteForm(forms.Form):
 class AcceptForm(forms.Form):
     """What somebody with a link says of themselves. `email` is theirs."""
 
-    name = forms.CharField(max_length=150, label=gettext_lazy("Your name"))
+    name = forms.CharField(
+        max_length=150, label=gettext_lazy("Your name"), validators=[demand_name]
+    )
     password = forms.CharField(
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         strip=False,

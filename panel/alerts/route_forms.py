@@ -21,6 +21,7 @@ from panel.models.alert_route import NOTHING_AT_ONCE
 from panel.security_log import security_entries
 from storage.database_clock import database_now
 from storage.models import Host
+from storage.naming import demand_name
 
 RANKS: Final = (
     ("0", "Only data at risk"),
@@ -124,7 +125,7 @@ class RouteForm(QuietForm):
     """Of an e-mail to a person, or of an address. An address and a secret that are there stay when
     their fields are left empty."""
 
-    name = forms.CharField(max_length=60)
+    name = forms.CharField(max_length=60, validators=[demand_name])
     kind = forms.ChoiceField(choices=RouteKind.choices, label="How")
     person = forms.ModelChoiceField(
         User.objects.none(),

@@ -18,7 +18,7 @@ from jobs.queue.removal import removal_of, remove
 from jobs.queue.submit import submit_add_ssd
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
-from panel.api.framework.resource import Resource, bad_parameter, truth
+from panel.api.framework.resource import Resource, choices, truth
 from panel.api.resource_json import host_json
 from panel.api.response_shapes import HOST_STATES, HostShape, JobShape, Json
 from storage.access import Right
@@ -42,13 +42,14 @@ class Hosts(Resource):
 
     staff_only = True
     parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "state", "site", "tag")}
+    repeatable: ClassVar = ("state",)
 
     @extend_schema(
         operation_id="hosts_list",
         summary="List hosts",
         parameters=[
             *described.PAGE,
-            described.query("state", "State.", enum=PRESENT),
+            described.choice("state", "State.", PRESENT),
             described.query("site", "Exact match."),
             described.query("tag", "One of its tags."),
         ],
@@ -60,10 +61,8 @@ class Hosts(Resource):
     def get(self, request: Request) -> Response:
         """Oldest first, without their volume groups."""
         rows = Host.objects.visible_to(self.user).without_inventory()
-        if (state := request.query_params.get("state")) is not None:
-            if state not in PRESENT:
-                raise bad_parameter("state", "invalid", f"One of {', '.join(PRESENT)}.")
-            rows = rows.filter(state=state)
+        if states := choices(request, "state", PRESENT):
+            rows = rows.filter(state__in=states)
         if (site := request.query_params.get("site")) is not None:
             rows = rows.filter(site=site)
         if (tag := request.query_params.get("tag")) is not None:

@@ -6,36 +6,63 @@ Rules about values are the model's, checked by `Model.full_clean` for pages and 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from datetime import datetime
+from typing import Any, ClassVar, Final
 
 from django.core.exceptions import ValidationError
 from django.db.models import Model
+from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 
 from panel.api.framework.problem import ApiProblem, flat
 from panel.api.response_shapes import LIVES, MODES, Json, WithSettings
 from storage.access import Person
-from storage.models import Customer, Host
+from storage.models import Customer, Host, Volume
 from storage.planner.technologies.technology import Setting, Technology
 from storage.planner.wish import LAYOUTS, MAX_BYTES
 
+TAKEN: Final = "external_id_taken"
+"""Code of the models' errors where another row has the external id."""
+# DRF's fields would make a text of a number, and a number of a text.
+TYPES: Final[dict[type, tuple[type, str, str]]] = {
+    serializers.CharField: (str, "not_a_string", "A text, in quotes."),
+    serializers.IntegerField: (int, "not_an_integer", "A whole number, without quotes."),
+}
+
 
 class Body(serializers.Serializer[Json]):
-    """A JSON object of these fields and no other."""
+    """A JSON object of these fields and no other, of the types that they say."""
 
     def to_internal_value(self, data: Any) -> Any:
         """The values; raises ValidationError for whatever is not asked for."""
-        if isinstance(data, dict) and (
-            unknown := [name for name in data if name not in self.fields]
-        ):
-            raise serializers.ValidationError(
-                {
-                    name: serializers.ErrorDetail("There is no such field.", "unknown_field")
-                    for name in unknown
-                }
-            )
+        if isinstance(data, dict) and (errors := self._misfits(data)):
+            raise serializers.ValidationError(errors)
         return super().to_internal_value(data)
+
+    def _misfits(self, data: Json) -> dict[str, serializers.ErrorDetail]:
+        errors = {}
+        for name, value in data.items():
+            field = self.fields.get(name)
+            if field is None:
+                errors[name] = serializers.ErrorDetail("There is no such field.", "unknown_field")
+            elif value is not None and type(field) in TYPES:
+                kind, code, message = TYPES[type(field)]
+                if not isinstance(value, kind) or isinstance(value, bool):
+                    errors[name] = serializers.ErrorDetail(message, code)
+        return errors
+
+
+class ZonedDateTimeField(serializers.DateTimeField):
+    """An RFC 3339 time. One without a time zone is refused: whose midnight it means, nobody
+    knows."""
+
+    default_error_messages: ClassVar = {"no_zone": "Write the time zone: 2026-11-21T08:00:00Z."}
+
+    def enforce_timezone(self, value: datetime) -> datetime:
+        if timezone.is_naive(value):
+            self.fail("no_zone")
+        return super().enforce_timezone(value)
 
 
 class WishCache(Body, WithSettings):
@@ -192,7 +219,29 @@ def check(instance: Model) -> None:
     try:
         instance.full_clean()
     except ValidationError as error:
-        raise unprocessable(error) from None
+        problem = unprocessable(error)
+        if isinstance(instance, Customer | Volume) and any(
+            each["code"] == TAKEN for each in problem.errors
+        ):
+            problem = _taken(instance)
+        raise problem from None
+
+
+def _taken(instance: Customer | Volume) -> ApiProblem:
+    """The one case that a program which repeats itself has to recognise."""
+    other: Customer | Volume
+    if isinstance(instance, Volume):
+        other = Volume.objects.get(external_id=instance.external_id, previewed_at=None)
+    else:
+        other = Customer.objects.get(external_id=instance.external_id)
+    noun = instance._meta.verbose_name
+    return ApiProblem(
+        409,
+        TAKEN,
+        f"Another {noun} has this external id: {other.key}.",
+        f"Use that {noun}, or another external id.",
+        errors=[{"pointer": "/external_id", "code": TAKEN, "message": "It belongs to one only."}],
+    )
 
 
 def unprocessable(error: ValidationError) -> ApiProblem:

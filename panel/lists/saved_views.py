@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 from panel.models import SavedView
 from panel.models.saved_view import MOST_VIEWS
 from storage.access import staff_view
+from storage.naming import demand_name
 
 LISTS = ("alerts", "customers", "hosts", "jobs", "people", "volumes")
 """The lists that have views; each is the name of its route."""
@@ -21,7 +22,7 @@ LISTS = ("alerts", "customers", "hosts", "jobs", "people", "volumes")
 class ViewForm(forms.Form):
     """A name, and what of the address makes the view."""
 
-    name = forms.CharField(max_length=60)
+    name = forms.CharField(max_length=60, validators=[demand_name])
     query = forms.CharField(max_length=1000, required=False)
 
 

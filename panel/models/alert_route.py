@@ -18,7 +18,7 @@ from panel.models.outgoing import Outgoing, OutgoingQuerySet
 from storage.access import Person, Right, is_staff, may
 from storage.models import Host
 from storage.models.host import SITE_LIMIT, TAG_LIMIT
-from storage.naming import new_key
+from storage.naming import demand_name, new_key
 
 NOTHING_AT_ONCE = -1
 """`AlertRoute.most_rank` of who only wants the digest."""
@@ -65,7 +65,7 @@ class AlertRoute(models.Model):
     summary is sent, null for none."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
-    name = models.CharField(max_length=60)
+    name = models.CharField(max_length=60, validators=[demand_name])
     kind = models.CharField(max_length=7, choices=RouteKind.choices)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,

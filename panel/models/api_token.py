@@ -12,6 +12,8 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop as marked
 
+from storage.naming import demand_name
+
 KEY_LENGTH = 12
 
 
@@ -42,7 +44,7 @@ class ApiToken(models.Model):
 
     key = models.CharField(max_length=KEY_LENGTH, unique=True, editable=False)
     digest = models.CharField(max_length=64, editable=False)
-    name = models.CharField(max_length=64)
+    name = models.CharField(max_length=64, validators=[demand_name])
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     scopes = ArrayField(models.CharField(max_length=32, choices=Scope.choices))
     expires_at = models.DateTimeField()

@@ -195,12 +195,15 @@ class Mandate(models.Model):
     class Meta:
         constraints = (
             models.CheckConstraint(
-                condition=models.Q(currency__regex="^[A-Z]{3}$"), name="mandate_currency_iso"
+                condition=models.Q(currency__regex="^[A-Z]{3}$"),
+                name="mandate_currency_iso",
+                violation_error_message="Enter a currency as three capital letters.",
             ),
             models.CheckConstraint(
                 condition=(models.Q(cap_charge_minor=None) | models.Q(cap_charge_minor__gte=0))
                 & (models.Q(cap_period_minor=None) | models.Q(cap_period_minor__gte=0)),
                 name="mandate_caps_not_negative",
+                violation_error_message="Enter caps of 0 or more.",
             ),
         )
 

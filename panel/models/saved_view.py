@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from storage.access import Person
+from storage.naming import demand_name
 
 MOST_VIEWS = 30
 """Of one list and one person."""
@@ -26,7 +27,7 @@ class SavedView(models.Model):
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     listing = models.CharField(max_length=16)
-    name = models.CharField(max_length=60)
+    name = models.CharField(max_length=60, validators=[demand_name])
     query = models.CharField(max_length=1000, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

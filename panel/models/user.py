@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from storage.access import MemberRole, Person, Right, StaffRole, may
 from storage.models import Customer
+from storage.naming import demand_name
 
 
 class UserManager(BaseUserManager["User"]):
@@ -43,7 +44,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     `tour_step` is the step of the tour that they are at (`panel.help.tour`); 0 is none."""
 
     email = models.EmailField(unique=True)
-    name = models.CharField(max_length=150, blank=True)
+    name = models.CharField(max_length=150, blank=True, validators=[demand_name])
     staff_role = models.CharField(
         max_length=9, blank=True, choices=[(role, role.label) for role in StaffRole]
     )

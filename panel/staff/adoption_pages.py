@@ -37,7 +37,7 @@ from storage.adoption import (
 from storage.adoption.adopt import taken_ids
 from storage.models import Customer, Host, Volume
 from storage.named_choice import NamedChoiceField
-from storage.naming import is_visible
+from storage.naming import demand_name
 
 WORDS = {
     AdoptionVerdict.ADOPT: "will be adopted",
@@ -184,7 +184,9 @@ class PatternForm(forms.Form):
         required=False,
         help_text="Type a part of the name, or fill in the field below.",
     )
-    new_customer = forms.CharField(max_length=200, required=False, label="New customer")
+    new_customer = forms.CharField(
+        max_length=200, required=False, label="New customer", validators=[demand_name]
+    )
     by_guest = forms.BooleanField(required=False, label="Create one customer per guest")
 
     def __init__(self, user: Person, *args: Any, **kwargs: Any) -> None:
@@ -197,8 +199,6 @@ class PatternForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data
-        if data.get("new_customer") and not is_visible(data["new_customer"]):
-            raise ValidationError("Enter a customer's name with visible characters.")
         if self.errors:
             return data
         named = [bool(data.get(name)) for name in ("customer", "new_customer", "by_guest")]

@@ -7,6 +7,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 
+from django.core.exceptions import ValidationError
+
+from storage.naming import demand_name
+
 
 @dataclass(frozen=True, slots=True)
 class AdoptionQuestion:
@@ -137,6 +141,12 @@ def _judge(
     if ask.problem:
         message = f"Line {ask.line}: {ask.problem}"
         return Judgement(ask, AdoptionVerdict.UNUSABLE, message)
+    for text in filter(None, (ask.customer, ask.external_id, ask.label)):
+        # The customer's may be what a guest calls itself.
+        try:
+            demand_name(text)
+        except ValidationError as error:
+            return Judgement(ask, AdoptionVerdict.UNUSABLE, " ".join(error.messages))
     matches = by_name.get(ask.volume, [])
     if not matches:
         return Judgement(ask, AdoptionVerdict.UNKNOWN, "No host has this volume.")

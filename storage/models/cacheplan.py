@@ -11,7 +11,7 @@ from django.db import models
 from storage.access import Person, is_staff
 from storage.byte_sizes import MIB
 from storage.currency import not_iso
-from storage.naming import new_key
+from storage.naming import demand_name, demand_plain, new_key
 from storage.planner.wish import LVMCACHE_MIN_BYTES, MAX_BYTES
 
 
@@ -37,8 +37,8 @@ class CachePlan(models.Model):
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
-    name = models.CharField(max_length=64, unique=True)
-    description = models.CharField(max_length=200, blank=True)
+    name = models.CharField(max_length=64, unique=True, validators=[demand_name])
+    description = models.CharField(max_length=200, blank=True, validators=[demand_plain])
     descriptions = models.JSONField(default=dict, blank=True)
     size_bytes = models.BigIntegerField(null=True, blank=True)
     ratio_percent = models.PositiveIntegerField(null=True, blank=True)
@@ -74,10 +74,14 @@ class CachePlan(models.Model):
                 violation_error_message="Enter a size or a ratio of the volume, not both.",
             ),
             models.CheckConstraint(
-                condition=models.Q(price_minor__gte=0), name="cache_plan_price_not_negative"
+                condition=models.Q(price_minor__gte=0),
+                name="cache_plan_price_not_negative",
+                violation_error_message="Enter a price of 0 or more.",
             ),
             models.CheckConstraint(
-                condition=models.Q(currency__regex="^[A-Z]{3}$"), name="cache_plan_currency_iso"
+                condition=models.Q(currency__regex="^[A-Z]{3}$"),
+                name="cache_plan_currency_iso",
+                violation_error_message="Enter a currency as three capital letters.",
             ),
         )
 

@@ -6,11 +6,10 @@ from typing import Self
 
 import pghistory
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.db import models
 
 from storage.access import MemberRole, Person, is_staff, member
-from storage.naming import is_visible, new_key
+from storage.naming import demand_name, new_key
 from storage.natural_order import natural_order
 
 
@@ -33,9 +32,9 @@ class Customer(models.Model):
     since when nothing may be ordered (null = it may); its data and its caches stay."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
-    name = models.CharField(max_length=200)
+    name = models.CharField(max_length=200, validators=[demand_name])
     name_order = natural_order("name")
-    external_id = models.CharField(max_length=64, blank=True)
+    external_id = models.CharField(max_length=64, blank=True, validators=[demand_name])
     suspended_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -49,16 +48,12 @@ class Customer(models.Model):
                 condition=~models.Q(external_id=""),
                 name="customer_external_id_once",
                 violation_error_message="Another customer has this external id.",
+                violation_error_code="external_id_taken",
             ),
         )
 
     def __str__(self) -> str:
         return self.name
-
-    def clean(self) -> None:
-        """A name must show something, or no page could link to the customer."""
-        if self.name and not is_visible(self.name):
-            raise ValidationError({"name": "Enter a name with visible characters."})
 
 
 class Member(models.Model):

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from storage.access import Person, is_staff
 from storage.inventory.facts import HostFacts, decode
-from storage.naming import new_key
+from storage.naming import demand_name, new_key
 from storage.natural_order import natural_order
 
 UNDO_HOURS = 24
@@ -112,7 +112,7 @@ class Host(models.Model):
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
-    name = models.CharField(max_length=64)
+    name = models.CharField(max_length=64, validators=[demand_name])
     name_order = natural_order("name")
     address = models.CharField(max_length=255)
     port = models.PositiveIntegerField(

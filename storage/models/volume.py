@@ -12,7 +12,7 @@ from storage.access import ORDERING_ROLES, Person, is_staff, member
 from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer
 from storage.models.host import Host
-from storage.naming import new_key
+from storage.naming import demand_name, new_key
 from storage.natural_order import natural_order
 from storage.planner.draft import Target
 from storage.planner.technologies.lookup import TECHNOLOGIES
@@ -69,7 +69,7 @@ class Volume(models.Model):
         on_delete=models.PROTECT,
         related_name="volumes",
     )
-    label = models.CharField(max_length=200)
+    label = models.CharField(max_length=200, validators=[demand_name])
     label_order = natural_order("label")
     layout = models.CharField(
         max_length=8,
@@ -80,7 +80,7 @@ class Volume(models.Model):
     size_bytes = models.BigIntegerField()
     wish = models.JSONField(default=dict, blank=True)
     adopted_at = models.DateTimeField(null=True, blank=True)
-    external_id = models.CharField(max_length=64, blank=True)
+    external_id = models.CharField(max_length=64, blank=True, validators=[demand_name])
     guest = models.CharField(max_length=200, blank=True)
     cache_plan = models.ForeignKey(
         CachePlan, null=True, blank=True, on_delete=models.PROTECT, related_name="volumes"
@@ -103,6 +103,7 @@ class Volume(models.Model):
                 condition=~models.Q(external_id="") & models.Q(previewed_at=None),
                 name="volume_external_id_once",
                 violation_error_message="Another volume has this external id.",
+                violation_error_code="external_id_taken",
             ),
         )
         indexes = (models.Index(fields=("label_order", "id"), name="volume_natural_order"),)

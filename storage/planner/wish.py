@@ -54,6 +54,10 @@ class BadWish(ValueError):
     """The wish contradicts itself or a limit of the technology; the text says what to change."""
 
 
+class CacheTooSmall(BadWish):
+    """The technology needs a larger cache."""
+
+
 def _whole(what: str, value: object, low: int, high: int = MAX_BYTES) -> None:
     """Refuse what is no int (bool is one to Python) or out of range."""
     if type(value) is not int or not low <= value <= high:
@@ -112,7 +116,7 @@ class LvmCache:
         _whole("The chunk size in KiB", self.chunk_kib, 32, MAX_CHUNK_KIB)
         _whole("The migration threshold", self.migration_threshold_sectors, 0, 2**31)
         if self.size_bytes < LVMCACHE_MIN_BYTES:
-            raise BadWish(f"A cache pool needs at least {LVMCACHE_MIN_BYTES // MIB} MiB.")
+            raise CacheTooSmall(f"A cache pool needs at least {LVMCACHE_MIN_BYTES // MIB} MiB.")
         if self.chunk_kib % 32:
             raise BadWish("The chunk size is a multiple of 32 KiB, from 32 KiB to 1 GiB.")
         if self.size_bytes > MAX_CHUNKS * self.chunk_kib * 1024:
@@ -172,7 +176,7 @@ class Bcache:
         _whole("The sequential cutoff in bytes", self.sequential_cutoff_bytes, 0, 2**32)
         _whole("The writeback percent", self.writeback_percent, 0, WRITEBACK_PERCENT_MAX)
         if self.size_bytes < BCACHE_MIN_BYTES:
-            raise BadWish(
+            raise CacheTooSmall(
                 f"A bcache cache needs at least {BCACHE_MIN_BYTES // MIB} MiB "
                 "(more than 512 buckets)."
             )

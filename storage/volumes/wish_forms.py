@@ -15,11 +15,11 @@ from storage.inventory.stored import inventory_of
 from storage.models import Customer, Host
 from storage.models.host import HostState
 from storage.named_choice import NamedChoiceField
-from storage.naming import is_visible, new_key
+from storage.naming import demand_name, new_key
 from storage.planner import Refused
 from storage.planner.technologies.lookup import TECHNOLOGIES, layout_of
 from storage.planner.technologies.technology import Setting
-from storage.planner.wish import BadWish, CacheWish, Tier, Wish
+from storage.planner.wish import BadWish, CacheTooSmall, CacheWish, Tier, Wish
 from storage.volumes.cache_sizes import SIZES_BYTES, free_bytes, sizes_for, writeback_refusal
 from storage.volumes.snapshot import VolumeSnapshot
 
@@ -88,6 +88,8 @@ class ModeForm(forms.Form):
         if not self.errors:
             try:
                 self.wish = self.build()
+            except CacheTooSmall as error:
+                self.add_error("size_bytes", ValidationError(str(error), code="too_small"))
             except BadWish as error:
                 raise ValidationError(str(error)) from error
         return self.cleaned_data
@@ -217,9 +219,16 @@ class VolumeForm(forms.Form):
         "customers", required=False, help_text="Type a part of the name. Empty: no customer."
     )
     new_customer = forms.CharField(
-        max_length=200, required=False, help_text="Or create a new customer."
+        max_length=200,
+        required=False,
+        help_text="Or create a new customer.",
+        validators=[demand_name],
     )
-    label = forms.CharField(max_length=200, help_text="Display name. Commands never contain it.")
+    label = forms.CharField(
+        max_length=200,
+        help_text="Display name. Commands never contain it.",
+        validators=[demand_name],
+    )
     size = forms.IntegerField(min_value=1, max_value=1024 * 1024)
     unit = forms.ChoiceField(choices=[(unit, unit) for unit in UNITS])
     group = forms.ChoiceField(label="Host and volume group")
@@ -241,18 +250,9 @@ class VolumeForm(forms.Form):
             (value, group.label) for value, group in self.groups.items()
         ]
 
-    def clean_label(self) -> str:
-        """It must show something, or no list could link to the volume."""
-        label: str = self.cleaned_data["label"]
-        if not is_visible(label):
-            raise ValidationError("Enter a name with visible characters.")
-        return label
-
     def clean_new_customer(self) -> str:
-        """The same of the customer's name."""
+        """There is no customer of this name yet."""
         name: str = self.cleaned_data["new_customer"]
-        if name and not is_visible(name):
-            raise ValidationError("Enter a name with visible characters.")
         if name and Customer.objects.filter(name__iexact=name).exists():
             raise ValidationError("There is a customer of this name. Choose it above.")
         return name

@@ -95,7 +95,7 @@ class OneCustomer(Resource):
     @extend_schema(
         operation_id="customer_delete",
         summary="Delete a customer",
-        responses={204: None, **described.problems(403, 404, 422)},
+        responses={204: None, **described.problems(403, 404, 409)},
     )
     def delete(self, request: Request, key: str) -> Response:
         """For operators. Only a customer without volumes, orders, charges and users can be

@@ -25,7 +25,7 @@ from panel.api.customers.order_shapes import (
 )
 from panel.api.framework import cursor, described, idempotent_requests
 from panel.api.framework.problem import ApiProblem, flat
-from panel.api.framework.resource import Resource, bad_parameter, truth
+from panel.api.framework.resource import Resource, choices, truth
 from panel.http.client_address import address_of
 from panel.models import Order, OrderState, Scope
 from panel.orders import authorisation, rights
@@ -102,13 +102,14 @@ class Orders(Resource):
     """The orders of the customers that the person may see."""
 
     parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "state", "volume", "customer")}
+    repeatable: ClassVar = ("state",)
 
     @extend_schema(
         operation_id="orders_list",
         summary="List orders",
         parameters=[
             *described.PAGE,
-            described.query("state", "only these", enum=OrderState.values),
+            described.choice("state", "Only these.", OrderState.values),
             described.query("volume", "Key of a volume."),
             described.query("customer", "Key of a customer."),
         ],
@@ -117,10 +118,8 @@ class Orders(Resource):
     def get(self, request: Request) -> Response:
         """Newest first."""
         rows = _orders(self)
-        if (state := request.query_params.get("state")) is not None:
-            if state not in OrderState.values:
-                raise bad_parameter("state", "invalid", f"One of {', '.join(OrderState.values)}.")
-            rows = rows.filter(state=state)
+        if states := choices(request, "state", OrderState.values):
+            rows = rows.filter(state__in=states)
         for name in ("volume", "customer"):
             if (key := request.query_params.get(name)) is not None:
                 rows = rows.filter(**{f"{name}__key": key})

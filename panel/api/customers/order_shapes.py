@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import reverse
 from rest_framework import serializers
 
-from panel.api.request_bodies import Body
+from panel.api.request_bodies import Body, ZonedDateTimeField
 from panel.api.resource_json import customer_ref, job_url, plan_ref, volume_ref
 from panel.api.response_shapes import Json, Ref
 from panel.models import Intent, Mandate, Order, OrderState
@@ -130,7 +130,7 @@ class WholeMandate(Body):
     currency = serializers.CharField(help_text="ISO 4217, such as EUR.")
     cap_charge_minor = serializers.IntegerField(allow_null=True, min_value=0)
     cap_period_minor = serializers.IntegerField(allow_null=True, min_value=0)
-    earliest_next_at = serializers.DateTimeField(allow_null=True)
+    earliest_next_at = ZonedDateTimeField(allow_null=True)
 
 
 def order_json(order: Order, user: Person) -> Json:

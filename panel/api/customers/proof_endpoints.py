@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api.framework import cursor, described
-from panel.api.framework.resource import Resource, bad_parameter
+from panel.api.framework.resource import Resource, choices
 from panel.api.resource_json import plan_ref, volume_ref
 from panel.api.response_shapes import Json, Ref
 from panel.models import Proof, ProofState
@@ -90,6 +90,7 @@ class Proofs(Resource):
     """The proofs that the person may see."""
 
     parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "volume", "verdict")}
+    repeatable: ClassVar = ("verdict",)
 
     @extend_schema(
         operation_id="proofs_list",
@@ -97,7 +98,7 @@ class Proofs(Resource):
         parameters=[
             *described.PAGE,
             described.query("volume", "Key of a volume."),
-            described.query("verdict", "with this verdict", enum=[each.value for each in Verdict]),
+            described.choice("verdict", "With this verdict.", list(Verdict)),
         ],
         responses={200: described.page_of(ProofShape, "ProofPage"), **described.problems(400, 403)},
     )
@@ -106,10 +107,8 @@ class Proofs(Resource):
         rows = _proofs(self)
         if (volume := request.query_params.get("volume")) is not None:
             rows = rows.filter(order__volume__key=volume)
-        if (verdict := request.query_params.get("verdict")) is not None:
-            if verdict not in list(Verdict):
-                raise bad_parameter("verdict", "invalid", f"One of {', '.join(Verdict)}.")
-            rows = rows.filter(verdict=verdict)
+        if verdicts := choices(request, "verdict", list(Verdict)):
+            rows = rows.filter(verdict__in=verdicts)
         order = ("created_at", "id")
         page, after = cursor.page(request, rows, "proofs", newest_first=True, order=order)
         return Response(cursor.body((proof_json(proof) for proof in page), after))

@@ -4,7 +4,7 @@ range of whole numbers, and the errors that any operation may return).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from drf_spectacular.types import OpenApiTypes
@@ -17,9 +17,11 @@ from panel.api.response_shapes import Json
 
 
 class Fault(serializers.Serializer[dict[str, Any]]):
-    """Where in the request it is: `pointer` into the body (RFC 6901), or a parameter's name."""
+    """Where in the request it is: `pointer` into the body (RFC 6901), or the name of a
+    `parameter`."""
 
-    pointer = serializers.CharField(allow_blank=True)
+    pointer = serializers.CharField(allow_blank=True, required=False)
+    parameter = serializers.CharField(required=False)
     code = serializers.CharField()
     message = serializers.CharField()
 
@@ -87,6 +89,12 @@ IF_MATCH = OpenApiParameter(
 def query(name: str, description: str, **fields: Any) -> OpenApiParameter:
     """A text parameter."""
     return OpenApiParameter(name, OpenApiTypes.STR, description=description, **fields)
+
+
+def choice(name: str, description: str, values: Collection[str]) -> OpenApiParameter:
+    """A parameter with some of these values: repeated for several."""
+    text = f"{description} Repeated: any of them."
+    return query(name, text, enum=list(values), many=True, explode=True)
 
 
 def page_of(shape: type[serializers.Serializer[Any]], name: str) -> serializers.Serializer[Any]:

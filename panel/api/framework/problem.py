@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404
@@ -40,6 +40,12 @@ ORDER_STATUS = {
     "order_running": 409,
 }
 """By code of a refused order; every other one is 422."""
+CODES: Final = {"not_found": "absent"}
+"""Of refusals, where the planner's word means something else in HTTP: what the request names is
+there, but not what it needs."""
+CONFLICTS: Final = ("in_use", "external_id_taken")
+"""Codes of refusals that come from what is there now (409); every other one is 422."""
+BUSY_RETRY_SECONDS: Final = 10
 CUSTOMER_DETAIL = "This cannot be done for the volume now."
 CUSTOMER_CORRECTION = "Try again later, or ask your provider and name the code."
 
@@ -47,8 +53,8 @@ CUSTOMER_CORRECTION = "Try again later, or ask your provider and name the code."
 class ApiProblem(Exception):
     """An answer that is not what was asked for.
 
-    `errors` are `{pointer, code, message}`, the pointer (RFC 6901) into the body or, for a
-    parameter, its name; `headers` go with the answer.
+    `errors` are `{pointer, code, message}`, the pointer (RFC 6901) into the body, or
+    `{parameter, code, message}` with the name of a parameter; `headers` go with the answer.
     """
 
     def __init__(
@@ -119,9 +125,11 @@ def response(problem: ApiProblem, instance: str) -> Response:
 
 def refused(refusal: Refused, user: Person | None) -> ApiProblem:
     """Staff read what the plan says; to others it would name hosts and devices."""
+    code = CODES.get(refusal.code, refusal.code)
+    status = 409 if code in CONFLICTS else 422
     if user is not None and is_staff(user):
-        return ApiProblem(422, refusal.code, refusal.message, refusal.correction)
-    return ApiProblem(422, refusal.code, CUSTOMER_DETAIL, CUSTOMER_CORRECTION)
+        return ApiProblem(status, code, refusal.message, refusal.correction)
+    return ApiProblem(status, code, CUSTOMER_DETAIL, CUSTOMER_CORRECTION)
 
 
 def busy(job: Job) -> ApiProblem:
@@ -132,6 +140,7 @@ def busy(job: Job) -> ApiProblem:
         "busy",
         f"Another job holds the {what}: {job.get_kind_display()}, {job.get_state_display()}.",
         "Wait until it has ended, or cancel it.",
+        headers={"Retry-After": str(BUSY_RETRY_SECONDS)},
         conflicting_jobs=[_conflict(job)],
     )
 

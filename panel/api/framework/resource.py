@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, cast
 
 import pghistory
@@ -32,14 +32,16 @@ REQUEST_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 class Resource(APIView):
     """`write_scope` is what a token needs for methods that change something. A `staff_only` view
     does not exist for anybody else (404). `parameters` are the query's, by method: any other is
-    an error, so that a misspelt filter never answers with everything. So is a body where none is
-    read: with GET and DELETE, and in a view that `takes_no_body`."""
+    an error, so that a misspelt filter never answers with everything, and so is one that stands
+    twice and is not `repeatable`. So is a body where none is read: with GET and DELETE, and in a
+    view that `takes_no_body`."""
 
     permission_classes = (IsAuthenticated,)
     write_scope: ClassVar[str] = Scope.VOLUMES
     staff_only: ClassVar[bool] = False
     takes_no_body: ClassVar[bool] = False
     parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    repeatable: ClassVar[Collection[str]] = ()
 
     @property
     def user(self) -> User:
@@ -83,11 +85,13 @@ class Resource(APIView):
             )
         method = "GET" if request.method == "HEAD" else request.method or ""
         known = self.parameters.get(method, ())
-        for name in request.query_params:
+        for name, values in request.query_params.lists():
             if name not in known:
                 raise bad_parameter(
                     name, "unknown", f"Known here: {', '.join(known) if known else 'none'}."
                 )
+            if len(values) > 1 and name not in self.repeatable:
+                raise bad_parameter(name, "repeated", "Give it once.")
         for name in with_nul(request.query_params):
             raise bad_parameter(name, "invalid", "A text holds no NUL.")
         if (self.takes_no_body or method in BODILESS) and request.data:
@@ -127,8 +131,16 @@ def bad_parameter(name: str, code: str, message: str) -> ApiProblem:
         "invalid_parameter",
         f"The parameter {name} cannot be used so.",
         message,
-        errors=[{"pointer": name, "code": code, "message": message}],
+        errors=[{"parameter": name, "code": code, "message": message}],
     )
+
+
+def choices(request: Request, name: str, allowed: Collection[str]) -> list[str]:
+    """The values of a parameter that may be repeated; [] where it is missing."""
+    values = request.query_params.getlist(name)
+    if not set(values) <= set(allowed):
+        raise bad_parameter(name, "invalid", f"One of {', '.join(allowed)}; repeat it for several.")
+    return values
 
 
 def whole(request: Request, name: str, default: int, low: int, high: int) -> int:

@@ -21,7 +21,7 @@ from jobs.requester import Requester
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
 from panel.api.framework.problem import ApiProblem
-from panel.api.framework.resource import Resource, bad_parameter, truth, whole
+from panel.api.framework.resource import Resource, bad_parameter, choices, truth, whole
 from panel.api.request_bodies import Body
 from panel.api.resource_json import job_json, job_url
 from panel.api.response_shapes import JobShape, LinesShape
@@ -99,13 +99,14 @@ class Jobs(Resource):
     """The jobs that the person may see."""
 
     parameters: ClassVar = {"GET": FOR_STAFF}
+    repeatable: ClassVar = ("state",)
 
     @extend_schema(
         operation_id="jobs_list",
         summary="List jobs",
         parameters=[
             *described.PAGE,
-            described.query("state", "State.", enum=State.values),
+            described.choice("state", "State.", State.values),
             described.query("volume", "Key of a volume."),
             described.query("host", "Key or name of a host. Staff only."),
             OpenApiParameter(
@@ -127,10 +128,8 @@ class Jobs(Resource):
         for name in ("host", "dry_run"):
             if name in request.query_params and not is_staff(self.user):
                 raise bad_parameter(name, "unknown", f"Known here: {', '.join(FOR_ALL)}.")
-        if (state := request.query_params.get("state")) is not None:
-            if state not in State.values:
-                raise bad_parameter("state", "invalid", f"One of {', '.join(State.values)}.")
-            rows = rows.filter(state=state)
+        if states := choices(request, "state", State.values):
+            rows = rows.filter(state__in=states)
         if (volume := request.query_params.get("volume")) is not None:
             rows = rows.filter(volume__key=volume)
         if (host := request.query_params.get("host")) is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import ClassVar
 
 from django.db import transaction
@@ -25,7 +27,7 @@ from jobs.requester import Requester
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
 from panel.api.framework.problem import ApiProblem, flat
-from panel.api.framework.resource import Resource, bad_parameter, truth, whole
+from panel.api.framework.resource import Resource, bad_parameter, choices, truth, whole
 from panel.api.resource_json import volume_json
 from panel.api.response_shapes import STATES, JobShape, Json, VolumeShape
 from panel.charts import definitions as chart_definitions
@@ -51,6 +53,7 @@ class Volumes(Resource):
     """The volumes that the person may see."""
 
     parameters: ClassVar = {"GET": FOR_STAFF, "POST": ("dry_run", "wait")}
+    repeatable: ClassVar = ("state",)
 
     @extend_schema(
         operation_id="volumes_list",
@@ -61,7 +64,7 @@ class Volumes(Resource):
             described.query("customer", "Key of a customer."),
             described.query("guest", "Part of the guest's name. Staff only."),
             described.query("host", "Key or name of a host. Staff only."),
-            described.query("state", "staff only", enum=STATES),
+            described.choice("state", "Staff only.", STATES),
         ],
         responses={
             200: described.page_of(VolumeShape, "VolumePage"),
@@ -71,7 +74,7 @@ class Volumes(Resource):
     def get(self, request: Request) -> Response:
         """Oldest first. `host`, `guest` and `state` are for staff."""
         rows = _visible(self)
-        if request.query_params.get("state") not in UNLISTED:
+        if not set(request.query_params.getlist("state")) & set(UNLISTED):
             rows = rows.existing()
         page, after = cursor.page(request, self._filtered(request, rows), "volumes")
         return Response(cursor.body((volume_json(r, self.user) for r in snapshots_of(page)), after))
@@ -108,7 +111,11 @@ class Volumes(Resource):
             if name not in FOR_ALL and not is_staff(self.user):
                 # Whether a filter matched would tell where a volume lies.
                 raise bad_parameter(name, "unknown", f"Known here: {', '.join(FOR_ALL)}.")
-            rows = rows.filter(_filter(name, request.query_params[name]))
+            if name == "state":
+                states = choices(request, "state", STATES)
+                rows = rows.filter(reduce(or_, map(_in_state, states)))
+            else:
+                rows = rows.filter(_filter(name, request.query_params[name]))
         return rows
 
 
@@ -195,12 +202,12 @@ def _filter(name: str, value: str) -> Q:
         return Q(customer__key=value)
     if name == "guest":
         return Q(guest__icontains=value)
+    here = Placement.objects.filter(Q(host__key=value) | Q(host__name=value), until=None)
+    return Q(pk__in=here.values("volume"))
+
+
+def _in_state(value: str) -> Q:
     here = Placement.objects.filter(until=None)
-    if name == "host":
-        here = here.filter(Q(host__key=value) | Q(host__name=value))
-        return Q(pk__in=here.values("volume"))
-    if value not in STATES:
-        raise bad_parameter("state", "invalid", f"One of {', '.join(STATES)}.")
     if value == "destroyed":
         return Q(destroyed_at__isnull=False)
     if value == "previewed":
@@ -293,9 +300,8 @@ class VolumeSeries(Resource):
             columns = series(volume, start, end, points, since=theirs_since(volume))
             return Response(columns.to_json(chart_definitions.names(plain=True)))
         except ValueError as error:
-            raise ApiProblem(
-                422, "bad_range", str(error), "Ask for another range or number of points."
-            ) from None
+            # Too many or too few points, or a range that ends before it begins.
+            raise bad_parameter("points", "out_of_range", str(error)) from None
 
 
 def _time(request: Request, name: str) -> datetime | None:
@@ -304,10 +310,6 @@ def _time(request: Request, name: str) -> datetime | None:
         return None
     at = moment(text)
     if at is None:
-        raise ApiProblem(
-            422,
-            "bad_range",
-            f"{name} is no RFC 3339 time with a time zone, or far from now.",
-            "Write it so: 2026-11-21T08:00:00Z (a + in a URL is written %2B).",
-        )
+        message = "An RFC 3339 time with a time zone, not far from now: 2026-11-21T08:00:00Z "
+        raise bad_parameter(name, "invalid", f"{message}(a + in a URL is written %2B).")
     return at

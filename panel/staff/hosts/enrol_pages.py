@@ -22,6 +22,7 @@ from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.models.host import HostState
+from storage.naming import demand_name
 from storage.planner.technologies.lookup import cache_of
 
 Progress = Literal["done", "now", "later", "trouble"]
@@ -88,6 +89,7 @@ class HostForm(forms.Form):
     """Where a new host is reached. A name that is in use is refused, unless its host never came."""
 
     name = forms.CharField(
+        validators=[demand_name],
         max_length=64,
         help_text=("Name shown in the panel: a-z, 0-9, dots and dashes, for example node7."),
     )

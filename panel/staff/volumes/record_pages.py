@@ -17,6 +17,7 @@ from panel.staff.job_requests import row_of, show_form, show_refusal
 from storage.access import Person, Right, staff_view
 from storage.models import Customer, Volume
 from storage.named_choice import NamedChoiceField
+from storage.naming import demand_name
 from storage.planner import Refused
 from storage.row_locks import hold_one
 from storage.volumes.ownership import give, refusal_to_give, refusal_to_take, take
@@ -27,6 +28,7 @@ class NameForm(forms.Form):
     """The name by which people know a volume."""
 
     label = forms.CharField(
+        validators=[demand_name],
         max_length=200,
         label="Name",
         help_text="Commands never contain it.",

@@ -82,6 +82,6 @@ def test_a_customer_who_has_something_is_kept(asking: Program) -> None:
     make.volume(customer=owner)
     member.members.create(user=make.user())
     for customer, why in ((owner, "1 volume"), (member, "1 user")):
-        kept = problem(asking.send("delete", f"/customers/{customer.key}"), 422, "in_use")
+        kept = problem(asking.send("delete", f"/customers/{customer.key}"), 409, "in_use")
         assert why in kept["detail"] and kept["correction"]
     assert Customer.objects.count() == 2 and User.objects.count() == 2

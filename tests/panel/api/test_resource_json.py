@@ -115,7 +115,7 @@ def test_a_volume_goes_to_another_customer_by_way_of_nobody(asking: Program) -> 
     path = f"/volumes/{there.volume.key}"
     asking.send("patch", path, {"customer": acme.key})
     straight = asking.send("patch", path, {"customer": zebra.key})
-    assert (straight.status_code, straight.json()["code"]) == (422, "in_use")
+    assert (straight.status_code, straight.json()["code"]) == (409, "in_use")
     assert asking.send("patch", path, {"customer": acme.key}).status_code == 200
     job(there)
     busy = asking.send("patch", path, {"customer": None})
@@ -126,7 +126,7 @@ def test_a_volume_goes_to_another_customer_by_way_of_nobody(asking: Program) -> 
 def test_an_external_id_belongs_to_one_volume(asking: Program) -> None:
     Volume.objects.filter(pk=scene().volume.pk).update(external_id="vps-1")
     response = asking.send("patch", f"/volumes/{scene().volume.key}", {"external_id": "vps-1"})
-    assert "external id" in problem(response, 422, "invalid")["errors"][0]["message"]
+    assert "external id" in problem(response, 409, "external_id_taken")["detail"]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_series_have_nulls_for_gaps_and_units(asking: Program) -> None:
     ],
 )
 def test_a_range_that_cannot_be_is_refused(asking: Program, query: dict[str, Any]) -> None:
-    problem(asking.get(f"/volumes/{scene().volume.key}/series", **query), 422, "bad_range")
+    problem(asking.get(f"/volumes/{scene().volume.key}/series", **query), 400, "invalid_parameter")
 
 
 def test_customers_are_made_found_and_changed(asking: Program) -> None:
@@ -247,7 +247,7 @@ def test_customers_are_made_found_and_changed(asking: Program) -> None:
 def test_a_customer_that_is_there_is_not_made_twice(asking: Program) -> None:
     for _ in range(2):
         response = asking.send("post", "/customers/", {"name": "Ann", "external_id": "c-1"})
-    problem(response, 422, "invalid")
+    problem(response, 409, "external_id_taken")
     assert Customer.objects.count() == 1
 
 

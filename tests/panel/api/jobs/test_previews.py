@@ -73,7 +73,7 @@ def test_a_new_volume_is_previewed_made_or_forgotten(asking: Program) -> None:
     assert send(asking, "post", "/volumes/", **body).status_code == 202
     made = Job.objects.get(dry_run=False)
     assert made.kind == "create-volume"
-    problem(asking.send("delete", f"/volumes/{made.its_volume.key}"), 422, "in_use")
+    problem(asking.send("delete", f"/volumes/{made.its_volume.key}"), 409, "in_use")
 
 
 def previewed(asking: Program, **body: Any) -> Volume:
@@ -124,10 +124,10 @@ def test_a_preview_holds_no_external_id(asking: Program) -> None:
         end(preview, State.SUCCEEDED)
     assert send(asking, "post", f"/jobs/{previews[0].key}/apply").status_code == 202
     late = send(asking, "post", f"/jobs/{previews[1].key}/apply")
-    problem(late, 422, "external_id_taken")
+    problem(late, 409, "external_id_taken")
     assert not Job.objects.filter(volume=second, dry_run=False).exists()
     taken = send(asking, "post", "/volumes/?dry_run=true", **new(scene(), external_id="tf-1"))
-    problem(taken, 422, "invalid")
+    problem(taken, 409, "external_id_taken")
 
 
 def test_a_repeated_request_makes_no_second_volume(asking: Program) -> None:
@@ -199,4 +199,4 @@ def test_an_ssd_is_added_to_a_group_by_an_admin(asking: Program) -> None:
 
 def test_a_host_without_a_spare_ssd_adds_none(asking: Program) -> None:
     path = f"/hosts/{scene().host.key}/ssds"
-    problem(send(asking, "post", path, device="sde", serial="ssd2", vg="vg0"), 422, "not_found")
+    problem(send(asking, "post", path, device="sde", serial="ssd2", vg="vg0"), 422, "absent")

@@ -177,7 +177,7 @@ def test_a_flush_is_wished_for_beside_the_cache(asking: Program) -> None:
     assert (made.kind, wish.flushed, wish.cache is not None) == ("flush-cache", True, True)
     bare = f"/volumes/{scene().volume.key}/wish"
     body = {"cache": None, "flushed": True}
-    problem(asking.send("put", bare, body, **{"Idempotency-Key": "no"}), 422, "not_found")
+    problem(asking.send("put", bare, body, **{"Idempotency-Key": "no"}), 422, "absent")
 
 
 def test_a_flush_of_bcache_on_a_degraded_mirror_is_wished_for_in_writethrough(
@@ -220,7 +220,7 @@ def test_writeback_on_a_single_ssd_is_refused_as_on_the_page(asking: Program) ->
         ({"cache": None, "speed": "fast"}, "/speed", "unknown_field"),
         ({"cache": {"size_bytes": GIB, "name": "x"}}, "/cache/name", "unknown_field"),
         ({"cache": {"size_bytes": -1}}, "/cache/size_bytes", "min_value"),
-        ({"cache": {"size_bytes": "much"}}, "/cache/size_bytes", "invalid"),
+        ({"cache": {"size_bytes": "much"}}, "/cache/size_bytes", "not_an_integer"),
         ({"cache": {"size_bytes": 10**18}}, "/cache", "invalid"),
         ({"cache": {"size_bytes": GIB, "mode": "fast"}}, "/cache/mode", "invalid_choice"),
         ({"cache": {"size_bytes": GIB, "mode": "writearound"}}, "/cache/mode", "invalid_choice"),
