@@ -18,7 +18,7 @@ from jobs.queue.removal import removal_of, remove
 from jobs.queue.submit import submit_add_ssd
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
-from panel.api.framework.resource import Resource, choices, truth
+from panel.api.framework.resource import Resource, bad_parameter, choices, truth
 from panel.api.resource_json import host_json
 from panel.api.response_shapes import HOST_STATES, HostShape, JobShape, Json
 from storage.access import Right
@@ -136,7 +136,7 @@ class OneHost(Resource):
                 enum=["true", "false"],
             )
         ],
-        responses={204: None, **described.problems(400, 403, 404, 422)},
+        responses={204: None, **described.problems(400, 403, 404, 409, 422)},
     )
     def delete(self, request: Request, key: str) -> Response:
         """For admins. Nothing on the host changes; its jobs and its audit trail are kept. A host

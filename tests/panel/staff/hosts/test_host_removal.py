@@ -119,7 +119,7 @@ def test_a_program_removes_a_host_only_if_it_says_what_becomes_of_the_volumes() 
     there, program = scrapped(), staff()
     path = f"/hosts/{there.host.key}"
     response = program.send("delete", path)
-    assert (response.status_code, response.json()["code"]) == (422, "in_use")
+    assert (response.status_code, response.json()["code"]) == (409, "in_use")
     assert program.send("delete", f"{path}?forget_volumes=true").status_code == 204
     assert program.send("delete", path).status_code == 404
     assert program.get("/hosts/").json()["items"] == []
