@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
 
-from jobs import failpoints, notify_workers
+from jobs import failpoints, notify_workers, tasks
 from jobs.models import Job, Kind, Origin, State
 from jobs.queue.leave_writeback import leave_due
 from storage.byte_sizes import MIB
@@ -72,6 +73,14 @@ def test_a_volume_on_a_broken_mirror_gets_a_job_to_writethrough_once() -> None:
     assert leave_due() == 0
     end(made)
     assert leave_due() == 0 and Job.objects.count() == 1
+
+
+def test_the_clock_brings_it_about_within_a_minute() -> None:
+    writeback()
+    due = settings.CELERY_BEAT_SCHEDULE["cache-states"]
+    assert (due["task"], due["schedule"]) == ("jobs.tasks.judge_cache_states", 60)
+    tasks.judge_cache_states()
+    assert Job.objects.count() == 1
 
 
 def test_what_a_person_chose_afterwards_stands() -> None:

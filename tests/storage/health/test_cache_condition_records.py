@@ -6,10 +6,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from jobs import tasks
 from jobs.problems import problems_of
+from storage.database_clock import database_now
 from storage.health.cache_condition_records import judge_lasting, judge_recent, judge_states
 from storage.metrics.rates.figures import NO_LATENCY
 from storage.metrics.samples import record
@@ -146,6 +149,24 @@ def test_reads_that_pass_their_cache_are_found_over_an_hour_of_judgements(
     bypassing(host, lv_uuid, 61, boot=anew[0], **anew[1])
     judge_recent(at(61))
     assert findings(volume) == []
+
+
+def test_the_clock_judges_minutes_and_days() -> None:
+    due = settings.CELERY_BEAT_SCHEDULE
+    assert due["caches"]["task"] == "jobs.tasks.judge_caches"
+    assert due["cache-days"]["task"] == "jobs.tasks.judge_cache_days"
+    now = database_now()
+    host = make.host(last_seen_at=now)
+    volume, lv_uuid = placed(host)
+    disk = wire.disk()
+    for minute in range(36):
+        cache = wire.cache(dirty=30_000, mode="writeback")
+        reply = wire.sample(wire.volume(lv_uuid, disk=disk, cache=cache))
+        moment = now - timedelta(minutes=35 - minute)
+        record(host, reply, wire.stamp(3600 + 60 * minute), moment)
+    tasks.judge_caches()
+    tasks.judge_cache_days()
+    assert findings(volume) == ["cache_dirty_stuck", "cache_dirty_high"]
 
 
 def test_nothing_is_found_without_samples(host: Host) -> None:

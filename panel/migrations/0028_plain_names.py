@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('panel', '0026_host_policy_origin'),
+        ('panel', '0027_pauses_of_alerts'),
         ('storage', '0029_plain_names'),
     ]
 
