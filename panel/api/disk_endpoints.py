@@ -21,7 +21,8 @@ from storage.database_clock import database_now
 from storage.health import smart_records
 from storage.health.smart_findings import error_counts, increases
 from storage.health.smart_records import DiskCondition, conditions_of
-from storage.inventory.facts import Array
+from storage.inventory.disk_list import seconds_left
+from storage.inventory.facts import Array, HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import DiskRound, Host, PhysicalDisk
 from storage.models.physical_disk import REASON_LIMIT
@@ -331,7 +332,7 @@ class HostArrays(Resource):
         """Empty before the first inventory."""
         host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
         facts = inventory_of(host)
-        items = [] if facts is None else [_array_json(array) for array in facts.arrays]
+        items = [] if facts is None else [_array_json(facts, array) for array in facts.arrays]
         return Response(ArraysShape({"read_at": host.facts_at, "items": items}).data)
 
 
@@ -413,7 +414,7 @@ def _check_json(check: MediaCheck) -> Json:
     }
 
 
-def _array_json(array: Array) -> Json:
+def _array_json(facts: HostFacts, array: Array) -> Json:
     speed, mismatch = array.sync_speed_kib, array.mismatch_sectors
     return {
         **{
@@ -424,7 +425,7 @@ def _array_json(array: Array) -> Json:
         "action": array.sync_action,
         "progress": array.progress,
         "speed_bytes_per_s": None if speed is None else speed * 1024,
-        "seconds_left": array.seconds_left,
+        "seconds_left": seconds_left(facts, array),
         "mismatch_bytes": None if mismatch is None else mismatch * 512,
         "members": [member.name for member in array.members],
         "spares": list(array.spares),

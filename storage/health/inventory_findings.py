@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, Self
 
 from storage.formatting import counted, percent, seconds, size
 from storage.health.drift import differences_of, is_unfinished, lasting_differences
+from storage.inventory.disk_list import seconds_left
 from storage.inventory.facts import Array, HostFacts, VolumeGroup
 from storage.planner.kernel_faults import faults_of
 from storage.planner.technologies.lookup import cache_of, is_lost, of_cache
@@ -111,7 +112,7 @@ def _of_arrays(facts: HostFacts) -> Iterator[InventoryFinding]:
                 "warning" if recovers else "error",
                 array.name,
                 f"{array.name} ({array.level}) is missing {counted(array.degraded_count, 'disk')}"
-                f"{f' and is being rebuilt{_progress(array)}' if recovers else ''}.",
+                f"{f' and is being rebuilt{_progress(facts, array)}' if recovers else ''}.",
                 "Wait until the array has recovered: cat /proc/mdstat"
                 if recovers
                 else f"Replace the disk: mdadm --manage /dev/{array.name} --add /dev/NEW",
@@ -129,10 +130,10 @@ def _of_arrays(facts: HostFacts) -> Iterator[InventoryFinding]:
             )
 
 
-def _progress(array: Array) -> str:
+def _progress(facts: HostFacts, array: Array) -> str:
     if array.progress is None:
         return ""
-    left = array.seconds_left
+    left = seconds_left(facts, array)
     rest = "" if left is None else f", about {seconds(left)} left"
     return f" ({percent(array.progress)} done{rest})"
 

@@ -86,6 +86,27 @@ def _state(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:
     return "ok", "in no array"
 
 
+def seconds_left(facts: HostFacts, array: Array) -> float | None:
+    """Until the array's rebuild or check ends; None where it is idle, or says no speed."""
+    rotating = [disk.name for disk in facts.disks if disk.rotational]
+    members = [member.name for member in array.members]
+    slows = any(is_part_of(member, disk) for member in members for disk in rotating)
+    return array.seconds_left(slows=slows)
+
+
+def free_disks(facts: HostFacts, size_bytes: int) -> tuple[str, ...]:
+    """Disks of at least that size of which no array, group or volume uses anything."""
+    used = [member.name for array in facts.arrays for member in array.members]
+    used += [pv.name for pv in facts.pvs]
+    return tuple(
+        disk.name
+        for disk in facts.disks
+        if disk.size_bytes >= size_bytes
+        and not disk.read_only
+        and not any(is_part_of(name, disk.name) for name in used)
+    )
+
+
 def _is_filled(array: Array, member: ArrayMember) -> bool:
     """True while the array is rebuilt onto it: it has a slot then, which a waiting one lacks."""
     is_filling = "spare" in member.state.split(",") and member.slot not in ("", "none")

@@ -7,9 +7,10 @@ models and serials are other people's text: show them escaped, never build with 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -23,6 +24,10 @@ Uuid = Annotated[str, Meta(min_length=1, max_length=38)]
 LvmName = Annotated[str, Meta(min_length=1, max_length=127)]
 Size = Annotated[int, Meta(ge=1, le=INT_LIMIT)]
 """Of what exists: never 0 bytes."""
+
+
+INNER_LOSS: Final = 0.4
+"""By how much slower than its first sectors the last ones of a hard disk are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +91,18 @@ class Array:
             return None
         return min(1.0, self.sync_done_sectors / self.sync_total_sectors)
 
-    @property
-    def seconds_left(self) -> float | None:
-        """At the speed that it has now."""
+    def seconds_left(self, *, slows: bool) -> float | None:
+        """At the speed that it has now; of disks that rotate (`slows`) at the speed that it will
+        have: their inner tracks are shorter than the outer ones, where it begins."""
         done, total = self.sync_done_sectors, self.sync_total_sectors
-        if done is None or total is None or not self.sync_speed_kib:
+        if done is None or not total or not self.sync_speed_kib:
             return None
-        return max(0, total - done) / 2 / self.sync_speed_kib
+        if not slows:
+            return max(0, total - done) / 2 / self.sync_speed_kib
+        # The speed falls evenly from the first to the last sector.
+        now = 1 - INNER_LOSS * min(1.0, done / total)
+        first_speed = self.sync_speed_kib / now
+        return total / 2 / first_speed * math.log(now / (1 - INNER_LOSS)) / INNER_LOSS
 
     @property
     def spares(self) -> tuple[str, ...]:

@@ -3,18 +3,24 @@ checks of both: rows and sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
 from jobs.models import CheckState, MediaCheck
+from storage.agent.calls.names import kernel_name
 from storage.formatting import NOTHING, counted, percent, seconds, size
 from storage.health.smart_findings import COUNTS, DiskFinding, error_counts
 from storage.health.smart_reading import DiskAnswer, disk_of
 from storage.health.smart_records import DiskCondition, conditions_of
-from storage.inventory.device_tree import degraded_words
-from storage.inventory.disk_list import DeviceUse, devices_of
+from storage.inventory.device_tree import degraded_words, is_part_of
+from storage.inventory.disk_list import (
+    DeviceUse,
+    devices_of,
+    free_disks,
+    seconds_left,
+)
 from storage.inventory.facts import Array, HostFacts
 from storage.models import DiskRound, Host, PhysicalDisk
 
@@ -36,6 +42,7 @@ WORDS: Final = {
     "reshape": "being reshaped",
     "frozen": "frozen: no rebuild begins",
 }
+REPLACEABLE: Final = frozenset({"raid1", "raid4", "raid5", "raid6", "raid10"})
 SILENT: Final = {
     "standby": "asleep, not woken",
     "hung": "does not answer",
@@ -98,6 +105,12 @@ def disk_health(host: Host, facts: HostFacts, now: datetime) -> DiskHealthCard:
     rows = [row_of(facts, each) for each in conditions]
     asked_at = None if last is None else last.answered_at
     return DiskHealthCard(_lines(facts, rows), bool(rows), _note(last, rows), asked_at)
+
+
+def failing_disks(card: DiskHealthCard) -> tuple[str, ...]:
+    """By the kernel's names; those that say so themselves."""
+    rows = [line.smart for line in card.lines if line.smart is not None]
+    return tuple(row.name for row in rows if row.tone == "error")
 
 
 def _lines(facts: HostFacts, rows: Sequence[DiskHealthRow]) -> tuple[DiskLine, ...]:
@@ -230,15 +243,15 @@ class CheckRow:
 
 @dataclass(frozen=True, slots=True)
 class ArrayRow:
-    """`state` with its tone, `progress` of what it does now and `notes` are words. `command` is
-    what to type on the host, "" for nothing. `check` is the last one that was asked for."""
+    """`state` with its tone, `progress` of what it does now and `notes` are words. `commands`
+    are what to type on the host, one after the other. `check` is the last that was asked for."""
 
     array: Array
     tone: Tone
     state: str
     progress: str
     notes: tuple[str, ...]
-    command: str
+    commands: tuple[str, ...]
     check: CheckRow | None
     may_be_checked: bool
 
@@ -247,8 +260,8 @@ class ArrayRow:
         return ICONS.get(self.tone, self.tone)
 
 
-def arrays_of(host: Host, facts: HostFacts) -> tuple[ArrayRow, ...]:
-    """In the inventory's order. One query."""
+def arrays_of(host: Host, facts: HostFacts, failing: Collection[str] = ()) -> tuple[ArrayRow, ...]:
+    """In the inventory's order. `failing` are the disks that say so. One query."""
     asked: dict[str, MediaCheck] = {}
     uuids = [array.uuid for array in facts.arrays]
     checks = MediaCheck.objects.filter(host=host, disk=None, array_uuid__in=uuids)
@@ -256,10 +269,12 @@ def arrays_of(host: Host, facts: HostFacts) -> tuple[ArrayRow, ...]:
         checks.select_related("actor").order_by("array_uuid", "-id").distinct("array_uuid")
     ):
         asked[check.array_uuid] = check
-    return tuple(_array_row(array, asked.get(array.uuid)) for array in facts.arrays)
+    return tuple(_array_row(facts, array, asked.get(array.uuid), failing) for array in facts.arrays)
 
 
-def _array_row(array: Array, check: MediaCheck | None) -> ArrayRow:
+def _array_row(
+    facts: HostFacts, array: Array, check: MediaCheck | None, failing: Collection[str]
+) -> ArrayRow:
     doing = WORDS.get(array.sync_action, array.sync_action) if array.sync_action != "idle" else ""
     tone: Tone = "ok"
     state = array.state
@@ -272,22 +287,22 @@ def _array_row(array: Array, check: MediaCheck | None) -> ArrayRow:
         array,
         tone,
         state,
-        f"{doing}{_progress(array)}" if doing else "",
+        f"{doing}{_progress(facts, array)}" if doing else "",
         tuple(_notes(array)),
-        _command(array),
+        _commands(facts, array, failing),
         None if check is None else CheckRow(check),
         is_idle and not array.degraded_count and array.level != "raid0" and array.level != "linear",
     )
 
 
-def _progress(array: Array) -> str:
+def _progress(facts: HostFacts, array: Array) -> str:
     parts = []
     if array.progress is not None:
         parts.append(percent(array.progress))
     if array.sync_speed_kib:
         parts.append(f"{array.sync_speed_kib / 1024:.0f} MiB/s")
-    if array.seconds_left is not None:
-        parts.append(f"about {seconds(array.seconds_left)} left")
+    if (left := seconds_left(facts, array)) is not None:
+        parts.append(f"about {seconds(left)} left")
     return f": {', '.join(parts)}" if parts else ""
 
 
@@ -300,13 +315,65 @@ def _notes(array: Array) -> list[str]:
     return notes
 
 
-def _command(array: Array) -> str:
-    """What a person can do on the host about what is wrong."""
+def _commands(facts: HostFacts, array: Array, failing: Collection[str]) -> tuple[str, ...]:
+    """What a person can do on the host about what is wrong; nothing where a name is none."""
+    names = [array.name, *(member.name for member in array.members)]
+    try:
+        for name in names:
+            kernel_name(name)
+    except ValueError:
+        return ()
+    manage = f"mdadm --manage /dev/{array.name}"
     faulty = [member.name for member in array.members if "faulty" in member.state.split(",")]
-    if array.degraded_count and faulty:
-        return f"mdadm --manage /dev/{array.name} --remove /dev/{faulty[0]} --add /dev/NEW"
-    if array.degraded_count and not array.is_at_work:
-        return f"mdadm --manage /dev/{array.name} --add /dev/NEW"
+    if array.degraded_count:
+        there = [disk.name for disk in facts.disks]
+        removed = [
+            f"{manage} --remove /dev/{name}"
+            for name in faulty
+            if any(is_part_of(name, disk) for disk in there)
+        ]
+        if len(removed) < len(faulty):
+            removed.append(f"{manage} --remove detached")
+        # A spare, or a disk that is being filled, takes the place by itself.
+        added = [] if array.is_at_work or array.spares else _added(facts, array, manage)
+        return (*removed, *added)
+    dying = [name for name in names[1:] if any(is_part_of(name, disk) for disk in failing)]
+    if dying and not array.is_at_work and array.level in REPLACEABLE:
+        old, new = dying[0], _new(facts, array)
+        return (
+            *_added(facts, array, manage),
+            f"{manage} --replace /dev/{old} --with {new}",
+            "cat /proc/mdstat  # until it is rebuilt",
+            f"{manage} --remove /dev/{old}",
+        )
     if array.mismatch_sectors and not array.is_at_work:
-        return f"echo repair > /sys/block/{array.name}/md/sync_action"
-    return ""
+        return (f"echo repair > /sys/block/{array.name}/md/sync_action",)
+    return ()
+
+
+def _added(facts: HostFacts, array: Array, manage: str) -> list[str]:
+    """With the partitions that the other members have, where they are partitions."""
+    left = [member.name for member in array.members if "in_sync" in member.state.split(",")]
+    whole = next((disk.name for disk in facts.disks if left and is_part_of(left[0], disk.name)), "")
+    new = _new(facts, array)
+    if whole and whole != left[0]:
+        part = left[0].removeprefix(whole).lstrip("p")
+        end = f"p{part}" if new[-1].isdigit() else part
+        return [
+            f"sfdisk -d /dev/{whole} | sfdisk {new}  # wipes {new}",
+            f"{manage} --add {new}{end}",
+        ]
+    return [f"{manage} --add {new}"]
+
+
+def _new(facts: HostFacts, array: Array) -> str:
+    """The one disk that is free and large enough; where there are several, or none, a person says
+    which."""
+    sizes = [
+        disk.size_bytes
+        for disk in facts.disks
+        for member in array.members
+        if is_part_of(member.name, disk.name)
+    ]
+    free = free_disks(facts, min(sizes, default=array.size_bytes))
+    return f"/dev/{free[0]}" if len(free) == 1 else "/dev/NEW"

@@ -24,7 +24,7 @@ from panel.charts.pages import host_chart_context
 from panel.http.fragments import fragment_or_page
 from panel.staff.alerts.alert_list import marks_of
 from panel.staff.change_log import edits
-from panel.staff.hosts.disk_health_card import arrays_of, disk_health
+from panel.staff.hosts.disk_health_card import arrays_of, disk_health, failing_disks
 from panel.staff.hosts.host_volumes import (
     Resident,
     figures_of,
@@ -264,12 +264,13 @@ def host_disks(request: HttpRequest, key: str) -> HttpResponse:
         stack = stack_of(facts)
         waits = {each.lv_uuid: each.waits for each in residents if each.lv_uuid and each.waits}
         limit = None if request.GET.get("stack") == "all" else DRAWN
+        disks = disk_health(shown, facts, timezone.now())
         context |= {
             "stack": stack,
             "groups": [(group, fold(group.pillars, waits, limit)) for group in stack.groups],
             "known": {each.lv_uuid: each for each in residents if each.lv_uuid},
-            "arrays": arrays_of(shown, facts),
-            "disks": disk_health(shown, facts, timezone.now()),
+            "arrays": arrays_of(shown, facts, failing_disks(disks)),
+            "disks": disks,
         }
     return render(request, "staff/hosts/host_disks.html", context)
 

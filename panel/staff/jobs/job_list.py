@@ -13,9 +13,10 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from jobs.models import OVER, Job, JobQuerySet, Kind, State
+from jobs.models import OVER, BulkChange, Job, JobQuerySet, Kind, State
 from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
-from storage.access import Person, staff_view
+from storage.access import Person, Right, may, staff_view
+from storage.bulk_changes import ACTIONS
 from storage.models import Customer
 from storage.named_choice import Suggesting, by_id
 
@@ -36,6 +37,7 @@ URGENCY = Case(
 """Among those that are not over."""
 NAMED = (("host", "name"), ("volume", "label"), ("customer", "name"))
 
+SHOWN_CHANGES: Final = 10
 LISTING: Final = ListDefinition(
     name="jobs",
     ties=("-id",),
@@ -100,9 +102,19 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "page": page,
         "filters": form,
         "is_live": any(not job.is_over for job in page),
+        "bulk_changes": _bulk_changes(request),
     }
     code = 200 if form.is_valid() else BAD_REQUEST
     return render(request, "staff/jobs/jobs.html", context, status=code)
+
+
+def _bulk_changes(request: HttpRequest) -> list[tuple[BulkChange, str]]:
+    """Those that go on, with what they do, for whoever may look at them."""
+    if not may(request.user, Right.OPERATE):
+        return []
+    names = dict(ACTIONS)
+    going = BulkChange.objects.visible_to(request.user).unfinished().select_related("actor")
+    return [(each, names.get(each.action, "Bulk change")) for each in going[:SHOWN_CHANGES]]
 
 
 class Part(forms.TextInput):

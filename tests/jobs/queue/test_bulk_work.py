@@ -54,6 +54,20 @@ def test_a_worker_does_it_whether_or_not_the_page_stays_open(
     assert not Volume.objects.exclude(customer=None).exists()
 
 
+def test_a_change_that_goes_on_is_found_on_the_page_of_jobs(staff: Client) -> None:
+    owned(2)
+    begun(staff, every(staff, ""))
+    change = BulkChange.objects.get()
+    address = f'href="{reverse("volumes-bulk-result", args=[change.key])}"'
+    page = text_of(staff.get(reverse("jobs")))
+    assert address in page and "2</span> to start" in page
+    looker = Client()
+    looker.force_login(make.staff_user(staff_role="read_only"))
+    assert address not in text_of(looker.get(reverse("jobs")))
+    work_off()
+    assert "Bulk changes that go on" not in text_of(staff.get(reverse("jobs")))
+
+
 def test_the_reaper_announces_a_change_whose_message_was_lost(
     staff: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -146,3 +147,76 @@ def test_a_host_without_readings_has_no_empty_columns(client: Client) -> None:
     assert ">Kind</th>" in text and "In its array" in text and "serial" in text
     for column in ("Health", "Wear", "Errors", "Temperature"):
         assert f">{column}</th>" not in text, column
+
+
+def commands(client: Client, host: Host) -> list[str]:
+    client.force_login(make.staff_user())
+    text = client.get(reverse("host-disks", args=[host.key])).content.decode()
+    if "On the host:" not in text:
+        return []
+    code = text.partition("On the host:")[2].partition("<code>")[2].partition("</code>")[0]
+    return unescape(code).strip().splitlines()
+
+
+def with_disks(host: Host, *names: str, **array: Any) -> Host:
+    """The host's inventory anew: these disks, and md0 of the first two."""
+    members = array.pop("members")
+    disks = tuple(make.disk(name, serial=f"serial of {name}") for name in names)
+    facts = make.facts(disks=disks, arrays=(make.array(members=members, **array),))
+    apply_facts(host, make.inventory(facts), timezone.now())
+    host.refresh_from_db()
+    return host
+
+
+MD0 = "mdadm --manage /dev/md0"
+
+
+def test_a_failed_member_is_removed_and_the_one_free_disk_added(client: Client) -> None:
+    members = (ArrayMember("sdx", "in_sync", "0"), ArrayMember("sdy", "faulty", "none"))
+    host = with_disks(make.host(), "sdx", "sdy", "sdz", members=members, degraded_count=1)
+    assert commands(client, host) == [f"{MD0} --remove /dev/sdy", f"{MD0} --add /dev/sdz"]
+    with_disks(host, "sdx", "sdy", members=members, degraded_count=1)
+    assert commands(client, host)[1] == f"{MD0} --add /dev/NEW", "no disk is free"
+    with_disks(host, "sdx", members=members, degraded_count=1)
+    assert commands(client, host)[0] == f"{MD0} --remove detached", "it was pulled out"
+
+
+def test_a_spare_takes_the_place_by_itself(client: Client) -> None:
+    members = (
+        *(ArrayMember("sdx", "in_sync", "0"), ArrayMember("sdy", "faulty", "none")),
+        ArrayMember("sdz", "spare", "1"),
+    )
+    host = with_disks(
+        *(make.host(), "sdx", "sdy", "sdz"),
+        members=members, degraded_count=1, sync_action="recover",
+    )  # fmt: skip
+    assert commands(client, host) == [f"{MD0} --remove /dev/sdy"]
+
+
+def test_partitions_are_made_on_the_new_disk_first(client: Client) -> None:
+    members = (ArrayMember("sdx2", "in_sync", "0"), ArrayMember("sdy2", "faulty", "none"))
+    host = with_disks(make.host(), "sdx", "sdy", "nvme0n1", members=members, degraded_count=1)
+    assert commands(client, host) == [
+        f"{MD0} --remove /dev/sdy2",
+        "sfdisk -d /dev/sdx | sfdisk /dev/nvme0n1  # wipes /dev/nvme0n1",
+        f"{MD0} --add /dev/nvme0n1p2",
+    ]
+
+
+def test_a_failing_member_is_replaced_while_the_array_stays_whole(client: Client) -> None:
+    members = (ArrayMember("sdx", "in_sync", "0"), ArrayMember("sdy", "in_sync", "1"))
+    host = with_disks(make.host(), "sdx", "sdy", "sdz", members=members)
+    assert commands(client, host) == []
+    read(host, ata("HDD", "serial of sdx", []), ata("HDD", "serial of sdy", [], passed=False))
+    assert commands(client, host) == [
+        f"{MD0} --add /dev/sdz",
+        f"{MD0} --replace /dev/sdy --with /dev/sdz",
+        "cat /proc/mdstat  # until it is rebuilt",
+        f"{MD0} --remove /dev/sdy",
+    ]
+
+
+def test_what_is_no_name_of_a_device_is_in_no_command(client: Client) -> None:
+    members = (ArrayMember("sdx;reboot", "faulty", "0"), ArrayMember("sdy", "in_sync", "1"))
+    host = with_disks(make.host(), "sdy", members=members, degraded_count=1)
+    assert commands(client, host) == []
