@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from django.db import transaction
+from django.utils import timezone
 
 from jobs.models import AuditEntry, Phase
 from panel.models import User
 from storage.formatting import FORMULA, csv_line
-from storage.models import CachePlan, Customer, Host, Volume
+from storage.models import CachePlan, Customer, Host, HostChange, Volume
 from tests.panel.cast import Cast
 from tests.panel.cast import people as people
 from tests.panel.permissions import TABLE, Row
@@ -26,7 +27,7 @@ FIGURES = {"volume-csv", "host-csv", "fleet-csv"}
 """Files of nothing but times and numbers."""
 NAMES = {
     *("alerts", "audit-export", "customers", "hosts", "jobs", "ledger-csv", "people"),
-    *("revenue-csv", "volumes"),
+    *("revenue-csv", "volumes", "host-history"),
 }
 
 
@@ -58,6 +59,9 @@ def be_hostile(people: Cast) -> None:
     Customer.objects.filter(pk=people.acme.customer.pk).update(name=HOSTILE, external_id=HOSTILE)
     Host.objects.filter(pk=people.acme.there.host.pk).update(
         name=HOSTILE, site="+site", tags=["@tag"]
+    )
+    HostChange.objects.create(
+        host=people.acme.there.host, at=timezone.now(), kind="disk_added", subject=HOSTILE
     )
     User.objects.filter(pk=people.acme.owner.pk).update(name=HOSTILE, email="+1@acme.org")
     AuditEntry.objects.create(
