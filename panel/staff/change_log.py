@@ -114,5 +114,15 @@ def _how(context: dict[str, Any]) -> str:
 def _text(value: object) -> str:
     if value is None or value in ("", {}):
         return "-"
-    text = f"{value:%Y-%m-%d %H:%M} UTC" if isinstance(value, datetime) else str(value)
+    if isinstance(value, dict):
+        return _cut("; ".join(f"{name}: {_reason(each)}" for name, each in value.items()))
+    return _cut(f"{value:%Y-%m-%d %H:%M} UTC" if isinstance(value, datetime) else str(value))
+
+
+def _reason(value: Any) -> object:
+    """Of a decision the reason; who took it and when stand beside it anyway."""
+    return value.get("reason", value) if isinstance(value, dict) else value
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= TEXT_LIMIT else f"{text[: TEXT_LIMIT - 1]}…"

@@ -85,21 +85,34 @@ def findings_of(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> tuple[Inven
 
 def _of_kernel(facts: HostFacts) -> Iterator[InventoryFinding]:
     """Caches that a fault of the kernel may destroy. A fault that a person accepted for new plans
-    is told all the same: the data is as much at risk."""
+    is told all the same: the data is as much at risk. What nobody can tell is one finding."""
     caches = [cache.technology for lv in facts.lvs if (cache := cache_of(facts, lv)) is not None]
-    for present in faults_of(facts):
-        count = caches.count(present.fault.technology)
-        if not (present.fault.is_refused and present.fault.rests and count):
-            continue
+    met = [
+        each
+        for each in faults_of(facts)
+        if each.fault.is_refused and each.fault.rests and each.fault.technology in caches
+    ]
+    for present in met:
+        if present.is_sure:
+            count = caches.count(present.fault.technology)
+            yield InventoryFinding(
+                "kernel_data_loss",
+                "error",
+                present.fault.code,
+                f"{counted(count, 'cache')} may lose data. {present.message} {present.fault.link}",
+                f"{present.fault.correction} Until then, remove these caches.",
+            )
+    unsure = [present for present in met if not present.is_sure]
+    if unsure:
+        codes = ", ".join(present.fault.code for present in unsure)
         yield InventoryFinding(
-            "kernel_data_loss" if present.is_sure else "kernel_unsure",
-            "error" if present.is_sure else "warning",
-            present.fault.code,
-            f"{counted(count, 'cache')} may lose data. {present.message} {present.fault.link}",
-            f"{present.fault.correction} Until then, remove these caches."
-            if present.is_sure
-            else "Upgrade the agent (a new enrolment command), or compare the kernel's changelog: "
-            f"{present.fault.correction}",
+            "kernel_unsure",
+            "warning",
+            "kernel",
+            f"{unsure[0].what} does not say enough to rule out that caches lose data ({codes}).",
+            "Compare the kernel's changelog with the faults under History on the host's page."
+            if facts.kernel.release
+            else "Upgrade the agent: run a new enrolment command on the host.",
         )
 
 

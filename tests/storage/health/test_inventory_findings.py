@@ -275,6 +275,8 @@ def test_caches_on_a_kernel_that_loses_them_are_data_at_risk() -> None:
 def test_a_kernel_that_does_not_say_enough_is_a_warning_and_a_slow_one_is_none() -> None:
     assert of_kernel(KernelIdentity("5.15.0-91-generic")) == {"kernel_unsure": "warning"}
     assert of_kernel(KernelIdentity()) == {"kernel_unsure": "warning"}
+    (one,) = findings_of(with_bcache(KernelIdentity()), ())
+    assert "bcache_gcc9, bcache_io_errors" in one.message and "Upgrade the agent" in one.correction
     assert of_kernel(KernelIdentity("5.15.3")) == {}
     assert of_kernel(KernelIdentity("6.2.16-20-pve")) == {}
 

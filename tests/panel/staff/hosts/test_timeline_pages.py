@@ -114,7 +114,7 @@ def test_an_admin_accepts_a_fault_and_takes_it_back(admin: Client) -> None:
     host.refresh_from_db()
     assert list(host.accepted_faults) == [CODE]
     settings = admin.get(reverse("host-settings", args=[host.key])).content.decode()
-    assert "accepted faults" in settings and "a test machine" in settings
+    assert f"accepted faults: - → {CODE}: a test machine" in settings
     admin.post(reverse("host-fault-revoke", args=[host.key]), {"fault": CODE})
     assert "New plans that rely on it are refused." in page(admin, host)
 
