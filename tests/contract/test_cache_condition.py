@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from storage.byte_sizes import KIB
 from storage.health.cache_condition_records import judge_recent, judge_states
 from storage.metrics.samples import record
 from storage.models import CacheCondition, Host, LatestSample, Volume
@@ -97,15 +98,17 @@ def test_a_cache_that_is_too_small_is_found_until_its_guest_reads_less(
     fast = {"migration_threshold": 65536}
     agent.do("cache.attach", {"lv": name, "pool": pool, "mode": "writethrough", **fast})
     watched = Watched(agent, name)
-    lab_world.read(name, 160 * MIB)
+    for _ in range(3):
+        lab_world.read_in_order(name, 128 * MIB, 64 * KIB)
     watched.sample(1)
     for _ in range(5):
-        lab_world.read_scattered(name, 512 * MIB, 2000)
+        lab_world.read_scattered(name, 512 * MIB, 1000)
         watched.sample(14)
     latest = LatestSample.objects.get(volume=watched.volume)
-    assert watched.codes() == ["cache_thrash"], (latest.read_hits, latest.promotions)
+    counters = latest.counters["cache"]
+    assert watched.codes() == ["cache_thrash"], counters
     for _ in range(5):
-        lab_world.read_scattered(name, 8 * MIB, 5000)
+        lab_world.read_scattered(name, 4 * MIB, 5000)
         watched.sample(14)
     assert watched.codes() == []
 
@@ -127,8 +130,8 @@ def test_a_cache_that_is_bypassed_is_found_until_the_cutoff_is_off(lab_world: La
     assert watched.codes() == []
     cutoff = f"/sys/block/$(basename $(realpath /dev/vg0/{name}))/bcache/sequential_cutoff"
     lab_world.lab.run(f"echo 65536 > {cutoff}")
-    lab_world.read_in_order(name, 64 * MIB)
-    lab_world.read_scattered(name, MIB, 400)
+    lab_world.read_in_order(name, 32 * MIB)
+    lab_world.read_scattered(name, MIB, 200)
     time.sleep(FOLD_SECONDS)
     for _ in range(5):
         watched.sample(13)
@@ -140,7 +143,7 @@ def test_a_cache_that_is_bypassed_is_found_until_the_cutoff_is_off(lab_world: La
         watched.sample(14)
         assert watched.codes() in ([], ["cache_bypassed"])
     for _ in range(2):
-        lab_world.read_in_order(name, 32 * MIB)
+        lab_world.read_in_order(name, 8 * MIB)
     time.sleep(FOLD_SECONDS)
     watched.sample(14)
     assert watched.codes() == []
