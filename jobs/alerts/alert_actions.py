@@ -27,7 +27,8 @@ def acknowledge(alert: Alert, actor: Any, reason: str, until: datetime | None) -
     )
     if done:
         end = f" Until {until:%Y-%m-%d %H:%M} UTC." if until is not None else ""
-        _note(alert, AlertEventKind.ACKNOWLEDGED, actor, f"{reason}{end}")
+        sentence = f"{reason.rstrip('.')}.{end}" if end else reason
+        _note(alert, AlertEventKind.ACKNOWLEDGED, actor, sentence)
     return bool(done)
 
 

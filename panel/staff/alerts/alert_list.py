@@ -59,7 +59,7 @@ LISTING: Final = ListDefinition(
         ListColumn("alert", "Alert", F("code")),
         ListColumn("state", "State", PLACE),
         ListColumn("host", "Host", F("host__name_order")),
-        ListColumn("volume", "Volume", F("volume__label_order")),
+        ListColumn("volume", "Subject", F("volume__label_order")),
         ListColumn("opened", "Opened", F("opened_at"), True),
         ListColumn("lasted", "Resolved", F("resolved_at"), True),
     ),
@@ -130,7 +130,9 @@ class AlertFilter(forms.Form):
     severity = forms.ChoiceField(choices=SEVERITIES, required=False)
     code = forms.ChoiceField(choices=(("", "Any kind"), *KNOWN_CODES), required=False, label="Kind")
     host = forms.CharField(max_length=64, required=False, widget=Suggesting("hosts"))
-    volume = forms.CharField(max_length=200, required=False)
+    volume = forms.CharField(
+        max_length=200, required=False, widget=forms.TextInput({"placeholder": "Name or key"})
+    )
     customer = forms.CharField(max_length=200, required=False, widget=Suggesting("customers"))
     follows = forms.BooleanField(required=False, label="Include what follows from another alert")
 

@@ -130,6 +130,8 @@ def _state(row: VolumeSnapshot) -> dict[str, object]:
 
 def _layout(row: VolumeSnapshot) -> str:
     """What LVM says it is, as the drawing of its host has it; bcache is known by its record."""
+    if row.lv is None and row.volume.layout == PLAIN:
+        return "linear"
     if row.lv is None or row.volume.layout != PLAIN:
         return row.volume.get_layout_display()
     return kind_of(row.lv)

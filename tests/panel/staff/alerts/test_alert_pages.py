@@ -337,3 +337,11 @@ def test_the_page_says_where_nobody_judges(browser: Client) -> None:
     assert "have not been judged" not in text_of(browser, "alerts")
     AlertRound.objects.update(at=timezone.now() - timedelta(minutes=10))
     assert "have not been judged" in text_of(browser, "alerts")
+
+
+def test_a_reason_and_its_end_are_two_sentences(browser: Client) -> None:
+    wrong(finding("pv_missing", subject="vg0"))
+    alert = Alert.objects.get()
+    act = reverse("alert-acknowledge", args=[alert.key])
+    browser.post(act, {"reason": "swap on Tuesday", "hours": "4"})
+    assert "swap on Tuesday. Until 20" in text_of(browser, "alert", alert.key)
