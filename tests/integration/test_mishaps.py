@@ -21,7 +21,7 @@ from storage.database_clock import database_now
 from storage.models import DiskRound, Host, PhysicalDisk, Volume
 from tests.integration.lab_machine import LabMachine
 from tests.integration.machine import Machine
-from tests.integration.mishaps import LabMishaps
+from tests.integration.mishaps import CachedBySpare, LabMishaps
 from tests.integration.person import Person, finished
 from tests.integration.running import Running
 from tests.integration.told import A_ROUND_AND_MORE, Told
@@ -175,6 +175,13 @@ def play(
     watch.is_exact()
 
 
+def lose_ssd(watch: Watch, cached: CachedBySpare, mode: str) -> None:
+    """As by `device_del`, and back again."""
+    watch.breaks(f"SSD deleted, {mode}", "pv_missing", cached.lose)
+    watch.mends(f"SSD deleted, {mode}", cached.bring_back)
+    watch.ends(f"SSD deleted, {mode}", "pv_missing")
+
+
 @pytest.mark.lab
 @pytest.mark.thorough
 @pytest.mark.xdist_group("lab")
@@ -186,10 +193,12 @@ def test_each_mishap_of_a_real_host_is_told_once_and_so_is_its_end(
     mishaps = LabMishaps(machine)
     with mishaps.ready(), mishaps.cached("writethrough") as cached:
         person.refresh(watch.host)
-        for mode in ("writethrough", "writeback"):
-            cached.set_mode(mode)
-            name = f"SSD deleted, {mode}"
-            watch.breaks(name, "pv_missing", cached.lose)
-            watch.mends(name, cached.bring_back)
-            watch.ends(name, "pv_missing")
+        lose_ssd(watch, cached, "writethrough")
+        # A single SSD with the only copy of data is a problem in itself.
+        name = "writeback on a single SSD"
+        set_mode = cached.set_mode
+        watch.breaks(name, "writeback_single_ssd", lambda: set_mode("writeback"))
+        lose_ssd(watch, cached, "writeback")
+        watch.mends(name, lambda: set_mode("writethrough"))
+        watch.ends(name, "writeback_single_ssd")
         play(watch, mishaps, machine, person, found)
