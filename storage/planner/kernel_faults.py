@@ -102,8 +102,9 @@ def _first_number(rest: str) -> Version:
 
 SETTERS: Final = frozenset({"cache.set", "bcache.set"})
 """Verbs that put data at risk only where they turn writeback on."""
-MAKE_LVMCACHE: Final = frozenset({"pool.create", "cache.attach", "cache.set"})
-MAKE_BCACHE: Final = frozenset({"cset.create", "bcache.format", "bcache.attach", "bcache.set"})
+MAKE_LVMCACHE: Final = frozenset({"cache.attach", "cache.set"})
+MAKE_BCACHE: Final = frozenset({"bcache.attach", "bcache.set"})
+"""Before it is attached, nothing relies on a pool, a cache set or a backing device."""
 
 
 @dataclass(frozen=True, slots=True)

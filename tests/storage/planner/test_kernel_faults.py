@@ -244,7 +244,7 @@ def test_lvm_has_faults_of_its_own(version: str, has: bool) -> None:
 
 # --- Plans ---------------------------------------------------------------------------------------
 
-NEW_BCACHE = PlannedStep("cset.create", {}, {}, "Create")
+NEW_BCACHE = PlannedStep("bcache.attach", {}, {}, "Attach")
 BROKEN = KernelIdentity("5.15.2")
 
 
