@@ -10,8 +10,7 @@ import base64
 import re
 import secrets
 import unicodedata
-
-from django.core.exceptions import ValidationError
+from typing import NamedTuple
 
 from storage.language import gettext
 
@@ -48,26 +47,34 @@ UNSHOWN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 U+202E), of half characters, and of ends of lines."""
 
 
-def demand_plain(text: str) -> None:
-    """A validator of text that a person types into one line: it shows as it stands, in a terminal
-    and in a file too. Raises ValidationError."""
+class NameFault(NamedTuple):
+    """Why a text is no name: a stable code, and what to do."""
+
+    code: str
+    message: str
+
+
+def text_fault(text: str) -> NameFault | None:
+    """Why a text that a person types into one line, or a guest gives itself, does not show as it
+    stands; in a terminal and in a file it would do something else. None where it does."""
     for each in text:
         if unicodedata.category(each) in UNSHOWN and each not in JOINERS:
-            raise ValidationError(
-                gettext("Enter one line of text without control characters (U+%(code)s is one)."),
-                code="control_character",
-                params={"code": f"{ord(each):04X}"},
-            )
+            message = gettext(
+                "Enter one line of text without control characters ({code} is one)."
+            ).format(code=f"U+{ord(each):04X}")
+            return NameFault("control_character", message)
+    return None
 
 
-def demand_name(text: str) -> None:
-    """A validator of names: a plain text that shows a letter, a digit or a sign, or no page could
-    link to what bears it. Raises ValidationError."""
-    demand_plain(text)
-    if not any(
+def name_fault(text: str) -> NameFault | None:
+    """The same of a name, which shows a letter, a digit or a sign too: no page could link to what
+    bears another one."""
+    is_visible = any(
         unicodedata.category(each)[0] in "LNPS" and each not in BLANK_LETTERS for each in text
-    ):
-        raise ValidationError(gettext("Enter a name with visible characters."), code="invisible")
+    )
+    if (fault := text_fault(text)) is not None or is_visible:
+        return fault
+    return NameFault("invisible", gettext("Enter a name with visible characters."))
 
 
 def new_key() -> str:

@@ -18,7 +18,7 @@ from panel.accounts import api_tokens, sessions
 from panel.models import ApiToken, Scope, User
 from panel.security_log.security_entries import browser_words
 from storage.database_clock import database_now
-from storage.naming import demand_name
+from storage.name_validators import demand_name
 
 
 @never_cache

@@ -13,8 +13,8 @@ from panel.accounts import invitations
 from panel.models import Invitation, User
 from storage.access import MemberRole, StaffRole
 from storage.models import Customer, Member
+from storage.name_validators import demand_name
 from storage.named_choice import NamedChoiceField
-from storage.naming import demand_name
 
 STAFF_HELP = (
     "Read-only users see everything. Operators also change volumes and caches. Admins also "

@@ -21,7 +21,7 @@ from panel.models.alert_route import NOTHING_AT_ONCE
 from panel.security_log import security_entries
 from storage.database_clock import database_now
 from storage.models import Host
-from storage.naming import demand_name
+from storage.name_validators import demand_name
 
 RANKS: Final = (
     ("0", "Only data at risk"),

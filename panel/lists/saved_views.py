@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from panel.models import SavedView
 from panel.models.saved_view import MOST_VIEWS
 from storage.access import staff_view
-from storage.naming import demand_name
+from storage.name_validators import demand_name
 
 LISTS = ("alerts", "customers", "hosts", "jobs", "people", "volumes")
 """The lists that have views; each is the name of its route."""

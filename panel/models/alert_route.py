@@ -18,7 +18,8 @@ from panel.models.outgoing import Outgoing, OutgoingQuerySet
 from storage.access import Person, Right, is_staff, may
 from storage.models import Host
 from storage.models.host import SITE_LIMIT, TAG_LIMIT
-from storage.naming import demand_name, new_key
+from storage.name_validators import demand_name
+from storage.naming import new_key
 
 NOTHING_AT_ONCE = -1
 """`AlertRoute.most_rank` of who only wants the digest."""

@@ -12,7 +12,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop as marked
 
-from storage.naming import demand_name
+from storage.name_validators import demand_name
 
 KEY_LENGTH = 12
 

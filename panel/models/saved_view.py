@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from storage.access import Person
-from storage.naming import demand_name
+from storage.name_validators import demand_name
 
 MOST_VIEWS = 30
 """Of one list and one person."""

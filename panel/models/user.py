@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from storage.access import MemberRole, Person, Right, StaffRole, may
 from storage.models import Customer
-from storage.naming import demand_name
+from storage.name_validators import demand_name
 
 
 class UserManager(BaseUserManager["User"]):

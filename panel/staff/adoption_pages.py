@@ -36,8 +36,8 @@ from storage.adoption import (
 )
 from storage.adoption.adopt import taken_ids
 from storage.models import Customer, Host, Volume
+from storage.name_validators import demand_name
 from storage.named_choice import NamedChoiceField
-from storage.naming import demand_name
 
 WORDS = {
     AdoptionVerdict.ADOPT: "will be adopted",

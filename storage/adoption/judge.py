@@ -7,9 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 
-from django.core.exceptions import ValidationError
-
-from storage.naming import demand_name
+from storage.naming import name_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +141,8 @@ def _judge(
         return Judgement(ask, AdoptionVerdict.UNUSABLE, message)
     for text in filter(None, (ask.customer, ask.external_id, ask.label)):
         # The customer's may be what a guest calls itself.
-        try:
-            demand_name(text)
-        except ValidationError as error:
-            return Judgement(ask, AdoptionVerdict.UNUSABLE, " ".join(error.messages))
+        if (fault := name_fault(text)) is not None:
+            return Judgement(ask, AdoptionVerdict.UNUSABLE, fault.message)
     matches = by_name.get(ask.volume, [])
     if not matches:
         return Judgement(ask, AdoptionVerdict.UNKNOWN, "No host has this volume.")

@@ -11,7 +11,8 @@ from django.db import models
 from storage.access import Person, is_staff
 from storage.byte_sizes import MIB
 from storage.currency import not_iso
-from storage.naming import demand_name, demand_plain, new_key
+from storage.name_validators import demand_name, demand_plain
+from storage.naming import new_key
 from storage.planner.wish import LVMCACHE_MIN_BYTES, MAX_BYTES
 
 

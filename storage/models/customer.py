@@ -9,7 +9,8 @@ from django.conf import settings
 from django.db import models
 
 from storage.access import MemberRole, Person, is_staff, member
-from storage.naming import demand_name, new_key
+from storage.name_validators import demand_name
+from storage.naming import new_key
 from storage.natural_order import natural_order
 
 

@@ -15,7 +15,8 @@ from django.utils import timezone
 
 from storage.access import Person, is_staff
 from storage.inventory.facts import HostFacts, decode
-from storage.naming import demand_name, new_key
+from storage.name_validators import demand_name
+from storage.naming import new_key
 from storage.natural_order import natural_order
 
 UNDO_HOURS = 24

@@ -12,7 +12,8 @@ from storage.access import ORDERING_ROLES, Person, is_staff, member
 from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer
 from storage.models.host import Host
-from storage.naming import demand_name, new_key
+from storage.name_validators import demand_name
+from storage.naming import new_key
 from storage.natural_order import natural_order
 from storage.planner.draft import Target
 from storage.planner.technologies.lookup import TECHNOLOGIES

@@ -14,8 +14,9 @@ from storage.formatting import share, size
 from storage.inventory.stored import inventory_of
 from storage.models import Customer, Host
 from storage.models.host import HostState
+from storage.name_validators import demand_name
 from storage.named_choice import NamedChoiceField
-from storage.naming import demand_name, new_key
+from storage.naming import new_key
 from storage.planner import Refused
 from storage.planner.technologies.lookup import TECHNOLOGIES, layout_of
 from storage.planner.technologies.technology import Setting

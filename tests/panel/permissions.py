@@ -405,6 +405,7 @@ TABLE = (
     Row("api-cache-plans", "POST", API_SELL),
     Row("api-cache-plan", "GET", API, ("plan",)),
     Row("api-cache-plan", "PATCH", API_SELL, ("plan",), {"name": "Faster"}),
+    Row("api-cache-plan", "DELETE", API_SELL, ("plan",)),
     # Calls that the billing system signs: nobody else makes them
     Row("api-billing-create-customer", "POST", API_SIGNED),
     Row("api-billing-set-mandate", "POST", API_SIGNED),

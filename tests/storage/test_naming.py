@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from django.core.exceptions import ValidationError
 from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.agent.calls import names
 from storage.naming import (
     cache_device_name,
-    demand_name,
-    demand_plain,
     is_cache_device_name,
     is_pool_name,
     new_key,
@@ -63,48 +60,3 @@ def test_cache_names_are_told_from_volumes() -> None:
     assert is_pool_name(pool_name(key)) and is_cache_device_name(cache_device_name(key))
     for name in (volume_name(key), "s-disk0", "c-disk0", f"c-{key}\n", f"s-{key}\n", key):
         assert not is_pool_name(name) and not is_cache_device_name(name)
-
-
-PLAIN = [
-    "web12",
-    "Müller & Söhne",
-    "crm-2 (old)",
-    "\u0627\u0644\u0645\u062a\u062c\u0631",
-    "a\u200cb",
-    "\U0001f468\u200d\U0001f4bb",
-]
-UNPLAIN = [
-    "a\u0007b",
-    "a\nb",
-    "\x1b[31mred",
-    "\u202eexe.test",
-    "a\u2028b",
-    "zero\ufeffwidth",
-    "a\u00adb",
-    "half\ud800",
-]
-INVISIBLE = ["\u3164", "\u2800 \u2800", "   "]
-
-
-@pytest.mark.parametrize("text", PLAIN)
-def test_a_name_is_any_text_that_shows_as_it_stands(text: str) -> None:
-    demand_name(text)
-
-
-@pytest.mark.parametrize("text", UNPLAIN)
-def test_no_name_changes_what_stands_around_it(text: str) -> None:
-    with pytest.raises(ValidationError) as refused:
-        demand_name(text)
-    assert refused.value.code == "control_character"
-
-
-def test_the_character_that_is_refused_is_named() -> None:
-    with pytest.raises(ValidationError, match=r"U\+202E"):
-        demand_plain("\u202eexe.test")
-
-
-@pytest.mark.parametrize("text", INVISIBLE)
-def test_a_name_shows_something(text: str) -> None:
-    with pytest.raises(ValidationError) as refused:
-        demand_name(text)
-    assert refused.value.code == "invisible"

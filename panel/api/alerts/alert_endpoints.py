@@ -17,7 +17,7 @@ from jobs.alerts import alert_actions
 from jobs.models import Alert, AlertEventKind, Silence
 from jobs.models.alert import AlertQuerySet
 from panel.api import request_bodies
-from panel.api.framework import cursor, described
+from panel.api.framework import cursor, described, idempotent_requests
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource, bad_parameter
 from panel.api.request_bodies import Body
@@ -371,7 +371,8 @@ class Silences(Resource):
         operation_id="silence_make",
         summary="Silence a host, a volume or a kind of problem",
         request=SilenceBody,
-        responses={201: SilenceShape, **described.problems(403, 404, 422)},
+        parameters=[described.IDEMPOTENCY_KEY],
+        responses={201: SilenceShape, **described.problems(400, 403, 404, 409, 422)},
     )
     def post(self, request: Request) -> Response:
         """For operators. Alerts open all the same; what is still there at the end is told then."""
@@ -381,17 +382,22 @@ class Silences(Resource):
         if not any(scope):
             raise _unfit("", "Name a host, a volume or a code.")
         _demand_end(values["until"])
-        made = alert_actions.silence(
-            host=self._host(scope[0]),
-            volume=self._volume(scope[1]),
-            code=scope[2] or "",
-            reason=values["reason"],
-            until=values["until"],
-            author=self.user,
-        )
-        data = silence_json(made, database_now())
-        location = reverse("api-silence", args=[made.key])
-        return Response(data, status=201, headers={"Location": location})
+        host, volume = self._host(scope[0]), self._volume(scope[1])
+
+        def act() -> Response:
+            made = alert_actions.silence(
+                host=host,
+                volume=volume,
+                code=scope[2] or "",
+                reason=values["reason"],
+                until=values["until"],
+                author=self.user,
+            )
+            data = silence_json(made, database_now())
+            location = reverse("api-silence", args=[made.key])
+            return Response(data, status=201, headers={"Location": location})
+
+        return idempotent_requests.once_if_named(request, self.user, act)
 
     def _host(self, name: str | None) -> Host | None:
         if not name:

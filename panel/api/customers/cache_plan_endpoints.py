@@ -11,11 +11,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api import request_bodies
-from panel.api.framework import cursor, described
+from panel.api.framework import cursor, described, idempotent_requests
 from panel.api.framework.resource import Resource
 from panel.api.resource_json import plan_json
 from panel.api.response_shapes import CachePlanShape, Json
 from panel.models import Scope
+from panel.orders.plan_removal import delete_plan
 from storage.access import Right
 from storage.models import CachePlan
 
@@ -45,15 +46,21 @@ class CachePlans(Resource):
         operation_id="cache_plan_make",
         summary="Make a cache plan",
         request=request_bodies.CachePlanBody,
-        responses={201: CachePlanShape, **described.problems(403, 422)},
+        parameters=[described.IDEMPOTENCY_KEY],
+        responses={201: CachePlanShape, **described.problems(400, 403, 409, 422)},
     )
     def post(self, request: Request) -> Response:
         """For administrators."""
         self.demand(Right.ADMINISTER)
-        plan = CachePlan()
-        _save(self, plan, request_bodies.read(request, request_bodies.CachePlanBody))
-        data = plan_json(plan, self.user)
-        return Response(data, status=201, headers={"Location": data["url"]})
+        values = request_bodies.read(request, request_bodies.CachePlanBody)
+
+        def act() -> Response:
+            plan = CachePlan()
+            _save(self, plan, values)
+            data = plan_json(plan, self.user)
+            return Response(data, status=201, headers={"Location": data["url"]})
+
+        return idempotent_requests.once_if_named(request, self.user, act)
 
 
 class OneCachePlan(Resource):
@@ -82,6 +89,18 @@ class OneCachePlan(Resource):
         self.demand(Right.ADMINISTER)
         _save(self, plan, request_bodies.read(request, request_bodies.CachePlanBody, partial=True))
         return Response(plan_json(plan, self.user))
+
+    @extend_schema(
+        operation_id="cache_plan_delete",
+        summary="Delete a cache plan",
+        responses={204: None, **described.problems(403, 404, 409)},
+    )
+    def delete(self, request: Request, key: str) -> Response:
+        """For administrators. A plan that a volume has, or had, is kept: retire it."""
+        plan = self._plan(key)
+        self.demand(Right.ADMINISTER)
+        delete_plan(plan)
+        return Response(status=204)
 
     def _plan(self, key: str) -> CachePlan:
         return get_object_or_404(CachePlan.objects.visible_to(self.user), key=key)

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from panel.accounts import people
 from panel.api import request_bodies
 from panel.api.customers.order_shapes import MandateShape, WholeMandate, mandate_json
-from panel.api.framework import cursor, described
+from panel.api.framework import cursor, described, idempotent_requests
 from panel.api.framework.resource import Resource
 from panel.api.resource_json import customer_json
 from panel.api.response_shapes import CustomerShape
@@ -51,16 +51,22 @@ class Customers(Resource):
         operation_id="customer_make",
         summary="Make a customer",
         request=request_bodies.CustomerBody,
-        responses={201: CustomerShape, **described.problems(403, 422)},
+        parameters=[described.IDEMPOTENCY_KEY],
+        responses={201: CustomerShape, **described.problems(400, 403, 409, 422)},
     )
     def post(self, request: Request) -> Response:
         """For operators. An `external_id` belongs to one customer, so a repeated request makes no
         second one."""
         self.demand(Right.OPERATE)
-        customer = Customer()
-        request_bodies.save(customer, request_bodies.read(request, request_bodies.CustomerBody))
-        data = customer_json(customer)
-        return Response(data, status=201, headers={"Location": data["url"]})
+        values = request_bodies.read(request, request_bodies.CustomerBody)
+
+        def act() -> Response:
+            customer = Customer()
+            request_bodies.save(customer, values)
+            data = customer_json(customer)
+            return Response(data, status=201, headers={"Location": data["url"]})
+
+        return idempotent_requests.once_if_named(request, self.user, act)
 
 
 class OneCustomer(Resource):

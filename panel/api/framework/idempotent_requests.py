@@ -54,6 +54,12 @@ def once(request: Request, user: User, act: Callable[[], Response]) -> Response:
         raise
 
 
+def once_if_named(request: Request, user: User, act: Callable[[], Response]) -> Response:
+    """`once` where the request has a key, for what touches neither hosts nor money; raises as it
+    does."""
+    return once(request, user, act) if HEADER in request.headers else act()
+
+
 def digest(request: Request) -> str:
     """Two requests with the same digest ask for the same: body and parameters, but not how long
     to wait for the end."""
@@ -72,7 +78,7 @@ def _key(request: Request) -> str:
         raise ApiProblem(
             400,
             "idempotency_key_required",
-            f"This touches a host and has no {HEADER}.",
+            f"This touches a host or money, and has no {HEADER}.",
             f"Send {HEADER} with a new random value for each change, and the same value again "
             "when you repeat the request.",
         )

@@ -12,17 +12,18 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.db.models import Count, Prefetch, ProtectedError, Q, QuerySet
+from django.db.models import Count, Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from jobs.models import Job
 from panel.languages.choice import DEFAULT
+from panel.orders import plan_removal
 from storage.access import Right, staff_view
 from storage.byte_sizes import GIB, MIB
 from storage.currency import BadAmount, major_of, minor_of
 from storage.models import CachePlan, Host
+from storage.planner import Refused
 from storage.planner.wish import LVMCACHE_MIN_BYTES, MAX_BYTES
 
 UNITS = {"GiB": GIB, "MiB": MIB}
@@ -170,7 +171,7 @@ def _edit(request: HttpRequest, plan: CachePlan) -> HttpResponse:
         "form": form,
         # A form that was refused has put what was typed onto the record.
         "plan": None if is_new else CachePlan.objects.get(pk=plan.pk),
-        "in_use": "" if is_new else in_use(plan),
+        "in_use": "" if is_new else plan_removal.why_kept(plan),
     }
     code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     return render(request, "staff/plans/cacheplan.html", context, status=code)
@@ -203,23 +204,12 @@ def delete_plan(request: HttpRequest, key: str) -> HttpResponse:
     """Delete a plan that nobody ever had; refuse any other, with the reason."""
     plan = _plan(request, key)
     try:
-        plan.delete()
-    except ProtectedError:
-        messages.error(request, in_use(plan))
+        plan_removal.delete_plan(plan)
+    except Refused as refusal:
+        messages.error(request, refusal.message)
         return redirect("cache-plan", plan.key)
     messages.success(request, f"The plan {plan.name} is deleted.")
     return redirect("cache-plans")
-
-
-def in_use(plan: CachePlan) -> str:
-    """Why the plan cannot be deleted; "" where it can."""
-    carried = plan.volumes.count()
-    if carried:
-        who = "1 volume uses it" if carried == 1 else f"{carried} volumes use it"
-        return f"{plan.name} cannot be deleted: {who}. Retire it; existing customers keep it."
-    if Job.objects.filter(cache_plan=plan).exists():
-        return f"{plan.name} cannot be deleted: the history refers to it. Retire it instead."
-    return ""
 
 
 def _plan(request: HttpRequest, key: str) -> CachePlan:

@@ -22,7 +22,7 @@ from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.models.host import HostState
-from storage.naming import demand_name
+from storage.name_validators import demand_name
 from storage.planner.technologies.lookup import cache_of
 
 Progress = Literal["done", "now", "later", "trouble"]

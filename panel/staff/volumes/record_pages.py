@@ -16,8 +16,8 @@ from jobs.models import Job
 from panel.staff.job_requests import row_of, show_form, show_refusal
 from storage.access import Person, Right, staff_view
 from storage.models import Customer, Volume
+from storage.name_validators import demand_name
 from storage.named_choice import NamedChoiceField
-from storage.naming import demand_name
 from storage.planner import Refused
 from storage.row_locks import hold_one
 from storage.volumes.ownership import give, refusal_to_give, refusal_to_take, take

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from panel.models import User
 from panel.staff.change_log import edits
-from storage.models import Customer, Host
+from storage.models import CachePlan, Customer, Host
 from tests import make
 from tests.panel.api.asking import Program, problem, staff
 
@@ -75,6 +77,53 @@ def test_a_customer_who_has_nothing_is_deleted(asking: Program) -> None:
     answer = asking.send("delete", f"/customers/{customer.key}")
     assert (answer.status_code, answer.content) == (204, b"")
     problem(asking.send("delete", f"/customers/{customer.key}"), 404, "not_found")
+
+
+def test_a_plan_that_nobody_had_is_deleted(asking: Program) -> None:
+    admin = staff("admin")
+    plan = CachePlan.objects.create(
+        name="Boost", size_bytes=1 << 30, price_minor=490, currency="EUR"
+    )
+    path = f"/cache-plans/{plan.key}"
+    problem(asking.send("delete", path), 403, "insufficient_scope")
+    assert admin.send("delete", path).status_code == 204
+    problem(admin.send("delete", path), 404, "not_found")
+
+
+def test_a_plan_that_a_volume_has_is_kept(asking: Program) -> None:
+    plan = CachePlan.objects.create(
+        name="Boost", size_bytes=1 << 30, price_minor=490, currency="EUR"
+    )
+    make.volume(cache_plan=plan)
+    body = problem(staff("admin").send("delete", f"/cache-plans/{plan.key}"), 409, "in_use")
+    assert "1 volume uses it" in body["detail"]
+    assert CachePlan.objects.filter(pk=plan.pk).exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/customers/", {"name": "Acme"}),
+        (
+            "/cache-plans/",
+            {"name": "Boost", "size_bytes": 1 << 30, "price_minor": 490, "currency": "EUR"},
+        ),
+        ("/silences/", {"code": "drift", "reason": "known", "until": "2126-01-01T00:00:00Z"}),
+    ],
+)
+def test_a_repeated_request_with_its_key_makes_nothing_twice(path: str, body: Any) -> None:
+    admin = staff("admin")
+    if path == "/silences/":
+        body["until"] = (timezone.now() + timedelta(days=1)).isoformat()
+    first, again = (
+        admin.send("post", path, body, **{"Idempotency-Key": "same-1"}) for _ in range(2)
+    )
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.json()["key"] == again.json()["key"]
+    assert again["Idempotency-Replayed"] == "true"
+    other = admin.send("post", path, {**body, "reason" if "reason" in body else "name": "Other"},
+        **{"Idempotency-Key": "same-1"})  # fmt: skip
+    problem(other, 422, "idempotency_key_reused")
 
 
 def test_a_customer_who_has_something_is_kept(asking: Program) -> None:
