@@ -84,7 +84,7 @@ def _routes(admin: User, now: datetime) -> None:
     AlertDelivery.objects.create(
         route=mine,
         attempts=3,
-        last_error="[Errno 111] Connection refused",
+        last_error="The mail server refused the connection.",
         next_at=now + timedelta(minutes=1),
     ).events.set(events[:1])
     AlertEvent.objects.filter(pk__in=[each.pk for each in events]).update(routed_at=now)

@@ -265,11 +265,13 @@ def host_disks(request: HttpRequest, key: str) -> HttpResponse:
         waits = {each.lv_uuid: each.waits for each in residents if each.lv_uuid and each.waits}
         limit = None if request.GET.get("stack") == "all" else DRAWN
         disks = disk_health(shown, facts, timezone.now())
+        arrays = arrays_of(shown, facts, failing_disks(disks))
         context |= {
             "stack": stack,
             "groups": [(group, fold(group.pillars, waits, limit)) for group in stack.groups],
             "known": {each.lv_uuid: each for each in residents if each.lv_uuid},
-            "arrays": arrays_of(shown, facts, failing_disks(disks)),
+            "arrays": arrays,
+            "has_array_work": any(row.commands or row.progress for row in arrays),
             "disks": disks,
         }
     return render(request, "staff/hosts/host_disks.html", context)

@@ -266,7 +266,7 @@ def test_what_mends_waits_for_the_job_that_holds_the_volume(staff: Client) -> No
     text = section(page(staff, host), "problems")
     form = text.split("<form")[1].split("</form>")[0]
     assert re.findall(r'name="volume" value="([^"]+)"', form) == [second.key]
-    assert "1 volume is left out" in text and "waits for a decision" in text
+    assert f'href="{reverse("job", args=[held.key])}">1 waits for a decision</a>' in text
     job = stuck_job(second, kind="set-cache")
     for name in ("host", "host-advice", "volume"):
         text = page(staff, host, name) if name != "volume" else of_volume(staff, second)
