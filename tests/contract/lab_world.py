@@ -268,9 +268,9 @@ class LabWorld:
         words = ["python3", "-I", "-c", SCATTERED, self.device(lv), str(size_bytes), str(count)]
         self.lab.run(words)
 
-    def read_in_order(self, lv: str, size_bytes: int, block_bytes: int = 4096) -> None:
-        """Read the beginning of a volume once."""
-        size = [f"bs={block_bytes}", f"count={size_bytes // block_bytes}"]
+    def read_in_order(self, lv: str, size_bytes: int) -> None:
+        """Read the beginning of a volume once, in blocks of 4 KiB."""
+        size = ["bs=4k", f"count={size_bytes >> 12}"]
         words = [f"if={self.device(lv)}", "of=/dev/null", *size]
         self.lab.run(["dd", *words, "iflag=direct", "status=none"])
 

@@ -11,10 +11,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.byte_sizes import KIB
 from storage.health.cache_condition_records import judge_recent, judge_states
 from storage.metrics.samples import record
-from storage.models import CacheCondition, Host, LatestSample, Volume
+from storage.models import CacheCondition, Host, Volume
 from tests import make
 from tests.contract.client import MIB, Agent
 from tests.contract.lab_world import LabWorld
@@ -83,33 +82,6 @@ def test_a_suspended_volume_is_found_until_it_is_resumed(agent: Agent, world: Wo
         watched.sample(1)
         assert watched.codes() == ["volume_frozen"]
     watched.sample(1)
-    assert watched.codes() == []
-
-
-@pytest.mark.lab
-@pytest.mark.xdist_group("lab")
-def test_a_cache_that_is_too_small_is_found_until_its_guest_reads_less(
-    lab_world: LabWorld,
-) -> None:
-    lab_world.reset()
-    agent = Agent(lab_world)
-    name = agent.volume(size_bytes=512 * MIB)
-    pool = agent.pool(name)
-    fast = {"migration_threshold": 65536}
-    agent.do("cache.attach", {"lv": name, "pool": pool, "mode": "writethrough", **fast})
-    watched = Watched(agent, name)
-    for _ in range(3):
-        lab_world.read_in_order(name, 128 * MIB, 64 * KIB)
-    watched.sample(1)
-    for _ in range(5):
-        lab_world.read_scattered(name, 512 * MIB, 1000)
-        watched.sample(14)
-    latest = LatestSample.objects.get(volume=watched.volume)
-    counters = latest.counters["cache"]
-    assert watched.codes() == ["cache_thrash"], counters
-    for _ in range(5):
-        lab_world.read_scattered(name, 4 * MIB, 5000)
-        watched.sample(14)
     assert watched.codes() == []
 
 
