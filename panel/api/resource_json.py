@@ -65,12 +65,13 @@ def volume_json(row: VolumeSnapshot, user: Person) -> Json:
             "state": state_of(row),
             "guest": volume.guest,
             "adopted_at": volume.adopted_at,
-            "drift": _drift(row),
+            "drift": drift_json(row),
         }
     return VolumeShape(data).data
 
 
-def _drift(row: VolumeSnapshot) -> list[Json]:
+def drift_json(row: VolumeSnapshot) -> list[Json]:
+    """How the volume differs from what the panel made of it."""
     drift = drift_of(row)
     return [asdict(each) for each in drift.differences] if drift is not None else []
 

@@ -117,6 +117,15 @@ class CacheNow(WithSettings, CacheShape):
     """A cache with the settings of its technology."""
 
 
+class LastJobShape(serializers.Serializer[Json]):
+    """The last job of a volume, dry runs aside."""
+
+    key = serializers.CharField()
+    url = serializers.CharField()
+    state = serializers.ChoiceField(choices=State.choices)
+    error_code = serializers.CharField(allow_blank=True, help_text="Why it failed.")
+
+
 class WishNow(serializers.Serializer[Json]):
     """What a volume is or, while a job holds it, becomes."""
 
@@ -124,8 +133,12 @@ class WishNow(serializers.Serializer[Json]):
     life = serializers.ChoiceField(choices=LIVES)
     size_bytes = serializers.IntegerField(required=False)
     tier = serializers.ChoiceField(choices=["hdd", "ssd"], required=False)
-    is_met = serializers.BooleanField(help_text="False while a job still has to fulfil the wish.")
-    job = serializers.CharField(allow_null=True, help_text="URL of that job.")
+    is_met = serializers.BooleanField(
+        help_text="False while a job still has to fulfil the wish, after one that failed, while "
+        "the volume is missing, and where it differs from what was recorded (`drift`)."
+    )
+    job = serializers.CharField(allow_null=True, help_text="URL of the job at work.")
+    last_job = LastJobShape(allow_null=True, help_text="Of the volume; null for customers.")
 
 
 class ErrorShape(serializers.Serializer[Json]):

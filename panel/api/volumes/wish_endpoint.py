@@ -12,13 +12,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.encoders import JSONEncoder
 
-from jobs.models import Job
+from jobs.models import Job, State
 from jobs.queue.submit import Busy, submit
 from panel.api import request_bodies
 from panel.api.framework import described, idempotent_requests, wait_for_job
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource, truth
-from panel.api.resource_json import job_url, wish_json
+from panel.api.resource_json import drift_json, job_url, wish_json
 from panel.api.response_shapes import JobShape, Json, WishNow
 from panel.api.volumes import wish_changes as wishes
 from panel.api.volumes.volume_endpoints import holder_of, row_of
@@ -30,6 +30,8 @@ from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 IF_MATCH = "If-Match"
 ANY_VERSION = "*"
+UNDONE = (State.FAILED, State.NEEDS_ATTENTION)
+"""States of a job whose wish is not met."""
 PUT_ANSWER = PolymorphicProxySerializer(
     component_name="WishAnswer", serializers=[WishNow, JobShape], resource_type_field_name=None
 )
@@ -104,7 +106,8 @@ class VolumeWish(Resource):
             return wait_for_job.accepted(holder, self.user)
         change = _change(row, body)
         if change is None:
-            return Response(_wish_now(row, None, True))
+            # What is asked for now is so, whatever the last job did not reach.
+            return Response({**_wish_now(row, None, True), "is_met": True})
         job = submit(
             kind=change.kind,
             volume=volume,
@@ -142,17 +145,37 @@ def _change(row: VolumeSnapshot, body: Json) -> wishes.RequestedChange | None:
 
 
 def _wish_now(row: VolumeSnapshot, holder: Job | None, is_for_staff: bool) -> Json:
+    last = Job.objects.filter(volume=row.volume, dry_run=False).order_by("-id").first()
+    jobs: Json = {
+        "job": job_url(holder) if holder is not None and is_for_staff else None,
+        "last_job": _last_job_json(last) if last is not None and is_for_staff else None,
+    }
     if holder is not None:
         wish_data = wish_json(Wish.from_json(holder.wish), settings=is_for_staff)
-        return {**wish_data, "is_met": False, "job": job_url(holder) if is_for_staff else None}
+        return {**wish_data, "is_met": False, **jobs}
     now: Json = {"cache": None}
     if row.wish is not None:
         now = wish_json(row.wish, settings=is_for_staff)
     elif row.cache is not None:
         now["cache"] = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
-    # What is not created yet is not as it was wished for.
-    is_there = row.placement is None or row.placement.lv_uuid is not None
-    return {**now, "life": wishes.life_of(row), "is_met": is_there, "job": None}
+    is_met = _is_as_recorded(row) and (last is None or last.state not in UNDONE)
+    return {**now, "life": wishes.life_of(row), "is_met": is_met, **jobs}
+
+
+def _is_as_recorded(row: VolumeSnapshot) -> bool:
+    """False for what is not created yet, is missing, or was changed by somebody else."""
+    if row.volume.destroyed_at is not None:
+        return True
+    placement = row.placement
+    if placement is None or placement.lv_uuid is None or placement.missing_since is not None:
+        return False
+    return not drift_json(row)
+
+
+def _last_job_json(job: Job) -> Json:
+    """For `LastJobShape`: a monitor learns here why a wish was not met."""
+    code = job.error["code"] if job.state in UNDONE and job.error else ""
+    return {"key": job.key, "url": job_url(job), "state": job.state, "error_code": code}
 
 
 def entity_tag(data: Json) -> str:

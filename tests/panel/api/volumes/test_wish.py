@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from jobs.models import Job, State
 from panel.api.resource_json import wish_json
 from storage.byte_sizes import GIB, MIB
+from storage.models import Placement
 from storage.planner.wish import Bcache, LvmCache, Wish
 from tests import make
 from tests.panel.api.asking import Program, problem, staff
@@ -284,6 +286,34 @@ def test_the_wish_reads_as_what_is_or_what_a_job_makes_of_it(asking: Program) ->
     made = asking.put_wish(there, None).json()
     then = asking.get(path).json()
     assert (then["cache"], then["is_met"], then["job"]) == (None, False, made["url"])
+
+
+@pytest.mark.parametrize("state", ["failed", "needs_attention"])
+def test_a_wish_that_a_job_did_not_reach_is_not_met(asking: Program, state: str) -> None:
+    there = cached()
+    asking.put_wish(there, None)
+    made = Job.objects.get(dry_run=False)
+    ended_at = timezone.now() if state == "failed" else None
+    Job.objects.filter(pk=made.pk).update(
+        state=state, error={"code": "no_space"}, ended_at=ended_at
+    )
+    now = asking.get(f"/volumes/{there.volume.key}/wish").json()
+    if state == "failed":
+        assert (now["cache"], now["job"]) == (TWO_GIB | THRESHOLD, None)
+    assert now["is_met"] is False
+    assert now["last_job"] == {
+        "key": made.key,
+        "url": f"/api/v1/jobs/{made.key}",
+        "state": state,
+        "error_code": "no_space",
+    }
+
+
+def test_the_wish_of_a_missing_volume_is_not_met(asking: Program) -> None:
+    there = cached()
+    Placement.objects.filter(volume=there.volume).update(missing_since=timezone.now())
+    now = asking.get(f"/volumes/{there.volume.key}/wish").json()
+    assert (now["is_met"], now["last_job"]) == (False, None)
 
 
 def test_waiting_answers_with_the_end_of_the_job(
