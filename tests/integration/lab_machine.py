@@ -62,7 +62,12 @@ modprobe -r scsi_debug
 REACH_SECONDS = 150
 # LVM 2.03.31 (Debian 13) keeps no archive unless it is asked to.
 KEEP_ARCHIVE = """
+mkdir -p /etc/lvm/archive
 cd /etc/lvm && grep -qs '^backup/archive=1' lvmlocal.conf || echo backup/archive=1 >> lvmlocal.conf
+"""
+# Few processes: a day of tests leaves thousands of files.
+DESCRIPTIONS = """
+find /etc/lvm/archive -type f -print0 | sort -z | xargs -0r grep -h ^description
 """
 # More than the slow disks give (300), and little enough to leave the machine to the host's work.
 LOAD_IOPS = 500
@@ -121,8 +126,7 @@ class LabMachine:
 
     def executed(self) -> list[str]:
         """LVM writes into its archive what command it is about to run."""
-        # One process: a day of tests leaves thousands of files.
-        told = self.lab.run("cd /etc/lvm/archive && grep -h ^description -- *").stdout
+        told = self.lab.run(DESCRIPTIONS).stdout
         lines: list[str] = re.findall(r"(?m)\*before\* executing '(.*)'\"$", told)
         # A command that writes metadata several times is one command.
         return [each for n, each in enumerate(lines) if n == 0 or lines[n - 1] != each]
