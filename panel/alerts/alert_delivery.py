@@ -26,6 +26,7 @@ from panel.alerts.alert_routing import TASK
 from panel.alerts.alert_shapes import AlertTarget, request_of
 from panel.authentication.second_factor import unseal
 from panel.deliveries import delivery_queue, http_post
+from panel.deliveries.failure_words import failure_words
 from panel.deliveries.http_post import Forbidden, NoResponse
 from panel.models import AlertDelivery, AlertRoute, RouteKind
 from storage.database_clock import database_now
@@ -73,7 +74,7 @@ def _try(row: AlertDelivery) -> None:
         _retry(row, refusal.status, str(refusal))
     except (NoResponse, Forbidden, OSError, ValueError) as error:
         # smtplib's are OSErrors; a bad address, or a secret that no key opens, is a ValueError.
-        _retry(row, None, delivery_queue.failure_words(error, "mail server"))
+        _retry(row, None, failure_words(error, "mail server"))
     except (OperationalError, InterfaceError):
         raise
     except Exception:

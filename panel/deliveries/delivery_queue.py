@@ -7,9 +7,6 @@ name: the other side can tell.
 
 from __future__ import annotations
 
-import smtplib
-import socket
-import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -25,12 +22,6 @@ LEASE: Final = timedelta(seconds=60)
 """Longer than a try lasts: a message whose sender died is due again then."""
 JITTER: Final = 0.2
 HELD: Final = "Held back after a restore: it may have been sent since the backup."
-WORDS: Final[dict[type[Exception], str]] = {
-    ConnectionRefusedError: "The {} refused the connection.",
-    TimeoutError: "The {} did not answer in time.",
-    ConnectionResetError: "The {} broke the connection.",
-    smtplib.SMTPServerDisconnected: "The {} broke the connection.",
-}
 Kind = TypeVar("Kind", bound=Outgoing)
 
 
@@ -105,28 +96,3 @@ def wait_seconds(attempts: int, pauses: Sequence[float], chance: float) -> float
 def _end(row: Outgoing, status: int | None, error: str, **fields: object) -> None:
     undelivered = type(row)._default_manager.filter(pk=row.pk, delivered_at=None)
     undelivered.update(last_status=status, last_error=error[:300], **fields)
-
-
-def failure_words(error: Exception, server: str) -> str:
-    """Why a message was not sent, as a person reads it; `server` is who was to take it."""
-    if isinstance(error, smtplib.SMTPRecipientsRefused):
-        to, (code, answer) = next(iter(error.recipients.items()), ("", (0, b"")))
-        return f"The {server} does not take mail for {to}: {code} {_text(answer)}"
-    if isinstance(error, smtplib.SMTPAuthenticationError):
-        refusal = f"{error.smtp_code} {_text(error.smtp_error)}"
-        return f"The {server} refused the user name or the password: {refusal}"
-    if isinstance(error, ssl.SSLCertVerificationError):
-        why = getattr(error, "verify_message", "") or error
-        return f"The certificate of the {server} is not trusted: {why}"
-    if isinstance(error, socket.gaierror):
-        return f"The name of the {server} is not known to the DNS."
-    for kind, words in WORDS.items():
-        if isinstance(error, kind):
-            return words.format(server)
-    if isinstance(error, OSError) and error.strerror and not isinstance(error, ssl.SSLError):
-        return f"The {server} cannot be reached: {error.strerror}."
-    return str(error) or type(error).__name__
-
-
-def _text(answer: bytes | str) -> str:
-    return answer.decode(errors="replace") if isinstance(answer, bytes) else answer

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from panel.deliveries.delivery_queue import failure_words
+from panel.deliveries.failure_words import failure_words
 
 MAX_ANSWER_BYTES = 64 * 1024
 

@@ -19,6 +19,7 @@ from django.utils import translation
 from jobs import notify_workers
 from jobs.models import Alert
 from panel.deliveries import delivery_queue
+from panel.deliveries.failure_words import failure_words
 from panel.languages.choice import spoken_to
 from panel.models import Mute, Notice, NoticeKind, Order
 from panel.notices import mail_preferences
@@ -61,7 +62,7 @@ def _try(claimed: Notice) -> None:
             message = mail(notice)
         message.send()
     except (OSError, ValueError) as error:  # smtplib's are OSErrors, a bad address is a ValueError
-        _retry(notice, delivery_queue.failure_words(error, "mail server"))
+        _retry(notice, failure_words(error, "mail server"))
     except (OperationalError, InterfaceError):
         raise
     except Exception:

@@ -23,7 +23,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import AlertRound
-from panel.deliveries.delivery_queue import failure_words
+from panel.deliveries.failure_words import failure_words
 from panel.models import AlertDelivery, AlertRoute, Message, SecurityEntry, SecurityKind
 from panel.operations import doctor
 from panel.orders.pricing import mandate_limits

@@ -148,7 +148,7 @@ class LabMachine:
             held.resume()
 
     def cut(self) -> None:
-        self.lab.run("kill $(pgrep -f '^sshd: tiercel')")
+        self.lab.run("kill $(pgrep -f '^sshd(-session)?: tiercel')")
 
     def digest(self, lv: str, size_bytes: int) -> str:
         return self._data("read", lv, size_bytes)

@@ -161,7 +161,7 @@ def test_a_demand_for_a_code_is_met_by_the_lines_that_the_error_shows(
     config = "/etc/ssh/sshd_config.d/00-totp.conf"
     try:
         machine.shell.write(config, MORE_METHODS.encode(), 0o644)
-        machine.run("systemctl restart ssh; kill $(pgrep -u tiercel sshd)")
+        machine.run("systemctl restart ssh; kill $(pgrep -u tiercel '^sshd')")
         with pytest.raises(TotpDemanded) as caught:
             contact.ask(host, "hello")
         block = caught.value.correction.partition("\nAdd these")[0]

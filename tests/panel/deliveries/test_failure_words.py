@@ -8,7 +8,7 @@ import ssl
 
 import pytest
 
-from panel.deliveries.delivery_queue import failure_words
+from panel.deliveries.failure_words import failure_words
 
 
 @pytest.mark.parametrize(
