@@ -183,7 +183,6 @@ def _charts(request: HttpRequest, host: Host) -> dict[str, Any]:
         **context,
         "other_charts": others.urlencode(),
         "folds_marks": True,
-        "chart_count": len(panels),
         "has_all_charts": is_whole,
     }
 
