@@ -240,7 +240,7 @@ def test_a_volume_of_somebody_else_stays_theirs() -> None:
     there = acme()
     other = make.customer()
     said = {"customer": other.key, "volume_external_id": "v-1"}
-    problem(call("bind-volume", said), 422, "in_use")
+    problem(call("bind-volume", said), 409, "in_use")
     assert there.volume.customer == there.customer
 
 

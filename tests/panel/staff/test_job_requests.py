@@ -192,7 +192,7 @@ def test_tagging_previews_the_volume_as_it_is(staff: Client) -> None:
 
 def new_volume(there: Scene, **fields: object) -> dict[str, object]:
     defaults = {
-        "label": "shop ‮ disk",
+        "label": "shop · disk",
         "new_customer": "Nordlys",
         "size": 10,
         "unit": "GiB",
@@ -206,7 +206,7 @@ def test_a_new_volume_goes_from_form_to_preview(staff: Client) -> None:
     there = scene()
     preview = preview_of(send(staff, "volume-new", **new_volume(there)))
     volume = preview.volume
-    assert (volume.label, volume.layout, volume.managed) == ("shop ‮ disk", "bcache", False)
+    assert (volume.label, volume.layout, volume.managed) == ("shop · disk", "bcache", False)
     assert volume.customer == Customer.objects.get(name="Nordlys")
     assert volume.placed is not None
     assert (volume.placed.host, volume.placed.lv_uuid) == (there.host, None)
@@ -222,6 +222,7 @@ def test_a_new_volume_goes_from_form_to_preview(staff: Client) -> None:
         ({"group": "x/y"}, "Select a valid choice"),
         ({"layout": "zfs"}, "Select a valid choice"),
         ({"label": "a\0b"}, "Null characters are not allowed"),
+        ({"label": "a\u202eb"}, "without control characters"),
     ],
 )
 def test_a_wrong_volume_form_comes_back_with_its_errors(
