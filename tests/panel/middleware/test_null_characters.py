@@ -81,7 +81,7 @@ def test_a_token_is_told_which_parameter_holds_it(people: Cast) -> None:
     path = reverse("api-volumes")
     said = Client(headers=people.bearers["admin"]).get(path, {"external_id": "\0"})
     assert said.status_code == 400
-    assert said.json()["errors"][0]["pointer"] == "external_id"
+    assert said.json()["errors"][0]["parameter"] == "external_id"
 
 
 def test_customers_search_with_at_most_a_hundred_characters(people: Cast) -> None:
