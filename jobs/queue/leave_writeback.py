@@ -1,5 +1,5 @@
-"""Sets caches in writeback mode to writethrough whose SSD mirror lost a disk, on hosts
-whose settings allow it.
+"""Where a host's settings allow it, sets caches in writeback mode to writethrough when the SSD
+mirror below them has lost a disk.
 
 Once for each volume and failure: a person who sets writeback again meanwhile has the last word.
 Only when the mirror was whole again does the next failure count.
@@ -33,10 +33,12 @@ REASON: Final = (
     "leaves writeback mode."
 )
 DUE: Final = """
-SELECT volume.id FROM storage_hostoutline outline
+SELECT volume.id, host.id FROM storage_hostoutline outline
 JOIN storage_host host ON host.id = outline.host_id
 CROSS JOIN LATERAL jsonb_array_elements(outline.findings) found
 JOIN storage_volume volume ON volume.key = found->>'volume'
+JOIN storage_placement placement ON placement.volume_id = volume.id
+    AND placement.host_id = host.id AND placement.until IS NULL
 LEFT JOIN storage_cachecondition condition ON condition.volume_id = volume.id
 WHERE outline.findings <> '[]' AND host.leaves_writeback AND host.state = %s
     AND found->>'code' = 'writeback_degraded' AND volume.managed
@@ -50,8 +52,8 @@ def leave_due() -> int:
     _forget_whole_mirrors()
     with connection.cursor() as cursor:
         cursor.execute(DUE, [HostState.ACTIVE])
-        volumes = [volume_id for (volume_id,) in cursor.fetchall()]
-    return sum(_leave(volume_id) for volume_id in volumes)
+        due = list(cursor.fetchall())
+    return sum(_leave(volume_id, host_id) for volume_id, host_id in due)
 
 
 def _forget_whole_mirrors() -> None:
@@ -74,12 +76,10 @@ def _is_at_risk(row: VolumeSnapshot) -> bool:
 
 
 @durable("leave_writeback")
-def _leave(volume_id: int) -> bool:
+def _leave(volume_id: int, host_id: int) -> bool:
     """The job and the note that it was asked for come together, or neither does. Behind another job
     of the volume, or while it is refused, it is tried again with the next round."""
-    CacheCondition.objects.get_or_create(
-        volume_id=volume_id, defaults={"host_id": _host_of(volume_id)}
-    )
+    CacheCondition.objects.get_or_create(volume_id=volume_id, defaults={"host_id": host_id})
     condition = CacheCondition.objects.select_for_update().get(volume_id=volume_id)
     [row] = snapshots_of(Volume.objects.filter(pk=volume_id))
     wish = _safe_wish(row)
@@ -101,13 +101,6 @@ def _leave(volume_id: int) -> bool:
     condition.left_writeback_at = database_now()
     condition.save(update_fields=["left_writeback_at"])
     return True
-
-
-def _host_of(volume_id: int) -> int:
-    placement = Volume.objects.get(pk=volume_id).placed
-    if placement is None:
-        raise LookupError(f"volume {volume_id} lies nowhere")
-    return placement.host_id
 
 
 def _safe_wish(row: VolumeSnapshot) -> Wish | None:

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
 from django.db.models import Model
 from django.utils import timezone
 from rest_framework import serializers
@@ -211,7 +212,13 @@ def save(instance: Model, values: Json, *, fields: Collection[str] | None = None
     for name, value in values.items():
         setattr(instance, name, value)
     check(instance)
-    instance.save(update_fields=fields)
+    try:
+        with transaction.atomic():
+            instance.save(update_fields=fields)
+    except IntegrityError:
+        # Another request was first, after the check: what it left says why.
+        check(instance)
+        raise
 
 
 def check(instance: Model) -> None:

@@ -81,7 +81,7 @@ class OneCachePlan(Resource):
         operation_id="cache_plan_change",
         summary="Change a cache plan",
         request=request_bodies.CachePlanBody,
-        responses={200: CachePlanShape, **described.problems(403, 404, 422)},
+        responses={200: CachePlanShape, **described.problems(403, 404, 409, 422)},
     )
     def patch(self, request: Request, key: str) -> Response:
         """For administrators. A plan is taken off the market by `on_offer: false`."""

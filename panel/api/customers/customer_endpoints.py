@@ -87,7 +87,7 @@ class OneCustomer(Resource):
         operation_id="customer_change",
         summary="Change a customer",
         request=request_bodies.CustomerBody,
-        responses={200: CustomerShape, **described.problems(403, 404, 422)},
+        responses={200: CustomerShape, **described.problems(403, 404, 409, 422)},
     )
     def patch(self, request: Request, key: str) -> Response:
         """For operators."""
@@ -136,7 +136,7 @@ class CustomerMandate(Resource):
         operation_id="mandate_set",
         summary="Set a mandate",
         request=WholeMandate,
-        responses={200: MandateShape, **described.problems(403, 404, 422)},
+        responses={200: MandateShape, **described.problems(403, 404, 409, 422)},
     )
     def put(self, request: Request, key: str) -> Response:
         """For operators: the whole of it, as the customer gave it. An order that is being taken

@@ -87,7 +87,7 @@ class Volumes(Resource):
         responses={
             200: OpenApiResponse(JobShape, "With `wait`: the job once it is over."),
             202: OpenApiResponse(JobShape, "A job creates the volume. Location names the job."),
-            **described.problems(400, 403, 422),
+            **described.problems(400, 403, 409, 422),
         },
     )
     def post(self, request: Request) -> Response:
@@ -154,7 +154,7 @@ class OneVolume(Resource):
     @extend_schema(
         operation_id="volume_discard",
         summary="Remove the record of a volume that was only previewed",
-        responses={204: None, **described.problems(403, 404, 422)},
+        responses={204: None, **described.problems(403, 404, 409, 422)},
     )
     def delete(self, request: Request, key: str) -> Response:
         """For operators. Removes the record of a dry run. To destroy a volume, see `life` of its

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.utils import timezone
 
 from jobs import failpoints, notify_workers, tasks
 from jobs.models import Job, Kind, Origin, State
@@ -73,6 +74,14 @@ def test_a_volume_on_a_broken_mirror_gets_a_job_to_writethrough_once() -> None:
     assert leave_due() == 0
     end(made)
     assert leave_due() == 0 and Job.objects.count() == 1
+
+
+def test_a_volume_that_lies_elsewhere_by_now_keeps_nobody_from_it() -> None:
+    gone = writeback(label="gone")
+    Placement.objects.filter(volume=gone.volume).update(until=timezone.now())
+    there = writeback(label="there")
+    assert leave_due() == 1
+    assert Job.objects.get().volume == there.volume
 
 
 def test_the_clock_brings_it_about_within_a_minute() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from panel.api import request_bodies
 from storage.models import Customer, Host, Volume
 from tests import make
 from tests.panel.api.asking import Program, problem, staff
@@ -94,6 +95,23 @@ def test_an_external_id_that_is_taken_is_a_conflict_that_names_who_has_it(asking
     other = make.volume(label="other")
     answer = asking.send("patch", f"/volumes/{other.key}", {"external_id": "vps-1"})
     assert here.key in problem(answer, 409, "external_id_taken")["detail"]
+
+
+def test_of_two_requests_at_once_the_second_is_told_who_was_first(
+    asking: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one is stored between the check and the storing."""
+    check = request_bodies.check
+
+    def checked_too_early(instance: Customer) -> None:
+        check(instance)
+        Customer.objects.create(name="First", external_id="crm-1")
+
+    monkeypatch.setattr(request_bodies, "check", checked_too_early)
+    answer = asking.send("post", "/customers/", {"name": "Second", "external_id": "crm-1"})
+    first = Customer.objects.get()
+    assert first.name == "First"
+    assert first.key in problem(answer, 409, "external_id_taken")["detail"]
 
 
 @pytest.mark.parametrize(
