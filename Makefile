@@ -17,7 +17,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv node debian requirements secrets services stop static up demo screenshots pages \
-	lab lab-ssh openapi digests test thorough uneven faults bench-jobs bench-pages bench-door lint format clean
+	cli clients lab lab-ssh openapi digests test thorough uneven faults bench-jobs bench-pages bench-door \
+	bench-samples bench-metrics lint format clean
 
 help:
 	@echo "make demo      a panel with a lab host under load (AUTO=1 adds the caches, PORT= the port)"
@@ -31,8 +32,12 @@ help:
 	@echo "make faults    every fault played: docs/faults.md, var/faults.md"
 	@echo "make bench-jobs  how fast jobs are dispatched, beside Ansible"
 	@echo "make bench-pages  how long pages take with 200 hosts and 2,000 volumes"
+	@echo "make bench-metrics  how long a scrape of 2,000 volumes takes, beside prometheus-client"
 	@echo "make bench-door  what others notice while the doors are flooded (two minutes)"
+	@echo "make bench-samples  figures stored and read beside Prometheus (SIZE=small: two minutes)"
 	@echo "make lint      the gates alone             make format    reformat the source"
+	@echo "make cli       the command line tiercel as a wheel, in dist/ (docs/cli.md)"
+	@echo "make clients   generate a Go and a Python client from docs/openapi.yaml, and use them"
 	@echo "make lab       boot a lab host             make lab-ssh   a shell on it"
 	@echo "make services  start PostgreSQL and Redis  make stop      stop them"
 	@echo "make openapi   write docs/openapi.yaml (the API's description) anew"
@@ -67,7 +72,7 @@ debian: $(STAMPS)/venv
 # Compiles the pinned and hashed requirement files (UPGRADE=--upgrade takes new versions).
 requirements: $(STAMPS)/venv
 	@for name in requirements requirements-embedded requirements-test requirements-node \
-		requirements-bench; do \
+		requirements-bench requirements-clients; do \
 		$(VENV)/uv pip compile --quiet --no-config --universal --generate-hashes \
 			--python-version 3.11 --custom-compile-command "make requirements" $(UPGRADE) \
 			$$name.in -o $$name.txt || exit 1; \
@@ -104,6 +109,10 @@ screenshots: secrets node debian
 # A development server on invented data; no worker, so nothing touches a host.
 pages: services node
 	@exec $(VENV)/python -m tests.pages
+
+# The command line: a wheel that needs click and urllib3, and no panel.
+cli: $(STAMPS)/venv
+	@$(VENV)/python -m tests.cli_wheel dist
 
 lab: $(STAMPS)/venv
 	@exec $(VENV)/python -m tests.lab boot
@@ -159,9 +168,29 @@ bench-jobs: secrets $(STAMPS)/bench
 bench-pages: services node
 	@exec $(VENV)/python -m tests.bench.pages
 
+# A scrape of /metrics with 2,000 volumes. Ends with BENCH {json}.
+bench-metrics: services
+	@exec $(VENV)/python -m tests.bench.metrics
+
 # What others notice while the doors are flooded (SECONDS= for a short run). Ends with BENCH {json}.
 bench-door: static
 	@exec $(VENV)/python -m tests.bench.door
+
+# Samples beside Prometheus and VictoriaMetrics, whose Debian packages are fetched into var/bench
+# where they are missing. SIZE=small takes two minutes; a full run writes docs/benchmarks.md. Ends
+# with BENCH {json}.
+bench-samples: static
+	@exec $(VENV)/python -m tests.bench.samples
+
+# Clients that others generate. The generators, with a JDK and Go, are 500 MB: not in `make test`.
+clients: secrets $(STAMPS)/clients
+	@$(VENV)/python -m pytest tests/panel/api/test_generated_clients.py $(ARGS)
+
+$(STAMPS)/clients: requirements-clients.txt | $(STAMPS)/venv
+	@$(PYTHON) -m venv --clear .venv-clients
+	@.venv-clients/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		-r requirements-clients.txt
+	@touch $@
 
 $(STAMPS)/bench: requirements-bench.txt | $(STAMPS)/venv
 	@$(PYTHON) -m venv --clear .venv-bench
@@ -177,7 +206,7 @@ format: $(STAMPS)/venv
 # The database and the secrets of `make up` stay: they are nobody's to throw away by a make target.
 clean:
 	@if [ -x $(VENV)/python ]; then $(MANAGE) services stop; fi
-	rm -rf .venv .venv-bench .stamps node_modules var/lab var/log var/static .mypy_cache .ruff_cache \
-		.pytest_cache .hypothesis .import_linter_cache test-results
+	rm -rf .venv .venv-bench .venv-clients .stamps node_modules dist var/lab var/log var/static \
+		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache test-results
 	@if [ -d var ]; then echo "Kept: $$(ls -d var/*) (the data and secrets of make up)"; fi
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

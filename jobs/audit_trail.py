@@ -25,12 +25,13 @@ from storage.formatting import csv_line
 NEVER_RAN = frozenset({"not_started", "busy", "guest_busy", "occupied", "stale_fence", "stuck"})
 """Codes of a step that the host never began, unless one of its commands was started: LVM's own
 lock may be taken in the middle."""
-WHO = ("actor", "token", "address", "door")
-WORDS = ("host", "volume", "job", "actor")
+WHO = ("actor", "token", "address", "door", "request_id")
+WORDS = ("host", "volume", "job", "actor", "request_id")
 FILTERS = (*WORDS, "since", "until")
 COLUMNS = (
     *("at", "phase", "op_id", "job", "kind", "actor", "token", "address", "door", "host"),
     *("machine_id", "volume", "volume_label", "vg", "verb", "args", "commands", "result"),
+    "request_id",
 )
 
 
@@ -55,7 +56,7 @@ def close(job: Job) -> bool:
         "code": "unknown",
         "message": "The job was closed before the host could report the result.",
     }
-    running = list(job.step_set.filter(state=StepState.RUNNING))
+    running = [] if job.is_without_steps else list(job.step_set.filter(state=StepState.RUNNING))
     for step in running:
         if step.op_id is not None:
             _end(job, step, unknown, _who(current_requester(job)))
@@ -96,6 +97,7 @@ def _who(requester: Requester) -> dict[str, Any]:
         "token": requester.token,
         "address": requester.address,
         "door": requester.door,
+        "request_id": requester.request_id,
     }
 
 
@@ -196,6 +198,7 @@ def entry_json(entry: AuditEntry) -> dict[str, Any]:
         "args": entry.args,
         "commands": [{"argv": each["argv"], "rc": each.get("rc")} for each in entry.commands],
         "result": entry.result,
+        "request_id": entry.request_id,
     }
 
 

@@ -1,8 +1,9 @@
 """One round of samples from the hosts of a shard, and one of their disks' health.
 
 All hosts are asked at once on the SSH loop, each with its own offset within the interval, so that
-500 of them do not answer in the same second; rows are written by the task's thread as answers come.
-A host that fails costs the others nothing: the reason is kept on its record.
+500 of them do not answer in the same second; the task's thread writes the rows of those that
+answered within a moment together, which costs little more than those of one. A host that fails
+costs the others nothing: the reason is kept on its record.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ import asyncio
 import hashlib
 import logging
 import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
 from datetime import timedelta
+from queue import SimpleQueue
 from typing import Final
 
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
 from django.db.models import F, Q
 
 from jobs import notify_workers
@@ -25,11 +30,12 @@ from jobs.models.media_check import follow_tests, hosts_with_tests
 from jobs.transport import Destination, ask, connection
 from jobs.transport.errors import AgentFailed, BadReply, TransportError
 from jobs.transport.replies import Reply
+from storage.agent.wire.reading_verbs import WATCH
 from storage.database_clock import database_now
 from storage.health import smart_records
 from storage.host_data import BadHostData
-from storage.metrics.counters import makeup_of
-from storage.metrics.samples import record
+from storage.metrics import close_watch
+from storage.metrics.samples import HostRound, Recorded, record, record_all
 from storage.models import Host
 
 log = logging.getLogger(__name__)
@@ -38,6 +44,9 @@ SPREAD = 0.4
 """Offsets reach over this part of the interval; with a deadline of half of it, a round ends
 before the next begins."""
 DEADLINE = 0.5
+TOGETHER_SECONDS: Final = 0.25
+"""So long those that answer are waited for, to be stored together."""
+MOST_TOGETHER: Final = 64
 DISKS_EVERY: Final = timedelta(minutes=45)
 DISKS_AT_ONCE: Final = 64
 """Hosts of one round; the round after five minutes has the next ones."""
@@ -55,6 +64,7 @@ class CollectionRound:
 
 
 _busy: set[int] = set()
+_busy_watched: set[int] = set()
 _makeups: dict[int, str] = {}
 _guard = threading.Lock()
 
@@ -72,21 +82,75 @@ def collect(shard: int) -> CollectionRound:
         for host in Host.objects.active().without_inventory()
         if position(host) % shards == shard
     ]
-    free = [host for host in ours if _take(host)]
-    hosts_by_call: dict[Future[Reply], Host] = {}
-    for host in free:
-        offset = position(host) // shards % 1000 / 1000 * SPREAD * interval
-        hosts_by_call[
-            connection.start(_sample(Destination.of(host), offset, DEADLINE * interval))
-        ] = host
+    free = [host for host in ours if _take(host, _busy)]
     done = 0
-    for future in as_completed(hosts_by_call):
-        host = hosts_by_call[future]
-        try:
-            done += _store(host, future)
-        finally:
-            _release(host)
+    try:
+        hosts_by_call: dict[Future[Reply], Host] = {}
+        for host in free:
+            offset = position(host) // shards % 1000 / 1000 * SPREAD * interval
+            hosts_by_call[
+                connection.start(_sample(Destination.of(host), offset, DEADLINE * interval))
+            ] = host
+        for answers in _together(hosts_by_call):
+            done += _store(answers)
+            for answer in answers:
+                _release(answer.host, _busy)
+    finally:
+        # Where the database goes away the round ends with it: the next one asks all hosts again.
+        for host in free:
+            _release(host, _busy)
     return CollectionRound(done, len(free) - done, len(ours) - len(free))
+
+
+def collect_watched(shard: int) -> CollectionRound:
+    """Sample the volumes of a shard that are watched closely, and nothing else of their hosts. A
+    host without one is not asked, and one whose last answer is still awaited is left out; a whole
+    round of it that is under way is no reason to wait."""
+    shards = settings.TIERCEL_COLLECT_SHARDS
+    uuids_by_host = close_watch.watched(database_now())
+    ours = [
+        host
+        for host in Host.objects.without_inventory().filter(pk__in=uuids_by_host)
+        if position(host) % shards == shard
+    ]
+    free = [host for host in ours if _take(host, _busy_watched)]
+    deadline = DEADLINE * close_watch.EVERY.total_seconds()
+    done = 0
+    try:
+        hosts_by_call = {
+            connection.start(_watch(Destination.of(host), uuids_by_host[host.pk], deadline)): host
+            for host in free
+        }
+        for future in as_completed(hosts_by_call):
+            done += _store_watched(hosts_by_call[future], future)
+    finally:
+        for host in free:
+            _release(host, _busy_watched)
+    return CollectionRound(done, len(free) - done, len(ours) - len(free))
+
+
+async def _watch(destination: Destination, lv_uuids: list[str], deadline: float) -> Reply:
+    args = {"lv_uuids": lv_uuids, "every_seconds": 1, "count": 1}
+    request = {"verb": WATCH, "args": args}
+    return await ask(destination, request, deadline_seconds=deadline)
+
+
+def _store_watched(host: Host, future: Future[Reply]) -> bool:
+    """What is wrong with a host, its next whole round says: an agent too old for this stays as it
+    is."""
+    try:
+        reply = future.result()
+        if reply.error is not None:
+            log.info("watch of host %s: %s", host.name, reply.error.message)
+            return False
+        record(host, reply.data, reply.stamp, database_now(), is_whole=False)
+    except (TransportError, BadHostData) as error:
+        log.info("watch of host %s: %s", host.name, error)
+        return False
+    except Exception:
+        log.exception("watch of host %s", host.name)
+        return False
+    return True
 
 
 async def _sample(destination: Destination, offset_seconds: float, deadline: float) -> Reply:
@@ -94,29 +158,85 @@ async def _sample(destination: Destination, offset_seconds: float, deadline: flo
     return await ask(destination, {"verb": "sample"}, deadline_seconds=deadline)
 
 
-def _store(host: Host, future: Future[Reply]) -> bool:
-    """True when the host's counters became rows; nothing that one host does may end the round."""
-    try:
-        reply = future.result()
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """`at` is when it came, by the monotonic clock."""
+
+    host: Host
+    call: Future[Reply]
+    at: float
+
+    def reply(self) -> Reply:
+        """Raises `TransportError`."""
+        reply = self.call.result()
         if reply.error is not None:
-            raise AgentFailed(host.name, reply.error)
-        recorded = record(host, reply.data, reply.stamp, database_now())
-        makeup = makeup_of(reply.data)
-    except TransportError as error:
-        contact.note_failure(host, error)
-        return False
-    except BadHostData as error:
-        contact.note_failure(host, BadReply(host.name, str(error)))
-        return False
+            raise AgentFailed(self.host.name, reply.error)
+        return reply
+
+
+def _together(hosts_by_call: Mapping[Future[Reply], Host]) -> Iterator[list[_Answer]]:
+    """All calls as they end, those that end within a moment together."""
+    ended: SimpleQueue[_Answer] = SimpleQueue()
+
+    def note(call: Future[Reply]) -> None:
+        ended.put(_Answer(hosts_by_call[call], call, time.monotonic()))
+
+    for call in hosts_by_call:
+        call.add_done_callback(note)
+    left = len(hosts_by_call)
+    while left:
+        answers = [ended.get()]
+        if left > 1:
+            time.sleep(TOGETHER_SECONDS)
+        while len(answers) < MOST_TOGETHER and not ended.empty():
+            answers.append(ended.get())
+        left -= len(answers)
+        yield answers
+
+
+def _store(answers: Sequence[_Answer]) -> int:
+    """How many hosts' counters became rows; nothing that one host does may end the round."""
+    replies: dict[int, Reply] = {}
+    rounds = []
+    now, clock = database_now(), time.monotonic()
+    for answer in answers:
+        try:
+            reply = answer.reply()
+        except TransportError as error:
+            contact.note_failure(answer.host, error)
+            continue
+        replies[answer.host.pk] = reply
+        at = now - timedelta(seconds=clock - answer.at)
+        rounds.append(HostRound(answer.host, reply.data, reply.stamp, at))
+    stored: list[Host] = []
+    for given, recorded in zip(rounds, _recorded(rounds), strict=True):
+        host = given.host
+        if isinstance(recorded, Recorded):
+            stored.append(host)
+            is_changed = _is_changed(host, recorded.makeup)
+            if recorded.unknown_lv_uuids or is_changed or _restarted(host, replies[host.pk]):
+                notify_workers.host(host.pk)
+        elif isinstance(recorded, BadHostData):
+            contact.note_failure(host, BadReply(host.name, str(recorded)))
+        else:
+            reason = f"{type(recorded).__name__} in the panel"
+            contact.note_failure(host, BadReply(host.name, reason))
+    contact.note_contacts(stored)
+    return len(stored)
+
+
+def _recorded(rounds: Sequence[HostRound]) -> list[Recorded | Exception]:
+    """What became of each round. Where they cannot be stored together each is stored alone, and
+    only what is wrong with one is missing."""
+    try:
+        return list(record_all(rounds))
+    except (OperationalError, InterfaceError):
+        raise  # the database is away, and for the others too
     except Exception as error:
-        log.exception("sample of host %s", host.name)
-        contact.note_failure(host, BadReply(host.name, f"{type(error).__name__} in the panel"))
-        return False
-    contact.note_contact(host)
-    is_changed = _is_changed(host, makeup)
-    if recorded.unknown_lv_uuids or is_changed or _restarted(host, reply):
-        notify_workers.host(host.pk)
-    return True
+        if len(rounds) == 1:
+            log.exception("sample of host %s", rounds[0].host.name)
+            return [error]
+    return [each for given in rounds for each in _recorded([given])]
 
 
 def _is_changed(host: Host, makeup: str) -> bool:
@@ -135,17 +255,17 @@ def _restarted(host: Host, reply: Reply) -> bool:
     return bool(known) and reply.stamp.get("boot_id") != known
 
 
-def _take(host: Host) -> bool:
+def _take(host: Host, busy: set[int]) -> bool:
     with _guard:
-        if host.pk in _busy:
+        if host.pk in busy:
             return False
-        _busy.add(host.pk)
+        busy.add(host.pk)
         return True
 
 
-def _release(host: Host) -> None:
+def _release(host: Host, busy: set[int]) -> None:
     with _guard:
-        _busy.discard(host.pk)
+        busy.discard(host.pk)
 
 
 def collect_disks(shard: int) -> int:

@@ -16,10 +16,10 @@ EXPIRES_SECONDS = 60
 """Without a worker, messages must not pile up for ever."""
 
 
-def send(task: str, *args: int) -> bool:
+def send(task: str, *args: int, queue: str | None = None) -> bool:
     """Publish now, at most once; False (and a line in the log) where the broker is away."""
     try:
-        current_app.send_task(task, args=args, expires=EXPIRES_SECONDS, retry=False)
+        current_app.send_task(task, args=args, expires=EXPIRES_SECONDS, retry=False, queue=queue)
     except (OperationalError, RedisError, OSError) as error:
         log.warning("%s%s was not announced, the reaper will: %s", task, args, error)
         return False

@@ -26,6 +26,8 @@ from storage.volumes.snapshot import BlockingJob
 OF_ALL_HOSTS: Final = 0
 """`Problem.host_id` of what concerns all hosts."""
 FAILED_LATELY: Final = timedelta(days=2)
+NEW_KERNEL: Final = timedelta(minutes=5)
+"""For so long a restart into another kernel counts as a problem."""
 PASSING_DURING_JOBS: Final = ("drift", "unfinished", "volume_inactive")
 AT_RISK: Final = frozenset(
     {
@@ -134,6 +136,15 @@ LEFT JOIN storage_volume volume ON volume.id = condition.volume_id
 CROSS JOIN LATERAL jsonb_array_elements(condition.findings) found
 WHERE condition.findings <> '[]'
 """
+# A restart that nobody wanted may have brought a kernel that nobody chose: told for a while.
+KERNELS: Final = """
+SELECT host.id, 'kernel_changed', 'warning', change.at, '', '', NULL, '', '',
+    jsonb_build_object('before', change.before, 'after', change.after)
+FROM storage_host host CROSS JOIN LATERAL (
+    SELECT at, before, after FROM storage_hostchange
+    WHERE host_id = host.id AND at > %(kernels)s AND kind = 'kernel' ORDER BY at DESC LIMIT 1
+) change WHERE host.state = 'active'
+"""
 # A failure counts unless a later job of the volume did better or is at work.
 UNDONE: Final = """
 SELECT job.host_id, CASE job.state WHEN 'failed' THEN 'job_failed' ELSE 'job_undecided' END,
@@ -150,7 +161,19 @@ AND NOT EXISTS (SELECT FROM storage_host WHERE id = job.host_id AND state = 'rem
         AND NOT later.dry_run AND later.state NOT IN ('failed', 'cancelled')))
 """
 ROWS: Final = " UNION ALL ".join(
-    (STATE, CONTACT, SILENT, UNSAMPLED, MISSING, REPORTED, FOUND, OF_DISKS, OF_CACHES, UNDONE)
+    (
+        STATE,
+        CONTACT,
+        SILENT,
+        UNSAMPLED,
+        MISSING,
+        REPORTED,
+        FOUND,
+        OF_DISKS,
+        OF_CACHES,
+        KERNELS,
+        UNDONE,
+    )
 )
 RANK: Final = (
     "CASE WHEN code = ANY(%(at_risk)s) THEN 0 WHEN severity = 'error' THEN 1 ELSE 2 END AS rank"
@@ -364,6 +387,7 @@ def _fetch(query: str, at: datetime, **more: list[Any] | int) -> list[tuple[Any,
     parameters: dict[str, Any] = {
         "silent": at - timedelta(seconds=silent_seconds()),
         "failed": at - FAILED_LATELY,
+        "kernels": at - NEW_KERNEL,
         "from_inventory": sorted(MADE_FROM_INVENTORY),
         "passing": list(PASSING_DURING_JOBS),
         "at_risk": sorted(AT_RISK),

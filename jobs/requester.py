@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 
 from jobs.models import Job, Origin
+from storage.request_id import current_request_id
 
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """`token` is the public part of an API token's name, `address` where the request came from."""
+    """`token` is the public part of an API token's name, `address` where the request came from,
+    `request_id` its name."""
 
     actor: AbstractBaseUser | None
     address: str | None
     door: Origin = Origin.PAGE
     token: str = ""
+    request_id: str = field(default_factory=current_request_id)
 
     @property
     def name(self) -> str:
@@ -40,6 +43,7 @@ def requester_fields(requester: Requester | None) -> dict[str, Any]:
         "last_address": requester.address,
         "last_door": requester.door,
         "last_token": requester.token,
+        "last_request_id": requester.request_id,
     }
 
 
@@ -47,14 +51,20 @@ def last_requester(job: Job) -> Requester | None:
     """Who ordered the job last, after whoever asked for it; None where nobody did.
 
     Read anew: a person may order something while a worker holds the job."""
-    fresh = Job.objects.select_related("last_actor").get(pk=job.pk)
-    if not fresh.last_door:
+    if not Job.objects.values_list("last_door", flat=True).get(pk=job.pk):
         return None
+    fresh = Job.objects.select_related("last_actor").get(pk=job.pk)
     return Requester(
-        fresh.last_actor, fresh.last_address, Origin(fresh.last_door), fresh.last_token
+        fresh.last_actor,
+        fresh.last_address,
+        Origin(fresh.last_door),
+        fresh.last_token,
+        fresh.last_request_id,
     )
 
 
 def current_requester(job: Job) -> Requester:
     """Whose word the job follows now: the last one's, or that of whoever asked for it."""
-    return last_requester(job) or Requester(job.actor, job.address, Origin(job.door), job.token)
+    return last_requester(job) or Requester(
+        job.actor, job.address, Origin(job.door), job.token, job.request_id
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from jobs import collector, notify_workers
+from jobs import collector, live_view, notify_workers
 from jobs.alerts import alert_judge
 from jobs.engine import holds, media_checks, runner
 from jobs.hosts import refresh as refreshing
@@ -13,7 +13,9 @@ from jobs.queue import reaper as sweeping
 from storage.database_clock import database_now
 from storage.discovery import host_timeline
 from storage.health import cache_condition_records, smart_records
-from storage.metrics.samples import ensure_partitions, load_rollup, volume_hours
+from storage.metrics.samples import ensure_partitions, load_rollup
+from storage.metrics.samples.chunk_store import KINDS
+from storage.metrics.samples.packer import pack_samples
 from storage.models import Host
 
 # Celery imports this module alone: the thread for times without a broker begins with the worker.
@@ -47,6 +49,16 @@ def begin_check(check_id: int) -> None:
 @shared_task
 def collect_shard(shard: int) -> None:
     collector.collect(shard)
+
+
+@shared_task
+def collect_watched(shard: int) -> None:
+    collector.collect_watched(shard)
+
+
+@shared_task
+def stream_live(volume_id: int) -> None:
+    live_view.stream(volume_id)
 
 
 @shared_task
@@ -87,8 +99,10 @@ def add_up_fleet() -> None:
 
 
 @shared_task
-def add_up_hours() -> None:
-    volume_hours.add_up_hours(database_now())
+def pack() -> None:
+    """A bounded time: what is left then is packed in the next."""
+    for kind in KINDS:
+        pack_samples(kind, database_now(), seconds=10)
 
 
 @shared_task

@@ -3,7 +3,8 @@
 import os
 
 from celery import Celery
-from celery.signals import beat_init, worker_init
+from celery.signals import beat_init, task_postrun, task_prerun, worker_init
+from django.db import close_old_connections
 
 from storage import row_security
 
@@ -19,3 +20,10 @@ app.autodiscover_tasks()
 def see_all(**given: object) -> None:
     """Worker, collector and beat act for no user, so they see all rows."""
     row_security.open_process()
+
+
+@task_prerun.connect
+@task_postrun.connect
+def keep_good_connections(**given: object) -> None:
+    """A thread keeps its connection for CONN_MAX_AGE, and gives up one that broke."""
+    close_old_connections()

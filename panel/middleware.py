@@ -45,6 +45,7 @@ from panel.http.client_address import address_of
 from panel.models import User
 from storage import row_security
 from storage.access import Person, ProofNeeded, is_staff
+from storage.request_id import current_request_id
 
 REFUSED_FEATURES: Final = (
     "camera",
@@ -106,7 +107,7 @@ LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 PORTS = {"https": "443", "http": "80"}
 SHOWN_CHARACTERS = 80
 NUL: Final = "\0"
-API = "/api/"
+API = ("/api/", "/metrics")
 
 
 class HostMiddleware:
@@ -273,6 +274,7 @@ def set_scope_for(user: Person) -> None:
 def _request_user(request: HttpRequest) -> User | AnonymousUser:
     user: User | AnonymousUser = get_user(request)
     set_scope_for(user)
+    request.asked_by = user.pk  # type: ignore[attr-defined]
     return user
 
 
@@ -425,7 +427,9 @@ class HistoryMiddleware:
         if request.method in SAFE:
             return self.get_response(request)
         actor = getattr(request.user, "email", "")
-        with pghistory.context(actor=actor, address=address_of(request)):
+        with pghistory.context(
+            actor=actor, address=address_of(request), request_id=current_request_id()
+        ):
             return self.get_response(request)
 
     def process_view(

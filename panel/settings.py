@@ -120,6 +120,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "panel.middleware.data_stack_middleware",
+    "panel.http.request_log.RequestIdMiddleware",
     "panel.middleware.HeaderMiddleware",
     "panel.middleware.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -281,6 +282,8 @@ TIERCEL_PROOF_WARM_SECONDS = env.whole("TIERCEL_PROOF_WARM_SECONDS", 2 * 86_400,
 TIERCEL_ALERT_ESCALATE_SECONDS = env.whole("TIERCEL_ALERT_ESCALATE_SECONDS", 1800, least=60)
 # The hosts in private networks, or without TLS, that messages of alerts may go to.
 TIERCEL_ALERT_PRIVATE_HOSTS = env.words("TIERCEL_ALERT_PRIVATE_HOSTS")
+# The same for the events that webhooks get.
+TIERCEL_WEBHOOK_PRIVATE_HOSTS = env.words("TIERCEL_WEBHOOK_PRIVATE_HOSTS")
 # What is called every minute as long as alerts work: a dead-man's switch elsewhere.
 TIERCEL_HEARTBEAT_URL = env.text("TIERCEL_HEARTBEAT_URL")
 
@@ -327,6 +330,9 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # A worker waits for Redis as long as it takes; the default gives up after 100 tries.
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {
+    # Kombu would keep a copy of each message in Redis until its task begins, for a third of a
+    # worker's time: the reaper finds what a worker that died had fetched.
+    "ack_emulation": False,
     "socket_timeout": 10,
     "socket_connect_timeout": 5,
     # A request that announces a job must not hang while Redis is away: the reaper finds the job.
@@ -341,6 +347,9 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_DEFAULT_QUEUE = "jobs"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# Celery would open a connection to PostgreSQL for each task. `panel.celery` keeps them, as Django
+# does from one request to the next; this says never to Celery's own count.
+CELERY_DB_REUSE_MAX = 1 << 62
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_MAX_LOOP_INTERVAL = 5
 CELERY_ENABLE_UTC = True
@@ -350,6 +359,8 @@ TIERCEL_COLLECT_SHARDS = env.whole("TIERCEL_COLLECT_SHARDS", 1, least=1)
 TIERCEL_SAMPLE_SECONDS = env.whole("TIERCEL_SAMPLE_SECONDS", 60, least=1)
 # Older figures are deleted. The database itself gives up nothing of the last week.
 TIERCEL_SAMPLES_KEPT_DAYS = env.whole("TIERCEL_SAMPLES_KEPT_DAYS", 30, least=7, most=400)
+TIERCEL_5M_KEPT_DAYS = env.whole("TIERCEL_5M_KEPT_DAYS", 400, least=30, most=3660)
+TIERCEL_1H_KEPT_DAYS = env.whole("TIERCEL_1H_KEPT_DAYS", 1095, least=30, most=7320)
 
 
 def every(seconds: int, task: str, *args: int, queue: str = "jobs") -> dict[str, object]:
@@ -364,7 +375,7 @@ CELERY_BEAT_SCHEDULE = {
     "alerts": every(20, "jobs.tasks.judge_alerts"),
     "refresh-facts": every(300, "jobs.tasks.refresh_facts"),
     "fleet": every(60, "jobs.tasks.add_up_fleet"),
-    "volume-hours": every(300, "jobs.tasks.add_up_hours"),
+    "pack": every(60, "jobs.tasks.pack"),
     "cache-states": every(60, "jobs.tasks.judge_cache_states"),
     "caches": every(300, "jobs.tasks.judge_caches"),
     "cache-days": every(1800, "jobs.tasks.judge_cache_days"),
@@ -373,10 +384,12 @@ CELERY_BEAT_SCHEDULE = {
     "proofs": every(min(60, max(5, TIERCEL_PROOF_SECONDS // 12)), "panel.tasks.sweep_proofs"),
     "notices": every(30, "panel.tasks.send_notices"),
     "alert-messages": every(10, "panel.tasks.send_alerts"),
+    "webhooks": every(5, "panel.tasks.send_webhooks"),
     "sign-of-life": every(60, "panel.tasks.send_sign_of_life"),
     "messages": every(5, "panel.tasks.send_messages"),
     "usage": every(300, "panel.tasks.write_usage"),
     "prune-told": every(3600, "panel.tasks.prune_told"),
+    "token-expiry": every(3600, "panel.tasks.warn_of_expiring_tokens"),
     "prune-sessions": every(86_400, "panel.tasks.prune_sessions"),
     "prune-previews": every(3600, "jobs.tasks.prune_previews"),
     "prune-host-history": every(86_400, "jobs.tasks.prune_host_history"),
@@ -386,6 +399,12 @@ CELERY_BEAT_SCHEDULE = {
     )
     for shard in range(TIERCEL_COLLECT_SHARDS)
 }
+# Volumes that somebody watches closely; where all are asked as often, that is no different.
+CELERY_BEAT_SCHEDULE |= {
+    f"watched-{shard}": every(10, "jobs.tasks.collect_watched", shard, queue=f"collect.{shard}")
+    for shard in range(TIERCEL_COLLECT_SHARDS)
+    if TIERCEL_SAMPLE_SECONDS > 10
+}
 CELERY_BEAT_SCHEDULE |= {
     f"disks-{shard}": every(300, "jobs.tasks.read_disks", shard, queue=f"collect.{shard}")
     for shard in range(TIERCEL_COLLECT_SHARDS)
@@ -394,16 +413,23 @@ CELERY_BEAT_SCHEDULE |= {
 # --- Logging ------------------------------------------------------------------------------------
 
 # One line an entry on the console, without tokens.
+# One line of JSON for each request, or none.
+TIERCEL_ACCESS_LOG = env.choice("TIERCEL_ACCESS_LOG", "none", "json")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "filters": {"tokens": {"()": "panel.configuration.log_redaction.TokenFilter"}},
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s%(request_id)s: %(message)s"}
+    },
+    "filters": {
+        "tokens": {"()": "panel.configuration.log_redaction.TokenFilter"},
+        "request": {"()": "storage.request_id.RequestIdFilter"},
+    },
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
             "formatter": "line",
-            "filters": ["tokens"],
+            "filters": ["tokens", "request"],
         }
     },
     "root": {"handlers": ["console"], "level": env.text("TIERCEL_LOG_LEVEL", "INFO")},

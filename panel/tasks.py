@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from panel.accounts import sessions
+from panel.accounts import sessions, token_expiry
 from panel.alerts import alert_delivery, alert_routing, sign_of_life
 from panel.billing import call_log, outbox, usage_lines
 from panel.billing import message_delivery as billing_delivery
 from panel.notices import alert_notices, notice_delivery
 from panel.orders import due_orders
 from panel.proofs import measure
+from panel.webhooks import webhook_fanout, webhook_sending
+from storage import event_list
 from storage.database_clock import database_now
 
 
@@ -41,6 +43,13 @@ def prune_told() -> None:
     call_log.prune(now)
     notice_delivery.prune(now)
     alert_routing.prune(now)
+    webhook_fanout.prune(now)
+    event_list.prune(now)
+
+
+@shared_task
+def warn_of_expiring_tokens() -> None:
+    token_expiry.warn()
 
 
 @shared_task
@@ -59,6 +68,12 @@ def send_alerts() -> None:
     alert_routing.route_events()
     alert_routing.write_digests()
     alert_delivery.send_due()
+
+
+@shared_task
+def send_webhooks() -> None:
+    webhook_fanout.fan_out()
+    webhook_sending.send_due()
 
 
 @shared_task

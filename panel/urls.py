@@ -8,6 +8,7 @@ from panel import enrolment_endpoints, name_search
 from panel.accounts import invitation_pages, own_account_pages
 from panel.api import root_endpoint
 from panel.authentication import login_links, step_up
+from panel.exposition import metrics_endpoint
 from panel.help import pages as help_pages
 from panel.help import tour
 from panel.languages import choice
@@ -26,6 +27,7 @@ urlpatterns = [
     path("", dashboard_pages.home, name="home"),
     path("overview", dashboard_pages.fleet_fragment, name="overview"),
     path("health", doctor.health, name="health"),
+    path("metrics", metrics_endpoint.Metrics.as_view(), name="api-metrics"),
     path("search", name_search.search, name="search"),
     path("search/found", name_search.found, name="search-found"),
     path("running", running_menu.running, name="running-jobs"),

@@ -8,6 +8,7 @@ Pure.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
@@ -16,6 +17,8 @@ TEXT_LIMIT: Final = 512
 INT_LIMIT: Final = 2**63 - 1
 U64_LIMIT: Final = 2**64 - 1
 DEPTH_LIMIT: Final = 8
+ONLY_NUMBERS: Final = {int}
+"""Of a list: most of a sample is lists of counters, which are clean as they are."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=INT_LIMIT)]
 """A size or a number of things, as a bigint of PostgreSQL holds it."""
@@ -34,8 +37,13 @@ class BadHostData(ValueError):
 
 def decoded(data: object, shape: type[Shape], where: str, text_limit: int = TEXT_LIMIT) -> Shape:
     """`data` as `shape`; raises `BadHostData`, with `where` as the root of the field's path."""
+    return converted(cleaned(data, text_limit), shape, where)
+
+
+def converted(data: object, shape: type[Shape], where: str) -> Shape:
+    """The same of what is `cleaned` already, for data that has several shapes."""
     try:
-        return msgspec.convert(cleaned(data, text_limit), shape)
+        return msgspec.convert(data, shape)
     except msgspec.ValidationError as error:
         sentence, at, path = str(error).rpartition(" - at `$")
         place = f"{where}{path[:-1]}: {sentence}" if at else f"{where}: {path}"
@@ -53,6 +61,8 @@ def cleaned(data: Any, text_limit: int | None = TEXT_LIMIT, depth: int = DEPTH_L
     if not depth:
         return None if isinstance(data, list | tuple | dict) else data
     if isinstance(data, list | tuple):
+        if set(map(type, data)) == ONLY_NUMBERS and _fit(data):
+            return data
         return [cleaned(item, text_limit, depth - 1) for item in data]
     if isinstance(data, dict):
         return {
@@ -60,6 +70,10 @@ def cleaned(data: Any, text_limit: int | None = TEXT_LIMIT, depth: int = DEPTH_L
             for key, item in data.items()
         }
     return data
+
+
+def _fit(numbers: Sequence[int]) -> bool:
+    return min(numbers) >= -INT_LIMIT and max(numbers) <= U64_LIMIT
 
 
 def storable(data: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`python -m tests.debian`: the Debian packages that the lab, the browser and the libvirt tests
+"""`python -m tests.debian`: the Debian packages that the lab, the browser, libvirt and PHP tests
 need, and the lab's image, so that no test's time goes into building it."""
 
 import os
@@ -6,12 +6,17 @@ import shutil
 import subprocess
 import sys
 
+from tests.bench.packages import NotHere
+from tests.bench.packages import program as unpacked
 from tests.browsers import PROGRAMS, program
 from tests.lab import image
 from tests.lab.packages import LabUnavailable, install_packages
 
 # 4 MB to fetch; they start no service.
 LIBVIRT = {"libvirt-daemon": "libvirtd", "libvirt-clients": "virsh"}
+
+# 3 MB to fetch. php-curl is no program: it comes with the other.
+PHP = {"php-cli": "php", "php-curl": "php"}
 
 
 def install_browser() -> None:
@@ -29,15 +34,25 @@ def install_browser() -> None:
         sys.exit(f"apt-get has none of: {', '.join(PROGRAMS)}")
 
 
-def install_libvirt() -> None:
-    """Install what test_real_libvirt.py starts a libvirtd of its own with; it skips without."""
-    lacking = [name for name, file in LIBVIRT.items() if shutil.which(file) is None]
+def install_tools(what_for: str, packages: dict[str, str]) -> None:
+    """Install packages, each of which is lacking where its program is not there: libvirt for
+    test_real_libvirt.py, PHP for test_whmcs.py. These tests skip without."""
+    lacking = [name for name, file in packages.items() if shutil.which(file) is None]
     if not lacking or os.geteuid() != 0 or shutil.which("apt-get") is None:
         return
-    print("Installing Debian packages for the tests with libvirt", flush=True)
+    print(f"Installing Debian packages for the tests with {what_for}", flush=True)
     _apt("update")
     if not _apt("install", "-y", "--no-install-recommends", *lacking):
         sys.exit(f"apt-get does not install: {', '.join(lacking)}")
+
+
+def fetch_promtool() -> None:
+    """Unpack what test_metrics_endpoint.py checks metrics and rules with: 19 MB to fetch, no server
+    is installed. It skips without."""
+    try:
+        unpacked("promtool", "prometheus")
+    except NotHere as why:
+        print(f"The metrics are not checked with promtool: {why}")
 
 
 def _apt(*arguments: str) -> bool:
@@ -66,7 +81,9 @@ def main() -> int:
         if os.geteuid() == 0:
             return 1
     install_browser()
-    install_libvirt()
+    install_tools("libvirt", LIBVIRT)
+    install_tools("PHP", PHP)
+    fetch_promtool()
     return 0
 
 

@@ -192,6 +192,9 @@ def follows(effect: SeenProblem, cause: SeenProblem) -> bool:
         return False
     if cause.family == "trust":
         return effect.family not in ("trust", "job")
+    if effect.code == "kernel_changed":
+        # It is the reason why the host did not answer.
+        return False
     if cause.family == "contact":
         return is_news_of_the_host(effect) or effect.job_error in CONTACT
     if cause.code == "ssd_saturated":

@@ -60,6 +60,7 @@ def _ask(job: Job, planned: tuple[PlannedStep, ...]) -> list[dict[str, Any]]:
 def _store(job: Job, planned: tuple[PlannedStep, ...], answers: list[dict[str, Any]]) -> None:
     renew(job)
     job.step_set.all().delete()
+    job.is_without_steps = False
     Step.objects.bulk_create(
         Step(
             job=job,

@@ -27,12 +27,12 @@ PASSING = (Unreachable, AnswerTimeout, BadReply)
 def has_changed_host(job: Job) -> bool:
     """Whether the job may have changed anything on the host: a step ended well, runs, or failed
     after the host had begun a command of it."""
-    return _any_begun(job.step_set.all())
+    return not job.is_without_steps and _any_begun(job.step_set.all())
 
 
 def is_irreversible(job: Job) -> bool:
     """Whether such a step of the job is one without a way back."""
-    return _any_begun(job.step_set.filter(turns=True))
+    return not job.is_without_steps and _any_begun(job.step_set.filter(turns=True))
 
 
 def _any_begun(steps: QuerySet[Step]) -> bool:

@@ -8,8 +8,8 @@ from jobs.hosts.read_inventory import placement_of
 from jobs.models import Job
 from storage.inventory.facts import HostFacts
 from storage.planner import PlannedStep, plan
+from storage.planner.host_wish import read_host_wish, steps_of
 from storage.planner.kernel_faults import refuse_faulty
-from storage.planner.ssd_wish import Preparation, prepare
 
 
 def remaining_steps(job: Job, facts: HostFacts) -> tuple[PlannedStep, ...]:
@@ -17,7 +17,7 @@ def remaining_steps(job: Job, facts: HostFacts) -> tuple[PlannedStep, ...]:
     `()` when it is done. Raises `Refused`, also for a plan that relies on what loses data on this
     kernel, as long as nothing has begun: half-way, both ways out need such steps."""
     if job.volume_id is None:
-        return prepare(facts, Preparation.from_json(job.wish))
+        return steps_of(facts, read_host_wish(job.wish))
     # The way back was in no preview.
     preferred = {} if job.falls_back else job.disks
     planned = plan(facts, placement_of(job).target, current_wish(job), preferred)

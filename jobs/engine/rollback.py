@@ -13,7 +13,7 @@ from jobs.engine import steps
 from jobs.engine.finish import fail_job, finish_job, has_changed_host
 from jobs.engine.transitions import renew
 from jobs.hosts.read_inventory import placement_of, read_facts
-from jobs.models import Job, State, StepState
+from jobs.models import Job, Kind, State, StepState
 from jobs.requester import cancelled_by, last_requester
 from jobs.transport.errors import TransportError
 from storage.formatting import size
@@ -24,6 +24,7 @@ from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG, tagged_volume_k
 from storage.planner import Target
 from storage.planner.current_wish import wish_now
 from storage.planner.fingerprint import FLUSHES
+from storage.planner.host_wish import HostWish, read_host_wish
 from storage.planner.ssd_wish import Preparation
 from storage.planner.technologies.lookup import is_part
 from storage.planner.wish import BadWish, Wish
@@ -103,6 +104,8 @@ def finish_cancelled(job: Job, before: str) -> None:
 
 def _by_hand(job: Job) -> str:
     """What a person does about what is left of a job that nobody goes on with."""
+    if job.kind == Kind.REPLACE_MEMBER:
+        return f"look at {job.label} on the host (cat /proc/mdstat), and ask for it again"
     if job.volume_id is None:
         return f"run pvremove /dev/{job.label} on the host"
     if _makes(job):
@@ -180,7 +183,7 @@ def _read_leftovers(job: Job) -> list[str]:
 
 def _leftovers(job: Job, facts: HostFacts) -> list[str]:
     if job.volume_id is None:
-        return leftovers_of_add_ssd(facts, Preparation.from_json(job.wish))
+        return leftovers_on_host(facts, read_host_wish(job.wish))
     fallback = Wish.from_json(job.fallback) if job.fallback is not None else None
     target = placement_of(job).target
     return leftovers_of(facts, target, Wish.from_json(job.wish), fallback, made=_makes(job))
@@ -214,12 +217,20 @@ def leftovers_of(
     ]
 
 
-def leftovers_of_add_ssd(facts: HostFacts, preparation: Preparation) -> list[str]:
-    """A sentence where the SSD has LVM's mark already and gives its space to no group yet."""
+def leftovers_on_host(facts: HostFacts, wish: HostWish) -> list[str]:
+    """A sentence where the SSD has LVM's mark already and gives its space to no group yet, or where
+    the disk is in the array already, which is not as it should be yet."""
+    if isinstance(wish, Preparation):
+        return [
+            f"{pv.name} is a physical volume of no volume group."
+            for pv in facts.pvs
+            if pv.name == wish.device and not pv.vg_uuid
+        ]
     return [
-        f"{pv.name} is a physical volume of no volume group."
-        for pv in facts.pvs
-        if pv.name == preparation.device and not pv.vg_uuid
+        f"{wish.device} is in {array.name} already; the kernel goes on to fill it."
+        for array in facts.arrays
+        if array.uuid == wish.array_uuid
+        and any(member.name == wish.device for member in array.members)
     ]
 
 

@@ -218,7 +218,7 @@ def _arrive(job: Job, facts: HostFacts) -> None:
     if job.door == Origin.PORTAL or job.price_minor is not None:
         hold(job.its_volume)
         Volume.objects.filter(pk=job.its_volume.pk).update(cache_plan=job.cache_plan_id)
-    changed = job.step_set.filter(state=StepState.DONE).exists()
+    changed = not job.is_without_steps and job.step_set.filter(state=StepState.DONE).exists()
     explanation = "" if changed else "Nothing to do: the volume was already in this state."
     finish_job(job, State.SUCCEEDED, explanation=explanation, error={})
 

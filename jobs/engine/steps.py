@@ -55,7 +55,8 @@ def _intend(job: Job, planned: PlannedStep) -> Step | None:
     if planned.turns and not job.falls_back:
         renew(job, turned=True)
     # One that was put back is the last: nothing comes after it before it has run.
-    step = job.step_set.order_by("-n").first()
+    step = None if job.is_without_steps else job.step_set.order_by("-n").first()
+    job.is_without_steps = False
     if step is None or step.state != StepState.PLANNED:
         step = Step(job=job, n=step.n + 1 if step is not None else 1)
     step.verb, step.args, step.expect = planned.verb, planned.args, planned.expect
@@ -170,6 +171,8 @@ def add_lines(job: Job, texts: list[str]) -> None:
 def exhausted(job: Job, planned: PlannedStep) -> dict[str, Any] | None:
     """Why this step must not be tried again, as a job's error; None while it may be."""
     # What a person looked at and resumed starts counting anew.
+    if job.is_without_steps:
+        return None
     tried = list(job.step_set.filter(started_at__gte=job.started_at).order_by("n"))
     args = json.loads(json.dumps(planned.args))
     same = [step for step in tried if (step.verb, step.args) == (planned.verb, args)]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final
 
-from django.db.models import Case, F, Q, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Coalesce, Now
 
 from jobs import audit_trail
@@ -97,7 +97,10 @@ def claim(job_id: int, owner: str) -> Job | None:
     )
     if not is_claimed:
         return None
-    job = Job.objects.with_names().get(pk=job_id)
+    has_steps = Exists(Step.objects.filter(job=OuterRef("pk")))
+    annotated: Any = Job.objects.with_names().annotate(has_steps=has_steps).get(pk=job_id)
+    job: Job = annotated
+    job.is_without_steps = not annotated.has_steps
     job.beat = time.monotonic()
     return job
 

@@ -8,13 +8,15 @@ effect of the caller's last step. Many jobs on one host cost it two inventories,
 from __future__ import annotations
 
 import hashlib
-import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
+
+import msgspec
+from django.db import transaction
 
 from jobs import failpoints
 from jobs.hosts import contact
@@ -96,12 +98,12 @@ HOSTS_LIMIT = 32
 
 @dataclass(frozen=True, slots=True)
 class RecordedInventory:
-    """An inventory that was recorded `at`; `rows` are the records it left, "" where unknown."""
+    """An inventory that was recorded `at`; `rows` is the digest of the records it left."""
 
     digest: bytes
     facts: HostFacts
     at: datetime
-    rows: str = ""
+    rows: str
 
 
 _readings = SingleFlight()
@@ -128,23 +130,24 @@ def _read(host: Host) -> HostFacts:
 
 
 def _recorded(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
-    """The facts, in the records too. What is said a third time, over records that the second time
-    left as they were, is neither decoded nor recorded again."""
-    digest = hashlib.blake2b(json.dumps(data).encode()).digest()
+    """The facts, in the records too. What is said again, over records that are as the last time
+    left them, is neither decoded nor recorded again: the same facts would find nothing to change
+    in them."""
+    digest = hashlib.blake2b(msgspec.json.encode(data)).digest()
     with _guard:
         seen = _seen.get(host.pk)
-    said_before = seen is not None and seen.digest == digest
-    if seen is not None and said_before and seen.rows and still(host.pk, seen.rows, seen.at, at):
-        _keep(host, replace(seen, at=at))
-        return seen.facts
-    if not said_before:
+    same = seen if seen is not None and seen.digest == digest else None
+    if same is not None and still(host.pk, same.rows, same.at, at):
+        _keep(host, replace(same, at=at))
+        return same.facts
+    if same is None:
         if "machine_id" in data:  # an older agent says it in hello alone
             check_machine(host, data["machine_id"])
         check_groups(host, data)
-    rows = rows_digest(host.pk) if said_before else ""
-    facts = apply_facts(host, data, at)
-    if rows and rows_digest(host.pk) != rows:
-        rows = ""
+    # One transaction, which has the host's row: what others change of these records comes after.
+    with transaction.atomic():
+        facts = apply_facts(host, data, at, (same.facts, same.at) if same is not None else None)
+        rows = rows_digest(host.pk)
     _keep(host, RecordedInventory(digest, facts, at, rows))
     return facts
 

@@ -69,4 +69,5 @@ def _demand_window_over(job: Job, hours: int) -> None:
             f"The panel saw the volume retired at {seen:%Y-%m-%d %H:%M} UTC, and its host keeps "
             f"retired volumes for {hours} h.",
             f"Try again after {until:%Y-%m-%d %H:%M} UTC, or restore the volume.",
+            not_before=until,
         )

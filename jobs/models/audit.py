@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 
 from jobs.models.job import Origin
 from storage.access import Person, is_staff
+from storage.request_id import LIMIT as REQUEST_ID_LIMIT
 
 
 class Phase(models.TextChoices):
@@ -31,6 +32,7 @@ class AuditQuerySet(models.QuerySet["AuditEntry"]):
         volume: str = "",
         job: str = "",
         actor: str = "",
+        request_id: str = "",
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> Self:
@@ -47,6 +49,8 @@ class AuditQuerySet(models.QuerySet["AuditEntry"]):
             entries = entries.filter(job_key=job)
         if actor:
             entries = entries.filter(actor__icontains=actor)
+        if request_id:
+            entries = entries.filter(request_id=request_id)
         if since is not None:
             entries = entries.filter(at__gte=since)
         if until is not None:
@@ -62,7 +66,8 @@ class AuditEntry(models.Model):
     sent, and one outcome. The database refuses to change or delete entries, whoever asks.
 
     Everything is text, so that an entry outlives the job, the account and the volume. `token` is
-    the public part of an API token's name, `address` where the request came from. `commands` is
+    the public part of an API token's name, `address` where the request came from, `request_id` the
+    name of that request. `commands` is
     the agent's list `{argv, shell, rc}` of what was run (an intent has none yet); `result` is
     `{state, code?, message?}` with state done | failed | interrupted | not_started (it never
     reached the host, or the host turned it away) | unknown (nobody could ask any more), `{}` for
@@ -78,6 +83,7 @@ class AuditEntry(models.Model):
     token = models.CharField(max_length=64, blank=True)
     address = models.GenericIPAddressField(null=True, blank=True)
     door = models.CharField(max_length=8, choices=Origin.choices)
+    request_id = models.CharField(max_length=REQUEST_ID_LIMIT, blank=True)
     host = models.CharField(max_length=64)
     host_key = models.CharField(max_length=26)
     machine_id = models.CharField(max_length=64, blank=True)

@@ -16,7 +16,10 @@ from django.db.models.functions import Now
 
 from storage.access import Person, is_staff
 from storage.models import CachePlan, Host, Volume
+from storage.models.volume import touched
 from storage.naming import new_key
+from storage.request_id import LIMIT as REQUEST_ID_LIMIT
+from storage.request_id import current_request_id
 from storage.volumes.ownership import customer_then
 
 
@@ -40,6 +43,11 @@ class Kind(models.TextChoices):
     DROP_CACHE = "drop-cache", "Drop lost cache"
     REPAIR_VOLUME = "repair-volume", "Repair volume"
     PREPARE_SSD = "prepare-ssd", "Add SSD"
+    REPLACE_MEMBER = "replace-member", "Replace disk of array"
+
+
+OF_HOST = (Kind.PREPARE_SSD, Kind.REPLACE_MEMBER)
+"""What is about a host's disks, and no volume."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,7 @@ WORDS: dict[str, KindWords] = {
     Kind.DROP_CACHE: _words("Dropping", "Dropped", "drop", "the lost cache of {}"),
     Kind.REPAIR_VOLUME: _words("Repairing", "Repaired", "repair"),
     Kind.PREPARE_SSD: _words("Adding", "Added", "add", "the SSD {}"),
+    Kind.REPLACE_MEMBER: _words("Replacing", "Replaced", "replace", "a disk of {}"),
 }
 
 
@@ -147,8 +156,8 @@ class JobQuerySet(models.QuerySet["Job"]):
 
 class Job(models.Model):
     """One wish for one volume on one host. `wish` is `storage.planner.wish.Wish.to_json()`; that of
-    a job without a volume, which adds an SSD to a group,
-    `storage.planner.ssd_wish.Preparation.to_json()`.
+    a job without a volume, which is about disks of its host, a `storage.planner.host_wish.HostWish`
+    as JSON.
 
     `explanation` is one sentence on what it does or waits for; `error` is
     `{code, message, correction}`, `{}` while nothing is wrong. A `dry_run` job is a preview: its
@@ -168,7 +177,9 @@ class Job(models.Model):
 
     `last_actor`, `last_address`, `last_door` and `last_token` say who ordered it last after whoever
     asked for it, and how: a decision, a cancellation, another pace (`last_door` "" = nobody yet).
-    They are written while a worker holds the job: read them by `jobs.requester`.
+    They are written while a worker holds the job: read them by `jobs.requester`. `request_id` and
+    `last_request_id` name the HTTP requests that asked for it and ordered it last
+    (`storage.request_id`), "" where there was none.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
@@ -193,6 +204,7 @@ class Job(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    updated_at = models.DateTimeField(db_default=Now(), editable=False)
     not_before = models.DateTimeField(null=True, blank=True)
     lease_owner = models.CharField(max_length=64, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
@@ -216,9 +228,15 @@ class Job(models.Model):
     last_address = models.GenericIPAddressField(null=True, blank=True)
     last_door = models.CharField(max_length=8, choices=Origin.choices, blank=True)
     last_token = models.CharField(max_length=64, blank=True)
+    request_id = models.CharField(
+        max_length=REQUEST_ID_LIMIT, blank=True, default=current_request_id, editable=False
+    )
+    last_request_id = models.CharField(max_length=REQUEST_ID_LIMIT, blank=True)
 
     beat = 0.0
     """When this process last prolonged the lease it has, by its monotonic clock; no column."""
+    is_without_steps = False
+    """What the worker that has the lease knows of its job: it alone adds steps. No column."""
 
     objects = JobQuerySet.as_manager()
 
@@ -246,15 +264,15 @@ class Job(models.Model):
                 violation_error_message="Another job holds this volume.",
             ),
             models.CheckConstraint(
-                condition=models.Q(kind=Kind.PREPARE_SSD, volume=None)
-                | (~models.Q(kind=Kind.PREPARE_SSD) & models.Q(volume__isnull=False)),
+                condition=models.Q(kind__in=OF_HOST, volume=None)
+                | (~models.Q(kind__in=OF_HOST) & models.Q(volume__isnull=False)),
                 name="job_of_volume_or_ssd",
             ),
             models.UniqueConstraint(
                 fields=("host",),
                 condition=models.Q(dry_run=False, volume=None) & ~models.Q(state__in=OVER),
                 name="job_one_ssd_per_host",
-                violation_error_message="Another job adds an SSD to this host.",
+                violation_error_message="Another job is about the disks of this host.",
             ),
         )
         indexes = (
@@ -266,15 +284,20 @@ class Job(models.Model):
                 condition=models.Q(dry_run=False, state=State.FAILED),
                 name="job_failed_lately",
             ),
+            models.Index(fields=("updated_at",), name="job_updated"),
         )
+        # That a worker still holds it is nothing new.
+        triggers = (touched("job_touched", "lease_until", "lease_owner", "claims", "attempts"),)
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()}: {self.label}"
 
     @property
     def label(self) -> str:
-        """What it is about: the volume, or the device."""
-        return self.volume.label if self.volume is not None else str(self.wish["device"])
+        """What it is about: the volume, the array, or the device."""
+        if self.volume is not None:
+            return self.volume.label
+        return str(self.wish.get("array") or self.wish["device"])
 
     @property
     def its_volume(self) -> Volume:
@@ -316,7 +339,7 @@ class Job(models.Model):
     @property
     def running_step(self) -> Step | None:
         """The step whose operation was sent, or may have been sent, to the host."""
-        return self.step_set.filter(state="running").first()
+        return None if self.is_without_steps else self.step_set.filter(state="running").first()
 
     def lines_after(self, n: int) -> models.QuerySet[Line]:
         """Output lines with a counter above `n`, oldest first."""

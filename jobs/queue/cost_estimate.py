@@ -19,7 +19,7 @@ from storage.models import Host
 from storage.planner import PlannedStep, Target
 from storage.planner.cost import Cost, StepCost, cost
 from storage.planner.cost import estimate_of as verb_estimate
-from storage.planner.ssd_wish import Preparation
+from storage.planner.host_wish import read_host_wish
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 LOOKED_AT: Final = 120
@@ -37,10 +37,10 @@ def estimate_of(job: Job, steps: Sequence[Step]) -> Cost | None:
     """The same, also for a preview without a volume."""
     if job.volume is not None:
         return estimate(snapshots_of([job.volume])[0], steps)
-    facts, preparation = inventory_of(job.host), Preparation.from_json(job.wish)
+    facts, host_wish = inventory_of(job.host), read_host_wish(job.wish)
     if facts is None:
         return None
-    target = Target("", preparation.vg_uuid, preparation.vg_name, "", None)
+    target = Target("", host_wish.vg_uuid, host_wish.vg_name, "", None)
     return _cost(job.host, facts, target, steps)
 
 

@@ -15,7 +15,7 @@ from jobs import notify_workers
 from jobs.engine import steps
 from jobs.engine.finish import has_changed_host
 from jobs.engine.transitions import transition
-from jobs.models import Job, Kind, Origin, State
+from jobs.models import OF_HOST, Job, Kind, Origin, State
 from jobs.queue.reservations import reserved
 from jobs.requester import Requester, cancelled_by, requester_fields
 from storage.access import Right
@@ -26,7 +26,8 @@ from storage.models import CachePlan, Host, Placement, Volume
 from storage.models.host import HostState
 from storage.naming import volume_name
 from storage.planner import Disks, Refused, Target, plan
-from storage.planner.ssd_wish import Preparation
+from storage.planner.host_wish import HostWish, read_host_wish
+from storage.planner.member_wish import Replacement
 from storage.planner.wish import Wish
 from storage.row_locks import hold
 from storage.volumes.snapshot import VolumeSnapshot
@@ -37,13 +38,13 @@ CONSTRAINTS = ("job_one_per_volume", "job_one_ssd_per_host")
 FINAL_REFUSALS = frozenset({"not_fresh"})
 """Refusals that no change on the host can lift, so that last minute's facts suffice for them.
 Everything else is judged by the runner, on facts it has just read."""
-FOR_ADMINS = frozenset({Kind.DESTROY_VOLUME, Kind.PREPARE_SSD})
+FOR_ADMINS = frozenset({Kind.DESTROY_VOLUME, *OF_HOST})
 PROVEN = FOR_ADMINS | {Kind.DROP_CACHE}
 """What gives up data or a whole disk: at a page only with a fresh proof of who sits there."""
 
 
 class Busy(Exception):
-    """Another job holds the volume, or adds an SSD to the host; it is `job`."""
+    """Another job holds the volume, or is about the host's disks; it is `job`."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(
@@ -125,7 +126,7 @@ def submit(
 
 def enqueue(fields: dict[str, Any]) -> Job:
     """Write a job down, and tell a worker after commit unless it awaits somebody's word. Raises
-    `Busy` where another one holds its volume, or adds an SSD to its host."""
+    `Busy` where another one holds its volume, or is about its host's disks."""
     try:
         with transaction.atomic():
             job = Job.objects.create(**fields)
@@ -286,23 +287,23 @@ def _check_ssd_space(placement: Placement, wish: Wish) -> None:
 
 
 @transaction.atomic
-def submit_add_ssd(
+def submit_for_host(
     host: Host,
-    preparation: Preparation,
+    wish: HostWish,
     requester: Requester,
     *,
     dry_run: bool,
     fingerprint: str = "",
     not_before: datetime | None = None,
 ) -> Job:
-    """Accept a job, and tell a worker after commit. Raises `Refused` for a host that is not in use,
-    and `Busy` where another job adds an SSD to it."""
+    """Accept a job about a host's disks, and tell a worker after commit. Raises `Refused` for a
+    host that is not in use, and `Busy` where another job is about its disks."""
     check_contactable(host)
     return enqueue(
         {
-            "kind": Kind.PREPARE_SSD,
+            "kind": Kind.REPLACE_MEMBER if isinstance(wish, Replacement) else Kind.PREPARE_SSD,
             "host": host,
-            "wish": preparation.to_json(),
+            "wish": wish.to_json(),
             "dry_run": dry_run,
             "actor": requester.actor,
             "door": requester.door,
@@ -328,9 +329,9 @@ def confirm(preview: Job, requester: Requester, *, not_before: datetime | None =
             "stale", "This preview failed, or has not ended yet.", "Create a new preview."
         )
     if preview.volume is None:
-        return submit_add_ssd(
+        return submit_for_host(
             preview.host,
-            Preparation.from_json(preview.wish),
+            read_host_wish(preview.wish),
             requester,
             dry_run=False,
             fingerprint=preview.fingerprint,

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 import asyncssh
@@ -19,9 +20,10 @@ from jobs.transport import connection
 from jobs.transport.connection import Destination, hub
 from jobs.transport.errors import AnswerTimeout
 from jobs.transport.replies import PROTOCOL, Reply
+from storage.agent.wire.reading_verbs import WATCH
 from storage.models import Host
 
-__all__ = ["DEADLINE_SECONDS", "Destination", "ask", "call", "dry_run", "new_key_pair"]
+__all__ = ["DEADLINE_SECONDS", "Destination", "ask", "call", "dry_run", "new_key_pair", "watch"]
 
 DEADLINE_SECONDS = 30.0
 
@@ -71,6 +73,33 @@ async def ask(
             return await hub().to(destination).exchange(line.encode() + b"\n", request_id)
     except TimeoutError:
         raise AnswerTimeout(destination.where, deadline_seconds) from None
+
+
+async def watch(
+    destination: Destination,
+    lv_uuids: Sequence[str],
+    *,
+    every_seconds: int,
+    count: int,
+    deadline_seconds: float = DEADLINE_SECONDS,
+) -> AsyncGenerator[Reply]:
+    """Counters of some volumes, `count` times: on the loop. A refusal of the agent is the last
+    reply; raises `TransportError`, also where one does not come within the deadline after it is
+    due. Leaving the loop early ends the agent's part too (with `contextlib.aclosing`)."""
+    request_id = str(uuid.uuid4())
+    args = {"lv_uuids": list(lv_uuids), "every_seconds": every_seconds, "count": count}
+    request = {"v": PROTOCOL, "id": request_id, "verb": WATCH, "args": args}
+    replies = hub().to(destination).stream(json.dumps(request).encode() + b"\n", request_id)
+    async with aclosing(replies):
+        for _ in range(count):
+            try:
+                async with asyncio.timeout(every_seconds + deadline_seconds):
+                    reply = await anext(replies)
+            except TimeoutError:
+                raise AnswerTimeout(destination.where, deadline_seconds) from None
+            yield reply
+            if reply.error is not None:
+                return
 
 
 def new_key_pair() -> tuple[bytes, str]:

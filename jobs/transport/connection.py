@@ -13,8 +13,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 import threading
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -42,6 +43,8 @@ KEEPALIVE_SECONDS, KEEPALIVE_COUNT = 15, 3
 CHANNELS = 4
 """Below sshd's default MaxSessions (10), so that a person can still log in beside us."""
 HANDSHAKES = 20
+LONG_REPLY = 128 * 1024
+"""A longer one is decoded in a thread of its own: the loop serves the other hosts meanwhile."""
 COMMAND = f"sudo -n {AGENT_PATH}"
 """The forced command is the same; asking for it keeps hosts without one working too."""
 KEY_ALGORITHMS = ("ssh-ed25519", "ecdsa-sha2-nistp256", "rsa-sha2-512", "rsa-sha2-256")
@@ -101,9 +104,27 @@ class Connection:
             except Ended as ended:
                 raise await self._diagnose(channel, ended) from None
 
+    async def stream(self, line: bytes, request_id: str) -> AsyncGenerator[Reply]:
+        """Each reply to a request with several, on a channel of its own, which ends with it."""
+        async with self._slots:
+            channel = await self._open()
+            try:
+                async for reply in channel.stream(line):
+                    yield decode(reply, request_id)
+            except BadHostData as error:
+                raise BadReply(self.destination.where, str(error)) from None
+            except Ended as ended:
+                raise await self._diagnose(channel, ended) from None
+            finally:
+                channel.close()
+
     async def _on(self, channel: Channel, line: bytes, request_id: str) -> Reply:
         try:
-            reply = decode(await channel.exchange(line), request_id)
+            answer = await channel.exchange(line)
+            if len(answer) > LONG_REPLY:
+                reply = await asyncio.to_thread(decode, answer, request_id)
+            else:
+                reply = decode(answer, request_id)
         except BadHostData as error:
             channel.close()
             raise BadReply(self.destination.where, str(error)) from None
@@ -138,8 +159,14 @@ class Connection:
 
     async def _connect(self) -> asyncssh.SSHClientConnection:
         try:
-            async with self._hub.handshakes:
-                self._ssh = await connect(self.destination)
+            keys = keys_of(self.destination)
+            line = await dial(self.destination)
+            try:
+                async with self._hub.handshakes:
+                    self._ssh = await connect(self.destination, keys, line)
+            except BaseException:
+                line.close()
+                raise
             return self._ssh
         finally:
             self._opening = None
@@ -218,18 +245,83 @@ class Client(asyncssh.SSHClient):
         self.is_more_wanted = self.is_more_wanted or not self.is_key_refused
 
 
-async def connect(destination: Destination) -> asyncssh.SSHClientConnection:
-    """A fresh connection with every default of asyncssh that reads files or agents turned off."""
-    client, where = Client(), destination.where
+Keys = tuple[asyncssh.SSHKey, asyncssh.SSHKey]
+
+
+def keys_of(destination: Destination) -> Keys:
+    """The host's pinned key and our own."""
     try:
-        pinned = asyncssh.import_public_key(destination.host_key)
-        own = asyncssh.import_private_key(unseal(destination.sealed_key))
+        return (
+            asyncssh.import_public_key(destination.host_key),
+            asyncssh.import_private_key(unseal(destination.sealed_key)),
+        )
     except asyncssh.KeyImportError as error:
-        raise Unreachable(where, f"its stored keys cannot be read: {error}") from None
+        reason = f"its stored keys cannot be read: {error}"
+        raise Unreachable(destination.where, reason) from None
+
+
+async def dial(destination: Destination) -> socket.socket:
+    """A TCP connection on which the host has begun to speak, as every SSH server does at once. It
+    is waited for before the host has its turn of the `HANDSHAKES`: those that are switched off
+    would keep the others waiting."""
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            places = await loop.getaddrinfo(
+                destination.address, destination.port, type=socket.SOCK_STREAM
+            )
+            for place in places[:-1]:
+                try:
+                    return await _spoken_to(*place)
+                except OSError:
+                    continue  # a name with several addresses: the next one
+            return await _spoken_to(*places[-1])
+    except TimeoutError:
+        raise _too_slow(destination) from None
+
+
+async def _spoken_to(
+    family: int, kind: int, protocol: int, name: str, address: tuple[Any, ...]
+) -> socket.socket:
+    loop = asyncio.get_running_loop()
+    line = socket.socket(family, kind, protocol)
+    line.setblocking(False)
+    begun = loop.create_future()
+    try:
+        await loop.sock_connect(line, address)
+        loop.add_reader(line, _mark, begun)
+        try:
+            await begun
+        finally:
+            loop.remove_reader(line)
+    except BaseException:
+        line.close()
+        raise
+    return line
+
+
+def _mark(begun: asyncio.Future[None]) -> None:
+    # A line that can be read is told again and again until the reader is removed.
+    if not begun.done():
+        begun.set_result(None)
+
+
+def _too_slow(destination: Destination) -> Unreachable:
+    return Unreachable(destination.where, f"no connection within {CONNECT_SECONDS} s")
+
+
+async def connect(
+    destination: Destination, keys: Keys, line: socket.socket
+) -> asyncssh.SSHClientConnection:
+    """A fresh connection over that line, with every default of asyncssh that reads files or agents
+    turned off."""
+    client, where = Client(), destination.where
+    pinned, own = keys
     try:
         return await asyncssh.connect(
             destination.address,
             destination.port,
+            sock=line,
             username=destination.account,
             client_factory=lambda: client,
             client_keys=[own],
@@ -257,7 +349,7 @@ async def connect(destination: Destination) -> asyncssh.SSHClientConnection:
             raise TotpDemanded(where, destination.account) from None
         raise AuthRefused(where, destination.account) from None
     except TimeoutError:
-        raise Unreachable(where, f"no connection within {CONNECT_SECONDS} s") from None
+        raise _too_slow(destination) from None
 
 
 _hubs: list[Hub] = []

@@ -6,10 +6,12 @@ import re
 import secrets
 from collections.abc import Collection
 from datetime import timedelta
+from ipaddress import ip_address, ip_network
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models.functions import Least, Now
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
@@ -23,12 +25,21 @@ from storage.naming import new_key
 
 DEFAULT_DAYS = 90
 MAX_DAYS = 366
+MAX_LIVE = 50
 SALT = "panel.tokens"
 WRITTEN = re.compile(r"tcl_([a-z2-7]{12})\.([\w-]{43})", re.ASCII)
 USE_NOTED_EVERY = timedelta(minutes=1)
 
 
-def issue(user: User, *, name: str, scopes: Collection[str], days: int) -> tuple[ApiToken, str]:
+def issue(
+    user: User,
+    *,
+    name: str,
+    scopes: Collection[str],
+    days: int,
+    networks: Collection[str] = (),
+    by: User | None = None,
+) -> tuple[ApiToken, str]:
     """Store a token of a person; returns it and its text, which nobody can read again.
 
     The scopes must be among `scopes_of(user)`, the days from 1 to `MAX_DAYS`; else ValueError.
@@ -44,10 +55,11 @@ def issue(user: User, *, name: str, scopes: Collection[str], days: int) -> tuple
         name=name,
         user=user,
         scopes=sorted(set(scopes)),
+        networks=list(networks),
         expires_at=database_now() + timedelta(days=days),
     )
     security_entries.note(
-        SecurityKind.TOKEN_MADE, user, f"{name} ({key}) for {', '.join(token.scopes)}"
+        SecurityKind.TOKEN_MADE, user, f"{name} ({key}) for {', '.join(token.scopes)}", by=by
     )
     return token, f"tcl_{key}.{secret}"
 
@@ -65,6 +77,30 @@ def recognise(text: str) -> ApiToken | None:
     return token if token.user.is_active else None
 
 
+def is_allowed_from(token: ApiToken, address: str | None) -> bool:
+    """Whether a request from there may show the token."""
+    if not token.networks:
+        return True
+    if address is None:
+        return False
+    return any(ip_address(address) in ip_network(each) for each in token.networks)
+
+
+@transaction.atomic
+def rotate(
+    token: ApiToken, *, days: int, overlap: timedelta, by: User | None = None
+) -> tuple[ApiToken, str]:
+    """A token like this one, which itself opens nothing more once the overlap is over; ValueError
+    as `issue` does."""
+    scopes = [scope for scope in token.scopes if scope in scopes_of(token.user)]
+    new, text = issue(
+        token.user, name=token.name, scopes=scopes, days=days, networks=token.networks, by=by
+    )
+    live = ApiToken.objects.filter(pk=token.pk, revoked_at=None)
+    live.update(expires_at=Least("expires_at", Now() + overlap))
+    return new, text
+
+
 def note_use(token: ApiToken, ip: str | None) -> None:
     """Record a use, at most once a minute."""
     now = timezone.now()
@@ -73,10 +109,12 @@ def note_use(token: ApiToken, ip: str | None) -> None:
         ApiToken.objects.filter(due, pk=token.pk).update(last_used_at=now, last_used_ip=ip)
 
 
-def revoke(token: ApiToken) -> None:
+def revoke(token: ApiToken, by: User | None = None) -> None:
     """From now on the token opens nothing; the first revocation stays."""
     if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=Now()):
-        security_entries.note(SecurityKind.TOKEN_REVOKED, token.user, f"{token.name} ({token.key})")
+        security_entries.note(
+            SecurityKind.TOKEN_REVOKED, token.user, f"{token.name} ({token.key})", by=by
+        )
 
 
 def revoke_all(user: User) -> int:
@@ -87,10 +125,14 @@ def revoke_all(user: User) -> int:
 def scopes_of(user: User) -> list[str]:
     """What a token of this person may be for: never more than they may do themselves."""
     scopes: list[str] = [Scope.READ]
+    if is_staff(user):
+        scopes += [Scope.METRICS]
     if is_staff(user) and may(user, Right.OPERATE):
-        scopes += [Scope.VOLUMES, Scope.CUSTOMERS, Scope.ALERTS]
+        scopes += [Scope.PREVIEW, Scope.VOLUMES, Scope.DESTROY, Scope.HOSTS]
+        scopes += [Scope.CUSTOMERS, Scope.ALERTS]
     if is_staff(user) and may(user, Right.ADMINISTER):
-        scopes += [Scope.PLANS, Scope.ALERT_ROUTES]
+        scopes += [Scope.PLANS, Scope.ALERT_ROUTES, Scope.WEBHOOKS, Scope.PEOPLE]
+    scopes += [Scope.TOKENS]
     if Member.objects.filter(user=user, role__in=ORDERING_ROLES).exists():
         scopes += [Scope.ORDERS]
     return scopes

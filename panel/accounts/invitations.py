@@ -59,6 +59,12 @@ def to_customer(
 
 def to_new_password(person: User, by: User | None) -> tuple[Invitation, str]:
     """A link with which somebody who is there chooses a new password. Raises `Refused`."""
+    if person.is_service:
+        raise Refused(
+            "not_allowed",
+            f"{person.email} is a service account: nobody signs in as it.",
+            "Make a token for it.",
+        )
     if not person.is_active:
         raise Refused(
             "not_active", (f"{person.email} is deactivated."), "Reactivate the account first."

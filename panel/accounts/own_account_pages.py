@@ -67,9 +67,6 @@ def _others(request: HttpRequest) -> list[UserSession]:
     return [each for each in live_sessions if each.session_key != request.session.session_key]
 
 
-MAX_LIVE = 50
-
-
 class TokenForm(forms.Form):
     """A new token: `user` bounds its scopes."""
 
@@ -109,9 +106,9 @@ def token_list(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         status = HTTPStatus.UNPROCESSABLE_ENTITY
         live = ApiToken.objects.live().filter(user=user)
-        if live.count() >= MAX_LIVE:
+        if live.count() >= api_tokens.MAX_LIVE:
             most = gettext("{n} tokens are live. Revoke one first.")
-            form.add_error(None, most.format(n=MAX_LIVE))
+            form.add_error(None, most.format(n=api_tokens.MAX_LIVE))
         elif form.is_valid():
             _, text = api_tokens.issue(user, **form.cleaned_data)
             form, status = TokenForm(user), 200

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from allauth.account.models import EmailAddress
 from django.db import transaction
 from django.db.models import ProtectedError, QuerySet
@@ -13,6 +15,9 @@ from storage.formatting import counted
 from storage.models import Customer
 from storage.planner import Refused
 
+SERVICE_DOMAIN: Final = "service.invalid"
+"""No mail is delivered there (RFC 2606)."""
+
 
 @transaction.atomic
 def add(*, email: str, password: str | None, name: str = "", staff_role: str = "") -> User:
@@ -22,9 +27,24 @@ def add(*, email: str, password: str | None, name: str = "", staff_role: str = "
     return user
 
 
+@transaction.atomic
+def add_service(name: str, staff_role: StaffRole, by: User) -> User:
+    """An account for a program, which leaves with nobody: it has tokens, and nobody signs in as
+    it. Raises `Refused` where the name is taken."""
+    email = f"{name}@{SERVICE_DOMAIN}"
+    if User.objects.filter(email__iexact=email).exists():
+        raise Refused("already_exists", f"{email} exists already.", "Choose another name.")
+    service = User.objects.create_user(
+        email, None, name=name, staff_role=staff_role, is_service=True
+    )
+    security_entries.note(SecurityKind.ROLE, service, f"service account, {staff_role.label}", by=by)
+    return service
+
+
 def active_admins() -> QuerySet[User]:
     """Those who can still let others in."""
-    return User.objects.filter(staff_role=StaffRole.ADMIN, is_active=True)
+    admins = User.objects.filter(staff_role=StaffRole.ADMIN, is_active=True)
+    return admins.filter(is_service=False)
 
 
 @transaction.atomic

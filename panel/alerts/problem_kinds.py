@@ -367,6 +367,11 @@ KINDS: Final = {
     "bad_reply": ConcernKind(
         "Invalid answer", "{count} hosts send invalid answers", NOT_REACHED, AWAY
     ),
+    "kernel_changed": ConcernKind(
+        "Restart into another kernel",
+        "{count} hosts restarted into another kernel",
+        "Guests were down meanwhile, and caches may work differently from before.",
+    ),
     "boot_incomplete": ConcernKind(
         "Restart incomplete",
         "{count} hosts did not recover completely after a restart",

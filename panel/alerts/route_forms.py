@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import re
-import secrets
 from datetime import timedelta
 from typing import Any, Final
 from zoneinfo import available_timezones
@@ -15,7 +13,7 @@ from django.db.models import QuerySet
 
 from panel.authentication.second_factor import seal, unseal
 from panel.deliveries import http_post
-from panel.deliveries.signature import is_secret
+from panel.deliveries.signature import is_secret, new_secret
 from panel.models import AlertRoute, RouteKind, SecurityEntry, SecurityKind, User
 from panel.models.alert_route import NOTHING_AT_ONCE
 from panel.security_log import security_entries
@@ -37,7 +35,6 @@ TIERS: Final = (
 HOURS: Final = (("", "No digest"), *((str(hour), f"{hour:02d}:00") for hour in range(24)))
 CLOCK: Final = ["%H:%M", "%H:%M:%S"]
 SEPARATOR: Final = re.compile(r"[,\n]")
-SECRET_BYTES: Final = 32
 SHOWN_WORDS: Final = 30
 PAUSES: Final = (
     ("", "As it is"),
@@ -58,11 +55,6 @@ NOBODY: Final = "Nobody is to be told of alerts"
 def words(text: str) -> list[str]:
     """What commas or lines separate, each once."""
     return list(dict.fromkeys(word.strip() for word in SEPARATOR.split(text) if word.strip()))
-
-
-def new_secret() -> str:
-    """One that can sign, by Standard Webhooks."""
-    return "whsec_" + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 class QuietForm(forms.Form):
@@ -178,7 +170,9 @@ class RouteForm(QuietForm):
                 known = ", ".join(sorted(given)[:SHOWN_WORDS])
                 self.fields[name].help_text = f"Separated by commas. In use: {known}."
         people: Any = self.fields["person"]
-        people.queryset = User.objects.filter(is_active=True).exclude(staff_role="")
+        people.queryset = User.objects.filter(is_active=True, is_service=False).exclude(
+            staff_role=""
+        )
 
     @property
     def is_narrow(self) -> bool:

@@ -1,15 +1,36 @@
 """The API `/api/v1`: the same rules as the pages, for programs. `docs/api.md` shows a session."""
 
+API_VERSION = "1"
 FEATURES = (
+    "adoption",
     "alerts",
+    "apply",
     "audit",
+    "billing",
+    "bulk-changes",
     "cache-plans",
     "customers",
     "dry-run",
+    "events",
+    "entity-tags",
     "idempotency-key",
+    "host-advice",
+    "host-enrolment",
+    "host-inventory",
+    "if-match",
+    "maintenance",
     "job-lines",
+    "orders",
+    "people",
+    "proofs",
+    "rate-limits",
+    "request-ids",
+    "scopes",
     "series",
+    "service-accounts",
+    "tokens",
     "wait",
+    "webhooks",
     "wish",
 )
 """What this panel can do; a name is never taken away within `/v1`."""

@@ -15,7 +15,9 @@ from jobs.models import CheckKind, CheckState, MediaCheck
 from panel.api import request_bodies
 from panel.api.framework import described
 from panel.api.framework.resource import Resource
+from panel.api.framework.shape import Shape
 from panel.api.response_shapes import Json
+from panel.models import Scope
 from storage.access import Right
 from storage.database_clock import database_now
 from storage.health import smart_records
@@ -28,10 +30,16 @@ from storage.models import DiskRound, Host, PhysicalDisk
 from storage.models.physical_disk import REASON_LIMIT
 
 LAST = 20
+MEASURED = (
+    *("state", "message", "is_gone", "asked_at", "read_at", "temperature_celsius"),
+    *("power_on_hours", "used_percent", "written", "worn_out_at", "worn_out_assumption"),
+    *("error_counts", "new_errors", "findings"),
+)
+"""Of a disk: what no request says."""
 DISK_STATES = ["read", "standby", "hung", "slow", "failed"]
 
 
-class DiskFindingShape(serializers.Serializer[Json]):
+class DiskFindingShape(Shape):
     """What is wrong with a disk."""
 
     code = serializers.CharField()
@@ -40,7 +48,7 @@ class DiskFindingShape(serializers.Serializer[Json]):
     correction = serializers.CharField()
 
 
-class AcceptedShape(serializers.Serializer[Json]):
+class AcceptedShape(Shape):
     """Who declared the errors of a disk known, and why."""
 
     at = serializers.DateTimeField()
@@ -48,7 +56,7 @@ class AcceptedShape(serializers.Serializer[Json]):
     reason = serializers.CharField()
 
 
-class WrittenShape(serializers.Serializer[Json]):
+class WrittenShape(Shape):
     """What was written to a disk in its life: `raw` times `unit_bytes`, both as the disk counts.
     The unit is null where it is neither known nor measured."""
 
@@ -62,7 +70,7 @@ class WrittenShape(serializers.Serializer[Json]):
     reason = serializers.CharField()
 
 
-class DiskShape(serializers.Serializer[Json]):
+class DiskShape(Shape):
     """A disk. Figures are of `read_at`; `state` is of the last time it was asked. Of
     `error_counts`, `new_errors` came on top of what was known."""
 
@@ -104,7 +112,7 @@ class DiskDetailShape(DiskShape):
     last_change = serializers.IntegerField(allow_null=True)
 
 
-class DisksShape(serializers.Serializer[Json]):
+class DisksShape(Shape):
     """The disks of a host. `asked_at` is null before the first reading; `message` says what kept
     some from being read."""
 
@@ -169,6 +177,8 @@ class OneDisk(Resource):
     """A disk, and what is entered of it."""
 
     staff_only = True
+    other_scopes = (Scope.HOSTS,)
+    measured = MEASURED
 
     @extend_schema(
         operation_id="host_disk",
@@ -261,7 +271,7 @@ def _json(condition: DiskCondition) -> Json:
     return data
 
 
-class MediaCheckShape(serializers.Serializer[Json]):
+class MediaCheckShape(Shape):
     """A check that somebody asked for. The host runs it; `remaining_percent` is null where the disk
     or the kernel does not say."""
 
@@ -278,7 +288,7 @@ class MediaCheckShape(serializers.Serializer[Json]):
     ended_at = serializers.DateTimeField(allow_null=True)
 
 
-class ArrayShape(serializers.Serializer[Json]):
+class ArrayShape(Shape):
     """An md array, as the last inventory had it. `progress` (0 to 1), `speed_bytes_per_s` and
     `seconds_left` are of a rebuild or check that is at work; `mismatch_bytes` is what the last
     check found to differ between the copies."""
@@ -299,14 +309,14 @@ class ArrayShape(serializers.Serializer[Json]):
     spares = serializers.ListField(child=serializers.CharField())
 
 
-class ArraysShape(serializers.Serializer[Json]):
+class ArraysShape(Shape):
     """`read_at` is when the host was last read."""
 
     read_at = serializers.DateTimeField(allow_null=True)
     items = ArrayShape(many=True)
 
 
-class MediaChecksShape(serializers.Serializer[Json]):
+class MediaChecksShape(Shape):
     """The newest first."""
 
     items = MediaCheckShape(many=True)
@@ -358,6 +368,7 @@ class ArrayChecks(Resource):
     """The comparison of an array's copies."""
 
     staff_only = True
+    other_scopes = (Scope.HOSTS,)
     takes_no_body = True
 
     @extend_schema(
@@ -382,6 +393,7 @@ class DiskTests(Resource):
     """Self-tests of a disk."""
 
     staff_only = True
+    other_scopes = (Scope.HOSTS,)
 
     @extend_schema(
         operation_id="host_disk_test",

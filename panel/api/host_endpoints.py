@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.core.exceptions import ValidationError
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -13,27 +14,35 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.engine import holds
+from jobs.hosts import enrolment
 from jobs.problems import problems_of
 from jobs.queue.removal import removal_of, remove
-from jobs.queue.submit import submit_add_ssd
+from jobs.queue.submit import submit_for_host
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
-from panel.api.framework.resource import Resource, bad_parameter, choices, truth
+from panel.api.framework.resource import Resource, choices, truth
+from panel.api.framework.shape import Shape
+from panel.api.hosts.host_enrolment import EnrolmentShape, NewHostBody, made_host
 from panel.api.resource_json import host_json
 from panel.api.response_shapes import HOST_STATES, HostShape, JobShape, Json
+from panel.models import Scope
 from storage.access import Right
 from storage.database_clock import database_now
 from storage.formatting import counted
 from storage.health import accepted_faults
 from storage.health.accepted_faults import REASON_LIMIT, HostFault, faults_with_decisions
 from storage.inventory.stored import inventory_of
-from storage.models import Host, HostChange, HostChangeKind
+from storage.models import Host
 from storage.models.host import MOST_TAGS, SITE_LIMIT, tags_of
 from storage.planner import Refused
 from storage.planner.kernel_faults import EFFECTS
+from storage.planner.member_wish import Replacement
 from storage.planner.ssd_wish import Preparation
 from storage.volumes.add_ssd_form import PreparationForm
+from storage.volumes.member_form import NewMemberForm
 
+OF_OPERATORS: Final = ("site", "tags")
 PRESENT = [value for value, _ in HOST_STATES]
 
 
@@ -41,6 +50,8 @@ class Hosts(Resource):
     """All hosts."""
 
     staff_only = True
+    write_scope = Scope.HOSTS
+    once_only = ("line",)
     parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "state", "site", "tag")}
     repeatable: ClassVar = ("state",)
 
@@ -71,9 +82,33 @@ class Hosts(Resource):
         problems = problems_of([host.pk for host in page], timezone.now())
         return Response(cursor.body([host_json(host, problems[host.pk]) for host in page], after))
 
+    @extend_schema(
+        operation_id="host_make",
+        summary="Add a host",
+        request=NewHostBody,
+        responses={201: EnrolmentShape, **described.problems(403, 404, 409, 422)},
+    )
+    def post(self, request: Request) -> Response:
+        """For admins. The answer has the line for a root shell on the host, this once."""
+        return made_host(self, request)
+
+
+class WindowBody(request_bodies.Body):
+    """When jobs may begin, every day, in UTC; it may span midnight."""
+
+    start = serializers.TimeField(input_formats=["%H:%M"])
+    end = serializers.TimeField(input_formats=["%H:%M"])
+
+    def validate(self, attrs: Json) -> Json:
+        """A window has a length."""
+        if attrs["start"] == attrs["end"]:
+            raise serializers.ValidationError({"end": "Start and end differ."}, "invalid")
+        return attrs
+
 
 class HostBody(request_bodies.Body):
-    """Words to group and find a host by; nothing else depends on them."""
+    """Words to group and find a host by, for operators; for admins also how it is reached and when
+    its jobs may begin."""
 
     site = serializers.CharField(
         required=False, allow_blank=True, max_length=SITE_LIMIT, help_text="Where the host stands."
@@ -82,6 +117,22 @@ class HostBody(request_bodies.Body):
         child=serializers.CharField(),
         required=False,
         help_text=f"Up to {MOST_TAGS} words, all of them anew; kept in small letters, each once.",
+    )
+
+    address = serializers.CharField(
+        required=False, max_length=255, help_text="Its accepted key stays."
+    )
+    port = serializers.IntegerField(required=False, min_value=1, max_value=65535)
+    window = WindowBody(required=False, allow_null=True, help_text="null: at any time.")
+    dirty_limit_percent = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=100,
+        help_text="A cache of which more is dirty is a problem.",
+    )
+    leaves_writeback = serializers.BooleanField(
+        required=False,
+        help_text="Tiercel itself sets caches to writethrough when an SSD mirror loses a disk.",
     )
 
     def validate_tags(self, tags: list[str]) -> list[str]:
@@ -98,6 +149,8 @@ class OneHost(Resource):
     """One host: looked at, labelled, removed."""
 
     staff_only = True
+    other_scopes = (Scope.HOSTS,)
+    measured = ("last_seen_at", "facts_at", "problems", "groups", "error")
     parameters: ClassVar = {"DELETE": ("forget_volumes",)}
 
     @extend_schema(
@@ -113,16 +166,26 @@ class OneHost(Resource):
 
     @extend_schema(
         operation_id="host_change",
-        summary="Set a host's site and tags",
+        summary="Change a host's record",
         request=HostBody,
         responses={200: HostShape, **described.problems(403, 404, 422)},
     )
     def patch(self, request: Request, key: str) -> Response:
-        """For operators. Nothing on the host changes."""
+        """Site and tags: operators. Address, window, dirty limit and what Tiercel does by itself:
+        admins. Nothing on the host changes."""
         host = get_object_or_404(Host.objects.visible_to(self.user).without_inventory(), key=key)
         self.demand(Right.OPERATE)
         values = request_bodies.read(request, HostBody, partial=True)
-        Host.objects.filter(pk=host.pk).update(**values)
+        if not set(values) <= set(OF_OPERATORS):
+            self.demand(Right.ADMINISTER)
+        if "address" in values or "port" in values:
+            address, port = values.pop("address", host.address), values.pop("port", host.port)
+            enrolment.readdress(host, address, port)
+        if "window" in values:
+            window = values.pop("window") or {"start": None, "end": None}
+            holds.set_window(host, window["start"], window["end"])
+        if values:
+            Host.objects.filter(pk=host.pk).update(**values)
         return self.get(request, key)
 
     @extend_schema(
@@ -172,7 +235,10 @@ class HostSsds(Resource):
     """More room for caches."""
 
     staff_only = True
+    other_scopes = (Scope.HOSTS,)
+    preview_scope = Scope.PREVIEW
     parameters: ClassVar = {"POST": ("dry_run", "wait")}
+    keeps_key = True
 
     @extend_schema(
         operation_id="host_ssd_add",
@@ -195,11 +261,84 @@ class HostSsds(Resource):
 
         def act() -> Response:
             return wait_for_job.accepted(
-                submit_add_ssd(host, ssd_wish, self.requester, dry_run=dry_run), self.user
+                submit_for_host(host, ssd_wish, self.requester, dry_run=dry_run), self.user
             )
 
-        answer = act() if dry_run else idempotent_requests.once(request, self.user, act)
-        return wait_for_job.out(answer, self, within)
+        once = idempotent_requests.once_if_named if dry_run else idempotent_requests.once
+        return wait_for_job.out(once(request, self.user, act), self, within)
+
+
+class MemberBody(request_bodies.Body):
+    """An empty disk, and the member that it is to replace."""
+
+    device = serializers.CharField(
+        help_text="The kernel's name of the new disk, as in the last inventory."
+    )
+    serial = serializers.CharField(
+        help_text="The serial number on the new drive's label. It must match the device."
+    )
+    member = serializers.CharField(
+        required=False,
+        help_text="The member that works and is to be replaced. Left out where the array is "
+        "missing a disk: the new one takes that place.",
+    )
+
+
+class ArrayMembers(Resource):
+    """Disks for an array."""
+
+    staff_only = True
+    other_scopes = (Scope.HOSTS,)
+    preview_scope = Scope.PREVIEW
+    parameters: ClassVar = {"POST": ("dry_run", "wait")}
+    keeps_key = True
+
+    @extend_schema(
+        operation_id="host_array_member_replace",
+        summary="Replace a disk of an array",
+        request=MemberBody,
+        parameters=[described.DRY_RUN, described.WAIT, described.IDEMPOTENCY_KEY],
+        responses={
+            200: OpenApiResponse(JobShape, "With `wait`: the job once it is over."),
+            202: OpenApiResponse(JobShape, "A job replaces it; Location names it."),
+            **described.problems(400, 403, 404, 409, 422),
+        },
+    )
+    def post(self, request: Request, key: str, array: str) -> Response:
+        """For admins, where root on the host allows it. The array stays in use while the kernel
+        fills the new disk; the job ends once that is done and the old disk is out. A disk that is
+        used, too small, slower, or carries a signature of anything, is refused."""
+        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        self.demand(Right.ADMINISTER)
+        member_wish = _replacement(host, array, request_bodies.read(request, MemberBody))
+        dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
+
+        def act() -> Response:
+            return wait_for_job.accepted(
+                submit_for_host(host, member_wish, self.requester, dry_run=dry_run), self.user
+            )
+
+        once = idempotent_requests.once_if_named if dry_run else idempotent_requests.once
+        return wait_for_job.out(once(request, self.user, act), self, within)
+
+
+def _replacement(host: Host, name: str, values: Json) -> Replacement:
+    facts = inventory_of(host)
+    named = [each for each in facts.arrays if each.name == name] if facts is not None else []
+    if facts is None or not named:
+        raise Http404
+    form = NewMemberForm(facts, named[0], host.replaces_members, values)
+    if form.refusal is not None:
+        raise form.refusal
+    if "member" in values and "member" not in form.fields:
+        raise Refused(
+            "degraded",
+            f"{name} is missing a disk: as long as it is, no other one is taken out.",
+            "Fill the place that is free first: leave out `member`.",
+        )
+    if not form.is_valid() or form.wanted is None:
+        raise request_bodies.unprocessable(ValidationError(form.errors.as_data()))
+    return form.wanted
 
 
 def _wanted(host: Host, values: Json) -> Preparation:
@@ -214,59 +353,7 @@ def _wanted(host: Host, values: Json) -> Preparation:
     return form.wanted
 
 
-class HostEventShape(serializers.Serializer[Json]):
-    """One change of a host. `subject` is the serial number where it is of a disk; `count` is how
-    often it happened within an hour of `at`."""
-
-    at = serializers.DateTimeField()
-    kind = serializers.ChoiceField(choices=HostChangeKind.choices)
-    subject = serializers.CharField(allow_blank=True)
-    before = serializers.CharField(allow_blank=True)
-    after = serializers.CharField(allow_blank=True)
-    count = serializers.IntegerField()
-
-
-class HostEvents(Resource):
-    """The time line of a host."""
-
-    staff_only = True
-    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "kind")}
-
-    @extend_schema(
-        operation_id="host_events",
-        summary="Read the time line of a host",
-        parameters=[
-            *described.PAGE,
-            described.query("kind", "What changed.", enum=HostChangeKind.values),
-        ],
-        responses={
-            200: described.page_of(HostEventShape, "HostEventPage"),
-            **described.problems(400, 403, 404),
-        },
-    )
-    def get(self, request: Request, key: str) -> Response:
-        """Newest first: restarts, other kernels and versions, disks that came, went or changed. A
-        restart into another kernel is one event of the kind `kernel`."""
-        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
-        rows = HostChange.objects.visible_to(self.user).filter(host=host)
-        if (kind := request.query_params.get("kind")) is not None:
-            if kind not in HostChangeKind.values:
-                raise bad_parameter(
-                    "kind", "invalid", f"One of {', '.join(HostChangeKind.values)}."
-                )
-            rows = rows.filter(kind=kind)
-        page, after = cursor.page(
-            request, rows, "host-events", newest_first=True, order=("at", "id")
-        )
-        return Response(cursor.body(map(_event_json, page), after))
-
-
-def _event_json(change: HostChange) -> Json:
-    names = ("at", "kind", "subject", "before", "after", "count")
-    return HostEventShape({name: getattr(change, name) for name in names}).data
-
-
-class FaultAcceptanceShape(serializers.Serializer[Json]):
+class FaultAcceptanceShape(Shape):
     """Who lives with a fault, and why."""
 
     at = serializers.DateTimeField()
@@ -274,7 +361,7 @@ class FaultAcceptanceShape(serializers.Serializer[Json]):
     reason = serializers.CharField()
 
 
-class HostFaultShape(serializers.Serializer[Json]):
+class HostFaultShape(Shape):
     """A known fault of the host's kernel or LVM. Where `sure` is false, nobody can tell which
     upstream release the kernel is built from. A fault that is `refusing` refuses new plans that
     rely on it."""
@@ -290,7 +377,7 @@ class HostFaultShape(serializers.Serializer[Json]):
     acceptance = FaultAcceptanceShape(allow_null=True)
 
 
-class HostFaultsShape(serializers.Serializer[Json]):
+class HostFaultsShape(Shape):
     """What refuses plans comes first."""
 
     items = HostFaultShape(many=True)
@@ -323,6 +410,7 @@ class FaultAcceptance(Resource):
     """The word of an admin that a host lives with a fault."""
 
     staff_only = True
+    other_scopes = (Scope.HOSTS,)
 
     @extend_schema(
         operation_id="host_fault_accept",

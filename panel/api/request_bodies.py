@@ -19,10 +19,13 @@ from rest_framework.request import Request
 from panel.api.framework.problem import ApiProblem, flat
 from panel.api.response_shapes import LIVES, MODES, Json, WithSettings
 from storage.access import Person
+from storage.metrics.close_watch import LONGEST
 from storage.models import Customer, Host, Volume
 from storage.planner.technologies.technology import Setting, Technology
 from storage.planner.wish import LAYOUTS, MAX_BYTES
 
+AS_SOON_AS_ALLOWED: Final = "as_soon_as_allowed"
+WHENS: Final = ["now", AS_SOON_AS_ALLOWED]
 TAKEN: Final = "external_id_taken"
 """Code of the models' errors where another row has the external id."""
 # DRF's fields would make a text of a number, and a number of a text.
@@ -112,6 +115,12 @@ class WishBody(Body):
     confirm_label = serializers.CharField(
         required=False, help_text="Required with life gone: the label of the volume."
     )
+    when = serializers.ChoiceField(
+        choices=WHENS,
+        default="now",
+        help_text="With life gone. as_soon_as_allowed: the job waits until the host no longer has "
+        "to keep the volume; cancel it to keep the volume after all.",
+    )
     managed = serializers.BooleanField(
         required=False,
         help_text="Without other fields, always true: Tiercel manages a volume it has found.",
@@ -119,7 +128,9 @@ class WishBody(Body):
 
     def validate(self, attrs: Json) -> Json:
         """One thing at a time: the life of a volume, its management, or its shape."""
-        shape = set(attrs) - {"life", "confirm_label", "flushed", "managed"}
+        shape = set(attrs) - {"life", "confirm_label", "flushed", "managed", "when"}
+        if attrs["when"] != "now" and attrs.get("life") != "gone":
+            raise serializers.ValidationError({"when": "Only with life gone."}, "not_alone")
         alone = [name for name in ("life", "managed") if name in attrs]
         if alone and (shape or attrs["flushed"] or len(alone) > 1):
             raise serializers.ValidationError({alone[0]: "Ask for this alone."}, "not_alone")
@@ -135,7 +146,7 @@ class WishBody(Body):
 class NewVolumeBody(Body):
     """A volume that does not exist yet."""
 
-    label = serializers.CharField()  # type: ignore[assignment]  # a field, no attribute
+    label = serializers.CharField(max_length=200)  # type: ignore[assignment]  # a field, no attribute
     host = serializers.CharField(help_text="Key of the host.")
     vg = serializers.CharField(
         help_text="A volume group of the host that root allows Tiercel to change."
@@ -153,30 +164,42 @@ class NewVolumeBody(Body):
     customer = serializers.CharField(
         allow_null=True, default=None, help_text="Key of the customer. Null: no customer."
     )
-    external_id = serializers.CharField(allow_blank=True, default="")
+    external_id = serializers.CharField(allow_blank=True, default="", max_length=64)
 
 
 class VolumeBody(Body):
     """The books of a volume; nothing of it reaches the host."""
 
-    label = serializers.CharField(required=False)  # type: ignore[assignment]  # a field, no attribute
+    label = serializers.CharField(required=False, max_length=200)  # type: ignore[assignment]  # a field, no attribute
     customer = serializers.CharField(
         required=False, allow_null=True, help_text="Key of the customer. Null: no customer."
     )
-    external_id = serializers.CharField(required=False, allow_blank=True)
+    external_id = serializers.CharField(required=False, allow_blank=True, max_length=64)
+
+
+class WatchBody(Body):
+    """How long to watch a volume closely."""
+
+    minutes = serializers.IntegerField(
+        required=False,
+        default=60,
+        min_value=1,
+        max_value=int(LONGEST.total_seconds() // 60),
+        help_text="From now on.",
+    )
 
 
 class CustomerBody(Body):
     """A customer."""
 
-    name = serializers.CharField()
-    external_id = serializers.CharField(required=False, allow_blank=True)
+    name = serializers.CharField(max_length=200)
+    external_id = serializers.CharField(required=False, allow_blank=True, max_length=64)
 
 
 class CachePlanBody(Body):
     """A cache plan: `size_bytes` or `ratio_percent`, not both."""
 
-    name = serializers.CharField()
+    name = serializers.CharField(max_length=64)
     description = serializers.CharField(required=False, allow_blank=True)
     size_bytes = serializers.IntegerField(required=False, allow_null=True, min_value=1)
     ratio_percent = serializers.IntegerField(
@@ -186,7 +209,7 @@ class CachePlanBody(Body):
     price_minor = serializers.IntegerField(
         min_value=0, help_text="The monthly price in minor units (cents) of the currency."
     )
-    currency = serializers.CharField(help_text="ISO 4217, such as EUR.")
+    currency = serializers.CharField(max_length=3, help_text="ISO 4217, such as EUR.")
     on_offer = serializers.BooleanField(required=False)
     hosts = serializers.ListField(
         child=serializers.CharField(),
@@ -264,6 +287,11 @@ def unprocessable(error: ValidationError) -> ApiProblem:
         for each in field_errors
     ]
     return ApiProblem(422, "invalid", "The request has errors.", errors=errors)
+
+
+def unfit(name: str, message: str) -> ApiProblem:
+    """The refusal of one field's value."""
+    return unprocessable(ValidationError({name: message}))
 
 
 def customer_of(key: str | None, user: Person) -> Customer | None:

@@ -4,11 +4,11 @@ everybody else: hosts, devices and technology are the provider's business."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from django.urls import reverse
 
-from jobs.models import Job, Step
+from jobs.hosts.trust import fingerprint
+from jobs.models import Job, Kind, Step
 from jobs.problems import Problem
 from jobs.queue.cost_estimate import estimate_of
 from panel.api.response_shapes import (
@@ -17,78 +17,19 @@ from panel.api.response_shapes import (
     HostShape,
     JobShape,
     Json,
-    VolumeShape,
 )
 from storage.access import Person, is_staff
-from storage.health.drift import drift_of
 from storage.inventory.stored import inventory_of
 from storage.models import CachePlan, Customer, Host, Volume
 from storage.planner.cost import Cost
 from storage.planner.technologies.lookup import SETTINGS
 from storage.planner.wish import Wish
 from storage.volumes.cache_sizes import free_bytes
-from storage.volumes.snapshot import VolumeSnapshot
 
 CUSTOMER_ERROR = {
     "message": "The change did not end well.",
     "correction": "Ask your provider and name the job.",
 }
-
-
-def volume_json(row: VolumeSnapshot, user: Person) -> Json:
-    """A volume, for `VolumeShape`."""
-    volume, latest = row.volume, row.latest
-    data: Json = {
-        "key": volume.key,
-        "url": reverse("api-volume", args=[volume.key]),
-        "label": volume.label,
-        "size_bytes": volume.size_bytes,
-        "customer": customer_ref(volume.customer),
-        "external_id": volume.external_id,
-        "cache": None,
-        "cache_plan": plan_ref(volume.cache_plan),
-        "figures": None,
-        "created_at": volume.created_at,
-    }
-    if row.cache is not None:
-        data["cache"] = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
-    if latest is not None:
-        names = ("at", "read_iops", "write_iops", "read_ms", "hit_rate")
-        data["figures"] = {name: getattr(latest, name) for name in names}
-    if is_staff(user):
-        placement = row.placement
-        data |= {
-            "host": host_ref(row.host),
-            "vg": placement.vg_name if placement is not None else "",
-            "lv": placement.lv_name if placement is not None else "",
-            "technology": row.technology.name,
-            "state": state_of(row),
-            "guest": volume.guest,
-            "adopted_at": volume.adopted_at,
-            "drift": drift_json(row),
-        }
-    return VolumeShape(data).data
-
-
-def drift_json(row: VolumeSnapshot) -> list[Json]:
-    """How the volume differs from what the panel made of it."""
-    drift = drift_of(row)
-    return [asdict(each) for each in drift.differences] if drift is not None else []
-
-
-def state_of(row: VolumeSnapshot) -> str:
-    """One of `STATES`."""
-    if row.volume.destroyed_at is not None:
-        return "destroyed"
-    if row.volume.previewed_at is not None:
-        return "previewed"
-    if row.placement is None or row.placement.missing_since is not None:
-        return "missing"
-    if row.volume.retired_at is not None:
-        return "retired"
-    if row.placement.lv_uuid is None:
-        return "planned"
-    return "managed" if row.volume.managed else "found"
 
 
 def wish_json(wish: Wish, *, settings: bool = True) -> Json:
@@ -129,7 +70,7 @@ def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:
         data["volume"] = volume_ref(job.volume)
         data["wish"] = wish_json(Wish.from_json(job.wish), settings=is_staff(user))
     else:
-        data["ssd"] = job.wish
+        data["member" if job.kind == Kind.REPLACE_MEMBER else "ssd"] = job.wish
     if not is_staff(user):
         if _is_error(job):
             data["error"] = {"code": job.error["code"], **CUSTOMER_ERROR}
@@ -140,6 +81,7 @@ def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:
         "door": job.door,
         "actor": str(job.actor) if job.actor is not None else None,
         "token": job.token,
+        "request_id": job.request_id,
     }
     if steps:
         job_steps = list(job.step_set.all())
@@ -162,6 +104,8 @@ def host_json(host: Host, problems: Sequence[Problem], *, groups: bool = False) 
         "url": reverse("api-host", args=[host.key]),
         "name": host.name,
         "address": host.address,
+        "port": host.port,
+        "account": host.account,
         "state": host.state,
         "site": host.site,
         "tags": host.tags,
@@ -176,6 +120,15 @@ def host_json(host: Host, problems: Sequence[Problem], *, groups: bool = False) 
         }
         if host.in_maintenance
         else None,
+        "window": {"start": host.window_start, "end": host.window_end}
+        if host.window_start is not None
+        else None,
+        "dirty_limit_percent": host.dirty_limit_percent,
+        "leaves_writeback": host.leaves_writeback,
+        "fingerprints": {
+            "accepted": fingerprint(host.host_key) if host.host_key else None,
+            "waiting": fingerprint(host.host_key_seen) if host.host_key_seen else None,
+        },
         "problems": [
             {
                 "code": problem.code,
@@ -259,8 +212,9 @@ def _cost(cost: Cost) -> Json:
 
 
 def _step(step: Step) -> Json:
-    names = ("n", "verb", "title", "state", "commands", "progress", "started_at", "ended_at")
+    names = ("n", "verb", "title", "state", "progress", "started_at", "ended_at")
     return {
         **{name: getattr(step, name) for name in names},
+        "commands": [{"rc": None, **command} for command in step.commands],
         "error": step.error or None,
     }

@@ -7,18 +7,21 @@ from typing import Any
 from rest_framework import serializers
 
 from jobs.models import Kind, State, StepState
+from panel.api.framework.shape import Shape
 from storage.models.host import HostState
 from storage.planner.technologies.lookup import SETTINGS, TECHNOLOGIES
 from storage.planner.technologies.technology import Setting, Technology
+from storage.planner.wish import LAYOUTS
 
 Json = dict[str, Any]
 MODES = ("writethrough", "writeback", "writearound")
+TIERS = ("hdd", "ssd")
 STATES = ("managed", "found", "planned", "previewed", "missing", "retired", "destroyed")
 LIVES = ("live", "retired", "gone")
 HOST_STATES = [each for each in HostState.choices if each[0] != HostState.REMOVED]
 
 
-class Ref(serializers.Serializer[Json]):
+class Ref(Shape):
     """Another noun, by key."""
 
     key = serializers.CharField()
@@ -26,62 +29,14 @@ class Ref(serializers.Serializer[Json]):
     name = serializers.CharField()
 
 
-class CacheShape(serializers.Serializer[Json]):
+class CacheShape(Shape):
     """A cache: how much SSD, and what becomes of writes."""
 
     size_bytes = serializers.IntegerField(allow_null=True)
     mode = serializers.CharField()
 
 
-class FiguresShape(serializers.Serializer[Json]):
-    """The last interval that was measured; null where nothing can be said."""
-
-    at = serializers.DateTimeField()
-    read_iops = serializers.FloatField(allow_null=True)
-    write_iops = serializers.FloatField(allow_null=True)
-    read_ms = serializers.FloatField(allow_null=True)
-    hit_rate = serializers.FloatField(
-        allow_null=True, help_text="Share of reads served by the cache, 0 to 1."
-    )
-
-
-class DifferenceShape(serializers.Serializer[Json]):
-    """One thing that is not as recorded."""
-
-    what = serializers.CharField()
-    recorded = serializers.CharField()
-    found = serializers.CharField()
-
-
-class VolumeShape(serializers.Serializer[Json]):
-    """A volume. What follows `created_at` is for staff."""
-
-    key = serializers.CharField()
-    url = serializers.CharField()
-    label = serializers.CharField()  # type: ignore[assignment]  # a field, no attribute
-    size_bytes = serializers.IntegerField()
-    customer = Ref(allow_null=True)
-    external_id = serializers.CharField(allow_blank=True)
-    cache = CacheShape(allow_null=True)
-    cache_plan = Ref(allow_null=True)
-    figures = FiguresShape(allow_null=True)
-    created_at = serializers.DateTimeField()
-    host = Ref(allow_null=True, required=False)
-    vg = serializers.CharField(required=False, allow_blank=True)
-    lv = serializers.CharField(required=False, allow_blank=True)
-    technology = serializers.ChoiceField(choices=list(SETTINGS), required=False)
-    state = serializers.ChoiceField(choices=STATES, required=False)
-    guest = serializers.CharField(required=False, allow_blank=True)
-    adopted_at = serializers.DateTimeField(required=False, allow_null=True)
-    drift = DifferenceShape(
-        many=True,
-        required=False,
-        help_text="Differences between the host and the record, also while a job changes the "
-        "volume.",
-    )
-
-
-class WithSettings(serializers.Serializer[Json]):
+class WithSettings(Shape):
     """What has the settings of each technology as its last fields."""
 
     def get_fields(self) -> dict[str, Any]:
@@ -95,6 +50,10 @@ class WithSettings(serializers.Serializer[Json]):
         return serializers.IntegerField(required=False, help_text=technology.name)
 
 
+class CacheNow(WithSettings, CacheShape):
+    """A cache with the settings of its technology."""
+
+
 class WishCacheShape(WithSettings):
     """The cache a volume should have."""
 
@@ -104,7 +63,7 @@ class WishCacheShape(WithSettings):
     mode = serializers.ChoiceField(choices=MODES)
 
 
-class WishShape(serializers.Serializer[Json]):
+class WishShape(Shape):
     """What a volume should be."""
 
     cache = WishCacheShape(allow_null=True)
@@ -113,11 +72,7 @@ class WishShape(serializers.Serializer[Json]):
     tier = serializers.ChoiceField(choices=["hdd", "ssd"], required=False)
 
 
-class CacheNow(WithSettings, CacheShape):
-    """A cache with the settings of its technology."""
-
-
-class LastJobShape(serializers.Serializer[Json]):
+class LastJobShape(Shape):
     """The last job of a volume, dry runs aside."""
 
     key = serializers.CharField()
@@ -126,7 +81,7 @@ class LastJobShape(serializers.Serializer[Json]):
     error_code = serializers.CharField(allow_blank=True, help_text="Why it failed.")
 
 
-class WishNow(serializers.Serializer[Json]):
+class WishNow(Shape):
     """What a volume is or, while a job holds it, becomes."""
 
     cache = CacheNow(allow_null=True)
@@ -141,7 +96,80 @@ class WishNow(serializers.Serializer[Json]):
     last_job = LastJobShape(allow_null=True, help_text="Of the volume; null for customers.")
 
 
-class ErrorShape(serializers.Serializer[Json]):
+class FiguresShape(Shape):
+    """The last interval that was measured; null where nothing can be said."""
+
+    at = serializers.DateTimeField()
+    read_iops = serializers.FloatField(allow_null=True)
+    write_iops = serializers.FloatField(allow_null=True)
+    read_ms = serializers.FloatField(allow_null=True)
+    hit_rate = serializers.FloatField(
+        allow_null=True, help_text="Share of reads served by the cache, 0 to 1."
+    )
+
+
+class DifferenceShape(Shape):
+    """One thing that is not as recorded."""
+
+    what = serializers.CharField()
+    recorded = serializers.CharField()
+    found = serializers.CharField()
+
+
+class WatchShape(Shape):
+    """A volume that is watched closely: an interval every ten seconds."""
+
+    watched_until = serializers.DateTimeField()
+
+
+class VolumeShape(Shape):
+    """A volume. What follows `updated_at` is for staff, but for `wish`."""
+
+    key = serializers.CharField()
+    url = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # a field, no attribute
+    size_bytes = serializers.IntegerField()
+    customer = Ref(allow_null=True)
+    external_id = serializers.CharField(allow_blank=True)
+    cache = CacheNow(
+        allow_null=True, help_text="For staff, with the settings of its technology as it has them."
+    )
+    cache_plan = Ref(allow_null=True)
+    figures = FiguresShape(allow_null=True)
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField(
+        required=False, help_text="When its record or what its host has of it changed last."
+    )
+    host = Ref(allow_null=True, required=False)
+    vg = serializers.CharField(required=False, allow_blank=True)
+    lv = serializers.CharField(required=False, allow_blank=True)
+    technology = serializers.ChoiceField(choices=list(SETTINGS), required=False)
+    layout = serializers.ChoiceField(choices=list(LAYOUTS), required=False)
+    tier = serializers.ChoiceField(
+        choices=TIERS, required=False, allow_null=True, help_text="null: it is not on its host."
+    )
+    state = serializers.ChoiceField(choices=STATES, required=False)
+    guest = serializers.CharField(required=False, allow_blank=True)
+    adopted_at = serializers.DateTimeField(required=False, allow_null=True)
+    retired_at = serializers.DateTimeField(required=False, allow_null=True)
+    undo_until = serializers.DateTimeField(
+        required=False,
+        allow_null=True,
+        help_text="Until then a retired volume cannot be destroyed, only restored.",
+    )
+    job = serializers.CharField(
+        required=False, allow_null=True, help_text="URL of the job that changes it now."
+    )
+    wish = WishNow(required=False, help_text="With `include=wish`.")
+    drift = DifferenceShape(
+        many=True,
+        required=False,
+        help_text="Differences between the host and the record, also while a job changes the "
+        "volume.",
+    )
+
+
+class ErrorShape(Shape):
     """What went wrong, and what to do."""
 
     code = serializers.CharField()
@@ -149,7 +177,7 @@ class ErrorShape(serializers.Serializer[Json]):
     correction = serializers.CharField(allow_blank=True)
 
 
-class CommandShape(serializers.Serializer[Json]):
+class CommandShape(Shape):
     """One command as the host runs it; `rc` once it has run."""
 
     argv = serializers.ListField(child=serializers.CharField())
@@ -157,7 +185,7 @@ class CommandShape(serializers.Serializer[Json]):
     rc = serializers.IntegerField(required=False, allow_null=True)
 
 
-class StepShape(serializers.Serializer[Json]):
+class StepShape(Shape):
     """One step of a job; in a dry run all of them stay planned."""
 
     n = serializers.IntegerField()
@@ -174,7 +202,7 @@ class StepShape(serializers.Serializer[Json]):
     ended_at = serializers.DateTimeField(allow_null=True)
 
 
-class CostShape(serializers.Serializer[Json]):
+class CostShape(Shape):
     """An estimate, as of the last inventory. Other commands of the volume group wait for at most
     `wait_seconds`; `dirty_bytes` is what the cache holds now that the disk has not; `ssd_bytes`
     has to be free on SSD; `final_step` the first one without a way back, null where all can be
@@ -189,7 +217,7 @@ class CostShape(serializers.Serializer[Json]):
     final_step = serializers.IntegerField(allow_null=True)
 
 
-class SsdShape(serializers.Serializer[Json]):
+class SsdShape(Shape):
     """An SSD that is added to a volume group."""
 
     device = serializers.CharField()
@@ -198,10 +226,23 @@ class SsdShape(serializers.Serializer[Json]):
     vg_name = serializers.CharField()
 
 
-class JobShape(serializers.Serializer[Json]):
-    """A job, or a preview (`dry_run`). `volume` and `wish` are null only where `ssd` says what is
-    added to the host. `host`, `sentence`, `door`, `actor`, `token` and `steps`
-    are for staff; lists leave `steps` out. `cost` is what the steps of a preview would take."""
+class MemberShape(Shape):
+    """A disk that takes a place in an array: that of `member`, or ("") one that is free."""
+
+    array = serializers.CharField()
+    array_uuid = serializers.CharField()
+    member = serializers.CharField(allow_blank=True)
+    device = serializers.CharField()
+    serial = serializers.CharField()
+    vg_uuid = serializers.CharField()
+    vg_name = serializers.CharField()
+
+
+class JobShape(Shape):
+    """A job, or a preview (`dry_run`). `volume` and `wish` are null only where `ssd` or `member`
+    says what is added to the host. `host`, `sentence`, `door`, `actor`, `token`, `request_id` and
+    `steps` are for staff; lists leave `steps` out. `cost` is what the steps of a preview would
+    take."""
 
     key = serializers.CharField()
     url = serializers.CharField()
@@ -211,6 +252,7 @@ class JobShape(serializers.Serializer[Json]):
     volume = Ref(allow_null=True)
     wish = WishShape(allow_null=True)
     ssd = SsdShape(required=False)
+    member = MemberShape(required=False)
     cancel_requested = serializers.BooleanField()
     turned = serializers.BooleanField(
         help_text="It is past its point of no return: it only goes forward, whoever cancels it."
@@ -228,11 +270,16 @@ class JobShape(serializers.Serializer[Json]):
     door = serializers.CharField(required=False)
     actor = serializers.CharField(required=False, allow_null=True)
     token = serializers.CharField(required=False, allow_blank=True)
+    request_id = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        help_text="`X-Request-Id` of the request that asked for it.",
+    )
     steps = StepShape(many=True, required=False)
     cost = CostShape(required=False)
 
 
-class LineShape(serializers.Serializer[Json]):
+class LineShape(Shape):
     """A line of output; `n` counts from 1 within the job."""
 
     n = serializers.IntegerField()
@@ -240,7 +287,7 @@ class LineShape(serializers.Serializer[Json]):
     text = serializers.CharField(allow_blank=True, trim_whitespace=False)
 
 
-class LinesShape(serializers.Serializer[Json]):
+class LinesShape(Shape):
     """Ask again with `after` = `next_after` until `complete`."""
 
     lines = LineShape(many=True)
@@ -248,7 +295,7 @@ class LinesShape(serializers.Serializer[Json]):
     complete = serializers.BooleanField(help_text="True when no line can follow.")
 
 
-class ProblemOfHost(serializers.Serializer[Json]):
+class ProblemOfHost(Shape):
     """Something that is wrong with a host, a volume on it or a job there, as the pages count it.
     `volume` and `job` are keys, "" where it concerns neither; `since` is null where unknown."""
 
@@ -261,7 +308,7 @@ class ProblemOfHost(serializers.Serializer[Json]):
     job = serializers.CharField(allow_blank=True)
 
 
-class GroupShape(serializers.Serializer[Json]):
+class GroupShape(Shape):
     """A volume group, as of the last inventory."""
 
     name = serializers.CharField()
@@ -271,7 +318,7 @@ class GroupShape(serializers.Serializer[Json]):
     free_slow_bytes = serializers.IntegerField()
 
 
-class MaintenanceShape(serializers.Serializer[Json]):
+class MaintenanceShape(Shape):
     """Jobs on the host wait until `until`; null until a person ends it."""
 
     since = serializers.DateTimeField()
@@ -279,13 +326,29 @@ class MaintenanceShape(serializers.Serializer[Json]):
     reason = serializers.CharField()
 
 
-class HostShape(serializers.Serializer[Json]):
+class WindowShape(Shape):
+    """When jobs may begin on a host, every day, in UTC."""
+
+    start = serializers.TimeField(format="%H:%M")
+    end = serializers.TimeField(format="%H:%M")
+
+
+class FingerprintsShape(Shape):
+    """Of the host's key: the one that a person accepted, and another one that it showed since."""
+
+    accepted = serializers.CharField(allow_null=True)
+    waiting = serializers.CharField(allow_null=True)
+
+
+class HostShape(Shape):
     """A storage host; lists leave `groups` out."""
 
     key = serializers.CharField()
     url = serializers.CharField()
     name = serializers.CharField()
     address = serializers.CharField()
+    port = serializers.IntegerField()
+    account = serializers.CharField(help_text="The agent's account on the host.")
     state = serializers.ChoiceField(choices=HOST_STATES)
     site = serializers.CharField(allow_blank=True)
     tags = serializers.ListField(child=serializers.CharField())
@@ -294,11 +357,15 @@ class HostShape(serializers.Serializer[Json]):
     facts_at = serializers.DateTimeField(allow_null=True)
     error = ErrorShape(allow_null=True)
     maintenance = MaintenanceShape(allow_null=True)
+    window = WindowShape(allow_null=True, help_text="null: jobs may begin at any time.")
+    dirty_limit_percent = serializers.IntegerField()
+    leaves_writeback = serializers.BooleanField()
+    fingerprints = FingerprintsShape()
     problems = ProblemOfHost(many=True)
     groups = GroupShape(many=True, required=False)
 
 
-class CustomerShape(serializers.Serializer[Json]):
+class CustomerShape(Shape):
     """A customer; `external_id` is the billing system's name for it."""
 
     key = serializers.CharField()
@@ -308,7 +375,7 @@ class CustomerShape(serializers.Serializer[Json]):
     created_at = serializers.DateTimeField()
 
 
-class CachePlanShape(serializers.Serializer[Json]):
+class CachePlanShape(Shape):
     """What is sold: `size_bytes`, or `ratio_percent` of the volume. The price is per month, in
     minor units of the currency. `on_offer` and `hosts` (keys; none = every host) are for staff."""
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
 from difflib import get_close_matches
+from http import HTTPStatus
+from string import ascii_letters, digits
 from typing import Any, ClassVar, Final, cast
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.urls import resolve, reverse
+from django.utils.cache import get_conditional_response
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import (
@@ -18,27 +23,34 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panel.api import FEATURES
+from panel.api import API_VERSION, FEATURES
+from panel.api.accounts.token_endpoints import TokenShape, token_json
 from panel.api.framework import described
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
-from panel.api.response_shapes import Json
+from panel.api.framework.shape import Shape
+from storage.access import is_staff
 from storage.agent import VERSION
 
 NAMES = (
     *("hosts", "volumes", "jobs", "alerts", "silences", "alert-routes", "audit", "customers"),
-    *("cache-plans", "orders", "proofs"),
+    *("cache-plans", "orders", "proofs", "events", "webhooks", "people", "invitations"),
+    "tokens",
 )
 OPENAPI: Final = "/api/v1/openapi.json"
+PLAIN: Final = frozenset(f"{ascii_letters}{digits}_./-")
 
 
-class RootShape(serializers.Serializer[Json]):
-    """`urls` by name; `features` only ever grow within a version of the API."""
+class RootShape(Shape):
+    """`urls` by name, of the lists that the person may read; `features` only ever grow within a
+    version of the API. `token` is the one that was shown, null for a session of the pages."""
 
-    version = serializers.CharField()
+    version = serializers.CharField(help_text="Of Tiercel: panel and agent are released together.")
+    api_version = serializers.CharField()
     features = serializers.ListField(child=serializers.CharField())
     user = serializers.CharField()
     scopes = serializers.ListField(child=serializers.CharField())
+    token = TokenShape(allow_null=True)
     urls = serializers.DictField(child=serializers.CharField())
 
 
@@ -54,40 +66,64 @@ class Root(Resource):
         """Version, features, and what the token is for."""
         data = {
             "version": VERSION,
+            "api_version": API_VERSION,
             "features": FEATURES,
             "user": self.user.email,
             "scopes": self.token.scopes if self.token is not None else ["read"],
-            "urls": {name: reverse(f"api-{name}") for name in NAMES},
+            "token": token_json(self.token) if self.token is not None else None,
+            "urls": {name: reverse(f"api-{name}") for name in self._names()},
         }
         return Response(RootShape(data).data)
 
+    def _names(self) -> Iterator[str]:
+        """The lists that exist for this person."""
+        for name in NAMES:
+            view: Any = resolve(reverse(f"api-{name}")).func
+            if is_staff(self.user) or not view.view_class.staff_only:
+                yield name
+
 
 class Nothing(Resource):
-    """Any other address: a problem that names the near one, whatever is done there and asked of
-    it."""
+    """Any other address: to the one that differs by a slash, else a problem that names the near
+    one, whatever is done there and asked of it."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Only who asks is looked at first."""
         super(Resource, self).initial(request, *args, **kwargs)
-        raise ApiProblem(
-            404,
-            "not_found",
-            "The API has no address like this.",
-            f"The next one is {near(kwargs.get('path', ''))} and {OPENAPI} lists them all.",
-        )
+        path = kwargs.get("path", "")
+        if not set(path) <= PLAIN or slashed(path) is None:
+            raise ApiProblem(
+                404,
+                "not_found",
+                "The API has no address like this.",
+                f"The next one is {near(path)} and {OPENAPI} lists them all.",
+            )
 
     @extend_schema(exclude=True)
     def get(self, request: Request, path: str = "") -> Response:
-        """Never reached."""
-        raise Http404(path)
+        """The same request at the address that was meant."""
+        query = request._request.META.get("QUERY_STRING", "")
+        place = f"{slashed(path)}?{query}" if query else str(slashed(path))
+        return Response(status=HTTPStatus.PERMANENT_REDIRECT, headers={"Location": place})
+
+    post = put = patch = delete = get
+    options = get  # type: ignore[assignment]  # asked at an address that is none
 
 
-def near(path: str) -> str:
-    """The address that was probably meant by this one below `/api/v1/`."""
+def slashed(path: str) -> str | None:
+    """The address that differs from this one below `/api/v1/` only by its last slash."""
     root = reverse("api-root")
     for other in (f"{path}/", path.rstrip("/")):
         if path and other != path and resolve(f"{root}{other}").url_name != "api-nothing":
             return f"{root}{other}"
+    return None
+
+
+def near(path: str) -> str:
+    """The address that was probably meant by this one below `/api/v1/`."""
+    if (other := slashed(path)) is not None:
+        return other
+    root = reverse("api-root")
     meant = get_close_matches(path.partition("/")[0], NAMES, 1)
     return reverse(f"api-{meant[0]}") if meant else root
 
@@ -105,11 +141,23 @@ class _Kept(SpectacularAPIView):
         if renderer.format not in self.texts:
             schema = cast("Any", SchemaGenerator)().get_schema(request=None, public=True)
             self.texts[renderer.format] = renderer.render(schema, renderer_context={})
-        return HttpResponse(
-            self.texts[renderer.format],
-            content_type=f"{renderer.media_type}; charset={renderer.charset}",
-            headers={"Content-Disposition": f'inline; filename="Tiercel.{renderer.format}"'},
+        text = self.texts[renderer.format]
+        tag = f'"{hashlib.sha256(text).hexdigest()[:20]}"'
+        whole = HttpResponse(
+            text,
+            content_type=_content_type(renderer),
+            headers={
+                "Content-Disposition": f'inline; filename="Tiercel.{renderer.format}"',
+                "ETag": tag,
+            },
         )
+        return get_conditional_response(request._request, tag, response=whole) or whole
+
+
+def _content_type(renderer: Any) -> str:
+    """JSON is UTF-8 and has no parameter that says so."""
+    charset = f"; charset={renderer.charset}" if renderer.charset else ""
+    return f"{renderer.media_type}{charset}"
 
 
 class OpenApiJson(_Kept):

@@ -5,15 +5,24 @@ from __future__ import annotations
 from django.urls import path
 
 from panel.api import disk_endpoints, host_endpoints, root_endpoint
+from panel.api.accounts import people_endpoints, token_endpoints
 from panel.api.alerts import alert_endpoints, route_endpoints
 from panel.api.customers import (
+    billing_endpoints,
     cache_plan_endpoints,
     customer_endpoints,
     order_endpoints,
     proof_endpoints,
 )
-from panel.api.jobs import audit_endpoint, job_endpoints
-from panel.api.volumes import volume_endpoints, wish_endpoint
+from panel.api.events import event_endpoints, webhook_endpoints
+from panel.api.hosts import hold_endpoints, host_enrolment, inventory_endpoints, timeline_endpoint
+from panel.api.jobs import audit_endpoint, bulk_endpoints, job_endpoints
+from panel.api.volumes import (
+    care_endpoints,
+    series_endpoint,
+    volume_endpoints,
+    wish_endpoint,
+)
 from panel.billing import signed_calls as billing_endpoint
 
 urlpatterns = [
@@ -22,6 +31,30 @@ urlpatterns = [
     path("openapi.yaml", root_endpoint.OpenApiYaml.as_view(), name="api-openapi-yaml"),
     path("hosts/", host_endpoints.Hosts.as_view(), name="api-hosts"),
     path("hosts/<str:key>", host_endpoints.OneHost.as_view(), name="api-host"),
+    path(
+        "hosts/<str:key>/enrolment",
+        host_enrolment.HostEnrolment.as_view(),
+        name="api-host-enrolment",
+    ),
+    path("hosts/<str:key>/accept", host_enrolment.HostKey.as_view(), name="api-host-accept"),
+    path("hosts/<str:key>/refresh", host_enrolment.HostRefresh.as_view(), name="api-host-refresh"),
+    path(
+        "hosts/<str:key>/maintenance",
+        hold_endpoints.HostMaintenance.as_view(),
+        name="api-host-maintenance",
+    ),
+    path(
+        "hosts/<str:key>/missing", hold_endpoints.MissingVolumes.as_view(), name="api-host-missing"
+    ),
+    path(
+        "hosts/<str:key>/inventory",
+        inventory_endpoints.HostInventory.as_view(),
+        name="api-host-inventory",
+    ),
+    path(
+        "hosts/<str:key>/advice", inventory_endpoints.HostAdvice.as_view(), name="api-host-advice"
+    ),
+    path("halt", hold_endpoints.AllJobsStop.as_view(), name="api-halt"),
     path("hosts/<str:key>/ssds", host_endpoints.HostSsds.as_view(), name="api-host-ssds"),
     path("hosts/<str:key>/disks", disk_endpoints.HostDisks.as_view(), name="api-host-disks"),
     path(
@@ -40,7 +73,12 @@ urlpatterns = [
         disk_endpoints.ArrayChecks.as_view(),
         name="api-host-array-check",
     ),
-    path("hosts/<str:key>/events", host_endpoints.HostEvents.as_view(), name="api-host-events"),
+    path(
+        "hosts/<str:key>/arrays/<str:array>/members",
+        host_endpoints.ArrayMembers.as_view(),
+        name="api-host-array-members",
+    ),
+    path("hosts/<str:key>/events", timeline_endpoint.HostEvents.as_view(), name="api-host-events"),
     path("hosts/<str:key>/faults", host_endpoints.HostFaults.as_view(), name="api-host-faults"),
     path(
         "hosts/<str:key>/faults/<str:fault>/acceptance",
@@ -53,8 +91,54 @@ urlpatterns = [
     path("volumes/<str:key>/wish", wish_endpoint.VolumeWish.as_view(), name="api-volume-wish"),
     path(
         "volumes/<str:key>/series",
-        volume_endpoints.VolumeSeries.as_view(),
+        series_endpoint.VolumeSeries.as_view(),
         name="api-volume-series",
+    ),
+    path(
+        "volumes/<str:key>/watch", volume_endpoints.VolumeWatch.as_view(), name="api-volume-watch"
+    ),
+    path(
+        "volumes/<str:key>/drift",
+        care_endpoints.VolumeDriftView.as_view(),
+        name="api-volume-drift",
+    ),
+    path(
+        "volumes/<str:key>/drift/accept",
+        care_endpoints.DriftAcceptance.as_view(),
+        name="api-volume-drift-accept",
+    ),
+    path(
+        "volumes/<str:key>/drift/repair",
+        care_endpoints.DriftRepair.as_view(),
+        name="api-volume-drift-repair",
+    ),
+    path(
+        "volumes/<str:key>/cache/drop",
+        care_endpoints.LostCacheDrop.as_view(),
+        name="api-volume-cache-drop",
+    ),
+    path(
+        "volumes/<str:key>/adoption",
+        care_endpoints.VolumeAdoption.as_view(),
+        name="api-volume-adoption",
+    ),
+    path(
+        "volumes/<str:key>/outlook",
+        billing_endpoints.VolumeOutlook.as_view(),
+        name="api-volume-outlook",
+    ),
+    path("adoptions/", care_endpoints.Adoptions.as_view(), name="api-adoptions"),
+    path("bulk-changes/", bulk_endpoints.BulkChanges.as_view(), name="api-bulk-changes"),
+    path("bulk-changes/<str:key>", bulk_endpoints.OneBulkChange.as_view(), name="api-bulk-change"),
+    path(
+        "bulk-changes/<str:key>/cancel",
+        bulk_endpoints.BulkChangeCancel.as_view(),
+        name="api-bulk-change-cancel",
+    ),
+    path(
+        "customers/<str:key>/suspension",
+        billing_endpoints.CustomerSuspension.as_view(),
+        name="api-customer-suspension",
     ),
     path("jobs/", job_endpoints.Jobs.as_view(), name="api-jobs"),
     path("jobs/<str:key>", job_endpoints.OneJob.as_view(), name="api-job"),
@@ -84,6 +168,27 @@ urlpatterns = [
         route_endpoints.AlertRouteTest.as_view(),
         name="api-alert-route-test",
     ),
+    path("events/", event_endpoints.Events.as_view(), name="api-events"),
+    path("webhooks/", webhook_endpoints.Webhooks.as_view(), name="api-webhooks"),
+    path("webhooks/<str:key>", webhook_endpoints.OneWebhook.as_view(), name="api-webhook"),
+    path(
+        "webhooks/<str:key>/secret",
+        webhook_endpoints.WebhookSecret.as_view(),
+        name="api-webhook-secret",
+    ),
+    path(
+        "webhooks/<str:key>/test", webhook_endpoints.WebhookTest.as_view(), name="api-webhook-test"
+    ),
+    path(
+        "webhooks/<str:key>/deliveries",
+        webhook_endpoints.WebhookDeliveries.as_view(),
+        name="api-webhook-deliveries",
+    ),
+    path(
+        "webhooks/<str:key>/deliveries/<str:delivery>/redeliver",
+        webhook_endpoints.WebhookRedelivery.as_view(),
+        name="api-webhook-redeliver",
+    ),
     path("audit/", audit_endpoint.Audit.as_view(), name="api-audit"),
     path("customers/", customer_endpoints.Customers.as_view(), name="api-customers"),
     path("customers/<str:key>", customer_endpoints.OneCustomer.as_view(), name="api-customer"),
@@ -94,6 +199,41 @@ urlpatterns = [
     ),
     path(
         "volumes/<str:key>/orders", order_endpoints.VolumeOrders.as_view(), name="api-volume-orders"
+    ),
+    path(
+        "customers/<str:key>/members",
+        people_endpoints.CustomerMembers.as_view(),
+        name="api-customer-members",
+    ),
+    path("members/<str:key>", people_endpoints.OneMember.as_view(), name="api-member"),
+    path("people/", people_endpoints.People.as_view(), name="api-people"),
+    path("people/<str:key>", people_endpoints.OnePerson.as_view(), name="api-person"),
+    path(
+        "people/<str:key>/sessions",
+        people_endpoints.PersonSessions.as_view(),
+        name="api-person-sessions",
+    ),
+    path(
+        "people/<str:key>/password-link",
+        people_endpoints.PersonPassword.as_view(),
+        name="api-person-password",
+    ),
+    path(
+        "service-accounts/",
+        people_endpoints.ServiceAccounts.as_view(),
+        name="api-service-accounts",
+    ),
+    path("invitations/", people_endpoints.Invitations.as_view(), name="api-invitations"),
+    path("invitations/<str:key>", people_endpoints.OneInvitation.as_view(), name="api-invitation"),
+    path(
+        "invitations/<str:key>/again",
+        people_endpoints.InvitationAgain.as_view(),
+        name="api-invitation-again",
+    ),
+    path("tokens/", token_endpoints.Tokens.as_view(), name="api-tokens"),
+    path("tokens/<str:key>", token_endpoints.OneToken.as_view(), name="api-token"),
+    path(
+        "tokens/<str:key>/rotate", token_endpoints.TokenRotation.as_view(), name="api-token-rotate"
     ),
     path("orders/", order_endpoints.Orders.as_view(), name="api-orders"),
     path("orders/<str:key>", order_endpoints.OneOrder.as_view(), name="api-order"),

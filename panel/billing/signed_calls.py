@@ -23,7 +23,7 @@ from panel.api.framework.parsing import MAX_BODY_BYTES, too_large
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
 from panel.api.response_shapes import Json
-from panel.billing import call_log
+from panel.billing import call_log, message_endpoints
 from panel.billing.calls import call_bodies, customer_calls, order_calls, volume_calls
 from panel.billing.calls.calling import ACTOR, CallDefinition, Caller
 from panel.deliveries import signature
@@ -98,6 +98,8 @@ class CallAnswer(serializers.Serializer[Json]):
 class SignedCall(Resource):
     """One of `CALLS`."""
 
+    # The webhook-id is the key of a call.
+    keeps_key = True
     authentication_classes = ()
     permission_classes = ()  # type: ignore[assignment]  # nobody: the signature is asked
     call: ClassVar[CallDefinition]
@@ -182,6 +184,15 @@ def _view(call: CallDefinition) -> type[SignedCall]:
 
 
 urlpatterns: list[URLPattern] = [
-    path(f"billing/{call.name}", _view(call).as_view(), name=f"api-billing-{call.name}")
-    for call in CALLS
+    *(
+        path(f"billing/{call.name}", _view(call).as_view(), name=f"api-billing-{call.name}")
+        for call in CALLS
+    ),
+    path("messages/", message_endpoints.BillingMessages.as_view(), name="api-messages"),
+    path(
+        "messages/<str:name>/again",
+        message_endpoints.BillingMessageAgain.as_view(),
+        name="api-message-again",
+    ),
+    path("messages/enable", message_endpoints.BillingAddress.as_view(), name="api-billing-enable"),
 ]

@@ -7,13 +7,15 @@ where `plain`, for customers, in the language spoken now.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
 from storage import formatting
 from storage.language import gettext
+from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.series import UNITS, Series, Values
 
 
@@ -26,6 +28,7 @@ class Scale(StrEnum):
     PERCENT = "percent"
     SPEED = "speed"
     SIZE = "size"
+    IN_FLIGHT = "in_flight"
 
 
 SHOWN: Final = {
@@ -35,6 +38,7 @@ SHOWN: Final = {
     Scale.PERCENT: formatting.percent,
     Scale.SPEED: formatting.speed,
     Scale.SIZE: formatting.size,
+    Scale.IN_FLIGHT: formatting.iops,
 }
 
 
@@ -51,8 +55,8 @@ class Axis:
 @dataclass(frozen=True, slots=True)
 class ChartLine:
     """A series by its name of `storage.metrics.load_series.LOAD_UNITS`. `colour` is one of
-    Tabler's; `axis` the number of its axis in the panel; `dash` is "", "dashed", "dotted" or
-    "filled"."""
+    Tabler's; `axis` the number of its axis in the panel; `dash` is "", "dashed", "dotted",
+    "filled" or, upon the others of its axis, "stacked"."""
 
     name: str
     label: str
@@ -64,7 +68,8 @@ class ChartLine:
 @dataclass(frozen=True, slots=True)
 class ChartPanel:
     """One chart. `of_cache`: it says nothing where there is no cache, and is hidden. `is_folded`:
-    its title alone is shown until a person opens it."""
+    its title alone is shown until a person opens it. `is_heat`: a map of latencies,
+    with its lines upon it."""
 
     name: str
     title: str
@@ -72,6 +77,7 @@ class ChartPanel:
     lines: tuple[ChartLine, ...]
     of_cache: bool = False
     is_folded: bool = False
+    is_heat: bool = False
 
     @property
     def json(self) -> str:
@@ -90,7 +96,11 @@ class TableColumn:
     @property
     def unit(self) -> str:
         """What its cells count in, where they do not say it themselves."""
-        return {Scale.IOPS: "IOPS", Scale.PER_SECOND: gettext("per second")}.get(self.scale, "")
+        return {
+            Scale.IOPS: "IOPS",
+            Scale.PER_SECOND: gettext("per second"),
+            Scale.IN_FLIGHT: "I/Os",
+        }.get(self.scale, "")
 
 
 def panels(*, plain: bool) -> tuple[ChartPanel, ...]:
@@ -99,10 +109,6 @@ def panels(*, plain: bool) -> tuple[ChartPanel, ...]:
     def words(staff: str, customer: str) -> str:
         return customer if plain else staff
 
-    percentiles = (
-        ChartLine("latency_p50_ms", "p50 latency", "purple", 1),
-        ChartLine("latency_p95_ms", "p95 latency", "pink", 1, "dotted"),
-    )
     writes_from_cache = (
         ChartLine("write_hit_rate", "Write hit rate", "orange", 0, "dashed"),
         ChartLine("write_accesses_per_s", "Write accesses", "orange", 1, "filled"),
@@ -120,9 +126,9 @@ def panels(*, plain: bool) -> tuple[ChartPanel, ...]:
                 ChartLine("write_iops", gettext("Writes"), "orange"),
                 ChartLine("read_ms", gettext("Read latency"), "blue", 1, "dashed"),
                 ChartLine("write_ms", gettext("Write latency"), "orange", 1, "dashed"),
-                *(() if plain else percentiles),
             ),
         ),
+        *(() if plain else (LATENCIES,)),
         ChartPanel(
             "hits",
             words("Hit rate", gettext("Reads from SSD")),
@@ -170,6 +176,27 @@ def panels(*, plain: bool) -> tuple[ChartPanel, ...]:
     )
 
 
+LATENCIES: Final = ChartPanel(
+    "latencies",
+    "Latency of reads and writes",
+    (Axis(Scale.MS, "latency"),),
+    (
+        ChartLine("latency_p50_ms", "p50", "body-color"),
+        ChartLine("latency_p95_ms", "p95", "body-color", 0, "dashed"),
+        ChartLine("latency_p99_ms", "p99", "body-color", 0, "dotted"),
+    ),
+    is_heat=True,
+)
+INSIDE: Final = ChartPanel(
+    "inside",
+    "Bypass and metadata",
+    (Axis(Scale.PERCENT, "share"),),
+    (
+        ChartLine("bypass_share", "Accesses that bypass the cache", "orange"),
+        ChartLine("metadata_share", "Metadata used", "purple", 0, "dashed"),
+    ),
+    of_cache=True,
+)
 CHURN: Final = ChartPanel(
     "churn",
     "Promotions and SSD writes",
@@ -185,9 +212,10 @@ CHURN: Final = ChartPanel(
 
 def load_panels(*, space_title: str = "SSD space") -> tuple[ChartPanel, ...]:
     """The charts of a host or of the fleet."""
-    operations, hits, throughput, contents, churn = panels(plain=False)
+    operations, latencies, hits, throughput, contents, churn = panels(plain=False)
     return (
         operations,
+        latencies,
         hits,
         replace(SPACE, title=space_title),
         replace(contents, title="Caches"),
@@ -196,6 +224,12 @@ def load_panels(*, space_title: str = "SSD space") -> tuple[ChartPanel, ...]:
     )
 
 
+WAITS: Final = ChartPanel(
+    "waits",
+    "Waits",
+    (Axis(Scale.IN_FLIGHT, "under way"),),
+    (ChartLine("in_flight", "Reads and writes that wait", "purple", 0, "filled"),),
+)
 SPACE: Final = ChartPanel(
     "space",
     "SSD space",
@@ -207,6 +241,65 @@ SPACE: Final = ChartPanel(
         ChartLine("ssd_free_bytes", "Free", "orange", 0, "dashed"),
     ),
 )
+
+
+SLOW_COLOURS: Final = ("orange", "red", "yellow", "pink")
+FAST_COLOURS: Final = ("blue", "cyan", "indigo", "purple")
+USER_COLOURS: Final = ("blue", "orange", "green", "purple", "yellow")
+OTHERS, UNEXPLAINED = "others_in_flight", "unexplained_in_flight"
+
+
+def busy_name(disk: str) -> str:
+    """The series of how busy a disk was."""
+    return f"busy_{disk}"
+
+
+def user_name(n: int) -> str:
+    """The series of the volume at place n of those that a disk works for; which one that is depends
+    on the time."""
+    return f"volume_{n + 1}_in_flight"
+
+
+def disk_panels(disks: Sequence[tuple[str, bool]], shown: str) -> tuple[ChartPanel, ...]:
+    """How busy disks were (True: fast), and who made the one that is `shown`."""
+    lines = []
+    for colours, fast in ((SLOW_COLOURS, False), (FAST_COLOURS, True)):
+        names = [name for name, is_fast in disks if is_fast is fast]
+        lines += [
+            ChartLine(
+                busy_name(name),
+                f"{name} ({'SSD' if fast else 'HDD'})",
+                colours[n % len(colours)],
+                0,
+                "dashed" if fast else "",
+            )
+            for n, name in enumerate(names)
+        ]
+    users = [
+        ChartLine(user_name(n), f"Volume {n + 1}", colour, 0, "stacked")
+        for n, colour in enumerate(USER_COLOURS)
+    ]
+    users.append(ChartLine(OTHERS, "Other volumes", "cyan", 0, "stacked"))
+    users.append(ChartLine(UNEXPLAINED, "Other: no volume", "secondary", 0, "stacked"))
+    return (
+        ChartPanel("disks", "Disks busy", (Axis(Scale.PERCENT, "busy"),), tuple(lines)),
+        ChartPanel(
+            "users", f"Who uses {shown}", (Axis(Scale.IN_FLIGHT, "under way"),), tuple(users)
+        ),
+    )
+
+
+def named(shown: tuple[ChartPanel, ...], labels: Mapping[str, str]) -> tuple[ChartPanel, ...]:
+    """The panels with the labels that some of their lines have in a time."""
+    return tuple(
+        replace(
+            panel,
+            lines=tuple(
+                replace(line, label=labels.get(line.name, line.label)) for line in panel.lines
+            ),
+        )
+        for panel in shown
+    )
 
 
 def names(*, plain: bool) -> tuple[str, ...]:
@@ -251,6 +344,10 @@ def table(
     return picked[: -rows - 1 : -1]
 
 
+PACE: Final = timedelta(days=6)
+"""A shorter time tells no pace."""
+MOST_DAYS: Final = 3650
+DAY_SECONDS: Final = 86_400
 MOSTLY: Final = 0.9
 """The share of the time, or of the I/O, from which on data need not be said to be missing."""
 
@@ -277,10 +374,30 @@ def summary(measured: Series, span: str, *, of_many: bool = False) -> str:
         parts.append(
             f"p50 and p95 cover {formatting.percent(timed)} of the I/O: bcache volumes have none."
         )
+    if of_many and (words := until_full(measured)):
+        parts.append(words)
     if measured.seconds < MOSTLY * (measured.end - measured.start).total_seconds():
         based = gettext("Based on {span} of data.")
         parts.append(based.format(span=formatting.seconds(measured.seconds)))
     return " ".join(parts)
+
+
+def until_full(measured: Series) -> str:
+    """When the space on SSD is used up, if it goes on as in this time; "" where it does not get
+    less, or nobody can tell yet."""
+    space = [
+        (measured.at(n), values["ssd_used_bytes"], values["ssd_free_bytes"])
+        for n, values in enumerate(measured.values)
+        if values.get("ssd_used_bytes") is not None
+    ]
+    if not space or space[-1][0] - space[0][0] < PACE:
+        return ""
+    (first_at, first, _), (last_at, last, free) = space[0], space[-1]
+    grown = (last or 0.0) - (first or 0.0)
+    if grown <= 0 or not free:
+        return ""
+    days = free / grown * (last_at - first_at).total_seconds() / DAY_SECONDS
+    return f"At this pace the SSD space is full in {days:,.0f} days." if days < MOST_DAYS else ""
 
 
 def _times(total: Values) -> list[str]:
@@ -295,6 +412,29 @@ def _times(total: Values) -> list[str]:
     return [text.format(read=formatting.ms(read), write=formatting.ms(write))]
 
 
+def latency_classes() -> list[str]:
+    """The classes of `Series.histograms` in words, the fastest first."""
+    bounds = [formatting.ms(ns / 1e6) for ns in LATENCY_BOUNDS_NS]
+    return [*(f"≤ {bound}" for bound in bounds), f"> {bounds[-1]}"]
+
+
+def latency_rows(measured: Series, *, rows: int) -> list[tuple[datetime, list[str]]]:
+    """The last buckets with I/O, newest first: when each ended, and the share of its I/O in each
+    class."""
+    picked = [
+        (measured.at(n), [formatting.share(count, sum(counts)) for count in counts])
+        for n, counts in enumerate(measured.histograms)
+        if counts is not None and any(counts)
+    ]
+    return picked[: -rows - 1 : -1]
+
+
+HEAT_TEXTS: Final = {
+    "between": "Most I/O took {low} to {high} ms ({share} %)",
+    "above": "Most I/O took more than {low} ms ({share} %)",
+}
+
+
 def script_texts(*, plain: bool) -> str:
     """What `static/js/charts` writes itself, as JSON: by name, with the gaps that it fills."""
     return json.dumps(
@@ -302,6 +442,8 @@ def script_texts(*, plain: bool) -> str:
             "last": gettext("last"),
             "spoken": gettext("{title}. Last: {values}."),
             "few": gettext("(few)"),
+            **({} if plain else HEAT_TEXTS),
+            "beside": gettext("{value} ({other}: {beside})"),
             "line": gettext("Show or hide this line"),
             "zone": gettext("Times in {zone}"),
             "before": gettext("before"),

@@ -8,29 +8,26 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-from jobs.models import Job, Kind, State
-from jobs.models.job import JobQuerySet
 from panel.charts import definitions as chart_definitions
+from panel.charts.picture import Overlay, OverlayKind, choices, picture_of
 from panel.charts.subject import ChartSubject, of_fleet, of_host, of_volume
-from panel.charts.time_range import RANGES, Span, part, ranges, span_of
+from panel.charts.time_range import Span, button_text, part, ranges
 from panel.lists.listing import csv_file
-from storage.access import is_staff, staff_view
-from storage.metrics.samples.window import kept
-from storage.metrics.series import Series
-from storage.models import Host, HostChange, HostChangeKind, Placement, Volume
+from storage.access import staff_view
+from storage.metrics.counters import LATENCY_BOUNDS_NS
+from storage.metrics.series import BANDED, Series
+from storage.models import Host, Volume
 
 TABLE_ROWS: Final = 20
-MOST_MARKS = 50
+OVER_NAMES: Final = ("over", "with", "job")
+"""The parameters of what is laid over."""
 LENGTH: Final = timedelta(hours=1)
 """Of the time around the nearest figures, where the shown one has none."""
 
@@ -45,7 +42,7 @@ def chart_context(
 
 def host_chart_context(host: Host, request: HttpRequest) -> dict[str, object]:
     """The same for all volumes of a host together, for staff."""
-    return context_of(of_host(host), request)
+    return context_of(of_host(host, request.GET.get("disk", "")), request)
 
 
 def fleet_chart_context(request: HttpRequest) -> dict[str, object]:
@@ -70,11 +67,18 @@ class Nearest:
 def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]:
     """The context of `parts/_charts.html`."""
     now = timezone.now()
-    span = _span(subject, request, now)
+    picture = picture_of(subject, request)
+    span, overlay = picture.span, picture.overlay
     measured = subject.measure(span)
     is_table_wanted = "table" in request.GET
+    if is_table_wanted:
+        measured = subject.added(span, measured)
     columns = (
-        chart_definitions.columns(chart_definitions.known(subject.panels, measured))
+        chart_definitions.columns(
+            chart_definitions.named(
+                chart_definitions.known(subject.panels, measured), subject.labels(span)
+            )
+        )
         if is_table_wanted
         else []
     )
@@ -83,32 +87,47 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
             "ranges": [
                 {
                     "key": key,
-                    "label": gettext(RANGES[key][0]),
+                    "label": button_text(key),
                     "query": _with(request.GET, range=key),
                     "is_shown": key == span.key and not span.is_part,
                 }
                 for key in ranges(subject.least_seconds)
             ],
             "span": span,
-            "kept": [
-                (name, value)
-                for name, values in request.GET.lists()
-                if name not in ("from", "to")
-                for value in values
-            ],
-            "oldest": now - kept(),
+            "kept": _kept(request.GET, "from", "to"),
+            "fixed_query": _with(request.GET, **span.ends),
             "plain": subject.plain,
             "series_url": subject.series_url,
             "marks_url": subject.marks_url,
-            "csv_url": f"{subject.csv_url}?{span.query}",
+            "who_url": subject.who_url,
+            "csv_url": f"{subject.csv_url}?{_csv_query(request.GET, span)}",
             "panels": subject.panels,
             "columns": columns,
             "rows": chart_definitions.table(measured, columns, rows=TABLE_ROWS, now=now)
             if is_table_wanted
             else [],
+            "latency_classes": chart_definitions.latency_classes(),
+            "latency_rows": chart_definitions.latency_rows(measured, rows=TABLE_ROWS)
+            if is_table_wanted and not subject.plain
+            else [],
             "table_query": urlencode({**request.GET.dict(), "table": "1"}),
             "step_seconds": measured.step_seconds,
             "summary": _summary(subject, measured, span),
+            "over": {
+                "shown": overlay,
+                "summary": _over_summary(subject, overlay, overlay.measure(overlay.span))
+                if overlay is not None
+                else "",
+                "trouble": picture.trouble,
+                "kept": _kept(request.GET, *OVER_NAMES),
+                "kept_without_time": _kept(request.GET, "from", "to", *OVER_NAMES),
+                "none_query": _without(request.GET, *OVER_NAMES),
+                "previous_query": _previous_query(request.GET),
+                "of_volume": subject.volume is not None,
+                **choices(subject, request),
+                "with": request.GET.get("with", ""),
+                "job": request.GET.get("job", ""),
+            },
             "texts": chart_definitions.script_texts(plain=subject.plain),
             "is_empty": measured.is_empty,
             "has_cache": measured.has_cache,
@@ -142,7 +161,7 @@ def volume_csv(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view()
 def host_series(request: HttpRequest, key: str) -> HttpResponse:
     """The series of all volumes of a host together."""
-    return _series(of_host(_host(request, key)), request)
+    return _series(of_host(_host(request, key), request.GET.get("disk", "")), request)
 
 
 @require_safe
@@ -150,7 +169,7 @@ def host_series(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view()
 def host_csv(request: HttpRequest, key: str) -> HttpResponse:
     """The same figures as a table for spreadsheets."""
-    return _csv(of_host(_host(request, key)), request)
+    return _csv(of_host(_host(request, key), request.GET.get("disk", "")), request)
 
 
 @require_safe
@@ -178,15 +197,10 @@ def _host(request: HttpRequest, key: str) -> Host:
     return get_object_or_404(Host.objects.visible_to(request.user).without_inventory(), key=key)
 
 
-def _span(subject: ChartSubject, request: HttpRequest, now: datetime) -> Span:
-    return span_of(
-        request, now, known_since=subject.known_since, least_seconds=subject.least_seconds
-    )
-
-
 def _series(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
-    span = _span(subject, request, timezone.now())
-    measured = subject.measure(span)
+    picture = picture_of(subject, request)
+    span, overlay = picture.span, picture.overlay
+    measured = subject.added(span, subject.measure(span))
     faint = measured.faint_json()
     nearest = _nearest(subject, measured, span, request.GET)
     answer: dict[str, Any] = {
@@ -195,8 +209,26 @@ def _series(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
         "summary": _summary(subject, measured, span),
         "has_cache": measured.has_cache,
         "nearest": nearest.to_json() if nearest is not None else None,
+        "labels": subject.labels(span),
+        "over": None,
     }
+    if not subject.plain:
+        answer |= _inside(measured)
+    if overlay is not None:
+        laid = overlay.measure(overlay.span)
+        answer["over"] = overlay.to_json(laid, _over_summary(subject, overlay, laid))
     return JsonResponse(answer)
+
+
+def _inside(measured: Series) -> dict[str, Any]:
+    """What happened within the buckets: the histograms of latencies, and the least and the most of
+    single intervals."""
+    counts = [None if each is None or not any(each) else list(each) for each in measured.histograms]
+    return {
+        "heat": {"bounds_ms": [ns / 1e6 for ns in LATENCY_BOUNDS_NS], "counts": counts},
+        "least": {name: [each[name] for each in measured.least] for name in BANDED},
+        "most": {name: [each[name] for each in measured.most] for name in BANDED},
+    }
 
 
 def _summary(subject: ChartSubject, measured: Series, span: Span) -> str:
@@ -206,17 +238,65 @@ def _summary(subject: ChartSubject, measured: Series, span: Span) -> str:
     return chart_definitions.summary(measured, words, of_many=subject.of_many)
 
 
+def _over_summary(subject: ChartSubject, overlay: Overlay, laid: Series) -> str:
+    """The same of what is laid over."""
+    short = overlay.short[:1].upper() + overlay.short[1:]
+    return chart_definitions.summary(laid, short, of_many=subject.of_many)
+
+
 def _csv(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
-    """One row a bucket, with its end in UTC; an empty cell is not known."""
-    span = _span(subject, request, timezone.now())
-    measured = subject.measure(span)
-    titles = [f"{name} ({measured.units[name]})" for name in subject.names]
+    """One row a bucket, with its end in UTC; an empty cell is not known. `panel` names the one
+    chart whose lines are asked for; what is laid over follows, each figure beside that of the same
+    number."""
+    picture = picture_of(subject, request)
+    span, overlay = picture.span, picture.overlay
+    measured = subject.added(span, subject.measure(span))
+    chart = request.GET.get("panel", "")
+    names = _names_of(subject, chart) or subject.names
+    labels = subject.labels(span)
+    titles = [f"{labels.get(name, name)} ({measured.units[name]})" for name in names]
+    columns = [[values[name] for values in measured.values] for name in names]
+    if overlay is not None:
+        laid = overlay.measure(overlay.span)
+        shared = [name for name in names if name in overlay.names and name in laid.units]
+        titles += [f"{name}, {overlay.short} ({measured.units[name]})" for name in shared]
+        columns += [[values[name] for values in laid.values] for name in shared]
     lines = (
-        [measured.at(n), *(values[name] for name in subject.names)]
-        for n, values in enumerate(measured.values)
+        [measured.at(n), *(column[n] for column in columns)] for n in range(len(measured.values))
     )
-    file_name = f"{subject.name}-{span.start:%Y%m%dT%H%M}-{span.end:%Y%m%dT%H%M}.csv"
+    file_name = "-".join(
+        (
+            *(subject.name, *((chart,) if names is not subject.names else ())),
+            *(f"{span.start:%Y%m%dT%H%M}", f"{span.end:%Y%m%dT%H%M}.csv"),
+        )
+    )
     return csv_file(file_name, ["until (UTC)", *titles], lines)
+
+
+def _names_of(subject: ChartSubject, chart: str) -> tuple[str, ...]:
+    """The series of one chart, in the order of all; none of one that the subject lacks."""
+    drawn = {line.name for panel in subject.panels if panel.name == chart for line in panel.lines}
+    return tuple(name for name in subject.names if name in drawn)
+
+
+def _csv_query(query: QueryDict, span: Span) -> str:
+    over = {name: query[name] for name in OVER_NAMES if name in query}
+    return f"{span.query}&{urlencode(over)}" if over else span.query
+
+
+def _kept(query: QueryDict, *dropped: str) -> list[tuple[str, str]]:
+    """The parameters of the page that a form must send along."""
+    return [
+        (name, value) for name, values in query.lists() if name not in dropped for value in values
+    ]
+
+
+def _without(query: QueryDict, *names: str) -> str:
+    return urlencode(_kept(query, *names))
+
+
+def _previous_query(query: QueryDict) -> str:
+    return urlencode([*_kept(query, *OVER_NAMES), ("over", OverlayKind.PREVIOUS.value)])
 
 
 def _nearest(
@@ -229,8 +309,7 @@ def _nearest(
     is_before = at <= span.start
     ends = (at - LENGTH, at) if is_before else (at, at + LENGTH)
     around = part(span.key, *ends, subject.least_seconds)
-    start, end = (f"{end:%Y-%m-%dT%H:%M:%SZ}" for end in (around.start, around.end))
-    return Nearest(at, _with(query, **{"from": start, "to": end}), is_before)
+    return Nearest(at, _with(query, **around.ends), is_before)
 
 
 def _with(query: QueryDict, **changed: str) -> str:
@@ -241,114 +320,3 @@ def _with(query: QueryDict, **changed: str) -> str:
     for name, value in changed.items():
         query[name] = value
     return query.urlencode()
-
-
-@require_safe
-@cache_control(private=True, no_store=True)
-def volume_marks(request: HttpRequest, key: str) -> HttpResponse:
-    """The jobs that began in the shown range, as far as the person may see them, and for staff the
-    restarts of its host: the newest `MOST_MARKS`, oldest first."""
-    volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
-    subject = of_volume(volume, request.user)
-    jobs = Job.objects.visible_to(request.user).filter(volume=volume)
-    staff = is_staff(request.user)
-    marks = [mark(job, staff=staff) for job in _begun(jobs, subject, request)]
-    if staff:
-        there = Placement.objects.filter(
-            Q(until=None) | Q(until__gte=OuterRef("at")),
-            volume=volume,
-            host=OuterRef("host"),
-            since__lte=OuterRef("at"),
-        )
-        marks += _restarts(HostChange.objects.filter(Exists(there)), subject, request)
-    return JsonResponse({"marks": _newest(marks)})
-
-
-@require_safe
-@cache_control(private=True, no_store=True)
-@staff_view()
-def host_marks(request: HttpRequest, key: str) -> HttpResponse:
-    """The same of a host; each names its volume."""
-    host = _host(request, key)
-    jobs = Job.objects.visible_to(request.user).filter(host=host).select_related("volume")
-    subject = of_host(host)
-    marks = [
-        mark(job, staff=True, of=str(job.volume or "")) for job in _begun(jobs, subject, request)
-    ]
-    marks += _restarts(HostChange.objects.filter(host=host), subject, request)
-    return JsonResponse({"marks": _newest(marks)})
-
-
-def _newest(marks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """`MOST_MARKS` in the order of time."""
-    return sorted(marks, key=lambda each: datetime.fromisoformat(each["at"]))[-MOST_MARKS:]
-
-
-def _restarts(
-    changes: QuerySet[HostChange], subject: ChartSubject, request: HttpRequest
-) -> list[dict[str, Any]]:
-    """Restarts of hosts in the shown range, as marks without a length."""
-    span = _span(subject, request, timezone.now())
-    restarts = changes.filter(
-        kind__in=(HostChangeKind.BOOT, HostChangeKind.KERNEL), at__gt=span.start, at__lte=span.end
-    )
-    return [
-        _restart_mark(each) for each in restarts.select_related("host").order_by("-at")[:MOST_MARKS]
-    ]
-
-
-def _restart_mark(change: HostChange) -> dict[str, Any]:
-    is_kernel = change.kind == HostChangeKind.KERNEL
-    at = change.at.isoformat()
-    return {
-        "key": "",
-        "at": at,
-        "until": at,
-        "label": f"{change.host}: {'new kernel' if is_kernel else 'restart'}",
-        "state": "restart",
-        "outcome": f"{change.before} → {change.after}" if is_kernel else "restarted",
-        "url": reverse("host-history", args=[change.host.key]),
-    }
-
-
-def _begun(jobs: JobQuerySet, subject: ChartSubject, request: HttpRequest) -> list[Job]:
-    span = _span(subject, request, timezone.now())
-    newest = (
-        jobs.filter(dry_run=False)
-        .select_related("cache_plan")
-        .annotate(began=Coalesce("started_at", "created_at"))
-        .filter(began__gt=span.start, began__lte=span.end)
-        .order_by("-began")[:MOST_MARKS]
-    )
-    return list(reversed(newest))
-
-
-def mark(job: Job, *, staff: bool, of: str = "") -> dict[str, Any]:
-    """`{key, at, until, label, state, outcome, url}`; customers get no key and URL, and label and
-    outcome in their words. `until` is null while it runs."""
-    plan = job.cache_plan
-    words = gettext("No cache") if job.kind == Kind.REMOVE_CACHE else gettext("Your former cache")
-    if plan is not None:
-        words = gettext("Plan: {plan}").format(plan=plan.name)
-    kind = f"{job.get_kind_display()}: {of}" if of else job.get_kind_display()
-    return {
-        "key": job.key if staff else "",
-        "at": (job.started_at or job.created_at).isoformat(),
-        "until": job.ended_at.isoformat() if job.ended_at is not None else None,
-        "label": kind if staff else words,
-        "state": job.state,
-        "outcome": job.state.replace("_", " ") if staff else _outcome(job),
-        "url": reverse("job", args=[job.key]) if staff else "",
-    }
-
-
-def _outcome(job: Job) -> str:
-    """What became of a change, in a customer's words."""
-    match job.state:
-        case State.SUCCEEDED:
-            return gettext("done")
-        case State.FAILED | State.CANCELLED:
-            return gettext("not changed")
-        case State.NEEDS_ATTENTION:
-            return gettext("support is checking")
-    return gettext("running")

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import cache, partial
+from typing import Final
 
 from django.conf import settings
-from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext
 
+from jobs.models import Job, Kind
 from panel.charts import definitions
 from panel.charts.time_range import Span
 from storage.access import Person, is_staff
+from storage.analysis.disk_activity import DiskCourse, busy_courses, disk_course
+from storage.analysis.disk_users import DiskMap, disk_map
+from storage.inventory.stored import inventory_of
 from storage.metrics.load_series import BUCKET_SECONDS, LOAD_UNITS, fleet_series, host_series
-from storage.metrics.series import UNITS, Series, series
-from storage.models import FleetLoad, Host, HostLoad, Sample, Volume
+from storage.metrics.samples.aggregate import aggregate, nearest
+from storage.metrics.samples.chunk_store import FLEET, HOSTS, VOLUMES
+from storage.metrics.series import UNITS, Series, Values, beside, series
+from storage.models import Host, Volume
 from storage.planner.technologies.lookup import of_layout
 from storage.volumes.ownership import theirs_since
+
+DISK_UNITS: Final = {"disks": "ratio", "users": "I/Os"}
+"""Of the lines of the charts of disks."""
+WAIT_UNITS: Final = {"in_flight": "I/Os"}
+INSIDE_UNITS: Final = {"bypass_share": "ratio", "metadata_share": "ratio"}
+COUNTED: Final = ("counted_hits", "counted_misses", "bypass_hits", "bypass_misses")
+INSIDE_KIND: Final = VOLUMES.only(*COUNTED, "metadata_used_bytes", "metadata_total_bytes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +40,12 @@ class ChartSubject:
     """As far as one person may see it.
 
     `name` is that of its CSV file; `names` are the series that the person gets; `plain`: in the
-    words of customers; `of_many`: of many volumes together. `measure` gives its figures of a time,
-    in buckets of at least `least_seconds`; each comes from one of the `rows`, whose time is
-    `column`. Before `known_since` there was nothing to measure.
+    words of customers; `of_many`: of many volumes together, else of the `volume`. `measure` gives
+    its figures of a time, in buckets of at least `least_seconds`; `nearest` says when the last
+    figure before a time was taken; without one, the first after it. `added` puts figures to them
+    that cost more, for who draws or lists them; `labels` names lines whose subject depends on the
+    time. `who_url` tells who made it at a moment. Before `known_since` there was nothing to
+    measure.
     """
 
     name: str
@@ -36,28 +53,60 @@ class ChartSubject:
     panels: tuple[definitions.ChartPanel, ...]
     series_url: str
     csv_url: str
-    marks_url: str = ""
+    marks_url: str
+    volume: Volume | None = None
     plain: bool = False
     is_retired: bool = False
     of_many: bool = False
     least_seconds: int = 0
     known_since: datetime | None = None
     measure: Callable[[Span], Series]
-    rows: QuerySet[Any]
-    column: str
+    nearest: Callable[[datetime, datetime], datetime | None]
+    added: Callable[[Span, Series], Series]
+    labels: Callable[[Span], Mapping[str, str]] = lambda _span: {}
+    who_url: str = ""
 
     @property
     def seconds(self) -> int:
         """How often there is a new figure."""
         return max(settings.TIERCEL_SAMPLE_SECONDS, self.least_seconds)
 
-    def nearest(self, start: datetime, end: datetime) -> datetime | None:
-        """When the last figure before `start` was taken; without one, the first after `end`."""
-        times = self.rows.values_list(self.column, flat=True)
-        last = times.filter(**{f"{self.column}__lte": start}).order_by(f"-{self.column}").first()
-        if last is None:
-            last = times.filter(**{f"{self.column}__gt": end}).order_by(self.column).first()
-        return last
+    def words_of(self, job: Job) -> str:
+        """What a change of the volume is called."""
+        return change_words(job) if self.plain else job.get_kind_display()
+
+
+def _as_measured(_span: Span, measured: Series) -> Series:
+    return measured
+
+
+def _inside(volume: Volume, span: Span, measured: Series) -> Series:
+    """With what a cache tells of itself: the share of accesses that went by it (bcache), and how
+    full its metadata was (dm-cache)."""
+    count = len(measured.values)
+    columns: dict[str, list[float | None]] = {name: [None] * count for name in INSIDE_UNITS}
+    step = measured.step_seconds
+    for each in aggregate([volume.pk], span.start, span.end, kind=INSIDE_KIND, step=step):
+        accesses = sum(each.counts[name] for name in COUNTED)
+        bypassed = each.counts["bypass_hits"] + each.counts["bypass_misses"]
+        used, total = (each.last[f"metadata_{name}_bytes"] for name in ("used", "total"))
+        columns["bypass_share"][each.n] = bypassed / accesses if accesses else None
+        columns["metadata_share"][each.n] = used / total if used is not None and total else None
+    return beside(measured, columns, INSIDE_UNITS)
+
+
+def change_words(job: Job) -> str:
+    """A job in a customer's words."""
+    if job.cache_plan is not None:
+        return gettext("Plan: {plan}").format(plan=job.cache_plan.name)
+    return gettext("No cache") if job.kind == Kind.REMOVE_CACHE else gettext("Your former cache")
+
+
+def _without_figures(volume: Volume) -> list[definitions.ChartPanel]:
+    """The panels for which the volume's technology counts nothing."""
+    technology = of_layout(volume.layout)
+    churn = [] if technology.counts_promotions else [definitions.CHURN]
+    return churn if technology.has_latency_histogram else [*churn, definitions.LATENCIES]
 
 
 def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> ChartSubject:
@@ -65,55 +114,108 @@ def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> C
     get no more than the lines of their charts, and nothing of an earlier owner's time."""
     plain = not is_staff(person) if plain is None else plain
     since = theirs_since(volume) if plain else None
-    rows = Sample.objects.filter(volume=volume)
     return ChartSubject(
         name=f"volume-{volume.key}",
-        names=definitions.names(plain=True) if plain else tuple(UNITS),
-        panels=tuple(
-            panel
-            for panel in definitions.panels(plain=plain)
-            if panel is not definitions.CHURN or of_layout(volume.layout).counts_promotions
+        names=definitions.names(plain=True) if plain else (*UNITS, *INSIDE_UNITS),
+        panels=(
+            *(
+                panel
+                for panel in definitions.panels(plain=plain)
+                if panel not in _without_figures(volume)
+            ),
+            *(() if plain else (definitions.INSIDE,)),
         ),
         series_url=reverse("volume-series", args=[volume.key]),
         csv_url=reverse("volume-csv", args=[volume.key]),
         marks_url=reverse("volume-marks", args=[volume.key]),
+        volume=volume,
         plain=plain,
         is_retired=volume.retired_at is not None,
         known_since=volume.created_at,
         measure=lambda span: series(volume, span.start, span.end, span.points, since=since),
-        rows=rows if since is None else rows.filter(ts__gt=since),
-        column="ts",
+        nearest=partial(nearest, volume.pk, since=since),
+        added=_as_measured if plain else partial(_inside, volume),
     )
 
 
-def of_host(host: Host) -> ChartSubject:
-    """All volumes of a host together. For staff."""
+def of_host(host: Host, disk: str = "") -> ChartSubject:
+    """All volumes of a host together, its disks, and the volumes that use the one named `disk`, by
+    itself the first slow one. For staff."""
+    facts = inventory_of(host)
+    there = disk_map(facts) if facts is not None else DiskMap({}, {})
+    shown = disk if disk in there.tiers else next(iter(there.names), "")
+    of_disks = (
+        definitions.disk_panels([(name, there.tiers[name]) for name in there.names], shown)
+        if shown
+        else ()
+    )
+    first, *others = definitions.load_panels()
+    units = {line.name: DISK_UNITS[panel.name] for panel in of_disks for line in panel.lines}
+
+    @cache
+    def course(start: datetime, end: datetime, step: int) -> DiskCourse | None:
+        return disk_course(host, facts, start, end, step, shown) if facts and shown else None
+
+    def added(span: Span, measured: Series) -> Series:
+        users = course(span.start, span.end, span.step)
+        if facts is None or users is None:
+            return measured
+        columns: dict[str, Sequence[float | None]] = {
+            definitions.busy_name(name): busy
+            for name, busy in busy_courses(host, facts, span.start, span.end, span.step).items()
+        }
+        columns |= {definitions.user_name(n): each for n, (_, each) in enumerate(users.top)}
+        columns |= {definitions.OTHERS: users.others, definitions.UNEXPLAINED: users.unexplained}
+        return beside(measured, columns, units)
+
+    def labels(span: Span) -> dict[str, str]:
+        users = course(span.start, span.end, span.step)
+        top = users.top if users is not None else ()
+        return {definitions.user_name(n): str(volume) for n, (volume, _) in enumerate(top)}
+
     return ChartSubject(
         name=f"host-{host.name}",
-        names=tuple(LOAD_UNITS),
-        panels=definitions.load_panels(),
+        names=(*LOAD_UNITS, *units),
+        panels=(first, *of_disks, *others),
         series_url=reverse("host-series", args=[host.key]),
         csv_url=reverse("host-csv", args=[host.key]),
         marks_url=reverse("host-marks", args=[host.key]),
+        who_url=reverse("host-who", args=[host.key]) if shown else "",
         of_many=True,
         least_seconds=BUCKET_SECONDS,
         measure=lambda span: host_series(host, span.start, span.end, span.points),
-        rows=HostLoad.objects.filter(host=host),
-        column="bucket",
+        added=added,
+        labels=labels,
+        nearest=partial(nearest, host.pk, kind=HOSTS),
     )
+
+
+def _waits(_span: Span, measured: Series) -> Series:
+    """With how many reads and writes waited at once: their rate by how long each took."""
+
+    def of(values: Values, what: str) -> float:
+        return (values[f"{what}_iops"] or 0.0) * (values[f"{what}_ms"] or 0.0) / 1000
+
+    column = [
+        None if values["read_iops"] is None else of(values, "read") + of(values, "write")
+        for values in measured.values
+    ]
+    return beside(measured, {"in_flight": column}, WAIT_UNITS)
 
 
 def of_fleet() -> ChartSubject:
     """All hosts together. For staff."""
+    first, *others = definitions.load_panels(space_title="SSD space of answering hosts")
     return ChartSubject(
         name="fleet",
-        names=tuple(LOAD_UNITS),
-        panels=definitions.load_panels(space_title="SSD space of answering hosts"),
+        names=(*LOAD_UNITS, *WAIT_UNITS),
+        panels=(first, definitions.WAITS, *others),
+        added=_waits,
         series_url=reverse("fleet-series"),
         csv_url=reverse("fleet-csv"),
+        marks_url=reverse("fleet-marks"),
         of_many=True,
         least_seconds=BUCKET_SECONDS,
         measure=lambda span: fleet_series(span.start, span.end, span.points),
-        rows=FleetLoad.objects.all(),
-        column="bucket",
+        nearest=partial(nearest, 0, kind=FLEET),
     )

@@ -18,7 +18,6 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as marked
 
 from storage.formatting import seconds
-from storage.metrics.samples.window import kept
 from storage.metrics.series import step_seconds
 
 RANGES: Final = {
@@ -29,13 +28,17 @@ RANGES: Final = {
     "7d": (marked("7 d"), timedelta(days=7)),
     "30d": (marked("30 d"), timedelta(days=30)),
     "90d": (marked("90 d"), timedelta(days=90)),
-    "360d": (marked("360 d"), timedelta(days=360)),
+    "1y": (marked("12 months"), timedelta(days=365)),
 }
+SHORT_LABELS: Final = {"1y": marked("1 y")}
+"""Of ranges whose name is too long for a button."""
 DEFAULT_RANGE: Final = "1h"
 POINTS: Final = 600
 LONG, LONG_POINTS = timedelta(days=3), 300
-"""A longer time is shown in fewer buckets: they are whole hours then, which are added up already
-(`storage.metrics.samples.volume_hours`)."""
+"""A longer time is shown in fewer buckets, in whole hours: these are added up already."""
+YEAR, YEAR_POINTS = timedelta(days=300), 366
+"""So long a time is shown in whole days."""
+LONGEST: Final = timedelta(days=366)
 FEWEST: Final = 6
 SHORTEST: Final = timedelta(minutes=1)
 YEARS: Final = (2000, 9000)
@@ -69,12 +72,18 @@ class Span:
         return gettext("Last {length}").format(length=gettext(self.label))
 
     @property
+    def ends(self) -> dict[str, str]:
+        """The parameters of a URL that show the same time tomorrow too."""
+        return {
+            "range": self.key,
+            "from": f"{self.start:%Y-%m-%dT%H:%M:%SZ}",
+            "to": f"{self.end:%Y-%m-%dT%H:%M:%SZ}",
+        }
+
+    @property
     def query(self) -> str:
         """The part of a URL that names this span."""
-        if not self.is_part:
-            return urlencode({"range": self.key})
-        ends = {"from": f"{self.start:%Y-%m-%dT%H:%M:%SZ}", "to": f"{self.end:%Y-%m-%dT%H:%M:%SZ}"}
-        return urlencode({"range": self.key, **ends})
+        return urlencode(self.ends if self.is_part else {"range": self.key})
 
 
 def span_of(
@@ -100,21 +109,24 @@ def span_of(
     return Span(key, label, end - length, end, step)
 
 
+def button_text(key: str) -> str:
+    """What the button of a range says."""
+    return gettext(SHORT_LABELS.get(key, RANGES[key][0]))
+
+
 def ranges(least_seconds: int = 0) -> tuple[str, ...]:
-    """The keys of the ranges that have at least `FEWEST` buckets of so many seconds, and are no
-    longer than samples are kept."""
-    longest = kept()
+    """The keys of the ranges that have at least `FEWEST` buckets of so many seconds."""
     return tuple(
         key
         for key, (_label, length) in RANGES.items()
-        if length.total_seconds() >= FEWEST * least_seconds and length <= longest
+        if length.total_seconds() >= FEWEST * least_seconds
     )
 
 
 def part(key: str, start: datetime, end: datetime, least_seconds: int = 0) -> Span:
-    """The span from `start` to `end`, at least a minute and at most as long as samples are kept
-    (its end counts), widened to whole buckets."""
-    start = end - min(max(end - start, SHORTEST), kept())
+    """The span from `start` to `end`, at least a minute and at most `LONGEST` (its end counts),
+    widened to whole buckets."""
+    start = end - min(max(end - start, SHORTEST), LONGEST)
     step = _step(start, end, least_seconds)
     end = _border(end, step)
     start = end - timedelta(seconds=ceil((end - start).total_seconds() / step) * step)
@@ -122,7 +134,9 @@ def part(key: str, start: datetime, end: datetime, least_seconds: int = 0) -> Sp
 
 
 def _step(start: datetime, end: datetime, least_seconds: int) -> int:
-    points = LONG_POINTS if end - start > LONG else POINTS
+    points = POINTS
+    if end - start > LONG:
+        points = YEAR_POINTS if end - start > YEAR else LONG_POINTS
     return step_seconds(start, end, points, least=least_seconds)
 
 

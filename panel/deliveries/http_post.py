@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 from panel.deliveries.failure_words import failure_words
@@ -41,21 +41,25 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class PostTarget:
-    """Where a POST goes."""
+    """Where a POST goes. `may_be_near`: to this machine too, where the address names it."""
 
     is_https: bool
     host: str
     port: int
     path: str
+    may_be_near: bool = True
 
 
 BILLING: Final = "TIERCEL_BILLING_PRIVATE_HOSTS"
 ALERTS: Final = "TIERCEL_ALERT_PRIVATE_HOSTS"
+WEBHOOKS: Final = "TIERCEL_WEBHOOK_PRIVATE_HOSTS"
+NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 
 
 def target_of(url: str, private_hosts: Iterable[str] = (), setting: str = BILLING) -> PostTarget:
-    """The parts of an address. Raises `Forbidden` for anything but https, except on this machine
-    and for `private_hosts`, which the operator named in `setting`."""
+    """The parts of an address. Raises `Forbidden` for anything but https, except for
+    `private_hosts`, which the operator named in `setting`, and on this machine. Addresses of
+    webhooks come by the API, too: for them this machine must be named like any other one."""
     parts = urlsplit(url)
     try:
         port = parts.port
@@ -65,10 +69,11 @@ def target_of(url: str, private_hosts: Iterable[str] = (), setting: str = BILLIN
         raise Forbidden("The address is no http(s) address without a user in it.")
     is_https = parts.scheme == "https"
     host = parts.hostname
-    if not is_https and not is_near(host) and host not in private_hosts:
+    may_be_near = setting != WEBHOOKS
+    if not is_https and not (may_be_near and is_near(host)) and host not in private_hosts:
         raise Forbidden(f"Use https, or name the host in {setting}.")
     path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
-    return PostTarget(is_https, host, port or (443 if is_https else 80), path)
+    return PostTarget(is_https, host, port or (443 if is_https else 80), path, may_be_near)
 
 
 def is_near(host: str) -> bool:
@@ -87,10 +92,26 @@ def is_allowed(address: str, target: PostTarget, private_hosts: Iterable[str] = 
     if target.host in private_hosts:
         return True
     ip = ipaddress.ip_address(address)
-    if is_near(target.host):
+    if target.may_be_near and is_near(target.host):
         return ip.is_loopback
-    mapped = getattr(ip, "ipv4_mapped", None)
-    return (mapped or ip).is_global and not (mapped or ip).is_multicast
+    return all(each.is_global and not each.is_multicast for each in _meant_by(ip))
+
+
+def _meant_by(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> list[Any]:
+    """The address, and those of IPv4 that a gateway or the kernel would make of it."""
+    if isinstance(ip, ipaddress.IPv4Address):
+        return [ip]
+    if ip.ipv4_mapped is not None:
+        return [ip.ipv4_mapped]
+    inner = [ip.sixtofour, *(ip.teredo or ())]
+    if ip in NAT64:
+        inner.append(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
+    return [ip, *(each for each in inner if each is not None)]
+
+
+def server_name(url: str) -> str:
+    """Of an address the server alone: the rest may let somebody in."""
+    return urlsplit(url).hostname or "-"
 
 
 def post(

@@ -6,7 +6,9 @@ While a secret is changed there are two: we sign with both and accept either.
 
 from __future__ import annotations
 
+import base64
 import re
+import secrets as random_bytes
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -15,6 +17,9 @@ from standardwebhooks.webhooks import EmptyWebhookSecretError, Webhook, WebhookV
 ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
 NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 """What a webhook-id may be; a full stop separates the signed parts."""
+
+
+SECRET_BYTES = 32
 
 
 class BadSignature(Exception):
@@ -46,6 +51,11 @@ def verify(headers: Mapping[str, str], body: bytes, secrets: Sequence[str]) -> s
         else:
             return given[ID]
     raise BadSignature(why)
+
+
+def new_secret() -> str:
+    """One that can sign, as Standard Webhooks writes it."""
+    return "whsec_" + base64.b64encode(random_bytes.token_bytes(SECRET_BYTES)).decode()
 
 
 def is_secret(text: str) -> bool:

@@ -20,9 +20,9 @@ from markdown_it.token import Token
 
 GROUPS: Final = {
     "Run storage": ("operators",),
-    "Run the panel": ("production", "security"),
+    "Run the panel": ("production", "security", "benchmarks"),
     "Sell caches": ("customers", "billing"),
-    "Automate": ("api",),
+    "Automate": ("api", "cli", "metrics", "versions"),
     "For developers": ("architecture", "agent-protocol", "ui-parts", "faults", "asvs"),
 }
 GLOSSARY: Final = "glossary"

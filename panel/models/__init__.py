@@ -18,6 +18,7 @@ from panel.models.proof import Proof, ProofState
 from panel.models.saved_view import SavedView
 from panel.models.security import SecurityEntry, SecurityKind
 from panel.models.user import Invitation, LoginLink, StepUpCode, User
+from panel.models.webhook import Webhook, WebhookDelivery
 
 __all__ = [
     "AlertDelivery",
@@ -48,4 +49,6 @@ __all__ = [
     "StepUpCode",
     "UsageLine",
     "User",
+    "Webhook",
+    "WebhookDelivery",
 ]

@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop as marked
 
+from storage.access import Person, Right, may
 from storage.name_validators import demand_name
 
 KEY_LENGTH = 12
@@ -21,15 +22,26 @@ class Scope(models.TextChoices):
     """What a token may do at most; its person's own rights limit it further."""
 
     READ = "read", marked("read everything you can see")
+    PREVIEW = "volumes:preview", marked("see what a change of a volume would do")
     VOLUMES = "volumes:write", marked("change caches, adopt and rename volumes")
+    DESTROY = "volumes:destroy", marked("destroy volumes and give up lost caches")
+    HOSTS = "hosts:write", marked("change hosts and what is on them besides volumes")
     CUSTOMERS = "customers:write", marked("make and change customers")
     ORDERS = "orders:write", marked("order cache plans and take orders back, which costs money")
     PLANS = "plans:write", marked("make and change cache plans")
     ALERTS = "alerts:write", marked("acknowledge alerts and silence them")
     ALERT_ROUTES = "alert-routes:write", marked("change who is told of alerts")
+    WEBHOOKS = "webhooks:write", marked("change where events are sent")
+    METRICS = "metrics:read", marked("read metrics for Prometheus, and nothing else")
+    PEOPLE = "people:write", marked("invite people and change their roles")
+    TOKENS = "tokens:write", marked("make and revoke tokens with at most the same scopes")
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    def visible_to(self, user: Person) -> Self:
+        """The only way from a request to tokens: admins see everybody's, others their own."""
+        return self if may(user, Right.ADMINISTER) else self.filter(user=user.pk)
+
     def live(self) -> Self:
         """Those that neither expired, by the database's clock, nor were revoked."""
         return self.filter(revoked_at=None, expires_at__gt=Now())
@@ -38,8 +50,9 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
 class ApiToken(models.Model):
     """Written `tcl_<key>.<secret>`, shown once. Only a keyed digest of the secret is kept.
 
-    The token acts as `user`, within `scopes`, until `expires_at` or `revoked_at`. `last_used_at`
-    is written at most once a minute.
+    The token acts as `user`, within `scopes`, until `expires_at` or `revoked_at`, from anywhere or
+    (`networks`, in CIDR notation) only from there. `last_used_at` is written at most once a minute;
+    `warned_at` is when its person was told that it expires.
     """
 
     key = models.CharField(max_length=KEY_LENGTH, unique=True, editable=False)
@@ -47,10 +60,12 @@ class ApiToken(models.Model):
     name = models.CharField(max_length=64, validators=[demand_name])
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     scopes = ArrayField(models.CharField(max_length=32, choices=Scope.choices))
+    networks = ArrayField(models.CharField(max_length=43), default=list, blank=True)
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
     last_used_ip = models.GenericIPAddressField(null=True, blank=True)
+    warned_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = ApiTokenQuerySet.as_manager()

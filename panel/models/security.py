@@ -34,6 +34,7 @@ class SecurityKind(models.TextChoices):
     BACKUP = "backup", "backup made"
     EXPORTED = "exported", "data exported"
     ALERT_ROUTE = "alert_route", "who is told of alerts changed"
+    WEBHOOK = "webhook", "webhook changed"
 
 
 class SecurityQuerySet(models.QuerySet["SecurityEntry"]):

@@ -41,7 +41,9 @@ class UserManager(BaseUserManager["User"]):
 
 class User(AbstractBaseUser, PermissionsMixin):
     """A person: staff of the provider, or (without a staff role) somebody of a customer.
-    `tour_step` is the step of the tour that they are at (`panel.help.tour`); 0 is none."""
+    `tour_step` is the step of the tour that they are at (`panel.help.tour`); 0 is none. With
+    `is_service` it is a program: it has tokens and no way to sign in, and its address takes no
+    mail."""
 
     email = models.EmailField(unique=True)
     name = models.CharField(max_length=150, blank=True, validators=[demand_name])
@@ -53,6 +55,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_active = models.BooleanField(default=True)
     date_joined = models.DateTimeField(default=timezone.now)
     tour_step = models.PositiveSmallIntegerField(default=0, db_default=0)
+    is_service = models.BooleanField(default=False, db_default=False)
 
     objects: ClassVar[UserManager] = UserManager()
 

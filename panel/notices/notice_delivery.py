@@ -167,7 +167,9 @@ def tell_of_alert(alert: Alert, kind: NoticeKind) -> None:
 
 def _write(customer_id: int, kind: NoticeKind, among: Q | None = None, **about: Any) -> None:
     deaf = Mute.objects.filter(kind=kind).values("user")
-    people = Member.objects.filter(among or Q(), customer=customer_id, user__is_active=True)
+    people = Member.objects.filter(
+        among or Q(), customer=customer_id, user__is_active=True, user__is_service=False
+    )
     recipients = people.exclude(user__in=deaf).values_list("user", flat=True)
     rows = [Notice(user_id=pk, kind=kind, **about) for pk in recipients]
     Notice.objects.bulk_create(rows, ignore_conflicts=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import urlsplit
@@ -15,7 +15,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.core.mail import EmailMessage
 from django.db import connection
-from django.db.models import Max
+from django.db.models import Max, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -24,18 +24,33 @@ from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import AlertRound
 from panel.deliveries.failure_words import failure_words
-from panel.models import AlertDelivery, AlertRoute, Message, SecurityEntry, SecurityKind
+from panel.models import (
+    AlertDelivery,
+    AlertRoute,
+    Message,
+    SecurityEntry,
+    SecurityKind,
+    Webhook,
+)
 from panel.operations import doctor
 from panel.orders.pricing import mandate_limits
 from panel.staff.alerts.alert_list import STALE_SECONDS
 from storage.access import Right, staff_view
 from storage.agent import VERSION
 from storage.formatting import counted, seconds, size
+from storage.metrics.samples.chunk_store import kept_for
+from storage.metrics.samples.stored_bytes import StoredBytes, stored_chunks, stored_rows
 from storage.metrics.samples.window import kept
-from storage.models import LatestSample
+from storage.models import LatestSample, Resolution
 
 OLD_BACKUP: Final = timedelta(days=2)
 DELIVERED_DAYS: Final = 90
+STORED: Final = (
+    (Resolution.RAW, "Samples are kept as measured", "TIERCEL_SAMPLES_KEPT_DAYS"),
+    (Resolution.FIVE_MINUTES, "In steps of 5 minutes", "TIERCEL_5M_KEPT_DAYS"),
+    (Resolution.HOUR, "In steps of 1 hour", "TIERCEL_1H_KEPT_DAYS"),
+    (Resolution.DAY, "In steps of 1 day", ""),
+)
 NOBODY_TOLD: Final = "Nobody is told of alerts."
 
 
@@ -151,6 +166,9 @@ def _alerts(now: datetime) -> SettingsGroup:
     routes = AlertRoute.objects.in_use().count()
     unsent = AlertDelivery.objects.unsent().filter(attempts__gt=0).count()
     away = f"{counted(unsent, 'message')} not delivered yet." if unsent else ""
+    webhooks = Webhook.objects.filter(is_on=True)
+    failing = webhooks.filter(Q(failures__gt=0) | Q(disabled_at__isnull=False)).count()
+    refused = f"{counted(failing, 'webhook')} not taking events: see Webhooks." if failing else ""
     url = settings.TIERCEL_HEARTBEAT_URL
     sign = last.heartbeat_error if last is not None and url else ""
     rows = (
@@ -169,6 +187,12 @@ def _alerts(now: datetime) -> SettingsGroup:
             "Private hosts",
             ", ".join(settings.TIERCEL_ALERT_PRIVATE_HOSTS) or "none",
             "TIERCEL_ALERT_PRIVATE_HOSTS",
+        ),
+        SettingRow("Webhooks", counted(webhooks.count(), "webhook"), warning=refused),
+        SettingRow(
+            "Private hosts of webhooks",
+            ", ".join(settings.TIERCEL_WEBHOOK_PRIVATE_HOSTS) or "none",
+            "TIERCEL_WEBHOOK_PRIVATE_HOSTS",
         ),
         SettingRow(
             *("Dead-man's switch", urlsplit(url).hostname or "not set", "TIERCEL_HEARTBEAT_URL"),
@@ -248,22 +272,42 @@ def _sampling(now: datetime) -> SettingsGroup:
     newest = LatestSample.objects.aggregate(at=Max("at"))["at"]
     of_report = settings.TIERCEL_PROOF_SECONDS
     is_short = kept().total_seconds() <= of_report
+    short = f"Reports of orders need more than {seconds(of_report)}." if is_short else ""
     rows = (
         SettingRow(
             "A sample every", seconds(settings.TIERCEL_SAMPLE_SECONDS), "TIERCEL_SAMPLE_SECONDS"
         ),
         SettingRow("Collectors", str(settings.TIERCEL_COLLECT_SHARDS), "TIERCEL_COLLECT_SHARDS"),
         SettingRow("Last sample", _ago(newest, now)),
-        SettingRow(
-            "Samples are kept",
-            counted(kept().days, "day"),
-            "TIERCEL_SAMPLES_KEPT_DAYS",
-            f"Reports of orders need more than {seconds(of_report)}." if is_short else "",
-        ),
+        *_stored(now, short),
         SettingRow("Delivered messages are kept", f"{DELIVERED_DAYS} days"),
         SettingRow("Audit trail and security log are kept", "forever"),
     )
     return SettingsGroup("Figures and retention", rows, "operators", "what-the-figures-mean")
+
+
+def _stored(now: datetime, warning: str) -> list[SettingRow]:
+    """What samples take on disk, for how long they are kept, and what that comes to."""
+    chunks, waiting = stored_chunks(now), stored_rows()
+    in_a_year = sum(each.year_bytes or 0 for each in chunks.values())
+    rows = [
+        SettingRow(name, _of_chunks(resolution, chunks[resolution]), variable)
+        for resolution, name, variable in STORED
+    ]
+    rows[0] = replace(rows[0], warning=warning)
+    return [
+        *rows,
+        SettingRow("Not packed yet", f"{size(waiting.size_bytes)}, {waiting.rows:,} rows"),
+        SettingRow(
+            "All of them in a year", f"about {size(in_a_year)}" if in_a_year else "not known yet"
+        ),
+    ]
+
+
+def _of_chunks(resolution: Resolution, stored: StoredBytes) -> str:
+    lasting = kept_for(resolution)
+    kept_words = "for ever" if lasting is None else counted(lasting.days, "day")
+    return f"{kept_words}: {size(stored.size_bytes)}, {stored.rows:,} chunks"
 
 
 def _backup(now: datetime) -> SettingsGroup:

@@ -6,27 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
-from typing import Any, Final
-
-from django.db import connection
+from typing import Final
 
 from storage.metrics.rates import Figures, Sums, figures
-from storage.metrics.samples.window import COLUMNS, summed
+from storage.metrics.samples.aggregate import FIGURES, Aggregate, aggregate
 from storage.models import Volume
 from storage.volumes.ownership import each_theirs_since
 
 LENGTH: Final = timedelta(hours=1)
 PARTS: Final = 24
 PART_SECONDS: Final = int(LENGTH.total_seconds()) // PARTS
-QUERY: Final = (
-    "SELECT volume_id, (ceil(extract(epoch FROM ts - %s) / %s) - 1)::int AS part,"  # noqa: S608
-    " technology, cache_size_bytes, max(ts),"
-    f" {', '.join(COLUMNS)} FROM storage_sample"
-    " JOIN unnest(%s::bigint[], %s::timestamptz[]) AS since (volume, began)"
-    " ON since.volume = volume_id"
-    " WHERE volume_id = ANY(%s) AND ts > since.began AND ts > %s AND ts <= %s"
-    " GROUP BY volume_id, part, technology, cache_size_bytes"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,42 +50,33 @@ def hours_of(volumes: Iterable[Volume], now: datetime) -> dict[int, Hour]:
     end = datetime.fromtimestamp(ceil(now.timestamp() / PART_SECONDS) * PART_SECONDS, now.tzinfo)
     start = end - LENGTH
     volumes = list(volumes)
-    keys, began = [volume.pk for volume in volumes], each_theirs_since(volumes)
-    stretches: dict[int, list[_Part]] = {}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            QUERY,
-            [start, PART_SECONDS, keys, [began.get(key, start) for key in keys], keys, start, end],
-        )
-        for key, n, technology, size_bytes, last_at, *row in cursor.fetchall():
-            part = _Part(n, (technology, size_bytes), last_at, _sums(row))
-            stretches.setdefault(key, []).append(part)
-    return {key: _hour(parts) for key, parts in stretches.items()}
+    keys = [volume.pk for volume in volumes]
+    parts: dict[int, list[Aggregate]] = {}
+    for each in aggregate(
+        keys,
+        start,
+        end,
+        kind=FIGURES,
+        step=PART_SECONDS,
+        since=each_theirs_since(volumes),
+        apart=True,
+    ):
+        parts.setdefault(each.subject_id, []).append(each)
+    return {key: _hour(of_volume) for key, of_volume in parts.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """The sums of a part of the hour while the volume had one `cache` (technology and size)."""
-
-    n: int
-    cache: tuple[int, int | None]
-    last_at: datetime
-    sums: Sums
+def _cache(part: Aggregate) -> tuple[int | None, int | None]:
+    return part.last["technology"], part.last["cache_size_bytes"]
 
 
-def _sums(row: list[Any]) -> Sums:
-    sums, _gauges = summed(row)
-    return sums
-
-
-def _hour(parts: list[_Part]) -> Hour:
-    latest = max(parts, key=lambda part: part.last_at)
-    whole = sum((part.sums for part in parts if part.cache == latest.cache), Sums())
+def _hour(parts: list[Aggregate]) -> Hour:
+    latest = max(parts, key=lambda part: part.ended)
+    whole = sum((part.sums for part in parts if _cache(part) == _cache(latest)), Sums())
     by_part: dict[int, Sums] = {}
     for part in parts:
         by_part[part.n] = by_part.get(part.n, Sums()) + part.sums
     return Hour(
         figures(whole),
         tuple(figures(by_part[n]) if n in by_part else None for n in range(PARTS)),
-        any(part.cache != latest.cache for part in parts),
+        any(_cache(part) != _cache(latest) for part in parts),
     )

@@ -127,7 +127,7 @@ def note(
         *(entry.get_kind_display(), entry.person, entry.actor, entry.address, detail),
     )
     entry.save()
-    if kind in TOLD and isinstance(person, User) and person.is_active:
+    if kind in TOLD and isinstance(person, User) and person.is_active and not person.is_service:
         tell(person.email, entry)
     return entry
 

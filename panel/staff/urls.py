@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from django.urls import path
 
+from panel.charts import marks as chart_marks
 from panel.charts import pages as chart_pages
 from panel.lists import saved_views, suggestions
 from panel.staff import adoption_pages as adoption_pages
 from panel.staff import audit_pages as audit_pages
+from panel.staff import webhook_pages
 from panel.staff.alerts import alert_list, alert_pages, route_pages
 from panel.staff.hosts import (
     advice_pages,
+    busy_disks,
     disk_pages,
     enrol_pages,
     host_actions,
@@ -29,6 +32,7 @@ from panel.staff.volumes import (
     list_pages,
     record_pages,
     resize_pages,
+    watch_pages,
 )
 from panel.staff.volumes import pages as volume_pages
 
@@ -57,6 +61,17 @@ urlpatterns = [
         alert_pages.unacknowledge_alert,
         name="alert-unacknowledge",
     ),
+    path("webhooks/", webhook_pages.webhooks, name="webhooks"),
+    path("webhooks/new", webhook_pages.new_webhook, name="webhook-new"),
+    path(
+        "webhooks/messages/<str:key>/again",
+        webhook_pages.deliver_event_again,
+        name="webhook-message-again",
+    ),
+    path("webhooks/<str:key>/", webhook_pages.webhook, name="webhook"),
+    path("webhooks/<str:key>/secret", webhook_pages.new_secret, name="webhook-secret"),
+    path("webhooks/<str:key>/test", webhook_pages.test_webhook, name="webhook-test"),
+    path("webhooks/<str:key>/delete", webhook_pages.delete_webhook, name="webhook-delete"),
     path("jobs/", job_list.jobs, name="jobs"),
     path("jobs/<str:key>/", job_pages.job, name="job"),
     path("jobs/<str:key>/status", job_pages.status, name="job-status"),
@@ -95,7 +110,7 @@ urlpatterns = [
         comparison_pages.volume_comparison,
         name="volume-comparison",
     ),
-    path("volumes/<str:key>/marks", chart_pages.volume_marks, name="volume-marks"),
+    path("volumes/<str:key>/marks", chart_marks.volume_marks, name="volume-marks"),
     path("volumes/<str:key>/cache", cache_pages.cache_form, name="cache-form"),
     path("volumes/<str:key>/cache/remove", cache_pages.remove_cache, name="cache-remove"),
     path("volumes/<str:key>/cache/size", cache_pages.replace_cache, name="cache-replace"),
@@ -108,6 +123,8 @@ urlpatterns = [
     path("volumes/<str:key>/tag", lifecycle_pages.tag_volume, name="volume-tag"),
     path("volumes/<str:key>/extend", resize_pages.extend_volume, name="volume-extend"),
     path("volumes/<str:key>/name", record_pages.rename_volume, name="volume-rename"),
+    path("volumes/<str:key>/watch", watch_pages.watch_volume, name="volume-watch"),
+    path("volumes/<str:key>/live", watch_pages.live, name="volume-live"),
     path("volumes/<str:key>/customer", record_pages.change_customer, name="volume-customer"),
     path("volumes/<str:key>/move", resize_pages.move_volume, name="volume-move"),
     path("volumes/<str:key>/retire", lifecycle_pages.retire_volume, name="volume-retire"),
@@ -124,6 +141,9 @@ urlpatterns = [
     path("hosts/<str:key>/disks/<str:disk>/test", disk_pages.test, name="host-disk-test"),
     path(
         "hosts/<str:key>/arrays/<str:array>/check", disk_pages.check_array, name="host-array-check"
+    ),
+    path(
+        "hosts/<str:key>/arrays/<str:array>/member", host_actions.replace_member, name="host-member"
     ),
     path("hosts/<str:key>/disks/<str:disk>/undo", disk_pages.undo, name="host-disk-undo"),
     path("hosts/<str:key>/labels", host_list.host_labels, name="host-labels"),
@@ -151,8 +171,10 @@ urlpatterns = [
     path("hosts/<str:key>/now", host_pages.host_now, name="host-now"),
     path("hosts/<str:key>/series", chart_pages.host_series, name="host-series"),
     path("hosts/<str:key>/series.csv", chart_pages.host_csv, name="host-csv"),
-    path("hosts/<str:key>/marks", chart_pages.host_marks, name="host-marks"),
+    path("hosts/<str:key>/marks", chart_marks.host_marks, name="host-marks"),
+    path("hosts/<str:key>/who", busy_disks.host_who, name="host-who"),
     path("fleet/series", chart_pages.fleet_series, name="fleet-series"),
+    path("fleet/marks", chart_marks.fleet_marks, name="fleet-marks"),
     path("fleet/series.csv", chart_pages.fleet_csv, name="fleet-csv"),
     path("hosts/<str:key>/advice", advice_pages.advice, name="host-advice"),
     path("hosts/<str:key>/advice/card", advice_pages.advice_card, name="host-advice-card"),

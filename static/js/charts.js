@@ -3,13 +3,19 @@
 // script the section keeps its summary, its range links, its CSV and its table.
 import { colour } from "./charts/colour.js";
 import { listen, place } from "./charts/crosshair.js";
-import { dated, inUtc, phrase, rowTime, toggleUtc, typed, untyped, zone } from "./charts/format.js";
+import { dated, inUtc, phrase, rowTime, showZoneInUrl, toggleUtc, typed, untyped, zone } from "./charts/format.js";
 import { foldable, isFolded } from "./charts/fold.js";
+import { heatMap, isHeat, isMapped, mostly } from "./charts/heat.js";
 import { renew, spoken } from "./charts/legend.js";
 import { bands } from "./charts/notes.js";
 import { configuration } from "./charts/options.js";
-import { LONGEST, MOVES, partOf, queryOf, rangeOf, showInUrl, zoomOptions } from "./charts/range.js";
+import {
+  linkOf, linkOver, linkTo, MOVES, partOf, queryOf, rangeOf, showInUrl, zoomOptions,
+} from "./charts/range.js";
+import { save } from "./charts/picture.js";
 import { bucketAt, decoded, linesOf, middle } from "./charts/series.js";
+import * as state from "./charts/state.js";
+import { askOfBucket, listenToWho, renewWho } from "./charts/who.js";
 
 const MOST_LISTED = 8; // of the jobs, below the charts
 const EMPTY_SECONDS = 5; // how often to look for the first point
@@ -22,6 +28,7 @@ const start = (section) => {
     canvas: element.querySelector("canvas"),
     hair: element.querySelector(".chart-hair"),
     legend: element.querySelector(".chart-legend"),
+    words: element.querySelector("[data-heat-words]"),
     readout: element.querySelector(".chart-readout"),
     panel: JSON.parse(element.dataset.panel),
     chart: null,
@@ -31,7 +38,7 @@ const start = (section) => {
     marks: [],
     windows: [],
     bucket: null, // under the crosshair
-    hidden: new Set(),
+    hidden: state.list("hide"),
     first: figures[0].panel.name, // the panel with the words of the annotations
     range: rangeOf(section),
   };
@@ -44,6 +51,7 @@ const start = (section) => {
   const read = () => {
     for (const figure of shown()) {
       renew(figure.legend, figure.panel, view);
+      if (isHeat(figure.panel)) figure.words.textContent = mostly(view.series, view.bucket);
       figure.readout.textContent =
         view.bucket === null
           ? phrase("last")
@@ -64,7 +72,11 @@ const start = (section) => {
     const zoom = zoomOptions(colour, (from, to) => show(partOf(from, to)));
     for (const figure of shown()) {
       const { data, options } = configuration(figure.panel, view, zoom);
-      figure.chart ??= new Chart(figure.canvas, { type: "line", data, options, plugins: [bands] });
+      if (figure.chart === null) {
+        const plugins = [heatMap, bands];
+        figure.chart = new Chart(figure.canvas, { type: "line", data, options, plugins });
+        continue; // it has drawn itself
+      }
       Object.assign(figure.chart, { data, options });
       figure.chart.update("none");
     }
@@ -120,11 +132,11 @@ const start = (section) => {
     for (const time of section.querySelectorAll("[data-charts-row]")) {
       time.textContent = rowTime(time.dateTime);
     }
+    renewWho();
     const { from, to } = part("custom").elements;
     if (part("custom").contains(document.activeElement)) return; // somebody is typing
     from.value = typed(view.series.start);
     to.value = typed(Math.min(Date.now(), view.series.end));
-    from.min = to.min = typed(Date.now() - LONGEST);
     from.removeAttribute("max");
   };
 
@@ -137,15 +149,19 @@ const start = (section) => {
     part("summary").textContent = answer.summary;
     part("summary").hidden = empty;
     part("panels").hidden = empty;
+    if (answer.over && part("over-summary")) part("over-summary").textContent = answer.over.summary;
     part("no-cache").hidden = empty || answer.has_cache;
     showZone();
     for (const { element } of figures) {
       element.hidden = "ofCache" in element.dataset && !answer.has_cache;
     }
     for (const { element, panel } of figures) {
-      element.hidden ||= linesOf(panel, view.series).length === 0;
+      element.hidden ||= isHeat(panel)
+        ? !isMapped(view.series)
+        : linesOf(panel, view.series).length === 0;
     }
     listMarks();
+    renewLinks();
     draw();
   };
 
@@ -162,7 +178,7 @@ const start = (section) => {
     const turn = ++asked;
     try {
       const { seriesUrl, marksUrl } = section.dataset;
-      const [answer, found] = await Promise.all([fetched(seriesUrl), marksUrl ? fetched(marksUrl) : { marks: [] }]);
+      const [answer, found] = await Promise.all([fetched(seriesUrl), fetched(marksUrl)]);
       if (turn !== asked) return; // somebody zoomed meanwhile
       part("trouble").hidden = true;
       take(answer, found.marks);
@@ -186,6 +202,22 @@ const start = (section) => {
     );
   };
 
+  // Links say what the URL says by now.
+  const renewLinks = () => {
+    for (const link of section.querySelectorAll("[data-range-key]")) {
+      link.href = linkOf(link.dataset.rangeKey);
+    }
+    for (const link of section.querySelectorAll("[data-over]")) {
+      link.href = linkOver(link.dataset.over ? { over: link.dataset.over } : {}, view.range);
+    }
+    for (const { element, panel } of figures) {
+      const link = element.querySelector("[data-chart-csv]");
+      link.href = `${part("csv").pathname}?${queryOf(view.range)}&panel=${panel.name}`;
+    }
+    part("csv").search = `?${queryOf(view.range)}`;
+    if (view.series) part("link").href = linkTo({ key: view.range.key, ...view.series });
+  };
+
   const showButtons = () => {
     const isPart = view.range.part !== null;
     part("custom").previousElementSibling.classList.toggle("active", isPart);
@@ -202,7 +234,6 @@ const start = (section) => {
     view.range.part = time;
     showInUrl(view.range);
     showButtons();
-    part("csv").search = `?${queryOf(view.range)}`;
     clearTimeout(timer);
     refresh().then(again);
   };
@@ -221,13 +252,22 @@ const start = (section) => {
     draw();
   };
 
-  for (const figure of figures) listen(figure, view, point);
+  const { whoUrl } = section.dataset;
+  const choose = (bucket) => whoUrl && askOfBucket(whoUrl, view.series, bucket);
+  for (const figure of figures) listen(figure, view, point, choose);
+  if (whoUrl) listenToWho(whoUrl);
   section.addEventListener("click", ({ target }) => {
     const line = target.closest("[data-line]")?.dataset.line;
     const move = target.closest("[data-move]")?.dataset.move;
     if (line) {
       if (!view.hidden.delete(line)) view.hidden.add(line);
+      state.write({ hide: [...view.hidden].join(",") });
       draw();
+    }
+    if (target.closest("[data-chart-png]") && view.series) {
+      const figure = figures.find(({ element }) => element.contains(target));
+      const file = part("csv").pathname.split("/").slice(-2)[0];
+      save(figure, view, `${file}-${figure.panel.name}`);
     }
     if (move && view.series) show(MOVES[move](view.series));
   });
@@ -238,6 +278,13 @@ const start = (section) => {
     part("custom").closest("details").open = false;
     show(partOf(Math.min(...ends), Math.max(...ends)));
   });
+  for (const form of section.querySelectorAll("[data-over-form]")) {
+    form.addEventListener("submit", (event) => {
+      const chosen = Object.fromEntries(["over", "with", "job"].map((name) => [name, form.elements[name]?.value]));
+      event.preventDefault();
+      location.assign(linkOver(chosen, "overMoves" in form.dataset ? { ...view.range, part: null } : view.range));
+    });
+  }
   part("utc").addEventListener("click", () => {
     toggleUtc();
     if (view.series === null) return;
@@ -245,7 +292,9 @@ const start = (section) => {
     listMarks();
     draw();
   });
+  document.addEventListener("charts:state", renewLinks);
   foldable(figures, draw);
+  if (inUtc()) showZoneInUrl();
   part("utc").hidden = false;
   part("tools").hidden = false;
   showButtons();

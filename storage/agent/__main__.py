@@ -15,10 +15,11 @@ from .state.policy import PV_LISTS
 from .wire.serve import serve, unreplaced
 
 LISTS = {command: list_name for list_name, command in PV_LISTS.items()}
+REPLACEMENT = {"allow-replacement": True, "deny-replacement": False}
 USAGE = (
     "usage: agent.pyz [allow-vg NAME [--alone] | deny-vg NAME | fast-pv PV | slow-pv PV | "
-    "redundant-pv PV | forget-pv PV | adopt-panel ID | policy | hide-guests | "
-    "keep-bcache VG/LV | boot]"
+    "redundant-pv PV | forget-pv PV | allow-replacement | deny-replacement | adopt-panel ID | "
+    "policy | hide-guests | keep-bcache VG/LV | boot]"
 )
 
 
@@ -41,6 +42,8 @@ def main(arguments: Sequence[str]) -> int:
             print(admin.forget_pv(host, rest[0]))
         elif command == "deny-vg" and len(rest) == 1:
             print(admin.deny_vg(host, rest[0]))
+        elif command in REPLACEMENT and not rest:
+            print(admin.set_replacement(host, allowed=REPLACEMENT[command]))
         elif command == "adopt-panel" and len(rest) == 1:
             print(owner.adopt(host, rest[0]))
         elif command == "hide-guests" and not rest:

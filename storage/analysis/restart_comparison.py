@@ -8,26 +8,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db import connection
-
 from storage.analysis.before_after import Block, Pair, before_window, judge, pairs, total
 from storage.analysis.before_after.block import DAY, HOUR, WEEK, period_seconds
 from storage.analysis.before_after.change import LEAST
 from storage.formatting import NOTHING, counted, iops, ms
 from storage.metrics.compare import CLOSE
-from storage.metrics.rates.figures import NO_LATENCY, percentile_ms
-from storage.metrics.samples.load_rollup import LATENCY_SUM
+from storage.metrics.rates.figures import percentile_ms
+from storage.metrics.samples.aggregate import aggregate
+from storage.metrics.samples.chunk_store import HOSTS
 from storage.metrics.samples.window import kept
 from storage.models import Host, HostChange, HostChangeKind
 
 LIKE_LOAD: Final = 1.5
 """Hours count as alike where one has at most so many times the I/O of the other."""
-QUERY: Final = (
-    "SELECT extract(epoch FROM date_trunc('hour', bucket, 'UTC'))::bigint AS hour,"  # noqa: S608
-    " sum(dt_ms)::bigint, sum(reads + writes)::bigint, sum(read_ms + write_ms)::bigint,"
-    f" {LATENCY_SUM} FROM storage_hostload WHERE host_id = %s AND bucket >= %s AND bucket < %s"
-    " GROUP BY hour ORDER BY hour"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +92,22 @@ def _is_like(pair: Pair) -> bool:
 
 def _hours(host: Host, start: datetime, end: datetime) -> list[Block]:
     """Reads and writes together: what a block calls reads."""
-    with connection.cursor() as cursor:
-        cursor.execute(QUERY, [host.pk, start, end])
-        rows = cursor.fetchall()
-    return [
-        Block(
-            at=at,
-            dt_ms=dt_ms,
-            reads=ios,
-            read_ms=spent_ms,
-            accesses=ios,
-            hits=0,
-            counts=tuple(counts) if counts else NO_LATENCY,
+    blocks = []
+    first = start.replace(minute=0, second=0, microsecond=0)
+    for each in aggregate([host.pk], first, end, kind=HOSTS, step=HOUR, since=start):
+        ios = each.counts["reads"] + each.counts["writes"]
+        blocks.append(
+            Block(
+                at=round((first + timedelta(seconds=each.n * HOUR)).timestamp()),
+                dt_ms=each.counts["dt_ms"],
+                reads=ios,
+                read_ms=each.counts["read_ms"] + each.counts["write_ms"],
+                accesses=ios,
+                hits=0,
+                counts=each.histograms["latency_counts"],
+            )
         )
-        for at, dt_ms, ios, spent_ms, counts in rows
-        if dt_ms
-    ]
+    return blocks
 
 
 def _compared(days: int, alike: Sequence[Pair]) -> RestartComparison:

@@ -3,28 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Final
-
-from django.db import connection
 
 from storage.analysis.before_after import Block
-from storage.metrics.rates import CachedBy, figures
-from storage.metrics.samples.window import COLUMNS, summed
+from storage.metrics.rates import figures
+from storage.metrics.samples.aggregate import FIGURES, aggregate
 from storage.models import Volume
-
-# Without a cache every read is one that none served; where the counters of a cache are unknown,
-# nobody knows.
-UNCACHED: Final = (
-    f"coalesce(sum(reads) FILTER (WHERE technology = {CachedBy.NONE:d}"
-    " AND cache_size_bytes IS NULL), 0)::bigint"
-)
-QUERY: Final = (
-    "SELECT (ceil(extract(epoch FROM ts - %s) / %s) - 1)::int AS n,"  # noqa: S608 (constants)
-    f" {UNCACHED}, {', '.join(COLUMNS)} FROM storage_sample"
-    " WHERE volume_id = %s AND ts > %s AND ts <= %s"
-    " AND ts - dt_ms * interval '1 millisecond' >= %s"
-    " GROUP BY n ORDER BY n"
-)
 
 
 def blocks(
@@ -33,23 +16,23 @@ def blocks(
     """The blocks from `start` to `end` in the order of time, `seconds` each; those in which no
     sample ended are missing. An interval that had begun before `since` (the start, unless told) is
     left out: it holds what was before."""
-    with connection.cursor() as cursor:
-        cursor.execute(QUERY, [start, seconds, volume.pk, start, end, since or start])
-        rows = cursor.fetchall()
     sampled = []
-    for n, uncached, *row in rows:
-        sums, _gauges = summed(row)
-        of_cache = figures(sums, least=1)
-        at = start + timedelta(seconds=n * seconds)
+    for each in aggregate(
+        [volume.pk], start, end, kind=FIGURES, step=seconds, begun_since=since or start
+    ):
+        of_cache = figures(each.sums, least=1)
+        at = start + timedelta(seconds=each.n * seconds)
+        # Without a cache every read is one that none served; where the counters of a cache are
+        # unknown, nobody knows.
         sampled.append(
             Block(
                 at=round(at.timestamp()),
-                dt_ms=sums.dt_ms,
-                reads=sums.reads,
-                read_ms=sums.read_ms,
-                accesses=of_cache.accesses + uncached,
+                dt_ms=each.sums.dt_ms,
+                reads=each.sums.reads,
+                read_ms=each.sums.read_ms,
+                accesses=of_cache.accesses + each.counts["uncached_reads"],
                 hits=(of_cache.hit_rate or 0.0) * of_cache.accesses,
-                counts=sums.latency_counts,
+                counts=each.sums.latency_counts,
             )
         )
     return sampled

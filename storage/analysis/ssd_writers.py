@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db import connection
-
 from storage.byte_sizes import SECTOR_BYTES
 from storage.health.smart_records import DiskCondition
 from storage.inventory.device_tree import is_part_of
 from storage.inventory.facts import Array, HostFacts, LogicalVolume
+from storage.metrics.samples.aggregate import aggregate
+from storage.metrics.samples.chunk_store import VOLUMES
 from storage.models import DiskReading, Placement
 
 SPANS: Final = {
@@ -28,25 +28,7 @@ SPANS: Final = {
 """Samples are kept no longer."""
 COPIES: Final = {"raid1": 1.0, "raid10": 2.0, "raid0": 1.0, "linear": 1.0}
 """How often an array writes each byte; of others that depends on the pattern of writes."""
-# Whole hours are added up already; the samples have what lies before, between and after them.
-SUMS: Final = """
-WITH filled AS (SELECT coalesce(max(bucket) + interval '1 hour', %(start)s) AS until
-    FROM storage_volumehour WHERE bucket >= %(start)s AND bucket < %(end)s),
-borders AS (SELECT CASE WHEN date_trunc('hour', %(start)s, 'UTC') = %(start)s THEN %(start)s
-        ELSE date_trunc('hour', %(start)s, 'UTC') + interval '1 hour' END AS first,
-    least(date_trunc('hour', %(end)s, 'UTC'), (SELECT until FROM filled)) AS last)
-SELECT volume_id, sum(cached)::bigint, sum(promoted)::bigint, sum(written)::bigint FROM (
-    SELECT volume_id, ssd_write_sectors AS cached, promotions AS promoted,
-        write_sectors AS written
-    FROM storage_volumehour, borders
-    WHERE volume_id = ANY(%(volumes)s) AND bucket >= first AND bucket < last
-    UNION ALL
-    SELECT volume_id, coalesce(fast_write_sectors, 0), coalesce(promotions, 0), write_sectors
-    FROM storage_sample, borders
-    WHERE volume_id = ANY(%(volumes)s) AND ts > %(start)s AND ts <= %(end)s
-        AND (ts <= first OR ts > greatest(first, last))
-) parts GROUP BY volume_id
-"""
+WRITES: Final = VOLUMES.only("write_sectors", "fast_write_sectors", "promotions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +126,14 @@ def _counted(
 def _sums(
     volumes: Iterable[int], start: datetime, end: datetime
 ) -> Mapping[int, tuple[int, int, int]]:
-    ids = list(volumes)
-    if not ids:
-        return {}
-    with connection.cursor() as cursor:
-        cursor.execute(SUMS, {"volumes": ids, "start": start, "end": end})
-        return {row[0]: (row[1], row[2], row[3]) for row in cursor.fetchall()}
+    return {
+        each.subject_id: (
+            each.counts["fast_write_sectors"],
+            each.counts["promotions"],
+            each.counts["write_sectors"],
+        )
+        for each in aggregate(list(volumes), start, end, kind=WRITES)
+    }
 
 
 def uses_of(facts: HostFacts, name: str) -> dict[str, _Use]:

@@ -12,6 +12,7 @@ from django.db.models import Exists, F, OuterRef
 
 from storage.agent.commands.retirement import is_retired, retired
 from storage.discovery import host_timeline
+from storage.discovery.block_devices import keep_devices
 from storage.discovery.host_summary import outline
 from storage.host_data import storable
 from storage.inventory.facts import HostFacts, LogicalVolume, decode, encode
@@ -40,7 +41,9 @@ def apply_hello(
 
 
 @transaction.atomic
-def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
+def apply_facts(
+    host: Host, data: dict[str, Any], at: datetime, same: tuple[HostFacts, datetime] | None = None
+) -> HostFacts:
     """Store an inventory and give every public LV on it a volume and a placement.
 
     1. An LV whose uuid we know keeps its row; names and size follow the host.
@@ -51,19 +54,22 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
 
     Nothing is deleted: an LV that vanished, or an inventory that shrank, is for a person to
     judge; a consistent inventory, read under LVM's locks, marks what it lacks (`missing_since`).
-    Raises `BadHostData` when the reply has the wrong shape; then nothing is
-    stored.
+    `same` are the facts of an earlier inventory that said the same, and when that was recorded.
+    Raises `BadHostData` when the reply has the wrong shape; then nothing is stored.
     """
-    facts = decode(data)
+    facts = decode(data) if same is None else same[0]
     # The row lock puts two inventories of one host in order; the later one wins whole.
     host = Host.objects.without_inventory().select_for_update(no_key=True).get(pk=host.pk)
     if host.state == HostState.REMOVED or (host.facts_at is not None and host.facts_at > at):
         return facts
-    disks = Host.objects.filter(pk=host.pk).values_list("facts__disks", flat=True).get()
-    host_timeline.note(host, host_timeline.changes_of_disks(disks, facts.disks), at)
-    # What was decoded, not what was sent: PostgreSQL cannot hold all that JSON can.
-    host.facts, host.facts_at, host.last_seen_at = encode(facts), at, at
-    host.save(update_fields=["facts", "facts_at", "last_seen_at"])
+    if same is not None and host.facts_at == same[1]:
+        Host.objects.filter(pk=host.pk).update(facts_at=at, last_seen_at=at)
+    else:
+        disks = Host.objects.filter(pk=host.pk).values_list("facts__disks", flat=True).get()
+        host_timeline.note(host, host_timeline.changes_of_disks(disks, facts.disks), at)
+        # What was decoded, not what was sent: PostgreSQL cannot hold all that JSON can.
+        host.facts, host.facts_at, host.last_seen_at = encode(facts), at, at
+        host.save(update_fields=["facts", "facts_at", "last_seen_at"])
     placements = Placement.objects.filter(host=host, until=None).select_related("volume")
     by_uuid = {placement.lv_uuid: placement for placement in placements if placement.lv_uuid}
     awaited = {
@@ -85,6 +91,7 @@ def apply_facts(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
     _mark(placements, facts, at)
     keep_caches(placements, facts)
     outline(host, facts, placements, at)
+    keep_devices(host, facts, at)
     return facts
 
 

@@ -8,7 +8,7 @@ constants.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -47,12 +47,22 @@ from storage.inventory.stored import inventory_of
 from storage.metrics.counters import decode_volume
 from storage.metrics.rates import CachedBy, CacheInside, Sums, inside
 from storage.metrics.rates.disk import WRAP
-from storage.metrics.samples.volume_hours import SETTLED
-from storage.metrics.samples.window import EXPRESSIONS, NAMES
-from storage.models import CacheCondition, Host, HostActivity, LatestSample, Placement
+from storage.metrics.samples.aggregate import (
+    FIGURES,
+    Aggregate,
+    added_up,
+    first_of,
+    has_accesses,
+    intervals,
+    is_uncached,
+)
+from storage.metrics.samples.interval_table import IntervalTable
+from storage.metrics.samples.window import kept
+from storage.models import CacheCondition, Host, HostActivity, LatestSample, Placement, Resolution
 from storage.planner.wish import WRITEBACK_PERCENT
 
 WEEK: Final = timedelta(days=7)
+HOUR_SECONDS: Final = 3600
 MARK_EVERY: Final = timedelta(minutes=9)
 READS_OVER: Final = timedelta(minutes=75)
 DISKS_OVER: Final = timedelta(minutes=20)
@@ -75,40 +85,11 @@ SUSPECT: Final = f"""{PLACED} AND (latest.suspended OR latest.cache_state = 'rea
     OR (latest.counters #>> '{{cache,metadata_used}}')::float8
         > {METADATA_SHARE} * (latest.counters #>> '{{cache,metadata_total}}')::float8)
 """
-TOTALS: Final = EXPRESSIONS[: len(NAMES)]
-LEGS: Final = "slow_read_sectors IS NOT NULL AND read_hits IS NOT NULL"
+AT_ONCE: Final = 200
+"""Volumes whose samples are held in memory at once."""
+SETTLED: Final = timedelta(minutes=10)
+"""So long after its end no round of an hour is on its way any more."""
 LEG_NAMES: Final = ("dt_ms", "read_sectors", "read_hits", "read_misses", "promotions")
-WINDOW_NAMES: Final = ("dirty_first", "dirty_last", "dirty_least", "used_least")
-WINDOWS: Final = (
-    "SELECT volume_id, span.n,"  # noqa: S608 (constants)
-    " (array_agg(dirty_bytes ORDER BY ts))[1], (array_agg(dirty_bytes ORDER BY ts DESC))[1],"
-    " min(dirty_bytes), min(used_bytes),"
-    f" sum(slow_read_sectors) FILTER (WHERE {LEGS})::bigint,"
-    + ", ".join(f" coalesce(sum({name}) FILTER (WHERE {LEGS}), 0)::bigint" for name in LEG_NAMES)
-    + ", "
-    + ", ".join(f"coalesce({total}, 0)::bigint" for total in TOTALS)
-    + " FROM storage_sample"
-    " JOIN unnest(%s::timestamptz[]) WITH ORDINALITY AS span(start, n)"
-    " ON ts - dt_ms * interval '1 millisecond' >= span.start"
-    " WHERE volume_id = ANY(%s) AND ts > %s AND ts <= %s GROUP BY volume_id, span.n"
-)
-HOUR_TOTALS: Final = (
-    "sum(cache_ms)::bigint, min(used_bytes), max(cache_size_bytes), "
-    + ", ".join(f"sum({name})::bigint" for name in NAMES)
-    + ", "
-    + ", ".join(
-        f"sum(latency_counts[{n + 1}])::bigint" for n in range(len(EXPRESSIONS) - len(NAMES))
-    )
-)
-HOURS: Final = (
-    f"SELECT volume_id, span.n, {HOUR_TOTALS} FROM storage_volumehour"  # noqa: S608 (constants)
-    " JOIN unnest(%(starts)s::timestamptz[], %(stops)s::timestamptz[]) WITH ORDINALITY"
-    " AS span(start, stop, n) ON bucket >= span.start AND bucket < span.stop"
-    " WHERE volume_id = ANY(%(volumes)s) AND cache_ms > 0 GROUP BY volume_id, span.n"
-    f" UNION ALL SELECT volume_id, 4, {HOUR_TOTALS} FROM storage_volumehour"
-    " WHERE volume_id = ANY(%(volumes)s) AND cache_ms = 0 AND cache_size_bytes IS NULL"
-    " GROUP BY volume_id"
-)
 
 
 class _Placed(NamedTuple):
@@ -201,22 +182,11 @@ def judge_lasting(now: datetime) -> None:
     cached = _placed(CACHED, now)
     over = now - SETTLED
     end = datetime.fromtimestamp(int(over.timestamp()) // 3600 * 3600, UTC)
-    spans = [(end - DAY, end), (end - SAME_HOURS, end), (end - WEEK - SAME_HOURS, end - WEEK)]
-    parameters: dict[str, Any] = {
-        "starts": [start for start, _ in spans],
-        "stops": [stop for _, stop in spans],
-        "volumes": [each.volume_id for each in cached],
-    }
     hours: dict[int, dict[int, CacheHours]] = {}
-    with connection.cursor() as cursor:
-        cursor.execute(HOURS, parameters)
-        for volume_id, n, cache_ms, used, size_bytes, *totals in cursor.fetchall():
-            hours.setdefault(volume_id, {})[n] = CacheHours(
-                sums=_sums(totals),
-                cache_seconds=cache_ms / 1000,
-                used_least=used,
-                size_bytes=size_bytes,
-            )
+    for volumes in batched([each.volume_id for each in cached]):
+        for n, of_span in enumerate(_hours(volumes, end), 1):
+            for volume_id, figures in of_span.items():
+                hours.setdefault(volume_id, {})[n] = figures
     verdicts = {}
     for each in cached:
         spans_of = [hours.get(each.volume_id, {}).get(n, CacheHours()) for n in (1, 2, 3, 4)]
@@ -266,25 +236,70 @@ def _kept_dirty_share(each: _Placed, within: CacheInside) -> float:
 
 def _windows(volumes: Sequence[int], now: datetime) -> dict[int, dict[int, CacheWindow]]:
     """By volume and number of the period: ten minutes, half an hour, an hour."""
-    starts = [now - each for each in (SHORT, HALF_HOUR, HOUR)]
     windows: dict[int, dict[int, CacheWindow]] = {}
-    with connection.cursor() as cursor:
-        cursor.execute(WINDOWS, [starts, list(volumes), min(starts), now])
-        for volume_id, n, *values in cursor.fetchall():
-            gauges, rest = values[: len(WINDOW_NAMES)], values[len(WINDOW_NAMES) :]
-            slow, legs, totals = rest[0], rest[1 : 1 + len(LEG_NAMES)], rest[1 + len(LEG_NAMES) :]
-            windows.setdefault(volume_id, {})[n] = CacheWindow(
-                **dict(zip(WINDOW_NAMES, gauges, strict=True)),
-                sums=Sums(**dict(zip(NAMES, totals, strict=True))),
-                leg_sums=Sums(**dict(zip(LEG_NAMES, legs, strict=True))),
-                slow_read_sectors=slow,
-            )
+    for batch in batched(volumes):
+        first = now - HOUR
+        table = intervals(
+            batch, first, now, kind=FIGURES, begun_since=first, resolution=Resolution.RAW
+        )
+        for n, length in enumerate((SHORT, HALF_HOUR, HOUR), 1):
+            within = table.begun_since(now - length)
+            dirty = first_of(within, "dirty_bytes")
+            for each in added_up(within, first, None):
+                windows.setdefault(each.subject_id, {})[n] = _window(each, dirty)
     return windows
 
 
-def _sums(totals: Sequence[int]) -> Sums:
-    latencies = tuple(count or 0 for count in totals[len(NAMES) :])
-    return Sums(**dict(zip(NAMES, totals, strict=False)), latency_counts=latencies)
+def _window(each: Aggregate, dirty_first: Mapping[int, int | None]) -> CacheWindow:
+    counts = each.counts
+    legs: dict[str, Any] = {name: counts[f"leg_{name}"] for name in LEG_NAMES}
+    has_legs = counts["leg_dt_ms"] > 0
+    return CacheWindow(
+        dirty_first=dirty_first[each.subject_id],
+        dirty_last=each.last["dirty_bytes"],
+        dirty_least=_whole(each.least["dirty_bytes"]),
+        used_least=_whole(each.least["used_bytes"]),
+        sums=each.sums,
+        leg_sums=Sums(**legs),
+        slow_read_sectors=counts["leg_slow_read_sectors"] if has_legs else None,
+    )
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _hours(volumes: Sequence[int], end: datetime) -> list[dict[int, CacheHours]]:
+    """The last day, its last hours, the same hours a week ago, and the time before the cache: of
+    each volume that has figures of them."""
+    day = intervals(volumes, end - DAY, end, kind=FIGURES, step=HOUR_SECONDS)
+    before = end - WEEK
+    week_ago = intervals(volumes, before - SAME_HOURS, before, kind=FIGURES, step=HOUR_SECONDS)
+    kept_since = (end - kept()).replace(hour=0)
+    all_days = intervals(volumes, kept_since, end, kind=FIGURES)
+    return [
+        _cache_hours(day.where(has_accesses(day))),
+        _cache_hours(day.where(has_accesses(day)).ended_after(end - SAME_HOURS)),
+        _cache_hours(week_ago.where(has_accesses(week_ago))),
+        _cache_hours(all_days.where(is_uncached(all_days))),
+    ]
+
+
+def _cache_hours(table: IntervalTable) -> dict[int, CacheHours]:
+    return {
+        each.subject_id: CacheHours(
+            sums=each.sums,
+            cache_seconds=each.counts["cache_ms"] / 1000,
+            used_least=_whole(each.least["used_bytes"]),
+            size_bytes=each.last["cache_size_bytes"],
+        )
+        for each in added_up(table, datetime.now(UTC), None)
+    }
+
+
+def batched(volumes: Sequence[int]) -> Iterator[Sequence[int]]:
+    for n in range(0, len(volumes), AT_ONCE):
+        yield volumes[n : n + AT_ONCE]
 
 
 def _read_counts(

@@ -78,6 +78,12 @@ def problem_words(
             f"The host answers, but has sent no samples for {lasted}.",
             "Check that the collector runs: manage.py doctor",
         )
+    if code == "kernel_changed":
+        return (
+            f"Restarted into another kernel: {details['after']}, before that {details['before']}.",
+            "If nobody restarted it, look at the end of the last boot: journalctl -b -1. History "
+            "on the host's page compares the days before and after.",
+        )
     if code in ("volumes_missing", "inventory_shrank") and since is not None:
         return _missing_words(code, since, details)
     if "disk" in details:

@@ -6,10 +6,13 @@ import shlex
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils import timezone
+
 from storage.formatting import size
 from storage.health.leftovers import cache_device_of
 from storage.inventory.facts import HostFacts, LogicalVolume
-from storage.models import Sample, Volume
+from storage.metrics.samples.aggregate import last_known
+from storage.models import Volume
 from storage.naming import is_pool_name
 from storage.planner import Refused
 from storage.planner.current_wish import uncached
@@ -226,10 +229,4 @@ def _runs_uncached(lv: LogicalVolume) -> bool:
 
 
 def _last_dirty(volume: Volume) -> tuple[datetime, int] | None:
-    sample = (
-        Sample.objects.filter(volume=volume, dirty_bytes__isnull=False)
-        .order_by("-ts")
-        .values_list("ts", "dirty_bytes")
-        .first()
-    )
-    return None if sample is None or sample[1] is None else (sample[0], sample[1])
+    return last_known(volume.pk, "dirty_bytes", timezone.now())

@@ -56,6 +56,16 @@ class ArrayMember:
         """Whether it waits for another one to fail; one that is being filled has a slot."""
         return "spare" in self.state.split(",") and self.slot == "none"
 
+    @property
+    def has_failed(self) -> bool:
+        return "faulty" in self.state.split(",")
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether it has a place of its own and all data, and replaces no other."""
+        words = self.state.split(",")
+        return "in_sync" in words and "replacement" not in words and self.slot.isdecimal()
+
 
 @dataclass(frozen=True, slots=True)
 class Array:
@@ -394,6 +404,7 @@ class HostFacts:
     backings: tuple[BareBacking, ...] = ()
     lvm_version: str = ""
     kernel: KernelIdentity = KernelIdentity()
+    boot_id: str = ""
 
     def __post_init__(self) -> None:
         if len({lv.uuid for lv in self.lvs}) != len(self.lvs):

@@ -15,10 +15,20 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from storage.host_data import U32, U64, Count, Percent, SomeText, decoded
+from storage.host_data import (
+    U32,
+    U64,
+    BadHostData,
+    Count,
+    Percent,
+    SomeText,
+    cleaned,
+    converted,
+    decoded,
+)
 
 TEXT_LIMIT: Final = 255
-DISKS_LIMIT: Final = 1024
+DEVICES_LIMIT: Final = 1024
 
 # Upper bounds of the dm-stats latency buckets, agreed with the agent; one more bucket is open.
 _BOUNDS_MS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -61,13 +71,19 @@ DISK_UNITS: Final = {
 """What one of each counter stands for; the others are I/Os, or ms by their name."""
 
 
+LatencyCounts = Annotated[tuple[U64, ...], Meta(min_length=BUCKETS, max_length=BUCKETS)]
+"""I/Os per bucket of `LATENCY_BOUNDS_NS`, and in the open one above."""
+
+
 @dataclass(frozen=True, slots=True)
 class DmCacheCounters:
     """One `dmsetup status` of a cache target; all zero when it has `failed`.
 
     `used`, `total` and `dirty` are chunks, the metadata figures are metadata blocks; hits to
     promotions are 32-bit counters.
-    `origin` and `cdata` are the slow and the fast leg below, where the kernel shows them.
+    `origin` and `cdata` are the slow and the fast leg below, where the kernel shows them, `cmeta`
+    lies on SSD as well. `origin_counts` and `cdata_counts` are what dm-stats count of the legs:
+    what the cache does, not what the guest waits for. Older agents send neither these nor `cmeta`.
     """
 
     chunk_sectors: U32
@@ -89,6 +105,9 @@ class DmCacheCounters:
     failed: bool
     origin: DiskCounters | None
     cdata: DiskCounters | None
+    cmeta: DiskCounters | None = None
+    origin_counts: LatencyCounts | None = None
+    cdata_counts: LatencyCounts | None = None
 
 
 DM_CACHE_UNITS: Final = {
@@ -112,11 +131,14 @@ DM_CACHE_UNITS: Final = {
 class BcacheCounters:
     """A registered bcache backing device. `disk` is bcacheN, what the guest sees.
 
-    `hits` to `bypass_misses` are bcache's own `stats_total`: they lose counts above 4,806/s
-    (each 13.64 s fold drops all above 16 bits), so they are kept as read and never made into
-    figures. `available_percent` is what is not dirty. `unused_percent` is what holds nothing: the
-    agent asks the kernel every 1 to 15 minutes and repeats the answer; one of an earlier release
-    does not ask.
+    `hits` to `bypass_misses` are bcache's own `stats_total`, of reads alone: they lose counts above
+    4,806/s (each 13.64 s fold drops all above 16 bits). So they tell which share of reads went by
+    the cache, and only where none can be lost; never how many there were. `available_percent` is
+    what is not dirty. `unused_percent` is what holds nothing: the agent asks the kernel every 1 to
+    15 minutes and repeats the answer; one of an earlier release does not ask.
+    `cset_disk` is the logical volume that holds the cache set. bcacheN is no device of
+    device-mapper, so `backing_counts` and `cset_counts` are dm-stats of the two logical volumes
+    below: what bcache asks of the slow disk and of the SSD, not what the guest waits for.
     """
 
     device: SomeText
@@ -133,6 +155,9 @@ class BcacheCounters:
     available_percent: Percent | None
     cset_size_bytes: Count | None
     unused_percent: Percent | None = None
+    cset_disk: DiskCounters | None = None
+    backing_counts: LatencyCounts | None = None
+    cset_counts: LatencyCounts | None = None
 
 
 BCACHE_UNITS: Final = {
@@ -149,12 +174,24 @@ BCACHE_UNITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """dm-stats histogram since its region was made: completed I/O, reads and writes together,
-    in `LATENCY_BOUNDS_NS` buckets and one open bucket.
+    """dm-stats since their region was made: completed I/O in `LATENCY_BOUNDS_NS` buckets and one
+    open bucket. The kernel has one histogram of reads and writes together; apart it has their
+    numbers and the time they took, to the nanosecond, where diskstats count ticks of its clock.
+    Discards are writes here.
+
+    `flushes` and `flush_ms` are what diskstats count as writes and dm-stats do not: flushes without
+    data. They begin anywhere, so their difference alone means something; `flush_ms` is modulo 2^32.
+    Older agents send none of this beside the buckets.
     """
 
     bounds_ns: tuple[U64, ...]
-    counts: Annotated[tuple[U64, ...], Meta(min_length=BUCKETS, max_length=BUCKETS)]
+    counts: LatencyCounts
+    reads: U64 | None = None
+    read_ns: U64 | None = None
+    writes: U64 | None = None
+    write_ns: U64 | None = None
+    flushes: U64 | None = None
+    flush_ms: U64 | None = None
 
     def __post_init__(self) -> None:
         if self.bounds_ns != LATENCY_BOUNDS_NS:
@@ -194,21 +231,31 @@ class _Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class HostDisk:
-    """A disk of the host, by the kernel's name."""
+class HostDevice:
+    """A disk, md array or partition of the host, by the kernel's name. `seq` is another number for
+    each device that ever had the name since the boot; None for a partition, before Linux 5.15 and
+    from older agents. They send no counters of arrays either."""
 
     name: SomeText
-    disk: DiskCounters
+    disk: DiskCounters | None = None
+    seq: Count | None = None
+
+
+Devices = Annotated[tuple[HostDevice, ...], Meta(max_length=DEVICES_LIMIT)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Disks:
-    disks: Annotated[tuple[HostDisk, ...], Meta(max_length=DISKS_LIMIT)] = ()
+class HostDevices:
+    """Older agents send the disks alone."""
+
+    disks: Devices = ()
+    arrays: Devices = ()
+    partitions: Devices = ()
 
 
-def decode_disks(data: object) -> tuple[HostDisk, ...]:
-    """The disks in the `data` of a `sample` reply; raises `BadHostData`."""
-    return decoded(data, _Disks, "sample", TEXT_LIMIT).disks
+def decode_devices(data: object) -> HostDevices:
+    """The devices in the `data` of a `sample` reply; raises `BadHostData`."""
+    return decoded(data, HostDevices, "sample", TEXT_LIMIT)
 
 
 class _MadeOfCache(msgspec.Struct, frozen=True):
@@ -230,6 +277,7 @@ class _MadeOfVolume(msgspec.Struct, frozen=True):
 
 class _MadeOfDisk(msgspec.Struct, frozen=True):
     name: str
+    seq: int | None = None
 
 
 class _MadeOfMember(msgspec.Struct, frozen=True):
@@ -252,6 +300,25 @@ class _Makeup(msgspec.Struct, frozen=True):
     arrays: tuple[_MadeOfArray, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class HostSample:
+    """All of a `sample` reply. `makeup` is a digest of what the host consists of (`makeup_of`)."""
+
+    volumes: tuple[VolumeCounters, ...]
+    devices: HostDevices
+    makeup: str
+
+
+def decode_sample(data: object) -> HostSample:
+    """The `data` of a `sample` reply; raises `BadHostData`."""
+    data = cleaned(data, TEXT_LIMIT)
+    return HostSample(
+        converted(data, _Sample, "sample").volumes,
+        converted(data, HostDevices, "sample"),
+        _digest(converted(data, _Makeup, "sample")),
+    )
+
+
 def decode(data: object) -> tuple[VolumeCounters, ...]:
     """The `data` of a `sample` reply; raises `BadHostData`."""
     return decoded(data, _Sample, "sample", TEXT_LIMIT).volumes
@@ -261,8 +328,11 @@ def makeup_of(data: object) -> str:
     """A digest of what the host consists of, by the `data` of a `sample` reply: another one than
     before means that a disk, a leg of an array or a cache has come, gone or failed. Raises
     `BadHostData`."""
-    whole = decoded(data, _Makeup, "sample", TEXT_LIMIT)
-    return hashlib.sha256(msgspec.json.encode(whole)).hexdigest()
+    return _digest(decoded(data, _Makeup, "sample", TEXT_LIMIT))
+
+
+def _digest(makeup: _Makeup) -> str:
+    return hashlib.sha256(msgspec.json.encode(makeup)).hexdigest()
 
 
 def decode_stamp(host: object) -> Stamp:
@@ -273,6 +343,19 @@ def decode_stamp(host: object) -> Stamp:
 def decode_volume(data: object) -> VolumeCounters:
     """The counters that `encode` kept of a volume; raises `BadHostData`."""
     return decoded(data, VolumeCounters, "volume", TEXT_LIMIT)
+
+
+def decode_kept(text: str) -> VolumeCounters:
+    """The same of the text that the database has; raises `BadHostData`."""
+    try:
+        return msgspec.json.decode(text, type=VolumeCounters)
+    except msgspec.DecodeError as error:
+        raise BadHostData(str(error)) from None
+
+
+def encode_kept(volume: VolumeCounters) -> bytes:
+    """The text of what `encode` gives."""
+    return msgspec.json.encode(volume)
 
 
 def encode(volume: VolumeCounters) -> dict[str, Any]:

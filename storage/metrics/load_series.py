@@ -7,18 +7,23 @@ all volumes together; a latency and a hit rate are of all I/O, whichever volume 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
-from typing import Any, Final
+from typing import Final
 
-from django.db import connection
-
-from storage.metrics.rates import Sums
-from storage.metrics.samples.host_load import SUMMED
-from storage.metrics.samples.load_rollup import BUCKET, HELD, LATENCY_SUM, SPACE
-from storage.metrics.series import UNITS, Bucket, Series, Values, in_buckets, step_seconds
+from storage.metrics.samples.aggregate import Aggregate, aggregate
+from storage.metrics.samples.chunk_store import FLEET, HOSTS, SampleKind
+from storage.metrics.samples.load_rollup import BUCKET
+from storage.metrics.series import (
+    BANDED,
+    UNITS,
+    Bucket,
+    Series,
+    Values,
+    in_buckets,
+    step_seconds,
+)
 from storage.models import Host
 
 BUCKET_SECONDS: Final = BUCKET.seconds
@@ -29,16 +34,6 @@ SPACE_UNITS: Final = {
     "ssd_free_bytes": "B",
 }
 LOAD_UNITS: Final = UNITS | SPACE_UNITS
-LAST: Final = ", ".join(f"(array_agg({name} ORDER BY bucket DESC))[1]" for name in HELD | SPACE)
-LONG: Final = f"interval '{BUCKET_SECONDS} seconds'"
-QUERY: Final = (
-    "SELECT (ceil(extract(epoch FROM bucket + {long} - %s) / %s) - 1)::int AS n,"  # noqa: S608 (constants)
-    f" {', '.join(f'sum({name})::bigint' for name in (*SUMMED, 'ssd_write_sectors'))},"
-    f" {LATENCY_SUM}, {LAST}"
-    " FROM {table} WHERE {which} bucket > %s - {long} AND bucket <= %s - {long} GROUP BY n"
-)
-OF_HOST: Final = QUERY.format(table="storage_hostload", which="host_id = %s AND", long=LONG)
-OF_FLEET: Final = QUERY.format(table="storage_fleetload", which="", long=LONG)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,48 +50,46 @@ class LoadBucket(Bucket):
 def host_series(host: Host, start: datetime, end: datetime, points: int = 600) -> Series:
     """The figures of all volumes of a host from `start` to `end` in at most `points` buckets of
     five minutes or more. Raises ValueError as `storage.metrics.series.series` does."""
-    return _series(OF_HOST, [host.pk], start, end, points)
+    return _series(HOSTS, host.pk, start, end, points)
 
 
 def fleet_series(start: datetime, end: datetime, points: int = 600) -> Series:
     """The same of all hosts together."""
-    return _series(OF_FLEET, [], start, end, points)
+    return _series(FLEET, 0, start, end, points)
 
 
 def _series(
-    query: str, which: Sequence[int], start: datetime, end: datetime, points: int
+    kind: SampleKind, subject_id: int, start: datetime, end: datetime, points: int
 ) -> Series:
     step = step_seconds(start, end, points, least=BUCKET_SECONDS)
     count = ceil((end - start).total_seconds() / step)
-    with connection.cursor() as cursor:
-        cursor.execute(query, [start, step, *which, start, end])
-        buckets = {n: _bucket(n, step, values) for n, *values in cursor.fetchall()}
+    buckets = {
+        each.n: _bucket(each, step)
+        for each in aggregate([subject_id], start, end, kind=kind, step=step)
+    }
     return in_buckets(buckets, start=start, end=end, step=step, count=count, units=LOAD_UNITS)
 
 
-def _bucket(n: int, step: int, row: Sequence[Any]) -> LoadBucket:
-    *counts, ssd_write_sectors, latency_counts = row[: len(SUMMED) + 2]
-    size, used, dirty, sold, total, unused = row[len(SUMMED) + 2 :]
-    sums = Sums(
-        intervals=1,
-        **dict(zip(SUMMED, counts, strict=True)),
-        latency_counts=tuple(latency_counts),
-    )
+def _bucket(of: Aggregate, step: int) -> LoadBucket:
+    sums = of.sums
+    total, unused = of.last["fast_total_bytes"], of.last["fast_free_bytes"]
     return LoadBucket(
-        began=n * step,
-        ended=(n + 1) * step,
+        began=of.n * step,
+        ended=(of.n + 1) * step,
         cache_ms=sums.dt_ms,
         moves_ms=sums.dt_ms,
         ssd_ms=sums.dt_ms,
-        ssd_write_sectors=ssd_write_sectors,
+        ssd_write_sectors=of.counts["ssd_write_sectors"],
         sums=sums,
-        cache_size_bytes=size,
-        used_bytes=used,
-        dirty_bytes=dirty,
+        cache_size_bytes=of.last["cache_size_bytes"],
+        used_bytes=of.last["used_bytes"],
+        dirty_bytes=of.last["dirty_bytes"],
+        least={name: of.least[name] for name in BANDED},
+        most={name: of.most[name] for name in BANDED},
         space={
             "ssd_total_bytes": total,
-            "ssd_used_bytes": None if total is None else total - unused,
-            "ssd_sold_bytes": sold,
+            "ssd_used_bytes": None if total is None or unused is None else total - unused,
+            "ssd_sold_bytes": of.last["sold_bytes"],
             "ssd_free_bytes": unused,
         },
     )

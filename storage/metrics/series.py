@@ -15,19 +15,17 @@ from math import ceil
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import connection
 
 from storage.byte_sizes import SECTOR_BYTES
-from storage.metrics.rates import Sums, figures, read_hit_rate
+from storage.metrics.rates import Sums, figures, percentile_ms, read_hit_rate
 from storage.metrics.rates.figures import MIN_ACCESSES
-from storage.metrics.samples import volume_hours
-from storage.metrics.samples.volume_hours import TIMES, newest_hour_end
-from storage.metrics.samples.window import COLUMNS, kept, summed
+from storage.metrics.samples.aggregate import FIGURES, Aggregate, aggregate
+from storage.metrics.samples.columns import BAND
+from storage.metrics.samples.window import kept
 from storage.models import Volume
 
 MAX_POINTS: Final = 2000
-MONTH: Final = timedelta(days=31)
-HOUR_SECONDS: Final = 3600
+YEAR: Final = timedelta(days=368)
 DAY_SECONDS: Final = 86_400
 MOST_OF_USUAL: Final = 1.5
 """A longer interval is a gap."""
@@ -40,6 +38,7 @@ UNITS: Final = {
     "write_ms": "ms",
     "latency_p50_ms": "ms",
     "latency_p95_ms": "ms",
+    "latency_p99_ms": "ms",
     "hit_rate": "ratio",
     "write_hit_rate": "ratio",
     "accesses_per_s": "1/s",
@@ -57,20 +56,9 @@ Values = Mapping[str, float | None]
 UNKNOWN: Final[Values] = dict.fromkeys(UNITS)
 HIT_RATES: Final = ("hit_rate", "write_hit_rate")
 NOT_FAINT: Final[Values] = dict.fromkeys(HIT_RATES)
-TIMES_OF_SAMPLES: Final = ", ".join(f"coalesce({each}, 0)::bigint" for each in TIMES.values())
-QUERY: Final = (
-    "SELECT (ceil(extract(epoch FROM ts - %s) / %s) - 1)::int AS bucket,"  # noqa: S608 (constants)
-    " extract(epoch FROM min(ts - dt_ms * interval '1 millisecond') - %s)::float8,"
-    " extract(epoch FROM min(ts) - %s)::float8,"
-    f" {TIMES_OF_SAMPLES}, {', '.join(COLUMNS)} FROM storage_sample"
-    " WHERE volume_id = %s AND ts > %s AND ts <= %s GROUP BY bucket"
-)
-# Whole hours of `storage.metrics.samples.volume_hours`; their first interval is not known.
-HOURS: Final = (
-    "SELECT (ceil(extract(epoch FROM bucket + interval '1 hour' - %s) / %s) - 1)::int AS n,"  # noqa: S608
-    f" {volume_hours.COLUMNS} FROM storage_volumehour"
-    " WHERE volume_id = %s AND bucket >= %s AND bucket < %s GROUP BY n"
-)
+BANDED: Final = tuple(BAND)
+"""Names of which a bucket has the least and the most of its intervals."""
+NO_BAND: Final[Values] = dict.fromkeys(BANDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +66,8 @@ class Bucket:
     """What the samples of one bucket add up to. Its first interval lasted from `began` to `ended`,
     in seconds after the start of the series; `cache_ms`, `moves_ms` and `ssd_ms` are the times in
     which the cache's accesses, its moves and the writes to its SSD (`ssd_write_sectors`) were
-    counted; the sizes are those of its last sample, None without a cache."""
+    counted; the sizes are those of its last sample, None without a cache. `least` and `most` are of
+    the rates of single intervals, under the names of `BANDED`, to within half a percent."""
 
     began: float
     ended: float
@@ -90,6 +79,8 @@ class Bucket:
     cache_size_bytes: int | None
     used_bytes: int | None
     dirty_bytes: int | None
+    least: Values = field(default_factory=lambda: NO_BAND)
+    most: Values = field(default_factory=lambda: NO_BAND)
 
     def covers(self, n: int, step: int) -> bool:
         """True where the first interval is, but for half a step, bucket `n`."""
@@ -105,6 +96,7 @@ class Bucket:
             "write_ms": totals.write_ms,
             "latency_p50_ms": totals.latency_ms_p50,
             "latency_p95_ms": totals.latency_ms_p95,
+            "latency_p99_ms": percentile_ms(self.sums.latency_counts, 0.99),
             "hit_rate": totals.hit_rate,
             "write_hit_rate": totals.write_hit_rate,
             "accesses_per_s": _a_second(totals.accesses, self.cache_ms),
@@ -157,6 +149,11 @@ class Series:
     units: Mapping[str, str] = field(default_factory=lambda: UNITS)
     timed_share: float | None = None
     """The share of all I/O that the percentiles are of; None without I/O."""
+    least: Sequence[Values] = ()
+    most: Sequence[Values] = ()
+    """Of the intervals in each bucket, under the names of `BANDED`."""
+    histograms: Sequence[tuple[int, ...] | None] = ()
+    """Of the latencies in each bucket, in the classes of `LATENCY_BOUNDS_NS`; None in a gap."""
 
     @property
     def is_empty(self) -> bool:
@@ -209,26 +206,41 @@ def series(
     """
     step = step_seconds(start, end, points)
     count = ceil((end - start).total_seconds() / step)
-    first = start if since is None else max(start, since)
-    buckets: dict[int, Bucket] = {}
-    with connection.cursor() as cursor:
-        whole_hours = step % HOUR_SECONDS == start.timestamp() % HOUR_SECONDS == 0
-        hours_end = newest_hour_end(volume.pk) if whole_hours and first == start else None
-        if hours_end is not None and hours_end > start:
-            first = min(hours_end, end)
-            cursor.execute(HOURS, [start, step, volume.pk, start, first])
-            for n, *row in cursor.fetchall():
-                buckets[n] = _bucket([n * step, (n + 1) * step, *row])
-        cursor.execute(QUERY, [start, step, start, start, volume.pk, first, end])
-        for n, *row in cursor.fetchall():
-            bucket = _bucket(row)
-            buckets[n] = _sum([buckets[n], bucket]) if n in buckets else bucket
+    buckets = {
+        each.n: _bucket(each, start.timestamp())
+        for each in aggregate([volume.pk], start, end, kind=FIGURES, step=step, since=since)
+    }
     return in_buckets(buckets, start=start, end=end, step=step, count=count)
 
 
+def beside(
+    measured: Series, columns: Mapping[str, Sequence[float | None]], units: Mapping[str, str]
+) -> Series:
+    """The series with further figures; a name of `units` without a column is not known. Totals are
+    averages over the buckets that are."""
+    empty = (None,) * len(measured.values)
+    columns = {name: columns.get(name, empty) for name in units}
+    known = {
+        name: [value for value in values if value is not None] for name, values in columns.items()
+    }
+    return replace(
+        measured,
+        values=[
+            {**values, **{name: column[n] for name, column in columns.items()}}
+            for n, values in enumerate(measured.values)
+        ],
+        totals={
+            **measured.totals,
+            **{name: sum(each) / len(each) if each else None for name, each in known.items()},
+        },
+        units={**measured.units, **units},
+    )
+
+
 def longest_range() -> timedelta:
-    """What may be asked for at once: all that is kept, and never less than a month."""
-    return max(MONTH, kept() + timedelta(days=1))
+    """What may be asked for at once: all that is kept, and never less than a year in whole
+    buckets."""
+    return max(YEAR, kept() + timedelta(days=2))
 
 
 def step_seconds(start: datetime, end: datetime, points: int, *, least: int = 0) -> int:
@@ -258,12 +270,16 @@ def in_buckets(
     """The series of `count` buckets of which those with samples are given by their number."""
     values: list[Values] = []
     faint: list[Values] = []
+    least: list[Values] = []
+    most: list[Values] = []
     unknown = UNKNOWN if units is UNITS else dict.fromkeys(units)
     filled = _filled(buckets, step)
     for n in range(count):
         bucket = filled.get(n)
         values.append(bucket.values() if bucket is not None else unknown)
         faint.append(bucket.faint() if bucket is not None else NOT_FAINT)
+        least.append(bucket.least if bucket is not None else NO_BAND)
+        most.append(bucket.most if bucket is not None else NO_BAND)
     total = _sum([buckets[n] for n in sorted(buckets)]) if buckets else None
     return Series(
         start=start,
@@ -275,6 +291,9 @@ def in_buckets(
         seconds=total.sums.dt_ms / 1000 if total is not None else 0.0,
         units=units,
         timed_share=total.timed_share() if total is not None else None,
+        least=least,
+        most=most,
+        histograms=[filled[n].sums.latency_counts if n in filled else None for n in range(count)],
     )
 
 
@@ -311,23 +330,24 @@ def _sum(buckets: Sequence[Bucket]) -> Bucket:
         moves_ms=sum(bucket.moves_ms for bucket in buckets),
         ssd_ms=sum(bucket.ssd_ms for bucket in buckets),
         ssd_write_sectors=sum(bucket.ssd_write_sectors for bucket in buckets),
-        sums=sum((bucket.sums for bucket in buckets), Sums()),
+        sums=Sums.total([bucket.sums for bucket in buckets]),
     )
 
 
-def _bucket(row: Sequence[Any]) -> Bucket:
-    sums, (size, used, dirty) = summed(row[6:])
+def _bucket(of: Aggregate, start: float) -> Bucket:
     return Bucket(
-        began=row[0],
-        ended=row[1],
-        cache_ms=row[2],
-        moves_ms=row[3],
-        ssd_ms=row[4],
-        ssd_write_sectors=row[5],
-        sums=sums,
-        cache_size_bytes=size,
-        used_bytes=used,
-        dirty_bytes=dirty,
+        began=of.began - start,
+        ended=of.first_ended - start,
+        cache_ms=of.counts["cache_ms"],
+        moves_ms=of.ms["promotions"],
+        ssd_ms=of.ms["fast_write_sectors"],
+        ssd_write_sectors=of.counts["fast_write_sectors"],
+        sums=of.sums,
+        cache_size_bytes=of.last["cache_size_bytes"],
+        used_bytes=of.last["used_bytes"],
+        dirty_bytes=of.last["dirty_bytes"],
+        least={name: of.least[name] for name in BANDED},
+        most={name: of.most[name] for name in BANDED},
     )
 
 

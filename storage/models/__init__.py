@@ -3,6 +3,8 @@
 
 from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer, Member
+from storage.models.device import Device, DeviceKind, DeviceSample, LatestDeviceSample
+from storage.models.event import Event, EventKind
 from storage.models.host import Host
 from storage.models.host_change import HostChange, HostChangeKind
 from storage.models.outline import (
@@ -13,15 +15,26 @@ from storage.models.outline import (
     HostOutline,
 )
 from storage.models.physical_disk import DiskReading, DiskRound, PhysicalDisk
-from storage.models.sample import LatestSample, Sample, VolumeHour
+from storage.models.sample import (
+    LatestSample,
+    Resolution,
+    Sample,
+    SampleChunk,
+    SubjectKind,
+)
 from storage.models.volume import Placement, Volume
 
 __all__ = [
     "CacheCondition",
     "CachePlan",
     "Customer",
+    "Device",
+    "DeviceKind",
+    "DeviceSample",
     "DiskReading",
     "DiskRound",
+    "Event",
+    "EventKind",
     "FleetLoad",
     "Host",
     "HostActivity",
@@ -29,11 +42,14 @@ __all__ = [
     "HostChangeKind",
     "HostLoad",
     "HostOutline",
+    "LatestDeviceSample",
     "LatestSample",
     "Member",
     "PhysicalDisk",
     "Placement",
+    "Resolution",
     "Sample",
+    "SampleChunk",
+    "SubjectKind",
     "Volume",
-    "VolumeHour",
 ]

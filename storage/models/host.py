@@ -230,6 +230,13 @@ class Host(models.Model):
         return clears if type(clears) is bool else None
 
     @property
+    def replaces_members(self) -> bool | None:
+        """Whether root lets Tiercel put disks into arrays; None where the host does not say."""
+        policy = self.hello.get("policy")
+        replaces = policy.get("replace_members") if isinstance(policy, dict) else None
+        return replaces if type(replaces) is bool else None
+
+    @property
     def undo_hours(self) -> int:
         """So long the host keeps a retired volume; root sets it there."""
         return undo_hours(self.hello)

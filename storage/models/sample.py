@@ -17,7 +17,10 @@ from storage.models.volume import Volume
 class Interval(models.Model):
     """`dt_ms` is CLOCK_BOOTTIME of the host. The cache's deltas are null without a cache and where
     its counters cannot be compared; the legs are the slow origin (bcache: backing device) and the
-    fast cache data. `latency_counts` are I/Os per bucket of `LATENCY_BOUNDS_NS`."""
+    fast cache data (bcache: cache set). `latency_counts` are I/Os per bucket of
+    `LATENCY_BOUNDS_NS`, reads and writes together as the kernel has them: those of an interval
+    without writes are of reads alone. `slow_latency_counts` and `fast_latency_counts` are of what
+    the cache itself asked of its legs. What an older agent does not send is null."""
 
     dt_ms = models.IntegerField(null=True)
     reads = models.IntegerField(null=True)
@@ -43,6 +46,34 @@ class Interval(models.Model):
     cache_size_bytes = models.BigIntegerField(null=True)
     used_bytes = models.BigIntegerField(null=True)
     dirty_bytes = models.BigIntegerField(null=True)
+    discards = models.IntegerField(null=True)
+    discard_sectors = models.BigIntegerField(null=True)
+    discard_ms = models.IntegerField(null=True)
+    read_us = models.BigIntegerField(null=True)
+    write_us = models.BigIntegerField(null=True)
+    flushes = models.IntegerField(null=True)
+    flush_ms = models.IntegerField(null=True)
+    suspended_ms = models.IntegerField(null=True)
+    slow_reads = models.IntegerField(null=True)
+    slow_writes = models.IntegerField(null=True)
+    slow_read_ms = models.IntegerField(null=True)
+    slow_write_ms = models.IntegerField(null=True)
+    slow_busy_ms = models.IntegerField(null=True)
+    slow_weighted_ms = models.IntegerField(null=True)
+    fast_reads = models.BigIntegerField(null=True)
+    fast_writes = models.BigIntegerField(null=True)
+    fast_read_ms = models.BigIntegerField(null=True)
+    fast_write_ms = models.BigIntegerField(null=True)
+    fast_busy_ms = models.IntegerField(null=True)
+    fast_weighted_ms = models.BigIntegerField(null=True)
+    slow_latency_counts = ArrayField(models.BigIntegerField(), null=True)
+    fast_latency_counts = ArrayField(models.BigIntegerField(), null=True)
+    counted_hits = models.BigIntegerField(null=True)
+    counted_misses = models.BigIntegerField(null=True)
+    bypass_hits = models.BigIntegerField(null=True)
+    bypass_misses = models.BigIntegerField(null=True)
+    metadata_used_bytes = models.BigIntegerField(null=True)
+    metadata_total_bytes = models.BigIntegerField(null=True)
 
     class Meta:
         abstract = True
@@ -82,45 +113,52 @@ class Sample(Interval):
         return f"volume {self.volume_id} at {self.ts:%Y-%m-%d %H:%M:%S}"
 
 
-class VolumeHour(models.Model):
-    """The samples of a volume that ended in the hour after `bucket`, or with its end, added up as
-    `storage.metrics.rates.Sums`, for charts of many days. `cache_ms`, `moves_ms` and `ssd_ms` are
-    the times in which the cache's accesses, its moves and the writes to its SSD were counted. The
-    sizes are those of the last sample."""
+class Resolution(models.IntegerChoices):
+    """How long the intervals in a chunk are: as measured, or buckets of this length."""
 
-    pk = models.CompositePrimaryKey("volume_id", "bucket")
-    volume = models.ForeignKey(Volume, on_delete=models.CASCADE, db_index=False, related_name="+")
-    bucket = models.DateTimeField(db_index=True)
-    intervals = models.BigIntegerField()
-    dt_ms = models.BigIntegerField()
-    cache_ms = models.BigIntegerField()
-    moves_ms = models.BigIntegerField()
-    ssd_ms = models.BigIntegerField()
-    ssd_write_sectors = models.BigIntegerField()
-    reads = models.BigIntegerField()
-    writes = models.BigIntegerField()
-    read_sectors = models.BigIntegerField()
-    write_sectors = models.BigIntegerField()
-    read_ms = models.BigIntegerField()
-    write_ms = models.BigIntegerField()
-    busy_ms = models.BigIntegerField()
-    weighted_ms = models.BigIntegerField()
-    read_hits = models.BigIntegerField()
-    read_misses = models.BigIntegerField()
-    write_hits = models.BigIntegerField()
-    write_misses = models.BigIntegerField()
-    demotions = models.BigIntegerField()
-    promotions = models.BigIntegerField()
-    bcache_reads = models.BigIntegerField()
-    bcache_read_sectors = models.BigIntegerField()
-    backing_read_sectors = models.BigIntegerField()
-    latency_counts = ArrayField(models.BigIntegerField())
-    cache_size_bytes = models.BigIntegerField(null=True)
-    used_bytes = models.BigIntegerField(null=True)
-    dirty_bytes = models.BigIntegerField(null=True)
+    RAW = 0, "as measured"
+    FIVE_MINUTES = 1, "5 minutes"
+    HOUR = 2, "1 hour"
+    DAY = 3, "1 day"
+
+
+class SubjectKind(models.IntegerChoices):
+    """What the intervals in a chunk are of; never changed, as they are stored."""
+
+    VOLUME = 0, "volume"
+    DEVICE = 1, "device"
+    HOST = 2, "host"
+    FLEET = 3, "fleet"
+
+
+class SampleChunk(models.Model):
+    """Intervals of one subject, packed (`storage.metrics.samples.codec`): those that ended in the
+    hour after `start`, or the buckets of a day, a month or a year (`Resolution`). Partitioned by
+    resolution and start; no foreign key in the database: chunks leave with their partition.
+    `is_rolled_up` of a day of buckets of five minutes: they are in the longer buckets too."""
+
+    pk = models.CompositePrimaryKey("kind", "subject_id", "start", "resolution")
+    kind = models.SmallIntegerField(choices=SubjectKind)
+    subject_id = models.BigIntegerField()
+    resolution = models.SmallIntegerField(choices=Resolution)
+    start = models.DateTimeField()
+    format = models.SmallIntegerField()
+    rows = models.IntegerField()
+    is_rolled_up = models.BooleanField()
+    data = models.BinaryField()
+
+    class Meta:
+        indexes = (
+            models.Index(
+                fields=["kind", "subject_id", "start"],
+                condition=models.Q(is_rolled_up=False),
+                name="chunk_to_roll_up",
+            ),
+        )
 
     def __str__(self) -> str:
-        return f"volume {self.volume_id} from {self.bucket:%Y-%m-%d %H:%M}"
+        kind = SubjectKind(self.kind).label
+        return f"{kind} {self.subject_id} from {self.start:%Y-%m-%d %H:%M}"
 
 
 class LatestSample(Interval):

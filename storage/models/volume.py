@@ -6,7 +6,9 @@ from __future__ import annotations
 from typing import Self
 
 import pghistory
+import pgtrigger
 from django.db import models
+from django.db.models.functions import Now
 
 from storage.access import ORDERING_ROLES, Person, is_staff, member
 from storage.models.cacheplan import CachePlan
@@ -18,6 +20,18 @@ from storage.natural_order import natural_order
 from storage.planner.draft import Target
 from storage.planner.technologies.lookup import TECHNOLOGIES
 from storage.planner.wish import Wish
+
+
+def touched(name: str, *passed_over: str) -> pgtrigger.Trigger:
+    """Keeps `updated_at` true, whichever way a row is written; changes of the columns
+    `passed_over` are none."""
+    return pgtrigger.Trigger(
+        name=name,
+        operation=pgtrigger.Update,
+        when=pgtrigger.Before,
+        condition=pgtrigger.AnyChange(exclude=["updated_at", *passed_over]),
+        func="NEW.updated_at = clock_timestamp(); RETURN NEW;",
+    )
 
 
 class VolumeQuerySet(models.QuerySet["Volume"]):
@@ -46,7 +60,7 @@ class VolumeQuerySet(models.QuerySet["Volume"]):
     pghistory.UpdateEvent(row=pghistory.Old),
     pghistory.DeleteEvent(),
     # Who uses it changes with every guest that starts or stops; of a preview no history is kept.
-    exclude=["guest", "previewed_at", "label_order"],
+    exclude=["guest", "previewed_at", "label_order", "updated_at"],
     context_field=pghistory.ContextJSONField(),
     append_only=True,
 )
@@ -60,6 +74,9 @@ class Volume(models.Model):
     restored; `destroyed_at` when it was wiped and removed. The row stays, for the history.
     `previewed_at` is set while there is but a preview of its creation, whose commands have its
     name: nobody asked for it yet, it holds no external id, and it goes with the preview.
+    `watched_until` is how long staff watch it closely (`storage.metrics.close_watch`), null or past
+    for one they do not.
+    `updated_at` is kept by the database.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
@@ -89,7 +106,9 @@ class Volume(models.Model):
     retired_at = models.DateTimeField(null=True, blank=True)
     destroyed_at = models.DateTimeField(null=True, blank=True)
     previewed_at = models.DateTimeField(null=True, blank=True)
+    watched_until = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(db_default=Now(), editable=False)
 
     objects = VolumeQuerySet.as_manager()
 
@@ -107,7 +126,17 @@ class Volume(models.Model):
                 violation_error_code="external_id_taken",
             ),
         )
-        indexes = (models.Index(fields=("label_order", "id"), name="volume_natural_order"),)
+        indexes = (
+            models.Index(fields=("label_order", "id"), name="volume_natural_order"),
+            models.Index(
+                fields=("watched_until",),
+                condition=~models.Q(watched_until=None),
+                name="volume_watched_until",
+            ),
+            models.Index(fields=("updated_at",), name="volume_updated"),
+        )
+        # The database knows the order of labels only once the row is written.
+        triggers = (touched("volume_touched", "label_order", "watched_until"),)
 
     def __str__(self) -> str:
         return self.label
@@ -145,6 +174,7 @@ class Placement(models.Model):
     cache_mode = models.CharField(max_length=32, blank=True, default="", db_default="")
     cache_bytes = models.BigIntegerField(null=True, blank=True)
     cache_trouble = models.CharField(max_length=200, blank=True, default="", db_default="")
+    updated_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
         constraints = (
@@ -165,7 +195,9 @@ class Placement(models.Model):
                 condition=models.Q(until=None, missing_since__isnull=False),
                 name="placement_missing",
             ),
+            models.Index(fields=("updated_at",), name="placement_updated"),
         )
+        triggers = (touched("placement_touched"),)
 
     def __str__(self) -> str:
         return f"{self.vg_name}/{self.lv_name} on {self.host}"

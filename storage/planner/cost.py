@@ -141,11 +141,22 @@ def _step(
         seconds, locked = seconds + rest, locked + rest
     elif work is LongWork.ZERO_LEFT:
         seconds += _cleared_seconds(facts, target, lv, steps)
+    elif work is LongWork.REBUILD:
+        seconds += _member_bytes(facts, step) / MOVE
     elif work is LongWork.MOVE:
         seconds += (lv.size_bytes if lv is not None else 0) / MOVE
     else:
         seconds += _zeroed_bytes(lv, step) / _zero_speed(facts, target, lv, step)
     return StepCost(seconds, locked, step.turns or step.verb in IRREVERSIBLE)
+
+
+def _member_bytes(facts: HostFacts, step: PlannedStep) -> int:
+    """What is copied to a new member of an array."""
+    array = next((each for each in facts.arrays if each.name == step.args["array"]), None)
+    if array is None:
+        return 0
+    copies = 1 if array.level == "raid1" else max(1, (array.disk_count or 2) - 1)
+    return array.size_bytes // copies
 
 
 def _dirty(lv: LogicalVolume | None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from storage.agent.verbs.registry import VERBS, verbs_with
@@ -43,10 +44,14 @@ ANY_DISKS: Disks = {}
 
 
 class Refused(Exception):
-    """What the wish asks for cannot or must not be done here; `correction` says what to do."""
+    """What the wish asks for cannot or must not be done here; `correction` says what to do,
+    `not_before` when it can be done, where that is known."""
 
-    def __init__(self, code: str, message: str, correction: str) -> None:
+    def __init__(
+        self, code: str, message: str, correction: str, *, not_before: datetime | None = None
+    ) -> None:
         super().__init__(message)
+        self.not_before = not_before
         self.code = code
         self.message = message
         self.correction = correction

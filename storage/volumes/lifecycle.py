@@ -85,6 +85,7 @@ def life_refusal(row: VolumeSnapshot, life: Life, now: datetime) -> Refused | No
             "too_early",
             f"The volume can be destroyed after {until:%Y-%m-%d %H:%M} UTC.",
             "Wait until then, or restore the volume. Root sets undo_hours in the host's policy.",
+            not_before=until,
         )
     problems = row.host.problems if row.host is not None else []
     if life == "retired" and any(each.get("code") == "clock_off" for each in problems):

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from storage.formatting import size
+from storage.formatting import counted, size
 from storage.inventory.facts import HostFacts
-from storage.planner.ssd_wish import Preparation, spares_of
+from storage.planner.host_wish import HostWish
+from storage.planner.member_wish import Replacement
+from storage.planner.ssd_wish import spares_of
 from storage.planner.technologies.lookup import PLAIN, of_cache, of_layout
 from storage.planner.wish import CacheWish, Wish
 
@@ -35,8 +37,11 @@ def changes(before: Wish | None, after: Wish) -> tuple[WishChange, ...]:
     )
 
 
-def gains(facts: HostFacts, wanted: Preparation) -> tuple[WishChange, ...]:
-    """What the group would have of it; none where the device is not spare (any more)."""
+def gains(facts: HostFacts, wanted: HostWish) -> tuple[WishChange, ...]:
+    """What the group or the array would have of it; none where the device is not spare (any
+    more)."""
+    if isinstance(wanted, Replacement):
+        return _exchanged(facts, wanted)
     spare = next((each for each in spares_of(facts) if each.device == wanted.device), None)
     if spare is None:
         return ()
@@ -46,6 +51,17 @@ def gains(facts: HostFacts, wanted: Preparation) -> tuple[WishChange, ...]:
     )
     use = WishChange(f"{spare.device} ({spare.serial})", "not used", f"part of {wanted.vg_name}")
     return (more, use)
+
+
+def _exchanged(facts: HostFacts, wanted: Replacement) -> tuple[WishChange, ...]:
+    array = next((each for each in facts.arrays if each.uuid == wanted.array_uuid), None)
+    if array is None or any(member.name == wanted.device for member in array.members):
+        return ()
+    new = WishChange(f"{wanted.device} ({wanted.serial})", "not used", f"part of {array.name}")
+    if not wanted.member:
+        missing = counted(array.degraded_count, "disk")
+        return (new, WishChange(array.name, f"missing {missing}", "rebuilt"))
+    return (new, WishChange(wanted.member, f"part of {array.name}", "not used"))
 
 
 def _described(wish: Wish) -> dict[str, str]:

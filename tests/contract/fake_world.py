@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from storage.agent.operations.boot import boot
 from storage.agent.operations.execute import execute
 from tests.fake import FakeHost
-from tests.fake.parts import Signature
+from tests.fake.parts import GIB, Disk, Signature
 
 LVM = {
     "lvs",
@@ -132,6 +132,31 @@ class FakeWorld:
         self.host.advance(2 * size_bytes / 4096 / load.disk_iops)
         self.host.root.stop_load(load)
 
+    def write_synced(self, lv: str, count: int) -> None:
+        with self.host.changing():
+            counters = self.host.root.lv(lv).counters
+            counters.write(count, 8 * count, 10)
+            counters.flush(count, 5)
+
+    def pause(self) -> None:
+        self.host.advance(1)
+
+    def cache_accesses(self, lv: str) -> int:
+        cache = self.host.root.lv(lv).cache
+        assert cache is not None
+        counts = (cache.read_hits, cache.read_misses, cache.write_hits, cache.write_misses)
+        return sum(int(count) for count in counts)
+
+    def sectors_read(self, kname: str) -> int:
+        lines = (self.host.read("/proc/diskstats") or b"").decode().splitlines()
+        return next(int(line.split()[5]) for line in lines if line.split()[2] == kname)
+
+    @contextmanager
+    def clock_stepped(self, seconds: int) -> Iterator[None]:
+        self.host.clock.step(seconds)
+        yield
+        self.host.clock.step(-seconds)
+
     @contextmanager
     def suspended(self, lv: str) -> Iterator[None]:
         with self.host.changing():
@@ -188,6 +213,19 @@ class FakeWorld:
     def path_of(self, key: str) -> str | None:
         real = self.host.real(f"/dev/tiercel/{key}")
         return None if real is None else real.rsplit("/", 1)[-1]
+
+    @contextmanager
+    def another_ssd(self) -> Iterator[tuple[str, str]]:
+        disk = Disk("sde", 6 * GIB, False, "LAB-SSD", "ssd2", minor=64)
+        with self.host.changing() as machine:
+            machine.disks.append(disk)
+        yield "sde", "ssd2"
+        with self.host.changing() as machine:
+            machine.disks.remove(disk)
+
+    def wipe(self, disk: str) -> None:
+        with self.host.changing() as machine:
+            machine.signed.pop(f"/dev/{disk}", None)
 
     @contextmanager
     def without(self, tool: str) -> Iterator[None]:

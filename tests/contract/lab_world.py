@@ -6,14 +6,17 @@ import json
 import shlex
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from storage import agent_zipapp
 from tests.lab import guest
+from tests.lab.disks import GIB, Disk
 from tests.lab.vm import Lab
 
+ANOTHER = Disk("ssd2", "LAB-SSD", 6 * GIB, 1)
 SCRIPT = Path(__file__).parents[2] / "jobs" / "hosts" / "enrol.sh"
 AGENT = "/usr/lib/tiercel/agent.pyz"
 
@@ -57,6 +60,13 @@ from tiercel_agent.realhost import RealHost
 execute(RealHost(), sys.argv[2])
 """
 
+SYNCED = """
+import mmap, os, sys
+device = os.open(sys.argv[1], os.O_WRONLY | os.O_DIRECT)
+for n in range(int(sys.argv[2])):
+    os.pwrite(device, mmap.mmap(-1, 4096), 4096 * n)
+    os.fsync(device)
+"""
 SCATTERED = """
 import mmap, os, random, sys
 block, blocks = mmap.mmap(-1, 4096), int(sys.argv[2]) // 4096
@@ -255,6 +265,27 @@ class LabWorld:
             "iflag=direct 2>/dev/null; done"
         )
 
+    def write_synced(self, lv: str, count: int) -> None:
+        self.lab.run(["python3", "-I", "-c", SYNCED, self.device(lv), str(count)])
+
+    def pause(self) -> None:
+        time.sleep(self.poll_seconds)
+
+    def cache_accesses(self, lv: str) -> int:
+        status = self.lab.run(["dmsetup", "status", "--noflush", f"/dev/vg0/{lv}"]).stdout.split()
+        return sum(map(int, status[7:11]))
+
+    def sectors_read(self, kname: str) -> int:
+        return int(self.lab.run(["cat", f"/sys/block/{kname}/stat"]).stdout.split()[2])
+
+    @contextmanager
+    def clock_stepped(self, seconds: int) -> Iterator[None]:
+        self.lab.run(f"date -s @$(($(date +%s) + {seconds}))")
+        try:
+            yield
+        finally:
+            self.lab.run(f"date -s @$(($(date +%s) - {seconds}))")
+
     @contextmanager
     def suspended(self, lv: str) -> Iterator[None]:
         self.lab.run(["dmsetup", "suspend", f"/dev/vg0/{lv}"])
@@ -340,6 +371,15 @@ class LabWorld:
         script = f"udevadm settle; [ -e /dev/tiercel/{key} ] && realpath /dev/tiercel/{key}"
         real = self.lab.run(script, check=False).stdout.strip()
         return real.rsplit("/", 1)[-1] or None
+
+    @contextmanager
+    def another_ssd(self) -> Iterator[tuple[str, str]]:
+        with self.lab.plugged(ANOTHER) as name:
+            yield name, ANOTHER.serial
+
+    def wipe(self, disk: str) -> None:
+        self.lab.run(["wipefs", "-qa", f"/dev/{disk}"])
+        self.lab.run(["udevadm", "settle"])
 
     @contextmanager
     def without(self, tool: str) -> Iterator[None]:

@@ -10,7 +10,7 @@ from tests.contract.client import CSET_BYTES, MIB, Agent
 from tests.contract.world import World
 
 COUNTERS = 17
-READS, SECTORS_READ = 0, 2
+READS, SECTORS_READ, WRITES = 0, 2, 4
 
 
 def volume_of(agent: Agent, uuid: str) -> Any:
@@ -45,7 +45,8 @@ def test_a_volume_is_counted_before_with_and_after_its_cache(agent: Agent, world
     (array,) = sample["arrays"]
     assert (array["name"], array["degraded_count"], array["sync_action"]) == ("md0", 0, "idle")
     assert [each["state"] for each in array["members"]] == ["in_sync", "in_sync"]
-    for each in [cached, *sample["disks"]]:
+    assert array["disk"][READS] > 0
+    for each in [cached, array, *sample["disks"]]:
         assert len(each["disk"]) == COUNTERS
         assert all(isinstance(count, int) and count >= 0 for count in each["disk"])
     cache = cached["cache"]
@@ -60,7 +61,15 @@ def test_a_volume_is_counted_before_with_and_after_its_cache(agent: Agent, world
     assert cache["promotions"] > 0 and cache["demotions"] >= 0 and cache["dirty"] == 0
     assert cache["write_hits"] >= 0 and cache["write_misses"] >= 0
     assert len(cache["origin"]) == len(cache["cdata"]) == COUNTERS
+    assert len(cache["cmeta"]) == COUNTERS
     assert cache["origin"][READS] > 0 and cache["cdata"][READS] > 0
+    assert before["origin_counts"] is None, "the region is only just made"
+    world.read(volume, 8 * MIB)
+    again = volume_of(agent, uuid)["cache"]
+    for leg in ("origin", "cdata"):
+        counted = sum(again[f"{leg}_counts"]) - sum(cache[f"{leg}_counts"])
+        done = sum(again[leg][at] - cache[leg][at] for at in (READS, WRITES))
+        assert abs(counted - done) <= max(16, done // 20), leg
     # The region of latencies lives on through attach and detach.
     assert sum(cached["latency"]["counts"]) > sum(counts)
     agent.do("cache.detach", {"lv": volume, "pool": pool, "dirty_limit_bytes": 0})
@@ -98,3 +107,26 @@ def test_a_bcache_volume_has_both_sides_of_its_cache(agent: Agent, world: World)
     assert 0 <= from_disk < read, "what is read again comes from the SSD"
     counts = ("hits", "misses", "bypass_hits", "bypass_misses")
     assert all(bcache[count] >= 0 for count in counts)
+    from_ssd = bcache["cset_disk"][SECTORS_READ] - before["bcache"]["cset_disk"][SECTORS_READ]
+    assert from_ssd + from_disk >= read * 95 // 100, "each sector was read from one of them"
+    assert sum(bcache["cset_counts"]) > 0 and sum(bcache["backing_counts"]) >= 0
+
+
+@pytest.mark.thorough
+def test_reads_writes_and_flushes_are_told_apart(agent: Agent, world: World) -> None:
+    volume = agent.volume()
+    uuid = agent.lv(volume)["uuid"]
+    volume_of(agent, uuid)
+    before = volume_of(agent, uuid)
+    world.read(volume, 4 * MIB)
+    middle = volume_of(agent, uuid)["latency"]
+    world.write_synced(volume, 64)
+    last = volume_of(agent, uuid)
+    after = last["latency"]
+    first = before["latency"]
+    assert middle["reads"] - first["reads"] >= 1000 and middle["read_ns"] > first["read_ns"]
+    assert middle["writes"] == first["writes"] and middle["flushes"] == first["flushes"]
+    assert after["writes"] - middle["writes"] == 64 and after["write_ns"] > middle["write_ns"]
+    assert 1 <= after["flushes"] - middle["flushes"] <= 80
+    written = last["disk"][WRITES] - before["disk"][WRITES]
+    assert written == 64 + after["flushes"] - middle["flushes"]

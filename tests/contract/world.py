@@ -75,6 +75,21 @@ class World(Protocol):
     def read(self, lv: str, size_bytes: int) -> None:
         """Read the beginning of a volume as its guest would."""
 
+    def write_synced(self, lv: str, count: int) -> None:
+        """Write that many blocks of 4 KiB to a volume, each followed by a flush."""
+
+    def pause(self) -> None:
+        """Some time passes."""
+
+    def cache_accesses(self, lv: str) -> int:
+        """Hits and misses of reads and writes, as the kernel counts them for a cached volume."""
+
+    def sectors_read(self, kname: str) -> int:
+        """How much was read of a device since the boot."""
+
+    def clock_stepped(self, seconds: int) -> AbstractContextManager[None]:
+        """Somebody sets the wall clock forward, and back again at the end of the block."""
+
     def suspended(self, lv: str) -> AbstractContextManager[None]:
         """The volume's device is suspended, as by a command that never resumed it."""
 
@@ -112,6 +127,13 @@ class World(Protocol):
 
     def path_of(self, key: str) -> str | None:
         """The kernel's name of what /dev/tiercel/KEY leads to, once udev is done."""
+
+    def another_ssd(self) -> AbstractContextManager[tuple[str, str]]:
+        """An empty SSD of 6 GiB, plugged in until the end of the block: its name and its serial
+        number."""
+
+    def wipe(self, disk: str) -> None:
+        """Take every signature off a disk that nothing uses."""
 
     def without(self, tool: str) -> AbstractContextManager[None]:
         """A program that is not installed for a while: lvcreate (all of lvm2), make-bcache…"""

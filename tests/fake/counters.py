@@ -8,11 +8,17 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Region:
-    """A histogram of dm-stats, which a program made for itself."""
+    """Counters of dm-stats, which a program made for itself: of as many sectors as the device had
+    then."""
 
     program: str
     bounds_ns: tuple[int, ...]
     counts: list[float]
+    sectors: int
+    reads: float = 0.0
+    read_ns: float = 0.0
+    writes: float = 0.0
+    write_ns: float = 0.0
 
 
 @dataclass
@@ -26,6 +32,9 @@ class Counters:
     write_sectors: float = 0.0
     write_ms: float = 0.0
     busy_ms: float = 0.0
+    discards: float = 0.0
+    discard_sectors: float = 0.0
+    discard_ms: float = 0.0
     regions: dict[int, Region] = field(default_factory=dict)
     region_next: int = 0
 
@@ -34,12 +43,34 @@ class Counters:
         self.read_sectors += sectors
         self.read_ms += count * ms_each
         self._observe(count, ms_each)
+        for region in self.regions.values():
+            region.reads += count
+            region.read_ns += count * ms_each * 1e6
 
     def write(self, count: float, sectors: float, ms_each: float) -> None:
         self.writes += count
         self.write_sectors += sectors
         self.write_ms += count * ms_each
         self._observe(count, ms_each)
+        for region in self.regions.values():
+            region.writes += count
+            region.write_ns += count * ms_each * 1e6
+
+    def flush(self, count: float, ms_each: float) -> None:
+        """Without data: a write of no sectors for diskstats, nothing for dm-stats."""
+        self.writes += count
+        self.write_ms += count * ms_each
+        self.busy_ms += count * min(ms_each, 1.0)
+
+    def discard(self, count: float, sectors: float, ms_each: float) -> None:
+        """A write for dm-stats."""
+        self.discards += count
+        self.discard_sectors += sectors
+        self.discard_ms += count * ms_each
+        self._observe(count, ms_each)
+        for region in self.regions.values():
+            region.writes += count
+            region.write_ns += count * ms_each * 1e6
 
     def _observe(self, count: float, ms_each: float) -> None:
         self.busy_ms += count * min(ms_each, 1.0)
@@ -48,12 +79,13 @@ class Counters:
 
     def fields(self) -> list[int]:
         """The 17 fields after the device's name."""
-        weighted = self.read_ms + self.write_ms
+        weighted = self.read_ms + self.write_ms + self.discard_ms
         return [
             int(value)
             for value in (
                 self.reads, 0, self.read_sectors, self.read_ms,
                 self.writes, 0, self.write_sectors, self.write_ms,
-                0, self.busy_ms, weighted, 0, 0, 0, 0, 0, 0,
+                0, self.busy_ms, weighted,
+                self.discards, 0, self.discard_sectors, self.discard_ms, 0, 0,
             )
         ]  # fmt: skip

@@ -8,7 +8,7 @@ import re
 from tests.fake.bcache import oserror
 from tests.fake.counters import Region
 from tests.fake.machine import Machine
-from tests.fake.parts import SECTOR, Lv, ModelGap
+from tests.fake.parts import SECTOR, ModelGap
 
 
 def message(machine: Machine, name: str, words: str) -> str:
@@ -20,7 +20,7 @@ def message(machine: Machine, name: str, words: str) -> str:
     regions = lv.counters.regions
     if verb == "@stats_list" and len(rest) == 1:
         return "".join(
-            _line(lv, number, region)
+            _line(number, region)
             for number, region in sorted(regions.items())
             if region.program == rest[0]
         )
@@ -32,7 +32,9 @@ def message(machine: Machine, name: str, words: str) -> str:
             raise oserror(errno.EINVAL)
         number = lv.counters.region_next
         lv.counters.region_next += 1
-        regions[number] = Region(rest[5], bounds, [0.0] * (len(bounds) + 1))
+        regions[number] = Region(
+            rest[5], bounds, [0.0] * (len(bounds) + 1), lv.size_bytes // SECTOR
+        )
         return f"{number}\n"
     match = re.fullmatch(r"(\d+)", rest[0]) if len(rest) == 1 else None
     if match is None or verb not in ("@stats_print", "@stats_delete"):
@@ -42,13 +44,16 @@ def message(machine: Machine, name: str, words: str) -> str:
     if verb == "@stats_delete":
         del regions[int(match.group(1))]
         return ""
-    counts = ":".join(str(int(count)) for count in regions[int(match.group(1))].counts)
-    fields = " ".join(str(value) for value in lv.counters.fields()[:11])
-    return f"0+{lv.size_bytes // SECTOR} {fields} 0 0 {counts}\n"
+    region = regions[int(match.group(1))]
+    counts = ":".join(str(int(count)) for count in region.counts)
+    reads, writes = int(region.reads), int(region.writes)
+    read_ns, write_ns = int(region.read_ns), int(region.write_ns)
+    fields = f"{reads} 0 0 {read_ns} {writes} 0 0 {write_ns} 0 0 {read_ns + write_ns}"
+    return f"0+{region.sectors} {fields} {read_ns} {write_ns} {counts}\n"
 
 
-def _line(lv: Lv, number: int, region: Region) -> str:
-    length = lv.size_bytes // SECTOR
+def _line(number: int, region: Region) -> str:
+    length = region.sectors
     bounds = ",".join(map(str, region.bounds_ns))
     return (
         f"{number}: 0+{length} {length} {region.program} - precise_timestamps histogram:{bounds}\n"

@@ -26,6 +26,7 @@ from tests.fake import (
     growth,
     load,
     lvm,
+    mdadm,
     monitor,
     pv,
     report,
@@ -67,9 +68,10 @@ COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "udevadm": udev.udevadm,
     "pvcreate": pv.pvcreate,
     "vgextend": pv.vgextend,
+    "mdadm": mdadm.mdadm,
     "smartctl": smartctl.smartctl,
 }
-OTHERS = ("lvs", "vgs", "pvs", "cache_check", "busctl", "mdadm")
+OTHERS = ("lvs", "vgs", "pvs", "cache_check", "busctl")
 
 
 class Killed(BaseException):
@@ -325,12 +327,12 @@ class FakeHost(Journal):
         known = name in COMMANDS or name in OTHERS
         if not known and name != "xenstore-read":
             self._gap(f"the fake host has no program {name}")
-        if name in ("busctl", "systemctl") and not self.machine.has_systemd:
-            return False
-        return known and name not in self.machine.missing_tools
+        has_it = self.machine.has_systemd or name not in ("busctl", "systemctl")
+        return has_it and known and name not in self.machine.missing_tools
 
     def read(self, path: str) -> bytes | None:
-        with self._looking(path) as (files, real):
+        with self._guard:
+            files, real = self._look(path)
             content = files.files.get(real or "")
             return None if content is None else content()
 
@@ -364,31 +366,33 @@ class FakeHost(Journal):
             self.machine.changed()
 
     def list(self, path: str) -> Sequence[str]:
-        with self._looking(path) as (files, real):
+        with self._guard:
+            files, real = self._look(path)
             return sorted(files.folders.get(real or "", ()))
 
     def link(self, path: str) -> str | None:
-        with self._looking(path, follow=False) as (files, _):
+        with self._guard:
+            files, _ = self._look(path, follow=False)
             return files.stored(path)
 
     def real(self, path: str) -> str | None:
-        with self._looking(path) as (_, real):
-            return real
+        with self._guard:
+            return self._look(path)[1]
 
     def exists(self, path: str) -> bool:
         return self.real(path) is not None
 
     def rdev(self, path: str) -> str | None:
-        with self._looking(path) as (files, real):
+        with self._guard:
+            files, real = self._look(path)
             return files.devices.get(real or "")
 
     def exclusive(self, path: str) -> bool:
         with self._guard:
+            if any(path == mount for mount, _ in self.machine.mounts):
+                return False
             lv = self.machine.lv_at(path)
-            if lv is not None:
-                above = self.machine.under_bcache(lv)
-                return not above and not any(path == mount for mount, _ in self.machine.mounts)
-            return self.exists(path) and not any(path == mount for mount, _ in self.machine.mounts)
+            return self.exists(path) if lv is None else not self.machine.under_bcache(lv)
 
     def qmp(self, path: str, commands: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
         with self._guard, self._noting_gaps():
@@ -467,17 +471,17 @@ class FakeHost(Journal):
             load.advance(self.machine, (now - self._settled_ns) / 1e9)
             self._settled_ns = now
 
-    @contextmanager
-    def _looking(self, path: str, *, follow: bool = True) -> Iterator[tuple[tree.Tree, str | None]]:
-        with self._guard, self._noting_gaps():
-            self._settle()
+    def _look(self, path: str, *, follow: bool = True) -> tuple[tree.Tree, str | None]:
+        """The machine's files as they are now, and the path with its links followed."""
+        self._settle()
+        with self._noting_gaps():
             if self._tree is None or self._tree[0] != self.machine.generation:
                 self._tree = (self.machine.generation, tree.build(self.machine))
             files = self._tree[1]
             real = files.resolve(path)
             if real is None and (follow or files.stored(path) is None):
                 files.missing(path)
-            yield files, real
+            return files, real
 
     @contextmanager
     def _noting_gaps(self) -> Iterator[None]:
@@ -493,5 +497,4 @@ class FakeHost(Journal):
 
     @staticmethod
     def _take(waiting: dict[str, Any], program: str) -> Sequence[Any]:
-        found = waiting.get(program)
-        return [found.pop(0)] if found else []
+        return [waiting[program].pop(0)] if waiting.get(program) else []

@@ -46,6 +46,10 @@ def advance(machine: Machine, seconds: float) -> None:
         cache = lv.cache
         if cache is not None and (cache.kernel_policy == "cleaner" or lv not in busy):
             cache.dirty = max(0.0, cache.dirty - rate / cache.pool.chunk_bytes)
+    for array in machine.arrays:
+        if array.is_filling:
+            array.rebuild(seconds)
+            machine.changed()
     for backing in list(machine.backings):
         unbraked = backing.writeback_running and not backing.writeback_percent
         if backing.detaching or unbraked or backing.lv not in busy:

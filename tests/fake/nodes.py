@@ -72,6 +72,7 @@ def diskstats(machine: Machine) -> bytes:
 def _block(tree: Tree, name: str, dev: str, size_bytes: int, home: str, queue: Disk) -> str:
     real = f"{home}/{name}"
     tree.file(f"{real}/dev", f"{dev}\n")
+    tree.file(f"{real}/diskseq", f"{int(dev.rpartition(':')[2]) + 1}\n")
     tree.file(f"{real}/size", f"{size_bytes // SECTOR}\n")
     tree.file(f"{real}/ro", "0\n")
     tree.file(f"{real}/queue/rotational", f"{int(queue.rotational)}\n")
@@ -118,11 +119,11 @@ def disks(machine: Machine, tree: Tree) -> None:
         tree.file(f"{md}/mismatch_cnt", f"{array.mismatch_sectors}\n")
         tree.file(f"{md}/raid_disks", f"{len(array.members)}\n")
         tree.file(f"{md}/uuid", f"{array.uuid}\n")
-        for slot, disk in enumerate(array.members):
-            is_faulty = disk.name in array.failed
-            state = "faulty" if is_faulty else "in_sync"
-            tree.file(f"{md}/dev-{disk.name}/slot", "none\n" if is_faulty else f"{slot}\n")
+        tree.file(f"{md}/component_size", f"{array.size_bytes // 1024}\n")
+        for disk, slot, state in array.all_members:
+            tree.file(f"{md}/dev-{disk.name}/slot", f"{slot}\n")
             tree.file(f"{md}/dev-{disk.name}/state", f"{state}\n")
+            tree.file(f"{md}/dev-{disk.name}/offset", "10240\n")
             _stands_on(tree, real, f"{home(disk)}/{disk.name}")
 
 

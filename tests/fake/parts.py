@@ -61,6 +61,70 @@ class Array:
     sync_speed: str = "none"
     sync_min: int = 0
     mismatch_sectors: int = 0
+    spares: list[Disk] = field(default_factory=list)
+    replaced: dict[str, Disk] = field(default_factory=dict)
+    old: list[Disk] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
+    rebuild_bytes_per_second: float = 512 * MIB
+
+    @property
+    def all_members(self) -> list[tuple[Disk, str, str]]:
+        """Each disk with its slot and state, as sysfs has them. `replaced` are members by name
+        with the disks that are filled in their stead, `old` those that were, `spares` wait;
+        `gone` are failed ones that were taken out."""
+        rows = []
+        for slot, disk in enumerate(self.members):
+            if disk.name in self.gone:
+                continue
+            is_faulty = disk.name in self.failed
+            words = ["faulty"] if is_faulty else ["in_sync"]
+            if disk.name in self.replaced:
+                words.append("want_replacement")
+            rows.append((disk, "none" if is_faulty else str(slot), ",".join(words)))
+            if new := self.replaced.get(disk.name):
+                rows.append((new, str(slot), "spare,replacement"))
+        rows += [(disk, "none", "spare") for disk in self.spares]
+        return rows + [(disk, "none", "faulty") for disk in self.old]
+
+    @property
+    def faulty(self) -> list[Disk]:
+        return [disk for disk, _, state in self.all_members if state == "faulty"]
+
+    def forget_faulty(self, names: set[str]) -> None:
+        self.old = [disk for disk in self.old if disk.name not in names]
+        self.gone |= names & self.failed
+
+    @property
+    def is_filling(self) -> bool:
+        return bool(self.replaced) or bool(self.failed and self.spares)
+
+    def rebuild(self, seconds: float) -> None:
+        """Time passes while the kernel fills a disk."""
+        if not self.is_filling:
+            return
+        total = self.size_bytes // SECTOR
+        done = 0 if self.sync_action == "idle" else int(self.sync_completed.split()[0])
+        done += int(seconds * self.rebuild_bytes_per_second) // SECTOR
+        self.sync_action, self.sync_speed = "recover", "200000"
+        self.sync_completed = f"{min(done, total)} / {total}"
+        if done >= total:
+            self._filled()
+
+    def _filled(self) -> None:
+        self.sync_action, self.sync_completed, self.sync_speed = "idle", "none", "none"
+        for name, new in self.replaced.items():
+            place = next(n for n, disk in enumerate(self.members) if disk.name == name)
+            self.old.append(self.members[place])
+            self.members[place] = new
+        self.replaced = {}
+        if self.failed and self.spares:
+            place = next(n for n, disk in enumerate(self.members) if disk.name in self.failed)
+            name = self.members[place].name
+            self.failed.discard(name)
+            if name not in self.gone:
+                self.old.append(self.members[place])
+            self.gone.discard(name)
+            self.members[place] = self.spares.pop(0)
 
     def demand_idle(self) -> Self:
         if self.sync_action != "idle":

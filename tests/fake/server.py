@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +13,7 @@ from typing import Self
 import asyncssh
 
 from storage.agent.wire.protocol import REQUEST_LIMIT
+from storage.agent.wire.serve import replies
 from tests.fake.host import FakeHost
 from tests.fake.loop import run
 
@@ -44,6 +47,7 @@ class FakeServer:
         self.totp = False
         self.stderr: str | None = None
         self.sessions = 0
+        self.watching = 0
         self._key = (
             asyncssh.generate_private_key("ssh-ed25519")
             if host_key is None else asyncssh.import_private_key(host_key)
@@ -167,11 +171,39 @@ class FakeServer:
             *lines, rest = chunk.split(b"\n")
             for line in lines:
                 request, begun = (begun + line)[: REQUEST_LIMIT + 1], b""
+                if b'"sample.watch"' in request:
+                    await self._watch(process, request + b"\n")
+                    process.exit(0)
+                    return
                 reply = await asyncio.to_thread(self.host.answer, request + b"\n")
                 process.stdout.write(reply)
             # Of a line over the limit only the beginning is kept.
             begun = (begun + rest)[: REQUEST_LIMIT + 1]
         process.exit(0)
+
+    async def _watch(self, process: asyncssh.SSHServerProcess[bytes], request: bytes) -> None:
+        """Until the panel says something or goes; time passes on the host by itself."""
+        loop, over = asyncio.get_running_loop(), threading.Event()
+
+        def is_quiet(seconds: float) -> bool:
+            begun = time.monotonic()
+            is_over = over.wait(seconds)
+            if not self.host.clock.real:
+                self.host.advance(time.monotonic() - begun)
+            return not is_over
+
+        def answer() -> None:
+            for reply in replies(request, self.host, is_quiet):
+                loop.call_soon_threadsafe(process.stdout.write, reply)
+
+        answering = asyncio.create_task(asyncio.to_thread(answer))
+        self.watching += 1
+        reading = asyncio.create_task(process.stdin.read(1))
+        await asyncio.wait((answering, reading), return_when=asyncio.FIRST_COMPLETED)
+        over.set()
+        reading.cancel()
+        await answering
+        self.watching -= 1
 
 
 class Origin(asyncssh.SSHServer):

@@ -47,6 +47,7 @@ class Tree:
         self.links: dict[str, str] = {}
         self.devices: dict[str, str] = {}
         self.folders: dict[str, set[str]] = {"/": set()}
+        self._resolved: dict[str, str | None] = {}
 
     def file(self, path: str, content: Content | str | bytes) -> None:
         if isinstance(content, str):
@@ -68,12 +69,19 @@ class Tree:
             self._enter(path)
 
     def _enter(self, path: str) -> None:
+        self._resolved.clear()
         parent, name = _split(path)
         self.folder(parent)
         self.folders[parent].add(name)
 
     def resolve(self, path: str) -> str | None:
-        """The path with every link followed; None when it does not exist."""
+        """The path with every link followed; None when it does not exist. For a tree that is
+        built: each path is followed once."""
+        if path not in self._resolved:
+            self._resolved[path] = self._follow(path)
+        return self._resolved[path]
+
+    def _follow(self, path: str) -> str | None:
         done, todo = "/", [part for part in path.split("/") if part]
         hops = 0
         while todo:

@@ -56,6 +56,8 @@ IN_GERMAN = {
     "Boost 20": "Ein Fünftel Ihrer Platte, auch beim Schreiben.",
 }
 SILENT = timedelta(minutes=47)
+SETTLED = timedelta(days=400)
+"""So long ago the volumes came to their hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +227,7 @@ def _host(
         )
         for row, each in zip(rows, of.volumes, strict=True)
     )
+    Placement.objects.filter(host=host).update(since=now - SETTLED)
     apply_hello(host, hello(of), problems(of), at)
     apply_facts(host, as_reply(of, now), at)
     host.refresh_from_db()

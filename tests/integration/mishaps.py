@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.integration.lab_machine import LabMachine
+from tests.lab.disks import GIB, Disk
 from tests.lab.vm import Lab
 from tests.smart_disks import ata, attribute
 
@@ -81,6 +82,62 @@ udevadm settle
 modprobe -r scsi_debug
 """
 
+# The kernel marks in the cache's own metadata how much of it is used. LVM gives every cache three
+# times what it can ever need, so the metadata is made anew in a small part of its room. Whoever
+# suspends such a cache breaks it: its hints, a third of all, are written anew beside the old ones.
+MAKE_SMALL_METADATA = """
+set -e
+vgcreate -qq vgm /dev/{ssd}
+lvcreate -qq -y -n full -L 64m vgm
+lvcreate -qq -y --type cache-pool --poolmetadataspare n -n tiny -L 3000m --chunksize 32k vgm
+lvconvert -qq -y --type cache --cachepool tiny --cachemode writethrough vgm/full
+for each in 1 2; do dmsetup suspend vgm-full; dmsetup resume vgm-full; done
+used=$(dmsetup status --noflush vgm-full | awk '{{ split($5, share, "/"); print share[1] }}')
+for part in tiny_cpool_cmeta tiny_cpool_cdata full_corig; do
+    dmsetup table vgm-$part > /run/$part
+done
+set -- $(dmsetup table vgm-full)
+length=$2 chunk=$7
+vgchange -qq -an vgm
+read first sectors linear device offset < /run/tiny_cpool_cmeta
+blocks=$((used * 100 / {percent}))
+dmsetup create by-hand-meta --table "0 $((blocks * 8)) linear $device $offset"
+dd if=/dev/zero of=/dev/mapper/by-hand-meta bs=4k count=1 oflag=direct status=none
+dmsetup create by-hand-data < /run/tiny_cpool_cdata
+dmsetup create by-hand-origin < /run/full_corig
+names="/dev/mapper/by-hand-meta /dev/mapper/by-hand-data /dev/mapper/by-hand-origin"
+dmsetup create by-hand --table "0 $length cache $names $chunk 2 metadata2 writethrough smq 0"
+dmsetup remove --retry by-hand
+for each in meta data origin; do dmsetup remove --retry by-hand-$each; done
+lvchange -qq -ay vgm/full
+udevadm settle
+dmsetup status --noflush vgm-full
+"""
+# As Tiercel's "Cache size" does: another cache, whose metadata is its own.
+TAKE_ANOTHER_CACHE = """
+set -e
+lvconvert -qq -y --uncache vgm/full
+lvcreate -qq -y --type cache-pool --poolmetadataspare n -n wide -L 1000m vgm
+lvconvert -qq -y --type cache --cachepool wide --cachemode writethrough vgm/full
+udevadm settle
+"""
+UNMAKE_SMALL_METADATA = """
+vgchange -qq -an vgm
+vgremove -qq --force --force -y vgm
+udevadm settle
+"""
+MAKE_QUICK = """
+set -e
+lvcreate -qq -y -n slowly -L 96m vg0 /dev/sdc
+lvcreate -qq -y --type cache-pool --poolmetadataspare n -n quick -L 32m vg0 /dev/md0
+lvconvert -qq -y --type cache --cachepool quick --cachemode writeback vg0/slowly
+udevadm settle
+"""
+DRAIN = "dmsetup message vg0-slowly 0 migration_threshold 2048"
+UNMAKE_QUICK = "lvremove -qq -y vg0/slowly; udevadm settle"
+SLOWLY = 400.0
+SPARE_SSD = Disk("ssd9", "LAB-SSD", 6 * GIB, 1)
+
 
 class CachedBySpare:
     """The SSD under a cache, which can be taken away as by `device_del`."""
@@ -100,7 +157,7 @@ class CachedBySpare:
 
 class LabMishaps:
     def __init__(self, machine: LabMachine) -> None:
-        self._lab = machine.lab
+        self._lab, self._world = machine.lab, machine.world
 
     @contextmanager
     def ready(self) -> Iterator[None]:
@@ -112,7 +169,8 @@ class LabMishaps:
         try:
             yield
         finally:
-            self._lab.run("umount -l /usr/sbin/smartctl")
+            # A restart has taken it away already.
+            self._lab.run("umount -l /usr/sbin/smartctl", check=False)
             self._lab.run(["mdadm", "--quiet", "--grow", "--bitmap=none", "/dev/md0"], check=False)
 
     def lose_member(self) -> None:
@@ -127,6 +185,41 @@ class LabMishaps:
         """The disk sdc says of itself that so many sectors are pending."""
         self._lab.shell.write("/run/worried-disk.json", worried_disk(sectors))
 
+    @contextmanager
+    def writes_back_nothing(self) -> Iterator[None]:
+        """A volume `vg0/slowly`, whose writeback cache keeps what its guest wrote to itself."""
+        self._lab.run(MAKE_QUICK, timeout_seconds=SLOWLY)
+        try:
+            self._world.make_dirty("slowly")
+            yield
+        finally:
+            self._lab.run(UNMAKE_QUICK, check=False)
+
+    def drain(self) -> None:
+        """It writes back as usual."""
+        self._lab.run(DRAIN)
+
+    @contextmanager
+    def another_ssd(self) -> Iterator[str]:
+        """Somebody plugs it in; its name."""
+        with self._lab.plugged(SPARE_SSD) as name:
+            try:
+                yield name
+            finally:
+                self._lab.run(UNMAKE_SMALL_METADATA, check=False)
+
+    def fill_metadata(self, ssd: str, percent: int) -> None:
+        """A volume `vgm/full`, of whose cache's metadata so much is used."""
+        print(
+            self._lab.run(
+                MAKE_SMALL_METADATA.format(ssd=ssd, percent=percent), timeout_seconds=SLOWLY
+            ).stdout
+        )
+
+    def take_another_cache(self) -> None:
+        """The volume has a cache with more room for metadata."""
+        self._lab.run(TAKE_ANOTHER_CACHE, timeout_seconds=SLOWLY)
+
     def fall_silent(self) -> None:
         """The machine stands still: it answers nobody."""
         self._lab.freeze()
@@ -137,7 +230,9 @@ class LabMishaps:
     @contextmanager
     def cached(self, mode: str) -> Iterator[CachedBySpare]:
         """A volume `vgt/mail`, whose cache lies on an SSD of memory that may be taken away."""
-        ssd = self._lab.run(MAKE_CACHED.format(mode=mode)).stdout.split()[-1]
+        ssd = self._lab.run(MAKE_CACHED.format(mode=mode), timeout_seconds=SLOWLY).stdout.split()[
+            -1
+        ]
         made = CachedBySpare(self._lab, ssd)
         try:
             yield made

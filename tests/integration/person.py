@@ -14,6 +14,8 @@ from tests.integration.until import until
 
 MIB = 1 << 20
 JOB_SECONDS = 240
+READ_SECONDS = 180
+"""A lab on a busy machine answers slowly."""
 ADD_CACHE_TRAIL = [("pool.create", ["lvcreate"]), ("cache.attach", ["lvconvert"])]
 """What a job that adds an lvmcache does, through whichever door it was asked for."""
 
@@ -50,7 +52,13 @@ class Person:
             times = (host.hello_at, host.facts_at)
             return all(at is not None and at > began for at in times)
 
-        until(f"{host} is read again", read)
+        until(f"{host} is read again", read, READ_SECONDS)
+
+    def settle_missing(self, host: Host) -> None:
+        """What is missing there is gone for good."""
+        page = self.visitor.get(f"/hosts/{host.key}/volumes")
+        if f"/hosts/{host.key}/missing" in page.text:
+            self.visitor.send(page, "/missing")
 
     # Volumes.
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -77,21 +77,23 @@ class Running:
     ) -> None:
         self.stop_all()
 
-    def start(self, name: str) -> int:
-        """Start a process of the Procfile, or Redis; returns its pid."""
+    def start(self, name: str, *, prefix: Sequence[str] = (), **settings: str) -> int:
+        """Start a process of the Procfile, or Redis; returns its pid. `prefix` is a command that
+        runs it elsewhere, `settings` are more of its environment; one like it under another name is
+        `name:another`."""
         if name == REDIS:
             command = (
                 f"{program()} --port 0 --unixsocket {self._sockets}/redis.sock --save '' "
                 f"--appendonly no --dir {self._sockets}"
             )
         else:
-            command = procfile()[name]
+            command = procfile()[name.partition(":")[0]]
         with self.log(name).open("ab") as log:
             self._processes[name] = subprocess.Popen(
                 # It ends with the tests, also when they are killed.
-                ["setpriv", "--pdeathsig", "TERM", "sh", "-c", f"exec {command}"],
+                ["setpriv", "--pdeathsig", "TERM", *prefix, "sh", "-c", f"exec {command}"],
                 cwd=CHECKOUT,
-                env=self.environment,
+                env={**self.environment, **settings},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

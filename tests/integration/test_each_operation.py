@@ -24,8 +24,8 @@ from tests.integration.program import Program
 from tests.integration.running import Running
 
 ON_THE_LAB = (*LAB, pytest.mark.thorough, pytest.mark.timeout(1200))
-MENDING = {Kind.DROP_CACHE, Kind.REPAIR_VOLUME}
-"""They put right what went wrong: tests of accidents play them."""
+MENDING = {Kind.DROP_CACHE, Kind.REPAIR_VOLUME, Kind.REPLACE_MEMBER}
+"""They put right what went wrong: tests of accidents, and of arrays, play them."""
 
 
 @pytest.fixture(params=["page", "api"])
@@ -33,7 +33,7 @@ def door(request: pytest.FixtureRequest, person: Person, panel: Running) -> ByPa
     if request.param == "page":
         return ByPage(person)
     user = User.objects.get(email=EMAIL)
-    scopes = [Scope.READ, Scope.VOLUMES]
+    scopes = [Scope.READ, Scope.VOLUMES, Scope.DESTROY]
     _, text = api_tokens.issue(user, name="operations", scopes=scopes, days=1)
     return ByApi(Program(panel.url, text))
 

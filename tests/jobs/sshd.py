@@ -49,6 +49,24 @@ class Silence:
     """No reply at all."""
 
 
+@dataclass(frozen=True)
+class Trickle:
+    """A byte every so many seconds, and never a whole line."""
+
+    seconds: float
+
+
+@dataclass
+class Flood:
+    """Bytes as fast as they go, on stdout or stderr, without end or `most` of them; `after` is
+    answered first. `sent` counts them."""
+
+    stream: str
+    after: object = None
+    most: int = 2**62
+    sent: int = 0
+
+
 class Cut:
     """The connection breaks after the request arrived."""
 
@@ -151,6 +169,13 @@ class Sshd:
             answer, reply = None, reply | {"ok": False, "error": refuse.error}
         if isinstance(answer, Silence):
             return True
+        if isinstance(answer, Trickle):
+            while not process.is_closing():
+                process.stdout.write(b"{")
+                await asyncio.sleep(answer.seconds)
+            return False
+        if isinstance(answer, Flood):
+            return await self._flood(process, answer, reply)
         if isinstance(answer, Cut):
             process.channel.get_connection().abort()
             return False
@@ -165,6 +190,22 @@ class Sshd:
             reply |= {"ok": True, "data": answer, "warnings": []}
         process.stdout.write(json.dumps(reply).encode() + b"\n")
         return True
+
+    async def _flood(
+        self, process: asyncssh.SSHServerProcess[bytes], flood: Flood, reply: dict[str, Any]
+    ) -> bool:
+        if flood.after is not None:
+            whole = reply | {"ok": True, "data": flood.after, "warnings": []}
+            process.stdout.write(json.dumps(whole).encode() + b"\n")
+        stream = process.stdout if flood.stream == "stdout" else process.stderr
+        chunk = b"x" * min(65_536, flood.most)
+        while not process.is_closing() and flood.sent < flood.most:
+            stream.write(chunk)
+            flood.sent += len(chunk)
+            await stream.drain()
+            # A drained stream does not yield, and this is the client's loop too.
+            await asyncio.sleep(0)
+        return not process.is_closing()
 
 
 class _Server(asyncssh.SSHServer):

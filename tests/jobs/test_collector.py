@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from django.db import DataError, OperationalError
 from pytest_django import Settings
 
 from jobs import collector, notify_workers, tasks
@@ -17,6 +18,8 @@ from jobs.transport.replies import Reply
 from storage.agent import VERSION
 from storage.byte_sizes import GIB
 from storage.database_clock import database_now
+from storage.host_data import BadHostData
+from storage.metrics.samples import HostRound, Recorded, record_all
 from storage.models import Host, LatestSample, Volume
 from tests import make
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
@@ -118,11 +121,68 @@ def test_a_round_that_cannot_be_stored_is_kept_on_the_host(
     def broken(*args: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(collector, "record", broken)
+    monkeypatch.setattr(collector, "record_all", broken)
     host = fake_record(fake_server)
     assert collector.collect(0) == collector.CollectionRound(failed=1)
     host.refresh_from_db()
     assert "ZeroDivisionError" in host.error["message"]
+
+
+def test_hosts_that_answer_within_a_moment_are_stored_together(
+    sshd: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+
+    def noted(rounds: Sequence[HostRound]) -> list[Recorded | BadHostData]:
+        sizes.append(len(rounds))
+        return record_all(rounds)
+
+    monkeypatch.setattr(collector, "record_all", noted)
+    monkeypatch.setattr(collector, "SPREAD", 0)
+    monkeypatch.setattr(collector, "TOGETHER_SECONDS", 2.0)
+    server = sshd(lambda request: {"volumes": []})
+    for _ in range(8):
+        server.host()
+    collector.collect(0)
+    sizes.clear()
+    assert collector.collect(0).sampled == 8
+    assert sizes in ([8], [1, 7], [7, 1]), "connections are open"
+
+
+def test_a_round_that_cannot_be_stored_costs_those_stored_with_it_nothing(
+    sshd: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = sshd(lambda request: {"volumes": []})
+    hosts = [server.host() for _ in range(4)]
+    bad = hosts[1].pk
+
+    def picky(rounds: Sequence[HostRound]) -> list[Recorded | BadHostData]:
+        if bad in [each.host.pk for each in rounds]:
+            raise DataError("integer out of range")
+        return record_all(rounds)
+
+    monkeypatch.setattr(collector, "record_all", picky)
+    assert collector.collect(0) == collector.CollectionRound(sampled=3, failed=1)
+    messages = {host.pk: host.error.get("message") for host in Host.objects.all()}
+    assert "DataError" in messages.pop(bad)
+    assert set(messages.values()) == {None}
+
+
+def test_a_round_that_the_database_breaks_off_leaves_no_host_behind(
+    sshd: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = sshd(lambda request: {"volumes": []})
+    for _ in range(4):
+        server.host()
+
+    def away(*args: object) -> None:
+        raise OperationalError("the database is away")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(collector, "record_all", away)
+        with pytest.raises(OperationalError):
+            collector.collect(0)
+    assert collector.collect(0) == collector.CollectionRound(sampled=4)
 
 
 def test_a_host_that_is_still_asked_is_left_out(

@@ -22,7 +22,15 @@ from jobs.models import Job, Kind, State
 from jobs.queue.submit import submit
 from jobs.transport.errors import SudoTty, TotpDemanded
 from storage.byte_sizes import MIB
-from storage.models import Host, HostChange, LatestSample, Placement, Sample, Volume
+from storage.models import (
+    Host,
+    HostChange,
+    LatestDeviceSample,
+    LatestSample,
+    Placement,
+    Sample,
+    Volume,
+)
 from storage.naming import volume_name
 from storage.planner.wish import Wish
 from tests import make
@@ -147,6 +155,10 @@ def test_a_restart_is_one_row_of_the_time_line_and_no_spike(machine: Lab, host: 
     before = Sample.objects.filter(volume=volume).count()
     assert collect(0).sampled == 1
     after = Sample.objects.filter(volume=volume).order_by("ts")[before:]
+    devices = LatestDeviceSample.objects.filter(device__host=host, device__gone_at=None)
+    assert {each.device.kind for each in devices} >= {"disk", "array"}
+    assert {each.gap for each in devices} <= {"", "first"}
+    assert all((each.reads or 0) < 10_000 for each in devices)
     # An idle volume: counters of before the restart would be negative, or thousands.
     assert [(each.reads < 1000, each.writes < 1000) for each in after] == [(True, True)] * len(
         after

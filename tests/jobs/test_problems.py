@@ -11,7 +11,7 @@ from django.utils import timezone
 from jobs.models import State
 from jobs.problems import Problem, ProblemTally, grouped, problems_of, tallies, total
 from storage.health.smart_records import record
-from storage.models import Host, HostOutline, Placement
+from storage.models import Host, HostChange, HostOutline, Placement
 from tests import make
 from tests.scene import Scene, end, job, scene
 from tests.smart_disks import ata, attribute
@@ -143,6 +143,23 @@ def test_only_failures_of_the_last_days_count() -> None:
     end(job(there), State.FAILED, error={"message": "x"}, ended_at=long_ago)
     end(job(there, dry_run=True), State.FAILED, error={"message": "x"})
     assert codes(there.host) == []
+
+
+def test_a_restart_into_another_kernel_is_one_for_a_while() -> None:
+    of = host()
+    for minutes, kind in ((9, "kernel"), (4, "kernel"), (2, "boot")):
+        HostChange.objects.create(
+            host=of,
+            at=NOW() - timedelta(minutes=minutes),
+            kind=kind,
+            before="6.1.0-40-amd64",
+            after="6.1.0-47-amd64",
+        )
+    (problem,) = problems(of)
+    assert (problem.code, problem.severity, problem.rank) == ("kernel_changed", "warning", 2)
+    assert "6.1.0-47-amd64, before that 6.1.0-40-amd64" in problem.message
+    HostChange.objects.filter(kind="kernel").update(at=NOW() - timedelta(minutes=6))
+    assert problems(of) == ()
 
 
 def test_data_at_risk_comes_first_then_errors_then_warnings() -> None:

@@ -1,7 +1,10 @@
 """The lab's disks: two SSDs and two slow HDDs, and what is made of them after a boot."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.lab.monitor import Words
 
 GIB = 1 << 30
 
@@ -28,6 +31,34 @@ class Disk:
             f"{self.rotation_rate},serial={self.serial},product={self.product},vendor=TIERCEL"
         )
         return ["-drive", drive, "-device", device]
+
+    def plug(self, file: Path, *, read_only: bool) -> tuple[Words, ...]:
+        """Return what qemu's monitor is told to add this disk while the machine runs."""
+        backing = {"driver": "file", "filename": str(file), "read-only": read_only}
+        node = {"driver": "raw", "node-name": self.serial, "read-only": read_only}
+        device = {"driver": "scsi-hd", "id": f"plugged-{self.serial}", "bus": "scsi0.0"}
+        words = {"rotation_rate": self.rotation_rate, "serial": self.serial}
+        return (
+            ("blockdev-add", {**node, "file": backing}),
+            (
+                "device_add",
+                {
+                    **device,
+                    **words,
+                    "drive": self.serial,
+                    "product": self.product,
+                    "vendor": "TIERCEL",
+                },
+            ),
+        )
+
+    def pull(self) -> Words:
+        """Return what it is told to take such a disk away again."""
+        return ("device_del", {"id": f"plugged-{self.serial}"})
+
+    def forget(self) -> Words:
+        """Return what it is told then to close the file."""
+        return ("blockdev-del", {"node-name": self.serial})
 
 
 # In the lab these are sda, sdb, sdc and sdd.
@@ -67,10 +98,21 @@ vgcreate -qq vg0 /dev/md0 /dev/sdc /dev/sdd
 """
 
 
-def make_files(folder: Path) -> list[Path]:
-    """Create the sparse backing files in `folder` and return them in the order of DISKS."""
+# The kernel's name of a disk, once it has one.
+WAIT_FOR = """
+for _ in $(seq 300); do
+    name=$(lsblk -dno NAME,SERIAL | awk '$2 == "{serial}" {{ print $1 }}')
+    [ -n "$name" ] && udevadm settle && echo $name && exit 0
+    sleep 0.1
+done
+exit 1
+"""
+
+
+def make_files(folder: Path, those: Sequence[Disk] = DISKS) -> list[Path]:
+    """Create the sparse backing files in `folder` and return them in the order of the disks."""
     files = []
-    for disk in DISKS:
+    for disk in those:
         file = folder / f"{disk.serial}.raw"
         with file.open("wb") as empty:
             empty.truncate(disk.size_bytes)

@@ -45,7 +45,7 @@ def ensure(say: Say) -> Image:
     install_packages(say)
     wanted = recipe.read()
     folder = cache_folder() / wanted.digest
-    with _locked(cache_folder()):
+    with locked(cache_folder()):
         if not all((folder / part).exists() for part in PARTS):
             say(f"Building the lab's image of {wanted.suite} (once per recipe, about a minute)")
             _build(wanted, folder)
@@ -53,7 +53,7 @@ def ensure(say: Say) -> Image:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Two boots that find no image must not build it twice."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
@@ -75,7 +75,7 @@ def _build(wanted: recipe.Recipe, folder: Path) -> None:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "PATH": _path_with_sbin()},
+                env={**os.environ, "PATH": path_with_sbin()},
             )
         if done.returncode != 0:
             tail = log.read_text(errors="replace")[-2000:]
@@ -83,7 +83,7 @@ def _build(wanted: recipe.Recipe, folder: Path) -> None:
         _grow(work / "root.ext2", wanted.size_bytes)
         folder.mkdir(parents=True, exist_ok=True)
         for part in PARTS:
-            _copy_sparse(work / part, folder / part)
+            copy_sparse(work / part, folder / part)
 
 
 def _command(wanted: recipe.Recipe, work: Path) -> list[str]:
@@ -127,13 +127,13 @@ def _grow(root: Path, size_bytes: int) -> None:
             raise LabUnavailable(f"{shlex.join(command)} failed: {done.stdout}{done.stderr}")
 
 
-def _copy_sparse(source: Path, target: Path) -> None:
+def copy_sparse(source: Path, target: Path) -> None:
     partial = target.with_suffix(".partial")
     subprocess.run(["cp", "--sparse=always", str(source), str(partial)], check=True)
     partial.rename(target)
 
 
-def _path_with_sbin() -> str:
+def path_with_sbin() -> str:
     return os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
 
 

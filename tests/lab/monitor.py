@@ -7,7 +7,7 @@ between the answers.
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -15,6 +15,8 @@ from typing import Any
 
 from tests.lab.packages import LabUnavailable
 
+Words = tuple[str, Mapping[str, object]]
+"""A command and its arguments."""
 ANSWER_SECONDS = 60
 START_SECONDS = 10
 

@@ -2,13 +2,15 @@
 
 import fcntl
 import os
+import shlex
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +21,8 @@ from tests.lab.packages import LabUnavailable, Say, program
 from tests.lab.shell import LabCommandFailed, Shell
 
 BOOT_TIMEOUT_SECONDS = 400
+FORGET_SECONDS = 30
+READ_BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 # Without KVM the kernel distrusts the TSC of two processors and reads the clock from the emulated
 # HPET, under qemu's one lock: tsc=reliable lets `quick_clock` double the IOPS of a cached volume.
 # The rest leaves out protections that cost every system call emulated instructions.
@@ -145,6 +149,39 @@ class Lab:
         self.shell.open()
         self._set_clock()
 
+    def restart(self, command: str) -> None:
+        """Run a command that restarts the machine from within, and wait until it has booted: its
+        services are stopped first, and the kernel may be another one afterwards."""
+        boot_id = self.run(READ_BOOT_ID).stdout
+        # Whoever waits for the command would lose the connection under it.
+        self.run(["systemd-run", "-q", "--on-active=1", *shlex.split(command)])
+        self.shell.close()
+        deadline = time.monotonic() + BOOT_TIMEOUT_SECONDS
+        while time.monotonic() < deadline:
+            self._wait_for_sshd(deadline - time.monotonic())
+            with suppress(LabCommandFailed, subprocess.TimeoutExpired):
+                self.shell.open()
+                if self.run(READ_BOOT_ID, timeout_seconds=30).stdout != boot_id:
+                    self._set_clock()
+                    return
+            self.shell.close()
+            time.sleep(1)
+        raise LabUnavailable(f"The lab did not restart in {BOOT_TIMEOUT_SECONDS} s: {command}")
+
+    @contextmanager
+    def plugged(self, disk: disks.Disk, content: Path | None = None) -> Iterator[str]:
+        """One more disk, as somebody plugs it into the running machine, and its name there: empty,
+        or one that reads as `content`. It is pulled at the end."""
+        file = content or disks.make_files(self.folder, [disk])[0]
+        self._tell_all(disk.plug(file, read_only=content is not None))
+        try:
+            yield self.run(disks.WAIT_FOR.format(serial=disk.serial)).stdout.strip()
+        finally:
+            self._tell_all([disk.pull()])
+            self._forget(disk)
+            if content is None:
+                file.unlink()
+
     def wait(self) -> None:
         """Wait until the machine ends, as when `python -m tests.lab stop` stops it."""
         if self._qemu is not None:
@@ -270,8 +307,25 @@ class Lab:
         return f"file={self._image.root},format=raw"
 
     def _tell(self, command: str) -> None:
+        self._tell_all([(command, {})])
+
+    def _forget(self, disk: disks.Disk) -> None:
+        """qemu holds the file of a disk for a moment after it was pulled."""
+        deadline = time.monotonic() + FORGET_SECONDS
+        while True:
+            try:
+                self._tell_all([disk.forget()])
+            except LabUnavailable:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+            else:
+                return
+
+    def _tell_all(self, commands: Iterable[monitor.Words]) -> None:
         with monitor.connect(self._short / "qmp") as machine:
-            machine.tell(command)
+            for command, arguments in commands:
+                machine.tell(command, **arguments)
 
     def _wait_for_sshd(self, seconds: float, *, patience_seconds: float = 3) -> None:
         """Read sshd's banner: qemu accepts connections long before anything in the lab does.

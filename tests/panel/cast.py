@@ -21,6 +21,8 @@ from jobs.hosts import enrolment
 from jobs.models import Alert, AlertEvent, BulkChange, Job, Line, Origin, Silence, State
 from panel.accounts import api_tokens, invitations
 from panel.authentication import login_links
+from panel.authentication.second_factor import seal
+from panel.deliveries.signature import new_secret
 from panel.models import (
     AlertDelivery,
     AlertRoute,
@@ -34,6 +36,8 @@ from panel.models import (
     ProofState,
     SavedView,
     User,
+    Webhook,
+    WebhookDelivery,
 )
 from panel.notices import mail_preferences
 from panel.notices.mail_preferences import MailPreference
@@ -214,6 +218,10 @@ def cast() -> Cast:
     )
     message.events.set(alert.events.all())
     make.physical_disk(acme.there.host)
+    webhook = Webhook.objects.create(
+        name="Scripts", url=seal("https://scripts.example.org/"), secret=seal(new_secret())
+    )
+    sent = WebhookDelivery.objects.create(webhook=webhook, subject="test")
     view = SavedView.objects.create(user=staff["admin"], listing="volumes", name="Slow")
     return Cast(
         acme,
@@ -244,6 +252,8 @@ def cast() -> Cast:
             "silence": quiet.key,
             "alert_route": message.route.key,
             "alert_message": message.key,
+            "webhook": webhook.key,
+            "webhook_message": sent.key,
             "token": acme.owners_token_key,
             "session": _session_of(acme.owner).pk,
             "enrol_token": enrol_token,

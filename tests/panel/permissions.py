@@ -1,61 +1,22 @@
-"""Who may do what: one line for each route and method. `test_permissions` fails where a route of
-the panel is missing here, or where one is named that is gone.
-
-A line is `Row(route name, method, outcome for each role, arguments, data sent)`. Arguments and
-`{…}` in data name objects of `tests.panel.cast.Cast`; an argument is always Acme's object. What
-may happen to a role, in the order of ROLES:
-
-    in      the view did what it is for, even if that is a refusal of the input (409, 422)
-    mine    sent to the pages of customers
-    login   sent to the sign-in page
-    401     the API does not know who asks
-    403     known, but not allowed
-    404     nothing there for these eyes
-"""
+"""Who may do what: one line for each route and method, in the words of
+`tests.panel.permission_rows`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-ROLES = ("anonymous", "viewer", "owner", "other", "read_only", "operator", "admin")
-
-# viewer and owner belong to Acme, other owns another customer, the last three are staff.
-#            anonymous  viewer  owner  other  read_only  operator  admin
-OPEN = "     in         in      in     in     in         in        in   "
-PERSON = "   login      in      in     in     in         in        in   "
-SEE = "      login      404     404    404    in         in        in   "
-OPERATE = "  login      404     404    404    403        in        in   "
-ADMINISTER = "login     404     404    404    403        403       in   "
-SHARED = "   login      in      in     404    in         in        in   "
-MEMBERS = "  login      in      in     in     404        404       404  "
-OWN = "      login      in      in     404    404        404       404  "
-API = "      401        in      in     in     in         in        in   "
-API_OWN = "  401        in      in     404    in         in        in   "
-API_SEE = "  401        404     404    404    in         in        in   "
-API_WRITE = "401        403     403    403    403        in        in   "
-API_STAFF = "401        404     404    404    403        in        in   "
-API_ADMIN = "401        404     404    404    403        403       in   "
-API_SELL = " 401        403     403    403    403        403       in   "
-API_SIGNED = "401      401    401    401    401        401       401  "
-API_ORDER = "401        403     in     404    403        403       403  "
-OWNERS = "   login      404     in     404    404        404       404  "
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """Routes of the API are asked with a bearer token of the role, for all it may have."""
-
-    name: str
-    method: str
-    outcomes: str
-    args: tuple[str, ...] = ()
-    data: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def is_api(self) -> bool:
-        """Whether it is a route of the API."""
-        return self.name.startswith("api-")
-
+from tests.panel.api_permissions import API_TABLE
+from tests.panel.permission_rows import (
+    ADMINISTER,
+    MEMBERS,
+    OPEN,
+    OPERATE,
+    OWN,
+    OWNERS,
+    PERSON,
+    SEE,
+    SHARED,
+)
+from tests.panel.permission_rows import ROLES as ROLES
+from tests.panel.permission_rows import Row as Row
 
 TABLE = (
     # The panel
@@ -119,6 +80,14 @@ TABLE = (
     Row("host-disk-test", "POST", OPERATE, ("host", "disk"), {"kind": "short"}),
     # No array has that name.
     Row("host-array-check", "POST", "login 404 404 404 403 404 404", ("host", "disk")),
+    Row("host-member", "GET", "login 404 404 404 403 403 404", ("host", "disk")),
+    Row(
+        "host-member",
+        "POST",
+        "login 404 404 404 403 403 404",
+        ("host", "disk"),
+        {"device": "sde", "serial": "x"},
+    ),
     Row("host-disk-undo", "POST", ADMINISTER, ("host", "disk"), {"change": "1"}),
     Row("host-jobs", "GET", SEE, ("host",)),
     Row("host-settings", "GET", SEE, ("host",)),
@@ -163,6 +132,9 @@ TABLE = (
     Row("volume-rename", "POST", OPERATE, ("volume",), {"label": "other"}),
     Row("volume-customer", "GET", OPERATE, ("volume",)),
     Row("volume-customer", "POST", OPERATE, ("volume",), {"customer": ""}),
+    Row("volume-watch", "POST", OPERATE, ("volume",)),
+    Row("volume-live", "GET", SEE, ("volume",)),
+    Row("volume-live", "POST", SEE, ("volume",)),
     Row("volume-move", "POST", OPERATE, ("volume",), {"tier": "ssd"}),
     Row("volume-tag", "POST", OPERATE, ("volume",)),
     Row("volume-drift", "GET", SEE, ("volume",)),
@@ -217,6 +189,16 @@ TABLE = (
     Row("alert-route-test", "POST", ADMINISTER, ("alert_route",)),
     Row("alert-route-delete", "POST", ADMINISTER, ("alert_route",)),
     Row("alert-message-again", "POST", ADMINISTER, ("alert_message",)),
+    # Webhooks
+    Row("webhooks", "GET", ADMINISTER),
+    Row("webhook-new", "GET", ADMINISTER),
+    Row("webhook-new", "POST", ADMINISTER, (), {"name": "Scripts"}),
+    Row("webhook", "GET", ADMINISTER, ("webhook",)),
+    Row("webhook", "POST", ADMINISTER, ("webhook",)),
+    Row("webhook-secret", "POST", ADMINISTER, ("webhook",)),
+    Row("webhook-test", "POST", ADMINISTER, ("webhook",)),
+    Row("webhook-delete", "POST", ADMINISTER, ("webhook",)),
+    Row("webhook-message-again", "POST", ADMINISTER, ("webhook_message",)),
     # The audit trail
     Row("trail", "GET", SEE),
     Row("audit", "GET", SEE),
@@ -258,8 +240,10 @@ TABLE = (
     Row("host-series", "GET", SEE, ("host",)),
     Row("host-csv", "GET", SEE, ("host",)),
     Row("host-marks", "GET", SEE, ("host",)),
+    Row("host-who", "GET", SEE, ("host",)),
     Row("fleet-series", "GET", SEE),
     Row("fleet-csv", "GET", SEE),
+    Row("fleet-marks", "GET", SEE),
     # Cache plans
     Row("cache-plans", "GET", SEE),
     Row("revenue", "GET", ADMINISTER),
@@ -309,115 +293,5 @@ TABLE = (
     Row("billing-enable", "POST", ADMINISTER),
     # No message has that name.
     Row("billing-again", "POST", "login 404 404 404 403 403 404", ("volume",)),
-    # The API
-    Row("api-root", "GET", API),
-    Row("api-openapi", "GET", OPEN),
-    Row("api-openapi-yaml", "GET", OPEN),
-    Row("api-hosts", "GET", API_SEE),
-    Row("api-host", "GET", API_SEE, ("host",)),
-    Row("api-host", "PATCH", "401 404 404 404 403 in in", ("host",), {"site": "Hel"}),
-    Row("api-host", "DELETE", "401 404 404 404 403 403 in", ("host",)),
-    Row(
-        "api-host-ssds",
-        "POST",
-        "401 404 404 404 403 403 in",
-        ("host",),
-        {"device": "sde", "serial": "x", "vg": "vg0"},
-    ),
-    Row("api-host-disks", "GET", API_SEE, ("host",)),
-    Row("api-host-disk", "GET", API_SEE, ("host", "disk")),
-    Row("api-host-disk", "PATCH", "401 404 404 404 403 403 in", ("host", "disk")),
-    Row(
-        "api-host-disk-tests",
-        "POST",
-        "401 404 404 404 403 in in",
-        ("host", "disk"),
-        {"kind": "short"},
-    ),
-    Row("api-host-arrays", "GET", API_SEE, ("host",)),
-    Row("api-host-events", "GET", API_SEE, ("host",)),
-    Row("api-host-faults", "GET", API_SEE, ("host",)),
-    Row(
-        "api-host-fault-acceptance",
-        "PUT",
-        "401 404 404 404 403 403 in",
-        ("host", "fault"),
-        {"reason": "Known", "confirm_code": "bcache_bvec_5_15"},
-    ),
-    Row("api-host-fault-acceptance", "DELETE", "401 404 404 404 403 403 in", ("host", "fault")),
-    Row("api-host-checks", "GET", API_SEE, ("host",)),
-    # No array has that name.
-    Row("api-host-array-check", "POST", "401 404 404 404 403 404 404", ("host", "disk")),
-    Row("api-volumes", "GET", API),
-    Row("api-volumes", "POST", API_WRITE),
-    Row("api-volume", "GET", API_OWN, ("volume",)),
-    Row("api-volume", "PATCH", API_WRITE, ("volume",), {"label": "Renamed"}),
-    Row("api-volume", "DELETE", API_WRITE, ("volume",)),
-    Row("api-volume-wish", "GET", API_OWN, ("volume",)),
-    Row("api-volume-wish", "PUT", API_WRITE, ("volume",)),
-    Row("api-volume-series", "GET", API_OWN, ("volume",)),
-    Row("api-jobs", "GET", API),
-    Row("api-job", "GET", API_OWN, ("job",)),
-    Row("api-job-lines", "GET", API_SEE, ("job",)),
-    Row("api-job-apply", "POST", API_WRITE, ("preview",)),
-    Row("api-job-cancel", "POST", API_WRITE, ("job",)),
-    Row("api-job-pace", "POST", API_WRITE, ("job",)),
-    Row("api-job-resume", "POST", API_WRITE, ("job",)),
-    Row("api-job-rollback", "POST", API_WRITE, ("job",)),
-    Row("api-job-resolve", "POST", API_WRITE, ("job",)),
-    Row("api-audit", "GET", API_SEE),
-    Row("api-alerts", "GET", API_SEE),
-    Row("api-alert", "GET", API_SEE, ("alert",)),
-    Row("api-alert-acknowledgement", "PUT", API_STAFF, ("alert",), {"reason": "Mine."}),
-    Row("api-alert-acknowledgement", "DELETE", API_STAFF, ("alert",)),
-    Row("api-silences", "GET", API_SEE),
-    Row("api-silences", "POST", API_STAFF, (), {"code": "drift", "reason": "Known."}),
-    Row("api-silence", "GET", API_SEE, ("silence",)),
-    Row("api-silence", "DELETE", API_STAFF, ("silence",)),
-    Row("api-alert-routes", "GET", API_ADMIN),
-    Row("api-alert-routes", "POST", API_ADMIN, (), {"name": "On call", "kind": "slack"}),
-    Row("api-alert-route-gaps", "GET", API_ADMIN),
-    Row("api-alert-route", "GET", API_ADMIN, ("alert_route",)),
-    Row("api-alert-route", "PUT", API_ADMIN, ("alert_route",)),
-    Row("api-alert-route", "DELETE", API_ADMIN, ("alert_route",)),
-    Row("api-alert-route-test", "POST", API_ADMIN, ("alert_route",)),
-    Row("api-customers", "GET", API),
-    Row("api-customers", "POST", API_WRITE, (), {"name": "New"}),
-    Row("api-customer", "GET", API_OWN, ("customer",)),
-    Row("api-customer", "PATCH", API_WRITE, ("customer",), {"name": "Renamed"}),
-    Row("api-customer", "DELETE", API_WRITE, ("customer",)),
-    Row("api-mandate", "GET", API_OWN, ("customer",)),
-    Row(
-        "api-mandate",
-        "PUT",
-        API_WRITE,
-        ("customer",),
-        {"currency": "EUR", "cap_charge_minor": "1"},
-    ),
-    Row("api-volume-orders", "POST", API_ORDER, ("volume",)),
-    Row("api-orders", "GET", API),
-    Row("api-order", "GET", API_OWN, ("order",)),
-    Row("api-order-cancel", "POST", API_ORDER, ("order",)),
-    Row("api-order-revert", "POST", API_ORDER, ("order",)),
-    Row("api-order-proof", "GET", API_OWN, ("order",)),
-    Row("api-proofs", "GET", API),
-    Row("api-cache-plans", "GET", API),
-    Row("api-cache-plans", "POST", API_SELL),
-    Row("api-cache-plan", "GET", API, ("plan",)),
-    Row("api-cache-plan", "PATCH", API_SELL, ("plan",), {"name": "Faster"}),
-    Row("api-cache-plan", "DELETE", API_SELL, ("plan",)),
-    # Calls that the billing system signs: nobody else makes them
-    Row("api-billing-create-customer", "POST", API_SIGNED),
-    Row("api-billing-set-mandate", "POST", API_SIGNED),
-    Row("api-billing-suspend", "POST", API_SIGNED),
-    Row("api-billing-unsuspend", "POST", API_SIGNED),
-    Row("api-billing-login-link", "POST", API_SIGNED),
-    Row("api-billing-bind-volume", "POST", API_SIGNED),
-    Row("api-billing-terminate", "POST", API_SIGNED),
-    Row("api-billing-change-plan", "POST", API_SIGNED),
-    Row("api-billing-decide-order", "POST", API_SIGNED),
-    Row("api-billing-usage-lines", "POST", API_SIGNED),
-    Row("api-billing-status", "POST", API_SIGNED),
-    Row("api-nowhere", "GET", "401 404 404 404 404 404 404"),
-    Row("api-nothing", "GET", "401 404 404 404 404 404 404", ("nowhere",)),
+    *API_TABLE,
 )

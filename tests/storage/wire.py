@@ -62,10 +62,14 @@ def bcache(**fields: Any) -> dict[str, Any]:
     return {**defaults, **fields}
 
 
-def latency(*counts: int) -> dict[str, Any]:
+def counts(*of_buckets: int) -> list[int]:
     """A histogram that begins with these counts."""
-    padded = [*counts, *[0] * (BUCKETS - len(counts))]
-    return {"bounds_ns": list(LATENCY_BOUNDS_NS), "counts": padded}
+    return [*of_buckets, *[0] * (BUCKETS - len(of_buckets))]
+
+
+def latency(*of_buckets: int, **fields: Any) -> dict[str, Any]:
+    """What dm-stats tell; an older agent sends no `fields`."""
+    return {"bounds_ns": list(LATENCY_BOUNDS_NS), "counts": counts(*of_buckets), **fields}
 
 
 def volume(lv_uuid: str = LV_UUID, **fields: Any) -> dict[str, Any]:
@@ -83,8 +87,13 @@ def volume(lv_uuid: str = LV_UUID, **fields: Any) -> dict[str, Any]:
     return {**defaults, **fields}
 
 
-def sample(*volumes: dict[str, Any]) -> dict[str, Any]:
-    return {"volumes": list(volumes), "disks": [{"name": "sda", "disk": disk()}]}
+def sample(*volumes: dict[str, Any], **devices: Any) -> dict[str, Any]:
+    """`devices` are `disks`, `arrays` and `partitions`; an older agent sends disks alone."""
+    return {
+        "volumes": list(volumes),
+        "disks": [{"name": "sda", "disk": disk()}],
+        **devices,
+    }
 
 
 def stamp(seconds: float, boot_id: str = "boot-1") -> dict[str, Any]:

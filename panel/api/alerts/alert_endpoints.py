@@ -17,9 +17,10 @@ from jobs.alerts import alert_actions
 from jobs.models import Alert, AlertEventKind, Silence
 from jobs.models.alert import AlertQuerySet
 from panel.api import request_bodies
-from panel.api.framework import cursor, described, idempotent_requests
+from panel.api.framework import cursor, described
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource, bad_parameter
+from panel.api.framework.shape import Shape
 from panel.api.request_bodies import Body
 from panel.api.resource_json import host_ref
 from panel.api.response_shapes import Json, Ref
@@ -37,7 +38,7 @@ MOST_MESSAGES = 100
 REASON = "Why, for whoever looks next."
 
 
-class AlertEventShape(serializers.Serializer[Json]):
+class AlertEventShape(Shape):
     """One thing that happened to an alert. `actor` is "" for the panel."""
 
     at = serializers.DateTimeField()
@@ -48,7 +49,7 @@ class AlertEventShape(serializers.Serializer[Json]):
     actor = serializers.CharField(allow_blank=True)
 
 
-class AcknowledgementShape(serializers.Serializer[Json]):
+class AcknowledgementShape(Shape):
     """Who looks after an alert. `until` null: until it is resolved."""
 
     at = serializers.DateTimeField()
@@ -57,7 +58,7 @@ class AcknowledgementShape(serializers.Serializer[Json]):
     until = serializers.DateTimeField(allow_null=True)
 
 
-class MessageCountShape(serializers.Serializer[Json]):
+class MessageCountShape(Shape):
     """How many messages about an alert there are. All 0: nobody was told, whatever `told_at`
     says."""
 
@@ -66,7 +67,7 @@ class MessageCountShape(serializers.Serializer[Json]):
     given_up = serializers.IntegerField()
 
 
-class AlertMessageToShape(serializers.Serializer[Json]):
+class AlertMessageToShape(Shape):
     """A message about an alert."""
 
     route = serializers.CharField(help_text="Who is told, by name.")
@@ -76,7 +77,7 @@ class AlertMessageToShape(serializers.Serializer[Json]):
     delivered_at = serializers.DateTimeField(allow_null=True)
 
 
-class AlertShape(serializers.Serializer[Json]):
+class AlertShape(Shape):
     """A problem from its opening to its end. `cause` is the key of the alert that it follows from;
     `events`, `deliveries` (its messages, the latest first) and `follow_keys` (of the alerts that
     follow from it) come with a single alert."""
@@ -114,7 +115,7 @@ class AlertShape(serializers.Serializer[Json]):
     follow_keys = serializers.ListField(child=serializers.CharField(), required=False)
 
 
-class SilenceShape(serializers.Serializer[Json]):
+class SilenceShape(Shape):
     """What nobody is told of, until when."""
 
     key = serializers.CharField()
@@ -371,7 +372,6 @@ class Silences(Resource):
         operation_id="silence_make",
         summary="Silence a host, a volume or a kind of problem",
         request=SilenceBody,
-        parameters=[described.IDEMPOTENCY_KEY],
         responses={201: SilenceShape, **described.problems(400, 403, 404, 409, 422)},
     )
     def post(self, request: Request) -> Response:
@@ -383,21 +383,17 @@ class Silences(Resource):
             raise _unfit("", "Name a host, a volume or a code.")
         _demand_end(values["until"])
         host, volume = self._host(scope[0]), self._volume(scope[1])
-
-        def act() -> Response:
-            made = alert_actions.silence(
-                host=host,
-                volume=volume,
-                code=scope[2] or "",
-                reason=values["reason"],
-                until=values["until"],
-                author=self.user,
-            )
-            data = silence_json(made, database_now())
-            location = reverse("api-silence", args=[made.key])
-            return Response(data, status=201, headers={"Location": location})
-
-        return idempotent_requests.once_if_named(request, self.user, act)
+        made = alert_actions.silence(
+            host=host,
+            volume=volume,
+            code=scope[2] or "",
+            reason=values["reason"],
+            until=values["until"],
+            author=self.user,
+        )
+        data = silence_json(made, database_now())
+        location = reverse("api-silence", args=[made.key])
+        return Response(data, status=201, headers={"Location": location})
 
     def _host(self, name: str | None) -> Host | None:
         if not name:

@@ -17,6 +17,7 @@ from panel.api import request_bodies
 from panel.api.framework import cursor, described
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
+from panel.api.framework.shape import Shape
 from panel.api.request_bodies import Body
 from panel.api.resource_json import host_ref
 from panel.api.response_shapes import Json, Ref
@@ -27,7 +28,7 @@ from storage.models import Host
 KINDS = f"One of {', '.join(RouteKind.values)}."
 
 
-class AlertRouteShape(serializers.Serializer[Json]):
+class AlertRouteShape(Shape):
     """A person or an address. Address and secret are never shown."""
 
     key = serializers.CharField()
@@ -76,7 +77,7 @@ class AlertRouteBody(Body):
     )
 
 
-class AlertMessageShape(serializers.Serializer[Json]):
+class AlertMessageShape(Shape):
     """A message to a route."""
 
     key = serializers.CharField()
@@ -105,7 +106,7 @@ def route_json(route: AlertRoute, secret: str = "") -> Json:
     return shaped
 
 
-class AlertRouteGapShape(serializers.Serializer[Json]):
+class AlertRouteGapShape(Shape):
     """A host whose errors nobody is told at once."""
 
     host = Ref()
@@ -114,7 +115,7 @@ class AlertRouteGapShape(serializers.Serializer[Json]):
     )
 
 
-class AlertRouteGapsShape(serializers.Serializer[Json]):
+class AlertRouteGapsShape(Shape):
     """All of them, by name."""
 
     items = AlertRouteGapShape(many=True)

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api import request_bodies
-from panel.api.framework import cursor, described, idempotent_requests
+from panel.api.framework import cursor, described
 from panel.api.framework.resource import Resource
 from panel.api.resource_json import plan_json
 from panel.api.response_shapes import CachePlanShape, Json
@@ -46,21 +46,16 @@ class CachePlans(Resource):
         operation_id="cache_plan_make",
         summary="Make a cache plan",
         request=request_bodies.CachePlanBody,
-        parameters=[described.IDEMPOTENCY_KEY],
         responses={201: CachePlanShape, **described.problems(400, 403, 409, 422)},
     )
     def post(self, request: Request) -> Response:
         """For administrators."""
         self.demand(Right.ADMINISTER)
         values = request_bodies.read(request, request_bodies.CachePlanBody)
-
-        def act() -> Response:
-            plan = CachePlan()
-            _save(self, plan, values)
-            data = plan_json(plan, self.user)
-            return Response(data, status=201, headers={"Location": data["url"]})
-
-        return idempotent_requests.once_if_named(request, self.user, act)
+        plan = CachePlan()
+        _save(self, plan, values)
+        data = plan_json(plan, self.user)
+        return Response(data, status=201, headers={"Location": data["url"]})
 
 
 class OneCachePlan(Resource):

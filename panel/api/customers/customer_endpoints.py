@@ -15,8 +15,8 @@ from rest_framework.response import Response
 from panel.accounts import people
 from panel.api import request_bodies
 from panel.api.customers.order_shapes import MandateShape, WholeMandate, mandate_json
-from panel.api.framework import cursor, described, idempotent_requests
-from panel.api.framework.resource import Resource
+from panel.api.framework import cursor, described
+from panel.api.framework.resource import Resource, ids
 from panel.api.resource_json import customer_json
 from panel.api.response_shapes import CustomerShape
 from panel.models import Mandate, Scope
@@ -28,12 +28,17 @@ class Customers(Resource):
     """The customers that the person may see."""
 
     write_scope = Scope.CUSTOMERS
-    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "external_id")}
+    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "external_id", "ids", "search")}
 
     @extend_schema(
         operation_id="customers_list",
         summary="List customers",
-        parameters=[*described.PAGE, described.query("external_id", "Exact match.")],
+        parameters=[
+            *described.PAGE,
+            described.query("external_id", "Exact match."),
+            described.query("ids", "Keys, with commas between; at most 200."),
+            described.query("search", "Part of the name."),
+        ],
         responses={
             200: described.page_of(CustomerShape, "CustomerPage"),
             **described.problems(400, 403),
@@ -44,6 +49,10 @@ class Customers(Resource):
         rows = Customer.objects.visible_to(self.user)
         if (external_id := request.query_params.get("external_id")) is not None:
             rows = rows.filter(external_id=external_id)
+        if (keys := ids(request)) is not None:
+            rows = rows.filter(key__in=keys)
+        if (text := request.query_params.get("search")) is not None:
+            rows = rows.filter(name__icontains=text)
         page, after = cursor.page(request, rows, "customers")
         return Response(cursor.body(map(customer_json, page), after))
 
@@ -51,7 +60,6 @@ class Customers(Resource):
         operation_id="customer_make",
         summary="Make a customer",
         request=request_bodies.CustomerBody,
-        parameters=[described.IDEMPOTENCY_KEY],
         responses={201: CustomerShape, **described.problems(400, 403, 409, 422)},
     )
     def post(self, request: Request) -> Response:
@@ -59,14 +67,10 @@ class Customers(Resource):
         second one."""
         self.demand(Right.OPERATE)
         values = request_bodies.read(request, request_bodies.CustomerBody)
-
-        def act() -> Response:
-            customer = Customer()
-            request_bodies.save(customer, values)
-            data = customer_json(customer)
-            return Response(data, status=201, headers={"Location": data["url"]})
-
-        return idempotent_requests.once_if_named(request, self.user, act)
+        customer = Customer()
+        request_bodies.save(customer, values)
+        data = customer_json(customer)
+        return Response(data, status=201, headers={"Location": data["url"]})
 
 
 class OneCustomer(Resource):

@@ -51,7 +51,9 @@ class VolumeOrders(Resource):
     """The orders of a volume."""
 
     write_scope = Scope.ORDERS
+    preview_scope = Scope.READ
     parameters: ClassVar = {"POST": ("dry_run",)}
+    keeps_key = True
 
     @extend_schema(
         operation_id="order_make",
@@ -68,7 +70,7 @@ class VolumeOrders(Resource):
         volume = get_object_or_404(Volume.objects.visible_to(self.user).in_service(), key=key)
         body = request_bodies.read(request, OrderBody)
         if truth(request, "dry_run"):
-            return _quoted(preview(self._ask(request, volume, body)))
+            return _quoted(self, request, lambda: preview(self._ask(request, volume, body)))
         return _once(self, request, lambda: place_order(self._ask(request, volume, body)))
 
     def _ask(self, request: Request, volume: Volume, body: dict[str, Any]) -> OrderRequest:
@@ -145,6 +147,7 @@ class OrderCancel(Resource):
 
     write_scope = Scope.ORDERS
     takes_no_body = True
+    keeps_key = True
 
     @extend_schema(
         operation_id="order_cancel",
@@ -170,8 +173,10 @@ class OrderRevert(Resource):
     """The way back."""
 
     write_scope = Scope.ORDERS
+    preview_scope = Scope.READ
     takes_no_body = True
     parameters: ClassVar = {"POST": ("dry_run",)}
+    keeps_key = True
 
     @extend_schema(
         operation_id="order_revert",
@@ -185,7 +190,7 @@ class OrderRevert(Resource):
         its `revert_until`; otherwise refused (`too_late`, `changed_since`)."""
         order = _order(self, key)
         if truth(request, "dry_run"):
-            return _quoted(preview(reversal_of(order, self.user)))
+            return _quoted(self, request, lambda: preview(reversal_of(order, self.user)))
         origin_fields = {"door": Origin.API, "address": address_of(request)}
         origin_fields["token"] = self.token.key if self.token is not None else ""
         return _once(
@@ -202,10 +207,14 @@ def _once(view: Resource, request: Request, act: Callable[[], Order]) -> Respons
     return idempotent_requests.once(request, view.user, made)
 
 
-def _quoted(evaluation: Evaluation) -> Response:
-    if evaluation.refusal is not None:
-        raise evaluation.refusal
-    return Response(quote_json(evaluation))
+def _quoted(view: Resource, request: Request, evaluate: Callable[[], Evaluation]) -> Response:
+    def quote() -> Response:
+        evaluation = evaluate()
+        if evaluation.refusal is not None:
+            raise evaluation.refusal
+        return Response(quote_json(evaluation))
+
+    return idempotent_requests.once_if_named(request, view.user, quote)
 
 
 def _orders(view: Resource) -> QuerySet[Order]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import reverse
 from rest_framework import serializers
 
+from panel.api.framework.shape import Shape
 from panel.api.request_bodies import Body, ZonedDateTimeField
 from panel.api.resource_json import customer_ref, job_url, plan_ref, volume_ref
 from panel.api.response_shapes import Json, Ref
@@ -12,12 +13,13 @@ from panel.models import Intent, Mandate, Order, OrderState
 from panel.orders.evaluate import Evaluation
 from storage.access import Person, is_staff
 
+ORDER_WHENS = ["now", "period_end"]
 MONEY = ("currency", "price_minor", "charge_minor", "credit_minor", "next_invoice_minor")
 TIMES = ("due_at", "authorise_by", "trial_until", "revert_until", "created_at", "ended_at")
 CAPS = ("currency", "cap_charge_minor", "cap_period_minor", "earliest_next_at")
 
 
-class MoneyShape(serializers.Serializer[Json]):
+class MoneyShape(Shape):
     """Amounts are minor units (cents) of `currency`."""
 
     currency = serializers.CharField(
@@ -80,7 +82,7 @@ class OrderShape(MoneyShape):
     actor = serializers.CharField(required=False, allow_null=True)
 
 
-class MandateShape(serializers.Serializer[Json]):
+class MandateShape(Shape):
     """What a customer lets the provider charge. Null is not known: nothing is charged then."""
 
     currency = serializers.CharField()
@@ -103,7 +105,7 @@ class OrderBody(Body):
         allow_null=True, help_text="Key of the plan. Null: no cache."
     )
     when = serializers.ChoiceField(
-        choices=["now", "period_end"],
+        choices=ORDER_WHENS,
         required=False,
         help_text="Default: a lower price begins with the next period, everything else begins now.",
     )

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from panel.api.framework import cursor, described
 from panel.api.framework.resource import Resource, choices
+from panel.api.framework.shape import Shape
 from panel.api.resource_json import plan_ref, volume_ref
 from panel.api.response_shapes import Json, Ref
 from panel.models import Proof, ProofState
@@ -29,7 +30,7 @@ FIGURES = (
 )
 
 
-class ProofFigures(serializers.Serializer[Json]):
+class ProofFigures(Shape):
     """Hit rates are 0 to 1, of reads, 0 without a cache; times are milliseconds, averages of reads,
     percentiles of reads and writes together (null where only averages are kept). `…_low` and
     `…_high` enclose the truth with a probability of 95 %; `read_times` is how many times as long a
@@ -54,14 +55,14 @@ class ProofFigures(serializers.Serializer[Json]):
     slow_reads_spared_per_second = serializers.FloatField()
 
 
-class ProofTimes(serializers.Serializer[Json]):
+class ProofTimes(Shape):
     """Null where it has not begun."""
 
     start = serializers.DateTimeField(allow_null=True)
     end = serializers.DateTimeField(allow_null=True)
 
 
-class ProofShape(serializers.Serializer[Json]):
+class ProofShape(Shape):
     """`order` is the key of the order. `verdict` and `figures` are null until it is ready;
     `confidence` is how sure the verdict is, 0 to 1. `was_warm` is false where the wait for a warm
     cache was cut off. `held` says where the measured hit rate lies in the range that the order's

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 
 from panel.accounts import api_tokens
 from panel.authentication import second_factor
+from panel.http.client_address import address_of
 from panel.models import ApiToken, User
 
 READING = ("GET", "HEAD", "OPTIONS")
@@ -30,6 +31,8 @@ class Bearer(BaseAuthentication):
         token = api_tokens.recognise(text.strip()) if scheme.lower() == "bearer" else None
         if token is None:
             raise AuthenticationFailed("The token opens nothing.")
+        if not api_tokens.is_allowed_from(token, address_of(request._request)):
+            raise AuthenticationFailed("The token opens nothing from this address.")
         api_tokens.note_use(token, get_adapter().get_client_ip(request._request))
         return token.user, token
 

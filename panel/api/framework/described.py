@@ -12,8 +12,12 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_seri
 from rest_framework import serializers
 
 from panel.api.framework import cursor, wait_for_job
+from panel.api.framework.error_codes import ERROR_CODES
 from panel.api.framework.problem import MEDIA_TYPE
 from panel.api.response_shapes import Json
+from storage.metrics.series import MAX_POINTS
+
+CODE_CHOICES: Final = list(ERROR_CODES)
 
 
 class Fault(serializers.Serializer[dict[str, Any]]):
@@ -43,10 +47,13 @@ class ProblemShape(serializers.Serializer[dict[str, Any]]):
     status = serializers.IntegerField()
     detail = serializers.CharField()
     instance = serializers.CharField()  # type: ignore[assignment]  # a field, no attribute
-    code = serializers.CharField()
+    code = serializers.ChoiceField(choices=CODE_CHOICES)
     correction = serializers.CharField(allow_blank=True)
     errors = Fault(many=True, required=False)  # type: ignore[assignment]  # a field, no attribute
     conflicting_jobs = Conflict(many=True, required=False)
+    not_before = serializers.DateTimeField(
+        required=False, help_text="When the same request may succeed, where that is known."
+    )
 
 
 PAGE = [
@@ -70,6 +77,7 @@ DRY_RUN = OpenApiParameter(
     OpenApiTypes.BOOL,
     description="Changes nothing. Returns a job whose steps show the commands.",
 )
+KEY_HEADER = "Idempotency-Key"
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     OpenApiTypes.STR,
@@ -95,6 +103,14 @@ def choice(name: str, description: str, values: Collection[str]) -> OpenApiParam
     """A parameter with some of these values: repeated for several."""
     text = f"{description} Repeated: any of them."
     return query(name, text, enum=list(values), many=True, explode=True)
+
+
+FOUND = [
+    query("ids", "Keys, with commas between; at most 200."),
+    OpenApiParameter(
+        "updated_since", OpenApiTypes.DATETIME, description="Changed at this time or later."
+    ),
+]
 
 
 def page_of(shape: type[serializers.Serializer[Any]], name: str) -> serializers.Serializer[Any]:
@@ -128,6 +144,11 @@ def problems(*statuses: int) -> dict[Any, Any]:
     }
 
 
+def gone(why: str) -> dict[Any, Any]:
+    """The answer about what is not kept any more."""
+    return {(410, MEDIA_TYPE): OpenApiResponse(ProblemShape, why)}
+
+
 INTEGER: Final = "integer"
 INT64: Final = "int64"
 ANY_OPERATION: Final = {
@@ -139,6 +160,22 @@ WITH_BODY: Final = {
     "415": "The body is no JSON.",
 }
 NUMBER: Final = {"type": INTEGER, "format": INT64}
+TEXT: Final = {"type": "string"}
+ANSWER_HEADERS: Final = {
+    "ETag": {"description": "The version of what is shown; for If-Match.", "schema": TEXT},
+    "Location": {"description": "Address of what was made, or of the job.", "schema": TEXT},
+    "Idempotency-Replayed": {
+        "description": "`true`: this Idempotency-Key was used before, this is the first answer.",
+        "schema": TEXT,
+    },
+    "X-Request-Id": {
+        "description": "The name of the request, in the log, its job and its audit entries.",
+        "schema": TEXT,
+    },
+}
+CHANGING: Final = ("post", "put", "patch", "delete")
+VERSIONED: Final = ("put", "patch", "delete")
+NOT_MODIFIED: Final = {"description": "If-None-Match names the version that is there."}
 LIMIT_HEADERS: Final = {
     "Retry-After": {"description": "Seconds until the next request.", "schema": NUMBER},
     "RateLimit-Limit": {"description": "Requests at once, after a pause.", "schema": NUMBER},
@@ -159,13 +196,110 @@ def completed(result: Json, **_: object) -> Json:
     result["components"]["responses"] = {
         f"Problem{status}": responses[status] for status in responses
     }
+    result["components"]["headers"] = ANSWER_HEADERS | LIMIT_HEADERS
     for operations in result["paths"].values():
-        for operation in operations.values():
+        is_signed = not any("token" in each for each in _securities(operations))
+        for method, operation in operations.items():
+            if not is_signed:
+                _tell_headers(operation, method, is_single=_is_single(operations))
+            _tell_limits(operation)
             answers = operation["responses"]
             for status in (*ANY_OPERATION, *(WITH_BODY if "requestBody" in operation else ())):
                 answers.setdefault(status, {"$ref": f"#/components/responses/Problem{status}"})
             operation["responses"] = dict(sorted(answers.items()))
+    _close_bodies(result)
     return result
+
+
+def _securities(operations: Json) -> list[Json]:
+    return [each for operation in operations.values() for each in operation.get("security", [])]
+
+
+def _is_single(operations: Json) -> bool:
+    """Whether one thing is read and changed there (`Resource.has_version`)."""
+    return "get" in operations and any(method in operations for method in VERSIONED)
+
+
+def _tell_headers(operation: Json, method: str, *, is_single: bool) -> None:
+    """The headers that every operation takes and answers with."""
+    parameters = operation.setdefault("parameters", [])
+    given = {each["name"] for each in parameters}
+    if method in CHANGING and KEY_HEADER not in given:
+        parameters.append(
+            _header(KEY_HEADER, "A new random value for each change; the same to repeat it.")
+        )
+    if method in VERSIONED and is_single and "If-Match" not in given:
+        parameters.append(_header("If-Match", "The ETag you read; 412 if it has changed since."))
+        answer = operation["responses"].setdefault("412", _problem("It has changed (`changed`)."))
+        answer.setdefault("headers", {})["ETag"] = _reference("ETag")
+    if method == "get":
+        parameters.append(_header("If-None-Match", "The ETag you have; 304 if it is the same."))
+        operation["responses"].setdefault("304", NOT_MODIFIED)
+    for status, answer in operation["responses"].items():
+        if "$ref" in answer:
+            continue
+        names = ["X-Request-Id"]
+        if status == "200" and (method == "get" or (is_single and method in VERSIONED)):
+            names.append("ETag")
+        if status in ("201", "202"):
+            names.append("Location")
+        if status[0] == "2" and method in CHANGING:
+            names.append("Idempotency-Replayed")
+        if status in ("202", "409", "422"):
+            names.append("Retry-After")
+        headers = answer.setdefault("headers", {})
+        for name in names:
+            headers.setdefault(name, _reference(name))
+
+
+def _tell_limits(operation: Json) -> None:
+    """What the server refuses anyway: numbers out of range, and more than is asked for."""
+    for parameter in operation.get("parameters", ()):
+        low, high = LIMITS.get(parameter["name"], (None, None))
+        if low is not None and parameter["in"] == "query":
+            parameter["schema"] |= {"minimum": low, "maximum": high}
+    body = operation.get("requestBody")
+    if body is not None:
+        body["required"] = True
+
+
+def _close_bodies(result: Json) -> None:
+    """A body has no other fields than those that are described: the server refuses them."""
+    schemas: Json = result["components"]["schemas"]
+    bodies = [
+        operation["requestBody"]
+        for operations in result["paths"].values()
+        for operation in operations.values()
+        if "requestBody" in operation
+    ]
+    left = [each["$ref"] for each in _objects(bodies) if "$ref" in each]
+    closed: set[str] = set()
+    while left:
+        name = left.pop().rpartition("/")[2]
+        if name in closed:
+            continue
+        closed.add(name)
+        schema = schemas[name]
+        if schema.get("type") == "object":
+            schema["additionalProperties"] = False
+        left += [each["$ref"] for each in _objects(schema) if "$ref" in each]
+
+
+LIMITS: Final = {
+    "limit": (1, cursor.MAX_LIMIT),
+    "wait": (0, wait_for_job.MAX_SECONDS),
+    "points": (1, MAX_POINTS),
+    "after": (0, 2**31 - 1),
+}
+"""The least and the most of query parameters, by name."""
+
+
+def _header(name: str, description: str) -> Json:
+    return {"in": "header", "name": name, "schema": TEXT, "description": description}
+
+
+def _reference(header: str) -> Json:
+    return {"$ref": f"#/components/headers/{header}"}
 
 
 def _problem(description: str) -> Json:

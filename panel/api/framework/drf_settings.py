@@ -1,5 +1,30 @@
 """Settings of Django REST framework and of its OpenAPI description."""
 
+TAGS = {
+    "adoptions": "Found volumes that get a customer.",
+    "bulk-changes": "One change for many volumes.",
+    "messages": "Messages to the billing system.",
+    "alert-routes": "Who is told of alerts.",
+    "alerts": "Problems that somebody is told of.",
+    "audit": "Every operation that was sent to a host.",
+    "billing": "Signed calls of the billing system.",
+    "cache-plans": "What is sold.",
+    "customers": "Customers, their payment authorisation and their people.",
+    "halt": "The stop of all jobs.",
+    "hosts": "Storage hosts, their disks and arrays.",
+    "invitations": "One-time links for new people.",
+    "jobs": "Work on hosts, and previews of it.",
+    "members": "Who belongs to which customer.",
+    "orders": "Changes of plan.",
+    "people": "Accounts of people and programs.",
+    "proofs": "What changes of plan brought.",
+    "service-accounts": "Accounts of programs.",
+    "silences": "Alerts of which nobody is told.",
+    "tokens": "Keys of programs.",
+    "v1": "The root of the API.",
+    "volumes": "Volumes, their wishes and figures.",
+}
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "panel.api.framework.authentication.Bearer",
@@ -16,7 +41,12 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.1",
     "TITLE": "Tiercel",
-    "DESCRIPTION": "Caches on SSD for the volumes of storage hosts. Errors are RFC 9457 problems.",
+    "DESCRIPTION": "Caches on SSD for the volumes of storage hosts. Errors are RFC 9457 problems. "
+    "Within a version, fields, values of enumerations, error codes and addresses are added and "
+    "none is taken away: a client passes over what it does not know.",
+    "LICENSE": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    "SERVERS": [{"url": "/", "description": "The panel that serves this document."}],
+    "TAGS": [{"name": name, "description": text} for name, text in TAGS.items()],
     "VERSION": "1",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_AUTHENTICATION": [],
@@ -36,5 +66,11 @@ SPECTACULAR_SETTINGS = {
         "DiskState": "panel.api.disk_endpoints.DISK_STATES",
         "CheckKind": "jobs.models.CheckKind",
         "CheckState": "jobs.models.CheckState",
+        "MessageState": "panel.billing.message_endpoints.MESSAGE_STATES",
+        "WhenEnum": "panel.api.customers.order_shapes.ORDER_WHENS",
+        "DestroyWhen": "panel.api.request_bodies.WHENS",
+        "MemberRole": "panel.api.accounts.people_endpoints.MEMBER_ROLES",
+        "StaffRole": "panel.api.accounts.people_endpoints.STAFF_ROLES",
+        "ErrorCode": "panel.api.framework.described.CODE_CHOICES",
     },
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from typing import Any
 
@@ -31,8 +31,11 @@ STALE = timedelta(seconds=60)
 UNKEPT_PARAMETERS = ("wait",)
 
 
-def once(request: Request, user: User, act: Callable[[], Response]) -> Response:
-    """The answer of `act`, or what it answered when this key was first used.
+def once(
+    request: Request, user: User, act: Callable[[], Response], once_only: Collection[str] = ()
+) -> Response:
+    """The answer of `act`, or what it answered when this key was first used, without the fields
+    that are told `once_only`.
 
     Raises `ApiProblem` without a key, with a key of another request, and while that is at work.
     Whatever `act` raises undoes what it did.
@@ -40,12 +43,13 @@ def once(request: Request, user: User, act: Callable[[], Response]) -> Response:
     row = _claim(user, _route(request), _key(request), digest(request))
     if row.status is not None:
         headers = {**row.headers, "Idempotency-Replayed": "true"}
-        return Response(row.body, status=row.status, headers=headers)
+        return Response(row.body or None, status=row.status, headers=headers)
     try:
         with transaction.atomic():
             locked = _hold(row)
             answer = act()
-            locked.status, locked.body = answer.status_code, _plain(answer.data)
+            locked.status = answer.status_code
+            locked.body = _kept(answer.data, once_only)
             locked.headers = {name: answer[name] for name in ("Location",) if name in answer}
             locked.save()
             return answer
@@ -54,10 +58,12 @@ def once(request: Request, user: User, act: Callable[[], Response]) -> Response:
         raise
 
 
-def once_if_named(request: Request, user: User, act: Callable[[], Response]) -> Response:
+def once_if_named(
+    request: Request, user: User, act: Callable[[], Response], once_only: Collection[str] = ()
+) -> Response:
     """`once` where the request has a key, for what touches neither hosts nor money; raises as it
     does."""
-    return once(request, user, act) if HEADER in request.headers else act()
+    return once(request, user, act, once_only) if HEADER in request.headers else act()
 
 
 def digest(request: Request) -> str:
@@ -152,6 +158,9 @@ def _at_work() -> ApiProblem:
     )
 
 
-def _plain(data: Any) -> Any:
-    """What JSON makes of an answer."""
-    return json.loads(json.dumps(data, cls=JSONEncoder))
+def _kept(data: Any, once_only: Collection[str]) -> Any:
+    """What JSON makes of an answer; {} of an empty one."""
+    plain = json.loads(json.dumps(data, cls=JSONEncoder))
+    if isinstance(plain, dict):
+        return {name: None if name in once_only else value for name, value in plain.items()}
+    return plain or {}

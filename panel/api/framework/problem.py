@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404
+from django.utils import timezone
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
@@ -54,7 +57,8 @@ class ApiProblem(Exception):
     """An answer that is not what was asked for.
 
     `errors` are `{pointer, code, message}`, the pointer (RFC 6901) into the body, or
-    `{parameter, code, message}` with the name of a parameter; `headers` go with the answer.
+    `{parameter, code, message}` with the name of a parameter; `headers` go with the answer;
+    `not_before` is when the same request may succeed, where that is known.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class ApiProblem(Exception):
         errors: list[dict[str, str]] | None = None,
         headers: dict[str, str] | None = None,
         conflicting_jobs: list[dict[str, str]] | None = None,
+        not_before: datetime | None = None,
     ) -> None:
         super().__init__(detail)
         self.status = status
@@ -76,6 +81,10 @@ class ApiProblem(Exception):
         self.errors = errors or []
         self.headers = headers or {}
         self.conflicting_jobs = conflicting_jobs or []
+        self.not_before = not_before
+        if not_before is not None:
+            left = math.ceil((not_before - timezone.now()).total_seconds())
+            self.headers.setdefault("Retry-After", str(max(1, left)))
 
     def to_json(self, instance: str) -> dict[str, Any]:
         """The body; `instance` is the request's id."""
@@ -92,6 +101,8 @@ class ApiProblem(Exception):
             body["errors"] = self.errors
         if self.conflicting_jobs:
             body["conflicting_jobs"] = self.conflicting_jobs
+        if self.not_before is not None:
+            body["not_before"] = self.not_before
         return body
 
 
@@ -128,7 +139,8 @@ def refused(refusal: Refused, user: Person | None) -> ApiProblem:
     code = CODES.get(refusal.code, refusal.code)
     status = 409 if code in CONFLICTS else 422
     if user is not None and is_staff(user):
-        return ApiProblem(status, code, refusal.message, refusal.correction)
+        until = refusal.not_before
+        return ApiProblem(status, code, refusal.message, refusal.correction, not_before=until)
     return ApiProblem(status, code, CUSTOMER_DETAIL, CUSTOMER_CORRECTION)
 
 

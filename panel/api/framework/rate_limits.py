@@ -35,9 +35,9 @@ from redis.retry import Retry
 
 from panel.accounts.api_tokens import WRITTEN
 from panel.api.framework.problem import MEDIA_TYPE, ApiProblem
-from panel.api.framework.resource import id_of
 from panel.gunicorn import threads
 from panel.http.client_address import address_of, network_of
+from panel.http.request_log import id_of
 
 
 class ConcurrencyLimit:
@@ -65,7 +65,7 @@ class ConcurrencyLimit:
 
 log = logging.getLogger(__name__)
 
-API: Final = "/api/"
+API: Final = ("/api/", "/metrics")
 ACCOUNT: Final = "/account/"
 BURST_SECONDS: Final = 10
 SIGN_IN_BURST_SECONDS: Final = 30

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
-import uuid
-from collections.abc import Collection, Mapping
-from typing import Any, ClassVar, cast
+import gzip
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any, ClassVar, Final, cast
 
 import pghistory
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest
+from django.db import transaction
+from django.http import Http404
 from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
@@ -18,30 +20,50 @@ from rest_framework.views import APIView
 
 from jobs.models import Origin
 from jobs.requester import Requester
+from panel.api.framework import entity_tags, idempotent_requests
 from panel.api.framework.authentication import READING
 from panel.api.framework.problem import ApiProblem
+from panel.charts.time_range import moment
 from panel.http.client_address import address_of
+from panel.http.request_log import id_of
 from panel.middleware import set_scope_for, with_nul
 from panel.models import ApiToken, Scope, User
 from storage.access import Right, is_staff, may
 
 BODILESS = (*READING, "DELETE")
-REQUEST_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
+LEAST_PACKED: Final = 1024
+PACKING_LEVEL: Final = 4
+CHANGING: Final = ("put", "patch", "delete")
+TAGGED: Final = ("GET", "HEAD", "PUT", "PATCH")
 
 
 class Resource(APIView):
-    """`write_scope` is what a token needs for methods that change something. A `staff_only` view
+    """`write_scope` is what a token needs for methods that change something, or one of
+    `other_scopes`; with `dry_run=true` the `preview_scope` is enough; `read_scope` is for the
+    others. A `staff_only` view
     does not exist for anybody else (404). `parameters` are the query's, by method: any other is
     an error, so that a misspelt filter never answers with everything, and so is one that stands
     twice and is not `repeatable`. So is a body where none is read: with GET and DELETE, and in a
-    view that `takes_no_body`."""
+    view that `takes_no_body`.
+
+    Every method that changes something honours Idempotency-Key; a view that `keeps_key` does so
+    itself. `once_only` are fields of an answer that its replay leaves out, such as a secret. What
+    is read and changed at one address has a version (`panel.api.framework.entity_tags`), of which
+    the `measured` fields are no part; a view that `checks_version` compares it itself."""
 
     permission_classes = (IsAuthenticated,)
     write_scope: ClassVar[str] = Scope.VOLUMES
+    read_scope: ClassVar[str] = Scope.READ
+    other_scopes: ClassVar[Collection[str]] = ()
+    preview_scope: ClassVar[str] = ""
     staff_only: ClassVar[bool] = False
     takes_no_body: ClassVar[bool] = False
     parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     repeatable: ClassVar[Collection[str]] = ()
+    keeps_key: ClassVar[bool] = False
+    once_only: ClassVar[Collection[str]] = ("secret",)
+    measured: ClassVar[Collection[str]] = ()
+    checks_version: ClassVar[bool] = False
 
     @property
     def user(self) -> User:
@@ -71,18 +93,13 @@ class Resource(APIView):
         set_scope_for(self.user)
         token = self.token.key if self.token is not None else ""
         pghistory.context(actor=getattr(self.user, "email", ""), token=token)
+        named: Any = request._request
+        named.asked_by, named.token_key = self.user.pk, token
         if self.staff_only and not is_staff(self.user):
             raise Http404
         if not hasattr(self, (request.method or "").lower()):
             raise MethodNotAllowed(request.method or "")
-        scope = Scope.READ if request.method in READING else self.write_scope
-        if self.token is not None and scope not in self.token.scopes:
-            raise ApiProblem(
-                403,
-                "insufficient_scope",
-                f"The token is not for {scope}.",
-                f"Make a token with the scope {scope}.",
-            )
+        self.demand_scope(*self._scopes(request))
         method = "GET" if request.method == "HEAD" else request.method or ""
         known = self.parameters.get(method, ())
         for name, values in request.query_params.lists():
@@ -101,6 +118,51 @@ class Resource(APIView):
                 "This request has a body, and none is read here.",
                 "Leave it out.",
             )
+        name = (request.method or "").lower()
+        setattr(self, name, partial(self._answered, getattr(self, name)))
+
+    @classmethod
+    def has_version(cls) -> bool:
+        """Whether one thing is read and changed at the view's address."""
+        return hasattr(cls, "get") and any(hasattr(cls, name) for name in CHANGING)
+
+    def _answered(
+        self, method: Callable[..., Response], request: Request, *args: Any, **kwargs: Any
+    ) -> Response:
+        """The answer of the method, with what holds for all of them around it."""
+        if request.method in READING:
+            shown = method(request, *args, **kwargs)
+            if entity_tags.IF_MATCH in request.headers:
+                tag = shown.get("ETag") or entity_tags.entity_tag(shown.data, self.measured)
+                entity_tags.demand_unchanged(request, tag)
+            return shown
+        if not self.has_version() or (request.method or "").lower() not in CHANGING:
+            entity_tags.demand_no_condition(request)
+        act = partial(self._changed, method, request, *args, **kwargs)
+        if self.keeps_key:
+            return act()
+        return idempotent_requests.once_if_named(request, self.user, act, self.once_only)
+
+    def _changed(
+        self, method: Callable[..., Response], request: Request, *args: Any, **kwargs: Any
+    ) -> Response:
+        if not self.has_version() or self.checks_version:
+            return method(request, *args, **kwargs)
+        with transaction.atomic():
+            entity_tags.one_at_a_time(request.path)
+            if {entity_tags.IF_MATCH, entity_tags.IF_NONE_MATCH} & set(request.headers):
+                entity_tags.demand_unchanged(request, self._tag_now(request, *args, **kwargs))
+            return method(request, *args, **kwargs)
+
+    def _tag_now(self, request: Request, *args: Any, **kwargs: Any) -> str | None:
+        """The tag of what is there now; None where a PUT would make it."""
+        try:
+            now = cast("Any", self).get(request, *args, **kwargs).data
+        except Http404:
+            if request.method != "PUT":
+                raise
+            return None
+        return entity_tags.entity_tag(now, self.measured)
 
     def finalize_response(
         self, request: Request, response: Any, *args: Any, **kwargs: Any
@@ -109,7 +171,34 @@ class Resource(APIView):
         final: Response = super().finalize_response(request, response, *args, **kwargs)
         final["X-Request-Id"] = getattr(request, "id", "")
         final["Cache-Control"] = "private, no-store"
+        if self.token is not None and "gzip" in request.headers.get("Accept-Encoding", ""):
+            final["Vary"] = "Accept-Encoding"
+            final.add_post_render_callback(_packed)
+        is_shown = final.status_code == entity_tags.TAGGED_STATUS and request.method in TAGGED
+        if is_shown and (request.method in READING or self.has_version()):
+            if "ETag" not in final and not self.checks_version:
+                final["ETag"] = entity_tags.entity_tag(final.data, self.measured)
+            if request.method in READING and entity_tags.IF_NONE_MATCH in request.headers:
+                entity_tags.answer_not_modified(request, final)
         return final
+
+    def _scopes(self, request: Request) -> list[str]:
+        """Those of which a token needs one."""
+        if request.method in READING:
+            return [self.read_scope]
+        scopes = [self.write_scope, *self.other_scopes]
+        is_dry = request.query_params.getlist("dry_run") == ["true"]
+        return [self.preview_scope, *scopes] if is_dry and self.preview_scope else scopes
+
+    def demand_scope(self, *scopes: str) -> None:
+        """Raises `ApiProblem` (403) for a token that is for none of them."""
+        if self.token is not None and not set(scopes) & set(self.token.scopes):
+            raise ApiProblem(
+                403,
+                "insufficient_scope",
+                f"The token is not for {' or '.join(scopes)}.",
+                f"Make a token with the scope {scopes[0]}.",
+            )
 
     def demand(self, right: Right) -> None:
         """Raises PermissionDenied (403) for whoever has not the right; ask once the rows are
@@ -118,10 +207,11 @@ class Resource(APIView):
             raise PermissionDenied(right)
 
 
-def id_of(request: HttpRequest) -> str:
-    """The name of a request: as its sender wrote it, where that is a plain word."""
-    given = request.headers.get("X-Request-Id", "")
-    return given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+def _packed(response: Response) -> None:
+    """The answer with gzip, where that is worth it. Its ETag stays: it names what is told."""
+    if len(response.content) >= LEAST_PACKED and "Content-Encoding" not in response:
+        response.content = gzip.compress(response.content, PACKING_LEVEL)
+        response["Content-Encoding"] = "gzip"
 
 
 def bad_parameter(name: str, code: str, message: str) -> ApiProblem:
@@ -141,6 +231,32 @@ def choices(request: Request, name: str, allowed: Collection[str]) -> list[str]:
     if not set(values) <= set(allowed):
         raise bad_parameter(name, "invalid", f"One of {', '.join(allowed)}; repeat it for several.")
     return values
+
+
+MOST_IDS: Final = 200
+
+
+def ids(request: Request) -> list[str] | None:
+    """The keys of `?ids=a,b`; None where it is missing."""
+    text = request.query_params.get("ids")
+    if text is None:
+        return None
+    keys = [key for key in text.split(",") if key]
+    if not 1 <= len(keys) <= MOST_IDS:
+        raise bad_parameter("ids", "out_of_range", f"1 to {MOST_IDS} keys, with commas between.")
+    return keys
+
+
+def since(request: Request, name: str = "updated_since") -> datetime | None:
+    """An RFC 3339 time of the query; None where it is missing."""
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    at = moment(text)
+    if at is None:
+        message = "An RFC 3339 time with a time zone, not far from now: 2026-11-21T08:00:00Z "
+        raise bad_parameter(name, "invalid", f"{message}(a + in a URL is written %2B).")
+    return at
 
 
 def whole(request: Request, name: str, default: int, low: int, high: int) -> int:

@@ -5,6 +5,7 @@ web, so only a limited number may wait: others are answered at once, with the ti
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager
 from typing import Final
 
 from rest_framework.request import Request
@@ -26,6 +27,12 @@ PLACES = ConcurrencyLimit(most=threads // 3, most_of_one=2)
 """A third of the threads of a process wait at most, and two for one token."""
 
 
+def place_of(view: Resource) -> AbstractContextManager[bool]:
+    """A place to wait for whoever asks, until the end of the block; False where none is left."""
+    name = f"token {view.token.pk}" if view.token is not None else f"person {view.user.pk}"
+    return PLACES.one(name)
+
+
 def seconds(request: Request) -> int:
     """How long the request wants to wait."""
     return whole(request, "wait", 0, 0, MAX_SECONDS)
@@ -36,8 +43,7 @@ def until_over(job: Job, view: Resource, within: int) -> dict[str, str]:
     Returns the headers of the answer: when to ask again, where there was no place to wait."""
     if job.state in SETTLED or not within:
         return {}
-    name = f"token {view.token.pk}" if view.token is not None else f"person {view.user.pk}"
-    with PLACES.one(name) as has_place:
+    with place_of(view) as has_place:
         if has_place:
             _watch(job, within)
     return {} if has_place else {"Retry-After": str(AGAIN_SECONDS)}

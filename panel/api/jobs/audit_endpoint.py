@@ -13,17 +13,17 @@ from jobs.audit_trail import FILTERS, BadSince, entry_json, filtered
 from jobs.models import AuditEntry
 from panel.api.framework import cursor, described
 from panel.api.framework.resource import Resource, bad_parameter
-from panel.api.response_shapes import Json
+from panel.api.framework.shape import Shape
 
 
-class AuditCommandShape(serializers.Serializer[Json]):
+class AuditCommandShape(Shape):
     """One command that was run, and its exit code (null: it never ended)."""
 
     argv = serializers.ListField(child=serializers.CharField())
     rc = serializers.IntegerField(allow_null=True)
 
 
-class AuditShape(serializers.Serializer[Json]):
+class AuditShape(Shape):
     """One half of what happened to one operation; `job` and `volume` are keys. `commands` and
     `result` `{state, code?, message?}` come with the outcome."""
 
@@ -36,6 +36,9 @@ class AuditShape(serializers.Serializer[Json]):
     token = serializers.CharField(allow_blank=True)
     address = serializers.CharField(allow_null=True, help_text="IP address of the request.")
     door = serializers.CharField()
+    request_id = serializers.CharField(
+        allow_blank=True, help_text="`X-Request-Id` of the request that the operation came of."
+    )
     host = serializers.CharField()
     machine_id = serializers.CharField(allow_blank=True)
     volume = serializers.CharField()
@@ -65,6 +68,7 @@ class Audit(Resource):
             described.query("volume", "Key or label of a volume."),
             described.query("job", "Key of a job."),
             described.query("actor", "Part of the e-mail address of an account."),
+            described.query("request_id", "`X-Request-Id` of the request that it came of."),
             described.query("since", "A day or an RFC 3339 time: not before it."),
             described.query("until", "A day, up to its end, or an RFC 3339 time: before it."),
         ],

@@ -15,16 +15,17 @@ from rest_framework.response import Response
 
 from jobs.engine import decisions
 from jobs.engine.flush_rate import raise_rate
-from jobs.models import Job, State
+from jobs.models import Job, Kind, State
 from jobs.queue.submit import cancel, confirm, right_to
 from jobs.requester import Requester
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
 from panel.api.framework.problem import ApiProblem
-from panel.api.framework.resource import Resource, bad_parameter, choices, truth, whole
+from panel.api.framework.resource import Resource, bad_parameter, choices, ids, since, truth, whole
 from panel.api.request_bodies import Body
 from panel.api.resource_json import job_json, job_url
 from panel.api.response_shapes import JobShape, LinesShape
+from panel.models import Scope
 from storage.access import Right, is_staff
 from storage.planner import Refused
 
@@ -58,6 +59,7 @@ class Steering(Resource):
 
     parameters: ClassVar = {"POST": ("wait",)}
     takes_no_body = True
+    keeps_key = True
 
     def steered(
         self, request: Request, key: str, steer: Callable[[Job, Requester], object]
@@ -91,7 +93,7 @@ def job_of(view: Resource, key: str) -> Job:
 
 LINES = 500
 DECIDED = "With `wait`: the job once it is over, or needs attention."
-FOR_ALL = (*cursor.PARAMETERS, "state", "volume")
+FOR_ALL = (*cursor.PARAMETERS, "state", "volume", "kind", "ids", "updated_since")
 FOR_STAFF = (*FOR_ALL, "host", "dry_run")
 
 
@@ -99,7 +101,7 @@ class Jobs(Resource):
     """The jobs that the person may see."""
 
     parameters: ClassVar = {"GET": FOR_STAFF}
-    repeatable: ClassVar = ("state",)
+    repeatable: ClassVar = ("state", "kind")
 
     @extend_schema(
         operation_id="jobs_list",
@@ -107,6 +109,8 @@ class Jobs(Resource):
         parameters=[
             *described.PAGE,
             described.choice("state", "State.", State.values),
+            described.choice("kind", "What was asked for.", Kind.values),
+            *described.FOUND,
             described.query("volume", "Key of a volume."),
             described.query("host", "Key or name of a host. Staff only."),
             OpenApiParameter(
@@ -130,6 +134,12 @@ class Jobs(Resource):
                 raise bad_parameter(name, "unknown", f"Known here: {', '.join(FOR_ALL)}.")
         if states := choices(request, "state", State.values):
             rows = rows.filter(state__in=states)
+        if kinds := choices(request, "kind", Kind.values):
+            rows = rows.filter(kind__in=kinds)
+        if (keys := ids(request)) is not None:
+            rows = rows.filter(key__in=keys)
+        if (at := since(request)) is not None:
+            rows = rows.filter(updated_at__gte=at)
         if (volume := request.query_params.get("volume")) is not None:
             rows = rows.filter(volume__key=volume)
         if (host := request.query_params.get("host")) is not None:
@@ -221,8 +231,10 @@ class JobPace(Steering):
 class PreviewApply(Resource):
     """What a dry run said, done."""
 
+    other_scopes = (Scope.DESTROY, Scope.HOSTS)
     parameters: ClassVar = {"POST": ("wait",)}
     takes_no_body = True
+    keeps_key = True
 
     @steering(
         "job_apply",
@@ -237,6 +249,7 @@ class PreviewApply(Resource):
             Job.objects.visible_to(self.user).select_related("volume"), key=key, dry_run=True
         )
         self.demand(right_to(preview))
+        self.demand_scope(*_scopes_to(preview))
         within = wait_for_job.seconds(request)
         answer = idempotent_requests.once(
             request,
@@ -244,6 +257,13 @@ class PreviewApply(Resource):
             lambda: wait_for_job.accepted(confirm(preview, self.requester), self.user),
         )
         return wait_for_job.out(answer, self, within)
+
+
+def _scopes_to(preview: Job) -> tuple[str, ...]:
+    """Of which a token needs one to carry it out."""
+    if preview.kind in (Kind.DESTROY_VOLUME, Kind.DROP_CACHE):
+        return (Scope.DESTROY,)
+    return (Scope.VOLUMES, Scope.HOSTS) if preview.volume is None else (Scope.VOLUMES,)
 
 
 class ResolveBody(request_bodies.Body):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import reduce
 from operator import or_
 from typing import ClassVar
@@ -10,10 +10,7 @@ from typing import ClassVar
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
-from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
-    OpenApiParameter,
     OpenApiResponse,
     extend_schema,
 )
@@ -27,32 +24,49 @@ from jobs.requester import Requester
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
 from panel.api.framework.problem import ApiProblem, flat
-from panel.api.framework.resource import Resource, bad_parameter, choices, truth, whole
-from panel.api.resource_json import volume_json
-from panel.api.response_shapes import STATES, JobShape, Json, VolumeShape
-from panel.charts import definitions as chart_definitions
-from panel.charts.time_range import moment
-from panel.models import User
+from panel.api.framework.resource import Resource, bad_parameter, choices, ids, since, truth
+from panel.api.response_shapes import STATES, JobShape, Json, VolumeShape, WatchShape
+from panel.api.volumes.volume_resource import (
+    VolumeWork,
+    holder_of,
+    volume_json,
+    volumes_json,
+    work_of,
+)
+from panel.models import Scope, User
 from storage.access import Right, is_staff
-from storage.metrics.series import MAX_POINTS, UNITS, series
+from storage.database_clock import database_now
+from storage.metrics import close_watch
 from storage.models import Customer, Placement, Volume
 from storage.models.volume import VolumeQuerySet
-from storage.planner.wish import BadWish, Wish
+from storage.planner.technologies.lookup import SETTINGS, of_layout
+from storage.planner.wish import LAYOUTS, BadWish, Wish
 from storage.row_locks import hold_one
-from storage.volumes.ownership import refusal_to_give, refusal_to_take, theirs_since
+from storage.volumes.ownership import refusal_to_give, refusal_to_take
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from storage.volumes.wish_forms import GroupChoice, groups_of
 
 UNLISTED = ("destroyed", "previewed")
 """States of what is in no list unless asked for."""
-FOR_ALL = (*cursor.PARAMETERS, "external_id", "customer")
-FOR_STAFF = (*FOR_ALL, "guest", "host", "state")
+INCLUDE = described.query(
+    "include", "`wish`: each volume with what `GET …/wish` answers.", enum=["wish"]
+)
+MEASURED = ("figures", "job", "wish", "updated_at")
+"""Of a volume: what no change of its record says."""
+FOR_ALL = (
+    *cursor.PARAMETERS,
+    *("external_id", "customer", "include", "ids", "search", "updated_since"),
+)
+FOR_STAFF = (*FOR_ALL, "guest", "host", "state", "technology")
+TECHNOLOGIES = tuple(SETTINGS)
 
 
 class Volumes(Resource):
     """The volumes that the person may see."""
 
+    preview_scope = Scope.PREVIEW
     parameters: ClassVar = {"GET": FOR_STAFF, "POST": ("dry_run", "wait")}
+    keeps_key = True
     repeatable: ClassVar = ("state",)
 
     @extend_schema(
@@ -65,6 +79,10 @@ class Volumes(Resource):
             described.query("guest", "Part of the guest's name. Staff only."),
             described.query("host", "Key or name of a host. Staff only."),
             described.choice("state", "Staff only.", STATES),
+            described.query("technology", "Staff only.", enum=list(TECHNOLOGIES)),
+            *described.FOUND,
+            described.query("search", "Part of the label or the external id."),
+            INCLUDE,
         ],
         responses={
             200: described.page_of(VolumeShape, "VolumePage"),
@@ -77,7 +95,8 @@ class Volumes(Resource):
         if not set(request.query_params.getlist("state")) & set(UNLISTED):
             rows = rows.existing()
         page, after = cursor.page(request, self._filtered(request, rows), "volumes")
-        return Response(cursor.body((volume_json(r, self.user) for r in snapshots_of(page)), after))
+        listed = volumes_json(page, self.user, with_wish=includes_wish(request))
+        return Response(cursor.body(listed, after))
 
     @extend_schema(
         operation_id="volume_make",
@@ -106,7 +125,7 @@ class Volumes(Resource):
 
     def _filtered(self, request: Request, rows: QuerySet[Volume]) -> QuerySet[Volume]:
         for name in request.query_params:
-            if name in cursor.PARAMETERS:
+            if name in (*cursor.PARAMETERS, "include", "ids", "updated_since"):
                 continue
             if name not in FOR_ALL and not is_staff(self.user):
                 # Whether a filter matched would tell where a volume lies.
@@ -116,20 +135,29 @@ class Volumes(Resource):
                 rows = rows.filter(reduce(or_, map(_in_state, states)))
             else:
                 rows = rows.filter(_filter(name, request.query_params[name]))
+        if (keys := ids(request)) is not None:
+            rows = rows.filter(key__in=keys)
+        if (at := since(request)) is not None:
+            lately = Placement.objects.filter(updated_at__gte=at)
+            rows = rows.filter(Q(updated_at__gte=at) | Q(pk__in=lately.values("volume")))
         return rows
 
 
 class OneVolume(Resource):
     """One volume."""
 
+    measured = MEASURED
+    parameters: ClassVar = {"GET": ("include",)}
+
     @extend_schema(
         operation_id="volume",
         summary="Show a volume",
-        responses={200: VolumeShape, **described.problems(403, 404)},
+        parameters=[INCLUDE],
+        responses={200: VolumeShape, **described.problems(400, 403, 404)},
     )
     def get(self, request: Request, key: str) -> Response:
         """The volume as of the last inventory and sample."""
-        return Response(volume_json(row_of(self, key), self.user))
+        return Response(_shown(self, request, key))
 
     @extend_schema(
         operation_id="volume_change",
@@ -149,7 +177,7 @@ class OneVolume(Resource):
                 values["customer"] = request_bodies.customer_of(values["customer"], self.user)
                 _demand_movable(volume, values["customer"])
             request_bodies.save(volume, values, fields=tuple(values))
-        return Response(volume_json(row_of(self, key), self.user))
+        return Response(_shown(self, request, key))
 
     @extend_schema(
         operation_id="volume_discard",
@@ -165,6 +193,53 @@ class OneVolume(Resource):
         return Response(status=204)
 
 
+class VolumeWatch(Resource):
+    """Watching a volume closely."""
+
+    @extend_schema(
+        operation_id="volume_watch",
+        summary="Watch a volume closely",
+        request=request_bodies.WatchBody,
+        responses={200: WatchShape, **described.problems(403, 404, 409, 422)},
+    )
+    def put(self, request: Request, key: str) -> Response:
+        """For operators. For as many minutes the panel has an interval of the volume every ten
+        seconds instead of every minute. A host has at most 16 such volumes."""
+        volume = row_of(self, key).volume
+        self.demand(Right.OPERATE)
+        values = request_bodies.read(request, request_bodies.WatchBody)
+        now = database_now()
+        until = now + timedelta(minutes=values["minutes"])
+        close_watch.begin(volume, until, now)
+        return Response({"watched_until": until})
+
+    @extend_schema(
+        operation_id="volume_watch_end",
+        summary="End the close watch of a volume",
+        responses={204: None, **described.problems(403, 404)},
+    )
+    def delete(self, request: Request, key: str) -> Response:
+        """For operators. Also where nobody watches the volume."""
+        volume = row_of(self, key).volume
+        self.demand(Right.OPERATE)
+        close_watch.end(volume)
+        return Response(status=204)
+
+
+def _shown(view: Resource, request: Request, key: str) -> Json:
+    row = row_of(view, key)
+    work = work_of([row.volume]).get(row.volume.pk, VolumeWork())
+    return volume_json(row, view.user, work, with_wish=includes_wish(request))
+
+
+def includes_wish(request: Request) -> bool:
+    """Whether each volume is asked for with its wish."""
+    given = request.query_params.get("include")
+    if given not in (None, "wish"):
+        raise bad_parameter("include", "invalid", "wish, or leave it out.")
+    return given == "wish"
+
+
 def row_of(view: Resource, key: str) -> VolumeSnapshot:
     """The volume, where the person may see it; 404 else."""
     return snapshots_of([get_object_or_404(_visible(view), key=key)])[0]
@@ -174,11 +249,6 @@ def _visible(view: Resource) -> VolumeQuerySet:
     """What the person may see; customers have nothing that is switched off."""
     volumes = Volume.objects.visible_to(view.user).select_related("customer", "cache_plan")
     return volumes if is_staff(view.user) else volumes.in_service()
-
-
-def holder_of(volume: Volume) -> Job | None:
-    """The job that changes it now."""
-    return Job.objects.unfinished().filter(volume=volume, dry_run=False).first()
 
 
 def _demand_movable(volume: Volume, customer: Customer | None) -> None:
@@ -202,6 +272,13 @@ def _filter(name: str, value: str) -> Q:
         return Q(customer__key=value)
     if name == "guest":
         return Q(guest__icontains=value)
+    if name == "search":
+        return Q(label__icontains=value) | Q(external_id__icontains=value)
+    if name == "technology":
+        if value not in TECHNOLOGIES:
+            raise bad_parameter(name, "invalid", f"One of {', '.join(TECHNOLOGIES)}.")
+        layouts = [each for each in LAYOUTS if of_layout(each).name == value]
+        return Q(layout__in=layouts)
     here = Placement.objects.filter(Q(host__key=value) | Q(host__name=value), until=None)
     return Q(pk__in=here.values("volume"))
 
@@ -255,61 +332,3 @@ def _group(host: str, vg: str, user: User) -> GroupChoice:
 def _bad(pointer: str, code: str, message: str) -> ApiProblem:
     errors = list(flat([serializers.ErrorDetail(message, code)], pointer))
     return ApiProblem(422, "invalid", "The request has errors.", errors=errors)
-
-
-DEFAULT_RANGE = timedelta(hours=1)
-DEFAULT_POINTS = 600
-
-
-class VolumeSeries(Resource):
-    """What a volume did."""
-
-    parameters: ClassVar = {"GET": ("from", "to", "points")}
-
-    @extend_schema(
-        operation_id="series",
-        summary="Figures over time",
-        parameters=[
-            described.query("from", "RFC 3339 time. Default: one hour before `to`."),
-            described.query("to", "RFC 3339 time. Default: now."),
-            OpenApiParameter(
-                "points",
-                OpenApiTypes.INT,
-                description=f"Maximum number of points, 1 to {MAX_POINTS}.",
-            ),
-        ],
-        responses={
-            200: OpenApiResponse(
-                OpenApiTypes.OBJECT,
-                f"Columns: {{t0, step_seconds, points, series, units, totals}}. `series` has "
-                f"{', '.join(UNITS)}, for customers those of their charts; null is a gap. Point n "
-                "ends (n + 1) steps after t0.",
-            ),
-            **described.problems(400, 403, 404, 422),
-        },
-    )
-    def get(self, request: Request, key: str) -> Response:
-        """One column for each figure. Null: nothing was measured."""
-        volume = get_object_or_404(Volume.objects.visible_to(self.user), key=key)
-        end = _time(request, "to") or timezone.now()
-        start = _time(request, "from") or end - DEFAULT_RANGE
-        points = whole(request, "points", DEFAULT_POINTS, 0, 10**9)
-        try:
-            if is_staff(self.user):
-                return Response(series(volume, start, end, points).to_json())
-            columns = series(volume, start, end, points, since=theirs_since(volume))
-            return Response(columns.to_json(chart_definitions.names(plain=True)))
-        except ValueError as error:
-            # Too many or too few points, or a range that ends before it begins.
-            raise bad_parameter("points", "out_of_range", str(error)) from None
-
-
-def _time(request: Request, name: str) -> datetime | None:
-    text = request.query_params.get(name)
-    if text is None:
-        return None
-    at = moment(text)
-    if at is None:
-        message = "An RFC 3339 time with a time zone, not far from now: 2026-11-21T08:00:00Z "
-        raise bad_parameter(name, "invalid", f"{message}(a + in a URL is written %2B).")
-    return at

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import cast
 
 from django.core.exceptions import ValidationError
@@ -13,9 +14,10 @@ from django.utils import timezone
 
 from jobs.models import Kind
 from panel.api.framework.problem import ApiProblem
-from panel.api.request_bodies import unprocessable
+from panel.api.request_bodies import AS_SOON_AS_ALLOWED, unprocessable
 from panel.api.resource_json import wish_json
 from panel.api.response_shapes import Json
+from panel.api.volumes.volume_resource import life_of
 from storage.health.lost_cache import dropped, loss_of_row
 from storage.planner import Refused
 from storage.planner.current_wish import uncached
@@ -32,10 +34,11 @@ FIRST_MODE = "writethrough"
 
 @dataclass(frozen=True, slots=True)
 class RequestedChange:
-    """What a job is to do."""
+    """What a job is to do, and when it may begin."""
 
     kind: Kind
     wish: Wish
+    not_before: datetime | None = None
 
 
 def change(row: VolumeSnapshot, cache_body: Json | None) -> RequestedChange | None:
@@ -146,18 +149,13 @@ def _errors(form: ModeForm) -> Iterator[dict[str, str]]:
             yield {"pointer": pointer, "code": error.code or "invalid", "message": text}
 
 
+CLOCK_MARGIN = timedelta(minutes=1)
+"""The host measures the time by its own clock."""
 LIFE_KINDS: dict[Life, Kind] = {
     "live": Kind.RESTORE_VOLUME,
     "retired": Kind.RETIRE_VOLUME,
     "gone": Kind.DESTROY_VOLUME,
 }
-
-
-def life_of(row: VolumeSnapshot) -> Life:
-    """What the volume is now."""
-    if row.volume.destroyed_at is not None:
-        return "gone"
-    return "live" if row.volume.retired_at is None else "retired"
 
 
 def meets_life(wish: Wish, body: Json) -> bool:
@@ -168,18 +166,22 @@ def meets_life(wish: Wish, body: Json) -> bool:
 
 def life_change(row: VolumeSnapshot, body: Json) -> RequestedChange | None:
     """What is to be done; None where it is so already. Destroying demands the volume's label in
-    `confirm_label`. Raises `Refused`, and `ApiProblem` for a wrong label."""
+    `confirm_label`, and waits for the end of the undo window where that is asked for. Raises
+    `Refused`, and `ApiProblem` for a wrong label."""
     life: Life = body["life"]
     if life_of(row) == life:
         return None
-    if (refusal := life_refusal(row, life, timezone.now())) is not None:
+    now, until = timezone.now(), row.undo_until
+    is_later = body["when"] == AS_SOON_AS_ALLOWED and until is not None and until > now
+    if (refusal := life_refusal(row, life, until if is_later and until else now)) is not None:
         raise refusal
     if life == "gone":
         form = DestroyForm(row, body)
         if not form.is_valid():
             raise unprocessable(ValidationError(form.errors.as_data()))
     wish = life_wish(row, life)
-    return None if wish is None else RequestedChange(LIFE_KINDS[life], wish)
+    not_before = until + CLOCK_MARGIN if is_later and until is not None else None
+    return None if wish is None else RequestedChange(LIFE_KINDS[life], wish, not_before)
 
 
 def management_change(row: VolumeSnapshot) -> RequestedChange | None:

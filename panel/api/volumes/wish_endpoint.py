@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import ClassVar
 
 from django.db import transaction
 from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.utils.encoders import JSONEncoder
 
-from jobs.models import Job, State
 from jobs.queue.submit import Busy, submit
 from panel.api import request_bodies
 from panel.api.framework import described, idempotent_requests, wait_for_job
-from panel.api.framework.problem import ApiProblem
+from panel.api.framework.entity_tags import demand_unchanged, entity_tag
 from panel.api.framework.resource import Resource, truth
-from panel.api.resource_json import drift_json, job_url, wish_json
 from panel.api.response_shapes import JobShape, Json, WishNow
 from panel.api.volumes import wish_changes as wishes
-from panel.api.volumes.volume_endpoints import holder_of, row_of
+from panel.api.volumes.volume_endpoints import row_of
+from panel.api.volumes.volume_resource import VolumeWork, holder_of, wish_now_json, work_of
+from panel.models import Scope
 from storage.access import Right, is_staff
 from storage.models import Volume
 from storage.planner.wish import Wish
 from storage.row_locks import hold_one
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
-IF_MATCH = "If-Match"
-ANY_VERSION = "*"
-UNDONE = (State.FAILED, State.NEEDS_ATTENTION)
-"""States of a job whose wish is not met."""
+MEASURED = ("is_met", "last_job")
+"""Of a wish: what no request says, and what changes while one is fulfilled."""
 PUT_ANSWER = PolymorphicProxySerializer(
     component_name="WishAnswer", serializers=[WishNow, JobShape], resource_type_field_name=None
 )
@@ -40,7 +35,11 @@ PUT_ANSWER = PolymorphicProxySerializer(
 class VolumeWish(Resource):
     """What a volume should be."""
 
+    other_scopes = (Scope.DESTROY,)
+    preview_scope = Scope.PREVIEW
     parameters: ClassVar = {"PUT": ("dry_run", "wait")}
+    keeps_key = True
+    checks_version = True
 
     @extend_schema(
         operation_id="wish",
@@ -50,8 +49,8 @@ class VolumeWish(Resource):
     def get(self, request: Request, key: str) -> Response:
         """What the volume is or, while a job changes it, becomes. Send the ETag as If-Match."""
         row = row_of(self, key)
-        data = _wish_now(row, holder_of(row.volume), is_staff(self.user))
-        return Response(data, headers={"ETag": entity_tag(data)})
+        data = self._now(row)
+        return Response(data, headers={"ETag": entity_tag(data, MEASURED)})
 
     @extend_schema(
         operation_id="wish_put",
@@ -83,20 +82,24 @@ class VolumeWish(Resource):
         if body.get("life") == "gone":
             self.demand(Right.ADMINISTER)
         dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
-        if dry_run:
-            answer = self._put(volume, body, dry_run=True)
-        else:
-            answer = idempotent_requests.once(
-                request, self.user, lambda: self._put(volume, body, dry_run=False)
-            )
-        return wait_for_job.out(answer, self, within)
+        if not dry_run:
+            self.demand_scope(Scope.DESTROY if body.get("life") == "gone" else Scope.VOLUMES)
+        once = idempotent_requests.once_if_named if dry_run else idempotent_requests.once
+        answer = once(request, self.user, lambda: self._put(volume, body, dry_run=dry_run))
+        final = wait_for_job.out(answer, self, within)
+        final["ETag"] = entity_tag(self._now(row_of(self, key)), MEASURED)
+        return final
+
+    def _now(self, row: VolumeSnapshot) -> Json:
+        work = work_of([row.volume]).get(row.volume.pk, VolumeWork())
+        return wish_now_json(row, work, is_for_staff=is_staff(self.user))
 
     @transaction.atomic
     def _put(self, volume: Volume, body: Json, *, dry_run: bool) -> Response:
         # One wish at a time, so that the second one meets the job of the first.
         row = snapshots_of([hold_one(volume)])[0]
         standing = holder_of(volume)
-        demand_unchanged(self.request, _wish_now(row, standing, True))
+        demand_unchanged(self.request, entity_tag(self._now(row), MEASURED))
         holder = None if dry_run else standing
         if holder is not None:
             wish = Wish.from_json(holder.wish)
@@ -107,7 +110,7 @@ class VolumeWish(Resource):
         change = _change(row, body)
         if change is None:
             # What is asked for now is so, whatever the last job did not reach.
-            return Response({**_wish_now(row, None, True), "is_met": True})
+            return Response({**self._now(row), "is_met": True})
         job = submit(
             kind=change.kind,
             volume=volume,
@@ -117,6 +120,7 @@ class VolumeWish(Resource):
             door=self.requester.door,
             token=self.requester.token,
             address=self.requester.address,
+            not_before=None if dry_run else change.not_before,
         )
         return wait_for_job.accepted(job, self.user)
 
@@ -142,57 +146,3 @@ def _change(row: VolumeSnapshot, body: Json) -> wishes.RequestedChange | None:
     if body["flushed"]:
         change = wishes.flushing(row, change)
     return wishes.shape_change(row, body, change)
-
-
-def _wish_now(row: VolumeSnapshot, holder: Job | None, is_for_staff: bool) -> Json:
-    last = Job.objects.filter(volume=row.volume, dry_run=False).order_by("-id").first()
-    jobs: Json = {
-        "job": job_url(holder) if holder is not None and is_for_staff else None,
-        "last_job": _last_job_json(last) if last is not None and is_for_staff else None,
-    }
-    if holder is not None:
-        wish_data = wish_json(Wish.from_json(holder.wish), settings=is_for_staff)
-        return {**wish_data, "is_met": False, **jobs}
-    now: Json = {"cache": None}
-    if row.wish is not None:
-        now = wish_json(row.wish, settings=is_for_staff)
-    elif row.cache is not None:
-        now["cache"] = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
-    is_met = _is_as_recorded(row) and (last is None or last.state not in UNDONE)
-    return {**now, "life": wishes.life_of(row), "is_met": is_met, **jobs}
-
-
-def _is_as_recorded(row: VolumeSnapshot) -> bool:
-    """False for what is not created yet, is missing, or was changed by somebody else."""
-    if row.volume.destroyed_at is not None:
-        return True
-    placement = row.placement
-    if placement is None or placement.lv_uuid is None or placement.missing_since is not None:
-        return False
-    return not drift_json(row)
-
-
-def _last_job_json(job: Job) -> Json:
-    """For `LastJobShape`: a monitor learns here why a wish was not met."""
-    code = job.error["code"] if job.state in UNDONE and job.error else ""
-    return {"key": job.key, "url": job_url(job), "state": job.state, "error_code": code}
-
-
-def entity_tag(data: Json) -> str:
-    """The strong entity tag of what a reader is told: another one where it says another thing."""
-    text = json.dumps(data, cls=JSONEncoder, sort_keys=True)
-    return f'"{hashlib.sha256(text.encode()).hexdigest()[:20]}"'
-
-
-def demand_unchanged(request: Request, data: Json) -> None:
-    """Raises `ApiProblem` (412) where the request was meant for another version than `said`."""
-    tags = [tag.strip() for tag in request.headers.get(IF_MATCH, ANY_VERSION).split(",")]
-    now = entity_tag(data)
-    if ANY_VERSION not in tags and now not in tags:
-        raise ApiProblem(
-            412,
-            "changed",
-            "It has changed since you read it; nothing was done.",
-            "Read it again, and wish anew if you still want to.",
-            headers={"ETag": now},
-        )

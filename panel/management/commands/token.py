@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import ProgrammingError
 
 from panel.accounts import api_tokens
 from panel.models import Scope, User
@@ -26,7 +27,13 @@ class Command(BaseCommand):
         self, *args: Any, email: str, name: str, scopes: str, days: int, **options: Any
     ) -> None:
         """Print the token alone, so that a shell can take it."""
-        user = User.objects.filter(email__iexact=email, is_active=True).first()
+        try:
+            user = User.objects.filter(email__iexact=email, is_active=True).first()
+        except ProgrammingError:
+            raise CommandError(
+                "The database of this checkout has no tables. A demo has a database of its own: "
+                "make the token on its page /tokens/."
+            ) from None
         if user is None:
             raise CommandError(f"{email} has no account here")
         scope_names = [scope.strip() for scope in scopes.split(",")]

@@ -23,6 +23,8 @@ from storage.inventory.disk_list import (
 )
 from storage.inventory.facts import Array, HostFacts
 from storage.models import DiskRound, Host, PhysicalDisk
+from storage.planner import Refused
+from storage.planner.member_wish import refusal_of
 
 Tone = Literal["ok", "warning", "error", "busy", "quiet"]
 TONES: Final[dict[str, Tone]] = {
@@ -244,7 +246,8 @@ class CheckRow:
 @dataclass(frozen=True, slots=True)
 class ArrayRow:
     """`state` with its tone, `progress` of what it does now and `notes` are words. `commands`
-    are what to type on the host, one after the other. `check` is the last that was asked for."""
+    are what to type on the host, one after the other. `check` is the last that was asked for;
+    `no_replacement` says why no disk of it can be replaced now."""
 
     array: Array
     tone: Tone
@@ -254,6 +257,7 @@ class ArrayRow:
     commands: tuple[str, ...]
     check: CheckRow | None
     may_be_checked: bool
+    no_replacement: Refused | None
 
     @property
     def icon(self) -> str:
@@ -269,11 +273,24 @@ def arrays_of(host: Host, facts: HostFacts, failing: Collection[str] = ()) -> tu
         checks.select_related("actor").order_by("array_uuid", "-id").distinct("array_uuid")
     ):
         asked[check.array_uuid] = check
-    return tuple(_array_row(facts, array, asked.get(array.uuid), failing) for array in facts.arrays)
+    return tuple(
+        _array_row(
+            facts,
+            array,
+            asked.get(array.uuid),
+            failing,
+            refusal_of(facts, array, allowed=host.replaces_members),
+        )
+        for array in facts.arrays
+    )
 
 
 def _array_row(
-    facts: HostFacts, array: Array, check: MediaCheck | None, failing: Collection[str]
+    facts: HostFacts,
+    array: Array,
+    check: MediaCheck | None,
+    failing: Collection[str],
+    no_replacement: Refused | None,
 ) -> ArrayRow:
     doing = WORDS.get(array.sync_action, array.sync_action) if array.sync_action != "idle" else ""
     tone: Tone = "ok"
@@ -292,6 +309,7 @@ def _array_row(
         _commands(facts, array, failing),
         None if check is None else CheckRow(check),
         is_idle and not array.degraded_count and array.level != "raid0" and array.level != "linear",
+        no_replacement,
     )
 
 

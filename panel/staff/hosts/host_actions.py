@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from django.contrib import messages
 from django.forms import Form
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
@@ -17,7 +17,7 @@ from jobs.hosts import enrolment
 from jobs.hosts.trust import accept_fingerprint
 from jobs.models import Job
 from jobs.queue.removal import removal_of, remove
-from jobs.queue.submit import submit_add_ssd
+from jobs.queue.submit import submit_for_host
 from panel.staff.job_requests import actor_of, requester_of, show_refusal
 from panel.staff.jobs.forms import (
     AcceptKeyForm,
@@ -35,6 +35,7 @@ from storage.models import Host
 from storage.models.host import HostState
 from storage.planner import Refused
 from storage.volumes.add_ssd_form import PreparationForm
+from storage.volumes.member_form import NewMemberForm
 
 VOLUMES_NAMED = 20
 UNREAD = Refused(
@@ -209,10 +210,33 @@ def add_ssd(request: HttpRequest, key: str) -> HttpResponse:
     if form is not None and refusal is None and request.method == "POST" and form.is_valid():
         try:
             if form.wanted is not None:
-                job = submit_add_ssd(host, form.wanted, requester_of(request), dry_run=True)
+                job = submit_for_host(host, form.wanted, requester_of(request), dry_run=True)
                 return redirect("job", job.key)
         except Refused as refused:
             refusal = refused
     context = {"host": host, "form": form, "refusal": refusal}
     code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     return render(request, "staff/hosts/ssd.html", context, status=code)
+
+
+@staff_view(Right.ADMINISTER)
+@require_http_methods(["GET", "HEAD", "POST"])
+def replace_member(request: HttpRequest, key: str, array: str) -> HttpResponse:
+    """Which disk takes which place, and its serial number typed: nobody takes the wrong drive."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    facts = inventory_of(host)
+    named = [each for each in facts.arrays if each.name == array] if facts is not None else []
+    if facts is None or not named:
+        raise Http404
+    form = NewMemberForm(facts, named[0], host.replaces_members, request.POST or None)
+    refusal = form.refusal
+    if refusal is None and request.method == "POST" and form.is_valid():
+        try:
+            if form.wanted is not None:
+                job = submit_for_host(host, form.wanted, requester_of(request), dry_run=True)
+                return redirect("job", job.key)
+        except Refused as refused:
+            refusal = refused
+    context = {"host": host, "array": named[0], "form": form, "refusal": refusal}
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
+    return render(request, "staff/hosts/member.html", context, status=code)

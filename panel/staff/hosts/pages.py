@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -20,10 +21,12 @@ from jobs.problems import problems_of
 from jobs.queue.bulk import blocking_jobs
 from jobs.queue.reservations import reserved
 from panel.alerts.alert_routing import untold_beside_others
+from panel.charts.definitions import ChartPanel
 from panel.charts.pages import host_chart_context
 from panel.http.fragments import fragment_or_page
 from panel.staff.alerts.alert_list import marks_of
 from panel.staff.change_log import edits
+from panel.staff.hosts.busy_disks import who_context
 from panel.staff.hosts.disk_health_card import arrays_of, disk_health, failing_disks
 from panel.staff.hosts.host_volumes import (
     Resident,
@@ -56,7 +59,7 @@ BUSIEST_SHOWN, FEW = 5, 3
 MANY_PROBLEMS: Final = 3
 PROBLEMS_SHOWN: Final = 3
 """The others unfold; data at risk stands first, and is always shown."""
-CHARTS_SHOWN: Final = 2
+CHARTS_SHOWN: Final = 4
 DRIFTS_SHOWN: Final = 12
 MISSING_SHOWN: Final = 20
 LAST_JOBS: Final = 20
@@ -154,6 +157,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     if facts is not None:
         residents, is_troubled = residents_of(shown), len(context["problems"]) >= MANY_PROBLEMS
         context |= _charts(request, shown)
+        context |= who_context(request, shown)
         context |= {
             "stack": stack_of(facts),
             "busiest": _listed(shown, facts, residents, FEW if is_troubled else BUSIEST_SHOWN),
@@ -182,9 +186,27 @@ def _charts(request: HttpRequest, host: Host) -> dict[str, Any]:
     return {
         **context,
         "other_charts": others.urlencode(),
+        "disk_choices": _disk_choices(request, panels),
         "folds_marks": True,
         "has_all_charts": is_whole,
     }
+
+
+def _disk_choices(
+    request: HttpRequest, panels: tuple[ChartPanel, ...]
+) -> list[tuple[str, str, bool]]:
+    """The disks whose users a chart can show, each with the parameters that ask for it."""
+    shown = next((panel.title for panel in panels if panel.name == "users"), "")
+    names = [
+        line.name.removeprefix("busy_")
+        for panel in panels
+        if panel.name == "disks"
+        for line in panel.lines
+    ]
+    return [
+        (name, urlencode({**request.GET.dict(), "disk": name}), shown.endswith(f" {name}"))
+        for name in names
+    ]
 
 
 def _locked_volumes(host: Host) -> frozenset[str]:

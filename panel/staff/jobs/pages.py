@@ -33,8 +33,8 @@ from storage.inventory.stored import inventory_of
 from storage.models import Volume
 from storage.planner import PlannedStep
 from storage.planner.fingerprint import FLUSHES
+from storage.planner.host_wish import read_host_wish
 from storage.planner.kernel_faults import PresentFault, met_by
-from storage.planner.ssd_wish import Preparation
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from storage.volumes.wish_diff import WishChange, changes, gains
@@ -141,7 +141,7 @@ def wait_of(job: Job, running: Step | None) -> WaitingReason | None:
 def _holder(job: Job) -> Job | None:
     """The job that changes the same volume group now."""
     if job.volume is None:
-        groups = [Preparation.from_json(job.wish).vg_uuid]
+        groups = [read_host_wish(job.wish).vg_uuid]
     else:
         placed = job.volume.placement_set.filter(until=None)
         groups = list(placed.values_list("vg_uuid", flat=True))
@@ -154,7 +154,7 @@ def _changes(job: Job, row: VolumeSnapshot | None) -> Sequence[WishChange]:
     """From what the volume is (a preview), or was when the job was accepted, to what is wished."""
     if job.volume is None:
         facts = inventory_of(job.host) if job.dry_run else None
-        return gains(facts, Preparation.from_json(job.wish)) if facts is not None else ()
+        return gains(facts, read_host_wish(job.wish)) if facts is not None else ()
     wish = Wish.from_json(job.wish)
     if row is not None:
         return changes(row.wish, wish)

@@ -29,6 +29,7 @@ from panel.staff.jobs.pages import wait_of
 from panel.staff.volumes import raw_counters, trends
 from panel.staff.volumes.action_menu import menu_of
 from panel.staff.volumes.list_pages import chips_of
+from panel.staff.volumes.watch_pages import live_context, watch_context
 from panel.templatetags.chips import Chip
 from storage.access import staff_view
 from storage.health.host_problems import silent_seconds
@@ -79,6 +80,8 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
         "counters": _counters(row.volume),
         "lines": guest_lines(row.volume.key),
         "path": stable_path(row.volume.key),
+        **watch_context(row.volume, timezone.now()),
+        **live_context(row.volume),
         "work_query": _asked(request, WORK),
         "comparison_query": _asked(request, COMPARISON),
     }

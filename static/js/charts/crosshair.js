@@ -3,8 +3,22 @@ import { bucketAt, middle } from "./series.js";
 
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10 };
 
-// `move(bucket)` is called with the number of a bucket, or null where nothing is pointed at.
-export const listen = (figure, view, move) => {
+const CLICK = 6; // pixels; who moves further, drags
+
+// `move(bucket)` is called with the number of a bucket, or null where nothing is pointed at;
+// `choose(bucket)` with the one that was clicked, or where somebody pressed Enter.
+export const listen = (figure, view, move, choose) => {
+  let downAt = 0;
+  figure.box.addEventListener("pointerdown", ({ clientX }) => {
+    downAt = clientX;
+  });
+  figure.box.addEventListener("click", ({ clientX }) => {
+    if (view.series === null || !figure.chart || Math.abs(clientX - downAt) > CLICK) return;
+    const { left, right } = figure.chart.chartArea;
+    const x = clientX - figure.canvas.getBoundingClientRect().left;
+    if (x < left || x > right) return;
+    choose(bucketAt(view.series, figure.chart.scales.x.getValueForPixel(x)));
+  });
   figure.box.addEventListener("pointermove", (event) => {
     if (view.series === null || !figure.chart) return;
     const { left, right } = figure.chart.chartArea;
@@ -18,6 +32,7 @@ export const listen = (figure, view, move) => {
     if (view.series === null) return;
     const last = view.series.points - 1;
     if (event.key === "Escape") return move(null);
+    if (event.key === "Enter") return view.bucket === null ? undefined : choose(view.bucket);
     if (event.key === "Home") move(0);
     else if (event.key === "End") move(last);
     else if (event.key in STEPS) {

@@ -1,5 +1,8 @@
 // Charts that a person has folded away, and those that begin folded and were opened, by their
-// panels' names; the browser remembers both.
+// panels' names; the browser remembers both. The URL names those that are not as they begin, and
+// counts more than what is remembered.
+import * as state from "./state.js";
+
 const keyOf = (panel) => (panel.is_folded ? "charts-opened" : "charts-folded");
 
 const read = (panel) => {
@@ -19,15 +22,24 @@ export const isFolded = ({ element }) => element.hasAttribute("data-folded");
 
 // `unfolded()` is called when a chart is shown again.
 export const foldable = (figures, unfolded) => {
+  const isTold = state.read("fold") !== null;
+  const turned = isTold
+    ? state.list("fold")
+    : new Set(figures.filter(({ panel }) => read(panel).has(panel.name)).map(({ panel }) => panel.name));
+  const tell = () => state.write({ fold: [...turned].join(",") });
   for (const figure of figures) {
     const { panel } = figure;
-    show(figure, read(panel).has(panel.name) !== panel.is_folded);
+    show(figure, turned.has(panel.name) !== panel.is_folded);
     figure.element.querySelector("[data-fold]").addEventListener("click", () => {
+      if (!turned.delete(panel.name)) turned.add(panel.name);
       const names = read(panel);
-      if (!names.delete(panel.name)) names.add(panel.name);
+      if (turned.has(panel.name)) names.add(panel.name);
+      else names.delete(panel.name);
       localStorage.setItem(keyOf(panel), JSON.stringify([...names]));
-      show(figure, names.has(panel.name) !== panel.is_folded);
+      show(figure, turned.has(panel.name) !== panel.is_folded);
+      tell();
       unfolded();
     });
   }
+  if (turned.size > 0 && !isTold) tell();
 };

@@ -1,8 +1,11 @@
 // Numbers, units, times and texts as charts write them.
+import * as state from "./state.js";
+
 const BINARY = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const LANGUAGE = document.documentElement.lang || "en";
 const TIMES = LANGUAGE === "en" ? "en-GB" : LANGUAGE;
 const KEPT = "charts-zone";
+const DAY = 86_400_000;
 const TEXTS = JSON.parse(document.querySelector("[data-charts]").dataset.texts);
 
 // A text from the server, in the page's language, with its gaps filled.
@@ -13,6 +16,7 @@ export const phrase = (name, gaps = {}) =>
 export const unitOf = (scale, values) => {
   if (scale === "iops") return { factor: 1, unit: "IOPS" };
   if (scale === "per_second") return { factor: 1, unit: "/s" };
+  if (scale === "in_flight") return { factor: 1, unit: "I/Os" };
   if (scale === "ms") return { factor: 1, unit: "ms" };
   if (scale === "percent") return { factor: 100, unit: "%" };
   const largest = values.reduce((most, value) => Math.max(most, value ?? 0), 0);
@@ -25,15 +29,19 @@ export const number = (value) =>
 
 export const withUnit = (text, unit) => (unit.startsWith("/") ? text + unit : `${text} ${unit}`);
 
-// Times are those of the browser's zone, or UTC where the person asked for that; it is remembered.
-let isUtc = localStorage.getItem(KEPT) === "utc";
+// Times are those of the browser's zone, or UTC where the URL says so, or else the person asked for
+// that before: it is remembered.
+let isUtc = (state.read("tz") ?? localStorage.getItem(KEPT)) === "utc";
 
 export const inUtc = () => isUtc;
 
 export const toggleUtc = () => {
   isUtc = !isUtc;
   localStorage.setItem(KEPT, isUtc ? "utc" : "local");
+  state.write({ tz: isUtc ? "utc" : null });
 };
+
+export const showZoneInUrl = () => state.write({ tz: isUtc ? "utc" : null });
 
 const written = (at, fields) =>
   new Date(at).toLocaleString(TIMES, { ...fields, timeZone: isUtc ? "UTC" : undefined });
@@ -41,7 +49,10 @@ const written = (at, fields) =>
 // How far the zone is from UTC at that time, in milliseconds to add to UTC.
 export const offset = (at) => (isUtc ? 0 : -60_000 * new Date(at).getTimezoneOffset());
 
-export const date = (at) => written(at, { day: "numeric", month: "short" });
+const isThisYear = (at) => written(at, { year: "numeric" }) === written(Date.now(), { year: "numeric" });
+
+export const date = (at) =>
+  written(at, { day: "numeric", month: "short", year: isThisYear(at) ? undefined : "numeric" });
 
 // The time of the day, in seconds only where `step` milliseconds say so much.
 export const clock = (at, step = 60_000) =>
@@ -54,7 +65,10 @@ export const clock = (at, step = 60_000) =>
 
 const isToday = (at) => date(at) === date(Date.now());
 
-export const dated = (at, step) => (isToday(at) ? clock(at, step) : `${date(at)} ${clock(at, step)}`);
+export const dated = (at, step) => {
+  if (step >= DAY) return date(at);
+  return isToday(at) ? clock(at, step) : `${date(at)} ${clock(at, step)}`;
+};
 
 // The end of a row of the table: the day of the week and the time.
 export const rowTime = (at) => `${written(at, { weekday: "short" })} ${clock(at, 1000)}`;

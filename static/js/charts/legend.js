@@ -4,14 +4,15 @@ import { number, phrase, withUnit } from "./format.js";
 import { linesOf } from "./series.js";
 
 const SVG = "http://www.w3.org/2000/svg";
+const AREAS = { filled: 0.35, stacked: 0.7 }; // how strong their samples are
 const DASHES = { dashed: "5 3", dotted: "2 2" };
 
 const sample = (line) => {
   const svg = document.createElementNS(SVG, "svg");
   const stroke = document.createElementNS(SVG, "line");
   const attributes = { x1: 0, x2: 18, y1: 5, y2: 5, stroke: colour(line.colour) };
-  attributes["stroke-width"] = line.dash === "filled" ? 8 : 2;
-  attributes["stroke-opacity"] = line.dash === "filled" ? 0.35 : 1;
+  attributes["stroke-width"] = AREAS[line.dash] ? 8 : 2;
+  attributes["stroke-opacity"] = AREAS[line.dash] ?? 1;
   attributes["stroke-dasharray"] = DASHES[line.dash] ?? "none";
   for (const [name, value] of Object.entries(attributes)) stroke.setAttribute(name, value);
   for (const [name, value] of Object.entries({ width: 18, height: 10, "aria-hidden": true })) {
@@ -35,18 +36,29 @@ const entry = (line, view) => {
   return item;
 };
 
-// The value of a line in bucket n, or its last known one where n is null.
-const said = (line, n) => {
+const written = (line, value) => withUnit(number(value * line.factor), line.unit);
+
+// The value of a line in bucket n, or its last known one where n is null; with what is laid over.
+const said = (line, n, over) => {
   const at = n ?? line.values.findLastIndex((value) => value !== null);
   const value = line.values[at] ?? null;
-  if (value === null) return "-";
-  return withUnit(number(value * line.factor), line.unit) + (line.faint[at] ? ` ${phrase("few")}` : "");
+  const few = line.faint[at] ? ` ${phrase("few")}` : "";
+  const text = value === null ? "-" : written(line, value) + few;
+  const other = line.beside[at] ?? null;
+  if (!over || other === null) return text;
+  return phrase("beside", { value: text, other: over.short, beside: written(line, other) });
+};
+
+// A line and how it is drawn, as a picture tells it.
+export const described = (line) => {
+  const dash = { dashed: "- - ", dotted: "··· ", filled: "■ ", stacked: "■ " }[line.dash] ?? "— ";
+  return `${dash}${line.label}, ${line.unit}`;
 };
 
 // The lines as text, for those who hear them.
 export const spoken = (panel, view) =>
   linesOf(panel, view.series)
-    .map((line) => `${line.label} ${said(line, view.bucket)}`)
+    .map((line) => `${line.label} ${said(line, view.bucket, view.series.over)}`)
     .join(", ");
 
 export const renew = (list, panel, view) => {
@@ -60,6 +72,6 @@ export const renew = (list, panel, view) => {
   const buttons = list.querySelectorAll("[data-line]");
   lines.forEach((line, n) => {
     buttons[n].setAttribute("aria-pressed", String(!view.hidden.has(line.name)));
-    buttons[n].querySelector(".legend-value").textContent = said(line, view.bucket);
+    buttons[n].querySelector(".legend-value").textContent = said(line, view.bucket, view.series.over);
   });
 };

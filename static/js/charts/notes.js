@@ -1,4 +1,5 @@
-// What is drawn over the charts: jobs as lines and bands, and the two times that a person compares.
+// What is drawn over the charts: jobs, restarts and alerts as lines, long jobs as bands, and the two
+// times that a person compares.
 import { colour } from "./colour.js";
 import { phrase } from "./format.js";
 
@@ -56,6 +57,7 @@ export const jobLines = ({ marks, series }, isFirst) => {
 // Times as shaded bands through all axes of a panel: long jobs, and what is compared.
 export const bandsOf = ({ marks, windows, series }, isFirst) => [
   ...marks
+    .filter((mark) => mark.state !== "alert")
     .filter((mark) => ended(mark, series) - began(mark) >= LONG_JOB_STEPS * series.step)
     .map((mark) => ({
       from: began(mark),

@@ -1,5 +1,6 @@
 // The configuration of Chart.js for one panel.
 import { colour } from "./colour.js";
+import { heatAxis, heightOf, isHeat } from "./heat.js";
 import { clock, date, number, offset } from "./format.js";
 import { bandsOf, jobLines } from "./notes.js";
 import { linesOf, middle, unitsOf } from "./series.js";
@@ -9,16 +10,38 @@ const MINUTE = 60_000;
 const DAY = 1440;
 const TICK_MINUTES = [
   ...[1, 2, 5, 10, 15, 30, 60, 120, 240, 480, 720],
-  ...[DAY, 2 * DAY, 4 * DAY, 7 * DAY, 14 * DAY, Infinity],
+  ...[DAY, 2 * DAY, 4 * DAY, 7 * DAY],
 ];
+const MONTHS = [1, 2, 3, 6, 12];
+const MONTH_MINUTES = 30 * DAY;
 const ROUND = [1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10]; // times a power of ten: half of them is easy to read too
 const LEFT_WIDTH = 62; // the same in every panel, so that equal times stand above each other
 const FAINT = 0.3;
+const BAND = 0.16;
+const BESIDE = 0.35; // what is laid over: a wide pale line
+
+// The first days of months.
+const monthTicks = ({ min, max }, room) => {
+  const most = (max - min) / (MONTH_MINUTES * MINUTE);
+  const every = MONTHS.find((n) => most / n <= room) ?? 12;
+  const day = new Date(min + offset(min));
+  let month = Math.ceil(day.getUTCMonth() / every) * every;
+  const ticks = [];
+  for (;;) {
+    const at = Date.UTC(day.getUTCFullYear(), month, 1);
+    const value = at - offset(at);
+    if (value > max) return ticks;
+    if (value >= min) ticks.push({ value });
+    month += every;
+  }
+};
 
 // Round times of the zone that is shown, as many as there is room for.
 const timeTicks = ({ min, max, width }) => {
   const shift = -offset(max);
-  const step = TICK_MINUTES.find((n) => (max - min) / (n * MINUTE) <= width / 60) * MINUTE;
+  const minutes = TICK_MINUTES.find((n) => (max - min) / (n * MINUTE) <= width / 60);
+  if (minutes === undefined) return monthTicks({ min, max }, width / 60);
+  const step = minutes * MINUTE;
   const first = Math.ceil((min - shift) / step) * step + shift;
   const count = Math.max(0, Math.floor((max - first) / step) + 1);
   return Array.from({ length: count }, (_, n) => ({ value: first + n * step }));
@@ -68,6 +91,9 @@ const valueAxis = (axis, unit, n, top, count) => ({
   },
 });
 
+const points = (values, series, yOf) =>
+  values.map((value, n) => ({ x: middle(series, n), y: value === null ? null : yOf(value) }));
+
 // A point between two gaps has no line to be seen by. A list for all points is slow: only if need be.
 const radius = (values) => {
   const alone = values.map(
@@ -84,21 +110,25 @@ const faded = (line, weak) => {
   return { segment: { borderColor: (context) => (isFaint(context) ? weak : undefined) } };
 };
 
-const dataset = (line, series, isHidden) => {
+// Stacked lines are areas upon each other; elsewhere only what is "filled" is one.
+const filling = (line) => {
+  if (line.dash === "stacked") return { fill: "stack", alpha: 0.55, stack: `y${line.axis}` };
+  return line.dash === "filled" ? { fill: "origin", alpha: 0.2 } : { fill: false, alpha: 1 };
+};
+
+const dataset = (line, series, isHidden, yOf) => {
   const strong = colour(line.colour);
+  const { alpha, ...area } = filling(line);
   return {
+    ...area,
     ...faded(line, colour(line.colour, FAINT)),
     name: line.name,
     label: line.label,
     hidden: isHidden,
     yAxisID: `y${line.axis}`,
-    data: line.values.map((value, n) => ({
-      x: middle(series, n),
-      y: value === null ? null : value * line.factor,
-    })),
+    data: points(line.values, series, yOf(line)),
     borderColor: strong,
-    backgroundColor: line.dash === "filled" ? colour(line.colour, 0.2) : strong,
-    fill: line.dash === "filled" ? "origin" : false,
+    backgroundColor: alpha < 1 ? colour(line.colour, alpha) : strong,
     borderDash: DASHES[line.dash] ?? [],
     borderWidth: 1.5,
     pointBackgroundColor: strong,
@@ -108,21 +138,64 @@ const dataset = (line, series, isHidden) => {
   };
 };
 
+// What is laid over a line: wide and pale below it, and so told from it without its colour.
+const paleDataset = (line, series, isHidden, yOf) => ({
+  name: `${line.name} beside`,
+  hidden: isHidden,
+  stack: "beside",
+  yAxisID: `y${line.axis}`,
+  data: points(line.beside, series, yOf(line)),
+  borderColor: colour(line.colour, BESIDE),
+  borderWidth: 4,
+  pointRadius: 0,
+  spanGaps: false,
+});
+
+// Two edges without lines, the second filled down to the first.
+const bandDatasets = (line, series, isHidden, yOf) =>
+  ["least", "most"].map((edge) => ({
+    name: `${line.name} ${edge}`,
+    hidden: isHidden,
+    yAxisID: `y${line.axis}`,
+    data: points(line.band[edge], series, yOf(line)),
+    borderWidth: 0,
+    pointRadius: 0,
+    spanGaps: false,
+    fill: edge === "most" ? "-1" : false,
+    backgroundColor: colour(line.colour, BAND),
+  }));
+
+// The most that an axis has to show: of its lines, and of those that are stacked together.
+const mostOf = (lines, points) => {
+  const single = lines.reduce(
+    (most, { values, beside, band, factor }) =>
+      [...values, ...beside, ...(band?.most ?? [])].reduce((top, y) => Math.max(top, y * factor), most),
+    0,
+  );
+  const stacked = lines.filter((line) => line.dash === "stacked");
+  const sums = Array.from({ length: stacked.length > 0 ? points : 0 }, (_none, n) =>
+    stacked.reduce((sum, line) => sum + line.values[n] * line.factor, 0),
+  );
+  return sums.reduce((most, sum) => Math.max(most, sum), single);
+};
+
 export const configuration = (panel, view, zoom) => {
   const { series } = view;
   const isFirst = panel.name === view.first;
   const units = unitsOf(panel, series);
   const lines = linesOf(panel, series);
-  const topOf = (n) =>
-    lines
-      .filter((line) => line.axis === n && !view.hidden.has(line.name))
-      .reduce((most, { values, factor }) => Math.max(most, ...values.map((y) => y * factor)), 0);
-  const scales = Object.fromEntries(
-    panel.axes.map((axis, n) => {
-      const top = axis.scale === "percent" ? 100 : roundTop(topOf(n));
-      return [`y${n}`, valueAxis(axis, units[n], n, top, panel.axes.length)];
-    }),
-  );
+  const isSeen = (line) => !view.hidden.has(line.name);
+  const yOf = isHeat(panel)
+    ? () => (ms) => heightOf(ms, series.heat.bounds_ms)
+    : ({ factor }) => (value) => value * factor;
+  const scaleOf = (axis, n) => {
+    const seen = lines.filter((line) => line.axis === n && isSeen(line));
+    const top = axis.scale === "percent" ? 100 : roundTop(mostOf(seen, series.points));
+    const scale = valueAxis(axis, units[n], n, top, panel.axes.length);
+    if (isHeat(panel)) return heatAxis(scale, series.heat.bounds_ms);
+    return { ...scale, stacked: seen.some((line) => line.dash === "stacked") };
+  };
+  const scales = Object.fromEntries(panel.axes.map((axis, n) => [`y${n}`, scaleOf(axis, n)]));
   scales.x = {
     type: "time",
     min: series.start,
@@ -133,7 +206,15 @@ export const configuration = (panel, view, zoom) => {
   };
   return {
     data: {
-      datasets: lines.map((line) => dataset(line, series, view.hidden.has(line.name))),
+      datasets: [
+        ...lines.map((line) => dataset(line, series, !isSeen(line), yOf)),
+        ...lines
+          .filter((line) => line.beside.length > 0)
+          .map((line) => paleDataset(line, series, !isSeen(line), yOf)),
+        ...lines
+          .filter((line) => line.band !== null)
+          .flatMap((line) => bandDatasets(line, series, !isSeen(line), yOf)),
+      ],
     },
     options: {
       animation: false,
@@ -147,6 +228,9 @@ export const configuration = (panel, view, zoom) => {
         legend: { display: false },
         tooltip: { enabled: false },
         annotation: { annotations: jobLines(view, isFirst) },
+        heat: isHeat(panel)
+          ? { series, paint: (strength) => colour("blue", strength) }
+          : { series: null },
         bands: { list: bandsOf(view, isFirst), color: colour("secondary") },
         zoom,
       },

@@ -1,29 +1,47 @@
 // The time that is shown: a range up to now, or a part of it that somebody zoomed into. It is kept
 // in the page's URL as panel/charts/time_range.py reads it.
 import { moment } from "./format.js";
+import * as state from "./state.js";
 
 const SHORTEST = 60_000;
-export const LONGEST = 30 * 86_400_000; // samples are kept no longer
+const LONGEST = 366 * 86_400_000;
 
 export const rangeOf = (section) => {
   const { range, from, to } = section.dataset;
   return { key: range, part: from ? { from: Date.parse(from), to: Date.parse(to) } : null };
 };
 
-const write = (range, query) => {
-  query.set("range", range.key);
-  for (const name of ["from", "to"]) {
-    if (range.part) query.set(name, moment(range.part[name]));
+const names = ({ key, part }) => ({
+  range: key,
+  from: part && moment(part.from),
+  to: part && moment(part.to),
+});
+
+// What the server is asked: the time, and whatever else of the page's URL it reads.
+export const queryOf = (range) => {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(names(range))) {
+    if (value) query.set(name, value);
     else query.delete(name);
   }
-  return query;
+  return query.toString();
 };
 
-export const queryOf = (range) => write(range, new URLSearchParams()).toString();
+export const showInUrl = (range) => state.write(names(range));
 
-export const showInUrl = (range) => {
-  const query = write(range, new URLSearchParams(location.search));
-  history.replaceState(history.state, "", `?${query}${location.hash}`);
+// The same picture by the ends of its time, and another range with all else as it is.
+export const linkTo = ({ key, start, end }) => `?${queryOf({ key, part: { from: start, to: end } })}#charts`;
+
+export const linkOf = (key) => `?${queryOf({ key, part: null })}#charts`;
+
+// The same time with other figures laid over; `chosen` has the parameters that say which.
+export const linkOver = (chosen, range) => {
+  const query = new URLSearchParams(queryOf(range));
+  for (const name of ["over", "with", "job"]) {
+    if (chosen[name]) query.set(name, chosen[name]);
+    else query.delete(name);
+  }
+  return `?${query}#charts`;
 };
 
 // The part from `from` to `to`, not too short, not too long, and not in the future.

@@ -24,19 +24,39 @@ export const valuesOf = (series, name) => {
   };
 };
 
-// The lines of a panel of which anything is known, each with the unit of its axis.
-export const linesOf = (panel, series) => {
-  const units = panel.axes.map((axis, n) => {
-    const lines = panel.lines.filter((line) => line.axis === n);
-    return unitOf(axis.scale, lines.flatMap((line) => series.series[line.name]));
-  });
-  return panel.lines
-    .map((line) => ({ ...line, ...units[line.axis], ...valuesOf(series, line.name) }))
-    .filter((line) => line.values.some((value) => value !== null));
-};
+// What is laid over a line, each value at that of the same number; none where nothing is.
+const beside = (series, name) => series.over?.series[name] ?? [];
 
-export const unitsOf = (panel, series) =>
+const unitsFor = (panel, series) =>
   panel.axes.map((axis, n) => {
     const lines = panel.lines.filter((line) => line.axis === n);
-    return unitOf(axis.scale, lines.flatMap((line) => series.series[line.name])).unit;
+    const values = lines.flatMap(({ name }) => [...series.series[name], ...beside(series, name)]);
+    return unitOf(axis.scale, values);
   });
+
+// From the least to the most of the samples within each point; none where a point is one sample.
+const bandOf = (series, name) => {
+  const least = series.least?.[name];
+  const most = series.most?.[name];
+  const isWide = least?.some((value, n) => value !== null && most[n] > 1.02 * value);
+  return isWide ? { least, most } : null;
+};
+
+const isKnown = (values) => values.some((value) => value !== null);
+
+// The lines of a panel of which anything is known, each with the unit of its axis.
+export const linesOf = (panel, series) => {
+  const units = unitsFor(panel, series);
+  return panel.lines
+    .map((line) => ({
+      ...line,
+      label: series.labels[line.name] ?? line.label,
+      ...units[line.axis],
+      ...valuesOf(series, line.name),
+      beside: beside(series, line.name),
+      band: bandOf(series, line.name),
+    }))
+    .filter((line) => isKnown(line.values) || isKnown(line.beside));
+};
+
+export const unitsOf = (panel, series) => unitsFor(panel, series).map(({ unit }) => unit);

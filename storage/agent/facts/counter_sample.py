@@ -6,7 +6,7 @@ Never a report of LVM: those take VG locks and scan disks.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..calls.refusals import Refusal
@@ -15,6 +15,9 @@ from ..kernel.local_host import LocalHost
 from . import cset_fill, inventory
 
 FIELDS = 17
+WRITES, WRITE_MS, DISCARDS, DISCARD_MS = 4, 7, 11, 14
+MS_LIMIT = 1 << 32
+PARTITIONS_LIMIT = 512
 
 # dm names double the hyphens of VG and LV names; one single hyphen stands between the two.
 _SPLIT = re.compile(r"(?P<vg>(?:[^-]|--)+)-(?P<lv>(?:[^-]|--)+)")
@@ -24,8 +27,11 @@ _HIDDEN = re.compile(
 )
 
 
-def sample(host: LocalHost) -> tuple[dict[str, Any], list[dict[str, str]]]:
-    """(data, warnings). Without dmsetup the dm-cache figures are null and a warning says so."""
+def sample(
+    host: LocalHost, lv_uuids: Collection[str] | None = None
+) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """(data, warnings), of some volumes alone where `lv_uuids` names them. Without dmsetup the
+    dm-cache figures are null and a warning says so."""
     devices = dm.devices(host)
     warnings = []
     statuses: Mapping[str, dm.CacheStatus] = {}
@@ -45,22 +51,45 @@ def sample(host: LocalHost) -> tuple[dict[str, Any], list[dict[str, str]]]:
         _volume(host, device, statuses.get(device.lv_uuid), counters, by_kname, unused)
         for device in devices
         if visible(device) and device.kname in counters
+        if lv_uuids is None or device.lv_uuid in lv_uuids
     ]
+    if lv_uuids is not None:
+        return {"volumes": volumes}, warnings
+    names = frozenset(host.list("/sys/block"))
     data = {
         "volumes": volumes,
         "disks": [
-            {"name": name, "disk": counters[name]}
+            {"name": name, "disk": counters[name], "seq": _sequence(host, name)}
             for name in disks.disk_names(host)
             if name in counters
         ],
-        "arrays": [_array(each) for each in disks.arrays(host)],
+        "arrays": [_array(host, each, counters) for each in disks.arrays(host)],
+        "partitions": [
+            {"name": name, "disk": counters[name]}
+            for name in counters
+            if name not in names and not name.startswith(disks.VIRTUAL)
+        ][:PARTITIONS_LIMIT],
     }
     return data, warnings
 
 
-def _array(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells that an array has lost a disk, or got one: the panel then reads the inventory."""
-    return {name: facts[name] for name in ("name", "degraded_count", "sync_action", "members")}
+def _array(
+    host: LocalHost, facts: Mapping[str, Any], counters: Mapping[str, list[int]]
+) -> dict[str, Any]:
+    """Its counters, and what tells that it has lost a disk, or got one: the panel then reads the
+    inventory."""
+    return {
+        **{name: facts[name] for name in ("name", "degraded_count", "sync_action", "members")},
+        "disk": counters.get(facts["name"]),
+        "seq": _sequence(host, facts["name"]),
+    }
+
+
+def _sequence(host: LocalHost, kname: str) -> int | None:
+    """The number that the kernel gives each block device within one boot, so that another disk of
+    the same name is known; None before Linux 5.15."""
+    value = dm.text(host, f"/sys/block/{kname}/diskseq")
+    return int(value) if value.isdecimal() else None
 
 
 def visible(device: dm.DmDevice) -> bool:
@@ -92,11 +121,8 @@ def _volume(
     by_kname: Mapping[str, dm.DmDevice],
     unused: Mapping[str, int],
 ) -> dict[str, Any]:
-    backing = _backing(host, device.kname, counters, unused)
-    size = dm.text(host, f"/sys/block/{device.kname}/size")
-    measured = None
-    if not device.suspended and backing is None and size.isdecimal():
-        measured = stats.latency(host, device.name, int(size))
+    backing = _backing(host, device, counters, by_kname, unused)
+    measured = _latency(host, device) if backing is None else None
     return {
         "lv_uuid": device.lv_uuid,
         "vg_uuid": device.vg_uuid,
@@ -122,7 +148,37 @@ def _cache(
         **{name: getattr(status, name) for name in dm.STATUS_COUNTERS},
         "origin": counters.get(legs.get("real", "")),
         "cdata": counters.get(legs.get("cdata", "")),
+        "cmeta": counters.get(legs.get("cmeta", "")),
+        "origin_counts": _counts(host, by_kname.get(legs.get("real", ""))),
+        "cdata_counts": _counts(host, by_kname.get(legs.get("cdata", ""))),
     }
+
+
+def _latency(host: LocalHost, device: dm.DmDevice) -> dict[str, Any] | None:
+    """What dm-stats count of a device, and how many flushes it had: writes that diskstats count
+    and dm-stats do not. Both are read in the same moment; only the difference of two such numbers
+    means something."""
+    size = dm.text(host, f"/sys/block/{device.kname}/size")
+    if device.suspended or not size.isdecimal():
+        return None
+    words = dm.text(host, f"/sys/block/{device.kname}/stat").split()
+    measured = stats.latency(host, device.name, int(size))
+    if measured is None:
+        return None
+    flushes = flush_ms = None
+    if len(words) > DISCARD_MS and all(word.isdecimal() for word in words):
+        fields = [int(word) for word in words]
+        flushes = max(0, fields[WRITES] + fields[DISCARDS] - measured["writes"])
+        write_ms = fields[WRITE_MS] + fields[DISCARD_MS]
+        flush_ms = (write_ms - measured["write_ns"] // 1_000_000) % MS_LIMIT
+    return {**measured, "flushes": flushes, "flush_ms": flush_ms}
+
+
+def _counts(host: LocalHost, device: dm.DmDevice | None) -> list[int] | None:
+    """The histogram of a leg of a cache, of what the cache itself does: a read that misses is one
+    of the slow leg, and what is promoted for it is a write of the fast one."""
+    measured = None if device is None else _latency(host, device)
+    return None if measured is None else list(measured["counts"])
 
 
 def _legs(host: LocalHost, kname: str, by_kname: Mapping[str, dm.DmDevice]) -> dict[str, str]:
@@ -135,13 +191,18 @@ def _legs(host: LocalHost, kname: str, by_kname: Mapping[str, dm.DmDevice]) -> d
 
 
 def _backing(
-    host: LocalHost, kname: str, counters: Mapping[str, list[int]], unused: Mapping[str, int]
+    host: LocalHost,
+    device: dm.DmDevice,
+    counters: Mapping[str, list[int]],
+    by_kname: Mapping[str, dm.DmDevice],
+    unused: Mapping[str, int],
 ) -> dict[str, Any] | None:
-    backing = bcache_sysfs.backing(host, kname)
+    backing = bcache_sysfs.backing(host, device.kname)
     if backing is None or backing.device is None or backing.device not in counters:
         return None
     cset = None if backing.cset_uuid is None else bcache_sysfs.cache_set(host, backing.cset_uuid)
-    totals = [_total(host, kname, name) for name in _TOTALS]
+    fast = None if cset is None else cset.kname
+    totals = [_total(host, device.kname, name) for name in _TOTALS]
     return {
         "device": backing.device,
         "uuid": backing.uuid,
@@ -154,6 +215,10 @@ def _backing(
         "available_percent": None if cset is None else cset.available_percent,
         "unused_percent": None if cset is None else unused.get(cset.uuid),
         "cset_size_bytes": None if cset is None else cset.bucket_bytes * cset.bucket_count,
+        "cset_disk": None if fast is None else counters.get(fast),
+        # bcacheN is not of device-mapper: what dm-stats see is the logical volumes below it.
+        "backing_counts": _counts(host, device) if fast is not None else None,
+        "cset_counts": _counts(host, by_kname.get(fast)) if fast is not None else None,
     }
 
 

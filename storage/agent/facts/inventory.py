@@ -76,6 +76,7 @@ def inventory(host: LocalHost, policy: Policy) -> Facts:
     # What is left out is told by hello.
     del facts["unsound"], facts["guests"], facts["named"], facts["hidden"]
     facts["machine_id"] = dm.text(host, "/etc/machine-id")
+    facts["boot_id"] = dm.text(host, "/proc/sys/kernel/random/boot_id")
     facts["disks"] = disks.disks(host)
     facts["arrays"] = disks.arrays(host)
     facts["lvm_version"] = _lvm_version(host)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from . import bcache_sysfs
@@ -18,7 +18,9 @@ LSBLK = (
     "-o",
     "NAME,KNAME,MAJ:MIN,TYPE,SIZE,ROTA,MODEL,SERIAL,TRAN,LOG-SEC,RO",
 )
-_VIRTUAL = ("bcache", "loop", "ram", "zram", "nbd", "rbd", "zd", "drbd")
+# Levels of arrays that have every block twice, or can compute it.
+COPIES = frozenset(("raid1", "raid4", "raid5", "raid6", "raid10"))
+VIRTUAL = ("bcache", "loop", "ram", "zram", "nbd", "rbd", "zd", "drbd")
 
 
 def disks(host: LocalHost) -> list[dict[str, Any]]:
@@ -27,7 +29,7 @@ def disks(host: LocalHost) -> list[dict[str, Any]]:
     listed = []
     for row in rows:
         kname = str(row.get("kname") or row.get("name") or "")
-        if not kname or kname.startswith(_VIRTUAL):
+        if not kname or kname.startswith(VIRTUAL):
             continue
         listed.append(
             {
@@ -50,7 +52,7 @@ def disk_names(host: LocalHost) -> tuple[str, ...]:
     return tuple(
         name
         for name in host.list("/sys/block")
-        if not name.startswith(_VIRTUAL) and host.exists(f"/sys/block/{name}/device")
+        if not name.startswith(VIRTUAL) and host.exists(f"/sys/block/{name}/device")
     )
 
 
@@ -141,6 +143,26 @@ def array(host: LocalHost, name: str) -> dict[str, Any]:
         "disk_count": _known(text(host, f"{here}/raid_disks").partition(" ")[0]),
         "members": members,
     }
+
+
+def _words(member: Mapping[str, Any]) -> list[str]:
+    return str(member["state"]).split(",")
+
+
+def has_failed(member: Mapping[str, Any]) -> bool:
+    """The array has given the member up."""
+    return "faulty" in _words(member)
+
+
+def is_in_place(member: Mapping[str, Any]) -> bool:
+    """The member has a place of its own in the array, and all data."""
+    words = _words(member)
+    return "in_sync" in words and "replacement" not in words and member["slot"].isdecimal()
+
+
+def is_being_replaced(member: Mapping[str, Any]) -> bool:
+    """The array copies the member to another one, or has given it up."""
+    return "want_replacement" in _words(member) or has_failed(member)
 
 
 def _lsblk(host: LocalHost) -> list[dict[str, Any]]:

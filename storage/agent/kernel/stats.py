@@ -1,7 +1,12 @@
-"""Latency histograms of dm-stats: one region per volume, kept by the kernel.
+"""Latencies by dm-stats: one region per device, kept by the kernel.
 
 The region survives table reloads, so it runs on while a cache comes and goes. A region of another
 length than the device (after an extend) is replaced.
+
+A region has counts and times of reads apart from those of writes, but one histogram of both: no
+argument of the kernel's message divides it by direction (drivers/md/dm-stats.c, dm_stat_for_entry),
+and an area of a region is a range of sectors. It skips an I/O of no sectors, which is an empty
+flush; diskstats count that as a write (dm_stats_account_io).
 """
 
 from __future__ import annotations
@@ -35,24 +40,32 @@ PACING = "tiercel-pace"
 FINE_NS = tuple(round(20_000 * 2 ** (step / 4)) for step in range(66))
 BOUNDS_OF = {PROGRAM: BOUNDS_NS, PACING: FINE_NS}
 
+# The area, the fields of diskstats up to the weighted time, the times of reads and of writes that
+# were under way, the histogram.
+FIELDS = 15
+
 _REGION = re.compile(r"(\d+): (\d+)\+(\d+) \d+ (\S+)(.*)")
 
 
 def latency(
     host: LocalHost, name: str, sectors: int, program: str = PROGRAM
 ) -> dict[str, Any] | None:
-    """Cumulated I/Os per latency class of the dm device `name`, as one of BOUNDS_OF counts them;
-    None where the region was only just made, or the kernel has no dm-stats."""
+    """Cumulated I/Os of the dm device `name`: per latency class, as one of BOUNDS_OF counts them,
+    and reads and writes (a discard is one) with their time; None where the region was only just
+    made, or the kernel has no dm-stats."""
     bounds = BOUNDS_OF[program]
     try:
         region = _region(host, name, sectors, program)
         if region is None:
             host.dm_message(name, creation(program))
             return None
-        counts = parse(host.dm_message(name, f"@stats_print {region}"), len(bounds) + 1)
+        answer = host.dm_message(name, f"@stats_print {region}")
     except OSError:
         return None
-    return None if counts is None else {"bounds_ns": list(bounds), "counts": list(counts)}
+    counts = parse(answer, len(bounds) + 1)
+    if counts is None:
+        return None
+    return {"bounds_ns": list(bounds), "counts": list(counts), **directions(answer)}
 
 
 def creation(program: str) -> str:
@@ -66,12 +79,23 @@ def parse(answer: str, classes: int) -> tuple[int, ...] | None:
     else."""
     lines = answer.split("\n", 1)
     words = lines[0].split()
-    if len(words) < 2 or ":" not in words[-1]:
+    if len(words) < FIELDS or ":" not in words[-1]:
         return None
     counts = words[-1].split(":")
-    if len(counts) != classes or not all(count.isdecimal() for count in counts):
+    if len(counts) != classes or not all(word.isdecimal() for word in (*words[1:-1], *counts)):
         return None
     return tuple(int(count) for count in counts)
+
+
+def directions(answer: str) -> dict[str, int]:
+    """Reads and writes of a one-area region that `parse` took, with their time."""
+    words = answer.split()
+    return {
+        "reads": int(words[1]),
+        "read_ns": int(words[4]),
+        "writes": int(words[5]),
+        "write_ns": int(words[8]),
+    }
 
 
 def _region(host: LocalHost, name: str, sectors: int, program: str) -> int | None:

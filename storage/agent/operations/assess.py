@@ -27,13 +27,14 @@ PACKAGES = {
     "make-bcache": "bcache-tools",
     "blkdiscard": "util-linux",
     "wipefs": "util-linux",
+    "mdadm": "mdadm",
     "modprobe": "kmod",
     "cache_check": "thin-provisioning-tools",
 }
 # The program whose version counts for what a package brings.
 VERSIONED = {"lvm2": "lvm", "util-linux": "util_linux"}
 # What the agent does by itself, without a program.
-INSIDE = ("write", "qmp")
+INSIDE = ("write", "qmp", "wait")
 
 
 def assess(view: View, call: VerbCall) -> tuple[Command, ...]:

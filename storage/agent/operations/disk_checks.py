@@ -23,7 +23,6 @@ from ..state.policy import check_any, load
 TOTAL_SECONDS = 120.0
 SECTORS_WRITTEN = 6
 SHORT, LONG = "short", "long"
-COPIES = frozenset(("raid1", "raid4", "raid5", "raid6", "raid10"))
 
 
 def smart(host: LocalHost) -> dict[str, Any]:
@@ -189,7 +188,7 @@ def check_array(host: LocalHost, args: Mapping[str, Any]) -> dict[str, Any]:
             f"There is no array {name} with this uuid on the host.",
             "Read the host again: the kernel may have named it anew.",
         )
-    if array["level"] not in COPIES:
+    if array["level"] not in disks.COPIES:
         raise Refusal(
             "unsupported",
             f"{name} is {array['level']}: it has nothing to compare.",

@@ -9,12 +9,14 @@ from typing import Callable
 from ..calls.refusals import Refusal
 from ..commands.command import Args, Command, device
 from ..commands.vacated_extents import held_name
-from ..kernel import bcache_sysfs, dm, mirror
+from ..kernel import bcache_sysfs, disks, dm, mirror
 from ..kernel.dm import SECTOR
 from ..kernel.local_host import LocalHost
 from ..verbs.extend import room_name
 from .pace import Others, Pace, RemainingWork
 
+# So long an array may rest before it begins to fill a disk.
+IDLE_SECONDS = 60.0
 UNFLUSHED = "flush for failed cache"
 """Of LVM's warning "Skippping flush for failed cache VG/LV.", however it spells its first word."""
 
@@ -224,11 +226,54 @@ def _moved(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
     return _rising(host, "moved", mirror.follow(host, lambda: kname(host, args)))
 
 
+def _rebuilt(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
+    """A disk gets all data of its array: as much as the kernel has copied, until it is a member
+    like the others."""
+    name, device = args["array"], args["device"]
+    remaining: RemainingWork | None = None
+    idle_since_ns: int | None = None
+
+    def ask() -> WorkProgress:
+        nonlocal remaining, idle_since_ns
+        array, at_ns = disks.array(host, name), host.boottime_ns()
+        member = next((each for each in array["members"] if each["name"] == device), None)
+        if member is None or disks.has_failed(member):
+            raise Refusal(
+                "degraded",
+                f"{device} failed while {name} was rebuilt onto it.",
+                "Look at `dmesg` on the host, and use another disk.",
+            )
+        done, total = (
+            (array[key] or 0) * SECTOR for key in ("sync_done_sectors", "sync_total_sectors")
+        )
+        if disks.is_in_place(member):
+            return WorkProgress("rebuilt", total, total, True)
+        if array["sync_action"] == "idle":
+            idle_since_ns = at_ns if idle_since_ns is None else idle_since_ns
+            if at_ns - idle_since_ns > IDLE_SECONDS * 1e9:
+                raise Refusal(
+                    "timeout",
+                    f"The kernel does not rebuild {name}.",
+                    "Look at /proc/mdstat and the last lines of `dmesg` on the host, then plan "
+                    "again.",
+                )
+            return WorkProgress("rebuilt", 0, 0, False)
+        idle_since_ns = None
+        if not total:
+            return WorkProgress("rebuilt", 0, 0, False)
+        remaining = remaining or RemainingWork(at_ns, total - done)
+        pace = remaining.update(at_ns, total - done, 0)
+        return WorkProgress("rebuilt", done, total, False, pace)
+
+    return ask
+
+
 WAITS: Mapping[str, WaitCondition] = {
     "zeroed": WaitCondition(_zeroed, None),
     "room_zeroed": WaitCondition(_room_zeroed, None),
     "left_zeroed": WaitCondition(_left_zeroed, None),
     "moved": WaitCondition(_moved, None),
+    "rebuilt": WaitCondition(_rebuilt, None),
     "flushed": WaitCondition(_flushed, None),
     "bcache_flushed": WaitCondition(_bcache_flushed, None),
     "detached": WaitCondition(_detached, None),

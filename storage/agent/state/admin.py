@@ -1,10 +1,11 @@
 """Root's commands on the host about its groups, physical volumes and bcache: allow-vg, deny-vg,
-fast-pv, slow-pv, redundant-pv, forget-pv, keep-bcache, policy. The panel cannot run them: sudo
-allows the agent only without arguments."""
+fast-pv, slow-pv, redundant-pv, forget-pv, allow-replacement, deny-replacement, keep-bcache, policy.
+The panel cannot run them: sudo allows the agent only without arguments."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from ..calls.names import vg_name
 from ..calls.refusals import Refusal
@@ -51,6 +52,12 @@ def allow_vg(host: LocalHost, name: str, *, alone: bool = False) -> str:
 
 def deny_vg(host: LocalHost, name: str) -> str:
     policy.save(host, policy.without_vg(_usable(host), name))
+    return show(host)
+
+
+def set_replacement(host: LocalHost, *, allowed: bool) -> str:
+    """Root says whether the panel may put unused disks in the place of members of arrays."""
+    policy.save(host, replace(_usable(host), replace_members=allowed))
     return show(host)
 
 
@@ -115,7 +122,9 @@ def show(host: LocalHost) -> str:
         f"{current.others_rise_percent} %. What a volume leaves behind after a move, or in a cache "
         f"that is removed, is {'' if current.clear_freed else 'not '}cleared."
     )
-    return f"{json.dumps(current.to_json())}\n{meaning}\n{destroying}\n{beside}"
+    may = "may" if current.replace_members else "may not"
+    replacing = f"In arrays below these groups it {may} put an unused disk in a member's place."
+    return f"{json.dumps(current.to_json())}\n{meaning}\n{destroying}\n{beside}\n{replacing}"
 
 
 def _usable(host: LocalHost) -> policy.Policy:

@@ -28,7 +28,8 @@ class Policy:
     whose tier the operator states (else the kernel's `rotational`, and hardware RAID lies), and
     that survive the loss of a disk though no md array shows it; how many volumes may be destroyed
     in an hour; how many hours a retired volume can be restored; by how many percent the p95 latency
-    of the other volumes on a disk may rise while Tiercel zeroes or moves there.
+    of the other volumes on a disk may rise while Tiercel zeroes or moves there; whether it may put
+    an unused disk in the place of a member of an md array below such a VG.
     `broken` says why the file could not be used: nothing is allowed."""
 
     vgs: tuple[str, ...] = ()
@@ -40,6 +41,7 @@ class Policy:
     undo_hours: int = 24
     others_rise_percent: int = 20
     clear_freed: bool = True
+    replace_members: bool = False
     broken: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -53,6 +55,7 @@ class Policy:
             "undo_hours": self.undo_hours,
             "others_rise_percent": self.others_rise_percent,
             "clear_freed": self.clear_freed,
+            "replace_members": self.replace_members,
         }
 
 
@@ -77,6 +80,7 @@ def load(host: LocalHost) -> Policy:
             _number(document, "undo_hours", names.integer(0, 24 * 365)),
             _number(document, "others_rise_percent", names.integer(1, 1000)),
             _flag(document, "clear_freed"),
+            _flag(document, "replace_members"),
         )
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         return Policy(broken=str(error))

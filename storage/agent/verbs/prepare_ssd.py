@@ -41,7 +41,9 @@ def _serial(host: LocalHost, device: str) -> str | None:
     return serials[0] if serials else None
 
 
-def _meant(view: View, call: VerbCall) -> Check:
+def meant(view: View, call: VerbCall) -> Check:
+    """The device has the serial number that the call names."""
+
     def check() -> None:
         device, meant_serial = call.args["device"], call.args["serial"]
         serial = None if _OTHERS.fullmatch(device) else _serial(view.host, device)
@@ -55,7 +57,7 @@ def _meant(view: View, call: VerbCall) -> Check:
             raise _refusal(
                 "stale",
                 f"{device} has the serial number {serial or '(none)'}, not {meant_serial}.",
-                "Compare it with the label on the drive. A device without one is not prepared.",
+                "Compare it with the label on the drive. A device without one is not taken.",
             )
 
     return check
@@ -86,11 +88,11 @@ def _empty(view: View, call: VerbCall) -> Check:
 
     def check() -> None:
         allowed = [] if _pv(view, call) is None else [MEMBER]
-        signatures = _signatures(view.host, call.args["device"])
-        if signatures != allowed:
+        signs = signatures(view.host, call.args["device"])
+        if signs != allowed:
             raise _refusal(
                 "not_fresh",
-                f"{call.args['device']} already carries {', '.join(signatures) or 'nothing'}.",
+                f"{call.args['device']} already carries {', '.join(signs) or 'nothing'}.",
                 "If it holds nothing that is needed, clear it on the host: wipefs -a /dev/"
                 f"{call.args['device']}",
             )
@@ -121,7 +123,9 @@ def _same_sectors(view: View, call: VerbCall) -> Check:
     return check
 
 
-def _unused(view: View, call: VerbCall) -> Check:
+def unused(view: View, call: VerbCall) -> Check:
+    """Nobody holds, reads or writes the device."""
+
     def check() -> None:
         host, device = view.host, call.args["device"]
         here = f"/sys/class/block/{device}"
@@ -147,7 +151,8 @@ def _unused(view: View, call: VerbCall) -> Check:
     return check
 
 
-def _signatures(host: LocalHost, device: str) -> list[str]:
+def signatures(host: LocalHost, device: str) -> list[str]:
+    """What wipefs finds on the device. Raises Refusal(cmd_failed)."""
     command = ("wipefs", "-nJ", f"/dev/{device}")
     try:
         result = host.run(command, timeout=10.0)
@@ -185,12 +190,12 @@ PREPARE = Verb(
     identity=lambda view, call: [
         checks.vg(view, call),
         checks.vg_whole(view, call),
-        _meant(view, call),
+        meant(view, call),
     ],
     todo=_todo,
     state=lambda view, call: [
         _same_sectors(view, call),
-        _unused(view, call),
+        unused(view, call),
         _empty(view, call),
     ],
     touches=lambda args: frozenset([space_subject(args["vg"])]),

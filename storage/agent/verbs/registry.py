@@ -17,6 +17,7 @@ from . import (
     move,
     pool,
     prepare_ssd,
+    replace_member,
     retire,
     volume_creation,
 )
@@ -43,6 +44,7 @@ VERBS: Mapping[str, Verb] = {
         lvm_cache.DETACH,
         drop.DROP,
         prepare_ssd.PREPARE,
+        replace_member.REPLACE,
         cset.CREATE,
         cset.REMOVE,
         backing.FORMAT,

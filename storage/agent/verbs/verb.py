@@ -48,6 +48,7 @@ class LongWork(enum.Enum):
     ZERO_WHOLE = "zeros over a whole volume"
     ZERO_LEFT = "zeros over what a volume left behind"
     MOVE = "a copy of the whole volume"
+    REBUILD = "a copy of a whole member of an array"
 
 
 class Takes(enum.Enum):

@@ -109,6 +109,11 @@ def error_reply(
     return {"v": PROTOCOL, "id": request_id, "ok": False, "error": refusal.to_json(), "host": host}
 
 
+def is_ok(line: bytes) -> bool:
+    """Whether a reply of ours is no error."""
+    return json.loads(line)["ok"] is True
+
+
 def host_block(boot_id: str, boottime_ns: int, wall_ns: int) -> dict[str, Any]:
     return {"boot_id": boot_id, "boottime_ns": boottime_ns, "wall_ns": wall_ns, "agent": VERSION}
 

@@ -37,8 +37,13 @@ class ReadingVerb:
 
 
 def _sample(host: LocalHost, call: VerbCall) -> tuple[Data, Warnings]:
-    data, warnings = sample(host)
+    data, warnings = sample(host, call.args.get("lv_uuids"))
     return data, tuple(warnings)
+
+
+WATCH = "sample.watch"
+"""The one verb with more than one reply: `count` of them, one every `every_seconds`."""
+WATCHED_LIMIT, WATCH_COUNT_LIMIT = 16, 900
 
 
 READING: Mapping[str, ReadingVerb] = {
@@ -57,6 +62,17 @@ READING: Mapping[str, ReadingVerb] = {
             needs_started=True,
         ),
         ReadingVerb("sample", "Counters of disks, volumes and caches", _sample, {}, True),
+        ReadingVerb(
+            WATCH,
+            "Counters of some volumes, again and again",
+            _sample,
+            {
+                "lv_uuids": names.lvm_uuids(WATCHED_LIMIT),
+                "every_seconds": names.integer(1, 60),
+                "count": names.integer(1, WATCH_COUNT_LIMIT),
+            },
+            True,
+        ),
         ReadingVerb(
             "smart",
             "What each disk says of its own health",

@@ -3,6 +3,8 @@ one line."""
 
 from __future__ import annotations
 
+import select
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Callable
 
@@ -16,7 +18,7 @@ from ..state import owner
 from ..verbs.registry import VERBS
 from . import protocol
 from .protocol import Request
-from .reading_verbs import READING, Data, Warnings
+from .reading_verbs import READING, WATCH, Data, Warnings
 
 
 def serve(
@@ -31,10 +33,18 @@ def serve(
         if line is None or not is_installed():
             return
         try:
-            writer.write(handle(line, host))
-            writer.flush()
+            for reply in replies(line, host, lambda seconds: _is_quiet(reader, seconds)):
+                writer.write(reply)
+                writer.flush()
+                if not is_installed():
+                    return
         except BrokenPipeError:
             return
+
+
+def _is_quiet(reader: BinaryIO, seconds: float) -> bool:
+    """Wait; False as soon as the other side says something, or has gone."""
+    return not select.select([reader], [], [], seconds)[0]
 
 
 def unreplaced(path: str) -> Callable[[], bool]:
@@ -61,8 +71,35 @@ def _line(reader: BinaryIO) -> bytes | None:
     return line
 
 
+def replies(line: bytes, host: LocalHost, is_quiet: Callable[[float], bool]) -> Iterator[bytes]:
+    """The reply to a line; of WATCH as many as it asks for, at even times, until one is an error
+    or the other side is not `is_quiet` for as many seconds."""
+    reply = handle(line, host)
+    yield reply
+    call = _watching(line)
+    if call is None or not protocol.is_ok(reply):
+        return
+    begun_ns, every_ns = host.boottime_ns(), call.args["every_seconds"] * 1_000_000_000
+    for n in range(1, call.args["count"]):
+        left_ns = begun_ns + n * every_ns - host.boottime_ns()
+        if not is_quiet(max(0, left_ns) / 1e9):
+            return
+        reply = handle(line, host)
+        yield reply
+        if not protocol.is_ok(reply):
+            return
+
+
+def _watching(line: bytes) -> VerbCall | None:
+    try:
+        body = protocol.parse(line).body
+    except Refusal:
+        return None
+    return body if isinstance(body, VerbCall) and body.verb == WATCH else None
+
+
 def handle(line: bytes, host: LocalHost) -> bytes:
-    """Never raises for anything a request or the host's state can bring."""
+    """One reply. Never raises for anything a request or the host's state can bring."""
     request_id: str | None = None
     try:
         request = protocol.parse(line)

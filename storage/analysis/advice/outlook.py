@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db import connection
-
 from storage.analysis.advice.suggestion import (
     ENOUGH_SECONDS,
     LEAST_SECONDS,
@@ -19,8 +17,8 @@ from storage.analysis.advice.usage import GuestUse, LoadShare, by_guest, uses
 from storage.health.host_problems import ORDER, HostProblem, reported_problems
 from storage.inventory.facts import HostFacts
 from storage.metrics.rates import Figures, Sums, figures
-from storage.metrics.samples.window import EXPRESSIONS, NAMES
-from storage.models import Host, Volume
+from storage.metrics.samples.aggregate import FIGURES, added_up, intervals
+from storage.models import Host, Resolution, Volume
 from storage.planner.technologies.lookup import TECHNOLOGIES
 from storage.volumes.snapshot import VolumeSnapshot
 
@@ -38,30 +36,19 @@ def risks_of(host: Host, facts: HostFacts | None) -> tuple[HostProblem, ...]:
     return tuple(sorted(problems, key=lambda problem: ORDER[problem.severity]))
 
 
-# Whole intervals only, as in a window.
-QUERY: Final = (
-    "SELECT volume_id, span.n, "  # noqa: S608 (constants)
-    + ", ".join(f"coalesce({total}, 0)::bigint" for total in EXPRESSIONS)
-    + " FROM storage_sample"
-    " JOIN unnest(%s::timestamptz[]) WITH ORDINALITY AS span(start, n)"
-    " ON ts - dt_ms * interval '1 millisecond' >= span.start"
-    " WHERE volume_id = ANY(%s) AND ts > %s AND ts <= %s GROUP BY volume_id, span.n"
-)
-
-
 def loads(
     volumes: Iterable[Volume], starts: Sequence[datetime], end: datetime
 ) -> dict[int, tuple[Sums, ...]]:
     """By primary key of the volume: its sums from each of `starts` to `end`, in that order.
     Volumes without any sample in the longest window are missing."""
     keys = [volume.pk for volume in volumes]
+    first = min(starts)
+    table = intervals(keys, first, end, kind=FIGURES, begun_since=first, resolution=Resolution.RAW)
     sums_of: dict[int, list[Sums]] = {}
-    with connection.cursor() as cursor:
-        cursor.execute(QUERY, [list(starts), keys, min(starts), end])
-        for volume_id, n, *values in cursor.fetchall():
-            counts = tuple(values[len(NAMES) :])
-            sums = Sums(**dict(zip(NAMES, values, strict=False)), latency_counts=counts)
-            sums_of.setdefault(volume_id, [Sums()] * len(starts))[n - 1] = sums
+    for n, start in enumerate(starts):
+        # Whole intervals only, as in a window.
+        for each in added_up(table.begun_since(start), first, None):
+            sums_of.setdefault(each.subject_id, [Sums()] * len(starts))[n] = each.sums
     return {volume_id: tuple(each) for volume_id, each in sums_of.items()}
 
 

@@ -5,13 +5,20 @@ Nothing else of the metrics asks which technology a volume has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import Any, Final
 
 from storage.byte_sizes import SECTOR_BYTES
 from storage.metrics.counters import BcacheCounters, DiskCounters, DmCacheCounters, VolumeCounters
 from storage.metrics.rates.disk import HALF, SLACK_IO, WRAP, subtract
 from storage.metrics.rates.gaps import GapReason
+from storage.metrics.rates.legs import bcache_legs, dm_cache_legs
+
+METADATA_BLOCK_BYTES: Final = 4096
+"""Of every dm-cache (DM_CACHE_METADATA_BLOCK_SIZE)."""
+FOLD_LIMIT: Final = 65_535
+"""bcache folds its counters every 13.64 s and keeps 16 bits of what was counted since."""
 
 
 class CachedBy(IntEnum):
@@ -24,9 +31,12 @@ class CachedBy(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CacheDelta:
-    """dm-cache accesses (I/O split at chunk borders) and the sectors of the two legs.
+    """dm-cache accesses (I/O split at chunk borders), and what the two legs did below: the slow
+    disk, and the SSD with the cache's metadata (`fast_busy_ms` without it).
 
-    For bcache only the slow leg, the backing device, is known. All None: no cache, or a gap.
+    bcache counts no accesses that can be trusted, but the share of reads that went by the cache:
+    `bypass_hits` and `bypass_misses` of all four. `counted_hits` are its own, not `read_hits`.
+    Of older agents' bcache only the slow leg is known. All None: no cache, or a gap.
     """
 
     read_hits: int | None = None
@@ -39,6 +49,32 @@ class CacheDelta:
     slow_write_sectors: int | None = None
     fast_read_sectors: int | None = None
     fast_write_sectors: int | None = None
+    slow_reads: int | None = None
+    slow_writes: int | None = None
+    slow_read_ms: int | None = None
+    slow_write_ms: int | None = None
+    slow_busy_ms: int | None = None
+    slow_weighted_ms: int | None = None
+    fast_reads: int | None = None
+    fast_writes: int | None = None
+    fast_read_ms: int | None = None
+    fast_write_ms: int | None = None
+    fast_busy_ms: int | None = None
+    fast_weighted_ms: int | None = None
+    slow_latency_counts: tuple[int, ...] | None = None
+    fast_latency_counts: tuple[int, ...] | None = None
+    counted_hits: int | None = None
+    counted_misses: int | None = None
+    bypass_hits: int | None = None
+    bypass_misses: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CacheChange:
+    """`gap` says why the accesses are missing."""
+
+    cache: CacheDelta
+    gap: GapReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +90,38 @@ class Gauges:
     cache_size_bytes: int | None = None
     used_bytes: int | None = None
     dirty_bytes: int | None = None
+    metadata_used_bytes: int | None = None
+    metadata_total_bytes: int | None = None
 
 
 def cache_delta(
-    old: VolumeCounters, new: VolumeCounters, disk: DiskCounters
-) -> CacheDelta | GapReason:
+    old: VolumeCounters, new: VolumeCounters, disk: DiskCounters, dt_ms: int
+) -> CacheChange:
     if new.bcache is not None and old.bcache is not None:
-        return _bcache(old, new, old.bcache, new.bcache)
+        return _as_change(_bcache(old, new, old.bcache, new.bcache, dt_ms))
     if new.cache is None:
-        return CacheDelta()
+        return CacheChange(CacheDelta())
     if new.cache.failed:
-        return GapReason.CACHE_FAILED
-    if new.cache.mode == "passthrough":
-        # The kernel keeps counting hits although every read goes to the slow disk.
-        return GapReason.CACHE_PASSTHROUGH
+        return _as_change(GapReason.CACHE_FAILED)
+    # The kernel keeps counting hits in this mode although every read goes to the slow disk.
+    unused = GapReason.CACHE_PASSTHROUGH if new.cache.mode == "passthrough" else None
     if old.cache is None:
-        return GapReason.CACHE_ATTACHED
-    return _dm_cache(old.cache, new.cache, disk)
+        return _as_change(unused or GapReason.CACHE_ATTACHED)
+    if _shape(old.cache) != _shape(new.cache):
+        # Whatever of these changes, the table was loaded anew and the counters rewound with it.
+        return _as_change(unused or GapReason.CACHE_CHANGED)
+    # The legs are devices of their own: their counters outlive what happens to the cache's.
+    legs = CacheDelta(**dm_cache_legs(old.cache, new.cache, dt_ms))
+    accesses = unused or _dm_cache(old.cache, new.cache, disk)
+    if isinstance(accesses, GapReason):
+        return CacheChange(legs, accesses)
+    return CacheChange(replace(legs, **accesses))
+
+
+def _as_change(change: CacheDelta | GapReason) -> CacheChange:
+    if isinstance(change, GapReason):
+        return CacheChange(CacheDelta(), change)
+    return CacheChange(change)
 
 
 def gauges(counters: VolumeCounters) -> Gauges:
@@ -99,6 +150,8 @@ def gauges(counters: VolumeCounters) -> Gauges:
         cache_size_bytes=cache.total * chunk_bytes,
         used_bytes=cache.used * chunk_bytes,
         dirty_bytes=cache.dirty * chunk_bytes,
+        metadata_used_bytes=cache.metadata_used * METADATA_BLOCK_BYTES,
+        metadata_total_bytes=cache.metadata_total * METADATA_BLOCK_BYTES,
     )
 
 
@@ -147,7 +200,11 @@ def has_latency(counters: VolumeCounters) -> bool:
 
 
 def _bcache(
-    old: VolumeCounters, new: VolumeCounters, before: BcacheCounters, after: BcacheCounters
+    old: VolumeCounters,
+    new: VolumeCounters,
+    before: BcacheCounters,
+    after: BcacheCounters,
+    dt_ms: int,
 ) -> CacheDelta | GapReason:
     if after.cset_uuid is None:
         return CacheDelta()
@@ -160,17 +217,30 @@ def _bcache(
     backing = subtract(old.disk, new.disk)
     if backing is None:
         return GapReason.CACHE_REWOUND
-    return CacheDelta(
-        slow_read_sectors=backing.read_sectors, slow_write_sectors=backing.write_sectors
-    )
+    legs = bcache_legs(before, after, backing, dt_ms)
+    return CacheDelta(**legs, **_counted(before, after))
+
+
+def _counted(old: BcacheCounters, new: BcacheCounters) -> dict[str, Any]:
+    """Its own counts of reads; none of them where some may be lost."""
+    disk = subtract(old.disk, new.disk)
+    counted = {
+        "counted_hits": new.hits - old.hits,
+        "counted_misses": new.misses - old.misses,
+        "bypass_hits": new.bypass_hits - old.bypass_hits,
+        "bypass_misses": new.bypass_misses - old.bypass_misses,
+    }
+    if disk is None or min(counted.values()) < 0:
+        return {}
+    # With so few reads no fold can have lost any; with more, it shows in their sum.
+    is_whole = disk.reads <= FOLD_LIMIT or sum(counted.values()) >= 3 * disk.reads // 4
+    most = 3 * disk.reads // 2 + FOLD_LIMIT + SLACK_IO
+    return counted if is_whole and sum(counted.values()) <= most else {}
 
 
 def _dm_cache(
     old: DmCacheCounters, new: DmCacheCounters, disk: DiskCounters
-) -> CacheDelta | GapReason:
-    # Whatever of these changes, the table was loaded anew and the counters rewound with it.
-    if _shape(old) != _shape(new):
-        return GapReason.CACHE_CHANGED
+) -> dict[str, Any] | GapReason:
     origin, cdata = _leg(old.origin, new.origin), _leg(old.cdata, new.cdata)
     reads = _most(disk.reads, disk.read_sectors, new, _sum(origin, cdata, "reads"))
     writes = _most(disk.writes, disk.write_sectors, new, _sum(origin, cdata, "writes"))
@@ -194,18 +264,14 @@ def _dm_cache(
     # have passed their old values again. Not so for writes: some are never counted.
     if read_hits + read_misses < _least(disk.reads):
         return GapReason.CACHE_REWOUND
-    return CacheDelta(
-        read_hits=read_hits,
-        read_misses=read_misses,
-        write_hits=write_hits,
-        write_misses=write_misses,
-        demotions=demotions,
-        promotions=promotions,
-        slow_read_sectors=origin and origin.read_sectors,
-        slow_write_sectors=origin and origin.write_sectors,
-        fast_read_sectors=cdata and cdata.read_sectors,
-        fast_write_sectors=cdata and cdata.write_sectors,
-    )
+    return {
+        "read_hits": read_hits,
+        "read_misses": read_misses,
+        "write_hits": write_hits,
+        "write_misses": write_misses,
+        "demotions": demotions,
+        "promotions": promotions,
+    }
 
 
 def _shape(cache: DmCacheCounters) -> tuple[int, int, str, str]:

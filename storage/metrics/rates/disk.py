@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from storage.host_data import INT_LIMIT
 from storage.metrics.counters import DiskCounters
 
 MAX_IO_PER_SECOND: Final = 2_000_000
@@ -38,6 +39,20 @@ def is_plausible(disk: DiskCounters, dt_ms: int) -> bool:
     most_io = MAX_IO_PER_SECOND * dt_ms // 1000 + SLACK_IO
     most_sectors = MAX_SECTORS_PER_SECOND * dt_ms // 1000 + SLACK_IO * 2048
     return (
-        max(disk.reads, disk.writes) <= most_io
+        max(disk.reads, disk.writes, disk.discards, disk.flushes) <= most_io
         and max(disk.read_sectors, disk.write_sectors) <= most_sectors
+        # One discard may be of a whole disk.
+        and max(disk) <= INT_LIMIT
     )
+
+
+def counts_since(
+    old: tuple[int, ...] | None, new: tuple[int, ...] | None, disk: DiskCounters
+) -> tuple[int, ...] | None:
+    """I/Os per latency bucket. None when the region of dm-stats was made anew in between (after an
+    extend), and where it counts what the device cannot have done."""
+    if old is None or new is None:
+        return None
+    counts = tuple(b - a for a, b in zip(old, new, strict=True))
+    most = 3 * (disk.reads + disk.writes + disk.discards) // 2 + SLACK_IO
+    return counts if min(counts) >= 0 and sum(counts) <= most else None

@@ -4,16 +4,24 @@ The tables are `storage.models.sample`, the arithmetic is `storage.metrics.rates
 """
 
 from storage.metrics.samples.latest import Latest, latest, latest_of
-from storage.metrics.samples.sample_round import Recorded, ensure_partitions, record
+from storage.metrics.samples.sample_round import (
+    HostRound,
+    Recorded,
+    ensure_partitions,
+    record,
+    record_all,
+)
 from storage.metrics.samples.window import FiguresWindow, window
 
 __all__ = [
     "FiguresWindow",
+    "HostRound",
     "Latest",
     "Recorded",
     "ensure_partitions",
     "latest",
     "latest_of",
     "record",
+    "record_all",
     "window",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
 from django.utils import timezone
 
@@ -67,10 +68,13 @@ def _latest(row: LatestSample, now: datetime) -> Latest:
 
 
 def _delta(row: LatestSample) -> Delta:
-    counts = row.latency_counts
     return Delta(
-        **{name: getattr(row, name) for name in DISK},
-        cache=CacheDelta(**{name: getattr(row, name) for name in CACHE}),
+        **{name: _read(getattr(row, name)) for name in DISK},
+        cache=CacheDelta(**{name: _read(getattr(row, name)) for name in CACHE}),
         cache_gap=GapReason(row.cache_gap) if row.cache_gap else None,
-        latency_counts=None if counts is None else tuple(counts),
     )
+
+
+def _read(value: Any) -> Any:
+    """A column's value; an array of PostgreSQL is a list."""
+    return tuple(value) if isinstance(value, list) else value

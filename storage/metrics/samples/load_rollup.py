@@ -1,5 +1,5 @@
 """Adds up the load of hosts and of the fleet, in buckets of five minutes: by the round as samples
-are recorded, for all hosts together a little later, and for times before from the samples kept.
+are recorded, and for all hosts together a little later.
 
 The sums and sizes are the columns of `storage.models.outline.Load`. All SQL here is made of
 constants.
@@ -12,16 +12,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from django.db import connection
-from django.db.models import Max, Min
+from django.db.models import Max
 
+from storage.metrics.rates import CachedBy
 from storage.metrics.rates.figures import NO_LATENCY
-from storage.metrics.samples.window import BCACHE, kept
-from storage.models import FleetLoad, HostLoad, Sample
+from storage.models import FleetLoad
 
 BUCKET: Final = timedelta(minutes=5)
 LATE: Final = timedelta(minutes=30)
 """How far back the fleet is added up anew: hosts report one after the other."""
 
+# Sectors of bcache intervals count only where the backing device's are known.
+BCACHE: Final = f"technology = {CachedBy.BCACHE:d} AND slow_read_sectors IS NOT NULL"
 SUMS: Final = {
     "dt_ms": "max(dt_ms)",
     "busy_ms": "coalesce(max(busy_ms), 0)",
@@ -65,10 +67,10 @@ def _excluded(names: Iterable[str]) -> str:
 LATENCY_SUM: Final = _latency("coalesce(sum(latency_counts[{}]), 0)")
 
 
-def _by_bucket(rows: str, gauges: dict[str, str]) -> str:
+def _by_bucket(rows: str, gauges: dict[str, str], sums: dict[str, str] = SUMS) -> str:
     """The loads of all rounds in `rows`, which are samples with the `host_id` of their host: first
     one row for each host and round, then one for each host and bucket."""
-    columns = ", ".join(f"{total} AS {name}" for name, total in (SUMS | gauges).items())
+    columns = ", ".join(f"{total} AS {name}" for name, total in (sums | gauges).items())
     totals = ", ".join(
         (*(f"sum({name})" for name in SUMS), LATENCY_SUM, *(_last(name) for name in gauges))
     )
@@ -85,24 +87,28 @@ def _by_bucket(rows: str, gauges: dict[str, str]) -> str:
     )
 
 
-def added(rows: str) -> str:
-    """A statement that adds the rounds in `rows` (as of `_by_bucket`) to what is there."""
+def added(rows: str, *, is_whole: bool = True) -> str:
+    """A statement that adds the rounds in `rows` (as of `_by_bucket`) to what is there. Rounds of a
+    few volumes alone have no time and no sizes of the host."""
     sums = ", ".join(f"{name} = old.{name} + excluded.{name}" for name in SUMS)
     counts = _latency("coalesce(old.latency_counts[{0}], 0) + excluded.latency_counts[{0}]")
+    if not is_whole:
+        timeless = SUMS | {"dt_ms": "0", "busy_ms": "0"}
+        return f"{_by_bucket(rows, {}, timeless)} {sums}, {LATENCY} = {counts}"
     gauges = _excluded(HELD | SPACE)
     return f"{_by_bucket(rows, HELD | SPACE)} {sums}, {LATENCY} = {counts}, {gauges}"
 
 
-ADD: Final = added("SELECT stored.*, %s::bigint AS host_id FROM stored")
-"""Adds the rows of one round, which it takes from `stored`; the parameter is the host's id."""
-KEPT_SAMPLES: Final = (
-    "SELECT sample.*, host_id FROM storage_sample AS sample JOIN storage_placement AS placement"
-    " ON placement.volume_id = sample.volume_id AND placement.since <= ts"
-    " AND (placement.until IS NULL OR ts < placement.until) WHERE ts >= %s AND ts < %s"
+STORED: Final = (
+    "SELECT stored.*, stage.host_id FROM stored JOIN pg_temp.sample_stage AS stage"
+    " USING (volume_id)"
 )
-ANEW: Final = _by_bucket(KEPT_SAMPLES, HELD) + _excluded((*SUMS, LATENCY, *HELD))
+ADD: Final = added(STORED)
+"""Adds the rows of rounds, one of each host, which it takes from `stored`."""
+ADD_PART: Final = added(STORED, is_whole=False)
+"""The same of rounds of a few volumes alone."""
 _SCALED: Final = ", ".join(
-    f"round(sum({name}::float8 * longest / dt_ms))"
+    f"round(sum(coalesce({name}::float8 * longest / nullif(dt_ms, 0), {name})))"
     for name in SUMS
     if name not in ("dt_ms", "busy_ms")
 )
@@ -116,20 +122,6 @@ FLEET: Final = (
 )
 
 
-def recompute(start: datetime, end: datetime) -> int:
-    """Add up anew, from the samples kept, what hosts did from `start` to `end`, both beginnings of
-    buckets; the number of rows. Space on SSD stays as it was recorded, if it was."""
-    with connection.cursor() as cursor:
-        cursor.execute(ANEW, [start, end])
-        return int(cursor.rowcount)
-
-
-def oldest_sample() -> datetime | None:
-    """When the oldest sample kept was taken."""
-    oldest: datetime | None = Sample.objects.aggregate(oldest=Min("ts"))["oldest"]
-    return oldest
-
-
 def add_up_fleet(since: datetime | None = None) -> None:
     """Bring the loads of the fleet up to date with those of the hosts: from `since` on; by itself
     the last half hour and whatever was missed before it."""
@@ -138,9 +130,3 @@ def add_up_fleet(since: datetime | None = None) -> None:
         since = newest - LATE if newest is not None else datetime.min.replace(tzinfo=UTC)
     with connection.cursor() as cursor:
         cursor.execute(FLEET, [since])
-
-
-def forget(now: datetime) -> None:
-    """Delete loads that are older than any sample."""
-    HostLoad.objects.filter(bucket__lt=now - kept()).delete()
-    FleetLoad.objects.filter(bucket__lt=now - kept()).delete()

@@ -6,7 +6,18 @@ from collections.abc import Iterator
 
 from panel.operations.local_services.postgres import Postgres
 from tests.faults.fault import Fault
-from tests.faults.named import hands, machine, outages, panel, rivals, stale, twins, wire, workers
+from tests.faults.named import (
+    hands,
+    machine,
+    outages,
+    panel,
+    rivals,
+    sampling,
+    stale,
+    twins,
+    wire,
+    workers,
+)
 from tests.faults.named.guards import mutations
 
 __all__ = ["faults", "mutations"]
@@ -23,3 +34,4 @@ def faults(postgres: Postgres | None = None) -> Iterator[Fault]:
     yield from rivals.faults()
     yield from panel.faults(postgres)
     yield from outages.faults()
+    yield from sampling.faults(postgres)

@@ -16,6 +16,8 @@ from jobs.models import Alert, AlertEvent, AlertRound, Silence, State
 from storage.database_clock import database_now
 from storage.models import Host, HostActivity, HostOutline
 from tests import make
+from tests.jobs.alerts import rounds
+from tests.jobs.alerts.rounds import World
 from tests.scene import Scene, end, job, scene
 
 pytestmark = pytest.mark.django_db
@@ -238,3 +240,9 @@ def test_a_stored_alert_is_read_back_as_it_was(clock: Clock) -> None:
     assert isinstance(state.seen, SeenProblem)
     assert state.seen.volume_key == there.volume.key
     assert isinstance(state.first_seen_at, datetime)
+
+
+def test_another_kernel_does_not_follow_from_the_silence_before_it() -> None:
+    world = World()
+    world.begin(rounds.problem("silent"), rounds.problem("kernel_changed"))
+    assert world.passes(minutes=5) == ["opened", "opened"]

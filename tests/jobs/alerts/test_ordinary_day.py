@@ -14,9 +14,9 @@ from jobs.alerts import alert_judge
 from jobs.models import AlertEvent
 from jobs.problems import problems_now
 from storage.database_clock import database_now
-from storage.discovery.ingest import apply_facts
+from storage.discovery.ingest import apply_facts, apply_hello
 from storage.health import cache_condition_records
-from storage.metrics.samples import record, volume_hours
+from storage.metrics.samples import record
 from storage.metrics.samples.sample_round import make_partition
 from storage.models import Host, Sample
 from tests import make
@@ -100,14 +100,16 @@ class OrdinaryDay:
         record(self.record, reply["data"], reply["host"], at)
         Host.objects.filter(pk=self.record.pk).update(last_seen_at=at)
 
+    def at(self, minute: int) -> datetime:
+        return self.start + timedelta(minutes=minute)
+
     def pass_by(self, meanwhile: Callable[[int], None] = lambda minute: None) -> None:
         """Minute by minute: all that beat has done about problems."""
         self.read_host(self.start)
         for minute in range(self.minutes):
-            at = self.start + timedelta(minutes=minute)
+            at = self.at(minute)
             meanwhile(minute)
             if minute % 60 == 0:
-                volume_hours.add_up_hours(at)
                 cache_condition_records.judge_lasting(at)
             self.work(minute)
             self.sample(at)
@@ -154,7 +156,7 @@ def test_an_hour_of_trouble_in_such_a_day_is_told_once_and_so_is_its_end(
     assert told() == {(family, "opened"): 1, (family, "resolved"): 1}, "\n".join(said())
 
 
-def test_a_restart_into_another_kernel_after_which_all_is_back_is_told_to_nobody(
+def test_a_restart_into_another_kernel_is_told_once_and_so_is_its_end(
     make_fake_host: Callable[..., FakeHost],
 ) -> None:
     day = OrdinaryDay(make_fake_host(), minutes=2 * 60)
@@ -164,6 +166,9 @@ def test_a_restart_into_another_kernel_after_which_all_is_back_is_told_to_nobody
             day.fake.machine.kernel = "6.1.0-40-amd64"
             day.fake.root.reboot()
             FakeWorld(day.fake).boot()
+            apply_hello(day.record, day.agent.ask("hello")["data"], [], day.at(minute))
 
+    apply_hello(day.record, day.agent.ask("hello")["data"], [], day.start)
     day.pass_by(meanwhile)
-    assert told() == {}, "\n".join(said())
+    kernel = "kernel_changed"
+    assert told() == {(kernel, "opened"): 1, (kernel, "resolved"): 1}, "\n".join(said())

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from jobs.engine import decisions
 from jobs.models import Job, Kind, State
-from jobs.queue.submit import cancel, submit, submit_add_ssd
+from jobs.queue.submit import cancel, submit, submit_for_host
 from jobs.requester import Requester
 from jobs.transport.errors import Unreachable
 from storage.byte_sizes import GIB
@@ -46,7 +46,7 @@ def ssd(enrolled: Host, fake_host: FakeHost) -> Job:
         machine.disks.append(Disk("sde", 4 * GIB, False, "LAB-SSD", "ssd2", minor=64))
         vg = machine.vgs[0]
     wanted = Preparation("sde", "ssd2", vg.uuid, vg.name)
-    return submit_add_ssd(enrolled, wanted, Requester(None, None), dry_run=False)
+    return submit_for_host(enrolled, wanted, Requester(None, None), dry_run=False)
 
 
 def failing(host: FakeHost, program: str, times: int = TRIES) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from jobs.engine.rollback import leftovers_of, leftovers_of_add_ssd
+from jobs.engine.rollback import leftovers_of, leftovers_on_host
 from storage.byte_sizes import GIB
 from storage.inventory.facts import LogicalVolume
 from storage.naming import new_key
@@ -99,6 +99,6 @@ def test_a_volume_that_was_never_made_leaves_nothing() -> None:
 def test_an_ssd_is_left_while_it_is_marked_and_in_no_group() -> None:
     wanted = Preparation("sde", "ssd2", make.VG_UUID, "vg0")
     marked = make.facts(pvs=(make.pv("sdc"), make.pv("sde", vg_uuid="", vg_name="")))
-    assert leftovers_of_add_ssd(marked, wanted) == ["sde is a physical volume of no volume group."]
+    assert leftovers_on_host(marked, wanted) == ["sde is a physical volume of no volume group."]
     for pvs in ((make.pv("sdc"),), (make.pv("sde"),)):
-        assert leftovers_of_add_ssd(make.facts(pvs=pvs), wanted) == []
+        assert leftovers_on_host(make.facts(pvs=pvs), wanted) == []

@@ -15,7 +15,7 @@ from jobs.engine import runner, steps, vg_lock
 from jobs.engine.transitions import LostLease, claim
 from jobs.hosts import contact, panel_identity
 from jobs.models import Job, Kind, State, Step, StepState, VgFence
-from jobs.queue.submit import cancel, submit, submit_add_ssd
+from jobs.queue.submit import cancel, submit, submit_for_host
 from jobs.requester import Requester
 from jobs.transport.replies import OperationState
 from storage.models import Host
@@ -80,7 +80,7 @@ def test_a_job_that_adds_an_ssd_to_the_group_is_woken_too() -> None:
     step = steps.intend(job_in(State.RUNNING), ATTACH)
     assert step is not None
     wanted = Preparation("sde", "ssd2", make.VG_UUID, "vg0")
-    rests = submit_add_ssd(step.job.host, wanted, NOBODY, dry_run=False)
+    rests = submit_for_host(step.job.host, wanted, NOBODY, dry_run=False)
     assert claim(rests.pk, "me") is not None
     Job.objects.filter(pk=rests.pk).update(
         state=State.WAITING, lease_owner="", not_before=Now() + timedelta(seconds=1)

@@ -10,7 +10,7 @@ from django.utils import timezone
 from jobs.hosts import enrolment
 from jobs.models import Job, State
 from jobs.queue.removal import removal_of, remove
-from jobs.queue.submit import submit_add_ssd
+from jobs.queue.submit import submit_for_host
 from jobs.requester import Requester
 from storage.discovery.ingest import apply_facts
 from storage.health.missing_volumes import settle
@@ -128,7 +128,7 @@ def test_no_job_is_accepted_for_a_host_that_was_removed_a_moment_ago() -> None:
     read_before = Host.objects.get(pk=there.host.pk)
     removed(there)
     with pytest.raises(Refused, match="was removed"):
-        submit_add_ssd(
+        submit_for_host(
             read_before, Preparation("sde", "x", "u", "vg0"), Requester(None, None), dry_run=False
         )
     assert not Job.objects.exists()

@@ -54,14 +54,22 @@ def test_the_page_without_a_token_shows_how_to_begin(client: Client) -> None:
 @pytest.mark.parametrize(
     ("role", "offered"),
     [
-        ("", {"read"}),
-        ("read_only", {"read"}),
-        ("operator", {"read", "volumes:write", "customers:write", "alerts:write"}),
+        ("", {"read", "tokens:write"}),
+        ("read_only", {"read", "metrics:read", "tokens:write"}),
+        (
+            "operator",
+            {
+                *("read", "volumes:preview", "volumes:write", "hosts:write", "customers:write"),
+                *("alerts:write", "tokens:write", "metrics:read", "volumes:destroy"),
+            },
+        ),
         (
             "admin",
             {
-                *("read", "volumes:write", "customers:write", "alerts:write"),
-                *("plans:write", "alert-routes:write"),
+                *("read", "volumes:preview", "volumes:write", "hosts:write", "customers:write"),
+                *("alerts:write", "tokens:write"),
+                *("volumes:destroy", "plans:write", "alert-routes:write", "people:write"),
+                *("metrics:read", "webhooks:write"),
             },
         ),
     ],
@@ -112,7 +120,7 @@ def test_tokens_of_others_are_neither_seen_nor_revoked(client: Client) -> None:
 def test_the_tokens_of_a_person_are_bounded(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("panel.accounts.own_account_pages.MAX_LIVE", 1)
+    monkeypatch.setattr("panel.accounts.api_tokens.MAX_LIVE", 1)
     signed_in(client, make.user())
     assert make_token(client).status_code == 200
     response = make_token(client)

@@ -22,10 +22,17 @@ class HttpReceiver(http.server.BaseHTTPRequestHandler):
         """A request with a body."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
+        status = self.statuses.pop(0) if self.statuses else 200
         self.got.append(
-            {"method": self.command, "path": self.path, "headers": headers, "body": body}
+            {
+                "method": self.command,
+                "path": self.path,
+                "headers": headers,
+                "body": body,
+                "status": status,
+            }
         )
-        self.send_response(self.statuses.pop(0) if self.statuses else 200)
+        self.send_response(status)
         self.end_headers()
 
     do_PUT = do_POST

@@ -18,14 +18,15 @@ from drf_spectacular.renderers import OpenApiYamlRenderer
 from drf_spectacular.validation import validate_schema
 from jsonschema import Draft202012Validator
 
-from jobs.models import Silence
+from jobs.models import BulkChange, Silence
 from panel.api.urls import urlpatterns
-from panel.models import Intent, Order, OrderState
+from panel.models import ApiToken, Intent, Order, OrderState
 from storage.byte_sizes import GIB
 from storage.models import CachePlan
 from tests import make
 from tests.panel.alerts.telling import alert, mail_route
 from tests.panel.api.asking import V1, Program, member, own, staff
+from tests.panel.webhooks.addresses import webhook
 from tests.scene import Scene, job, scene, step
 
 COMMITTED = settings.BASE_DIR / "docs" / "openapi.yaml"
@@ -148,6 +149,13 @@ def test_answers_are_as_described(who: int) -> None:
         "alerts": alert(there.host, volume=there.volume).key,
         "silences": Silence.objects.create(code="drift", reason="x", until=timezone.now()).key,
         "alert-routes": mail_route().key,
+        "webhooks": webhook("https://scripts.example.org/").key,
+        "bulk-changes": BulkChange.objects.create(
+            actor=world[0].user, action="retire", items=[[there.volume.key, None, "", {}]]
+        ).key,
+        "people": str(world[1].user.pk),
+        "members": str(world[1].user.memberships.get().pk),
+        "tokens": ApiToken.objects.filter(user=asking.user)[0].key,
     }
     checked = 0
     for path, operations in body["paths"].items():

@@ -18,10 +18,6 @@ def asking() -> Program:
 @pytest.mark.parametrize(
     ("address", "near"),
     [
-        ("/alerts?state=open", "/api/v1/alerts/"),
-        ("/alerts", "/api/v1/alerts/"),
-        ("/hosts/abc/?x=1", "/api/v1/hosts/abc"),
-        ("/hosts/abc/arrays/", "/api/v1/hosts/abc/arrays"),
         ("/alert/", "/api/v1/alerts/"),
         ("/volume/abc?limit=3", "/api/v1/volumes/"),
         ("/nowhere/at/all?x=1", "/api/v1/"),
@@ -39,8 +35,31 @@ def test_an_unknown_address_is_not_found_and_the_near_one_is_named(
 
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete", "options"])
 def test_it_is_not_found_whatever_is_done_there(asking: Program, method: str) -> None:
-    sent = asking.send(method, "/jobs?state=failed", {"x": 1})
+    sent = asking.send(method, "/job?state=failed", {"x": 1})
     assert "/api/v1/jobs/" in problem(sent, 404, "not_found")["correction"]
+
+
+@pytest.mark.parametrize("method", ["get", "post", "put", "patch", "delete"])
+@pytest.mark.parametrize(
+    ("address", "meant"),
+    [
+        ("/alerts?state=open&limit=3", "/api/v1/alerts/?state=open&limit=3"),
+        ("/alerts", "/api/v1/alerts/"),
+        ("/hosts/abc/?x=1", "/api/v1/hosts/abc?x=1"),
+        ("/hosts/abc/arrays/", "/api/v1/hosts/abc/arrays"),
+    ],
+)
+def test_a_slash_too_few_or_too_many_leads_to_the_address_that_was_meant(
+    asking: Program, method: str, address: str, meant: str
+) -> None:
+    answer = asking.send(method, address)
+    assert (answer.status_code, answer["Location"]) == (308, meant)
+
+
+def test_a_slash_leads_to_no_other_site(asking: Program) -> None:
+    for address in ("//evil.example/", "/hosts/%0d%0aSet-Cookie:x/", "/hosts/\\evil/"):
+        answer = asking.get(address)
+        assert answer.status_code == 404, address
 
 
 @pytest.mark.parametrize("address", ["/api", "/api/", "/api/v1", "/api/v2/hosts/", "/api/v1?x=1"])
@@ -52,3 +71,4 @@ def test_above_the_first_version_there_is_a_problem_too(asking: Program, address
 def test_without_a_token_an_unknown_address_asks_for_one() -> None:
     nobody = Program(staff("admin").user, "tcl_none")
     assert nobody.get("/alerts?state=open").status_code == 401
+    assert "Location" not in nobody.get("/alerts")

@@ -119,13 +119,14 @@ def test_charts_draw_on_any_screen_in_the_colours_of_the_theme_and_obey_the_poli
         "Throughput",
         "Cache contents",
         "Promotions and SSD writes",
+        "Bypass and metadata",
     ]
     assert all(panel["painted"] for panel in seen)
     assert {panel["marks"] for panel in seen} == {1}
     assert [panel["numbers"] for panel in seen][:2] == [["1"], [""]]
     assert page.locator("[data-charts-marks] li").inner_text().startswith("1. Add cache")
     assert len({tuple(panel["limits"]) for panel in seen}) == 1
-    operations, hits, throughput, contents, _churn = seen
+    operations, hits, throughput, contents, *_others = seen
     assert operations["lines"] == ["Reads", "Writes", "Read latency", "Write latency"]
     assert operations["known"] == 150
     assert operations["nulls"] == 360 - operations["known"]
@@ -209,8 +210,9 @@ def test_a_time_is_typed_in_local_time_or_in_utc_and_is_in_the_url(
             expect(page.get_by_text("Times in UTC", exact=True)).to_be_visible()
         page.get_by_text("Custom", exact=True).click()
         start = half_hour_ago + timedelta(hours=hours_ahead)
-        page.locator("#charts [name=from]").fill(f"{start:%Y-%m-%dT%H:%M}")
-        page.locator("#charts [name=to]").fill(f"{start + timedelta(minutes=10):%Y-%m-%dT%H:%M}")
+        page.locator("[data-charts-custom] [name=from]").fill(f"{start:%Y-%m-%dT%H:%M}")
+        end_of_it = start + timedelta(minutes=10)
+        page.locator("[data-charts-custom] [name=to]").fill(f"{end_of_it:%Y-%m-%dT%H:%M}")
         page.get_by_role("button", name="Show", exact=True).click()
         page.wait_for_url(f"**from={half_hour_ago:%Y-%m-%dT%H}%3A{half_hour_ago:%M}%3A00Z**")
     assert complaints == []

@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.models import Job, Origin, State
-from panel.charts.pages import MOST_MARKS
+from jobs.models import Alert, Job, Origin, State
+from panel.charts.marks import MOST_MARKS
 from storage.models import CachePlan, HostChange, Member, Placement
 from tests import make
 from tests.scene import Scene, end, job, scene
@@ -170,3 +170,59 @@ def test_a_customer_sees_no_restart(client: Client) -> None:
     restarted(there, 30)
     client.force_login(person)
     assert marks(client, there, range="1h") == []
+
+
+# --- Alerts --------------------------------------------------------------------------------------
+
+
+def alerted(there: Scene, minutes_ago: float, **fields: Any) -> Alert:
+    at = timezone.now() - timedelta(minutes=minutes_ago)
+    return Alert.objects.create(
+        **{
+            "fingerprint": f"{Alert.objects.count():032x}",
+            "family": "host_silent",
+            "severity": "error",
+            "rank": 1,
+            "worst_rank": 1,
+            "host": there.host,
+            "message": "The host is silent.",
+            "first_seen_at": at,
+            "present_since": at,
+            "opened_at": at,
+            **fields,
+        }
+    )
+
+
+def test_alerts_are_marks_of_the_host_the_fleet_and_their_volume(staff: Client) -> None:
+    there = scene()
+    of_host = alerted(there, 20)
+    of_volume = alerted(there, 10, volume=there.volume, resolved_at=timezone.now())
+    alerted(there, 5, cause=of_host)
+    alerted(there, 5, opened_at=None)
+    alerted(there, 500)
+    urls = [reverse("host-marks", args=[there.host.key]), reverse("fleet-marks")]
+    for url in urls:
+        found = staff.get(url, {"range": "1h"}).json()["marks"]
+        assert [each["key"] for each in found] == [of_host.key, of_volume.key]
+        assert [each["outcome"] for each in found] == ["open", "resolved"]
+        assert found[0]["label"] == f"Alert: {there.host}: The host is silent."
+        assert found[0]["url"] == reverse("alert", args=[of_host.key])
+    assert [each["key"] for each in marks(staff, there, range="1h")] == [of_volume.key]
+
+
+def test_customers_see_no_alerts_among_their_changes(client: Client) -> None:
+    there = scene()
+    there.volume.customer = make.customer()
+    there.volume.save()
+    person = make.user()
+    Member.objects.create(customer=there.volume.customer, user=person, role="viewer")
+    alerted(there, 10, volume=there.volume)
+    client.force_login(person)
+    assert marks(client, there, range="1h") == []
+
+
+def test_the_fleet_marks_the_restarts_of_all_hosts(staff: Client) -> None:
+    restarted(scene(), 20)
+    found = staff.get(reverse("fleet-marks"), {"range": "1h"}).json()["marks"]
+    assert [each["state"] for each in found] == ["restart"]

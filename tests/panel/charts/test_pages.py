@@ -14,8 +14,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from panel.charts.pages import chart_context
+from storage.metrics.samples.sample_round import make_partition
 from storage.metrics.series import UNITS
-from storage.models import Member, Volume
+from storage.models import Member, Sample, Volume
 from tests import make
 from tests.scene import Scene, scene
 from tests.storage import wire
@@ -23,7 +24,8 @@ from tests.storage.metrics.samples.rounds import take
 
 pytestmark = pytest.mark.django_db
 RANGES = {
-    "15m": 900, "1h": 3600, "6h": 21_600, "24h": 86_400, "7d": 7 * 86_400, "30d": 30 * 86_400
+    "15m": 900, "1h": 3600, "6h": 21_600, "24h": 86_400, "7d": 7 * 86_400, "30d": 30 * 86_400,
+    "90d": 90 * 86_400, "1y": 365 * 86_400,
 }  # fmt: skip
 
 
@@ -67,10 +69,26 @@ def test_the_range_in_the_url_is_the_time_that_the_figures_cover(
     response = staff.get(reverse("volume-series", args=[there.volume.key]), {"range": key})
     found = response.json()
     assert found["step_seconds"] * found["points"] == seconds
-    assert set(found["series"]) == set(UNITS)
+    assert set(found["series"]) == {*UNITS, "bypass_share", "metadata_share"}
     assert {len(column) for column in found["series"].values()} == {found["points"]}
     assert found["totals"]["read_iops"] == 200
     assert response["Cache-Control"] == "private, no-store"
+
+
+def test_staff_see_what_goes_by_a_cache_and_how_full_its_metadata_is(staff: Client) -> None:
+    there, at = scene(), timezone.now() - timedelta(minutes=5)
+    figures = dict.fromkeys(("writes", "read_sectors", "write_sectors", "read_ms", "write_ms"), 0)
+    counted = {"counted_hits": 50, "counted_misses": 10, "bypass_hits": 5, "bypass_misses": 15}
+    metadata = {"metadata_used_bytes": 2**20, "metadata_total_bytes": 2**23}
+    make_partition(at.date())
+    Sample.objects.create(
+        volume=there.volume, ts=at, dt_ms=10_000, reads=80, technology=2, cache_size_bytes=2**30,
+        **figures, **counted, **metadata,
+    )  # fmt: skip
+    url = reverse("volume-series", args=[there.volume.key])
+    found = staff.get(url, {"range": "15m"}).json()["series"]
+    assert {each for each in found["bypass_share"] if each is not None} == {0.25}
+    assert {each for each in found["metadata_share"] if each is not None} == {0.125}
 
 
 def test_buckets_keep_their_borders_between_requests(staff: Client) -> None:
@@ -125,7 +143,7 @@ def test_the_figures_come_as_a_table_for_spreadsheets(staff: Client) -> None:
     assert f'filename="volume-{there.volume.key}-' in response["Content-Disposition"]
     head, *rows = csv.reader(response.content.decode().splitlines())
     assert head[:2] == ["until (UTC)", "read_iops (1/s)"]
-    assert len(head) == len(UNITS) + 1
+    assert len(head) == len(UNITS) + 3
     column = [row[1] for row in rows]
     assert set(column) == {"200.0", ""}
     assert f'href="{url}?range=15m"' in page(staff, there.volume, range="15m")
@@ -161,7 +179,7 @@ def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) 
 
 def test_a_volume_without_cache_has_no_panels_of_one(staff: Client) -> None:
     text = page(staff, sampled(cached=False).volume)
-    assert text.count("data-of-cache hidden") == 3
+    assert text.count("data-of-cache hidden") == 4
     assert "The read hit rate appears here once there is a cache" in text
     assert ">Hit rate</th>" not in text
     assert page(staff, sampled().volume).count("data-of-cache hidden") == 0

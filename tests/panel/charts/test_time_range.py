@@ -44,7 +44,7 @@ def test_a_part_of_the_past_is_shown_in_finer_buckets() -> None:
     ("start", "end", "length"),
     [
         ("2026-11-21T03:00:00Z", "2026-11-21T03:00:01Z", SHORTEST),
-        ("2026-10-01T00:00:00Z", "2026-11-21T03:00:00Z", timedelta(days=30)),
+        ("2020-10-01T00:00:00Z", "2026-11-21T03:00:00Z", timedelta(days=366)),
         ("2026-11-21T11:30:07Z", "2030-01-01T00:00:00Z", timedelta(minutes=30)),
     ],
 )
@@ -76,22 +76,21 @@ def test_a_time_without_a_zone_is_utc_as_a_page_without_scripts_sends_it() -> No
     assert (found.start.hour, found.end.hour, found.is_part) == (3, 4, True)
 
 
-def test_ranges_reach_as_far_as_samples_are_kept_and_long_buckets_leave_short_ones_out(
-    settings: Settings,
-) -> None:
-    assert ranges() == ("15m", "1h", "6h", "24h", "7d", "30d")
-    assert ranges(300) == ("1h", "6h", "24h", "7d", "30d")
-    settings.TIERCEL_SAMPLES_KEPT_DAYS = 7
-    assert ranges() == ("15m", "1h", "6h", "24h", "7d")
-    assert span(range="30d").key == "1h"
-    settings.TIERCEL_SAMPLES_KEPT_DAYS = 400
-    assert ranges()[-3:] == ("30d", "90d", "360d")
-    year = span(range="360d")
-    assert (year.step, year.points) == (2 * 86_400, 180)
+def test_ranges_reach_a_year_and_long_buckets_leave_short_ones_out() -> None:
+    assert ranges() == ("15m", "1h", "6h", "24h", "7d", "30d", "90d", "1y")
+    assert ranges(300) == ("1h", "6h", "24h", "7d", "30d", "90d", "1y")
+    year = span(range="1y")
+    assert (year.step, year.points, year.words) == (86_400, 365, "Last 12 months")
     asked = span(**{"from": "2020-01-01T00:00:00Z", "to": "2026-11-21T03:00:00Z"})
-    assert timedelta(days=399) < asked.end - asked.start < timedelta(days=403)
+    assert (asked.step, asked.end - asked.start) == (86_400, timedelta(days=367))
     found = span_of(RequestFactory().get("/", {"range": "15m"}), NOW, least_seconds=300)
     assert (found.key, found.end.minute % 5, found.end.second) == ("24h", 0, 0)
+
+
+def test_the_ends_of_a_time_show_it_tomorrow_too() -> None:
+    shown = span(range="1h")
+    again = span(**shown.ends)
+    assert (again.start, again.end, again.step) == (shown.start, shown.end, shown.step)
 
 
 @pytest.mark.parametrize(("key", "seconds"), [("24h", 300), ("7d", 3600), ("30d", 10_800)])

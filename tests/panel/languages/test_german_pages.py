@@ -34,7 +34,7 @@ NAMES = {
     *("Tiercel", "Name", "English", "Deutsch", "Acme", "acme", "zebra", "Ltd", "disk", "mail"),
     *("token", "all"),
     *("Fast", "Large", "org", "example", "com", "owner", "viewer", "person", "user"),
-    *("GiB", "MiB", "KiB", "TiB", "EUR", "UTC", "IOPS", "CSV", "SSD", "min", "ms"),
+    *("GiB", "MiB", "KiB", "TiB", "EUR", "UTC", "IOPS", "CSV", "PNG", "SSD", "min", "ms"),
 }
 """Names that the tests give, and units."""
 READABLE = [

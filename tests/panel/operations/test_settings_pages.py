@@ -13,10 +13,11 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from panel.models import Mandate, SecurityEntry, SecurityKind
+from panel.models import Mandate, SecurityEntry, SecurityKind, Webhook
 from panel.operations import doctor
 from panel.security_log import security_entries
 from tests import make
+from tests.panel.webhooks.addresses import webhook
 
 pytestmark = pytest.mark.django_db
 SECRET = "never-on-any-page"
@@ -82,6 +83,7 @@ def test_how_long_figures_are_kept_is_said_and_too_short_for_reports_too(
     admin: Client, settings: Settings
 ) -> None:
     assert "30 days" in page(admin) and "TIERCEL_SAMPLES_KEPT_DAYS" in page(admin)
+    assert "400 days" in page(admin) and "for ever" in page(admin)
     settings.TIERCEL_SAMPLES_KEPT_DAYS = 7
     assert "Reports of orders need more than 7 d." in page(admin)
 
@@ -133,3 +135,12 @@ def test_the_page_asks_for_the_state_of_the_workers_by_itself(admin: Client) -> 
         text = admin.get(address, headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in text
     assert "No worker serves jobs: start worker." in text
+
+
+def test_a_webhook_that_takes_nothing_is_a_warning(admin: Client) -> None:
+    row = webhook("https://scripts.example.org/")
+    assert "not taking events" not in page(admin)
+    Webhook.objects.filter(pk=row.pk).update(failures=3)
+    assert "1 webhook not taking events: see Webhooks." in page(admin)
+    Webhook.objects.filter(pk=row.pk).update(failures=0, disabled_at=timezone.now())
+    assert "1 webhook not taking events: see Webhooks." in page(admin)

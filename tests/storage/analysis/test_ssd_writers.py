@@ -11,7 +11,8 @@ from storage.analysis.ssd_writers import SsdWriters, ssd_writers, uses_of
 from storage.byte_sizes import SECTOR_BYTES
 from storage.health.smart_records import conditions_of, record
 from storage.inventory.facts import Array, ArrayMember, HostFacts
-from storage.metrics.samples.volume_hours import add_up_hours
+from storage.metrics.samples.chunk_store import VOLUMES
+from storage.metrics.samples.packer import pack_samples
 from storage.models import Host
 from tests import make
 from tests.smart_disks import ata, attribute, nvme
@@ -70,15 +71,15 @@ def asked(host: Host, there: HostFacts, now: datetime) -> SsdWriters:
     return ssd_writers(condition, there, "sda", now, DAY)
 
 
-@pytest.mark.parametrize("hours_are_added_up", [False, True])
-def test_each_volume_has_its_share_and_the_rest_is_other(hours_are_added_up: bool) -> None:
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_each_volume_has_its_share_and_the_rest_is_other(is_packed: bool) -> None:
     there, start = facts(), noon_gone()
     host, end = placed(there), start + 5 * HOUR
     wear(host, start, 0)
     wear(host, end, 10 * SECTORS * SECTOR_BYTES)
     sampled(host, there, start)
-    if hours_are_added_up:
-        assert add_up_hours(end)
+    if is_packed:
+        assert pack_samples(VOLUMES, end + 4 * HOUR).rows
     found = asked(host, there, end)
     assert [each.label for each in found.volumes] == ["busy", "quiet"]
     assert [round(each.share, 2) for each in found.volumes] == [0.3, 0.1]

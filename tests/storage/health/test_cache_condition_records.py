@@ -14,10 +14,11 @@ from jobs import tasks
 from jobs.problems import problems_of
 from storage.database_clock import database_now
 from storage.health.cache_condition_records import judge_lasting, judge_recent, judge_states
+from storage.metrics.rates import CachedBy
 from storage.metrics.rates.figures import NO_LATENCY
 from storage.metrics.samples import record
-from storage.metrics.samples.volume_hours import COUNTED
-from storage.models import CacheCondition, Host, Placement, Volume, VolumeHour
+from storage.metrics.samples.sample_round import make_partition
+from storage.models import CacheCondition, Host, Placement, Sample, Volume
 from tests import make
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import NOON, placed, take
@@ -260,19 +261,24 @@ def test_a_broken_cache_is_told_by_the_inventory_alone(host: Host, broken: dict[
 def hours(volume: Volume, first: datetime, count: int, **fields: Any) -> None:
     """Hours of 1,000 reads each, by default all of them hits in a full cache of 1 GiB."""
     defaults = {
-        **dict.fromkeys(COUNTED, 0),
+        **dict.fromkeys(("writes", "read_sectors", "write_sectors", "read_ms", "write_ms"), 0),
         "dt_ms": 3_600_000,
-        "cache_ms": 3_600_000,
         "reads": 5000,
+        "read_misses": 0,
+        "technology": int(CachedBy.DM_CACHE),
         "read_hits": 5000,
         "latency_counts": list(NO_LATENCY),
         "cache_size_bytes": 2**30,
         "used_bytes": 2**30,
         "dirty_bytes": 0,
     }
-    VolumeHour.objects.bulk_create(
-        VolumeHour(volume=volume, bucket=first + n * timedelta(hours=1), **{**defaults, **fields})
-        for n in range(count)
+    ends = [first + (n + 1) * timedelta(hours=1) for n in range(count)]
+    for day in {end.date() for end in ends}:
+        make_partition(day)
+    # The rounds of this test end in the last of them too.
+    Sample.objects.bulk_create(
+        Sample(volume=volume, ts=end - timedelta(seconds=1), **{**defaults, **fields})
+        for end in ends
     )
 
 
@@ -288,7 +294,7 @@ def test_a_full_cache_of_which_nobody_reads_is_found(host: Host) -> None:
     hours(volume, end - timedelta(days=1), 24, read_hits=400, read_misses=4600)
     judge_lasting(at(31))
     assert findings(volume) == ["cache_useless"]
-    VolumeHour.objects.update(read_hits=600, read_misses=4400)
+    Sample.objects.filter(read_hits=400).update(read_hits=600, read_misses=4400)
     judge_lasting(at(31))
     assert findings(volume) == []
 
@@ -299,7 +305,7 @@ def test_a_hit_rate_that_fell_against_last_week_is_found(host: Host) -> None:
     hours(volume, end - timedelta(hours=6), 6, read_hits=3500, read_misses=1500)
     judge_lasting(at(31))
     assert findings(volume) == ["hit_rate_fell"]
-    VolumeHour.objects.filter(bucket__lt=end - timedelta(days=7)).update(cache_ms=0)
+    Sample.objects.filter(ts__lt=end - timedelta(days=7)).update(read_hits=None)
     judge_lasting(at(31))
     assert findings(volume) == []
 
@@ -308,12 +314,15 @@ def test_a_cache_that_is_slower_than_the_disk_was_is_found(host: Host) -> None:
     volume, end = lasting(host)
     slow, quick = [*NO_LATENCY], [*NO_LATENCY]
     slow[7], quick[4] = 5000, 5000
-    bare = {"cache_ms": 0, "cache_size_bytes": None, "used_bytes": None, "read_hits": 0}
+    bare = {
+        **dict.fromkeys(("cache_size_bytes", "used_bytes", "read_hits", "read_misses")),
+        "technology": int(CachedBy.NONE),
+    }
     hours(volume, end - timedelta(days=3), 48, latency_counts=quick, **bare)
     hours(volume, end - timedelta(days=1), 24, latency_counts=slow)
     judge_lasting(at(31))
     assert findings(volume) == ["cache_slower"]
-    VolumeHour.objects.filter(cache_ms=0).update(latency_counts=slow)
+    Sample.objects.filter(technology=CachedBy.NONE).update(latency_counts=slow)
     judge_lasting(at(31))
     assert findings(volume) == []
 

@@ -144,7 +144,7 @@ def test_a_missing_field_is_named() -> None:
             "sync_min_sectors",
         ),
         "mismatch_sectors",
-        *("kernel", "release", "version", "signature"),
+        *("kernel", "release", "version", "signature", "boot_id"),
     }
     fields = [
         n for n, (_, key) in enumerate(places(FULL)) if isinstance(key, str) and key not in newer

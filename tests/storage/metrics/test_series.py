@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from storage.metrics.samples import window
-from storage.metrics.series import MAX_POINTS, MONTH, UNITS, series, step_seconds
+from storage.metrics.series import MAX_POINTS, UNITS, YEAR, series, step_seconds
 from storage.models import Host
 from tests import make
 from tests.storage import wire
@@ -208,13 +208,13 @@ def test_a_series_without_samples_has_the_shape_of_one_with(host: Host) -> None:
 
 
 def test_what_is_kept_longer_can_be_asked_for_at_once(settings: Settings) -> None:
-    with pytest.raises(ValueError, match="at most 31 days"):
-        step_seconds(NOON, after(100 * 86_400), 300)
-    settings.TIERCEL_SAMPLES_KEPT_DAYS = 100
-    assert step_seconds(NOON, after(100 * 86_400), 300) == 43_200
+    with pytest.raises(ValueError, match="at most 368 days"):
+        step_seconds(NOON, after(400 * 86_400), 300)
+    settings.TIERCEL_SAMPLES_KEPT_DAYS = 400
+    assert step_seconds(NOON, after(400 * 86_400), 300) == 172_800
 
 
-@given(seconds=st.integers(1, int(MONTH.total_seconds())), points=st.integers(1, MAX_POINTS))
+@given(seconds=st.integers(1, int(YEAR.total_seconds())), points=st.integers(1, MAX_POINTS))
 def test_there_are_never_more_points_than_asked_for(seconds: int, points: int) -> None:
     step = step_seconds(NOON, after(seconds), points)
     assert seconds <= step * points
@@ -237,7 +237,7 @@ def test_a_step_is_easy_to_read_and_no_finer_than_the_samples(
     [
         (0, 600, "end after it starts"),
         (-1, 600, "end after it starts"),
-        (31 * 86_400 + 1, 600, "at most 31 days"),
+        (368 * 86_400 + 1, 600, "at most 368 days"),
         (60, 0, "from 1 to 2,000"),
         (60, 2001, "from 1 to 2,000"),
     ],

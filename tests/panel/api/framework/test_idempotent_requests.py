@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -13,8 +14,11 @@ from django.db import connection
 from django.utils import timezone
 
 from jobs.models import Job
+from panel.api.framework.resource import Resource
+from panel.api.urls import urlpatterns
 from panel.models import IdempotentRequest
 from storage.byte_sizes import GIB
+from storage.models import CachePlan, Customer
 from tests.panel.api.asking import Program, problem, staff
 from tests.scene import end, scene
 
@@ -206,3 +210,59 @@ def test_of_two_different_wishes_at_once_one_is_told_of_the_job_in_its_way() -> 
     assert set(by_status) == {202, 409}
     [conflict] = problem(by_status[409], 409, "busy")["conflicting_jobs"]
     assert conflict["key"] == by_status[202].json()["key"] == Job.objects.get().key
+
+
+@pytest.mark.django_db
+def test_a_key_is_honoured_whatever_a_request_changes() -> None:
+    asking, there = staff("admin"), scene()
+    plan = {"name": "Boost", "size_bytes": GIB, "price_minor": 490, "currency": "EUR"}
+    customer = asking.send("post", "/customers/", {"name": "Acme"}).json()["url"]
+    path = customer.removeprefix("/api/v1")
+    mandate = {"currency": "EUR", "cap_charge_minor": 1, "cap_period_minor": 1}
+    for n, (method, where, body) in enumerate(
+        [
+            ("post", "/customers/", {"name": "Acme"}),
+            ("post", "/cache-plans/", plan),
+            ("post", "/tokens/", {"name": "ci", "scopes": ["read"]}),
+            ("patch", f"/volumes/{there.volume.key}", {"label": "other"}),
+            ("patch", f"/hosts/{there.host.key}", {"site": "Graz"}),
+            ("patch", path, {"name": "Acme Ltd"}),
+            ("put", f"{path}/mandate", {**mandate, "earliest_next_at": None}),
+            ("put", f"/volumes/{there.volume.key}/wish?dry_run=true", {"cache": TWO_GIB}),
+            ("delete", path, None),
+        ]
+    ):
+        headers = {"Idempotency-Key": f"k{n}"}
+        first, again = (asking.send(method, where, body, **headers) for _ in range(2))
+        assert first.status_code in (200, 201, 202, 204), (where, first.content)
+        assert again.status_code == first.status_code, (where, again.content)
+        assert "Idempotency-Replayed" not in first, where
+        assert again["Idempotency-Replayed"] == "true", where
+        other = asking.send(method, f"{where}?x=1" if "?" not in where else where, {"x": 1})
+        assert "Idempotency-Replayed" not in other
+    assert Customer.objects.count() == 1
+    assert CachePlan.objects.count() == 1
+    assert Job.objects.filter(dry_run=True).count() == 1
+
+
+@pytest.mark.django_db
+def test_a_replay_tells_no_secret() -> None:
+    asking = staff("admin")
+    body = {"name": "ci", "scopes": ["read"]}
+    headers = {"Idempotency-Key": "k"}
+    first, again = (asking.send("post", "/tokens/", body, **headers) for _ in range(2))
+    assert first.json()["text"].startswith("tcl_")
+    assert again.json() == {**first.json(), "text": None}
+    assert first.json()["text"] not in str(IdempotentRequest.objects.get().body)
+
+
+def test_a_view_that_keeps_the_key_itself_says_so() -> None:
+    """Else the key would be claimed twice, and each request be in its own way."""
+    for pattern in urlpatterns:
+        view = getattr(pattern.callback, "view_class", None)
+        if view is None or not issubclass(view, Resource):
+            continue
+        methods = [getattr(view, name, None) for name in ("post", "put", "patch")]
+        sources = [inspect.getsource(method) for method in methods if method is not None]
+        if any("idempotent_requests.once" in text for text in sources):
+            assert view.keeps_key, view.__name__

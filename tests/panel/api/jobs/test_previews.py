@@ -9,9 +9,10 @@ import pytest
 
 from jobs.models import Job, State
 from storage.byte_sizes import GIB
-from storage.models import Volume
+from storage.models import Host, Volume
 from storage.planner.wish import Wish
 from tests import make
+from tests.jobs.queue.test_replace_member import there as replaceable
 from tests.panel.api.asking import Program, member, problem, staff
 from tests.scene import Scene, end, job, scene
 
@@ -195,6 +196,22 @@ def test_an_ssd_is_added_to_a_group_by_an_admin(asking: Program) -> None:
     body_of_busy = problem(send(asking, "post", path, **body), 409, "busy")
     assert [each["kind"] for each in body_of_busy["conflicting_jobs"]] == ["prepare-ssd"]
     assert asking.get("/jobs/").json()["items"][0]["ssd"]["serial"] == "ssd2"
+
+
+def test_a_disk_of_an_array_is_replaced_by_an_admin(asking: Program) -> None:
+    there = replaceable()
+    path = f"/hosts/{there.host.key}/arrays/md0/members"
+    body = {"device": "sde", "serial": "new", "member": "sda"}
+    problem(send(staff("operator"), "post", path, **body), 403, "forbidden")
+    problem(send(asking, "post", path, **{**body, "serial": "old"}), 422, "invalid")
+    problem(send(asking, "post", path.replace("md0", "md9"), **body), 404, "not_found")
+    said = send(asking, "post", f"{path}?dry_run=true", **body).json()
+    assert (said["volume"], said["wish"], said["kind"]) == (None, None, "replace-member")
+    assert (said["member"]["member"], said["member"]["device"]) == ("sda", "sde")
+    assert "ssd" not in said
+    Host.objects.update(hello={"policy": {"vgs": ["vg0"], "replace_members": False}})
+    refused = problem(send(asking, "post", path, **body), 422, "observe_only")
+    assert "allow-replacement" in str(refused)
 
 
 def test_a_host_without_a_spare_ssd_adds_none(asking: Program) -> None:

@@ -119,3 +119,48 @@ def test_customers_have_no_volume_that_is_switched_off() -> None:
     program = member(customer)
     assert program.get("/volumes/").json()["items"] == []
     assert program.get(f"/volumes/{there.volume.key}").status_code == 404
+
+
+def test_a_volume_that_is_kept_says_until_when_in_a_form_for_programs(asking: Program) -> None:
+    there = off(hours=1)
+    answer = put(asking, there, life="gone", confirm_label=there.volume.label)
+    body = problem(answer, 422, "too_early")
+    shown = asking.get(f"/volumes/{there.volume.key}").json()
+    assert body["not_before"] == shown["undo_until"]
+    assert shown["retired_at"] is not None
+    until = dt.datetime.fromisoformat(shown["undo_until"])
+    left = (until - timezone.now()).total_seconds()
+    assert abs(int(answer["Retry-After"]) - left) < 5
+    live = asking.get(f"/volumes/{scene().volume.key}").json()
+    assert (live["retired_at"], live["undo_until"]) == (None, None)
+
+
+def test_a_volume_is_destroyed_as_soon_as_its_host_no_longer_keeps_it(asking: Program) -> None:
+    there = off(hours=1)
+    body = {"life": "gone", "confirm_label": there.volume.label, "when": "as_soon_as_allowed"}
+    answer = put(asking, there, **body)
+    assert answer.status_code == 202, answer.content
+    waiting = Job.objects.get()
+    until = dt.datetime.fromisoformat(
+        asking.get(f"/volumes/{there.volume.key}").json()["undo_until"]
+    )
+    assert waiting.kind == "destroy-volume"
+    assert waiting.not_before == until + dt.timedelta(minutes=1)
+
+
+def test_a_volume_that_is_kept_no_longer_is_destroyed_at_once(asking: Program) -> None:
+    there = off()
+    body = {"life": "gone", "confirm_label": there.volume.label, "when": "as_soon_as_allowed"}
+    assert put(asking, there, **body).status_code == 202
+    assert Job.objects.get().not_before is None
+
+
+def test_a_live_volume_is_not_destroyed_however_late(asking: Program) -> None:
+    there = scene()
+    body = {"life": "gone", "confirm_label": there.volume.label, "when": "as_soon_as_allowed"}
+    problem(put(asking, there, **body), 422, "not_retired")
+
+
+def test_only_a_destruction_waits(asking: Program) -> None:
+    answer = put(asking, scene(), life="retired", when="as_soon_as_allowed")
+    assert problem(answer, 422, "invalid")["errors"][0]["pointer"] == "/when"

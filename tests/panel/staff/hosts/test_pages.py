@@ -320,8 +320,8 @@ def test_the_summary_shows_the_first_charts_and_all_of_them_on_request(staff: Cl
     host = full(1)
     few, every = page(staff, host), page(staff, host, charts="all", range="7d")
     assert "charts=all#charts" in few
-    assert few.count('class="chart-box"') == 2
-    assert every.count('class="chart-box"') > 3
+    assert few.count('class="chart-box"') == 4
+    assert every.count('class="chart-box"') > 5
     assert 'href="?range=7d#charts">Fewer charts' in every
 
 

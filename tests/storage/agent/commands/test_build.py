@@ -205,6 +205,23 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         ["pvcreate --metadatasize 16m /dev/sde", "vgextend vg0 /dev/sde"],
     ),
     (
+        "array.replace",
+        {
+            "vg": "vg0",
+            "array": "md0",
+            "uuid": "aa:bb",
+            "member": "sda",
+            "device": "sde",
+            "serial": "S4EVNF0M",
+        },
+        [
+            "mdadm --manage /dev/md0 --add /dev/sde",
+            "mdadm --manage /dev/md0 --replace /dev/sda --with /dev/sde",
+            "mdadm --wait /dev/md0",
+            "mdadm --manage /dev/md0 --remove /dev/sda",
+        ],
+    ),
+    (
         "cset.create",
         {**NEW, "name": "s-abcdefgh", "cset_uuid": CSET, "bucket_kib": 512},
         [

@@ -5,7 +5,9 @@ Anything that was not asked there fails the test, so a new question needs a new 
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -80,7 +82,11 @@ class ReplayHost:
         raise AssertionError(f"said {commands!r} to {path}")
 
     def dm_message(self, name: str, message: str) -> str:
-        return str(self.recorded["dm_message"][f"{name} {message}"])
+        """What the agent did not send yet when the host was recorded finds no dm-stats."""
+        recorded: dict[str, str] = self.recorded["dm_message"]
+        if f"{name} {message}" not in recorded:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        return recorded[f"{name} {message}"]
 
     def boottime_ns(self) -> int:
         return self.now_ns

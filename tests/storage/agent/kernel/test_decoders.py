@@ -127,3 +127,10 @@ def test_a_histogram_is_the_last_word_of_a_region() -> None:
     assert stats.parse(answer, 14) == (0, 1, 6, 4, 7, 10, 5, 3, 2, 1, 4, 2, 0, 0)
     assert stats.parse("0+2097152 1 0 8 9 1 0 8 9 0 9 9 9 9\n", 14) is None
     assert stats.parse("0+8 1:2\n", 14) is None
+
+
+def test_a_region_counts_reads_apart_from_writes_in_nanoseconds() -> None:
+    answer = "0+2097152 17 0 136 1234567 5 0 40 7654321 0 9 9 9 9 0:1:6:4:7:10:5:3:2:1:4:2:0:0\n"
+    assert stats.directions(answer) == {
+        "reads": 17, "read_ns": 1_234_567, "writes": 5, "write_ns": 7_654_321,
+    }  # fmt: skip

@@ -36,6 +36,7 @@ def test_allowing_a_volume_group_says_what_is_allowed_now() -> None:
         "undo_hours": 24,
         "others_rise_percent": 20,
         "clear_freed": True,
+        "replace_members": False,
     }
     assert saved(host) == {"vgs": ["vg0"], **rest}
     admin.allow_vg(host, "vg0")
@@ -68,11 +69,20 @@ def test_the_policy_says_what_may_be_destroyed() -> None:
     assert "is not cleared" in shown
 
 
+def test_root_allows_disks_to_be_put_into_arrays_and_takes_that_back() -> None:
+    host = observing()
+    assert "may not put" in admin.show(host)
+    assert "it may put an unused disk" in admin.set_replacement(host, allowed=True)
+    assert saved(host)["replace_members"] is True
+    assert "may not put" in admin.set_replacement(host, allowed=False)
+    assert saved(host)["replace_members"] is False
+
+
 def test_what_the_operator_says_is_kept() -> None:
     host = observing()
     pvs = {"fast_pvs": ["md0"], "slow_pvs": ["sdc"]}
     document = {"vgs": [], **pvs, "destroy_per_hour": 1, "undo_hours": 72}
-    document |= {"others_rise_percent": 20, "clear_freed": False}
+    document |= {"others_rise_percent": 20, "clear_freed": False, "replace_members": True}
     host.recorded["read"][policy.PATH] = json.dumps(document)
     admin.allow_vg(host, "vg0")
     assert saved(host) == {**document, "vgs": ["vg0"], "alone": [], "redundant_pvs": []}
@@ -82,7 +92,7 @@ def test_what_the_operator_says_is_kept() -> None:
     "text",
     [
         *("garbage", "[]", '{"vg":[]}', '{"vgs":"vg0"}', '{"vgs":["/"]}'),
-        *('{"others_rise_percent":0}', '{"clear_freed":1}'),
+        *('{"others_rise_percent":0}', '{"clear_freed":1}', '{"replace_members":"yes"}'),
         *('{"destroy_per_hour":-1}', '{"destroy_per_hour":true}', '{"undo_hours":"24"}'),
     ],
 )

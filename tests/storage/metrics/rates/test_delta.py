@@ -14,6 +14,7 @@ from storage.metrics.rates import (
     Delta,
     Gap,
     GapReason,
+    Sums,
     delta,
     gauges,
 )
@@ -229,9 +230,9 @@ def test_a_bcache_volume_is_measured_where_the_guest_reads() -> None:
 
 def test_bcaches_own_counters_are_never_figures() -> None:
     before, after = backed(0, 0), backed(8000, 800, hits=65_536, misses=1)
-    assert change(wire.reading(1, **before), wire.reading(11, **after)) == change(
-        wire.reading(1, **before), wire.reading(11, **backed(8000, 800))
-    )
+    counted = change(wire.reading(1, **before), wire.reading(11, **after))
+    silent = change(wire.reading(1, **before), wire.reading(11, **backed(8000, 800)))
+    assert Sums.of(counted) == Sums.of(silent)
 
 
 @pytest.mark.parametrize(
@@ -311,3 +312,178 @@ def test_what_bcache_could_take_back_says_nothing_of_its_fill() -> None:
 def test_without_a_working_cache_gauges_are_unknown(fields: dict[str, Any]) -> None:
     found = gauges(wire.reading(1, **fields).counters)
     assert (found.cache_size_bytes, found.used_bytes, found.dirty_bytes) == (None, None, None)
+
+
+def test_what_an_older_agent_does_not_send_is_unknown() -> None:
+    old, new = wire.latency(), wire.latency(5)
+    found = change(
+        wire.reading(1, latency=old),
+        wire.reading(11, latency=new, disk=wire.disk(reads=5)),
+    )
+    assert found.latency_counts is not None
+    assert (found.read_us, found.write_us, found.flushes, found.flush_ms) == (None,) * 4
+
+
+def precise(seconds: float, **fields: int) -> CounterReading:
+    known = dict.fromkeys(("reads", "read_ns", "writes", "write_ns", "flushes", "flush_ms"), 0)
+    disk = wire.disk(reads=fields.get("reads", 0), writes=fields.get("writes", 0))
+    return wire.reading(seconds, latency=wire.latency(**known | fields), disk=disk)
+
+
+def test_reads_and_writes_have_times_of_their_own_to_the_microsecond() -> None:
+    found = change(
+        precise(1, reads=7, read_ns=1_000_000),
+        precise(11, reads=107, read_ns=9_345_678, writes=20, write_ns=40_000_999),
+    )
+    assert (found.read_us, found.write_us) == (8345, 40_000)
+
+
+def test_flushes_are_the_writes_that_dm_stats_do_not_count() -> None:
+    found = change(
+        precise(1, flushes=1000, flush_ms=U32 - 20),
+        precise(11, writes=50, flushes=1030, flush_ms=4),
+    )
+    assert (found.flushes, found.flush_ms) == (30, 24)
+
+
+def test_rounding_is_no_flush() -> None:
+    found = change(precise(1, flush_ms=100), precise(11, writes=50, flush_ms=180))
+    assert (found.flushes, found.flush_ms) == (0, 0)
+    backwards = change(precise(1, flush_ms=100), precise(11, writes=50, flushes=1, flush_ms=98))
+    assert (backwards.flushes, backwards.flush_ms) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "after", [{"writes": 50, "flushes": 61}, {"writes": 50, "flushes": 0}, {"read_ns": 2**63}]
+)
+def test_what_the_disk_cannot_have_done_is_unknown(after: dict[str, int]) -> None:
+    found = change(precise(1, flushes=10), precise(11, **after))
+    assert found.flushes is None or found.read_us is None
+
+
+def test_a_region_made_anew_tells_nothing() -> None:
+    before = wire.reading(1, latency=wire.latency(50, read_ns=10, write_ns=0, flushes=5))
+    disk = wire.disk(reads=90, writes=90)
+    after = wire.reading(
+        11, disk=disk, latency=wire.latency(10, read_ns=900_000, write_ns=0, flushes=30)
+    )
+    found = change(before, after)
+    assert (found.latency_counts, found.read_us, found.flushes) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "frozen_ms"),
+    [(False, False, 0), (True, True, 10_000), (False, True, 5000), (True, False, 5000)],
+)
+def test_how_long_io_was_frozen_is_told_to_half_an_interval(
+    before: bool, after: bool, frozen_ms: int
+) -> None:
+    found = change(wire.reading(1, suspended=before), wire.reading(11, suspended=after))
+    assert found.suspended_ms == frozen_ms
+
+
+def test_discards_are_counted_with_what_they_took() -> None:
+    disk = wire.disk(discards=3, discard_sectors=10**12, discard_ms=70)
+    found = change(wire.reading(1), wire.reading(11, disk=disk))
+    assert (found.discards, found.discard_sectors, found.discard_ms) == (3, 10**12, 70)
+
+
+LEG = {"reads": 40, "writes": 7, "read_sectors": 320, "write_sectors": 56, "read_ms": 400}
+LEG |= {"write_ms": 70, "busy_ms": 450, "weighted_ms": 470}
+
+
+def test_the_legs_of_an_lvm_cache_are_its_two_disks_and_its_metadata() -> None:
+    none = wire.disk()
+    before = wire.cache(origin=none, cdata=none, cmeta=none)
+    after = wire.cache(
+        origin=wire.disk(**LEG),
+        cdata=wire.disk(**LEG),
+        cmeta=wire.disk(writes=3, write_sectors=24, write_ms=2, busy_ms=2, weighted_ms=2),
+    )
+    found = change(wire.reading(1, cache=before), wire.reading(11, cache=after)).cache
+    for name, value in LEG.items():
+        assert getattr(found, f"slow_{name}") == value
+    assert (found.fast_reads, found.fast_writes, found.fast_write_sectors) == (40, 10, 80)
+    assert (found.fast_write_ms, found.fast_busy_ms, found.fast_weighted_ms) == (72, 450, 472)
+
+
+def test_the_legs_have_histograms_of_what_the_cache_asked_of_them() -> None:
+    legs = {"origin": wire.disk(), "cdata": wire.disk()}
+    counts = {"origin_counts": wire.counts(), "cdata_counts": wire.counts(1)}
+    before = wire.cache(**legs, **counts)
+    legs = {"origin": wire.disk(reads=40), "cdata": wire.disk(writes=8)}
+    counts = {"origin_counts": wire.counts(0, 40), "cdata_counts": wire.counts(9)}
+    after = wire.cache(**legs, **counts)
+    found = change(wire.reading(1, cache=before), wire.reading(11, cache=after)).cache
+    assert found.slow_latency_counts == (0, 40, *[0] * 12)
+    assert found.fast_latency_counts == (8, *[0] * 13)
+
+
+def test_the_legs_outlive_a_rewind_of_the_caches_counters() -> None:
+    before = wire.cache(read_hits=3_000_000, origin=wire.disk(), cdata=wire.disk())
+    after = wire.cache(read_hits=2_900_000, origin=wire.disk(**LEG), cdata=wire.disk())
+    found = change(wire.reading(1, cache=before), wire.reading(11, cache=after))
+    assert found.cache_gap == GapReason.CACHE_REWOUND
+    assert (found.cache.read_hits, found.cache.slow_reads) == (None, 40)
+
+
+def test_another_cache_has_other_legs() -> None:
+    before = wire.cache(total=100, origin=wire.disk(), cdata=wire.disk())
+    after = wire.cache(origin=wire.disk(**LEG), cdata=wire.disk(**LEG))
+    found = change(wire.reading(1, cache=before), wire.reading(11, cache=after))
+    assert (found.cache, found.cache_gap) == (CacheDelta(), GapReason.CACHE_CHANGED)
+
+
+def test_a_leg_that_did_more_than_a_disk_can_is_unknown() -> None:
+    before = wire.cache(origin=wire.disk(), cdata=wire.disk())
+    after = wire.cache(origin=wire.disk(reads=2**40), cdata=wire.disk(**LEG))
+    found = change(wire.reading(1, cache=before), wire.reading(11, cache=after)).cache
+    assert (found.slow_reads, found.fast_reads) == (None, 40)
+
+
+def test_the_legs_of_bcache_are_the_backing_device_and_the_cache_set() -> None:
+    before = wire.bcache(cset_disk=wire.disk(), backing_counts=wire.counts())
+    after = wire.bcache(cset_disk=wire.disk(**LEG), backing_counts=wire.counts(0, 0, 40))
+    found = change(
+        wire.reading(1, bcache=before),
+        wire.reading(11, bcache=after, disk=wire.disk(reads=40, read_sectors=800)),
+    )
+    assert (found.cache.slow_reads, found.cache.slow_read_sectors) == (40, 800)
+    assert (found.cache.fast_reads, found.cache.fast_weighted_ms) == (40, 470)
+    assert found.cache.slow_latency_counts == (0, 0, 40, *[0] * 11)
+    assert found.cache.fast_latency_counts is None
+
+
+def counted(reads: int, *totals: int) -> CacheDelta:
+    names = ("hits", "misses", "bypass_hits", "bypass_misses")
+    after = wire.bcache(disk=wire.disk(reads=reads), **dict(zip(names, totals, strict=True)))
+    return change(wire.reading(1, bcache=wire.bcache()), wire.reading(61, bcache=after)).cache
+
+
+def test_reads_that_went_by_bcache_are_a_share_of_those_it_counted() -> None:
+    found = counted(1000, 500, 100, 300, 90)
+    assert (found.counted_hits, found.counted_misses) == (500, 100)
+    assert (found.bypass_hits, found.bypass_misses) == (300, 90)
+    assert found.read_hits is None
+
+
+@pytest.mark.parametrize(
+    ("reads", "totals", "is_known"),
+    [
+        (65_535, (0, 0, 0, 0), True),  # all of them in a fold that is not over
+        (100_000, (70_000, 6_000, 0, 0), True),
+        (100_000, (34_464, 0, 0, 0), False),  # 65,536 hits were lost
+        (1000, (500_000, 0, 0, 0), False),
+    ],
+)
+def test_counts_of_which_bcache_lost_some_are_unknown(
+    reads: int, totals: tuple[int, int, int, int], is_known: bool
+) -> None:
+    assert (counted(reads, *totals).bypass_hits is not None) is is_known
+
+
+def test_the_metadata_of_an_lvm_cache_is_told_in_bytes() -> None:
+    (held,) = (gauges(wire.reading(1, cache=wire.cache()).counters),)
+    assert (held.metadata_used_bytes, held.metadata_total_bytes) == (72 * 4096, 3072 * 4096)
+    without = gauges(wire.reading(1, bcache=wire.bcache()).counters)
+    assert without.metadata_used_bytes is None

@@ -8,10 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.models import QuerySet
+from django.utils import timezone
 
+from storage.discovery.ingest import apply_facts
 from storage.metrics.rates import CachedBy, GapReason
 from storage.metrics.samples import latest, record, window
-from storage.models import Host, Volume
+from storage.models import Device, DeviceSample, Host, Sample, Volume
 from tests import make
 from tests.fake.host import FakeHost
 from tests.storage.metrics.samples.rounds import NOON
@@ -82,6 +85,38 @@ def test_a_volume_before_and_after_its_cache() -> None:
     assert fast.read_ms < slow.read_ms / 3
     assert fast.latency_ms_p50 is not None and slow.latency_ms_p50 is not None
     assert fast.latency_ms_p50 < 1 < slow.latency_ms_p50
+
+
+def test_what_all_volumes_ask_of_a_disk_is_what_the_disk_did() -> None:
+    """Within 5 %: the slow legs and the volumes without a cache together are the HDD, the fast legs
+    the array of SSDs; the members of the array have no part in it."""
+    sampled = Sampled()
+    sampled.fake.root.load("web12", hit_rate=0.9, write_share=0.3, warm_up_seconds=0.001)
+    plain = sampled.fake.root.add_lv("db1", 1024 * MIB, tags=make.tags("bbbbccccddddeeee"))
+    sampled.fake.root.load("db1", write_share=0.5)
+    other = make.volume()
+    make.placement(other, sampled.host, lv_uuid=plain.uuid)
+    sampled.attach()
+    apply_facts(sampled.host, sampled.ask("inventory")["data"], timezone.now())
+    for _ in range(8):
+        sampled.round()
+    web12 = Sample.objects.filter(volume=sampled.volume, slow_reads__isnull=False)
+    db1 = Sample.objects.filter(volume=other, ts__in=web12.values("ts"))
+    (hdd,) = {run.pv.device.name for run in plain.runs}
+    array = Device.objects.counted_once().get(kind="array")
+    assert not Device.objects.counted_once().filter(part_of=array).exists()
+    for name in ("reads", "writes", "read_sectors", "write_sectors", "read_ms", "write_ms"):
+        slow = total(web12, f"slow_{name}") + total(db1, name)
+        device = DeviceSample.objects.filter(device__name=hdd, ts__in=web12.values("ts"))
+        assert slow == pytest.approx(total(device, name), rel=0.05)
+        fast = total(web12, f"fast_{name}")
+        device = DeviceSample.objects.filter(device=array, ts__in=web12.values("ts"))
+        assert fast == pytest.approx(total(device, name), rel=0.05)
+
+
+def total(rows: QuerySet[Any], name: str) -> int:
+    assert rows.count() >= 5
+    return sum(rows.values_list(name, flat=True))
 
 
 def test_a_reboot_of_the_host_is_a_gap() -> None:

@@ -1,19 +1,20 @@
-"""Loads of hosts and of the fleet are sums of whole rounds, whether by the round or afterwards."""
+"""Loads of hosts and of the fleet are sums of whole rounds."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 
 from storage.byte_sizes import GIB
-from storage.metrics.samples import ensure_partitions, load_rollup
-from storage.metrics.samples.load_rollup import SPACE, add_up_fleet, recompute
+from storage.metrics.load_series import fleet_series, host_series
+from storage.metrics.samples import ensure_partitions
+from storage.metrics.samples.chunk_store import FLEET, HOSTS
+from storage.metrics.samples.load_rollup import add_up_fleet
+from storage.metrics.samples.packer import pack_samples
 from storage.metrics.samples.sample_round import make_partition
-from storage.models import CachePlan, FleetLoad, Host, HostLoad, HostOutline, Placement, Volume
+from storage.models import CachePlan, FleetLoad, Host, HostLoad, HostOutline, Volume
 from tests import make
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import NOON, placed, reading, take
@@ -39,11 +40,6 @@ def cached(lv_uuid: str, n: int, *, dirty: int = 0) -> dict[str, Any]:
     return wire.volume(lv_uuid, disk=disk, cache=cache, latency=wire.latency(100 * n, 10 * n))
 
 
-def known_for_long() -> None:
-    """The volumes have lain on their hosts for longer than their samples go back."""
-    Placement.objects.update(since=NOON - timedelta(days=3))
-
-
 def loads() -> list[dict[str, Any]]:
     return list(HostLoad.objects.order_by("bucket").values())
 
@@ -64,21 +60,6 @@ def test_a_row_holds_latencies_writes_and_the_sizes_at_its_end(host: Host) -> No
     assert (load.dirty_bytes, load.used_bytes) == (3 * 65_536, 16 * 65_536)
     assert (load.cache_size_bytes, load.sold_bytes) == (2 * 2**31, 2**31)
     assert (load.fast_total_bytes, load.fast_free_bytes) == (100 * GIB, 40 * GIB)
-
-
-def test_samples_added_up_afterwards_make_the_same_rows(host: Host) -> None:
-    _, one = placed(host)
-    _, two = placed(host)
-    for n in range(8):
-        take(host, 60 * n, cached(one, n, dirty=n), reading(two, 100 * n))
-    known_for_long()
-    before = loads()
-    HostLoad.objects.all().delete()
-    assert recompute(NOON, NOON + timedelta(minutes=10)) == 2
-    unknown = dict.fromkeys(SPACE)
-    assert loads() == [row | unknown for row in before]
-    recompute(NOON, NOON + timedelta(minutes=10))
-    assert loads() == [row | unknown for row in before]
 
 
 def test_a_row_from_before_an_update_takes_a_round_as_it_is(host: Host) -> None:
@@ -117,26 +98,29 @@ def test_the_fleet_catches_up_with_what_was_missed_and_with_late_rounds(host: Ho
     assert [load.reads for load in FleetLoad.objects.order_by("bucket")] == [7, 7, 7]
 
 
-def test_the_command_fills_the_time_before_an_update(host: Host) -> None:
+def test_loads_of_more_than_a_week_ago_are_packed_and_charts_are_the_same(host: Host) -> None:
     _, one = placed(host)
-    start = NOON - timedelta(days=1)
+    start = NOON - timedelta(days=12)
     make_partition(start.date())
-    for n in range(3):
-        take(host, 60 * n, cached(one, n), start=start)
-    known_for_long()
-    HostLoad.objects.all().delete()
-    said = StringIO()
-    call_command("add_up_loads", stdout=said)
-    assert "1 rows" in said.getvalue()
-    assert HostLoad.objects.get().reads == FleetLoad.objects.get().reads == 200
-
-
-def test_what_is_older_than_any_sample_is_forgotten(host: Host) -> None:
-    _, one = placed(host)
-    for n in range(2):
-        take(host, 60 * n, reading(one, n))
+    for n in range(100):
+        take(host, 60 * n, cached(one, n, dirty=n), start=start)
     add_up_fleet()
-    load_rollup.forget(NOON + timedelta(days=29))
-    assert (HostLoad.objects.count(), FleetLoad.objects.count()) == (1, 1)
-    load_rollup.forget(NOON + timedelta(days=31))
+    ends = (start - timedelta(hours=12), start + timedelta(hours=36))
+    before = [host_series(host, *ends, points).to_json() for points in (2, 48, 576)]
+    before += [fleet_series(*ends, points).to_json() for points in (2, 48, 576)]
+    assert before[0]["totals"]["read_iops"]
+    for kind in (HOSTS, FLEET):
+        assert pack_samples(kind, NOON).is_done
     assert (HostLoad.objects.count(), FleetLoad.objects.count()) == (0, 0)
+    after = [host_series(host, *ends, points).to_json() for points in (2, 48, 576)]
+    after += [fleet_series(*ends, points).to_json() for points in (2, 48, 576)]
+    assert after == before
+
+
+def test_loads_of_the_last_week_stay_rows(host: Host) -> None:
+    _, one = placed(host)
+    for n in range(3):
+        take(host, 60 * n, cached(one, n))
+    add_up_fleet()
+    for kind in (HOSTS, FLEET):
+        assert not pack_samples(kind, NOON + timedelta(days=7)).rows

@@ -165,7 +165,7 @@ def test_the_columns_of_copy_are_those_of_the_tables(table: str) -> None:
     expected = {"ts": "timestamptz", "volume_id": "int8", **INTERVAL}
     if table == "storage_latestsample":
         expected = dict(COLUMNS)
-    assert types == {**expected, "latency_counts": "_int8"}
+    assert types == {name: "_int8" if kind == "int8[]" else kind for name, kind in expected.items()}
 
 
 @pytest.mark.django_db(transaction=True)

@@ -31,7 +31,13 @@ ASKED_IN = {
     "storage/health/lost_cache.py",
     # Differences, gauges and sums of the counters of each technology.
     "storage/metrics/rates/cache_delta.py",
-    "storage/metrics/samples/window.py",
+    "storage/metrics/rates/legs.py",
+    "storage/metrics/samples/aggregate.py",
+    "storage/metrics/samples/load_rollup.py",
+    # Which disks a volume's legs lie on.
+    "storage/analysis/disk_users.py",
+    # Their names in the labels of metrics.
+    "panel/exposition/volume_metrics.py",
     # What of a cache's writes to its SSD is counted at all.
     "storage/analysis/ssd_writers.py",
     "panel/staff/hosts/host_volumes.py",

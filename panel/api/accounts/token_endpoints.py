@@ -1,0 +1,290 @@
+"""API tokens: list, create, replace, revoke. A token makes others with at most its own scopes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from ipaddress import ip_network
+from typing import ClassVar
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from panel.accounts import api_tokens
+from panel.api import request_bodies
+from panel.api.framework import cursor, described
+from panel.api.framework.problem import ApiProblem
+from panel.api.framework.resource import Resource
+from panel.api.framework.shape import Shape
+from panel.api.response_shapes import Json
+from panel.models import ApiToken, Scope, User
+from storage.access import Right, may
+from storage.database_clock import database_now
+from storage.name_validators import demand_name
+
+MOST_NETWORKS = 20
+MOST_OVERLAP_HOURS = 7 * 24
+
+
+class TokenShape(Shape):
+    """A token without its secret. `text` is the whole token, only in the answer that made it."""
+
+    key = serializers.CharField()
+    url = serializers.CharField()
+    name = serializers.CharField()
+    user = serializers.CharField(help_text="E-mail address of whom it acts as.")
+    scopes = serializers.ListField(child=serializers.CharField())
+    networks = serializers.ListField(
+        child=serializers.CharField(), help_text="CIDR; empty: from anywhere."
+    )
+    live = serializers.BooleanField()
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField()
+    revoked_at = serializers.DateTimeField(allow_null=True)
+    last_used_at = serializers.DateTimeField(allow_null=True)
+    last_used_address = serializers.CharField(allow_null=True)
+    text = serializers.CharField(required=False, allow_null=True)
+
+
+class NetworksField(serializers.ListField):
+    """Networks in CIDR notation; an address alone is a network of one."""
+
+    child = serializers.CharField(max_length=43)
+
+    def to_internal_value(self, data: list[str]) -> list[str]:
+        """Each as Python's ipaddress writes it; raises ValidationError."""
+        networks = super().to_internal_value(data)
+        try:
+            return [str(ip_network(each, strict=False)) for each in networks]
+        except ValueError as error:
+            raise serializers.ValidationError(str(error), "no_network") from None
+
+
+class TokenBody(request_bodies.Body):
+    """A new token."""
+
+    name = serializers.CharField(max_length=64, validators=[demand_name])
+    scopes = serializers.ListField(
+        child=serializers.ChoiceField(choices=Scope.values), min_length=1
+    )
+    days = serializers.IntegerField(
+        min_value=1, max_value=api_tokens.MAX_DAYS, default=api_tokens.DEFAULT_DAYS
+    )
+    networks = NetworksField(
+        required=False,
+        max_length=MOST_NETWORKS,
+        help_text="CIDR. Default: those of the token that makes it.",
+    )
+    user = serializers.CharField(
+        required=False,
+        max_length=254,
+        help_text="E-mail address of a service account, for admins. Default: oneself.",
+    )
+
+
+class RotateBody(request_bodies.Body):
+    """How the new token follows the old one."""
+
+    days = serializers.IntegerField(
+        min_value=1, max_value=api_tokens.MAX_DAYS, default=api_tokens.DEFAULT_DAYS
+    )
+    overlap_hours = serializers.IntegerField(
+        min_value=0,
+        max_value=MOST_OVERLAP_HOURS,
+        default=24,
+        help_text="How long both work.",
+    )
+
+
+def token_json(token: ApiToken, text: str | None = None) -> Json:
+    """A token, for `TokenShape`; `text` is the whole of one that was just made."""
+    data: Json = {
+        name: getattr(token, name)
+        for name in (
+            *("key", "name", "scopes", "networks", "created_at", "expires_at"),
+            *("revoked_at", "last_used_at"),
+        )
+    }
+    data |= {
+        "url": reverse("api-token", args=[token.key]),
+        "user": token.user.email,
+        "live": token.is_live(database_now()),
+        "last_used_address": token.last_used_ip,
+    }
+    if text is not None:
+        data["text"] = text
+    return TokenShape(data).data
+
+
+class Tokens(Resource):
+    """One's own tokens; for admins those of all."""
+
+    write_scope = Scope.TOKENS
+    once_only = ("text",)
+    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "user")}
+
+    @extend_schema(
+        operation_id="tokens_list",
+        summary="List tokens",
+        parameters=[*described.PAGE, described.query("user", "E-mail address of an account.")],
+        responses={
+            200: described.page_of(TokenShape, "TokenPage"),
+            **described.problems(400, 403),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """Newest first, also those that are revoked or expired."""
+        rows = _tokens(self)
+        if (user := request.query_params.get("user")) is not None:
+            rows = rows.filter(user__email__iexact=user)
+        page, after = cursor.page(request, rows, "tokens", newest_first=True)
+        return Response(cursor.body(map(token_json, page), after))
+
+    @extend_schema(
+        operation_id="token_make",
+        summary="Create a token",
+        request=TokenBody,
+        responses={201: TokenShape, **described.problems(400, 403, 409, 422)},
+    )
+    def post(self, request: Request) -> Response:
+        """With at most the scopes of the token that asks. A replay of this answer
+        (Idempotency-Key) has no `text`."""
+        values = request_bodies.read(request, TokenBody)
+        owner = self._owner(values.pop("user", None))
+        _demand_own_scopes(self, values["scopes"])
+        _demand_own_networks(self, values)
+        _demand_room(owner)
+        return _made(*_issued(lambda: api_tokens.issue(owner, **values, by=self.user)))
+
+    def _owner(self, email: str | None) -> User:
+        if email is None or email.lower() == self.user.email.lower():
+            return self.user
+        self.demand(Right.ADMINISTER)
+        owner = User.objects.filter(email__iexact=email, is_service=True, is_active=True).first()
+        if owner is None:
+            raise _unfit("/user", "unknown", "No active service account has this address.")
+        return owner
+
+
+class OneToken(Resource):
+    """One token."""
+
+    write_scope = Scope.TOKENS
+    measured = ("last_used_at", "last_used_address", "live")
+
+    @extend_schema(
+        operation_id="token",
+        summary="Show a token",
+        responses={200: TokenShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """Without its secret, which is kept nowhere."""
+        return Response(token_json(get_object_or_404(_tokens(self), key=key)))
+
+    @extend_schema(
+        operation_id="token_revoke",
+        summary="Revoke a token",
+        responses={204: None, **described.problems(403, 404)},
+    )
+    def delete(self, request: Request, key: str) -> Response:
+        """It opens nothing from the next request on; it stays in the list."""
+        api_tokens.revoke(get_object_or_404(_tokens(self), key=key), self.user)
+        return Response(status=204)
+
+
+class TokenRotation(Resource):
+    """A new token in the place of an old one."""
+
+    write_scope = Scope.TOKENS
+    once_only = ("text",)
+
+    @extend_schema(
+        operation_id="token_rotate",
+        summary="Replace a token",
+        request=RotateBody,
+        responses={
+            201: OpenApiResponse(TokenShape, "The new one; the old one ends with the overlap."),
+            **described.problems(400, 403, 404, 409, 422),
+        },
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """A token with the same name, scopes and networks, of one's own or of a service account.
+        Both work for `overlap_hours`."""
+        token = get_object_or_404(_tokens(self), key=key)
+        if token.user != self.user and not token.user.is_service:
+            raise ApiProblem(
+                403, "forbidden", "It is another person's token.", "Revoke it, or ask that person."
+            )
+        values = request_bodies.read(request, RotateBody)
+        if not token.is_live(database_now()):
+            raise ApiProblem(409, "ended", "The token has ended.", "Make a new one.")
+        _demand_own_scopes(self, token.scopes)
+        _demand_own_networks(self, {"networks": token.networks})
+        _demand_room(token.user)
+        overlap = timedelta(hours=values["overlap_hours"])
+        return _made(
+            *_issued(
+                lambda: api_tokens.rotate(token, days=values["days"], overlap=overlap, by=self.user)
+            )
+        )
+
+
+def _tokens(view: Resource) -> QuerySet[ApiToken]:
+    """Tokens have no row security, because they are read before anybody is known: so it is said
+    twice whose they are."""
+    rows = ApiToken.objects.all().visible_to(view.user).select_related("user")
+    return rows if may(view.user, Right.ADMINISTER) else rows.filter(user=view.user)
+
+
+def _demand_own_scopes(view: Resource, scopes: list[str]) -> None:
+    """Nobody gets from a token what it cannot do itself."""
+    beyond = sorted(set(scopes) - set(view.token.scopes)) if view.token is not None else []
+    if beyond:
+        raise _unfit("/scopes", "beyond_own", f"This token is not for {', '.join(beyond)}.")
+
+
+def _demand_own_networks(view: Resource, values: Json) -> None:
+    """A token that is bound to networks makes none that is free of them."""
+    own = view.token.networks if view.token is not None else []
+    given = values.setdefault("networks", own)
+    if own and (not given or not all(_is_within(each, own) for each in given)):
+        message = f"This token is bound to {', '.join(own)}."
+        raise _unfit("/networks", "beyond_own", message)
+
+
+def _is_within(network: str, others: list[str]) -> bool:
+    inner = ip_network(network)
+    return any(
+        inner.subnet_of(outer)  # type: ignore[arg-type]  # of the same version
+        for outer in map(ip_network, others)
+        if inner.version == outer.version
+    )
+
+
+def _demand_room(owner: User) -> None:
+    if ApiToken.objects.live().filter(user=owner).count() >= api_tokens.MAX_LIVE:
+        raise ApiProblem(
+            409, "too_many", f"{api_tokens.MAX_LIVE} tokens are live.", "Revoke one first."
+        )
+
+
+def _issued(issue: Callable[[], tuple[ApiToken, str]]) -> tuple[ApiToken, str]:
+    try:
+        return issue()
+    except ValueError as error:
+        raise _unfit("/scopes", "beyond_role", f"{error}.") from None
+
+
+def _made(token: ApiToken, text: str) -> Response:
+    data = token_json(token, text)
+    return Response(data, status=201, headers={"Location": data["url"]})
+
+
+def _unfit(pointer: str, code: str, message: str) -> ApiProblem:
+    errors = [{"pointer": pointer, "code": code, "message": message}]
+    return ApiProblem(422, "invalid", message, errors=errors)

@@ -1,0 +1,119 @@
+"""The suspension of customers, and what an upgrade would bring to a volume."""
+
+from __future__ import annotations
+
+from django.db.models.functions import Now
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from panel.api.framework import described
+from panel.api.framework.resource import Resource
+from panel.api.framework.shape import Shape
+from panel.api.resource_json import plan_ref
+from panel.api.response_shapes import Json, Ref
+from panel.models import Scope
+from panel.orders import plan_choices
+from panel.orders.order_expectations import expectations, others_of
+from panel.orders.plan_choices import PlanChoice
+from storage.access import Right
+from storage.analysis.forecast import Expectation
+from storage.analysis.measured_use import use_of
+from storage.models import Customer, Volume
+from storage.volumes.snapshot import snapshots_of
+
+
+class CustomerSuspension(Resource):
+    """A customer who cannot order."""
+
+    staff_only = True
+    write_scope = Scope.CUSTOMERS
+    takes_no_body = True
+
+    @extend_schema(
+        operation_id="customer_suspend",
+        summary="Suspend a customer",
+        request=None,
+        responses={204: None, **described.problems(403, 404)},
+    )
+    def put(self, request: Request, key: str) -> Response:
+        """For operators. No new orders; data, caches and what runs already stay."""
+        customer = self._customer(key)
+        Customer.objects.filter(pk=customer.pk, suspended_at=None).update(suspended_at=Now())
+        return Response(status=204)
+
+    @extend_schema(
+        operation_id="customer_unsuspend",
+        summary="Let a customer order again",
+        responses={204: None, **described.problems(403, 404)},
+    )
+    def delete(self, request: Request, key: str) -> Response:
+        """For operators."""
+        Customer.objects.filter(pk=self._customer(key).pk).update(suspended_at=None)
+        return Response(status=204)
+
+    def _customer(self, key: str) -> Customer:
+        customer = get_object_or_404(Customer.objects.visible_to(self.user), key=key)
+        self.demand(Right.OPERATE)
+        return customer
+
+
+class ExpectationShape(Shape):
+    """What a plan would bring, by the volume's own figures."""
+
+    kind = serializers.CharField(help_text="no_help, or how the expectation was come by.")
+    hit_rate_low = serializers.FloatField(required=False, allow_null=True)
+    hit_rate_high = serializers.FloatField(required=False, allow_null=True)
+
+
+class OutlookChoiceShape(Shape):
+    """A plan for the volume; null: none. `price_minor` is a month, `refusal` why it cannot be
+    ordered now."""
+
+    cache_plan = Ref(allow_null=True)
+    current = serializers.BooleanField()
+    price_minor = serializers.IntegerField(allow_null=True)
+    currency = serializers.CharField(allow_blank=True)
+    refusal = serializers.CharField(allow_null=True, help_text="Its code.")
+    expected = ExpectationShape(allow_null=True)
+
+
+class OutlookShape(Shape):
+    """The plans that a volume could have."""
+
+    items = OutlookChoiceShape(many=True)
+
+
+class VolumeOutlook(Resource):
+    """What an upgrade would bring."""
+
+    @extend_schema(
+        operation_id="volume_outlook",
+        summary="Show what each cache plan would bring to a volume",
+        responses={200: OutlookShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """As on the page of plans. `POST …/orders?dry_run=true` says what one would cost."""
+        volumes = Volume.objects.visible_to(self.user).in_service()
+        volume = get_object_or_404(volumes.select_related("customer", "cache_plan"), key=key)
+        row, now = snapshots_of([volume])[0], timezone.now()
+        offered = plan_choices.choices(row, now)
+        offers = [each.offer for each in offered]
+        expected = expectations(use_of(row, now), offers, source=others_of(volume))
+        items = [_choice_json(each, expected.get(each.offer.key)) for each in offered]
+        return Response(OutlookShape({"items": items}).data)
+
+
+def _choice_json(choice: PlanChoice, expected: Expectation | None) -> Json:
+    plan = choice.offer.plan
+    return {
+        "cache_plan": plan_ref(plan),
+        "current": choice.offer.is_current,
+        "price_minor": plan.price_minor if plan is not None else 0,
+        "currency": plan.currency if plan is not None else "",
+        "refusal": choice.refusal.code if choice.refusal is not None else None,
+        "expected": expected,
+    }

@@ -1,0 +1,246 @@
+"""The list of events: read on from a place, or wait there for the next one.
+
+Server-sent events come from the same list: an answer with what there is by now, which ends.
+`EventSource` asks again by itself, from where it was, so no stream ever holds a thread of web.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.encoders import JSONEncoder
+
+from panel.api.framework import described, wait_for_job
+from panel.api.framework.cursor import DEFAULT_LIMIT, MAX_LIMIT
+from panel.api.framework.problem import ApiProblem
+from panel.api.framework.resource import Resource, bad_parameter, whole
+from panel.api.framework.shape import Shape
+from panel.webhooks.event_body import event_json
+from storage import event_list
+from storage.access import is_staff
+from storage.models import Event, EventKind
+from storage.models.event import FAMILIES, EventQuerySet
+
+TYPES: Final = (*EventKind.values, *(f"{family}.*" for family in FAMILIES))
+LATEST: Final = "latest"
+LAST_SEEN: Final = "Last-Event-ID"
+STREAM: Final = "text/event-stream"
+STREAM_WAIT_SECONDS: Final = 20
+RETRY_MS: Final = 2000
+FIRST_POLL_SECONDS, LAST_POLL_SECONDS = 0.2, 1.0
+
+
+class EventDataShape(Shape):
+    """Keys of what the event is about (null where there is none), and what changed. Which fields
+    there are depends on `type`; docs/api.md has the table. `host`, `alert` and what is said of them
+    is for staff only."""
+
+    customer = serializers.CharField(allow_null=True)
+    volume = serializers.CharField(allow_null=True)
+    job = serializers.CharField(allow_null=True)
+    order = serializers.CharField(allow_null=True)
+    host = serializers.CharField(allow_null=True, required=False)
+    alert = serializers.CharField(allow_null=True, required=False)
+    kind = serializers.CharField(required=False, help_text="job.*: the kind of the job.")
+    state = serializers.CharField(required=False, help_text="job.*, order.*, host.*")
+    error_code = serializers.CharField(
+        required=False, allow_blank=True, help_text="job.failed, job.needs_attention, host.*"
+    )
+    external_id = serializers.CharField(
+        required=False, allow_blank=True, help_text="volume.*, order.*: of the volume."
+    )
+    label = serializers.CharField(  # type: ignore[assignment]  # a field, no attribute
+        required=False, help_text="volume.*"
+    )
+    size_bytes = serializers.IntegerField(
+        required=False, allow_null=True, help_text="volume.*: of the volume; cache.*: of the cache."
+    )
+    mode = serializers.CharField(required=False, allow_blank=True, help_text="cache.*")
+    intent = serializers.CharField(required=False, help_text="order.*")
+    reason_code = serializers.CharField(required=False, allow_blank=True, help_text="order.*")
+    proof = serializers.CharField(required=False, help_text="order.proof: ready or impossible.")
+    verdict = serializers.CharField(required=False, allow_blank=True, help_text="order.proof")
+    managed = serializers.BooleanField(required=False, help_text="volume.*, staff")
+    vg = serializers.CharField(required=False, help_text="volume.moved, staff")
+    technology = serializers.CharField(required=False, allow_blank=True, help_text="cache.*, staff")
+    trouble = serializers.CharField(required=False, allow_blank=True, help_text="cache.*, staff")
+    name = serializers.CharField(required=False, help_text="host.*")
+    until = serializers.CharField(
+        required=False, allow_null=True, help_text="host.maintenance_began"
+    )
+    change = serializers.CharField(required=False, help_text="host.changed")
+    item = serializers.CharField(required=False, allow_blank=True, help_text="host.changed")
+    before = serializers.CharField(required=False, allow_blank=True, help_text="host.changed")
+    after = serializers.CharField(required=False, allow_blank=True, help_text="host.changed")
+    code = serializers.CharField(required=False, allow_blank=True, help_text="alert.*")
+    severity = serializers.CharField(required=False, help_text="alert.*")
+    data_at_risk = serializers.BooleanField(required=False, help_text="alert.*")
+    is_told = serializers.BooleanField(required=False, help_text="alert.*")
+    tier = serializers.IntegerField(required=False, help_text="alert.*")
+
+
+class EventShape(Shape):
+    """One thing that happened. `id` names it for ever, here and in webhooks."""
+
+    id = serializers.CharField()
+    type = serializers.ChoiceField(choices=EventKind.values)
+    version = serializers.IntegerField(
+        help_text="Of data. A new field does not change it; it counts up where one goes or means "
+        "something else."
+    )
+    timestamp = serializers.DateTimeField()
+    subject = serializers.CharField(
+        help_text="What it is about: volume:KEY, host:KEY or alert:KEY."
+    )
+    data = EventDataShape()  # type: ignore[assignment]  # a field, no attribute
+
+
+class EventPageShape(Shape):
+    """Events behind a place, and the place behind them: the `after` of the next request."""
+
+    items = EventShape(many=True)
+    next_after = serializers.CharField(
+        allow_null=True, help_text="null only where there was no event yet and none was named."
+    )
+
+
+class EventStreamRenderer(BaseRenderer):
+    """A page of events by the rules of server-sent events; a problem stays JSON."""
+
+    media_type = STREAM
+    format = "stream"
+    charset = "utf-8"
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """`retry` first, which also tells a browser that the answer is one."""
+        if "items" not in data:
+            return json.dumps(data, cls=JSONEncoder).encode()
+        parts = [f"retry: {RETRY_MS}\n\n"]
+        for each in data["items"]:
+            body = json.dumps(each, cls=JSONEncoder, separators=(",", ":"))
+            parts.append(f"id: {each['id']}\nevent: {each['type']}\ndata: {body}\n\n")
+        return "".join(parts).encode()
+
+
+class Events(Resource):
+    """What happened."""
+
+    renderer_classes = (JSONRenderer, EventStreamRenderer)
+    parameters: ClassVar = {"GET": ("after", "limit", "type", "volume", "host", "wait")}
+    repeatable = ("type",)
+
+    @extend_schema(
+        operation_id="events_list",
+        summary="Read events on from a place",
+        parameters=[
+            described.query(
+                "after",
+                "The next_after of the previous answer, or the id of an event. Missing: from the "
+                f"oldest event on. {LATEST}: no event, only the place behind the newest one.",
+            ),
+            OpenApiParameter(
+                "limit", int, description=f"Events per page, 1 to {MAX_LIMIT}; {DEFAULT_LIMIT}"
+            ),
+            described.choice("type", "Only events of this type, or of a family.", TYPES),
+            described.query("volume", "Key of a volume."),
+            described.query("host", "Key of a host, for staff."),
+            OpenApiParameter(
+                "wait",
+                int,
+                description="Where there is no event yet, the answer comes with the next one, or "
+                f"after this many seconds (0 to {wait_for_job.MAX_SECONDS}).",
+            ),
+            OpenApiParameter(
+                LAST_SEEN,
+                str,
+                OpenApiParameter.HEADER,
+                description="As `after`, which it replaces; EventSource sends it by itself.",
+            ),
+        ],
+        responses={
+            200: EventPageShape,
+            **described.problems(400, 403),
+            **described.gone("The event named by `after` is not kept any more (`place_gone`)."),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """Oldest first, in an order that never changes; kept for 30 days. Nothing is ever added
+        before an event that was listed, so reading on from next_after misses none. Customers see
+        what happened to their volumes and orders.
+
+        With `Accept: text/event-stream` the same events come as server-sent events, in an answer
+        that ends: `EventSource` asks again after two seconds, from where it was."""
+        limit = whole(request, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)
+        rows = self._rows(request)
+        is_stream = request.accepted_renderer.media_type == STREAM
+        default_wait = STREAM_WAIT_SECONDS if is_stream else 0
+        within = whole(request, "wait", default_wait, 0, wait_for_job.MAX_SECONDS)
+        after = request.headers.get(LAST_SEEN) or request.query_params.get("after")
+        event_list.give_places()
+        if after == LATEST:
+            newest = Event.objects.visible_to(self.user).listed().last()
+            return Response({"items": [], "next_after": newest.key if newest else None})
+        place = self._place(after)
+        page = list(rows.filter(position__gt=place)[:limit])
+        headers: dict[str, str] = {}
+        if not page and within:
+            with wait_for_job.place_of(self) as has_place:
+                if has_place:
+                    page = _next(rows.filter(position__gt=place), limit, within)
+            if not has_place:
+                headers["Retry-After"] = str(wait_for_job.AGAIN_SECONDS)
+        for_staff = is_staff(self.user)
+        items = [event_json(each, for_staff=for_staff) for each in page]
+        body = {"items": items, "next_after": page[-1].key if page else after}
+        return Response(body, headers=headers)
+
+    def _rows(self, request: Request) -> EventQuerySet:
+        kinds = request.query_params.getlist("type")
+        if not set(kinds) <= set(TYPES):
+            raise bad_parameter("type", "invalid", f"One of {', '.join(TYPES)}; repeat it.")
+        rows = Event.objects.visible_to(self.user).listed().select_related("customer")
+        rows = rows.of_kinds(kinds)
+        if (volume := request.query_params.get("volume")) is not None:
+            rows = rows.filter(volume_key=volume)
+        if (host := request.query_params.get("host")) is not None:
+            rows = rows.filter(host_key=host) if is_staff(self.user) else rows.none()
+        return rows
+
+    def _place(self, after: str | None) -> int:
+        if after is None:
+            return 0
+        known = Event.objects.visible_to(self.user).filter(key=after, position__isnull=False)
+        position = known.values_list("position", flat=True).first()
+        if position is None:
+            raise ApiProblem(
+                410,
+                "place_gone",
+                "No event has this id, or it is older than 30 days.",
+                "Read the state of what you follow, then events from after=latest.",
+            )
+        return position
+
+
+def _next(rows: EventQuerySet, limit: int, within: int) -> list[Event]:
+    """The next events, once there are any, or none after so many seconds."""
+    end, pause = time.monotonic() + within, FIRST_POLL_SECONDS
+    page: list[Event] = []
+    while not page and (remaining_seconds := end - time.monotonic()) > 0:
+        time.sleep(min(pause, remaining_seconds))
+        pause = min(pause * 1.5, LAST_POLL_SECONDS)
+        event_list.give_places()
+        page = list(rows.all()[:limit])
+    return page

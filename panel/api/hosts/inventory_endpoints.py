@@ -1,0 +1,253 @@
+"""What was found on a host, and what is advised for it. Staff only."""
+
+from __future__ import annotations
+
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from panel.api.framework import described
+from panel.api.framework.problem import ApiProblem
+from panel.api.framework.resource import Resource
+from panel.api.framework.shape import Shape
+from panel.api.resource_json import volume_ref
+from panel.api.response_shapes import ErrorShape, Json, Ref
+from storage.analysis.advice import outlook
+from storage.analysis.advice.suggestion import Suggestion
+from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.inventory.stored import inventory_of
+from storage.models import Host, Placement, Volume
+from storage.planner import Refused
+from storage.planner.technologies.lookup import cache_of
+from storage.volumes.snapshot import snapshots_of
+
+DISK = ("name", "dev", "size_bytes", "rotational", "model", "serial", "transport", "read_only")
+ARRAY = ("name", "uuid", "level", "state", "size_bytes", "degraded_count")
+PV = (
+    *("uuid", "name", "vg_uuid", "vg_name", "size_bytes", "free_bytes", "tier", "redundant"),
+    *("healthy", "missing", "allocatable"),
+)
+VG = ("uuid", "name", "size_bytes", "free_bytes", "extent_bytes", "allowed", "partial")
+
+
+class DiskFoundShape(Shape):
+    """A disk as the kernel has it; `POST /hosts/{key}/ssds` takes `name` and `serial`."""
+
+    name = serializers.CharField()
+    dev = serializers.CharField(help_text="Device number.")
+    size_bytes = serializers.IntegerField()
+    rotational = serializers.BooleanField()
+    model = serializers.CharField(allow_blank=True)
+    serial = serializers.CharField(allow_blank=True)
+    transport = serializers.CharField(allow_blank=True)
+    read_only = serializers.BooleanField()  # type: ignore[assignment]  # a field, no attribute
+
+
+class ArrayFoundShape(Shape):
+    """An md array; `GET /hosts/{key}/arrays` has its rebuilds and checks."""
+
+    name = serializers.CharField()
+    uuid = serializers.CharField()
+    level = serializers.CharField()
+    state = serializers.CharField()
+    size_bytes = serializers.IntegerField()
+    degraded_count = serializers.IntegerField()
+    members = serializers.ListField(child=serializers.CharField())
+
+
+class PhysicalVolumeShape(Shape):
+    """A physical volume of LVM."""
+
+    uuid = serializers.CharField()
+    name = serializers.CharField()
+    vg_uuid = serializers.CharField(allow_blank=True)
+    vg_name = serializers.CharField(allow_blank=True)
+    size_bytes = serializers.IntegerField()
+    free_bytes = serializers.IntegerField()
+    tier = serializers.CharField(help_text="fast (SSD) or slow.")
+    redundant = serializers.BooleanField()
+    healthy = serializers.BooleanField()
+    missing = serializers.BooleanField()
+    allocatable = serializers.BooleanField()
+
+
+class VolumeGroupShape(Shape):
+    """A volume group of LVM."""
+
+    uuid = serializers.CharField()
+    name = serializers.CharField()
+    size_bytes = serializers.IntegerField()
+    free_bytes = serializers.IntegerField()
+    extent_bytes = serializers.IntegerField()
+    allowed = serializers.BooleanField(help_text="Root lets Tiercel change it.")
+    partial = serializers.BooleanField()  # type: ignore[assignment]  # a field, no attribute
+
+
+class LogicalVolumeShape(Shape):
+    """A logical volume that a guest could use. `volume` is the panel's record of it."""
+
+    uuid = serializers.CharField()
+    name = serializers.CharField()
+    vg_name = serializers.CharField()
+    size_bytes = serializers.IntegerField()
+    active = serializers.BooleanField()
+    cached = serializers.BooleanField()
+    volume = Ref(allow_null=True)
+    users = serializers.ListField(child=serializers.CharField())
+
+
+class InventoryShape(Shape):
+    """A host as it was read at `read_at`."""
+
+    read_at = serializers.DateTimeField()
+    kernel = serializers.CharField(allow_blank=True)
+    disks = DiskFoundShape(many=True)
+    arrays = ArrayFoundShape(many=True)
+    physical_volumes = PhysicalVolumeShape(many=True)
+    volume_groups = VolumeGroupShape(many=True)
+    logical_volumes = LogicalVolumeShape(many=True)
+
+
+class LoadShape(Shape):
+    """How much of the slow disks' time a volume or guest used; null where nothing was measured."""
+
+    volume = Ref()
+    share = serializers.FloatField(allow_null=True)
+
+
+class GuestLoadShape(Shape):
+    """The same of all volumes of a guest."""
+
+    guest = serializers.CharField(allow_blank=True)
+    volume_count = serializers.IntegerField()
+    share = serializers.FloatField(allow_null=True)
+
+
+class SuggestionShape(Shape):
+    """A cache that would help. `commands` are what a person would type where root lets Tiercel
+    only look."""
+
+    volume = Ref()
+    size_bytes = serializers.IntegerField()
+    waited_seconds = serializers.FloatField(help_text="What its guest waited for reads.")
+    covered_seconds = serializers.FloatField(help_text="Of so many seconds that were measured.")
+    obstacle = ErrorShape(allow_null=True)
+    add_commands = serializers.ListField(child=serializers.CharField())
+    remove_commands = serializers.ListField(child=serializers.CharField())
+
+
+class RiskShape(Shape):
+    """What may go wrong."""
+
+    severity = serializers.CharField()
+    message = serializers.CharField()
+    correction = serializers.CharField(allow_blank=True)
+
+
+class AdviceShape(Shape):
+    """Which volumes of a host to cache first, by `seconds` of figures."""
+
+    seconds = serializers.FloatField()
+    uses = LoadShape(many=True)
+    guests = GuestLoadShape(many=True)
+    suggestions = SuggestionShape(many=True)
+    risks = RiskShape(many=True)
+
+
+class HostInventory(Resource):
+    """What was found on a host."""
+
+    staff_only = True
+
+    @extend_schema(
+        operation_id="host_inventory",
+        summary="Show the inventory of a host",
+        responses={200: InventoryShape, **described.problems(403, 404, 409)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """Disks with their serial numbers, arrays, physical volumes, groups and logical volumes, as
+        they were read last. 409 `not_read` before the first time."""
+        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        facts = inventory_of(host)
+        if facts is None or host.facts_at is None:
+            raise ApiProblem(409, "not_read", "The host was not read yet.", "Wait, or refresh it.")
+        return Response(InventoryShape(_inventory_json(host, facts)).data)
+
+
+class HostAdvice(Resource):
+    """What is advised for a host."""
+
+    staff_only = True
+
+    @extend_schema(
+        operation_id="host_advice",
+        summary="Show which volumes of a host to cache first",
+        responses={200: AdviceShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """By measured figures; nothing is changed."""
+        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        facts = inventory_of(host)
+        volumes = Volume.objects.visible_to(self.user).placed_on(host).in_service()
+        rows = snapshots_of(volumes.select_related("customer"), {host.pk: facts})
+        advised = outlook(host, facts, rows, timezone.now())
+        data = {
+            "seconds": advised.seconds,
+            "uses": [
+                {"volume": volume_ref(each.row.volume), "share": each.share}
+                for each in advised.uses
+            ],
+            "guests": advised.guests,
+            "suggestions": list(map(_suggestion_json, advised.suggestions)),
+            "risks": advised.risks,
+        }
+        return Response(AdviceShape(data).data)
+
+
+def _inventory_json(host: Host, facts: HostFacts) -> Json:
+    placed = Placement.objects.filter(host=host, until=None).select_related("volume")
+    volumes = {each.lv_uuid: each.volume for each in placed}
+    return {
+        "read_at": host.facts_at,
+        "kernel": facts.kernel.release,
+        "disks": [_some(disk, DISK) for disk in facts.disks],
+        "arrays": [
+            {**_some(array, ARRAY), "members": [member.name for member in array.members]}
+            for array in facts.arrays
+        ],
+        "physical_volumes": [_some(pv, PV) for pv in facts.pvs],
+        "volume_groups": [_some(vg, VG) for vg in facts.vgs],
+        "logical_volumes": [_lv_json(facts, lv, volumes) for lv in facts.public_lvs()],
+    }
+
+
+def _lv_json(facts: HostFacts, lv: LogicalVolume, volumes: dict[str | None, Volume]) -> Json:
+    volume = volumes.get(lv.uuid)
+    return {
+        **_some(lv, ("uuid", "name", "vg_name", "size_bytes", "active")),
+        "cached": cache_of(facts, lv) is not None,
+        "volume": volume_ref(volume) if volume is not None else None,
+        "users": [user.name for user in lv.users],
+    }
+
+
+def _suggestion_json(each: Suggestion) -> Json:
+    commands = each.commands
+    return {
+        "volume": volume_ref(each.use.row.volume),
+        **_some(each, ("size_bytes", "waited_seconds", "covered_seconds")),
+        "obstacle": _refusal_json(each.obstacle) if each.obstacle is not None else None,
+        "add_commands": list(commands.add) if commands is not None else [],
+        "remove_commands": list(commands.remove) if commands is not None else [],
+    }
+
+
+def _refusal_json(refused: Refused) -> Json:
+    return _some(refused, ("code", "message", "correction"))
+
+
+def _some(each: object, names: tuple[str, ...]) -> Json:
+    return {name: getattr(each, name) for name in names}

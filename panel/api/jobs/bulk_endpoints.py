@@ -1,0 +1,247 @@
+"""One change for many volumes: judged for each, carried out by a worker, with progress."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import ClassVar
+
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.models import BulkChange, Job
+from jobs.queue import bulk
+from panel.api import request_bodies
+from panel.api.framework import cursor, described
+from panel.api.framework.problem import ApiProblem
+from panel.api.framework.resource import Resource, truth
+from panel.api.framework.shape import Shape
+from panel.api.resource_json import job_url
+from panel.api.response_shapes import ErrorShape, Json
+from panel.models import Scope
+from storage.access import Right
+from storage.bulk_changes import ACTIONS, MOST, Action, BulkForm, PlannedChange, drafts
+from storage.models import Customer, Volume
+from storage.volumes.snapshot import snapshots_of
+
+ACTION_NAMES = [value for value, _ in ACTIONS]
+
+
+class BulkBody(request_bodies.Body):
+    """The volumes, and what is to become of all of them."""
+
+    action = serializers.ChoiceField(choices=ACTION_NAMES)
+    volumes = serializers.ListField(
+        child=serializers.CharField(max_length=26), min_length=1, max_length=MOST
+    )
+    customer = serializers.CharField(required=False, help_text="With customer: its key.")
+    cache_plan = serializers.CharField(required=False, help_text="With add-cache: its key.")
+    mode = serializers.CharField(required=False, help_text="With set-mode: the mode.")
+
+
+class BulkDraftShape(Shape):
+    """What would become of one volume: the steps, or the reason against them."""
+
+    volume = serializers.CharField(help_text="Key.")
+    steps = serializers.ListField(child=serializers.CharField())
+    refusal = ErrorShape(allow_null=True)
+
+
+class BulkPreviewShape(Shape):
+    """A preview of a change of many volumes, in the order that was asked for."""
+
+    action = serializers.ChoiceField(choices=ACTION_NAMES)
+    good_count = serializers.IntegerField()
+    items = BulkDraftShape(many=True)
+
+
+class BulkOutcomeShape(Shape):
+    """What became of one volume."""
+
+    volume = serializers.CharField(help_text="Key.")
+    job = serializers.CharField(allow_null=True, help_text="URL.")
+    state = serializers.CharField(help_text="not_begun, refused, done, or the state of the job.")
+    message = serializers.CharField(allow_blank=True)
+
+
+class BulkChangeShape(Shape):
+    """One change of many volumes; lists leave `items` out. It is over once nothing is `left` and
+    every job has ended; `states` counts the volumes by state."""
+
+    key = serializers.CharField()
+    url = serializers.CharField()
+    action = serializers.ChoiceField(choices=ACTION_NAMES)
+    actor = serializers.CharField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    total = serializers.IntegerField()
+    left = serializers.IntegerField(help_text="Not begun yet.")
+    states = serializers.DictField(child=serializers.IntegerField(), required=False)
+    items = BulkOutcomeShape(many=True, required=False)
+
+
+class BulkChanges(Resource):
+    """Changes of many volumes."""
+
+    staff_only = True
+    preview_scope = Scope.PREVIEW
+    parameters: ClassVar = {"GET": cursor.PARAMETERS, "POST": ("dry_run",)}
+
+    @extend_schema(
+        operation_id="bulk_changes_list",
+        summary="List changes of many volumes",
+        parameters=described.PAGE,
+        responses={
+            200: described.page_of(BulkChangeShape, "BulkChangePage"),
+            **described.problems(400, 403, 404),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """Newest first; kept for 30 days."""
+        page, after = cursor.page(request, _changes(self), "bulk", newest_first=True)
+        return Response(cursor.body((change_json(each) for each in page), after))
+
+    @extend_schema(
+        operation_id="bulk_change_make",
+        summary="Change many volumes",
+        request=BulkBody,
+        parameters=[described.DRY_RUN],
+        responses={
+            200: OpenApiResponse(BulkPreviewShape, "With `dry_run`."),
+            202: OpenApiResponse(BulkChangeShape, "A worker does it; Location shows how far."),
+            **described.problems(400, 403, 404, 422),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """For operators. Volumes that cannot be changed are left out, each with its reason in the
+        preview. Every volume gets a job of its own, which stops before its first command where the
+        host has changed since."""
+        self.demand(Right.OPERATE)
+        values = request_bodies.read(request, BulkBody)
+        form = BulkForm(self.user, self._form_data(values))
+        if not form.is_valid():
+            raise request_bodies.unprocessable(ValidationError(form.errors.as_data()))
+        rows = snapshots_of(self._chosen(values["volumes"]))
+        planned = drafts(
+            rows,
+            form.cleaned_data,
+            bulk.reserved_by_group(rows),
+            timezone.now(),
+            bulk.blocking_jobs(rows),
+        )
+        good = [each for each in planned if each.refused is None]
+        if truth(request, "dry_run"):
+            data = {
+                "action": values["action"],
+                "good_count": len(good),
+                "items": list(map(_draft_json, planned)),
+            }
+            return Response(BulkPreviewShape(data).data)
+        option = form.cleaned_data.get(form.option)
+        sealed = bulk.seal(Action(values["action"]), getattr(option, "key", option) or "", good)
+        change = bulk.begin(bulk.unseal(sealed), self.user, self.requester.address)
+        data = change_json(change, whole=True)
+        return Response(data, status=202, headers={"Location": data["url"]})
+
+    def _form_data(self, values: Json) -> Json:
+        """The form names a customer by its number."""
+        if (key := values.get("customer")) is None:
+            return values
+        customer = Customer.objects.visible_to(self.user).filter(key=key).first()
+        return {**values, "customer": customer.pk if customer is not None else 0}
+
+    def _chosen(self, keys: list[str]) -> list[Volume]:
+        places = {key: n for n, key in enumerate(keys)}
+        some = Volume.objects.visible_to(self.user).existing().filter(key__in=keys)
+        volumes = list(some.select_related("customer", "cache_plan"))
+        if len(volumes) != len(places):
+            raise request_bodies.unfit("volumes", "Some of these volumes are not there.")
+        return sorted(volumes, key=lambda volume: places[volume.key])
+
+
+class OneBulkChange(Resource):
+    """One change of many volumes."""
+
+    staff_only = True
+
+    @extend_schema(
+        operation_id="bulk_change",
+        summary="Show how far a change of many volumes is",
+        responses={200: BulkChangeShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """With every volume and its job."""
+        return Response(change_json(get_object_or_404(_changes(self), key=key), whole=True))
+
+
+class BulkChangeCancel(Resource):
+    """The end of a change before all volumes were begun."""
+
+    staff_only = True
+    takes_no_body = True
+
+    @extend_schema(
+        operation_id="bulk_change_cancel",
+        summary="Begin with no further volume",
+        request=None,
+        responses={200: BulkChangeShape, **described.problems(403, 404, 409)},
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """For operators. Jobs that have begun go on; cancel each by itself."""
+        change = get_object_or_404(_changes(self), key=key)
+        self.demand(Right.OPERATE)
+        if not bulk.cancel(change, str(self.user)):
+            raise ApiProblem(409, "too_late", "Every volume was begun already.", "Cancel the jobs.")
+        return Response(change_json(get_object_or_404(_changes(self), key=key), whole=True))
+
+
+def change_json(change: BulkChange, *, whole: bool = False) -> Json:
+    """A change, for `BulkChangeShape`; `whole` with its volumes."""
+    data: Json = {
+        "key": change.key,
+        "url": reverse("api-bulk-change", args=[change.key]),
+        "action": change.action,
+        "actor": str(change.actor) if change.actor is not None else None,
+        "created_at": change.created_at,
+        "total": len(change.items),
+        "left": change.left_count,
+    }
+    if whole:
+        items = _outcomes(change)
+        data["items"] = items
+        data["states"] = dict(Counter(each["state"] for each in items))
+    return BulkChangeShape(data).data
+
+
+def _outcomes(change: BulkChange) -> list[Json]:
+    keys = [job for _, _, job, *_ in change.outcomes if job]
+    jobs = {job.key: job for job in Job.objects.filter(key__in=keys)}
+    items: list[Json] = []
+    for key, _, job_key, is_done, message in change.outcomes:
+        job = jobs.get(job_key)
+        state = "refused" if not is_done else job.state if job is not None else "done"
+        url = job_url(job) if job is not None else None
+        items.append({"volume": key, "job": url, "state": state, "message": message})
+    for key, *_ in change.items[len(change.outcomes) :]:
+        items.append({"volume": key, "job": None, "state": "not_begun", "message": ""})
+    return items
+
+
+def _draft_json(draft: PlannedChange) -> Json:
+    refused = draft.refused
+    return {
+        "volume": draft.row.volume.key,
+        "steps": list(draft.titles) if refused is None else [],
+        "refusal": None
+        if refused is None
+        else {name: getattr(refused, name) for name in ("code", "message", "correction")},
+    }
+
+
+def _changes(view: Resource) -> QuerySet[BulkChange]:
+    return BulkChange.objects.all().visible_to(view.user).select_related("actor")

@@ -1,0 +1,126 @@
+"""Messages to the billing system, for programs of the provider."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from panel.api.framework import cursor, described
+from panel.api.framework.problem import ApiProblem
+from panel.api.framework.resource import Resource
+from panel.api.framework.shape import Shape
+from panel.api.response_shapes import Json
+from panel.billing import outbox
+from panel.models import Endpoint, Message, MessageType, Scope
+from storage.access import Right
+from storage.naming import new_key
+
+MESSAGE_STATES = ["waiting", "delivered", "given_up"]
+
+
+class MessageShape(Shape):
+    """A message to the billing system."""
+
+    name = serializers.CharField(help_text="Its webhook-id.")
+    type = serializers.CharField()
+    state = serializers.ChoiceField(choices=MESSAGE_STATES)
+    attempts = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    delivered_at = serializers.DateTimeField(allow_null=True)
+
+
+class BillingMessages(Resource):
+    """Messages to the billing system."""
+
+    staff_only = True
+    write_scope = Scope.CUSTOMERS
+    takes_no_body = True
+    parameters: ClassVar = {"GET": cursor.PARAMETERS}
+
+    @extend_schema(
+        operation_id="messages_list",
+        summary="List messages to the billing system",
+        parameters=described.PAGE,
+        responses={
+            200: described.page_of(MessageShape, "MessagePage"),
+            **described.problems(400, 403, 404),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """For admins. Newest first, without what they say."""
+        self.demand(Right.ADMINISTER)
+        rows = Message.objects.visible_to(self.user)
+        page, after = cursor.page(
+            request, rows, "messages", newest_first=True, order=("created_at", "name")
+        )
+        return Response(cursor.body(map(_message_json, page), after))
+
+    @extend_schema(
+        operation_id="message_test",
+        summary="Send a test message to the billing system",
+        request=None,
+        responses={202: None, **described.problems(403, 404, 409)},
+    )
+    def post(self, request: Request) -> Response:
+        """For admins. It means nothing; the list tells what became of it."""
+        self.demand(Right.ADMINISTER)
+        if not outbox.is_on():
+            raise ApiProblem(409, "off", "No billing system is configured.", "Configure one.")
+        outbox.write(MessageType.TEST, new_key(), {"text": "This is a test message."})
+        return Response(status=202)
+
+
+class BillingMessageAgain(Resource):
+    """A message once more."""
+
+    staff_only = True
+    write_scope = Scope.CUSTOMERS
+    takes_no_body = True
+
+    @extend_schema(
+        operation_id="message_again",
+        summary="Send a message to the billing system again",
+        request=None,
+        responses={202: None, **described.problems(403, 404)},
+    )
+    def post(self, request: Request, name: str) -> Response:
+        """For admins. Now, under the same webhook-id."""
+        self.demand(Right.ADMINISTER)
+        outbox.again(get_object_or_404(Message.objects.visible_to(self.user), name=name))
+        return Response(status=202)
+
+
+class BillingAddress(Resource):
+    """The address of the billing system."""
+
+    staff_only = True
+    write_scope = Scope.CUSTOMERS
+    takes_no_body = True
+
+    @extend_schema(
+        operation_id="billing_enable",
+        summary="Send to a billing system again that said it was gone",
+        request=None,
+        responses={204: None, **described.problems(403, 404)},
+    )
+    def post(self, request: Request) -> Response:
+        """For admins."""
+        self.demand(Right.ADMINISTER)
+        Endpoint.objects.filter(url=settings.TIERCEL_BILLING_URL).update(disabled_at=None)
+        outbox.announce()
+        return Response(status=204)
+
+
+def _message_json(message: Message) -> Json:
+    state = "delivered" if message.delivered_at is not None else "waiting"
+    if message.given_up_at is not None:
+        state = "given_up"
+    names = ("name", "type", "attempts", "created_at", "delivered_at")
+    data = {name: getattr(message, name) for name in names}
+    return MessageShape({**data, "state": state}).data

@@ -1,0 +1,82 @@
+"""`tiercel hosts`: storage hosts, their problems and their volume groups."""
+
+from __future__ import annotations
+
+import click
+
+from .command_session import (
+    CommandSession,
+    asks_the_panel,
+    completed_from,
+    listing,
+    path_of,
+)
+from .panel_client import Json
+from .terminal import Column, moment, pairs, plain, screen_width, size, table
+
+host_argument = click.argument("host", shell_complete=completed_from("/hosts/", "name", "site"))
+HOSTS = (
+    Column("KEY", lambda row: row["key"]),
+    Column("NAME", lambda row: row["name"], shrinks=True),
+    Column("STATE", lambda row: row["state"]),
+    Column("SITE", lambda row: row["site"], shrinks=True, spare=True),
+    Column("PROBLEMS", lambda row: len(row["problems"]), right=True),
+    Column("LAST SEEN", lambda row: moment(row["last_seen_at"]), spare=True),
+)
+GROUPS = (
+    Column("GROUP", lambda row: row["name"], shrinks=True),
+    Column("SIZE", lambda row: size(row["size_bytes"]), right=True),
+    Column("FREE SSD", lambda row: size(row["free_ssd_bytes"]), right=True),
+    Column("FREE HDD", lambda row: size(row["free_slow_bytes"]), right=True),
+    Column("ALLOWED", lambda row: "yes" if row["allowed"] else "no"),
+)
+
+
+@click.group("hosts", help="Storage hosts.")
+def hosts_group() -> None:
+    """Storage hosts."""
+
+
+@hosts_group.command("list")
+@click.option("--site", help="Exact match.")
+@click.option("--tag", help="Exact match.")
+@listing
+@asks_the_panel
+def list_hosts(
+    session: CommandSession, site: str | None, tag: str | None, most: int | None
+) -> None:
+    """List hosts."""
+    rows = session.listed("/hosts/", most, site=site, tag=tag)
+    session.show_table(rows, HOSTS, "No hosts.")
+
+
+@hosts_group.command("show")
+@host_argument
+@asks_the_panel
+def show_host(session: CommandSession, host: str) -> None:
+    """Show a host: its state, its problems, its volume groups."""
+    row = session.client.get(path_of("hosts", session.host_key(host)))
+    session.show(row, _host_lines(row))
+
+
+def _host_lines(row: Json) -> list[str]:
+    maintenance = row["maintenance"]
+    lines = pairs(
+        [
+            ("key", row["key"]),
+            ("name", row["name"]),
+            ("address", row["address"]),
+            ("state", row["state"]),
+            ("site", row["site"]),
+            ("tags", ", ".join(row["tags"])),
+            ("last seen", moment(row["last_seen_at"])),
+            ("maintenance", maintenance["reason"] if maintenance else ""),
+        ]
+    )
+    if row.get("groups"):
+        lines += ["", *table(row["groups"], GROUPS, width=screen_width())]
+    for problem in row["problems"]:
+        lines += ["", f"{problem['severity']}: {plain(problem['message'])} ({problem['code']})"]
+        if problem["correction"]:
+            lines.append(f"  {plain(problem['correction'])}")
+    return lines

@@ -1,0 +1,173 @@
+"""`tiercel orders` and `tiercel plans`: changes of a volume's cache plan, which cost money."""
+
+from __future__ import annotations
+
+import click
+
+from .command_session import CommandSession, asks_the_panel, confirmed, listing, path_of, yes_option
+from .panel_client import Json
+from .terminal import Column, moment, money, pairs, size
+from .volume_commands import name_of, volume_argument
+
+STATES = (
+    *("scheduled", "authorising", "pending", "running"),
+    *("completed", "failed", "refused", "cancelled"),
+)
+PLANS = (
+    Column("KEY", lambda row: row["key"]),
+    Column("NAME", lambda row: row["name"], shrinks=True),
+    Column("CACHE", lambda row: _plan_size(row), right=True),
+    Column("MODE", lambda row: row["mode"]),
+    Column("MINOR UNITS", lambda row: money(row["price_minor"], row["currency"]), right=True),
+)
+ORDERS = (
+    Column("KEY", lambda row: row["key"]),
+    Column("STATE", lambda row: row["state"]),
+    Column("INTENT", lambda row: row["intent"]),
+    Column("VOLUME", lambda row: name_of(row, "volume"), shrinks=True),
+    Column("PLAN", lambda row: name_of(row, "to_plan"), shrinks=True),
+    Column("PRICE", lambda row: money(row["price_minor"], row["currency"]), right=True),
+    Column("CREATED", lambda row: moment(row["created_at"]), spare=True),
+)
+
+
+@click.group("orders", help="Orders of cache plans. Amounts are minor units (cents).")
+def orders_group() -> None:
+    """Orders."""
+
+
+@click.command("plans")
+@listing
+@asks_the_panel
+def list_plans(session: CommandSession, most: int | None) -> None:
+    """List cache plans."""
+    session.show_table(session.listed("/cache-plans/", most), PLANS, "No plans.")
+
+
+@orders_group.command("list")
+@click.option("--volume", help="Key or external id.")
+@click.option("--customer", help="Key.")
+@click.option("--state", type=click.Choice(STATES), multiple=True, help="May be repeated.")
+@listing
+@asks_the_panel
+def list_orders(
+    session: CommandSession,
+    volume: str | None,
+    customer: str | None,
+    state: tuple[str, ...],
+    most: int | None,
+) -> None:
+    """List orders, newest first."""
+    key = session.volume_key(volume) if volume else None
+    rows = session.listed("/orders/", most, volume=key, customer=customer, state=state)
+    session.show_table(rows, ORDERS, "No orders.")
+
+
+@orders_group.command("show")
+@click.argument("order")
+@asks_the_panel
+def show_order(session: CommandSession, order: str) -> None:
+    """Show an order."""
+    row = session.client.get(path_of("orders", order))
+    session.show(row, _order_lines(row))
+
+
+@orders_group.command("place")
+@volume_argument
+@click.argument("plan", required=False)
+@click.option("--none", "no_plan", is_flag=True, help="Order no cache instead of a plan.")
+@click.option("--when", type=click.Choice(("now", "period_end")), help="When it begins.")
+@click.option("--trial", is_flag=True, help="A free trial.")
+@click.option("--dry-run", is_flag=True, help="Show the money, order nothing.")
+@click.option("--idempotency-key", "request_key", default="", help="To repeat a command.")
+@yes_option
+@asks_the_panel
+def place_order(
+    session: CommandSession,
+    volume: str,
+    plan: str | None,
+    no_plan: bool,
+    when: str | None,
+    trial: bool,
+    dry_run: bool,
+    request_key: str,
+    is_sure: bool,
+) -> None:
+    """Order a cache plan for a volume, at the price that is shown.
+
+    PLAN is a key or a name of `tiercel plans`.
+    """
+    if no_plan == (plan is not None):
+        raise click.UsageError("Give a PLAN or --none.")
+    path = path_of("volumes", session.volume_key(volume), "orders")
+    body: Json = {"cache_plan": session.plan_key(plan) if plan is not None else None}
+    if when:
+        body["when"] = when
+    if trial:
+        body["trial"] = True
+    quote = session.client.ask("POST", path, query={"dry_run": True}, body=body).data
+    if dry_run:
+        session.show(quote, _money_lines(quote))
+        return
+    if not is_sure:
+        for line in _money_lines(quote):
+            click.echo(line, err=True)
+    confirmed("Order this?", is_sure=is_sure)
+    body |= {name: quote[name] for name in ("price_minor", "currency")}
+    row = session.client.ask("POST", path, body=body, key=request_key).data
+    session.show(row, _order_lines(row))
+
+
+def _steer(name: str, summary: str) -> None:
+    @orders_group.command(name, help=summary)
+    @click.argument("order")
+    @click.option("--idempotency-key", "request_key", default="", help="To repeat a command.")
+    @yes_option
+    @asks_the_panel
+    def steer(session: CommandSession, order: str, request_key: str, is_sure: bool) -> None:
+        confirmed(f"{summary} Go on?", is_sure=is_sure)
+        row = session.client.ask("POST", path_of("orders", order, name), key=request_key).data
+        session.show(row, _order_lines(row))
+
+
+_steer("cancel", "Cancel an order before its work begins.")
+_steer("revert", "Undo the last order of a volume.")
+
+
+def _plan_size(row: Json) -> str:
+    if row["size_bytes"] is not None:
+        return size(row["size_bytes"])
+    return f"{row['ratio_percent']} % of the volume"
+
+
+def _money_lines(row: Json) -> list[str]:
+    currency = row["currency"]
+    return pairs(
+        [
+            ("intent", row["intent"]),
+            ("price a month", money(row["price_minor"], currency)),
+            ("charge today", money(row["charge_minor"], currency)),
+            ("credit", money(row["credit_minor"], currency)),
+            ("next invoice", money(row["next_invoice_minor"], currency)),
+            ("next invoice on", moment(row["next_invoice_at"])),
+            ("begins", moment(row["due_at"]) or "now"),
+        ]
+    )
+
+
+def _order_lines(row: Json) -> list[str]:
+    return [
+        *pairs(
+            [
+                ("key", row["key"]),
+                ("state", row["state"]),
+                ("volume", name_of(row, "volume")),
+                ("from", name_of(row, "from_plan") or "no cache"),
+                ("to", name_of(row, "to_plan") or "no cache"),
+                ("reason", row["reason"]),
+                ("job", (row["job"] or "").rpartition("/")[2]),
+                ("can be undone until", moment(row["revert_until"])),
+            ]
+        ),
+        *_money_lines(row),
+    ]

@@ -1,0 +1,42 @@
+// Who kept the disks of a host busy: a click on one of its charts asks for that moment, and the part
+// of the page below the charts tells. Without this script its form does the same.
+import { dated, moment, typed, untyped, zone } from "./format.js";
+import * as state from "./state.js";
+
+const part = () => document.getElementById("who");
+
+// Its times in the zone that is shown.
+export const renewWho = () => {
+  if (!part()) return;
+  for (const time of part().querySelectorAll("[data-who-time]")) {
+    time.textContent = dated(Date.parse(time.dateTime));
+  }
+  for (const name of part().querySelectorAll("[data-charts-zone-name]")) name.textContent = zone();
+  const { at } = part().querySelector("[data-who-form]").elements;
+  if (at.dataset.whoAt && at !== document.activeElement) {
+    at.value = typed(Date.parse(at.dataset.whoAt));
+  }
+};
+
+const ask = async (url, names) => {
+  const response = await fetch(`${url}?${new URLSearchParams(names)}`);
+  if (!response.ok) return;
+  part().outerHTML = await response.text();
+  state.write(names);
+  renewWho();
+  part().scrollIntoView({ block: "nearest", behavior: "instant" });
+};
+
+// The bucket that was chosen in a chart.
+export const askOfBucket = (url, { start, step }, bucket) => {
+  const end = Math.min(Date.now(), start + (bucket + 1) * step);
+  return ask(url, { at: moment(end), for: step / 1000 });
+};
+
+export const listenToWho = (url) =>
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest("[data-who-form]");
+    if (!form) return;
+    event.preventDefault();
+    ask(url, { at: moment(untyped(form.elements.at.value)), for: 300 });
+  });

@@ -1,0 +1,228 @@
+"""What the disks of a host did in a time, and which volumes had them do it: read from samples and
+divided by `storage.analysis.disk_users`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from math import ceil
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from django.db.models import Q
+
+from storage.analysis.disk_users import (
+    DiskTimes,
+    UsedDisk,
+    VolumeTimes,
+    disk_map,
+    used_disks,
+)
+from storage.inventory.facts import HostFacts
+from storage.metrics.rates import CachedBy
+from storage.metrics.samples.aggregate import aggregate, intervals
+from storage.metrics.samples.chunk_store import DEVICES, VOLUMES
+from storage.metrics.samples.codec import NULL
+from storage.metrics.samples.columns import ENDED
+from storage.metrics.samples.interval_table import SECOND, IntervalTable, Line, microseconds
+from storage.models import Device, Host, Placement, Volume
+
+TOP: Final = 5
+"""So many volumes of a disk are told apart; the others are one."""
+COURSE_POINTS: Final = 100
+"""A course is read in no more buckets than these: each costs a row for each volume."""
+TIMES: Final = VOLUMES.only(
+    *("write_sectors", "slow_read_sectors", "slow_write_sectors"),
+    *("slow_read_ms", "slow_write_ms", "fast_read_ms", "fast_write_ms"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DiskCourse:
+    """A disk over a time, figures by bucket, None where nothing is known. `top` are the volumes
+    that it had most I/O of under way, with how many in each bucket; `others` are those of all
+    further volumes together, `unexplained` those of none."""
+
+    top: Sequence[tuple[Volume, Sequence[float | None]]]
+    others: Sequence[float | None]
+    unexplained: Sequence[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class DisksThen:
+    """What the disks did from `start` to `end`, with the volumes by primary key."""
+
+    start: datetime
+    end: datetime
+    disks: tuple[UsedDisk, ...]
+    volumes: Mapping[int, Volume]
+
+
+def disks_then(host: Host, facts: HostFacts, start: datetime, end: datetime) -> DisksThen:
+    """Every disk and its users from `start` to `end`."""
+    there, lv_uuids = disk_map(facts), _lv_uuids(host, start, end)
+    step = ceil((end - start).total_seconds())
+    volumes = _volumes(lv_uuids, start, end, step).get(0, ())
+    disks = _disks(host, facts, there.names, start, end, step).get(0, {})
+    used = used_disks(there, lv_uuids, volumes, disks)
+    users = {user.volume_id for disk in used for user in disk.users}
+    return DisksThen(start, end, used, Volume.objects.in_bulk(users))
+
+
+def busy_courses(
+    host: Host, facts: HostFacts, start: datetime, end: datetime, step: int
+) -> dict[str, list[float | None]]:
+    """By disk: the share of each bucket in which it had I/O under way."""
+    names = disk_map(facts).names
+    buckets = _disks(host, facts, names, start, end, step)
+    count = ceil((end - start).total_seconds() / step)
+    return {name: [_busy(buckets.get(n, {}).get(name)) for n in range(count)] for name in names}
+
+
+def disk_course(
+    host: Host, facts: HostFacts, start: datetime, end: datetime, step: int, name: str
+) -> DiskCourse:
+    """The users of the disk of that name over a time. Where there are many buckets, some together
+    are read as one and have the same figures."""
+    there, lv_uuids = disk_map(facts), _lv_uuids(host, start, end)
+    count = ceil((end - start).total_seconds() / step)
+    joined = ceil(count / COURSE_POINTS)
+    long = step * joined
+    volumes = _volumes(lv_uuids, start, end, long)
+    disks = _disks(host, facts, there.names, start, end, long)
+    by_bucket = {
+        n: _named(used_disks(there, lv_uuids, volumes.get(n, ()), disks.get(n, {})), name)
+        for n in {*volumes, *disks}
+    }
+    buckets = [by_bucket.get(n // joined) for n in range(count)]
+    totals: dict[int, float] = defaultdict(float)
+    for disk in by_bucket.values():
+        for user in disk.users if disk is not None else ():
+            totals[user.volume_id] += user.in_flight
+    top = sorted(totals, key=lambda each: (-totals[each], each))[:TOP]
+    known = Volume.objects.in_bulk(top)
+    further = totals.keys() - known.keys()
+    return DiskCourse(
+        top=[
+            (known[each], [_of_volumes(disk, {each}) for disk in buckets])
+            for each in top
+            if each in known
+        ],
+        others=[_of_volumes(disk, further) for disk in buckets],
+        unexplained=[None if disk is None else disk.other_in_flight for disk in buckets],
+    )
+
+
+def _named(disks: Iterable[UsedDisk], name: str) -> UsedDisk | None:
+    return next((disk for disk in disks if disk.name == name), None)
+
+
+def _of_volumes(disk: UsedDisk | None, volume_ids: Collection[int]) -> float | None:
+    if disk is None:
+        return None
+    return sum(user.in_flight for user in disk.users if user.volume_id in volume_ids)
+
+
+def _busy(times: DiskTimes | None) -> float | None:
+    return None if times is None or not times.dt_ms else min(1.0, times.busy_ms / times.dt_ms)
+
+
+def _lv_uuids(host: Host, start: datetime, end: datetime) -> dict[int, str]:
+    """The volumes that were on the host in the time, and their LVs there."""
+    there = Placement.objects.filter(
+        Q(until=None) | Q(until__gt=start), host=host, since__lt=end, lv_uuid__isnull=False
+    )
+    return {volume_id: str(uuid) for volume_id, uuid in there.values_list("volume_id", "lv_uuid")}
+
+
+def _volumes(
+    volume_ids: Collection[int], start: datetime, end: datetime, step: int
+) -> dict[int, list[VolumeTimes]]:
+    """By number of the bucket."""
+    table = intervals(volume_ids, start, end, kind=TIMES, step=step)
+    volumes: dict[int, list[VolumeTimes]] = defaultdict(list)
+    if not len(table):
+        return volumes
+    subjects, subject = np.unique(table.subjects, return_inverse=True)
+    numbers, number = np.unique(_numbers(table, start, step), return_inverse=True)
+    slow_ms, fast_ms, is_estimate = _legs(table)
+    group = number * len(subjects) + subject
+    size = len(numbers) * len(subjects)
+    dt_ms, slow, fast, guessed = (
+        np.bincount(group, weights, size).tolist()
+        for weights in (table["dt_ms"], slow_ms, fast_ms, is_estimate)
+    )
+    for n in np.flatnonzero(np.bincount(group, minlength=size)).tolist():
+        bucket, volume = divmod(n, len(subjects))
+        volumes[int(numbers[bucket])].append(
+            VolumeTimes(
+                volume_id=int(subjects[volume]),
+                dt_ms=round(dt_ms[n]),
+                slow_ms=slow[n],
+                fast_ms=fast[n],
+                is_estimate=guessed[n] > 0,
+            )
+        )
+    return volumes
+
+
+def _numbers(table: IntervalTable, start: datetime, step: int) -> Line:
+    """The buckets in which intervals ended."""
+    numbers: Line = (table.line(ENDED) - microseconds(start) - 1) // (step * SECOND)
+    return numbers
+
+
+def _legs(table: IntervalTable) -> tuple[Line, Line, npt.NDArray[np.bool_]]:
+    """The I/O time of each interval on the volume's own disks and on those of its cache, and where
+    the first is an estimate. An agent of an earlier release does not count the legs of a cache:
+    then a read that the cache did not serve took all of the time that the guest waited for reads,
+    and writes took as much of theirs as went to the disk."""
+
+    def known(name: str) -> Line:
+        values: Line = np.where(table[name] == NULL, 0, table[name])
+        return values
+
+    is_uncached = table["technology"] == CachedBy.NONE
+    is_counted = table["slow_read_ms"] != NULL
+    written = known("slow_write_sectors") / np.maximum(1, known("write_sectors"))
+    guessed = known("read_ms") * (known("slow_read_sectors") > 0)
+    guessed = guessed + known("write_ms") * np.minimum(1.0, written)
+    counted = known("slow_read_ms") + known("slow_write_ms")
+    own = known("read_ms") + known("write_ms")
+    slow = np.where(is_uncached, own, np.where(is_counted, counted, guessed))
+    fast = np.where(is_uncached, 0, known("fast_read_ms") + known("fast_write_ms"))
+    return slow, fast, ~(is_uncached | is_counted)
+
+
+def _disks(
+    host: Host, facts: HostFacts, names: Collection[str], start: datetime, end: datetime, step: int
+) -> dict[int, dict[str, DiskTimes]]:
+    """By number of the bucket and by name. Kernels before 5.10 count neither busy nor I/O time of
+    an array: it is as busy as its busiest member, and its I/O time is not known."""
+    members = {
+        array.name: [member.name for member in array.members]
+        for array in facts.arrays
+        if array.name in names
+    }
+    wanted = {*names, *(name for each in members.values() for name in each)}
+    devices = dict(Device.objects.filter(host=host, name__in=wanted).values_list("pk", "name"))
+    counted: dict[int, dict[str, DiskTimes]] = defaultdict(dict)
+    for row in aggregate(list(devices), start, end, kind=DEVICES, step=step):
+        counts = row.counts
+        io_ms = counts["read_ms"] + counts["write_ms"]
+        is_told = io_ms > 0 or counts["reads"] + counts["writes"] == 0
+        counted[row.n][devices[row.subject_id]] = DiskTimes(
+            dt_ms=counts["dt_ms"],
+            io_ms=io_ms if is_told else None,
+            busy_ms=counts["busy_ms"],
+        )
+    for by_name in counted.values():
+        for array, parts in members.items():
+            busy = [by_name[part].busy_ms for part in parts if part in by_name]
+            of_array = by_name.get(array)
+            if of_array is not None and not of_array.busy_ms and busy:
+                by_name[array] = replace(of_array, busy_ms=max(busy))
+    return counted

@@ -1,0 +1,51 @@
+"""The order of events: a list that can be read on from any place without missing a row.
+
+An id is given when a row is written, but a row is seen only when its transaction is committed, and
+transactions do not commit in the order in which they began. So a reader who went on "after id 7"
+would miss a row 6 that is committed late. Instead each row gets its place once it is committed, by
+one numberer at a time: a place that is seen has no unseen one before it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import connection, transaction
+
+from storage import row_security
+from storage.models import Event
+
+KEPT: Final = timedelta(days=30)
+AT_ONCE: Final = 10_000
+LOCK: Final = "storage.event_list"
+NUMBER: Final = """
+    WITH fresh AS MATERIALIZED (
+        SELECT id FROM storage_event WHERE position IS NULL ORDER BY id LIMIT %s
+    ), placed AS MATERIALIZED (
+        SELECT id, nextval('storage_event_places') AS position FROM fresh
+    )
+    UPDATE storage_event SET position = placed.position
+    FROM placed WHERE storage_event.id = placed.id
+"""
+
+
+@row_security.beyond()
+def give_places() -> int:
+    """Give all committed events that have none their place in the list, in the order in which they
+    were written; how many there were. Whoever reads the list asks for it first. 0 while another
+    process is at it: its reader sees them a moment later."""
+    if not Event.objects.filter(position=None).exists():
+        return 0
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext(%s))", [LOCK])
+        if not cursor.fetchone()[0]:
+            return 0
+        # A statement of its own: it sees what was committed until the lock was ours.
+        cursor.execute(NUMBER, [AT_ONCE])
+        return int(cursor.rowcount)
+
+
+def prune(now: datetime) -> int:
+    """Forget what is older than `KEPT`."""
+    return Event.objects.filter(at__lt=now - KEPT, position__isnull=False).delete()[0]

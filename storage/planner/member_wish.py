@@ -1,0 +1,181 @@
+"""A disk for an array that lies below a volume group: the suitable disks of a host, and the wish
+that one of them takes a place there.
+
+Pure. The agent checks what the inventory does not contain (mounts, signatures, the exact size).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from storage.agent.calls.names import kernel_name
+from storage.agent.kernel.disks import COPIES
+from storage.inventory.device_tree import is_part_of
+from storage.inventory.disk_list import free_disks
+from storage.inventory.facts import Array, ArrayMember, Disk, HostFacts, VolumeGroup
+from storage.naming import AGENT_PATH
+from storage.planner.draft import PlannedStep, Refused, group_may_change, group_of
+from storage.planner.wish import BadWish
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """That `device`, with this serial number, takes the place of `member` in an array, or ("") the
+    place that is free there. The group lies on the array."""
+
+    array: str
+    array_uuid: str
+    member: str
+    device: str
+    serial: str
+    vg_uuid: str
+    vg_name: str
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: object) -> Replacement:
+        """The inverse of `to_json`; raises `BadWish` on anything else."""
+        names = {field.name for field in fields(cls)}
+        if not isinstance(data, dict) or set(data) != names:
+            raise BadWish("A replacement names an array, a member, a device and a volume group.")
+        if not all(isinstance(value, str) for value in data.values()):
+            raise BadWish("What a replacement names is text.")
+        return cls(**data)
+
+
+def group_on(facts: HostFacts, array: Array) -> VolumeGroup | None:
+    """The volume group that lies on the array."""
+    uuids = [pv.vg_uuid for pv in facts.pvs if is_part_of(pv.name, array.name) and pv.vg_uuid]
+    return next((vg for vg in facts.vgs if vg.uuid in uuids), None)
+
+
+def members_to_replace(array: Array) -> tuple[ArrayMember, ...]:
+    """Those that work; none where one is missing already, since its place is filled first."""
+    if array.degraded_count:
+        return ()
+    return tuple(member for member in array.members if member.slot.isdecimal())
+
+
+def disks_for(facts: HostFacts, array: Array) -> tuple[Disk, ...]:
+    """Unused disks that are large enough and no slower than the members, by what the inventory
+    says. Without a serial number nobody can say which one is meant."""
+    copies = 1 if array.level == "raid1" else max(1, (array.disk_count or 2) - 1)
+    free = free_disks(facts, array.size_bytes // copies)
+    there = [
+        disk
+        for disk in facts.disks
+        if any(is_part_of(member.name, disk.name) for member in array.members)
+    ]
+    are_slow = not there or any(disk.rotational for disk in there)
+    sectors = {disk.logical_sector_bytes for disk in there}
+    return tuple(
+        disk
+        for disk in facts.disks
+        if disk.name in free
+        and disk.serial
+        and (are_slow or not disk.rotational)
+        and (not sectors or disk.logical_sector_bytes in sectors)
+    )
+
+
+def refusal_of(facts: HostFacts, array: Array, *, allowed: bool | None) -> Refused | None:
+    """Why no member of the array can be replaced now; None where one can. `allowed` is what root
+    says of it in the host's policy, None where its agent is too old to know."""
+    group = group_on(facts, array)
+    if array.level not in COPIES:
+        return Refused(
+            "unsupported",
+            f"{array.name} is {array.level}: it has no second copy to fill a disk from.",
+            "Move its volumes to another disk first.",
+        )
+    if group is None or not group.allowed or not all(map(_is_name, _names(array))):
+        return Refused(
+            "observe_only",
+            f"No volume group on {array.name} may be changed by Tiercel.",
+            f"As root on the host: {AGENT_PATH} allow-vg NAME",
+        )
+    if allowed is None or not (array.degraded_count or members_to_replace(array)):
+        return Refused(
+            "unsupported",
+            "The agent of this host is too old to replace a disk.",
+            "Run a new enrolment command on the host. It upgrades the agent.",
+        )
+    if not allowed:
+        return Refused(
+            "observe_only",
+            "Root on the host has not allowed Tiercel to replace disks of arrays.",
+            f"As root on the host: {AGENT_PATH} allow-replacement",
+        )
+    if array.is_at_work:
+        return Refused(
+            "busy",
+            f"{array.name} is at work: {array.sync_action}.",
+            "Wait until it is idle.",
+        )
+    if not disks_for(facts, array):
+        return Refused(
+            "not_found",
+            f"The host has no unused disk that {array.name} could take.",
+            "Install a disk that is at least as large as the others, and no slower. Then refresh "
+            "the host.",
+        )
+    return None
+
+
+def _names(array: Array) -> list[str]:
+    return [array.name, *(member.name for member in array.members)]
+
+
+def _is_name(name: str) -> bool:
+    try:
+        kernel_name(name)
+    except ValueError:
+        return False
+    return True
+
+
+def replace(facts: HostFacts, wanted: Replacement) -> tuple[PlannedStep, ...]:
+    """The step that is left, `()` once the device is a full member and the old one is out; raises
+    `Refused`. Whether it is empty and the one that was meant, the host says itself."""
+    vg = group_of(facts, wanted.vg_uuid, wanted.vg_name)
+    array = next((each for each in facts.arrays if each.uuid == wanted.array_uuid), None)
+    if array is None or array.name != wanted.array:
+        raise Refused(
+            "not_found",
+            f"The array {wanted.array} is no longer on the host under this name.",
+            "Look at the host's arrays, then ask again.",
+        )
+    if _is_done(array, wanted):
+        return ()
+    group_may_change(facts, vg)
+    args = {
+        "vg": vg.name,
+        "array": array.name,
+        "uuid": array.uuid,
+        "device": wanted.device,
+        "serial": wanted.serial,
+    }
+    place = f"in place of {wanted.member}" if wanted.member else "where a disk is missing"
+    return (
+        PlannedStep(
+            "array.replace",
+            {**args, "member": wanted.member} if wanted.member else args,
+            {"vg_uuid": vg.uuid},
+            f"Put {wanted.device} ({wanted.serial}) into {array.name} {place}",
+            polled=True,
+            holds_vg=False,
+        ),
+    )
+
+
+def _is_done(array: Array, wanted: Replacement) -> bool:
+    members = {member.name: member for member in array.members}
+    new = members.get(wanted.device)
+    if new is None or not new.is_in_place:
+        return False
+    if wanted.member:
+        return wanted.member not in members
+    return not any(member.has_failed for member in array.members)

@@ -1,0 +1,189 @@
+"""What becomes of a volume's counters while its cache comes and goes, it grows, and somebody sets
+the clock: no spike, nothing negative, gaps where they are due, and the kernel's own sums."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from storage.metrics.counters import decode, decode_stamp
+from storage.metrics.rates import (
+    CacheDelta,
+    CounterReading,
+    Delta,
+    GapReason,
+    Sums,
+    delta,
+    figures,
+)
+from tests.contract.client import MIB, VOLUME_BYTES, Agent
+from tests.contract.world import World
+
+WITHIN = 0.01
+OTHERS = 400
+"""So many I/Os of a volume may be udev's and LVM's own, which look at what changed."""
+
+
+class Rounds:
+    """Rounds of samples of one volume, each compared with the one before."""
+
+    def __init__(self, agent: Agent, volume: str) -> None:
+        self.agent = agent
+        self.uuid = agent.lv(volume)["uuid"]
+        self.last = self._read()
+        self.data: Any = None
+
+    def _read(self) -> CounterReading:
+        reply = self.agent.ask("sample")
+        self.data = reply["data"]
+        stamp = decode_stamp(reply["host"])
+        (counters,) = (each for each in decode(self.data) if each.lv_uuid == self.uuid)
+        return CounterReading(1, stamp.boot_id, stamp.boottime_ns, counters)
+
+    def change(self, most_io: int) -> Delta:
+        """What happened since the last round: at most so many I/Os of ours."""
+        self.agent.world.pause()
+        before, self.last = self.last, self._read()
+        change = delta(before, self.last)
+        assert isinstance(change, Delta), change
+        assert 0 < change.dt_ms < 300_000
+        for name, value in (*asdict(change).items(), *asdict(change.cache).items()):
+            if type(value) is int:
+                assert value >= 0, name
+        assert change.reads + change.writes <= most_io + OTHERS
+        if change.latency_counts is not None:
+            assert sum(change.latency_counts) <= most_io + OTHERS
+        return change
+
+
+def issued(world: World, size_bytes: int) -> int:
+    """The most I/Os of a `read`; the fake host reads as long, and so more where a cache is warm."""
+    return 3 * size_bytes // 4096 * (1 if world.name == "lab" else 4)
+
+
+def extend(agent: Agent, world: World, volume: str, by: int) -> Any:
+    """The reply; an LVM that cannot extend a cached volume refuses."""
+    args = {
+        "lv": volume,
+        "from_bytes": VOLUME_BYTES,
+        "size_bytes": VOLUME_BYTES + by,
+        "pvs": [world.slow[0]],
+        "volume_key": volume[2:],
+    }
+    return agent.ask("volume.extend", *agent.call("volume.extend", args))
+
+
+@pytest.mark.thorough
+def test_an_lvm_cache_comes_works_and_goes_without_a_spike(agent: Agent, world: World) -> None:
+    volume = agent.volume()
+    rounds = Rounds(agent, volume)
+    rounds.change(OTHERS)
+    world.read(volume, 4 * MIB)
+    assert rounds.change(issued(world, 4 * MIB)).reads >= 1000
+    pool = agent.pool(volume)
+    agent.do("cache.attach", {"lv": volume, "pool": pool, "mode": "writethrough"})
+    attached = rounds.change(OTHERS)
+    assert (attached.cache_gap, attached.cache) == (GapReason.CACHE_ATTACHED, CacheDelta())
+    rounds.change(OTHERS)
+    total = 0
+    counted = world.cache_accesses(volume)
+    for _ in range(3):
+        world.read(volume, 8 * MIB)
+        warm = rounds.change(issued(world, 8 * MIB))
+        assert warm.cache_gap is None and warm.cache.slow_reads is not None
+        total += (warm.cache.read_hits or 0) + (warm.cache.read_misses or 0)
+        total += (warm.cache.write_hits or 0) + (warm.cache.write_misses or 0)
+        accesses = (warm.cache.read_hits or 0) + (warm.cache.read_misses or 0)
+        assert accesses == pytest.approx(warm.reads, rel=WITHIN, abs=32)
+    assert total == pytest.approx(world.cache_accesses(volume) - counted, rel=WITHIN)
+    assert total >= 3000
+    agent.do("cache.detach", {"lv": volume, "pool": pool, "dirty_limit_bytes": 0})
+    detached = rounds.change(OTHERS)
+    assert detached.cache == CacheDelta()
+    world.read(volume, 4 * MIB)
+    assert rounds.change(issued(world, 4 * MIB)).reads >= 1000
+
+
+@pytest.mark.thorough
+def test_a_volume_grows_with_one_gap_in_its_latencies_alone(agent: Agent, world: World) -> None:
+    volume = agent.volume()
+    rounds = Rounds(agent, volume)
+    rounds.change(OTHERS)
+    world.read(volume, 4 * MIB)
+    op = extend(agent, world, volume, 8 * MIB)["data"]["op"]
+    assert agent.outcome(op)["state"] == "done"
+    grown = rounds.change(issued(world, 4 * MIB) + OTHERS)
+    assert grown.reads >= 1000
+    assert (grown.latency_counts, grown.read_us, grown.flushes) == (None, None, None)
+    world.read(volume, 4 * MIB)
+    rounds.change(issued(world, 4 * MIB))
+    world.read(volume, 4 * MIB)
+    after = rounds.change(issued(world, 4 * MIB))
+    assert after.latency_counts is not None and after.read_us is not None
+    assert sum(after.latency_counts) == pytest.approx(after.reads, rel=0.05, abs=32)
+
+
+@pytest.mark.thorough
+def test_a_cached_volume_grows_without_a_spike(agent: Agent, world: World) -> None:
+    volume, _ = agent.cached()
+    world.read(volume, 4 * MIB)
+    rounds = Rounds(agent, volume)
+    rounds.change(OTHERS)
+    reply = extend(agent, world, volume, 8 * MIB)
+    if not reply["ok"]:
+        assert reply["error"]["code"] == "unsupported"
+        return
+    assert agent.outcome(reply["data"]["op"])["state"] == "done"
+    rounds.change(OTHERS)
+    rounds.change(OTHERS)
+    world.read(volume, 8 * MIB)
+    after = rounds.change(issued(world, 8 * MIB))
+    accesses = (after.cache.read_hits or 0) + (after.cache.read_misses or 0)
+    assert after.cache_gap is None
+    assert accesses == pytest.approx(after.reads, rel=WITHIN, abs=32)
+
+
+@pytest.mark.thorough
+def test_the_share_of_a_bcache_is_that_of_the_sectors_its_disk_had_to_read(
+    agent: Agent, world: World
+) -> None:
+    volume = agent.backing()
+    rounds = Rounds(agent, volume)
+    _, uuid = agent.cset(volume)
+    wished = {"cache_mode": "writethrough", "sequential_cutoff_bytes": 0}
+    agent.do("bcache.attach", {"lv": volume, "cset_uuid": uuid, **wished})
+    assert rounds.change(OTHERS).cache_gap == GapReason.CACHE_ATTACHED
+    bcache = rounds.last.counters.bcache
+    assert bcache is not None
+    rounds.change(OTHERS)
+    devices = bcache.device, rounds.last.counters.kname
+    before = [world.sectors_read(each) for each in devices]
+    shares = []
+    for _ in range(3):
+        world.read(volume, 8 * MIB)
+        warm = rounds.change(issued(world, 8 * MIB))
+        shares.append(figures(Sums.of(warm)).hit_rate)
+        moved = [world.sectors_read(each) - was for each, was in zip(devices, before, strict=True)]
+        before = [world.sectors_read(each) for each in devices]
+        assert shares[-1] == pytest.approx(1 - moved[1] / moved[0], abs=WITHIN)
+        legs = (warm.cache.slow_read_sectors or 0) + (warm.cache.fast_read_sectors or 0)
+        assert legs >= 0.95 * moved[0], "each sector came from one of the two"
+    assert shares[-1] is not None and shares[-1] > 0.6
+    agent.do("bcache.detach", {"lv": volume, "cset_uuid": uuid})
+    detached = rounds.change(OTHERS)
+    assert detached.cache == CacheDelta()
+
+
+@pytest.mark.thorough
+def test_a_step_of_the_clock_is_nothing_to_the_counters(agent: Agent, world: World) -> None:
+    volume = agent.volume()
+    rounds = Rounds(agent, volume)
+    rounds.change(OTHERS)
+    with world.clock_stepped(3600):
+        world.read(volume, 4 * MIB)
+        assert rounds.change(issued(world, 4 * MIB)).reads >= 1000
+    world.read(volume, 4 * MIB)
+    back = rounds.change(issued(world, 4 * MIB))
+    assert back.reads >= 1000 and back.latency_counts is not None

@@ -1,0 +1,220 @@
+"""The list of events: reading on, waiting, server-sent events, and who sees what."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from panel.api.events import event_endpoints
+from panel.api.framework import wait_for_job
+from panel.api.framework.rate_limits import ConcurrencyLimit
+from storage import event_list, row_security
+from storage.models import Event, EventKind
+from tests import make
+from tests.panel.api.asking import Program, member, own, problem, program, staff
+from tests.panel.cast import party
+from tests.scene import job, scene
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def places(monkeypatch: pytest.MonkeyPatch) -> ConcurrencyLimit:
+    made = ConcurrencyLimit(most=2, most_of_one=2)
+    monkeypatch.setattr(wait_for_job, "PLACES", made)
+    return made
+
+
+def types(answer: Any) -> list[str]:
+    assert answer.status_code == 200, answer.content
+    return [each["type"] for each in answer.json()["items"]]
+
+
+def read_all(asking: Program, **query: Any) -> Iterator[dict[str, Any]]:
+    after: dict[str, str] = {}
+    while True:
+        body = asking.get("/events/", limit=2, **query, **after).json()
+        yield from body["items"]
+        if not body["items"]:
+            return
+        after = {"after": body["next_after"]}
+
+
+def test_reading_on_shows_each_event_once_in_order() -> None:
+    asking = staff()
+    there = scene()
+    job(there)
+    first = list(read_all(asking))
+    assert [each["type"] for each in first] == ["host.added", "volume.added", "job.queued"]
+    make.host()
+    rest = asking.get("/events/", after=first[-1]["id"])
+    assert types(rest) == ["host.added"]
+    assert asking.get("/events/", after=rest.json()["next_after"]).json() == {
+        "items": [],
+        "next_after": rest.json()["next_after"],
+    }
+
+
+def test_an_event_names_what_it_is_about() -> None:
+    there = scene(label="web12 disk")
+    own(there, make.customer("Acme"))
+    asked = job(there)
+    event = next(each for each in read_all(staff()) if each["type"] == "job.queued")
+    assert event.keys() == {"id", "type", "version", "timestamp", "subject", "data"}
+    assert event["version"] == 1
+    assert event["subject"] == f"volume:{there.volume.key}"
+    assert event["data"] == {
+        "customer": None,
+        "volume": there.volume.key,
+        "job": asked.key,
+        "order": None,
+        "host": there.host.key,
+        "alert": None,
+        "kind": "add-cache",
+        "state": "queued",
+    }
+
+
+def test_every_event_has_the_fields_that_are_documented() -> None:
+    acme = party("acme")
+    acme.there.volume.placement_set.update(cache_technology="lvmcache", cache_mode="writeback")
+    known = {*event_endpoints.EventDataShape().fields}
+    for each in read_all(staff()):
+        assert {*each["data"]} <= known
+
+
+def test_the_latest_place_is_where_reading_on_begins() -> None:
+    asking = staff()
+    assert asking.get("/events/", after="latest").json() == {"items": [], "next_after": None}
+    make.host()
+    place = asking.get("/events/", after="latest").json()["next_after"]
+    make.host()
+    assert types(asking.get("/events/", after=place)) == ["host.added"]
+
+
+def test_types_families_volumes_and_hosts_narrow_the_list() -> None:
+    asking = staff()
+    there, other = scene(), scene()
+    job(there)
+    job(other)
+    assert types(asking.get("/events/", type="job.queued")) == ["job.queued"] * 2
+    assert types(asking.get("/events/?type=job.*&type=host.*")) == [
+        *("host.added", "host.added", "job.queued", "job.queued")
+    ]
+    assert types(asking.get("/events/", volume=there.volume.key)) == ["volume.added", "job.queued"]
+    on_host = types(asking.get("/events/", host=there.host.key, type="host.*"))
+    assert on_host == ["host.added"]
+    problem(asking.get("/events/", type="job.nonsense"), 400, "invalid_parameter")
+
+
+def test_a_place_that_is_not_kept_is_gone_and_says_what_to_do() -> None:
+    asking = staff()
+    make.host()
+    place = asking.get("/events/").json()["next_after"]
+    Event.objects.update(at=timezone.now() - event_list.KEPT - timedelta(hours=1))
+    event_list.prune(timezone.now())
+    for gone in (place, "evt_nonsense", ""):
+        body = problem(asking.get("/events/", after=gone), 410, "place_gone")
+        assert "after=latest" in body["correction"]
+
+
+def test_a_customer_reads_their_own_events_without_hosts() -> None:
+    acme, zebra = party("acme"), party("zebra")
+    asking = program(acme.owner)
+    with row_security.inside(row_security.NOBODY):
+        events = list(read_all(asking))
+    assert events
+    text = json.dumps(events)
+    assert not [trace for trace in zebra.traces if trace in text]
+    assert acme.there.host.key not in text
+    assert acme.there.host.name not in text
+    assert not {"host", "alert", "technology", "managed"} & {
+        name for each in events for name in each["data"]
+    }
+    foreign = Event.objects.filter(volume_key=zebra.there.volume.key).first()
+    assert foreign is not None
+    problem(asking.get("/events/", after=foreign.key), 410, "place_gone")
+    assert types(asking.get("/events/", host=acme.there.host.key)) == []
+
+
+def test_waiting_ends_with_the_next_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    asking = staff()
+    place = asking.get("/events/", after="latest").json()["next_after"]
+    looks: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 3:
+            make.host()
+
+    monkeypatch.setattr(event_endpoints.time, "sleep", sleep)
+    query = {} if place is None else {"after": place}
+    assert types(asking.get("/events/", wait=30, **query)) == ["host.added"]
+    assert len(looks) == 3
+
+
+def test_waiting_ends_when_its_time_is_over() -> None:
+    began = time.monotonic()
+    assert types(staff().get("/events/", wait=1)) == []
+    assert 0.9 < time.monotonic() - began < 10
+    problem(staff().get("/events/", wait=31), 400, "invalid_parameter")
+
+
+def test_without_a_place_to_wait_the_answer_comes_at_once(places: ConcurrencyLimit) -> None:
+    with ExitStack() as taken:
+        for n in range(places.most):
+            assert taken.enter_context(places.one(f"other {n}"))
+        began = time.monotonic()
+        answer = staff().get("/events/", wait=30)
+    assert time.monotonic() - began < 10
+    assert answer.json()["items"] == []
+    assert answer["Retry-After"] == "5"
+
+
+def streamed(asking: Program, query: str = "", **headers: str) -> Any:
+    given = asking.headers(Accept="text/event-stream", **headers)
+    return Client().get(f"/api/v1/events/{query}", headers=given)
+
+
+def test_a_stream_is_an_answer_that_ends_and_goes_on_from_where_it_was() -> None:
+    asking = staff()
+    make.host()
+    answer = streamed(asking)
+    assert answer["Content-Type"].startswith("text/event-stream")
+    head, first, rest = answer.content.decode().partition("\n\n")
+    assert head == "retry: 2000"
+    lines = dict(line.split(": ", 1) for line in rest.strip().splitlines())
+    assert first
+    assert lines["event"] == "host.added"
+    assert json.loads(lines["data"])["id"] == lines["id"]
+    make.host()
+    again = streamed(asking, "?wait=0", **{"Last-Event-ID": lines["id"]}).content.decode()
+    assert again.count("event: host.added") == 1
+    assert lines["id"] not in again
+
+
+def test_a_problem_of_a_stream_is_a_problem() -> None:
+    problem(streamed(staff(), "?after=evt_gone"), 410, "place_gone")
+
+
+def test_a_session_of_the_pages_may_read() -> None:
+    client = Client()
+    customer = make.customer()
+    reader = member(customer, "viewer")
+    client.force_login(reader.user)
+    assert client.get("/api/v1/events/").status_code == 200
+    assert Client().get("/api/v1/events/").status_code == 401
+
+
+def test_the_document_has_a_row_for_each_kind() -> None:
+    text = Path("docs/api.md").read_text()
+    assert [kind for kind in EventKind.values if f"`{kind}`" not in text] == []

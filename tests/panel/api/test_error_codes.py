@@ -1,0 +1,69 @@
+"""The published list of error codes is the one that the source can answer with."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.conf import settings
+from rest_framework import exceptions
+
+from panel.api.framework.error_codes import ERROR_CODES
+from panel.api.framework.problem import CODES, CORRECTIONS
+from tests.panel.api.test_openapi import described
+
+PLACES = {"Refused": 0, "ApiProblem": 1, "OrderRefused": 0}
+"""Where the code stands among the arguments."""
+COMPUTED = {"no_capacity", "unavailable", "dirty", "degraded", "twins", "machine_changed"}
+"""Those of which the source decides in an expression."""
+
+
+def calls() -> Iterator[tuple[str, str]]:
+    """The name that is called and the code, for each refusal of the source."""
+    for folder in ("panel", "jobs", "storage"):
+        for path in sorted((Path(settings.BASE_DIR) / folder).rglob("*.py")):
+            if "migrations" in path.parts or "agent" in path.parts:
+                continue
+            for node in ast.walk(ast.parse(path.read_text())):
+                if not isinstance(node, ast.Call):
+                    continue
+                name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+                place = PLACES.get(name)
+                if place is None or len(node.args) <= place:
+                    continue
+                code = node.args[place]
+                if isinstance(code, ast.Constant):
+                    yield name, str(code.value)
+
+
+def of_the_source() -> set[str]:
+    codes = {code for _, code in calls()} | COMPUTED
+    refused = {CODES.get(code, code) for name, code in calls() if name == "Refused"}
+    raised = {code for name, code in calls() if name != "Refused"}
+    known = {
+        each.default_code
+        for each in vars(exceptions).values()
+        if isinstance(each, type) and issubclass(each, exceptions.APIException)
+    } & set(CORRECTIONS)
+    assert len(codes) > 70
+    return refused | raised | COMPUTED | known
+
+
+def test_the_list_has_every_code_of_the_source_and_no_other() -> None:
+    assert set(ERROR_CODES) - of_the_source() == set()
+    assert of_the_source() - set(ERROR_CODES) == set()
+
+
+def test_the_documents_have_the_list() -> None:
+    text = (Path(settings.BASE_DIR) / "docs" / "api.md").read_text()
+    listed = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", text.partition("## Error codes")[2], re.M))
+    assert listed == ERROR_CODES
+
+
+def test_the_description_has_the_list() -> None:
+    schemas = described()["components"]["schemas"]
+    code = schemas["ProblemShape"]["properties"]["code"]
+    listed = schemas[code["$ref"].rpartition("/")[2]] if "$ref" in code else code
+    assert set(listed["enum"]) == set(ERROR_CODES)

@@ -1,0 +1,130 @@
+"""Clients that others generate from docs/openapi.yaml: generated, compiled, and used at a panel.
+
+`make clients` installs the generators (500 MB: a JDK, Go) in a venv of their own; without it these
+tests are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connections
+from pytest_django.live_server_helper import LiveServer
+
+from panel.operations.local_services import CHECKOUT
+from storage.byte_sizes import GIB
+from tests import make
+from tests.panel.api.asking import program
+from tests.scene import scene
+
+TOOLS = CHECKOUT / ".venv-clients" / "bin"
+DOCUMENT = CHECKOUT / "docs" / "openapi.yaml"
+# Go compiles its standard library first.
+SECONDS = 1500
+GO_PROGRAM = """
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	tiercel "example.org/tiercel/client"
+)
+
+func main() {
+	configuration := tiercel.NewConfiguration()
+	configuration.Servers = tiercel.ServerConfigurations{{URL: os.Getenv("TIERCEL_URL")}}
+	token := context.WithValue(
+		context.Background(), tiercel.ContextAccessToken, os.Getenv("TIERCEL_TOKEN"))
+	page, _, err := tiercel.NewAPIClient(configuration).VolumesAPI.VolumesList(token).Execute()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	for _, volume := range page.Items {
+		fmt.Println(volume.Key, volume.SizeBytes)
+	}
+}
+"""
+PYTHON_PROGRAM = """
+import os
+
+from generated.api.volumes import volumes_list
+from generated.client import AuthenticatedClient
+
+client = AuthenticatedClient(base_url=os.environ["TIERCEL_URL"], token=os.environ["TIERCEL_TOKEN"])
+for volume in volumes_list.sync(client=client).items:
+    print(volume.key, volume.size_bytes)
+"""
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(SECONDS),
+    pytest.mark.skipif(not TOOLS.exists(), reason="no generators of clients here: make clients"),
+]
+
+
+@pytest.fixture
+def asking(live_server: LiveServer) -> Iterator[dict[str, str]]:
+    """The environment of a program that may ask the panel."""
+    yield {
+        **os.environ,
+        "PATH": f"{TOOLS}{os.pathsep}{os.environ['PATH']}",
+        "TIERCEL_URL": live_server.url,
+        "TIERCEL_TOKEN": program(make.staff_user()).text,
+        "NO_PROXY": "localhost,127.0.0.1",
+    }
+    connections.close_all()
+
+
+def run(*command: str | Path, folder: Path, environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    return done.stdout
+
+
+def test_a_go_client_lists_a_volume_of_4_gib(tmp_path: Path, asking: dict[str, str]) -> None:
+    there = scene(make.lv(size_bytes=4 * GIB))
+    client = tmp_path / "client"
+    run(
+        *(TOOLS / "openapi-generator-cli", "generate", "-g", "go", "-i", DOCUMENT, "-o", client),
+        *("--git-host", "example.org", "--git-user-id", "tiercel", "--git-repo-id", "client"),
+        *("--global-property", "apiTests=false,modelTests=false"),
+        # Job states and order states have the same words.
+        *("--additional-properties", "packageName=tiercel,enumClassPrefix=true"),
+        folder=tmp_path,
+        environment=asking,
+    )
+    (client / "list").mkdir()
+    (client / "list" / "main.go").write_text(GO_PROGRAM)
+    run("go", "vet", "./...", folder=client, environment=asking)
+    listed = run("go", "run", "./list", folder=client, environment=asking)
+    assert listed == f"{there.volume.key} {4 * GIB}\n"
+
+
+def test_a_python_client_lists_a_volume_of_4_gib(tmp_path: Path, asking: dict[str, str]) -> None:
+    there = scene(make.lv(size_bytes=4 * GIB))
+    run(
+        *(TOOLS / "openapi-python-client", "generate", "--path", DOCUMENT),
+        *("--meta", "none", "--output-path", tmp_path / "generated", "--fail-on-warning"),
+        folder=tmp_path,
+        environment=asking,
+    )
+    run(TOOLS / "python", "-m", "compileall", "-q", "generated", folder=tmp_path,
+        environment=asking)  # fmt: skip
+    listed = run(TOOLS / "python", "-c", PYTHON_PROGRAM, folder=tmp_path, environment=asking)
+    assert listed == f"{there.volume.key} {4 * GIB}\n"

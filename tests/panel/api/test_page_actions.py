@@ -1,0 +1,167 @@
+"""What a person can do on the pages, a program can do too; and every operation of the API has its
+line in the table of who may do what."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern
+
+from panel.api.urls import urlpatterns
+from tests.panel.api.asking import V1
+from tests.panel.api.test_openapi import described
+from tests.panel.permissions import TABLE
+
+OWN = "It is about one's own browser, password or screen; a program has none."
+LINK = "A person follows a link that only they were sent."
+PREVIEW = "The page asks for a preview of what the route does with dry_run=true."
+MAIL = "The test message is of use to whoever can read the mailbox; `manage.py doctor` checks too."
+ROUTES = {
+    "adopt": "api-adoptions",
+    "adopt-confirm": "api-adoptions",
+    "adopt-tag": "api-volume-wish",
+    "adopt-undo": "api-volume-adoption",
+    "alert-acknowledge": "api-alert-acknowledgement",
+    "alert-message-again": "api-alert-route-test",
+    "alert-route": "api-alert-route",
+    "alert-route-delete": "api-alert-route",
+    "alert-route-new": "api-alert-routes",
+    "alert-route-test": "api-alert-route-test",
+    "alert-unacknowledge": "api-alert-acknowledgement",
+    "billing-again": "api-message-again",
+    "billing-enable": "api-billing-enable",
+    "billing-test": "api-messages",
+    "cache-drop": "api-volume-cache-drop",
+    "cache-flush": "api-volume-wish",
+    "cache-form": "api-volume-wish",
+    "cache-plan": "api-cache-plan",
+    "cache-plan-delete": "api-cache-plan",
+    "cache-plan-new": "api-cache-plans",
+    "cache-plan-offer": "api-cache-plan",
+    "cache-remove": "api-volume-wish",
+    "cache-replace": "api-volume-wish",
+    "customer-delete": "api-customer",
+    "customer-edit": "api-customer",
+    "customer-mandate": "api-mandate",
+    "customer-new": "api-customers",
+    "customer-suspend": "api-customer-suspension",
+    "customer-unsuspend": "api-customer-suspension",
+    "host-accept": "api-host-accept",
+    "host-address": "api-host",
+    "host-array-check": "api-host-array-check",
+    "host-disk-accept": "api-host-disk",
+    "host-disk-enter": "api-host-disk",
+    "host-disk-test": "api-host-disk-tests",
+    "host-disk-undo": "api-host-disk",
+    "host-enrol": "api-host-enrolment",
+    "host-fault-accept": "api-host-fault-acceptance",
+    "host-fault-revoke": "api-host-fault-acceptance",
+    "host-labels": "api-host",
+    "host-maintenance": "api-host-maintenance",
+    "host-maintenance-end": "api-host-maintenance",
+    "host-missing": "api-host-missing",
+    "host-new": "api-hosts",
+    "host-refresh": "api-host-refresh",
+    "host-remove": "api-host",
+    "host-ssd": "api-host-ssds",
+    "host-window": "api-host",
+    "host-writeback": "api-host",
+    "host-member": "api-host-array-members",
+    "invitation-change": "api-invitation-again",
+    "job-cancel": "api-job-cancel",
+    "job-pace": "api-job-pace",
+    "job-resolve": "api-job-resolve",
+    "job-resume": "api-job-resume",
+    "job-rollback": "api-job-rollback",
+    "jobs-resume": "api-halt",
+    "jobs-stop": "api-halt",
+    "member": "api-member",
+    "my-order-cancel": "api-order-cancel",
+    "my-order-revert": "api-order-revert",
+    "my-plan-confirm": "api-volume-orders",
+    "people": "api-invitations",
+    "person-customers": "api-customer-members",
+    "person-deactivate": "api-person",
+    "person-password": "api-person-password",
+    "person-reactivate": "api-person",
+    "person-role": "api-person",
+    "person-signout": "api-person-sessions",
+    "preview-apply": "api-job-apply",
+    "silence-end": "api-silence",
+    "silence-new": "api-silences",
+    "token-revoke": "api-token",
+    "tokens": "api-tokens",
+    "volume-customer": "api-volume",
+    "volume-destroy": "api-volume-wish",
+    "volume-discard": "api-volume",
+    "volume-drift-accept": "api-volume-drift-accept",
+    "volume-extend": "api-volume-wish",
+    "volume-move": "api-volume-wish",
+    "volume-new": "api-volumes",
+    "volume-rename": "api-volume",
+    "volume-repair": "api-volume-drift-repair",
+    "volume-restore": "api-volume-wish",
+    "volume-retire": "api-volume-wish",
+    "volume-tag": "api-volume-wish",
+    "volume-watch": "api-volume-watch",
+    "webhook": "api-webhook",
+    "webhook-delete": "api-webhook",
+    "webhook-message-again": "api-webhook-redeliver",
+    "webhook-new": "api-webhooks",
+    "webhook-secret": "api-webhook-secret",
+    "webhook-test": "api-webhook-test",
+    "volumes-bulk": "api-bulk-changes",
+    "volumes-bulk-cancel": "api-bulk-change-cancel",
+    "volumes-bulk-commands": "api-volume-wish",
+    "volumes-bulk-confirm": "api-bulk-changes",
+}
+REASONS = {
+    "alert-routes-nobody": "It puts a hint of a page away.",
+    "enrol-script": LINK,
+    "forgotten": LINK,
+    "invitation": LINK,
+    "language": OWN,
+    "login-link": LINK,
+    "notices": OWN,
+    "notices-off": LINK,
+    "own-alerts-change": OWN,
+    "session-end": OWN,
+    "sessions-end": OWN,
+    "settings-mail": MAIL,
+    "step-up": OWN,
+    "tour": OWN,
+    "view-delete": OWN,
+    "volume-live": "It fills a page that somebody looks at, second by second.",
+    "view-save": OWN,
+}
+
+
+def page_actions() -> set[str]:
+    """The pages that change something, by the table of permissions, which names every route."""
+    return {row.name for row in TABLE if not row.is_api and row.method != "GET"}
+
+
+def test_every_action_of_a_page_has_a_route_or_a_reason() -> None:
+    assert sorted(page_actions() - set(ROUTES) - set(REASONS)) == []
+    assert sorted((set(ROUTES) | set(REASONS)) - page_actions()) == []
+
+
+def test_the_routes_are_there_and_change_something() -> None:
+    changing = {row.name for row in TABLE if row.is_api and row.method != "GET"}
+    assert sorted(set(ROUTES.values()) - changing) == []
+
+
+def test_every_operation_of_the_description_has_a_line_in_the_table_of_permissions() -> None:
+    names = {
+        f"{V1}/{pattern.pattern}".replace("<str:", "{").replace(">", "}"): pattern.name
+        for pattern in urlpatterns
+        if isinstance(pattern, URLPattern)
+    }
+    operations = {
+        (names[path], method.upper())
+        for path, methods in described()["paths"].items()
+        for method in methods
+    }
+    lines = {(row.name, row.method) for row in TABLE}
+    assert sorted(operations - lines) == []
+    hidden = {"api-metrics", "api-openapi", "api-openapi-yaml", "api-nothing", "api-nowhere"}
+    listed = {line for line in lines if str(line[0]).startswith("api-")}
+    assert sorted(name for name, _ in listed - operations if name not in hidden) == []

@@ -1,0 +1,342 @@
+"""Rows become chunks and longer buckets; what is read from them is the same at every moment."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from math import ceil, floor
+from random import Random
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from storage import row_security
+from storage.analysis.sample_blocks import blocks
+from storage.metrics.rates import CachedBy
+from storage.metrics.samples import packer, window
+from storage.metrics.samples.aggregate import Aggregate, aggregate
+from storage.metrics.samples.chunk_store import VOLUMES
+from storage.metrics.samples.iops_history import iops_courses
+from storage.metrics.samples.packer import oldest_pending, pack_samples
+from storage.metrics.samples.sample_round import make_partition
+from storage.metrics.series import series
+from storage.models import Member, Resolution, Sample, SampleChunk, Volume
+from tests import make
+
+pytestmark = pytest.mark.django_db
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+MIDNIGHT = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+START = MIDNIGHT - 3 * DAY
+"""The first of the days of these tests, which are all settled."""
+NOW = MIDNIGHT + 4 * HOUR
+
+
+@pytest.fixture(autouse=True)
+def partitions() -> None:
+    for n in range(-4, 3):
+        make_partition((MIDNIGHT + n * DAY).date())
+
+
+def row(volume: Volume, ts: datetime, random: Random, **fields: Any) -> Sample:
+    """An interval of a volume with dm-cache; what is not named is by chance."""
+    reads, writes = random.randrange(2000), random.randrange(500)
+    values: dict[str, Any] = {
+        "dt_ms": 60_000,
+        "reads": reads,
+        "writes": writes,
+        "read_sectors": 8 * reads,
+        "write_sectors": 8 * writes,
+        "read_ms": random.randrange(5000),
+        "write_ms": random.randrange(900),
+        "busy_ms": random.randrange(60_000),
+        "weighted_ms": random.randrange(90_000),
+        "read_hits": reads // 2,
+        "read_misses": reads - reads // 2,
+        "write_hits": writes,
+        "write_misses": 0,
+        "promotions": random.randrange(9),
+        "demotions": random.randrange(9),
+        "slow_read_sectors": 4 * reads,
+        "slow_write_sectors": 0,
+        "fast_read_sectors": 4 * reads,
+        "fast_write_sectors": 8 * writes,
+        "latency_counts": [random.randrange(100) for _ in range(14)],
+        "technology": int(CachedBy.DM_CACHE),
+        "cache_size_bytes": 2**31,
+        "used_bytes": random.randrange(2**31),
+        "dirty_bytes": random.randrange(2**20),
+    }
+    return Sample(volume=volume, ts=ts, **{**values, **fields})
+
+
+UNCACHED: dict[str, Any] = {
+    **dict.fromkeys(
+        (
+            *("read_hits", "read_misses", "write_hits", "write_misses", "promotions", "demotions"),
+            *("slow_read_sectors", "slow_write_sectors", "fast_read_sectors"),
+            *("fast_write_sectors", "cache_size_bytes", "used_bytes", "dirty_bytes"),
+        )
+    ),
+    "technology": int(CachedBy.NONE),
+}
+
+
+def sampled(
+    volume: Volume, start: datetime, minutes: int, *, every: int = 1, seed: int = 1
+) -> list[Sample]:
+    """Rows that end some seconds after each minute; the cache comes after an hour and is away for
+    some minutes, of which its counters are not known."""
+    random = Random(seed)
+    rows = []
+    for n in range(0, minutes, every):
+        fields: dict[str, Any] = {} if n >= 60 else UNCACHED
+        if 100 <= n < 104:
+            fields = dict.fromkeys(("read_hits", "read_misses", "write_hits", "write_misses"))
+        ts = start + n * MINUTE + timedelta(seconds=17.25)
+        rows.append(row(volume, ts, random, **fields))
+    Sample.objects.bulk_create(rows)
+    return rows
+
+
+def answers(volume: Volume) -> list[list[Aggregate]]:
+    """What readers of all sorts get, from the longest range to the shortest."""
+    spans: list[tuple[datetime, datetime, dict[str, Any]]] = [
+        (START, MIDNIGHT + DAY, {}),
+        (START, MIDNIGHT + DAY, {"step": 86_400}),
+        (START, MIDNIGHT + DAY, {"step": 7200, "apart": True}),
+        (START + DAY, START + 2 * DAY, {"step": 300}),
+        (START + 7 * MINUTE, START + 2 * DAY + 11.5 * MINUTE, {"begun_since": START + 7 * MINUTE}),
+        (START + 95 * MINUTE, START + 3 * HOUR, {"step": 60, "apart": True}),
+        (START, START + DAY, {"step": 3600, "since": START + 77.3 * MINUTE}),
+        (START, START + DAY, {"step": 3600, "since": {volume.pk: START + 5 * HOUR}}),
+    ]
+    return [aggregate([volume.pk], start, end, **rest) for start, end, rest in spans]
+
+
+def pack_all() -> None:
+    assert pack_samples(VOLUMES, NOW).is_done
+
+
+def same(one: list[list[Aggregate]], other: list[list[Aggregate]]) -> bool:
+    """Equal; but of a bucket only the whole seconds are known."""
+    return [[exact(each) for each in answer] for answer in one] == [
+        [exact(each) for each in answer] for answer in other
+    ]
+
+
+def exact(each: Aggregate) -> tuple[Any, ...]:
+    return (
+        each.subject_id, each.n, each.counts, each.ms, each.histograms, each.last, each.least,
+        each.most, floor(each.began), ceil(each.first_ended), ceil(each.ended),
+    )  # fmt: skip
+
+
+def chunks(resolution: Resolution) -> int:
+    return SampleChunk.objects.filter(resolution=resolution).count()
+
+
+def test_what_is_read_is_the_same_before_and_after_packing() -> None:
+    volume = make.volume()
+    sampled(volume, START, 2 * 24 * 60)
+    before = answers(volume)
+    assert before[0][0].counts["reads"] > 0
+    pack_all()
+    assert not Sample.objects.exists()
+    assert [chunks(each) for each in Resolution] == [48, 2, 1, 1]
+    assert same(answers(volume), before)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_at_every_moment_of_packing_what_is_read_is_the_same(seed: int) -> None:
+    """Rows come in any order, hours and days late; what is packed meanwhile is by chance."""
+    random = Random(seed)
+    volume, other = make.volume(), make.volume()
+    rows = sampled(volume, START, 27 * 60, every=random.choice((1, 4)), seed=seed)
+    expected = answers(volume)
+    Sample.objects.all().delete()
+    sampled(other, START + 20 * HOUR, 6 * 60)
+    random.shuffle(rows)
+    while rows:
+        count = random.randrange(1, 1 + max(1, len(rows)))
+        come, rows = rows[:count], rows[count:]
+        Sample.objects.bulk_create(come)
+        again = random.sample(come, min(3, len(come)))
+        for _ in range(random.randrange(4)):
+            pack_samples(VOLUMES, NOW - random.choice((0, 20, 40)) * HOUR, seconds=0)
+        if random.random() < 0.5:
+            # Told twice: as it is, or when it is packed already.
+            Sample.objects.bulk_create(again, ignore_conflicts=True)
+    assert same(answers(volume), expected)
+    pack_all()
+    assert not Sample.objects.exists()
+    assert same(answers(volume), expected)
+
+
+def test_packing_again_changes_nothing() -> None:
+    sampled(make.volume(), START, 26 * 60)
+    pack_all()
+    before = list(SampleChunk.objects.order_by("pk").values_list())
+    pack_all()
+    assert list(SampleChunk.objects.order_by("pk").values_list()) == before
+
+
+def test_a_row_that_is_packed_already_changes_nothing() -> None:
+    volume = make.volume()
+    rows = sampled(volume, START, 26 * 60)
+    pack_all()
+    before, stored = answers(volume), list(SampleChunk.objects.order_by("pk").values_list())
+    Sample.objects.bulk_create([rows[3], rows[800]])
+    assert same(answers(volume), before)
+    pack_all()
+    assert not Sample.objects.exists()
+    assert list(SampleChunk.objects.order_by("pk").values_list()) == stored
+
+
+def test_a_late_row_is_in_all_buckets_of_its_day() -> None:
+    volume = make.volume()
+    rows = sampled(volume, START, 26 * 60)
+    late = rows[100]
+    whole = answers(volume)
+    Sample.objects.filter(ts=late.ts).delete()
+    pack_all()
+    assert not same(answers(volume), whole)
+    Sample.objects.bulk_create([late])
+    assert same(answers(volume), whole)
+    pack_all()
+    assert same(answers(volume), whole)
+
+
+def test_a_row_of_a_clock_that_was_a_month_behind_replaces_nothing() -> None:
+    volume, other = make.volume(), make.volume()
+    rows = sampled(volume, START, 26 * 60)
+    pack_all()
+    SampleChunk.objects.filter(resolution=Resolution.RAW).delete()
+    stored = list(SampleChunk.objects.order_by("pk").values_list())
+    wrong = row(other, rows[100].ts, Random(1))
+    Sample.objects.bulk_create([rows[100], wrong])
+    while not pack_samples(VOLUMES, NOW + 31 * DAY).is_done:
+        pass
+    assert not Sample.objects.exists()
+    ours = SampleChunk.objects.filter(subject_id=volume.pk).order_by("pk")
+    assert list(ours.values_list()) == stored
+    assert SampleChunk.objects.filter(subject_id=other.pk, resolution=1, rows=1).exists()
+
+
+def test_a_crash_in_the_middle_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    volume = make.volume()
+    sampled(volume, START, 26 * 60)
+    before = answers(volume)
+    written = []
+
+    def crash(*args: Any) -> list[int]:
+        written.append(args)
+        if len(written) % 3 == 2:
+            raise RuntimeError("the power fails")
+        return replaced(*args)
+
+    replaced = packer._replace
+    monkeypatch.setattr(packer, "_replace", crash)
+    for _ in range(60):
+        with pytest.raises(RuntimeError), transaction.atomic():
+            pack_samples(VOLUMES, NOW)
+        assert Sample.objects.count() == 26 * 60
+    assert same(answers(volume), before)
+    assert not SampleChunk.objects.exists()
+
+
+def test_the_last_hours_are_rows_still() -> None:
+    volume = make.volume()
+    now = MIDNIGHT + 4 * HOUR
+    sampled(volume, MIDNIGHT, 240)
+    pack_samples(VOLUMES, now)
+    assert Sample.objects.count() == 120
+    assert chunks(Resolution.RAW) == 2
+    assert chunks(Resolution.FIVE_MINUTES) == 1
+    assert not chunks(Resolution.HOUR)
+
+
+def test_a_day_is_rolled_up_when_it_is_over_and_settled() -> None:
+    sampled(make.volume(), START, 24 * 60)
+    pack_samples(VOLUMES, START + DAY + 2 * HOUR)
+    assert not chunks(Resolution.HOUR)
+    pack_samples(VOLUMES, START + DAY + 3 * HOUR)
+    assert chunks(Resolution.HOUR) == chunks(Resolution.DAY) == 1
+    assert not SampleChunk.objects.filter(is_rolled_up=False).exists()
+
+
+def test_the_newest_hours_are_packed_first_and_a_call_ends_in_time() -> None:
+    sampled(make.volume(), START, 5 * 60)
+    done = pack_samples(VOLUMES, NOW, seconds=0)
+    assert (done.hours, done.is_done) == (1, False)
+    chunk = SampleChunk.objects.get(resolution=Resolution.RAW)
+    assert chunk.start == START + 4 * HOUR
+    assert oldest_pending(VOLUMES, NOW) == START.date()
+    pack_all()
+    assert oldest_pending(VOLUMES, NOW) is None
+
+
+def test_of_two_packers_one_gives_way() -> None:
+    sampled(make.volume(), START, 10)
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(hashtext('storage.packer'))")
+            assert not pack_samples(VOLUMES, NOW).is_done
+            assert Sample.objects.count() == 10
+            # A server ends a closed connection, and its locks, only a moment after the close.
+            cursor.execute("SELECT pg_advisory_unlock(hashtext('storage.packer'))")
+    finally:
+        other.close()
+    pack_all()
+
+
+def test_nobody_reads_chunks_of_another_customer() -> None:
+    volume, other = make.volume(), make.volume()
+    owner = make.user()
+    volume.customer = make.customer()
+    volume.save()
+    Member.objects.create(user=owner, customer=volume.customer)
+    for each in (volume, other):
+        sampled(each, START, 26 * 60)
+    before = answers(volume)
+    pack_all()
+    both = [volume.pk, other.pk]
+    with row_security.inside(str(owner.pk)):
+        assert {each.subject_id for each in aggregate(both, START, NOW)} == {volume.pk}
+        assert same(answers(volume), before)
+        assert set(SampleChunk.objects.values_list("subject_id", flat=True)) == {volume.pk}
+    with row_security.inside(row_security.NOBODY):
+        assert not SampleChunk.objects.exists()
+
+
+def test_a_panel_with_days_of_rows_keeps_every_figure() -> None:
+    """As after an update: the charts of all ranges, windows, blocks and courses."""
+    volume, first = make.volume(), MIDNIGHT - 8 * DAY
+    for n in range(9):
+        make_partition((first + n * DAY).date())
+    random = Random(8)
+    Sample.objects.bulk_create(
+        row(volume, first + n * 10 * MINUTE, random, dt_ms=600_000, **(UNCACHED if n < 99 else {}))
+        for n in range(1, 7 * 144)
+    )
+
+    def figures() -> list[Any]:
+        spans = [
+            (first, first + 8 * DAY, 192),
+            (first, first + 8 * DAY, 32),
+            (first + DAY, first + 2 * DAY, 288),
+            (first + 3.5 * HOUR, first + 9.7 * HOUR, 100),
+        ]
+        charts = [series(volume, *span).to_json() for span in spans]
+        windows = [asdict(window(volume, start, end)) for start, end, _points in spans]
+        compared = blocks(volume, first + DAY + 7 * MINUTE, first + 3 * DAY, 3600)
+        course = iops_courses([volume.pk], first + 3 * DAY, count=36, step=5 * MINUTE)
+        return [*charts, *windows, compared, course]
+
+    before = figures()
+    assert before[0]["totals"]["hit_rate"] and before[-2]
+    while not pack_samples(VOLUMES, NOW, seconds=1).is_done:
+        assert figures() == before
+    assert not Sample.objects.exists()
+    assert figures() == before
