@@ -44,7 +44,7 @@ def volume(sent: list[object], fake_server: FakeServer, fake_host: FakeHost) -> 
     until(lambda: not fake_server.watching)
 
 
-def until(is_so: Callable[[], bool], seconds: float = 20) -> None:
+def until(is_so: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end, "not in time"

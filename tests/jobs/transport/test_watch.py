@@ -56,7 +56,7 @@ def test_the_agent_stops_when_nobody_reads_any_more(fake_server: FakeServer) -> 
     uuid = fake_server.host.root.add_lv("web12", 1 << 30).uuid
     host = record_of(fake_server)
     assert len(watched(host, uuid, 900, most=1)) == 1
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while fake_server.watching and time.monotonic() < end:
         time.sleep(0.05)
     assert fake_server.watching == 0

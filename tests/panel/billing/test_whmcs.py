@@ -40,7 +40,7 @@ from tests.scene import Scene, end, scene
 PHP = shutil.which("php")
 STUBS = Path(__file__).with_name("whmcs")
 SECONDS = 120
-START_SECONDS = 20
+START_SECONDS = 60
 
 
 def has_curl() -> bool:

@@ -43,7 +43,7 @@ def lose(host: FakeHost, name: str = "sdb") -> None:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.002)
