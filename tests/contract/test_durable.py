@@ -91,8 +91,9 @@ def test_zeroing_stops_on_request_and_is_taken_up_again(agent: Agent, world: Wor
     with world.held("blkdiscard"):
         op = agent.start("volume.create", args)
         until_at_work(agent, op, 1)
-        for _ in range(2):
-            assert agent.data("op.abort", {"op": op}) == {"op": op, "state": "running"}
+        assert agent.data("op.abort", {"op": op}) == {"op": op, "state": "running"}
+        # Once more; it may be over by then.
+        assert agent.data("op.abort", {"op": op})["state"] in ("running", "interrupted")
     outcome = agent.outcome(op)
     assert (outcome["state"], outcome["error"]["code"]) == ("interrupted", "aborted")
     assert [each["ended_ns"] is not None for each in outcome["commands"]] == [True, True, False]

@@ -1,14 +1,19 @@
-"""Another machine, as far as a network namespace and a host name of its own are one: it reaches
-this one over a cable, and what listens here on Unix sockets through a relay."""
+"""Other machines, as far as network namespaces and host names of their own are some: cables lead
+from them to a namespace between them and this machine, where what listens here on Unix sockets has
+a relay. Nothing changes in this machine's own network: a browser would give up what it fetches."""
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from psycopg.conninfo import conninfo_to_dict
@@ -16,19 +21,19 @@ from psycopg.conninfo import conninfo_to_dict
 from tests.fake.loop import run
 
 POSTGRES_PORT = 5432
+CLONE_NEWNET = 0x4000_0000
+"""Of setns(2): the namespace is one of the network."""
 
 
 class NoNamespaces(Exception):
     """Why this process cannot make network namespaces."""
 
 
-class Elsewhere:
-    """A namespace with a cable to this one: `near` is this end's address, `far` its own."""
+@dataclass(frozen=True)
+class Namespace:
+    """Of the network."""
 
-    def __init__(self, number: int) -> None:
-        self.name = f"tiercel{os.getpid()}n{number}"
-        self.cable = f"t{os.getpid() % 100_000}n{number}"
-        self.near, self.far = (f"10.213.{number}.{end}" for end in (1, 2))
+    name: str
 
     @property
     def prefix(self) -> list[str]:
@@ -36,27 +41,66 @@ class Elsewhere:
         script = 'hostname "$0" && exec "$@"'
         return ["ip", "netns", "exec", self.name, "unshare", "--uts", "sh", "-c", script, self.name]
 
+    def listen(self, address: str) -> socket.socket:
+        """A server's socket there: threads have namespaces, and a socket stays in its maker's."""
+
+        def enter_and_listen() -> socket.socket:
+            with Path("/run/netns", self.name).open() as namespace:
+                if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), CLONE_NEWNET) != 0:
+                    raise OSError(ctypes.get_errno(), f"setns {self.name}")
+            return socket.create_server((address, 0))
+
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(enter_and_listen).result()
+
+
+@dataclass(frozen=True)
+class Elsewhere(Namespace):
+    """A machine with a cable to the one `between`, whose end has the address `near`; `far` is its
+    own."""
+
+    between: Namespace
+    number: int
+
+    @property
+    def near(self) -> str:
+        return f"10.213.{self.number}.1"
+
+    @property
+    def far(self) -> str:
+        return f"10.213.{self.number}.2"
+
 
 @contextmanager
-def elsewhere(number: int) -> Iterator[Elsewhere]:
+def namespace(name: str) -> Iterator[Namespace]:
     """Raises `NoNamespaces`."""
     if os.geteuid() != 0 or shutil.which("ip") is None:
         raise NoNamespaces("network namespaces need root and iproute2")
-    there = Elsewhere(number)
-    inside = ("-netns", there.name)
+    made = Namespace(f"tiercel{os.getpid()}{name}")
     try:
-        _ip("netns", "add", there.name)
-        _ip("link", "add", there.cable, "type", "veth", "peer", "name", "eth0", "netns", there.name)
-        _ip("address", "add", f"{there.near}/30", "dev", there.cable)
-        _ip("link", "set", there.cable, "up")
+        _ip("netns", "add", made.name)
+        _ip("-netns", made.name, "link", "set", "lo", "up")
+        yield made
+    finally:
+        # With a namespace go its cables.
+        subprocess.run(["ip", "netns", "delete", made.name], capture_output=True, check=False)
+
+
+@contextmanager
+def elsewhere(number: int, between: Namespace) -> Iterator[Elsewhere]:
+    """Raises `NoNamespaces`."""
+    with namespace(f"n{number}") as made:
+        there = Elsewhere(made.name, between, number)
+        here, inside = ("-netns", between.name), ("-netns", made.name)
+        cable = f"eth{number}"
+        veth = ("type", "veth", "peer", "name", "eth0", "netns", made.name)
+        _ip(*here, "link", "add", cable, *veth)
+        _ip(*here, "address", "add", f"{there.near}/30", "dev", cable)
+        _ip(*here, "link", "set", cable, "up")
         _ip(*inside, "address", "add", f"{there.far}/30", "dev", "eth0")
         _ip(*inside, "link", "set", "eth0", "up")
-        _ip(*inside, "link", "set", "lo", "up")
         _ip(*inside, "route", "add", "default", "via", there.near)
         yield there
-    finally:
-        # With the namespace goes the cable.
-        subprocess.run(["ip", "netns", "delete", there.name], capture_output=True, check=False)
 
 
 def _ip(*arguments: str) -> None:
@@ -66,8 +110,8 @@ def _ip(*arguments: str) -> None:
 
 
 @contextmanager
-def relay(address: str, to: Path | tuple[str, int]) -> Iterator[int]:
-    """A TCP port of that address which leads to a Unix socket or another port."""
+def relay(machine: Elsewhere, to: Path | tuple[str, int]) -> Iterator[int]:
+    """A TCP port at the near end of its cable which leads to a Unix socket or a port of ours."""
 
     async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         try:
@@ -87,7 +131,7 @@ def relay(address: str, to: Path | tuple[str, int]) -> Iterator[int]:
         await asyncio.gather(pump(near, out), pump(far, back))
 
     async def listen() -> asyncio.Server:
-        return await asyncio.start_server(serve, address, 0)
+        return await asyncio.start_server(serve, sock=machine.between.listen(machine.near))
 
     async def end(server: asyncio.Server) -> None:
         server.close()

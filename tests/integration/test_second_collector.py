@@ -18,7 +18,14 @@ from storage.models import Host, LatestSample
 from tests.conftest import drop, this_run, url_of
 from tests.fake import crowd
 from tests.fake.crowd_process import Crowd, crowd_of, enrol
-from tests.integration.apart import Elsewhere, NoNamespaces, database_of, elsewhere, relay
+from tests.integration.apart import (
+    Elsewhere,
+    NoNamespaces,
+    database_of,
+    elsewhere,
+    namespace,
+    relay,
+)
 from tests.integration.conftest import OURS, records_of
 from tests.integration.running import REDIS, Running
 from tests.integration.until import until
@@ -31,9 +38,11 @@ FIRST, SECOND = "collector:first", "collector:second"
 def machines() -> Iterator[tuple[Elsewhere, Elsewhere]]:
     with ExitStack() as stack:
         try:
-            yield stack.enter_context(elsewhere(1)), stack.enter_context(elsewhere(2))
+            between = stack.enter_context(namespace("between"))
+            one, other = (stack.enter_context(elsewhere(n, between)) for n in (1, 2))
         except NoNamespaces as reason:
             pytest.skip(str(reason))
+        yield one, other
 
 
 @pytest.fixture
@@ -88,15 +97,18 @@ def test_two_collectors_on_two_machines_share_the_hosts_and_one_that_ends_costs_
                 machine,
                 panel,
                 {
-                    "postgres": stack.enter_context(relay(machine.near, database)),
-                    "redis": stack.enter_context(relay(machine.near, redis)),
+                    "postgres": stack.enter_context(relay(machine, database)),
+                    "redis": stack.enter_context(relay(machine, redis)),
                 },
             )
             for machine in machines
         ]
         # Both reach it; the second by way of the first cable's end.
-        there = stack.enter_context(crowd_of(VOLUMES, address=machines[0].near))
-        hosts = enrol(there, HOSTS, VOLUMES, address=machines[0].near)
+        near = machines[0].near
+        there = stack.enter_context(
+            crowd_of(VOLUMES, address=near, prefix=machines[0].between.prefix)
+        )
+        hosts = enrol(there, HOSTS, VOLUMES, address=near)
         shards = [[host for host in hosts if collector.position(host) % 2 == n] for n in (0, 1)]
         assert all(shards)
 
