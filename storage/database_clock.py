@@ -1,10 +1,12 @@
-"""The database's clock: the only one used to compare leases, due times and sample times."""
+"""The database's clock: the only one used to compare leases, due times, sample times, and what
+changed since."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import cast
 
+import pgtrigger
 from django.db import connection
 from django.db.models import DateTimeField, Func
 
@@ -22,3 +24,15 @@ def database_now() -> datetime:
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         return cast("datetime", cursor.fetchone()[0])
+
+
+def touched(name: str, *passed_over: str) -> pgtrigger.Trigger:
+    """Keeps `updated_at` true, whichever way a row is written; changes of the columns
+    `passed_over` are none."""
+    return pgtrigger.Trigger(
+        name=name,
+        operation=pgtrigger.Update,
+        when=pgtrigger.Before,
+        condition=pgtrigger.AnyChange(exclude=["updated_at", *passed_over]),
+        func="NEW.updated_at = clock_timestamp(); RETURN NEW;",
+    )

@@ -15,8 +15,8 @@ from django.db import models
 from django.db.models.functions import Now
 
 from storage.access import Person, is_staff
+from storage.database_clock import touched
 from storage.models import CachePlan, Host, Volume
-from storage.models.volume import touched
 from storage.naming import new_key
 from storage.request_id import LIMIT as REQUEST_ID_LIMIT
 from storage.request_id import current_request_id

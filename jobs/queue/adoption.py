@@ -1,5 +1,6 @@
-"""The jobs of adoption: a tag on the host for each adopted volume if the host's policy allows it,
-and the reasons against undoing an adoption."""
+"""What is on a host enters the record. The jobs of adoption: a tag on the host for each adopted
+volume if the host's policy allows it, and the reasons against undoing an adoption. And a volume
+that was changed on its host, accepted as it is there now."""
 
 from __future__ import annotations
 
@@ -9,11 +10,13 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
+from jobs import notify_workers
 from jobs.models import Job, Kind
-from jobs.queue.submit import Busy, cancel, submit
+from jobs.queue.submit import Busy, cancel, holder_of, submit
 from jobs.requester import Requester
 from storage.adoption import AdoptionQuestion, Judgement, adopt, release
 from storage.database_clock import database_now
+from storage.health.drift import accept_refusal, drift_of
 from storage.models import Volume
 from storage.planner import Refused, plan
 from storage.planner.wish import Wish
@@ -158,3 +161,23 @@ def _undo(volume: Volume, requester: Requester) -> str:
         return "The customer pays for a cache plan of this volume. End the plan first."
     release(locked)
     return ""
+
+
+@transaction.atomic
+def accept_drift(volume: Volume) -> None:
+    """What the host has of the volume becomes its record; nothing on the host changes. Raises
+    `Busy` where a job changes it now, and `Refused`, also (`stale`) where nothing differs."""
+    row = snapshots_of([hold_one(volume, against_jobs=True)])[0]
+    if (holder := holder_of(row.volume)) is not None:
+        raise Busy(holder)
+    drift = drift_of(row)
+    if drift is None:
+        raise Refused("stale", f"{row.volume} is as recorded.", "There is nothing to accept.")
+    if (refusal := accept_refusal(row, drift)) is not None:
+        raise refusal
+    if row.wish is not None:
+        row.volume.wish = row.wish.to_json()
+        row.volume.save(update_fields=["wish"])
+    if row.host is not None:
+        # The next inventory takes the difference off the lists of problems.
+        notify_workers.host(row.host.pk)

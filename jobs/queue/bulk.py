@@ -19,7 +19,7 @@ from jobs import notify_workers
 from jobs.failpoints import durable
 from jobs.models import BulkChange, Halt, Job, Kind, State
 from jobs.queue.reservations import reserved
-from jobs.queue.submit import Busy, submit
+from jobs.queue.submit import Busy, holder_of, submit
 from storage.access import Right, may
 from storage.bulk_changes import Action, PlannedChange
 from storage.database_clock import database_now
@@ -248,7 +248,7 @@ def _held(volume: Volume) -> tuple[Volume, bool]:
     """The volume as it is, and whether a job changes it. A job that is accepted now waits for this
     lock or holds it off."""
     locked = hold_one(volume, against_jobs=True)
-    return locked, Job.objects.unfinished().filter(volume=locked, dry_run=False).exists()
+    return locked, holder_of(locked) is not None
 
 
 def _submit(

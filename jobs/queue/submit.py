@@ -54,6 +54,11 @@ class Busy(Exception):
         self.job = job
 
 
+def holder_of(volume: Volume) -> Job | None:
+    """The job that changes the volume now; a preview holds nothing."""
+    return Job.objects.unfinished().filter(volume=volume, dry_run=False).first()
+
+
 @transaction.atomic
 def submit(
     *,

@@ -117,6 +117,16 @@ def revoke(token: ApiToken, by: User | None = None) -> None:
         )
 
 
+@transaction.atomic
+def forget(token: ApiToken, by: User | None = None) -> None:
+    """The same, and it is in no list any more. Jobs and logs go on naming its key."""
+    revoke(token, by)
+    security_entries.note(
+        SecurityKind.TOKEN_REVOKED, token.user, f"{token.name} ({token.key}), forgotten", by=by
+    )
+    token.delete()
+
+
 def revoke_all(user: User) -> int:
     """The same of all that a person has; how many there were."""
     return ApiToken.objects.live().filter(user=user).update(revoked_at=Now())

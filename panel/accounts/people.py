@@ -6,7 +6,7 @@ from typing import Final
 
 from allauth.account.models import EmailAddress
 from django.db import transaction
-from django.db.models import ProtectedError, QuerySet
+from django.db.models import SET_NULL, ProtectedError, QuerySet
 
 from panel.models import SecurityKind, User
 from panel.security_log import security_entries
@@ -69,6 +69,35 @@ def reactivate(person: User, by: User) -> None:
     User.objects.filter(pk=person.pk).update(is_active=True)
     person.is_active = True
     security_entries.note(SecurityKind.REACTIVATED, person, by=by)
+
+
+@transaction.atomic
+def delete(person: User, by: User) -> None:
+    """Forget an account, with its tokens and its roles in customers; the logs keep its address.
+    Raises `Refused` for one that did something, for the last active admin, and for one's own."""
+    if person.pk == by.pk:
+        raise Refused("not_allowed", "This is your own account.", "Ask another admin.")
+    _keep_an_admin(person)
+    # Nothing is written in its name from here on.
+    locked = User.objects.select_for_update().get(pk=person.pk)
+    if traces := _traces(locked):
+        raise Refused(
+            "in_use",
+            f"{locked.email} stands in the history: {', '.join(traces)}.",
+            'Keep it out instead: PATCH with {"active": false}.',
+        )
+    security_entries.note(SecurityKind.DEACTIVATED, locked, "deleted", by=by)
+    locked.delete()
+
+
+def _traces(person: User) -> list[str]:
+    """The kinds of rows that say who did something, where this person did."""
+    return [
+        str(relation.related_model._meta.verbose_name_plural)
+        for relation in User._meta.related_objects
+        if relation.on_delete is SET_NULL
+        and relation.related_model._base_manager.filter(**{relation.field.name: person}).exists()
+    ]
 
 
 def is_last_admin(person: User) -> bool:

@@ -21,7 +21,7 @@ from jobs.queue.removal import removal_of, remove
 from jobs.queue.submit import submit_for_host
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
-from panel.api.framework.resource import Resource, choices, truth
+from panel.api.framework.resource import Resource, choices, since, truth
 from panel.api.framework.shape import Shape
 from panel.api.hosts.host_enrolment import EnrolmentShape, NewHostBody, made_host
 from panel.api.resource_json import host_json
@@ -52,7 +52,7 @@ class Hosts(Resource):
     staff_only = True
     write_scope = Scope.HOSTS
     once_only = ("line",)
-    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "state", "site", "tag")}
+    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "state", "site", "tag", "updated_since")}
     repeatable: ClassVar = ("state",)
 
     @extend_schema(
@@ -63,6 +63,7 @@ class Hosts(Resource):
             described.choice("state", "State.", PRESENT),
             described.query("site", "Exact match."),
             described.query("tag", "One of its tags."),
+            described.UPDATED_SINCE,
         ],
         responses={
             200: described.page_of(HostShape, "HostPage"),
@@ -78,6 +79,8 @@ class Hosts(Resource):
             rows = rows.filter(site=site)
         if (tag := request.query_params.get("tag")) is not None:
             rows = rows.filter(tags__contains=[tag])
+        if (at := since(request)) is not None:
+            rows = rows.filter(updated_at__gte=at)
         page, after = cursor.page(request, rows, "hosts")
         problems = problems_of([host.pk for host in page], timezone.now())
         return Response(cursor.body([host_json(host, problems[host.pk]) for host in page], after))
@@ -150,7 +153,7 @@ class OneHost(Resource):
 
     staff_only = True
     other_scopes = (Scope.HOSTS,)
-    measured = ("last_seen_at", "facts_at", "problems", "groups", "error")
+    measured = ("last_seen_at", "facts_at", "problems", "groups", "error", "updated_at")
     parameters: ClassVar = {"DELETE": ("forget_volumes",)}
 
     @extend_schema(

@@ -112,6 +112,7 @@ def host_json(host: Host, problems: Sequence[Problem], *, groups: bool = False) 
         "allowed_vgs": host.allowed_vgs,
         "last_seen_at": host.last_seen_at,
         "facts_at": host.facts_at,
+        "updated_at": host.updated_at,
         "error": host.error or None,
         "maintenance": {
             "since": host.maintenance_since,
@@ -161,7 +162,7 @@ def host_json(host: Host, problems: Sequence[Problem], *, groups: bool = False) 
 def customer_json(customer: Customer) -> Json:
     """A customer, for `CustomerShape`."""
     url = reverse("api-customer", args=[customer.key])
-    names = ("key", "name", "external_id", "created_at")
+    names = ("key", "name", "external_id", "created_at", "updated_at")
     return CustomerShape({"url": url, **{name: getattr(customer, name) for name in names}}).data
 
 

@@ -106,6 +106,9 @@ class FiguresShape(Shape):
     hit_rate = serializers.FloatField(
         allow_null=True, help_text="Share of reads served by the cache, 0 to 1."
     )
+    waiting_reads = serializers.FloatField(
+        allow_null=True, help_text="Reads that wait at a time, on average: the wait of its guest."
+    )
 
 
 class DifferenceShape(Shape):
@@ -355,6 +358,9 @@ class HostShape(Shape):
     allowed_vgs = serializers.ListField(child=serializers.CharField())
     last_seen_at = serializers.DateTimeField(allow_null=True)
     facts_at = serializers.DateTimeField(allow_null=True)
+    updated_at = serializers.DateTimeField(
+        help_text="When its record, its state or its last error changed last; no inventory does."
+    )
     error = ErrorShape(allow_null=True)
     maintenance = MaintenanceShape(allow_null=True)
     window = WindowShape(allow_null=True, help_text="null: jobs may begin at any time.")
@@ -373,6 +379,7 @@ class CustomerShape(Shape):
     name = serializers.CharField()
     external_id = serializers.CharField(allow_blank=True)
     created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
 
 
 class CachePlanShape(Shape):

@@ -17,27 +17,18 @@ from .volume_commands import name_of
 ALTERNATE_SCREEN, MAIN_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 HOME, TO_END = "\x1b[H", "\x1b[J"
 REFRESH_SECONDS = 10.0
+LINES = 20
 
 
-def waiting_reads(row: Json) -> float | None:
-    """Reads that wait at a time, on average: their rate times the time of each (Little's law)."""
-    figures = row["figures"] or {}
-    rate, milliseconds = figures.get("read_iops"), figures.get("read_ms")
-    if rate is None or milliseconds is None:
-        return None
-    return float(rate) * float(milliseconds) / 1000
-
-
-def _figure(name: str) -> Column:
-    titles = {"read_iops": "READ/S", "write_iops": "WRITE/S", "read_ms": "READ MS"}
-    return Column(titles[name], lambda row: figure((row["figures"] or {}).get(name)), right=True)
+def _figure(title: str, name: str, *digits: int) -> Column:
+    return Column(title, lambda row: figure((row["figures"] or {}).get(name), *digits), right=True)
 
 
 TOP = (
-    Column("WAITING", lambda row: figure(waiting_reads(row), 2), right=True),
-    _figure("read_ms"),
-    _figure("read_iops"),
-    _figure("write_iops"),
+    _figure("WAITING", "waiting_reads", 2),
+    _figure("READ MS", "read_ms"),
+    _figure("READ/S", "read_iops"),
+    _figure("WRITE/S", "write_iops"),
     Column("HIT RATE", lambda row: percent((row["figures"] or {}).get("hit_rate")), right=True),
     Column("CACHE", lambda row: size((row["cache"] or {}).get("size_bytes")), right=True),
     Column("VOLUME", lambda row: row["label"], shrinks=True),
@@ -76,11 +67,16 @@ def top(
         if is_live:
             click.echo(ALTERNATE_SCREEN, nl=False)
         while True:
-            rows = _ranked(session, host, customer)
+            most = lines or LINES
+            if is_live:
+                # Title, a blank line, the head of the table, and where the cursor stands.
+                most = max(1, min(lines or sys.maxsize, screen_lines() - 4))
+            query = {"sort": "-waiting_reads", "host": host, "customer": customer}
+            rows = list(session.client.items("/volumes/", most, **query))
             if session.as_json:
-                click.echo(json_text(rows[:lines]))
+                click.echo(json_text(rows))
             else:
-                _show(rows, lines, is_live=is_live)
+                _show(rows, is_live=is_live)
             if once:
                 return
             time.sleep(every)
@@ -92,21 +88,16 @@ def top(
             click.echo(MAIN_SCREEN, nl=False)
 
 
-def _ranked(session: CommandSession, host: str | None, customer: str | None) -> list[Json]:
-    rows = list(session.client.items("/volumes/", None, host=host, customer=customer))
-    for row in rows:
-        row["waiting_reads"] = waiting_reads(row)
-    return sorted(rows, key=lambda row: (-(row["waiting_reads"] or -1.0), row["key"]))
+def screen_lines() -> int:
+    """As they are now: people change their windows."""
+    return shutil.get_terminal_size().lines
 
 
-def _show(rows: Sequence[Json], lines: int | None, *, is_live: bool) -> None:
+def _show(rows: Sequence[Json], *, is_live: bool) -> None:
     if not is_live:
-        for line in table(rows[: lines or 20], TOP, width=screen_width()):
+        for line in table(rows, TOP, width=screen_width()):
             click.echo(line)
         return
-    terminal = shutil.get_terminal_size()
-    fitting = min(lines or terminal.lines, terminal.lines - 4)
-    measured = sum(row["waiting_reads"] is not None for row in rows)
-    title = f"{len(rows)} volumes, {measured} measured, {time.strftime('%H:%M:%S')}"
-    shown = [title, "", *table(rows[:fitting], TOP, width=terminal.columns)]
+    title = f"Volumes whose guests wait most, {time.strftime('%H:%M:%S')}"
+    shown = [title, "", *table(rows, TOP, width=shutil.get_terminal_size().columns)]
     click.echo(HOME + "".join(f"{line}\x1b[K\n" for line in shown) + TO_END, nl=False)

@@ -15,6 +15,8 @@ import threading
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
@@ -33,10 +35,12 @@ class Forbidden(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back; `body` has at most `MAX_ANSWER_BYTES`."""
+    """What came back; `body` has at most `MAX_ANSWER_BYTES`. `retry_after_seconds` is when to come
+    again, where the other side says so."""
 
     status: int
     body: bytes
+    retry_after_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,11 @@ def post(
                 connection.sock = sock
                 connection.request(method, target.path, body, {**headers, "Connection": "close"})
                 response = connection.getresponse()
-                answer = Answer(response.status, response.read(MAX_ANSWER_BYTES))
+                answer = Answer(
+                    response.status,
+                    response.read(MAX_ANSWER_BYTES),
+                    _seconds_until(response.getheader("Retry-After", "")),
+                )
         finally:
             watch.cancel()
         if overdue.is_set():  # what was read is cut off somewhere
@@ -177,6 +185,19 @@ def _connected(
     except BaseException:
         sock.close()
         raise
+
+
+def _seconds_until(retry_after: str) -> float | None:
+    """A number of seconds or a date (RFC 9110); None for anything else."""
+    if retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 10:
+        return float(retry_after)
+    try:
+        at = parsedate_to_datetime(retry_after)
+    except ValueError:
+        return None
+    # A date of RFC 5322 without a zone is in UTC.
+    at = at.replace(tzinfo=at.tzinfo or UTC)
+    return max(0.0, (at - datetime.now(UTC)).total_seconds())
 
 
 def _hang_up(sock: socket.socket, overdue: threading.Event) -> None:

@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 
 from jobs.models import Job, Origin
 from storage.access import Person
+from storage.database_clock import touched
 from storage.models import CachePlan, Customer, Volume
 from storage.naming import new_key
 from storage.state_machine import transition
@@ -91,6 +92,7 @@ class Order(models.Model):
     before `again_at`, while `obstacle` (a reason's code) is in the way. `expected` is what was
     promised before (`storage.analysis.forecast`), for the proof and the ledger. `idempotency_key`
     is the requester's name for the request ("" = none): the same one again is the same order.
+    `updated_at` is kept by the database.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
@@ -135,13 +137,16 @@ class Order(models.Model):
     reason = models.CharField(max_length=500, blank=True)
     expected = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(db_default=Now(), editable=False)
     ended_at = models.DateTimeField(null=True, blank=True)
 
     objects = OrderQuerySet.as_manager()
 
     class Meta:
         ordering = ("-id",)
+        triggers = (touched("order_touched"),)
         indexes = (
+            models.Index(fields=("updated_at",), name="order_updated"),
             # Asked every few seconds: whose trial is over?
             models.Index(
                 fields=("trial_until",),

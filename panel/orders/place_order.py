@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as marked
 
 from jobs.models import Job, Origin
-from jobs.queue.submit import Busy, submit
+from jobs.queue.submit import Busy, holder_of, submit
 from panel.models import Intent, Order, OrderState
 from panel.orders import events, rights
 from panel.orders.completion import settle
@@ -143,7 +143,7 @@ def demand_free(volume: Volume) -> None:
             WAIT,
             order=running,
         )
-    if Job.objects.unfinished().filter(volume=volume, dry_run=False).exists():
+    if holder_of(volume) is not None:
         raise _busy()
 
 

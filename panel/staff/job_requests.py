@@ -66,16 +66,19 @@ def answer_with_job(
     except Refused as refused:
         return show_refusal(request, refused, volume)
     except Busy as busy:
-        context = {
-            "volume": volume,
-            "holder": busy.job,
-            "held": volume.label if volume is not None else busy.job.host.name,
-        }
-        name = (
-            "staff/volumes/_work_busy.html" if is_in_place(request) else "staff/volumes/busy.html"
-        )
-        return render(request, name, context, status=HTTPStatus.CONFLICT)
+        return show_holder(request, busy.job, volume)
     return to_job(request, job)
+
+
+def show_holder(request: HttpRequest, job: Job, volume: Volume | None) -> HttpResponse:
+    """The page that says which job is in the way."""
+    context = {
+        "volume": volume,
+        "holder": job,
+        "held": volume.label if volume is not None else job.host.name,
+    }
+    name = "staff/volumes/_work_busy.html" if is_in_place(request) else "staff/volumes/busy.html"
+    return render(request, name, context, status=HTTPStatus.CONFLICT)
 
 
 def show_form(

@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 
 from panel.authentication.second_factor import unseal
 from panel.deliveries import delivery_queue, http_post
-from panel.deliveries.http_post import Forbidden, NoResponse
+from panel.deliveries.http_post import Answer, Forbidden, NoResponse
 from panel.deliveries.signature import sign
 from panel.models import Webhook, WebhookDelivery
 from panel.webhooks import webhook_fanout
@@ -37,6 +37,9 @@ RESTS: Final = (5, 10, 20, 40, 80, 160, *(300,) * 1000)
 """Seconds for which a receiver is left alone, by how often in a row it failed."""
 GONE_STATUS: Final = 410
 TOO_MANY: Final = 429
+LATER: Final = (TOO_MANY, 503)
+"""With these a receiver may say when to come again (Retry-After), within an hour."""
+SOONEST_SECONDS, LATEST_SECONDS = 1, 3600
 TEST: Final = "webhook.test"
 INTERNAL: Final = "The panel itself failed with this message. See the worker's log."
 
@@ -57,8 +60,10 @@ def send_due() -> int:
 
 def _try(row: WebhookDelivery) -> None:
     status: int | None = None
+    asked: float | None = None
     try:
-        status = post(row)
+        answer = post(row)
+        status, asked = answer.status, _pause_asked(answer)
         error = "" if 200 <= status < 300 else f"The receiver answered with {status}."
     except (NoResponse, Forbidden, ValueError) as failure:  # ValueError: no key opens the address
         error = str(failure)
@@ -78,13 +83,20 @@ def _try(row: WebhookDelivery) -> None:
         Webhook.objects.filter(pk=row.webhook_id).update(disabled_at=Now())
         webhook_fanout.give_up_waiting(row.webhook, webhook_fanout.GONE)
         return
-    _retry(row, status, error)
+    _retry(row, status, error, asked)
     if status is None or status >= 500 or status == TOO_MANY:
-        _leave_alone(row.webhook_id)
+        _leave_alone(row.webhook_id, asked)
 
 
-def _retry(row: WebhookDelivery, status: int | None, error: str) -> None:
-    pause = delivery_queue.wait_seconds(row.attempts, PAUSES, _chance())
+def _pause_asked(answer: Answer) -> float | None:
+    if answer.status not in LATER or answer.retry_after_seconds is None:
+        return None
+    return min(max(answer.retry_after_seconds, SOONEST_SECONDS), LATEST_SECONDS)
+
+
+def _retry(row: WebhookDelivery, status: int | None, error: str, asked: float | None) -> None:
+    pauses = PAUSES if asked is None else (asked,) * len(PAUSES)
+    pause = delivery_queue.wait_seconds(row.attempts, pauses, _chance())
     is_old = database_now() - row.tried_since >= webhook_fanout.GIVEN_UP_AFTER
     if pause is None or is_old:
         delivery_queue.given_up(row, status, error)
@@ -92,10 +104,11 @@ def _retry(row: WebhookDelivery, status: int | None, error: str) -> None:
         delivery_queue.later(row, status, error, pause)
 
 
-def _leave_alone(webhook: int) -> None:
+def _leave_alone(webhook: int, asked: float | None) -> None:
     Webhook.objects.filter(pk=webhook).update(failures=F("failures") + 1)
     failures = Webhook.objects.values_list("failures", flat=True).get(pk=webhook)
-    seconds = delivery_queue.wait_seconds(min(failures, len(RESTS)), RESTS, _chance()) or RESTS[-1]
+    rests = RESTS if asked is None else (asked,) * len(RESTS)
+    seconds = delivery_queue.wait_seconds(min(failures, len(rests)), rests, _chance()) or rests[-1]
     rest = Now() + timedelta(seconds=seconds)
     Webhook.objects.filter(pk=webhook).update(rests_until=rest)
 
@@ -111,11 +124,11 @@ def _chance() -> float:
     return random.random()  # noqa: S311 - spreads the tries, guards nothing
 
 
-def post(row: WebhookDelivery) -> int:
-    """Send one message, now; the status of the answer. Raises `NoResponse` and `Forbidden`."""
+def post(row: WebhookDelivery) -> Answer:
+    """Send one message, now; the answer. Raises `NoResponse` and `Forbidden`."""
     at = database_now()
     body = json.dumps(body_of(row, at), separators=(",", ":")).encode()
-    answer = http_post.post(
+    return http_post.post(
         unseal(row.webhook.url),
         body,
         {
@@ -127,7 +140,6 @@ def post(row: WebhookDelivery) -> int:
         private_hosts=settings.TIERCEL_WEBHOOK_PRIVATE_HOSTS,
         setting=http_post.WEBHOOKS,
     )
-    return answer.status
 
 
 def body_of(row: WebhookDelivery, at: datetime) -> Json:

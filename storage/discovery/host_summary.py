@@ -12,6 +12,8 @@ from storage.planner.technologies.lookup import cache_of
 from storage.planner.technologies.lvmcache_plan import SUB_LV_SUFFIX
 from storage.volumes.snapshot import VolumeSnapshot
 
+DRIFT = ("drift", "unfinished")
+"""Codes of findings about a volume that is not as recorded."""
 FIELDS = (
     *("fast_total_bytes", "fast_free_bytes", "slow_total_bytes", "slow_free_bytes"),
     *("cache_names", "findings"),
@@ -28,6 +30,12 @@ def outline(host: Host, facts: HostFacts, placements: Iterable[Placement], at: d
     if before is not None and all(getattr(before, name) == values[name] for name in FIELDS):
         return
     HostOutline.objects.update_or_create(host=host, defaults=values)
+
+
+def keys_with_drift() -> list[str]:
+    """Of the volumes that the last inventories showed other than recorded."""
+    findings = HostOutline.objects.exclude(findings=[]).values_list("findings", flat=True)
+    return [each["volume"] for found in findings for each in found if each["code"] in DRIFT]
 
 
 def space_of(facts: HostFacts) -> dict[str, int]:

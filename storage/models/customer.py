@@ -7,8 +7,10 @@ from typing import Self
 import pghistory
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Now
 
 from storage.access import MemberRole, Person, is_staff, member
+from storage.database_clock import touched
 from storage.name_validators import demand_name
 from storage.naming import new_key
 from storage.natural_order import natural_order
@@ -24,13 +26,14 @@ class CustomerQuerySet(models.QuerySet["Customer"]):
     pghistory.InsertEvent(),
     pghistory.UpdateEvent(row=pghistory.Old),
     pghistory.DeleteEvent(),
-    exclude=["name_order"],
+    exclude=["name_order", "updated_at"],
     context_field=pghistory.ContextJSONField(),
     append_only=True,
 )
 class Customer(models.Model):
     """`external_id` is the billing system's name for it, "" where it has none. `suspended_at` is
-    since when nothing may be ordered (null = it may); its data and its caches stay."""
+    since when nothing may be ordered (null = it may); its data and its caches stay. `updated_at` is
+    kept by the database."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     name = models.CharField(max_length=200, validators=[demand_name])
@@ -38,6 +41,7 @@ class Customer(models.Model):
     external_id = models.CharField(max_length=64, blank=True, validators=[demand_name])
     suspended_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(db_default=Now(), editable=False)
 
     objects = CustomerQuerySet.as_manager()
 
@@ -52,6 +56,9 @@ class Customer(models.Model):
                 violation_error_code="external_id_taken",
             ),
         )
+        indexes = (models.Index(fields=("updated_at",), name="customer_updated"),)
+        # The database knows the order of names only once the row is written.
+        triggers = (touched("customer_touched", "name_order"),)
 
     def __str__(self) -> str:
         return self.name

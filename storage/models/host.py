@@ -11,9 +11,11 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from storage.access import Person, is_staff
+from storage.database_clock import touched
 from storage.inventory.facts import HostFacts, decode
 from storage.name_validators import demand_name
 from storage.naming import new_key
@@ -89,6 +91,7 @@ class HostQuerySet(models.QuerySet["Host"]):
         *("sealed_key", "enrol_digest", "enrol_expires_at"),
         "name_order",
         *("hello", "hello_at", "facts", "facts_at", "problems", "error", "last_seen_at"),
+        "updated_at",
     ],
     context_field=pghistory.ContextJSONField(),
     append_only=True,
@@ -109,7 +112,8 @@ class Host(models.Model):
     when a person removed the host (null = it is there): its keys and reports are erased, its name
     is free again, and the row stays for its jobs and the history of its volumes. `accepted_faults`
     are faults of its kernel that people live with: `{code: {at, by, reason}}`
-    (`storage.health.accepted_faults`).
+    (`storage.health.accepted_faults`). `updated_at` is kept by the database: when anything else
+    than the reports of the host changed.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
@@ -149,6 +153,7 @@ class Host(models.Model):
     )
     leaves_writeback = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(db_default=Now(), editable=False)
     removed_at = models.DateTimeField(null=True, blank=True)
     accepted_faults = models.JSONField(default=dict, blank=True, db_default={})
 
@@ -185,6 +190,15 @@ class Host(models.Model):
                 condition=~models.Q(machine_id="") & ~models.Q(state=HostState.REMOVED),
                 name="host_machine_id_once",
                 violation_error_message="This machine is already enrolled under another name.",
+            ),
+        )
+        indexes = (models.Index(fields=("updated_at",), name="host_updated"),)
+        triggers = (
+            touched(
+                "host_touched",
+                # The database knows the order of names only once the row is written.
+                *("name_order", "enrol_digest", "enrol_expires_at", "sealed_key"),
+                *("hello", "hello_at", "facts", "facts_at", "last_seen_at"),
             ),
         )
 

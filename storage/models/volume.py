@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Self
 
 import pghistory
-import pgtrigger
 from django.db import models
 from django.db.models.functions import Now
 
 from storage.access import ORDERING_ROLES, Person, is_staff, member
+from storage.database_clock import touched
 from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer
 from storage.models.host import Host
@@ -20,18 +20,6 @@ from storage.natural_order import natural_order
 from storage.planner.draft import Target
 from storage.planner.technologies.lookup import TECHNOLOGIES
 from storage.planner.wish import Wish
-
-
-def touched(name: str, *passed_over: str) -> pgtrigger.Trigger:
-    """Keeps `updated_at` true, whichever way a row is written; changes of the columns
-    `passed_over` are none."""
-    return pgtrigger.Trigger(
-        name=name,
-        operation=pgtrigger.Update,
-        when=pgtrigger.Before,
-        condition=pgtrigger.AnyChange(exclude=["updated_at", *passed_over]),
-        func="NEW.updated_at = clock_timestamp(); RETURN NEW;",
-    )
 
 
 class VolumeQuerySet(models.QuerySet["Volume"]):

@@ -152,6 +152,7 @@ API_TABLE = (
     Row("api-people", "GET", API_ADMIN),
     Row("api-person", "GET", API_ADMIN, ("person",)),
     Row("api-person", "PATCH", API_ADMIN, ("person",)),
+    Row("api-person", "DELETE", API_ADMIN, ("person",)),
     Row("api-person-sessions", "DELETE", API_ADMIN, ("person",)),
     Row("api-person-password", "POST", API_ADMIN, ("person",)),
     Row("api-service-accounts", "POST", API_ADMIN),

@@ -211,6 +211,17 @@ class OnePerson(AdminResource):
             people.reactivate(person, self.user)
         return Response(person_json(_person(self, key)))
 
+    @extend_schema(
+        operation_id="person_delete",
+        summary="Delete an account",
+        responses={204: None, **described.problems(403, 404, 409, 422)},
+    )
+    def delete(self, request: Request, key: str) -> Response:
+        """For admins. With its tokens and its roles in customers. An account that jobs, orders or
+        other history name is kept (`in_use`): keep it out with `active` false."""
+        people.delete(_person(self, key), self.user)
+        return Response(status=204)
+
 
 class PersonSessions(AdminResource):
     """Where a person is signed in."""
@@ -255,7 +266,7 @@ class ServiceAccounts(AdminResource):
     def post(self, request: Request) -> Response:
         """For admins. It has tokens (`POST /tokens/` with its address as `user`), and nobody signs
         in as it, so that no integration ends with an employee. `GET /people/?kind=service` lists
-        them; `active` false ends one."""
+        them; `active` false ends one, and DELETE removes one that did nothing yet."""
         values = request_bodies.read(request, ServiceBody)
         made = people.add_service(values["name"], StaffRole(values["staff_role"]), self.user)
         data = person_json(made)

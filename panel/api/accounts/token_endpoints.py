@@ -19,7 +19,7 @@ from panel.accounts import api_tokens
 from panel.api import request_bodies
 from panel.api.framework import cursor, described
 from panel.api.framework.problem import ApiProblem
-from panel.api.framework.resource import Resource
+from panel.api.framework.resource import Resource, truth
 from panel.api.framework.shape import Shape
 from panel.api.response_shapes import Json
 from panel.models import ApiToken, Scope, User
@@ -176,6 +176,7 @@ class OneToken(Resource):
 
     write_scope = Scope.TOKENS
     measured = ("last_used_at", "last_used_address", "live")
+    parameters: ClassVar = {"DELETE": ("forget",)}
 
     @extend_schema(
         operation_id="token",
@@ -189,11 +190,20 @@ class OneToken(Resource):
     @extend_schema(
         operation_id="token_revoke",
         summary="Revoke a token",
-        responses={204: None, **described.problems(403, 404)},
+        parameters=[
+            described.query(
+                "forget",
+                "`true`: it is not listed any more either. Jobs and logs keep its key.",
+                enum=["true", "false"],
+            )
+        ],
+        responses={204: None, **described.problems(400, 403, 404)},
     )
     def delete(self, request: Request, key: str) -> Response:
         """It opens nothing from the next request on; it stays in the list."""
-        api_tokens.revoke(get_object_or_404(_tokens(self), key=key), self.user)
+        token = get_object_or_404(_tokens(self), key=key)
+        end = api_tokens.forget if truth(request, "forget") else api_tokens.revoke
+        end(token, self.user)
         return Response(status=204)
 
 

@@ -16,7 +16,7 @@ from panel.accounts import people
 from panel.api import request_bodies
 from panel.api.customers.order_shapes import MandateShape, WholeMandate, mandate_json
 from panel.api.framework import cursor, described
-from panel.api.framework.resource import Resource, ids
+from panel.api.framework.resource import Resource, ids, since
 from panel.api.resource_json import customer_json
 from panel.api.response_shapes import CustomerShape
 from panel.models import Mandate, Scope
@@ -28,7 +28,9 @@ class Customers(Resource):
     """The customers that the person may see."""
 
     write_scope = Scope.CUSTOMERS
-    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "external_id", "ids", "search")}
+    parameters: ClassVar = {
+        "GET": (*cursor.PARAMETERS, "external_id", "ids", "search", "updated_since")
+    }
 
     @extend_schema(
         operation_id="customers_list",
@@ -36,7 +38,7 @@ class Customers(Resource):
         parameters=[
             *described.PAGE,
             described.query("external_id", "Exact match."),
-            described.query("ids", "Keys, with commas between; at most 200."),
+            *described.FOUND,
             described.query("search", "Part of the name."),
         ],
         responses={
@@ -53,6 +55,8 @@ class Customers(Resource):
             rows = rows.filter(key__in=keys)
         if (text := request.query_params.get("search")) is not None:
             rows = rows.filter(name__icontains=text)
+        if (at := since(request)) is not None:
+            rows = rows.filter(updated_at__gte=at)
         page, after = cursor.page(request, rows, "customers")
         return Response(cursor.body(map(customer_json, page), after))
 
@@ -77,6 +81,7 @@ class OneCustomer(Resource):
     """One customer."""
 
     write_scope = Scope.CUSTOMERS
+    measured = ("updated_at",)
 
     @extend_schema(
         operation_id="customer",

@@ -15,7 +15,15 @@ from storage.access import Person, is_staff
 
 ORDER_WHENS = ["now", "period_end"]
 MONEY = ("currency", "price_minor", "charge_minor", "credit_minor", "next_invoice_minor")
-TIMES = ("due_at", "authorise_by", "trial_until", "revert_until", "created_at", "ended_at")
+TIMES = (
+    "due_at",
+    "authorise_by",
+    "trial_until",
+    "revert_until",
+    "created_at",
+    "updated_at",
+    "ended_at",
+)
 CAPS = ("currency", "cap_charge_minor", "cap_period_minor", "earliest_next_at")
 
 
@@ -77,6 +85,7 @@ class OrderShape(MoneyShape):
         allow_null=True, help_text="URL of the job that carries out the order."
     )
     created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)
     door = serializers.CharField(required=False)
     actor = serializers.CharField(required=False, allow_null=True)

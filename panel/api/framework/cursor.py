@@ -1,4 +1,5 @@
-"""Pages of a list by keyset: no row is repeated or skipped when rows are added or deleted."""
+"""Pages of a list by keyset: no row is repeated or skipped when rows are added or deleted. Where a
+row's own place changes meanwhile, it may be in two pages or in none."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ def page(
 ) -> tuple[list[M], str | None]:
     """`limit` rows after `cursor`, and the cursor of the next page (None at the end).
 
-    `order` names a time and a field without repetitions, which order the rows and are all that a
-    cursor says; `name` keeps the cursors of different lists apart.
+    `order` names a time or a number, never null, and a field without repetitions: they order the
+    rows and are all that a cursor says. `name` keeps the cursors of different lists apart.
     """
     time, unique = order
     limit = whole(request, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)
@@ -52,14 +53,15 @@ def body(items: Iterable[Any], cursor: str | None) -> dict[str, Any]:
     return {"items": list(items), "next_cursor": cursor}
 
 
-def _write(at: datetime, key: str | int, name: str) -> str:
-    return signing.dumps([at.isoformat(), key], salt=f"{SALT}.{name}")
+def _write(at: datetime | float, key: str | int, name: str) -> str:
+    value = at.isoformat() if isinstance(at, datetime) else at
+    return signing.dumps([value, key], salt=f"{SALT}.{name}")
 
 
-def _read(text: str, name: str) -> tuple[datetime, str | int]:
+def _read(text: str, name: str) -> tuple[datetime | float, str | int]:
     try:
         at, key = signing.loads(text, salt=f"{SALT}.{name}")
-        return datetime.fromisoformat(at), key
+        return datetime.fromisoformat(at) if isinstance(at, str) else at, key
     except signing.BadSignature:
         raise bad_parameter(
             "cursor", "invalid", "Take next_cursor of the last answer, or leave it out."

@@ -13,6 +13,7 @@ from rest_framework import serializers
 
 from panel.api.framework import cursor, wait_for_job
 from panel.api.framework.error_codes import ERROR_CODES
+from panel.api.framework.examples import add_examples
 from panel.api.framework.problem import MEDIA_TYPE
 from panel.api.response_shapes import Json
 from storage.metrics.series import MAX_POINTS
@@ -105,12 +106,10 @@ def choice(name: str, description: str, values: Collection[str]) -> OpenApiParam
     return query(name, text, enum=list(values), many=True, explode=True)
 
 
-FOUND = [
-    query("ids", "Keys, with commas between; at most 200."),
-    OpenApiParameter(
-        "updated_since", OpenApiTypes.DATETIME, description="Changed at this time or later."
-    ),
-]
+UPDATED_SINCE = OpenApiParameter(
+    "updated_since", OpenApiTypes.DATETIME, description="Changed at this time or later."
+)
+FOUND = [query("ids", "Keys, with commas between; at most 200."), UPDATED_SINCE]
 
 
 def page_of(shape: type[serializers.Serializer[Any]], name: str) -> serializers.Serializer[Any]:
@@ -208,6 +207,7 @@ def completed(result: Json, **_: object) -> Json:
                 answers.setdefault(status, {"$ref": f"#/components/responses/Problem{status}"})
             operation["responses"] = dict(sorted(answers.items()))
     _close_bodies(result)
+    add_examples(result)
     return result
 
 

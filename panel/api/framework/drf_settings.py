@@ -9,6 +9,7 @@ TAGS = {
     "audit": "Every operation that was sent to a host.",
     "billing": "Signed calls of the billing system.",
     "cache-plans": "What is sold.",
+    "events": "What happened, as a list and as webhooks.",
     "customers": "Customers, their payment authorisation and their people.",
     "halt": "The stop of all jobs.",
     "hosts": "Storage hosts, their disks and arrays.",
@@ -23,6 +24,7 @@ TAGS = {
     "tokens": "Keys of programs.",
     "v1": "The root of the API.",
     "volumes": "Volumes, their wishes and figures.",
+    "webhooks": "Where events are sent.",
 }
 
 REST_FRAMEWORK = {
@@ -54,6 +56,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "panel.api.framework.described.completed",
+        "panel.api.events.event_messages.add_webhooks",
     ],
     # A form of its own for PATCH: without it, what is required would be said wrongly.
     "COMPONENT_SPLIT_PATCH": True,

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from django.db import transaction
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -14,8 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.models import Kind
-from jobs.queue.adoption import adopt_and_tag, undo
-from jobs.queue.submit import Busy, submit
+from jobs.queue.adoption import accept_drift, adopt_and_tag, undo
+from jobs.queue.submit import holder_of, submit
 from panel.api import request_bodies
 from panel.api.framework import described, idempotent_requests, wait_for_job
 from panel.api.framework.problem import ApiProblem
@@ -24,7 +23,6 @@ from panel.api.framework.shape import Shape
 from panel.api.resource_json import job_url
 from panel.api.response_shapes import DifferenceShape, JobShape, Json
 from panel.api.volumes.volume_endpoints import row_of
-from panel.api.volumes.volume_resource import holder_of
 from panel.models import Scope
 from storage.access import Right
 from storage.adoption import AdoptionQuestion, Judgement, buyers_of, candidates_of, judge
@@ -34,7 +32,6 @@ from storage.health.lost_cache import dropped, loss_of_row
 from storage.models import Volume
 from storage.planner import Refused
 from storage.planner.wish import Wish
-from storage.row_locks import hold
 from storage.volumes.snapshot import VolumeSnapshot
 
 MOST_ROWS = 200
@@ -88,19 +85,7 @@ class DriftAcceptance(Resource):
         """For operators. Nothing on the host changes."""
         volume = row_of(self, key).volume
         self.demand(Right.OPERATE)
-        with transaction.atomic():
-            hold(volume)
-            row = row_of(self, key)
-            if (holder := holder_of(row.volume)) is not None:
-                raise Busy(holder)
-            drift = drift_of(row)
-            if drift is None:
-                raise Refused("stale", f"{row.volume} is as recorded.", "Nothing is to be done.")
-            if (refusal := accept_refusal(row, drift)) is not None:
-                raise refusal
-            if row.wish is not None:
-                row.volume.wish = row.wish.to_json()
-                row.volume.save(update_fields=["wish"])
+        accept_drift(volume)
         return Response(status=204)
 
 

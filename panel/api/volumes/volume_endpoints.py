@@ -8,7 +8,8 @@ from operator import or_
 from typing import ClassVar
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Case, FloatField, Q, QuerySet, When
+from django.db.models.functions import Cast
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import (
     OpenApiResponse,
@@ -19,7 +20,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.models import Job
-from jobs.queue.submit import Busy, create_volume, discard_record
+from jobs.queue.submit import Busy, create_volume, discard_record, holder_of
 from jobs.requester import Requester
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
@@ -28,7 +29,6 @@ from panel.api.framework.resource import Resource, bad_parameter, choices, ids, 
 from panel.api.response_shapes import STATES, JobShape, Json, VolumeShape, WatchShape
 from panel.api.volumes.volume_resource import (
     VolumeWork,
-    holder_of,
     volume_json,
     volumes_json,
     work_of,
@@ -36,6 +36,7 @@ from panel.api.volumes.volume_resource import (
 from panel.models import Scope, User
 from storage.access import Right, is_staff
 from storage.database_clock import database_now
+from storage.discovery.host_summary import keys_with_drift
 from storage.metrics import close_watch
 from storage.models import Customer, Placement, Volume
 from storage.models.volume import VolumeQuerySet
@@ -55,9 +56,21 @@ MEASURED = ("figures", "job", "wish", "updated_at")
 """Of a volume: what no change of its record says."""
 FOR_ALL = (
     *cursor.PARAMETERS,
-    *("external_id", "customer", "include", "ids", "search", "updated_since"),
+    *("external_id", "customer", "include", "ids", "search", "sort", "updated_since"),
 )
-FOR_STAFF = (*FOR_ALL, "guest", "host", "state", "technology")
+FOR_STAFF = (*FOR_ALL, "guest", "has_drift", "host", "state", "technology")
+OLDEST, MOST_WAITING = "created_at", "-waiting_reads"
+WAITING = Case(
+    When(
+        latest_sample__gap="",
+        latest_sample__dt_ms__gt=0,
+        then=Cast("latest_sample__read_ms", FloatField())
+        / Cast("latest_sample__dt_ms", FloatField()),
+    ),
+    default=-1.0,
+    output_field=FloatField(),
+)
+"""What `Figures.waiting_reads` says of the last sample; what nobody measures comes last."""
 TECHNOLOGIES = tuple(SETTINGS)
 
 
@@ -80,8 +93,19 @@ class Volumes(Resource):
             described.query("host", "Key or name of a host. Staff only."),
             described.choice("state", "Staff only.", STATES),
             described.query("technology", "Staff only.", enum=list(TECHNOLOGIES)),
+            described.query(
+                "has_drift",
+                "Whether the last inventory shows it other than recorded. Staff only.",
+                enum=["true", "false"],
+            ),
             *described.FOUND,
             described.query("search", "Part of the label or the external id."),
+            described.query(
+                "sort",
+                f"`{OLDEST}`, or `{MOST_WAITING}`: first those whose guests wait most for their "
+                "reads now. Their places change while you read on: ask for as many as you need.",
+                enum=[OLDEST, MOST_WAITING],
+            ),
             INCLUDE,
         ],
         responses={
@@ -94,7 +118,7 @@ class Volumes(Resource):
         rows = _visible(self)
         if not set(request.query_params.getlist("state")) & set(UNLISTED):
             rows = rows.existing()
-        page, after = cursor.page(request, self._filtered(request, rows), "volumes")
+        page, after = self._page(request, self._filtered(request, rows))
         listed = volumes_json(page, self.user, with_wish=includes_wish(request))
         return Response(cursor.body(listed, after))
 
@@ -123,9 +147,23 @@ class Volumes(Resource):
 
         return wait_for_job.out(idempotent_requests.once(request, self.user, act), self, within)
 
+    def _page(self, request: Request, rows: QuerySet[Volume]) -> tuple[list[Volume], str | None]:
+        sort = request.query_params.get("sort", OLDEST)
+        if sort == OLDEST:
+            return cursor.page(request, rows, "volumes")
+        if sort != MOST_WAITING:
+            raise bad_parameter("sort", "invalid", f"One of {OLDEST}, {MOST_WAITING}.")
+        return cursor.page(
+            request,
+            rows.annotate(waiting=WAITING),
+            "volumes-by-wait",
+            newest_first=True,
+            order=("waiting", "key"),
+        )
+
     def _filtered(self, request: Request, rows: QuerySet[Volume]) -> QuerySet[Volume]:
         for name in request.query_params:
-            if name in (*cursor.PARAMETERS, "include", "ids", "updated_since"):
+            if name in (*cursor.PARAMETERS, "include", "ids", "sort", "updated_since"):
                 continue
             if name not in FOR_ALL and not is_staff(self.user):
                 # Whether a filter matched would tell where a volume lies.
@@ -133,6 +171,9 @@ class Volumes(Resource):
             if name == "state":
                 states = choices(request, "state", STATES)
                 rows = rows.filter(reduce(or_, map(_in_state, states)))
+            elif name == "has_drift":
+                drifted = Q(key__in=keys_with_drift())
+                rows = rows.filter(drifted if truth(request, name) else ~drifted)
             else:
                 rows = rows.filter(_filter(name, request.query_params[name]))
         if (keys := ids(request)) is not None:

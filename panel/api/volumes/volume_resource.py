@@ -21,7 +21,7 @@ from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 UNDONE = (State.FAILED, State.NEEDS_ATTENTION)
 """States of a job whose wish is not met."""
-FIGURES = ("at", "read_iops", "write_iops", "read_ms", "hit_rate")
+FIGURES = ("at", "read_iops", "write_iops", "read_ms", "hit_rate", "waiting_reads")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,6 @@ def work_of(volumes: Iterable[Volume]) -> dict[int, VolumeWork]:
     holders = {job.volume_id: job for job in jobs.unfinished()}
     last = {job.volume_id: job for job in jobs.order_by("volume_id", "-id").distinct("volume_id")}
     return {pk: VolumeWork(holders.get(pk), job) for pk, job in last.items() if pk is not None}
-
-
-def holder_of(volume: Volume) -> Job | None:
-    """The job that changes it now."""
-    return Job.objects.unfinished().filter(volume=volume, dry_run=False).first()
 
 
 def volumes_json(

@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer, e
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.queue.submit import Busy, submit
+from jobs.queue.submit import Busy, holder_of, submit
 from panel.api import request_bodies
 from panel.api.framework import described, idempotent_requests, wait_for_job
 from panel.api.framework.entity_tags import demand_unchanged, entity_tag
@@ -17,7 +17,7 @@ from panel.api.framework.resource import Resource, truth
 from panel.api.response_shapes import JobShape, Json, WishNow
 from panel.api.volumes import wish_changes as wishes
 from panel.api.volumes.volume_endpoints import row_of
-from panel.api.volumes.volume_resource import VolumeWork, holder_of, wish_now_json, work_of
+from panel.api.volumes.volume_resource import VolumeWork, wish_now_json, work_of
 from panel.models import Scope
 from storage.access import Right, is_staff
 from storage.models import Volume

@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from jobs.models import Job, Kind, Origin
-from jobs.queue.submit import Busy, submit
+from jobs.queue.submit import Busy, holder_of, submit
 from panel.api.framework.problem import ApiProblem
 from panel.api.request_bodies import unprocessable
 from panel.api.response_shapes import Json
@@ -28,7 +28,7 @@ def bind_volume(body: Json, _: Caller) -> CallResult:
     customer = customer_of(body)
     volume = hold_one(volume_of(body))
     if volume.customer_id != customer.pk:
-        if (holder := _holder(volume)) is not None:
+        if (holder := holder_of(volume)) is not None:
             raise Busy(holder)
         if (refusal := refusal_to_give(volume, customer, is_busy=False)) is not None:
             raise refusal
@@ -79,7 +79,7 @@ def _retire(volume: Volume, caller: Caller) -> Job | None:
     """The job that switches the volume off, None where it is off; raises `Refused` and `Busy`."""
     for order in Order.objects.filter(volume=volume, state__in=NOT_BEGUN):
         authorisation.cancel(order, None)
-    if (holder := _holder(volume)) is not None:
+    if (holder := holder_of(volume)) is not None:
         if holder.kind == Kind.RETIRE_VOLUME and not holder.cancel_requested:
             return holder
         raise Busy(holder)
@@ -102,7 +102,3 @@ def _retire(volume: Volume, caller: Caller) -> Job | None:
         token=ACTOR,
         address=caller.address,
     )
-
-
-def _holder(volume: Volume) -> Job | None:
-    return Job.objects.unfinished().filter(volume=volume, dry_run=False).first()

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from jobs.models import Job, Kind
+from jobs.models import Kind
+from jobs.queue import adoption
+from jobs.queue.submit import Busy, holder_of
 from panel.http.fragments import fragment_or_page
-from panel.staff.job_requests import preview_of, row_of, show_refusal
+from panel.staff.job_requests import preview_of, row_of, show_holder, show_refusal
 from storage.access import Right, staff_view
 from storage.health.drift import accept_refusal, drift_of, repair_refusal, repaired
 from storage.models import Volume
 from storage.planner import Refused
-from storage.row_locks import hold
-from storage.volumes.snapshot import VolumeSnapshot
 
 
 @staff_view()
@@ -25,7 +24,7 @@ def volume_drift(request: HttpRequest, key: str) -> HttpResponse:
     """How a volume differs from its record: the fragment its page loads. While a job changes the
     volume there is nothing to say."""
     row = row_of(request, key)
-    drift = None if _is_held(row.volume) else drift_of(row)
+    drift = None if holder_of(row.volume) is not None else drift_of(row)
     return fragment_or_page(
         request,
         "staff/volumes/_drift.html",
@@ -44,20 +43,17 @@ def volume_drift(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 def accept_drift(request: HttpRequest, key: str) -> HttpResponse:
     """What the host has becomes the record. Nothing on the host changes."""
-    with transaction.atomic():
-        volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
-        hold(volume)
-        row = row_of(request, key)
-        refusal = _accept_refusal(row)
-        if refusal is None and row.wish is not None:
-            row.volume.wish = row.wish.to_json()
-            row.volume.save(update_fields=["wish"])
-    if refusal is not None:
-        return show_refusal(request, refusal, row.volume)
+    volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
+    try:
+        adoption.accept_drift(volume)
+    except Refused as refused:
+        return show_refusal(request, refused, volume)
+    except Busy as busy:
+        return show_holder(request, busy.job, volume)
     messages.success(
-        request, (f"The current state on the host is now the recorded state of {row.volume.label}.")
+        request, f"The current state on the host is now the recorded state of {volume.label}."
     )
-    return redirect("volume", row.volume.key)
+    return redirect("volume", volume.key)
 
 
 @staff_view(Right.OPERATE)
@@ -69,20 +65,3 @@ def repair_volume(request: HttpRequest, key: str) -> HttpResponse:
     if refusal is not None or wish is None:
         return show_refusal(request, refusal, row.volume)
     return preview_of(request, Kind.REPAIR_VOLUME, row.volume, wish)
-
-
-def _is_held(volume: Volume) -> bool:
-    return Job.objects.unfinished().filter(volume=volume, dry_run=False).exists()
-
-
-def _accept_refusal(row: VolumeSnapshot) -> Refused | None:
-    if _is_held(row.volume):
-        return Refused(
-            "busy",
-            f"A job is changing {row.volume}.",
-            ("Wait until the job has ended, then try again."),
-        )
-    drift = drift_of(row)
-    if drift is None:
-        return Refused("stale", f"{row.volume} is as recorded.", "There is nothing to accept.")
-    return accept_refusal(row, drift)

@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from jobs.models import Job
+from jobs.queue.submit import holder_of
 from panel.staff.job_requests import row_of, show_form, show_refusal
 from storage.access import Person, Right, staff_view
 from storage.models import Customer, Volume
@@ -117,4 +117,4 @@ def _change(unlocked: Volume, customer: Customer | None) -> Refused | None:
 
 
 def _is_busy(volume: Volume) -> bool:
-    return Job.objects.unfinished().filter(volume=volume, dry_run=False).exists()
+    return holder_of(volume) is not None

@@ -103,6 +103,8 @@ class Figures:
     completed I/O; the percentiles are of reads and writes together, and None for bcache volumes.
     `hit_rate` is of reads: dm-cache hits / accesses; bcache 1 - sectors read from the backing
     device / sectors read by the guest. `accesses` is its denominator (bcache: the guest's reads).
+    `waiting_reads` is how many reads wait at a time, on average: their rate times the time of each
+    (Little's law).
     """
 
     seconds: float
@@ -118,6 +120,7 @@ class Figures:
     write_hit_rate: float | None
     accesses: int
     write_accesses: int
+    waiting_reads: float | None = None
 
 
 def figures(sums: Sums, *, least: int = MIN_ACCESSES) -> Figures:
@@ -139,6 +142,7 @@ def figures(sums: Sums, *, least: int = MIN_ACCESSES) -> Figures:
         write_hit_rate=sums.write_hits / write_accesses if write_accesses >= least else None,
         accesses=_accesses(sums),
         write_accesses=write_accesses,
+        waiting_reads=_ratio(sums.read_ms, sums.dt_ms),
     )
 
 

@@ -13,10 +13,11 @@ from typing import Any, Self
 
 
 class HttpReceiver(http.server.BaseHTTPRequestHandler):
-    """Remembers what came; answers by `statuses`, then 200."""
+    """Remembers what came; answers by `statuses`, then 200. What is no 200 has the `headers`."""
 
     got: list[dict[str, Any]]
     statuses: list[int]
+    sent_headers: dict[str, str]
 
     def do_POST(self) -> None:
         """A request with a body."""
@@ -33,6 +34,8 @@ class HttpReceiver(http.server.BaseHTTPRequestHandler):
             }
         )
         self.send_response(status)
+        for name, value in self.sent_headers.items() if status != 200 else ():
+            self.send_header(name, value)
         self.end_headers()
 
     do_PUT = do_POST
@@ -109,7 +112,9 @@ class Place(Receiver):
     def __init__(self) -> None:
         self.got: list[dict[str, Any]] = []
         self.statuses: list[int] = []
-        handler = type("Remembering", (HttpReceiver,), {"got": self.got, "statuses": self.statuses})
+        self.headers: dict[str, str] = {}
+        fields = {"got": self.got, "statuses": self.statuses, "sent_headers": self.headers}
+        handler = type("Remembering", (HttpReceiver,), fields)
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{server.server_address[1]}"
         super().__init__(server)

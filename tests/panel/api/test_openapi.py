@@ -21,8 +21,9 @@ from jsonschema import Draft202012Validator
 from jobs.models import BulkChange, Silence
 from panel.api.urls import urlpatterns
 from panel.models import ApiToken, Intent, Order, OrderState
+from panel.webhooks.event_body import event_json
 from storage.byte_sizes import GIB
-from storage.models import CachePlan
+from storage.models import CachePlan, Event, EventKind, Placement
 from tests import make
 from tests.panel.alerts.telling import alert, mail_route
 from tests.panel.api.asking import V1, Program, member, own, staff
@@ -169,3 +170,44 @@ def test_answers_are_as_described(who: int) -> None:
         Draft202012Validator({**schema, "components": body["components"]}).validate(response.json())
         checked += 1
     assert checked >= 13
+
+
+def test_every_tag_is_explained() -> None:
+    used = {
+        tag
+        for section in ("paths", "webhooks")
+        for operations in described()[section].values()
+        for operation in operations.values()
+        for tag in operation.get("tags", ())
+    }
+    assert used - {each["name"] for each in described()["tags"]} == set()
+
+
+def test_each_type_of_event_is_among_the_messages_of_its_family() -> None:
+    told: dict[str, list[str]] = {}
+    for family, operations in described()["webhooks"].items():
+        content = operations["post"]["requestBody"]["content"]["application/json"]
+        for part in content["schema"].get("allOf", ()):
+            told[family] = part.get("properties", {}).get("type", {}).get("enum", [])
+    assert sorted(kind for kinds in told.values() for kind in kinds) == sorted(EventKind.values)
+    assert all(kind.startswith(f"{family}.") for family in told for kind in told[family])
+
+
+@pytest.mark.django_db
+def test_what_is_sent_to_webhooks_is_as_described() -> None:
+    _, _, there = _world()
+    alert(there.host, volume=there.volume)
+    Placement.objects.filter(volume=there.volume).update(missing_since=timezone.now())
+    body = json.loads(json.dumps(described()))
+    families = set()
+    for event in Event.objects.select_related("customer"):
+        family = event.kind.partition(".")[0]
+        families.add(family)
+        content = body["webhooks"][family]["post"]["requestBody"]["content"]["application/json"]
+        schema = {**content["schema"], "components": body["components"]}
+        for for_staff in (True, False):
+            message = json.loads(json.dumps(event_json(event, for_staff=for_staff)))
+            Draft202012Validator(schema).validate(message)
+            told = body["components"]["schemas"]["EventDataShape"]["properties"]
+            assert set(message["data"]) <= set(told)
+    assert {"job", "volume", "host", "order"} <= families

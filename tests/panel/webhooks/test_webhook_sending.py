@@ -7,7 +7,8 @@ import json
 import random
 import socket
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -200,6 +201,59 @@ def test_a_receiver_that_is_down_is_not_asked_for_each_event(place: Place, setti
         tasks.send_webhooks()
     row.refresh_from_db()
     assert (row.rests_until or timezone.now()) - timezone.now() < timedelta(minutes=6)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("said", "least", "most"),
+    [
+        ("200", 200, 240),
+        ("1", 1, 2),
+        ("86400", 3600, 4320),
+        ("0", 1, 2),
+        ("in a minute", 5, 6),
+        ("-5", 5, 6),
+        ("9" * 30, 5, 6),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 1, 2),
+    ],
+)
+def test_a_receiver_says_when_to_come_again_within_an_hour(
+    place: Place, status: int, said: str, least: float, most: float
+) -> None:
+    row = webhook(place.url)
+    place.statuses[:] = [status]
+    place.headers["Retry-After"] = said
+    make.host()
+    make.host()
+    tasks.send_webhooks()
+    row.refresh_from_db()
+    [tried] = sent(attempts=1)
+    for at in (tried.next_at, row.rests_until):
+        assert at is not None
+        left = (at - timezone.now()).total_seconds()
+        assert least - 3 < left <= most
+    assert len(place.got) == 1
+
+
+def test_a_receiver_may_say_it_as_a_date(place: Place) -> None:
+    webhook(place.url)
+    place.statuses[:] = [503]
+    at = timezone.now() + timedelta(minutes=10)
+    place.headers["Retry-After"] = format_datetime(at.astimezone(UTC), usegmt=True)
+    make.host()
+    tasks.send_webhooks()
+    [tried] = sent()
+    assert 595 < (tried.next_at - timezone.now()).total_seconds() < 725
+
+
+def test_what_is_no_refusal_for_now_has_no_say_in_it(place: Place) -> None:
+    webhook(place.url)
+    place.statuses[:] = [500]
+    place.headers["Retry-After"] = "3000"
+    make.host()
+    tasks.send_webhooks()
+    [tried] = sent()
+    assert (tried.next_at - timezone.now()).total_seconds() < 7
 
 
 def test_what_nobody_took_for_25_hours_is_given_up_and_said(place: Place, settings: Any) -> None:

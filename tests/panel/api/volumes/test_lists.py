@@ -6,15 +6,22 @@ from __future__ import annotations
 import gzip
 import json
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
 from panel.api.volumes.series_endpoint import aligned
-from storage.models import Volume
+from panel.models import Order, OrderState
+from storage.database_clock import database_now
+from storage.discovery.host_summary import outline
+from storage.discovery.ingest import apply_facts, apply_hello
+from storage.models import Customer, Host, LatestSample, Placement, Volume
+from storage.planner.wish import Wish
 from tests import make
 from tests.panel.api.asking import V1, Program, member, own, problem, staff
+from tests.panel.cast import party
 from tests.scene import job, scene
 
 pytestmark = pytest.mark.django_db
@@ -54,6 +61,95 @@ def test_what_changed_since_a_time_is_found(asking: Program) -> None:
     assert set(keys(found)) == {made.key, other.key}
     assert keys(asking.get("/jobs/", kind="remove-cache")) == []
     assert keys(asking.get("/jobs/", ids=made.key)) == [made.key]
+
+
+def test_customers_hosts_and_orders_that_changed_since_a_time_are_found(asking: Program) -> None:
+    acme = party("acme")
+    order = Order.objects.get()
+    rows = {"/customers/": acme.customer, "/hosts/": acme.there.host, "/orders/": order}
+    for path, row in rows.items():
+        row.refresh_from_db()
+        [shown] = asking.get(path, updated_since=row.updated_at.isoformat()).json()["items"]
+        assert datetime.fromisoformat(shown["updated_at"]) == row.updated_at
+        later = (row.updated_at + timedelta(microseconds=1)).isoformat()
+        assert keys(asking.get(path, updated_since=later)) == []
+        problem(asking.get(path, updated_since="yesterday"), 400, "invalid_parameter")
+    before = database_now().isoformat()
+    Customer.objects.update(suspended_at=timezone.now())
+    Host.objects.update(site="Hel")
+    Order.objects.update(state=OrderState.CANCELLED, ended_at=timezone.now())
+    for path, row in rows.items():
+        assert keys(asking.get(path, updated_since=before)) == [row.key]
+
+
+def test_what_a_host_reports_is_no_change_of_its_record(asking: Program) -> None:
+    there = scene()
+    before = database_now().isoformat()
+    apply_hello(there.host, {"agent": "0.3.0"}, [], timezone.now())
+    apply_facts(there.host, make.inventory(there.facts), timezone.now())
+    assert keys(asking.get("/hosts/", updated_since=before)) == []
+    Host.objects.update(error={"code": "unreachable", "message": "m", "correction": ""})
+    assert keys(asking.get("/hosts/", updated_since=before)) == [there.host.key]
+
+
+def test_volumes_that_are_not_as_recorded_are_found(asking: Program) -> None:
+    same, other = scene(make.lv("a")), scene(make.lv("b"))
+    wish = Wish(other.volume.size_bytes * 2).to_json()
+    Volume.objects.filter(pk=other.volume.pk).update(wish=wish)
+    for there in (same, other):
+        placements = Placement.objects.filter(host=there.host).select_related("volume")
+        outline(there.host, there.facts, placements, timezone.now())
+    [shown] = asking.get("/volumes/", has_drift="true").json()["items"]
+    assert shown["key"] == other.volume.key and shown["drift"]
+    assert keys(asking.get("/volumes/", has_drift="false")) == [same.volume.key]
+    problem(asking.get("/volumes/", has_drift="yes"), 400, "invalid_parameter")
+    customer = make.customer()
+    own(other, customer)
+    problem(member(customer).get("/volumes/", has_drift="true"), 400, "invalid_parameter")
+
+
+def waits(read_ms: int | None, **fields: Any) -> str:
+    """The key of a volume whose reads waited so long in a second."""
+    there = scene(make.lv(f"v{Volume.objects.count()}"))
+    if read_ms is not None:
+        sampled = {"gap": "", "dt_ms": 1000, "reads": 10, "read_ms": read_ms, "counters": {}}
+        numbers = dict.fromkeys(("writes", "read_sectors", "write_sectors", "write_ms"), 0)
+        LatestSample.objects.create(
+            volume=there.volume,
+            host=there.host,
+            at=timezone.now(),
+            boot_id="b",
+            boottime_ns=1,
+            **{**sampled, **numbers, **fields},
+        )
+    return there.volume.key
+
+
+def test_volumes_come_in_the_order_in_which_their_guests_wait(asking: Program) -> None:
+    some, much, unknown = waits(500), waits(2500), waits(None)
+    none, gap = waits(0), waits(9000, gap="first")
+    ranked = [much, some, none, *sorted((unknown, gap), reverse=True)]
+    answer = asking.get("/volumes/", sort="-waiting_reads").json()
+    assert [each["key"] for each in answer["items"]] == ranked
+    waiting = [each["figures"] and each["figures"]["waiting_reads"] for each in answer["items"]]
+    assert waiting[:3] == [2.5, 0.5, 0.0]
+    assert {*waiting[3:]} == {None}
+    assert asking.get("/volumes/", sort="created_at").json() == asking.get("/volumes/").json()
+    problem(asking.get("/volumes/", sort="label"), 400, "invalid_parameter")
+
+
+def test_pages_in_that_order_repeat_and_miss_nothing(asking: Program) -> None:
+    made = [waits(wait) for wait in (100, 333, 333, 333, 1, 0, None, None)]
+    seen, cursor = [], {}
+    while True:
+        page = asking.get("/volumes/", sort="-waiting_reads", limit="3", **cursor).json()
+        seen += [each["key"] for each in page["items"]]
+        if page["next_cursor"] is None:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+    assert sorted(seen) == sorted(made)
+    assert seen == keys(asking.get("/volumes/", sort="-waiting_reads"))
+    problem(asking.get("/volumes/", limit="3", **cursor), 400, "invalid_parameter")
 
 
 def test_the_same_bucket_has_the_same_place_in_every_answer(asking: Program) -> None:

@@ -1,0 +1,138 @@
+"""What is sent to webhooks, for the OpenAPI description: its section `webhooks`, one entry for each
+family of events, and one for the test message."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from panel.api.response_shapes import Json
+from panel.webhooks.webhook_sending import TEST
+from storage.models import EventKind
+from storage.models.event import FAMILIES
+
+TEXT: Final = {"type": "string"}
+FIELDS: Final = {
+    "job": "`kind` and `state`; of one that did not end well, `error_code`.",
+    "volume": "`size_bytes`, `external_id`, `label`; for staff `managed`, `vg`.",
+    "cache": "`size_bytes`, `mode`; for staff `technology`, `trouble`.",
+    "host": "`name`, `state`, `error_code`, `until`; of a change `change`, `item`, `before`, "
+    "`after`. For staff only.",
+    "order": "`state`, `intent`, `reason_code`, `external_id`; of a proof `proof`, `verdict`.",
+    "alert": "`code`, `severity`, `data_at_risk`, `is_told`, `tier`. For staff only.",
+}
+"""Of `data`, by family."""
+HEADERS: Final = {
+    "webhook-id": "The event's id, the same in each try.",
+    "webhook-timestamp": "When this try was made, in seconds since 1970.",
+    "webhook-signature": "`v1,` and the HMAC-SHA256 of id, time and body, by Standard Webhooks; "
+    "two of them, with a space between, while the secret is being changed.",
+}
+ANSWERS: Final = {
+    "2XX": "Taken. Later events of the same subject follow.",
+    "410": "The receiver is gone: the webhook is disabled.",
+    "429": "Too many. It is sent again, after `Retry-After` where that is given (an hour at most).",
+    "503": "Not now. It is sent again, as after 429.",
+    "default": "Not taken. It is sent again for 25 hours, at growing intervals.",
+}
+
+
+def add_webhooks(result: Json, **_: object) -> Json:
+    """The document with what the panel sends."""
+    components = result["components"]
+    components["parameters"] = {
+        name: {"in": "header", "name": name, "required": True, "schema": TEXT, "description": text}
+        for name, text in HEADERS.items()
+    }
+    components["examples"] |= {
+        f"{family}_message": {"value": _example(components["examples"], family)}
+        for family in FAMILIES
+    }
+    result["webhooks"] = {family: {"post": _family(family)} for family in FAMILIES}
+    result["webhooks"]["test"] = {"post": _test()}
+    return result
+
+
+def _kinds(family: str) -> list[EventKind]:
+    return [kind for kind in EventKind if kind.partition(".")[0] == family]
+
+
+def _family(family: str) -> Json:
+    kinds = _kinds(family)
+    meanings = "\n".join(f"- `{kind.value}`: {kind.label}" for kind in kinds)
+    schema = {
+        "allOf": [
+            {"$ref": "#/components/schemas/EventShape"},
+            {
+                "type": "object",
+                "properties": {"type": {"type": "string", "enum": [each.value for each in kinds]}},
+            },
+        ]
+    }
+    return _message(
+        f"webhook_{family}",
+        f"An event of the family {family}.*",
+        f"{meanings}\n\n`data` has the keys of what it is about, and {FIELDS[family]}",
+        schema,
+        {"$ref": f"#/components/examples/{family}_message"},
+    )
+
+
+def _test() -> Json:
+    properties: Json = {
+        **dict.fromkeys(("id", "subject"), TEXT),
+        "type": {"type": "string", "const": TEST},
+        "version": {"type": "integer", "format": "int64"},
+        "timestamp": {"type": "string", "format": "date-time"},
+        "data": {"type": "object", "properties": {"text": TEXT}, "required": ["text"]},
+    }
+    schema = {"type": "object", "properties": properties, "required": sorted(properties)}
+    example = {
+        "id": "k4zq7m2xv5a6bhtw",
+        "type": TEST,
+        "version": 1,
+        "timestamp": "2026-11-23T12:00:00Z",
+        "subject": "webhook:a4mz7c2xk5qv3bth",
+        "data": {"text": "This is a test message."},
+    }
+    return _message(
+        "webhook_test_message",
+        "A test message",
+        "It means nothing; a person asked for it.",
+        schema,
+        {"value": example},
+    )
+
+
+def _message(
+    operation_id: str, summary: str, description: str, schema: Json, example: Json
+) -> Json:
+    content = {"application/json": {"schema": schema, "examples": {"example": example}}}
+    return {
+        "operationId": operation_id,
+        "summary": summary,
+        "description": description,
+        "tags": ["webhooks"],
+        "security": [],
+        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in HEADERS],
+        "requestBody": {"required": True, "content": content},
+        "responses": {status: {"description": text} for status, text in ANSWERS.items()},
+    }
+
+
+def _example(examples: Json, family: str) -> Any:
+    """An event of the family, after the one that the list of events shows."""
+    event = examples["EventPageShape"]["value"]["items"][0]
+    data = {name: event["data"][name] for name in ("customer", "volume", "job", "order")}
+    return {**event, "type": _kinds(family)[0].value, "data": {**data, **DATA[family]}}
+
+
+VOLUME: Final = {"size_bytes": 1 << 40, "external_id": "vps-1012", "label": "crm-data"}
+DATA: Final[dict[str, Json]] = {
+    "job": {"kind": "add-cache", "state": "queued"},
+    "volume": {**VOLUME, "managed": True, "vg": "vg0"},
+    "cache": {"size_bytes": 1 << 33, "mode": "writethrough", "technology": "lvmcache"},
+    "host": {"name": "stor-1", "state": "pending"},
+    "order": {"state": "authorising", "intent": "upgrade", "external_id": "vps-1012"},
+    "alert": {"code": "drift", "severity": "warning", "data_at_risk": False, "tier": 1},
+}
+"""What the example of a family has beside the keys."""

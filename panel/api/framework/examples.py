@@ -1,0 +1,373 @@
+"""Examples of the OpenAPI description: one for each body of a request and of an answer.
+
+Answers are put together from their shapes, so that no field is ever missing; what stands for a text
+is here by the name of its field. Bodies of requests are what somebody would send.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from panel.api.response_shapes import Json
+
+JSON: Final = "application/json"
+API: Final = "/api/v1"
+VOLUME, JOB, CUSTOMER = "q5tmzk7xw2ad4hvn", "n3c7yb2kfr5xq6wu", "d4kx7m2vqz5hbt3a"
+HOST, PLAN, ORDER = "h6r2vwn4cq7jx5te", "p7b3kq5xz2mt6cva", "r2wq5vx7kd3nz6ty"
+OTHER: Final = "a4mz7c2xk5qv3bth"
+EVENT: Final = "k4zq7m2xv5a6bhtw"
+UUID: Final = "mV2xqD-7tLb-Qk4R-9sWz-XcA1-hJ6e-PnYf3G"
+NOON: Final = "2026-11-23T12:00:00Z"
+GIB: Final = 1 << 30
+TEXTS: Final = {
+    "accept_errors": "The cable was replaced.",
+    "accepted": "SHA256:Q2xkb3JlbSBpcHN1bSBkb2xvciBzaXQgYW1ldCBjb25z",
+    "account": "tiercel",
+    "action": "retire",
+    "actor": "ann@example.com",
+    "add_commands": "mdadm --manage /dev/md0 --add /dev/sdd1",
+    "address": "192.0.2.10",
+    "after": "6.1.0-28",
+    "alert": OTHER,
+    "allowed_vgs": "vg0",
+    "api_version": "1",
+    "argv": "lvchange",
+    "array": "md0",
+    "array_uuid": "3aaa0122:29827cfa:5331ad66:ca767371",
+    "author": "ann@example.com",
+    "before": "6.1.0-26",
+    "by": "ann@example.com",
+    "cache_plan": PLAN,
+    "cause": None,
+    "change": "kernel",
+    "code": "drift",
+    "confirm_code": "bcache_bvec_5_15",
+    "confirm_label": "crm-data",
+    "correction": "Wait until it has ended, or cancel it.",
+    "counter": "reallocated_sectors",
+    "currency": "EUR",
+    "customer": CUSTOMER,
+    "customer_external_id": "crm-42",
+    "description": "Faster reads for databases.",
+    "detail": "Another job holds the volume: Add a cache, running.",
+    "dev": "8:16",
+    "device": "sdb",
+    "door": "api",
+    "email": "ann@example.com",
+    "error": "",
+    "error_code": "",
+    "external_id": "vps-1012",
+    "features": "wish",
+    "fingerprint": "SHA256:Q2xkb3JlbSBpcHN1bSBkb2xvciBzaXQgYW1ldCBjb25z",
+    "firmware": "GXA7801Q",
+    "follow_keys": JOB,
+    "found": "writeback",
+    "guest": "web12 · vda",
+    "host": HOST,
+    "hosts": HOST,
+    "hushed_by": "",
+    "id": EVENT,
+    "instance": "urn:tiercel:request:59c5f611a17a4c7ebd34c4440a46c1a5",
+    "intent": "upgrade",
+    "item": "linux",
+    "job": f"{API}/jobs/{JOB}",
+    "kernel": "6.1.0-28-amd64",
+    "key": OTHER,
+    "kind": "add-cache",
+    "label": "crm-data",
+    "last_used_address": "192.0.2.77",
+    "level": "raid1",
+    "line": "curl -sf https://panel.example.com/enrol/… | sh",
+    "link": "https://panel.example.com/invitation/…",
+    "lv": "v-q5tmzk7xw2ad4hvn",
+    "machine_id": "1f0c3f7e9a5b4d628e7c2a9b6d5e4f30",
+    "member": "sdb1",
+    "member_role": "",
+    "members": "sdb1",
+    "message": "vg0/crm-data differs from the record (Size: recorded 8 GiB, found 16 GiB).",
+    "mode": "writethrough",
+    "model": "Micron 5400 PRO",
+    "month": "2026-11",
+    "name": "crm-data",
+    "networks": "192.0.2.0/24",
+    "next_after": EVENT,
+    "next_cursor": None,
+    "of": "crm-data",
+    "order": ORDER,
+    "parameter": "limit",
+    "person": "ann@example.com",
+    "person_name": "Ann",
+    "phase": "done",
+    "plan": PLAN,
+    "pointer": "/cache/size_bytes",
+    "proof": "ready",
+    "protocol": "SATA",
+    "reason": "Disks are being replaced.",
+    "reason_code": "",
+    "recorded": "writethrough",
+    "refusal": None,
+    "remove_commands": "mdadm --manage /dev/md0 --fail /dev/sdb1 --remove /dev/sdb1",
+    "request_id": "59c5f611a17a4c7ebd34c4440a46c1a5",
+    "reverts": None,
+    "route": "On call",
+    "scopes": "read",
+    "secret": "whsec_…",
+    "sentence": "Add a cache of 10 GiB to crm-data",
+    "serial": "S5X1NG0R123456",
+    "server": "crm.example.com",
+    "severity": "warning",
+    "shell": "lvchange -y --cachemode writeback vg0/v-q5tmzk7xw2ad4hvn",
+    "site": "Helsinki 1",
+    "sites": "Helsinki 1",
+    "spares": "sdd1",
+    "staff_role": "operator",
+    "state": "delivered",
+    "steps": "Fill the place that is free.",
+    "subject": f"volume:{VOLUME}",
+    "tags": "nvme",
+    "technology": "lvmcache",
+    "text": "Logical volume vg0/v-q5tmzk7xw2ad4hvn changed.",
+    "tier": "hdd",
+    "title": "Set the cache mode",
+    "token": "k7tq2mzv5xw3",
+    "transport": "sata",
+    "trouble": "",
+    "type": "volume.renamed",
+    "types": "job.*",
+    "until": NOON,
+    "untold": "errors",
+    "url": f"{API}/volumes/{VOLUME}",
+    "user": "billing@service.invalid",
+    "users": "vg0",
+    "uuid": UUID,
+    "verb": "cache.mode",
+    "verdict": "adopt",
+    "version": "1",
+    "vg": "vg0",
+    "vg_name": "vg0",
+    "vg_uuid": UUID,
+    "volume": VOLUME,
+    "volume_external_id": "vps-1012",
+    "volume_label": "crm-data",
+    "volumes": VOLUME,
+    "waiting": None,
+    "what": "Cache mode",
+    "why": "The SSD was replaced by hand.",
+    "worn_out_assumption": "As much is written as in the last 30 days.",
+    "zone": "Europe/Helsinki",
+}
+"""By the name of the field."""
+FORMATS: Final = {
+    "date-time": NOON,
+    "time": "22:00",
+    "email": "ann@example.com",
+    "uuid": "0c8e3b5a-5d1f-4f7e-9f5c-2a6b7c8d9e0f",
+}
+NUMBERS: Final = {
+    "_bytes": 10 * GIB,
+    "_minor": 490,
+    "_percent": 40,
+    "_seconds": 12,
+    "_iops": 320.5,
+    "_ms": 4.2,
+    "hit_rate": 0.87,
+    "waiting_reads": 1.35,
+    "port": 22,
+    "status": 409,
+}
+"""By the end of the field's name; any other number is 1, or the least there is."""
+NAMED: Final = {
+    "customer": ("customers", CUSTOMER, "Acme"),
+    "host": ("hosts", HOST, "stor-1"),
+    "cache_plan": ("cache-plans", PLAN, "Fast"),
+    "from_plan": ("cache-plans", PLAN, "Fast"),
+    "to_plan": ("cache-plans", OTHER, "Faster"),
+    "volume": ("volumes", VOLUME, "crm-data"),
+}
+"""What a reference to another noun names, by the field that has it."""
+OWN: Final[dict[str, Json]] = {
+    "AlertRouteShape": {"url": f"{API}/alert-routes/{OTHER}", "name": "On call", "kind": "email"},
+    "AlertShape": {"url": f"{API}/alerts/{OTHER}"},
+    "BulkChangeShape": {"url": f"{API}/bulk-changes/{OTHER}"},
+    "CachePlanShape": {"key": PLAN, "url": f"{API}/cache-plans/{PLAN}", "name": "Fast"},
+    "CommandShape": {"argv": ["lvchange", "-y", "--cachemode", "writeback", "vg0/crm-data"]},
+    "Conflict": {"key": JOB, "url": f"{API}/jobs/{JOB}", "state": "running"},
+    "CustomerShape": {"key": CUSTOMER, "url": f"{API}/customers/{CUSTOMER}", "name": "Acme"},
+    "EventDataShape": {"job": None, "order": None, "alert": None},
+    "Fault": {"code": "too_small", "message": "At least 64 MiB."},
+    "HostShape": {"key": HOST, "url": f"{API}/hosts/{HOST}", "name": "stor-1"},
+    "JobShape": {"key": JOB, "url": f"{API}/jobs/{JOB}"},
+    "LastJobShape": {"key": JOB, "url": f"{API}/jobs/{JOB}"},
+    "MembershipShape": {"key": "7", "url": f"{API}/members/7"},
+    "OrderShape": {"key": ORDER, "url": f"{API}/orders/{ORDER}"},
+    "PersonRef": {"key": "12", "url": f"{API}/people/12"},
+    "PersonShape": {"key": "12", "url": f"{API}/people/12", "name": "Ann"},
+    "ProblemShape": {
+        "type": "urn:tiercel:problem:busy",
+        "title": "Conflict",
+        "code": "busy",
+    },
+    "ProofShape": {"url": f"{API}/orders/{ORDER}/proof"},
+    "TokenShape": {"url": f"{API}/tokens/{OTHER}", "name": "nightly", "scopes": ["read"]},
+    "VolumeShape": {"key": VOLUME},
+    "WebhookShape": {"url": f"{API}/webhooks/{OTHER}", "name": "CRM"},
+}
+"""What a shape says otherwise than its fields' names."""
+LEFT_OUT: Final = {
+    "EventDataShape": {
+        *("kind", "state", "error_code", "size_bytes", "mode", "intent", "reason_code", "proof"),
+        *("verdict", "managed", "vg", "technology", "trouble", "name", "until", "change", "item"),
+        *("before", "after", "code", "severity", "data_at_risk", "is_told", "tier"),
+    },
+    "JobShape": {"ssd", "member"},
+    "ProblemShape": {"errors", "not_before"},
+}
+"""Fields that do not stand beside the others."""
+ANYTHING: Final[dict[str, Any]] = {
+    "args": {"vg": "vg0", "lv": "v-q5tmzk7xw2ad4hvn"},
+    "result": {"state": "done"},
+    "progress": {"label": "Writing back", "done_bytes": GIB, "total_bytes": 4 * GIB},
+    "states": {"succeeded": 12},
+    "error_counts": {"reallocated_sectors": 0},
+    "new_errors": {},
+    "urls": {"volumes": f"{API}/volumes/"},
+    "units": {"read_iops": "1/s"},
+    "totals": {"read_iops": 320.5},
+}
+MANDATE: Final = {
+    "currency": "EUR",
+    "cap_charge_minor": 5000,
+    "cap_period_minor": 20000,
+    "earliest_next_at": None,
+}
+BODIES: Final[dict[str, Json]] = {
+    "AcceptFaultBody": {"reason": "No guest uses it.", "confirm_code": "bcache_bvec_5_15"},
+    "AcceptKeyBody": {"fingerprint": TEXTS["fingerprint"]},
+    "AcknowledgeBody": {"reason": "I replace the disk.", "until": NOON},
+    "AdoptionBody": {"items": [{"volume": "crm-data", "customer": "Acme"}]},
+    "AlertRouteBody": {"name": "On call", "kind": "email", "person": "ann@example.com"},
+    "BindVolumeBody": {
+        "customer_external_id": "crm-42",
+        "volume": VOLUME,
+        "volume_external_id": "vps-1012",
+    },
+    "BulkBody": {"action": "retire", "volumes": [VOLUME]},
+    "CachePlanBody": {
+        **{"name": "Fast", "size_bytes": 10 * GIB},
+        **{"price_minor": 490, "currency": "EUR"},
+    },
+    "ChangePlanBody": {"volume_external_id": "vps-1012", "plan": "Fast"},
+    "CreateCustomerBody": {"external_id": "crm-42", "name": "Acme", "email": "ann@example.com"},
+    "CustomerBody": {"name": "Acme", "external_id": "crm-42"},
+    "DecideOrderBody": {"order": ORDER, "decision": "approve"},
+    "HaltBody": {"reason": "The data centre has no cooling."},
+    "InviteBody": {"email": "bob@example.com", "staff_role": "operator"},
+    "LoginLinkBody": {"customer_external_id": "crm-42", "email": "ann@example.com"},
+    "MaintenanceBody": {"reason": "Disks are being replaced.", "until": NOON},
+    "MemberBody": {"device": "sdd", "serial": "S5X1NG0R654321"},
+    "MembershipBody": {"email": "ann@example.com", "role": "owner"},
+    "NewHostBody": {"name": "stor-1", "address": "192.0.2.10"},
+    "NewVolumeBody": {"label": "crm-data", "host": HOST, "vg": "vg0", "size_bytes": 100 * GIB},
+    "OfCustomer": {"customer_external_id": "crm-42"},
+    "OrderBody": {"cache_plan": PLAN, "price_minor": 490, "currency": "EUR"},
+    "PatchedCachePlanBody": {"on_offer": False},
+    "PatchedCustomerBody": {"name": "Acme Ltd"},
+    "PatchedDiskBody": {"unit_bytes": 512},
+    "PatchedHostBody": {"site": "Helsinki 1", "tags": ["nvme"]},
+    "PatchedMemberRoleBody": {"role": "viewer"},
+    "PatchedPersonBody": {"active": False},
+    "PatchedVolumeBody": {"external_id": "vps-1012"},
+    "ResolveBody": {"why": "The SSD was replaced by hand."},
+    "RotateBody": {"overlap_hours": 24},
+    "SelfTestBody": {"kind": "short"},
+    "ServiceBody": {"name": "billing", "staff_role": "operator"},
+    "SetMandateBody": {"customer_external_id": "crm-42", "mandate": MANDATE},
+    "SilenceBody": {"host": "stor-1", "reason": "Disks are being replaced.", "until": NOON},
+    "SsdBody": {"device": "sdd", "serial": "S5X1NG0R654321", "vg": "vg0"},
+    "StatusBody": {"order": ORDER},
+    "TerminateBody": {"customer_external_id": "crm-42"},
+    "TokenBody": {"name": "nightly", "scopes": ["read"], "days": 90},
+    "UsageLinesBody": {"customer_external_id": "crm-42", "month": "2026-11"},
+    "WatchBody": {"minutes": 60},
+    "WebhookBody": {"name": "CRM", "address": "https://crm.example.com/events", "types": ["job.*"]},
+    "WebhookSecretBody": {"former_hours": 24},
+    "WholeMandate": MANDATE,
+    "WishBody": {"cache": {"size_bytes": 10 * GIB, "mode": "writeback"}},
+}
+"""By the body of a request."""
+
+
+def add_examples(document: Json) -> None:
+    """Name an example in each JSON body of the document, and write those that are named."""
+    schemas, named = document["components"]["schemas"], dict[str, Json]()
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            answers = [
+                answer for status, answer in operation["responses"].items() if status[0] == "2"
+            ]
+            for holder in (operation.get("requestBody", {}), *answers):
+                content = holder.get("content", {}).get(JSON)
+                if content is None:
+                    continue
+                name = content["schema"]["$ref"].rpartition("/")[2]
+                named[name] = {"value": _of_component(name, schemas)}
+                content["examples"] = {"example": {"$ref": f"#/components/examples/{name}"}}
+    document["components"]["examples"] = dict(sorted(named.items()))
+    problem = schemas["ProblemShape"]
+    problem["examples"] = [_of_component("ProblemShape", schemas)]
+
+
+def _of_component(name: str, schemas: Json) -> Any:
+    if name in BODIES:
+        return BODIES[name]
+    schema = schemas[name]
+    if schema.get("type") != "object":
+        return _of(schema, name, schemas)
+    own, left_out = OWN.get(name, {}), LEFT_OUT.get(name, set[str]())
+    return {
+        field: own[field] if field in own else _of(each, field, schemas)
+        for field, each in schema.get("properties", {}).items()
+        if field not in left_out
+    }
+
+
+def _of(schema: Json, field: str, schemas: Json) -> Any:
+    """A value of a field of that name."""
+    for parts in ("allOf", "oneOf", "anyOf"):
+        if parts in schema:
+            return _of(schema[parts][0], field, schemas)
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        if name == "Ref":
+            noun, key, label = NAMED[field]
+            return {"key": key, "url": f"{API}/{noun}/{key}", "name": label}
+        if "enum" not in schemas[name]:
+            return _of_component(name, schemas)
+        return _of(schemas[name], field, schemas)
+    if "enum" in schema:
+        return TEXTS[field] if TEXTS.get(field) in schema["enum"] else schema["enum"][0]
+    kinds = schema.get("type")
+    kind = kinds[0] if isinstance(kinds, list) else kinds
+    if kind is None or "additionalProperties" in schema:
+        return ANYTHING[field]
+    if kind == "array":
+        return [_of(schema["items"], field, schemas)]
+    if kind == "boolean":
+        return False
+    if kind in ("integer", "number"):
+        return _number(schema, field, is_whole=kind == "integer")
+    if "format" in schema:
+        return FORMATS[schema["format"]]
+    return _text(field, may_be_null=isinstance(kinds, list))
+
+
+def _number(schema: Json, field: str, *, is_whole: bool) -> float:
+    number: float = next((NUMBERS[end] for end in NUMBERS if field.endswith(end)), 1)
+    number = max(number, schema.get("minimum", number))
+    number = min(number, schema.get("maximum", number))
+    return int(number) if is_whole else float(number)
+
+
+def _text(field: str, *, may_be_null: bool) -> str | None:
+    text = TEXTS[field]
+    return text if text is not None or may_be_null else ""
