@@ -34,8 +34,8 @@ def outline(host: Host, facts: HostFacts, placements: Iterable[Placement], at: d
 
 def keys_with_drift() -> list[str]:
     """Of the volumes that the last inventories showed other than recorded."""
-    findings = HostOutline.objects.exclude(findings=[]).values_list("findings", flat=True)
-    return [each["volume"] for found in findings for each in found if each["code"] in DRIFT]
+    of_hosts = HostOutline.objects.exclude(findings=[]).values_list("findings", flat=True)
+    return [each["volume"] for findings in of_hosts for each in findings if each["code"] in DRIFT]
 
 
 def space_of(facts: HostFacts) -> dict[str, int]:

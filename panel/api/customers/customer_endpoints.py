@@ -105,6 +105,7 @@ class OneCustomer(Resource):
         request_bodies.save(
             customer, request_bodies.read(request, request_bodies.CustomerBody, partial=True)
         )
+        customer.refresh_from_db()
         return Response(customer_json(customer))
 
     @extend_schema(
