@@ -3,8 +3,8 @@
 Rows of the database: `user`, `staff_user`, `customer`, `host`, `activity`,
 `physical_disk`, `volume`, `placement`.
 Facts of a host (pure): `disk`, `pv`, `vg`, `lv`, `dm_cache`, `bcache`, `cset`, `facts`, and
-`inventory`, which is `facts` as the agent's reply says them. Everything pure lies in one volume
-group `vg0` (`VG_UUID`): a slow `sdc` and a redundant, fast `md0`.
+`inventory`, which is `facts` as the agent's reply says them; `columns` of a series. Everything pure
+lies in one volume group `vg0` (`VG_UUID`): a slow `sdc` and a redundant, fast `md0`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from django.utils import timezone
 
 from panel.models import User
@@ -336,3 +339,11 @@ def target(lv: LogicalVolume | None = None, *, volume_key: str | None = None) ->
     key = volume_key or new_key()
     name = lv.name if lv is not None else volume_name(key)
     return Target(key, VG_UUID, "vg0", name, lv.uuid if lv is not None else None)
+
+
+def columns(
+    rows: Sequence[Mapping[str, float | None]],
+) -> dict[str, npt.NDArray[np.float64]]:
+    """The columns of a `storage.metrics.series.Series` with one of these mappings a bucket."""
+    names = rows[0] if rows else ()
+    return {name: np.array([row[name] for row in rows], np.float64) for name in names}

@@ -311,11 +311,9 @@ def names(*, plain: bool) -> tuple[str, ...]:
 
 def known(shown: tuple[ChartPanel, ...], measured: Series) -> tuple[ChartPanel, ...]:
     """The panels and their lines of which anything is known."""
-    found = {
-        name for values in measured.values for name, value in values.items() if value is not None
-    }
+    known_names = {name for name in measured.units if measured.knows(name)}
     lines_by_panel = (
-        (panel, tuple(line for line in panel.lines if line.name in found)) for panel in shown
+        (panel, tuple(line for line in panel.lines if line.name in known_names)) for panel in shown
     )
     return tuple(replace(panel, lines=lines) for panel, lines in lines_by_panel if lines)
 
@@ -388,7 +386,7 @@ def until_full(measured: Series) -> str:
     space = [
         (measured.at(n), values["ssd_used_bytes"], values["ssd_free_bytes"])
         for n, values in enumerate(measured.values)
-        if values.get("ssd_used_bytes") is not None
+        if values["ssd_used_bytes"] is not None
     ]
     if not space or space[-1][0] - space[0][0] < PACE:
         return ""

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+import msgspec
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -22,7 +23,8 @@ from panel.charts.time_range import Span, button_text, part, ranges
 from panel.lists.listing import csv_file
 from storage.access import staff_view
 from storage.metrics.counters import LATENCY_BOUNDS_NS
-from storage.metrics.series import BANDED, Series
+from storage.metrics.samples.aggregate import listed
+from storage.metrics.series import Series
 from storage.models import Host, Volume
 
 TABLE_ROWS: Final = 20
@@ -217,17 +219,16 @@ def _series(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
     if overlay is not None:
         laid = overlay.measure(overlay.span)
         answer["over"] = overlay.to_json(laid, _over_summary(subject, overlay, laid))
-    return JsonResponse(answer)
+    return HttpResponse(msgspec.json.encode(answer), content_type="application/json")
 
 
 def _inside(measured: Series) -> dict[str, Any]:
     """What happened within the buckets: the histograms of latencies, and the least and the most of
     single intervals."""
-    counts = [None if each is None or not any(each) else list(each) for each in measured.histograms]
+    counts = [None if each is None or not any(each) else each for each in measured.histograms]
     return {
         "heat": {"bounds_ms": [ns / 1e6 for ns in LATENCY_BOUNDS_NS], "counts": counts},
-        "least": {name: [each[name] for each in measured.least] for name in BANDED},
-        "most": {name: [each[name] for each in measured.most] for name in BANDED},
+        **measured.band_json(),
     }
 
 
@@ -255,15 +256,13 @@ def _csv(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
     names = _names_of(subject, chart) or subject.names
     labels = subject.labels(span)
     titles = [f"{labels.get(name, name)} ({measured.units[name]})" for name in names]
-    columns = [[values[name] for values in measured.values] for name in names]
+    columns = [listed(measured.columns[name]) for name in names]
     if overlay is not None:
         laid = overlay.measure(overlay.span)
         shared = [name for name in names if name in overlay.names and name in laid.units]
         titles += [f"{name}, {overlay.short} ({measured.units[name]})" for name in shared]
-        columns += [[values[name] for values in laid.values] for name in shared]
-    lines = (
-        [measured.at(n), *(column[n] for column in columns)] for n in range(len(measured.values))
-    )
+        columns += [listed(laid.columns[name]) for name in shared]
+    lines = ([measured.at(n), *(column[n] for column in columns)] for n in range(measured.points))
     file_name = "-".join(
         (
             *(subject.name, *((chart,) if names is not subject.names else ())),

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cache, partial
 from typing import Final
 
+import numpy as np
 from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -20,9 +21,9 @@ from storage.analysis.disk_activity import DiskCourse, busy_courses, disk_course
 from storage.analysis.disk_users import DiskMap, disk_map
 from storage.inventory.stored import inventory_of
 from storage.metrics.load_series import BUCKET_SECONDS, LOAD_UNITS, fleet_series, host_series
-from storage.metrics.samples.aggregate import aggregate, nearest
-from storage.metrics.samples.chunk_store import FLEET, HOSTS, VOLUMES
-from storage.metrics.series import UNITS, Series, Values, beside, series
+from storage.metrics.samples.aggregate import nearest
+from storage.metrics.samples.chunk_store import FLEET, HOSTS
+from storage.metrics.series import INSIDE_UNITS, UNITS, Series, beside, series
 from storage.models import Host, Volume
 from storage.planner.technologies.lookup import of_layout
 from storage.volumes.ownership import theirs_since
@@ -30,9 +31,6 @@ from storage.volumes.ownership import theirs_since
 DISK_UNITS: Final = {"disks": "ratio", "users": "I/Os"}
 """Of the lines of the charts of disks."""
 WAIT_UNITS: Final = {"in_flight": "I/Os"}
-INSIDE_UNITS: Final = {"bypass_share": "ratio", "metadata_share": "ratio"}
-COUNTED: Final = ("counted_hits", "counted_misses", "bypass_hits", "bypass_misses")
-INSIDE_KIND: Final = VOLUMES.only(*COUNTED, "metadata_used_bytes", "metadata_total_bytes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +60,7 @@ class ChartSubject:
     known_since: datetime | None = None
     measure: Callable[[Span], Series]
     nearest: Callable[[datetime, datetime], datetime | None]
-    added: Callable[[Span, Series], Series]
+    added: Callable[[Span, Series], Series] = lambda _span, measured: measured
     labels: Callable[[Span], Mapping[str, str]] = lambda _span: {}
     who_url: str = ""
 
@@ -74,25 +72,6 @@ class ChartSubject:
     def words_of(self, job: Job) -> str:
         """What a change of the volume is called."""
         return change_words(job) if self.plain else job.get_kind_display()
-
-
-def _as_measured(_span: Span, measured: Series) -> Series:
-    return measured
-
-
-def _inside(volume: Volume, span: Span, measured: Series) -> Series:
-    """With what a cache tells of itself: the share of accesses that went by it (bcache), and how
-    full its metadata was (dm-cache)."""
-    count = len(measured.values)
-    columns: dict[str, list[float | None]] = {name: [None] * count for name in INSIDE_UNITS}
-    step = measured.step_seconds
-    for each in aggregate([volume.pk], span.start, span.end, kind=INSIDE_KIND, step=step):
-        accesses = sum(each.counts[name] for name in COUNTED)
-        bypassed = each.counts["bypass_hits"] + each.counts["bypass_misses"]
-        used, total = (each.last[f"metadata_{name}_bytes"] for name in ("used", "total"))
-        columns["bypass_share"][each.n] = bypassed / accesses if accesses else None
-        columns["metadata_share"][each.n] = used / total if used is not None and total else None
-    return beside(measured, columns, INSIDE_UNITS)
 
 
 def change_words(job: Job) -> str:
@@ -132,9 +111,10 @@ def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> C
         plain=plain,
         is_retired=volume.retired_at is not None,
         known_since=volume.created_at,
-        measure=lambda span: series(volume, span.start, span.end, span.points, since=since),
+        measure=lambda span: series(
+            volume, span.start, span.end, span.points, since=since, inside=not plain
+        ),
         nearest=partial(nearest, volume.pk, since=since),
-        added=_as_measured if plain else partial(_inside, volume),
     )
 
 
@@ -192,15 +172,12 @@ def of_host(host: Host, disk: str = "") -> ChartSubject:
 
 def _waits(_span: Span, measured: Series) -> Series:
     """With how many reads and writes waited at once: their rate by how long each took."""
-
-    def of(values: Values, what: str) -> float:
-        return (values[f"{what}_iops"] or 0.0) * (values[f"{what}_ms"] or 0.0) / 1000
-
-    column = [
-        None if values["read_iops"] is None else of(values, "read") + of(values, "write")
-        for values in measured.values
-    ]
-    return beside(measured, {"in_flight": column}, WAIT_UNITS)
+    columns = measured.columns
+    reads, writes = (
+        np.nan_to_num(columns[f"{what}_iops"] * columns[f"{what}_ms"]) for what in ("read", "write")
+    )
+    waiting = np.where(np.isnan(columns["read_iops"]), np.nan, (reads + writes) / 1000)
+    return beside(measured, {"in_flight": waiting}, WAIT_UNITS)
 
 
 def of_fleet() -> ChartSubject:

@@ -7,23 +7,17 @@ all volumes together; a latency and a hit rate are of all I/O, whichever volume 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
 from typing import Final
 
-from storage.metrics.samples.aggregate import Aggregate, aggregate
+import numpy as np
+
+from storage.metrics.samples.aggregate import AggregateColumns, columns_of, intervals
 from storage.metrics.samples.chunk_store import FLEET, HOSTS, SampleKind
+from storage.metrics.samples.codec import NULL
 from storage.metrics.samples.load_rollup import BUCKET
-from storage.metrics.series import (
-    BANDED,
-    UNITS,
-    Bucket,
-    Series,
-    Values,
-    in_buckets,
-    step_seconds,
-)
+from storage.metrics.series import SIZES, UNITS, Buckets, Series, in_buckets, step_seconds
 from storage.models import Host
 
 BUCKET_SECONDS: Final = BUCKET.seconds
@@ -34,17 +28,6 @@ SPACE_UNITS: Final = {
     "ssd_free_bytes": "B",
 }
 LOAD_UNITS: Final = UNITS | SPACE_UNITS
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadBucket(Bucket):
-    """`space` has the names of `SPACE_UNITS`."""
-
-    space: Values
-
-    def values(self) -> Values:
-        """The bucket's figures under the names of `LOAD_UNITS`; None = unknown."""
-        return {**Bucket.values(self), **self.space}
 
 
 def host_series(host: Host, start: datetime, end: datetime, points: int = 600) -> Series:
@@ -63,33 +46,32 @@ def _series(
 ) -> Series:
     step = step_seconds(start, end, points, least=BUCKET_SECONDS)
     count = ceil((end - start).total_seconds() / step)
-    buckets = {
-        each.n: _bucket(each, step)
-        for each in aggregate([subject_id], start, end, kind=kind, step=step)
-    }
+    table = intervals([subject_id], start, end, kind=kind, step=step)
+    buckets = _buckets(columns_of(table, start, step), step) if len(table) else None
     return in_buckets(buckets, start=start, end=end, step=step, count=count, units=LOAD_UNITS)
 
 
-def _bucket(of: Aggregate, step: int) -> LoadBucket:
-    sums = of.sums
+def _buckets(of: AggregateColumns, step: int) -> Buckets:
+    dt_ms = of.counts["dt_ms"]
     total, unused = of.last["fast_total_bytes"], of.last["fast_free_bytes"]
-    return LoadBucket(
-        began=of.n * step,
-        ended=(of.n + 1) * step,
-        cache_ms=sums.dt_ms,
-        moves_ms=sums.dt_ms,
-        ssd_ms=sums.dt_ms,
+    is_known = (total != NULL) & (unused != NULL)
+    return Buckets(
+        numbers=of.numbers,
+        began=(of.numbers * step).astype(np.float64),
+        ended=((of.numbers + 1) * step).astype(np.float64),
+        cache_ms=dt_ms,
+        moves_ms=dt_ms,
+        ssd_ms=dt_ms,
         ssd_write_sectors=of.counts["ssd_write_sectors"],
-        sums=sums,
-        cache_size_bytes=of.last["cache_size_bytes"],
-        used_bytes=of.last["used_bytes"],
-        dirty_bytes=of.last["dirty_bytes"],
-        least={name: of.least[name] for name in BANDED},
-        most={name: of.most[name] for name in BANDED},
-        space={
+        sums=of.counts,
+        latency_counts=of.histograms["latency_counts"],
+        sizes={
+            **{name: of.last[name] for name in SIZES},
             "ssd_total_bytes": total,
-            "ssd_used_bytes": None if total is None or unused is None else total - unused,
+            "ssd_used_bytes": np.where(is_known, total - unused, NULL),
             "ssd_sold_bytes": of.last["sold_bytes"],
             "ssd_free_bytes": unused,
         },
+        least=of.least,
+        most=of.most,
     )

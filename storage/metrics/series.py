@@ -12,14 +12,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from math import ceil
-from typing import Any, Final
+from typing import Any, Final, Self
 
+import numpy as np
+import numpy.typing as npt
 from django.conf import settings
 
 from storage.byte_sizes import SECTOR_BYTES
-from storage.metrics.rates import Sums, figures, percentile_ms, read_hit_rate
-from storage.metrics.rates.figures import MIN_ACCESSES
-from storage.metrics.samples.aggregate import FIGURES, Aggregate, aggregate
+from storage.metrics.rates.figure_columns import (
+    HIT_RATES,
+    QUANTILES,
+    accesses,
+    hit_rates,
+    percentiles_ms,
+    rates,
+    ratio,
+)
+from storage.metrics.samples.aggregate import (
+    CHARTED,
+    AggregateColumns,
+    Column,
+    columns_of,
+    intervals,
+    listed,
+)
+from storage.metrics.samples.codec import NULL
 from storage.metrics.samples.columns import BAND
 from storage.metrics.samples.window import kept
 from storage.models import Volume
@@ -52,86 +69,86 @@ UNITS: Final = {
     "used_bytes": "B",
     "cache_size_bytes": "B",
 }
+INSIDE_UNITS: Final = {"bypass_share": "ratio", "metadata_share": "ratio"}
+"""What a cache tells of itself: the share of accesses that went by it (bcache), and how full its
+metadata was (dm-cache)."""
 Values = Mapping[str, float | None]
+Figures = Mapping[str, Column]
 UNKNOWN: Final[Values] = dict.fromkeys(UNITS)
-HIT_RATES: Final = ("hit_rate", "write_hit_rate")
-NOT_FAINT: Final[Values] = dict.fromkeys(HIT_RATES)
 BANDED: Final = tuple(BAND)
 """Names of which a bucket has the least and the most of its intervals."""
-NO_BAND: Final[Values] = dict.fromkeys(BANDED)
+SIZES: Final = ("dirty_bytes", "used_bytes", "cache_size_bytes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bucket:
-    """What the samples of one bucket add up to. Its first interval lasted from `began` to `ended`,
-    in seconds after the start of the series; `cache_ms`, `moves_ms` and `ssd_ms` are the times in
-    which the cache's accesses, its moves and the writes to its SSD (`ssd_write_sectors`) were
-    counted; the sizes are those of its last sample, None without a cache. `least` and `most` are of
-    the rates of single intervals, under the names of `BANDED`, to within half a percent."""
+class Buckets:
+    """What the samples of each bucket add up to, in columns: `numbers` says which bucket it is. Its
+    first interval lasted from `began` to `ended`, in seconds after the start of the series;
+    `cache_ms`, `moves_ms` and `ssd_ms` are the times in which the cache's accesses, its moves and
+    the writes to its SSD (`ssd_write_sectors`) were counted; `sums` has the names of
+    `storage.metrics.rates.Sums`, `sizes` those of the last sample. `least` and `most` are of the
+    rates of single intervals, under the names of `BANDED`, to within half a percent."""
 
-    began: float
-    ended: float
-    cache_ms: int
-    moves_ms: int
-    ssd_ms: int
-    ssd_write_sectors: int
-    sums: Sums
-    cache_size_bytes: int | None
-    used_bytes: int | None
-    dirty_bytes: int | None
-    least: Values = field(default_factory=lambda: NO_BAND)
-    most: Values = field(default_factory=lambda: NO_BAND)
+    numbers: npt.NDArray[np.int64]
+    began: npt.NDArray[np.float64]
+    ended: npt.NDArray[np.float64]
+    cache_ms: npt.NDArray[np.int64]
+    moves_ms: npt.NDArray[np.int64]
+    ssd_ms: npt.NDArray[np.int64]
+    ssd_write_sectors: npt.NDArray[np.int64]
+    sums: Mapping[str, npt.NDArray[np.int64]]
+    latency_counts: npt.NDArray[np.int64]
+    sizes: Mapping[str, npt.NDArray[np.int64]]
+    least: Figures
+    most: Figures
 
-    def covers(self, n: int, step: int) -> bool:
-        """True where the first interval is, but for half a step, bucket `n`."""
-        return max(abs(self.began - n * step), abs(self.ended - (n + 1) * step)) < step / 2
-
-    def values(self) -> Values:
-        """The bucket's figures under the names of `UNITS`; None = unknown."""
-        totals = figures(self.sums)
+    def figures(self) -> tuple[Figures, Figures]:
+        """The figures under the names of `UNITS` and of `sizes`; and the hit rates that so few
+        accesses made that the figures do not tell them."""
+        known_rates, faint = hit_rates(self.sums)
+        writes = self.sums["write_hits"] + self.sums["write_misses"]
+        percentiles = percentiles_ms(self.latency_counts, list(QUANTILES.values()))
         return {
-            "read_iops": totals.read_iops,
-            "write_iops": totals.write_iops,
-            "read_ms": totals.read_ms,
-            "write_ms": totals.write_ms,
-            "latency_p50_ms": totals.latency_ms_p50,
-            "latency_p95_ms": totals.latency_ms_p95,
-            "latency_p99_ms": percentile_ms(self.sums.latency_counts, 0.99),
-            "hit_rate": totals.hit_rate,
-            "write_hit_rate": totals.write_hit_rate,
-            "accesses_per_s": _a_second(totals.accesses, self.cache_ms),
-            "write_accesses_per_s": _a_second(totals.write_accesses, self.moves_ms),
-            "read_bytes_per_s": totals.read_bytes_per_second,
-            "write_bytes_per_s": totals.write_bytes_per_second,
-            "promotions_per_s": _a_second(self.sums.promotions, self.moves_ms),
-            "demotions_per_s": _a_second(self.sums.demotions, self.moves_ms),
-            "ssd_write_bytes_per_s": _a_second(self.ssd_write_sectors * SECTOR_BYTES, self.ssd_ms),
-            "dirty_bytes": self.dirty_bytes,
-            "used_bytes": self.used_bytes,
-            "cache_size_bytes": self.cache_size_bytes,
-        }
-
-    def timed_share(self) -> float | None:
-        """The share of the I/O whose latency was measured; None without I/O."""
-        count = self.sums.reads + self.sums.writes
-        return min(1.0, sum(self.sums.latency_counts) / count) if count else None
-
-    def faint(self) -> Values:
-        """The hit rates that so few accesses made that `values` does not tell them."""
-        is_known = read_hit_rate(self.sums) is not None
-        writes = self.sums.write_hits + self.sums.write_misses
-        return {
-            "hit_rate": None if is_known else read_hit_rate(self.sums, least=1),
-            "write_hit_rate": (
-                self.sums.write_hits / writes if 0 < writes < MIN_ACCESSES else None
+            **rates(self.sums),
+            **dict(zip(QUANTILES, percentiles, strict=True)),
+            **known_rates,
+            "accesses_per_s": ratio(accesses(self.sums) * 1000, self.cache_ms),
+            "write_accesses_per_s": ratio(writes * 1000, self.moves_ms),
+            "promotions_per_s": ratio(self.sums["promotions"] * 1000, self.moves_ms),
+            "demotions_per_s": ratio(self.sums["demotions"] * 1000, self.moves_ms),
+            "ssd_write_bytes_per_s": ratio(
+                self.ssd_write_sectors * SECTOR_BYTES * 1000, self.ssd_ms
             ),
-        }
+            **self.sizes,
+        }, faint
+
+    def total(self) -> Self:
+        """All in one; the sizes are the last ones."""
+
+        def whole(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+            summed: npt.NDArray[np.int64] = values.sum(axis=-1, keepdims=True)
+            return summed
+
+        return replace(
+            self,
+            numbers=self.numbers[:1],
+            began=self.began[:1],
+            ended=self.ended[-1:],
+            cache_ms=whole(self.cache_ms),
+            moves_ms=whole(self.moves_ms),
+            ssd_ms=whole(self.ssd_ms),
+            ssd_write_sectors=whole(self.ssd_write_sectors),
+            sums={name: whole(each) for name, each in self.sums.items()},
+            latency_counts=whole(self.latency_counts),
+            sizes={name: each[-1:] for name, each in self.sizes.items()},
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """`values` has one mapping of the names of `units` for each bucket; all None where no sample
-    ended (a gap). `totals` is the same over all samples, `seconds` the time they cover.
+    """`columns` has, under each name of `units`, a figure for each bucket; in whole numbers `NULL`
+    and in others NaN where it is not known, as where no sample ended (a gap). `totals` is the same
+    over all samples, None where it is not known, `seconds` the time they cover.
 
     Latencies without percentile are averages; the percentiles are of reads and writes together
     and None for bcache. Hit rates are None where fewer than `MIN_ACCESSES` say nothing; `faint` has
@@ -142,18 +159,29 @@ class Series:
     start: datetime
     end: datetime
     step_seconds: int
-    values: Sequence[Values]
-    faint: Sequence[Values]
+    columns: Mapping[str, Column]
     totals: Values
     seconds: float
+    faint: Mapping[str, Column] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=lambda: UNITS)
     timed_share: float | None = None
     """The share of all I/O that the percentiles are of; None without I/O."""
-    least: Sequence[Values] = ()
-    most: Sequence[Values] = ()
+    least: Mapping[str, Column] = field(default_factory=dict)
+    most: Mapping[str, Column] = field(default_factory=dict)
     """Of the intervals in each bucket, under the names of `BANDED`."""
-    histograms: Sequence[tuple[int, ...] | None] = ()
+    histograms: Sequence[list[int] | None] = ()
     """Of the latencies in each bucket, in the classes of `LATENCY_BOUNDS_NS`; None in a gap."""
+
+    @property
+    def points(self) -> int:
+        """How many buckets there are."""
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def values(self) -> list[Values]:
+        """One mapping of the names of `units` for each bucket; None = not known."""
+        lists = [listed(each) for each in self.columns.values()]
+        return [dict(zip(self.columns, row, strict=True)) for row in zip(*lists, strict=True)]
 
     @property
     def is_empty(self) -> bool:
@@ -163,7 +191,11 @@ class Series:
     @property
     def has_cache(self) -> bool:
         """True if the volume had a cache at any time of the series."""
-        return any(values["cache_size_bytes"] is not None for values in self.values)
+        return self.knows("cache_size_bytes")
+
+    def knows(self, name: str) -> bool:
+        """Whether the figure is known of any bucket."""
+        return bool(_known(self.columns[name]).any())
 
     def at(self, n: int) -> datetime:
         """When bucket `n` ends; the last one ends with the series."""
@@ -176,18 +208,25 @@ class Series:
         return {
             "t0": self.start.isoformat(),
             "step_seconds": self.step_seconds,
-            "points": len(self.values),
-            "series": {name: [_rounded(values[name]) for values in self.values] for name in names},
+            "points": self.points,
+            "series": {name: _rounded(self.columns[name]) for name in names},
             "units": {name: self.units[name] for name in names},
             "totals": {
-                **{name: _rounded(self.totals[name]) for name in names},
+                **{name: _rounded_total(self.totals[name]) for name in names},
                 "covered_seconds": self.seconds,
             },
         }
 
     def faint_json(self) -> dict[str, list[float | None]]:
         """The columns of `faint`."""
-        return {name: [_rounded(values[name]) for values in self.faint] for name in HIT_RATES}
+        return {name: _rounded(each) for name, each in self.faint.items()}
+
+    def band_json(self) -> dict[str, dict[str, list[float | None]]]:
+        """The columns of `least` and `most`."""
+        return {
+            "least": {name: listed(each) for name, each in self.least.items()},
+            "most": {name: listed(each) for name, each in self.most.items()},
+        }
 
 
 def series(
@@ -197,41 +236,41 @@ def series(
     points: int = 600,
     *,
     since: datetime | None = None,
+    inside: bool = False,
 ) -> Series:
     """The volume's figures from `start` to `end` in at most `points` buckets; what was before
-    `since` is a gap.
+    `since` is a gap. With `inside` it has those of `INSIDE_UNITS` too.
 
     Raises ValueError, with a text for people, for a range that ends before it starts or is longer
     than `longest_range`, and for points outside 1 to 2000.
     """
     step = step_seconds(start, end, points)
     count = ceil((end - start).total_seconds() / step)
-    buckets = {
-        each.n: _bucket(each, start.timestamp())
-        for each in aggregate([volume.pk], start, end, kind=FIGURES, step=step, since=since)
-    }
-    return in_buckets(buckets, start=start, end=end, step=step, count=count)
+    table = intervals([volume.pk], start, end, kind=CHARTED, step=step, since=since)
+    columns = columns_of(table, start, step) if len(table) else None
+    buckets = None if columns is None else _buckets(columns, start.timestamp())
+    measured = in_buckets(buckets, start=start, end=end, step=step, count=count)
+    if not inside:
+        return measured
+    return beside(measured, {} if columns is None else _inside(columns, count), INSIDE_UNITS)
 
 
 def beside(
-    measured: Series, columns: Mapping[str, Sequence[float | None]], units: Mapping[str, str]
+    measured: Series,
+    columns: Mapping[str, Sequence[float | None] | Column],
+    units: Mapping[str, str],
 ) -> Series:
     """The series with further figures; a name of `units` without a column is not known. Totals are
     averages over the buckets that are."""
-    empty = (None,) * len(measured.values)
-    columns = {name: columns.get(name, empty) for name in units}
-    known = {
-        name: [value for value in values if value is not None] for name, values in columns.items()
-    }
+    unknown = np.full(measured.points, np.nan)
+    further = {name: np.array(columns.get(name, unknown), np.float64) for name in units}
+    known = {name: each[~np.isnan(each)] for name, each in further.items()}
     return replace(
         measured,
-        values=[
-            {**values, **{name: column[n] for name, column in columns.items()}}
-            for n, values in enumerate(measured.values)
-        ],
+        columns={**measured.columns, **further},
         totals={
             **measured.totals,
-            **{name: sum(each) / len(each) if each else None for name, each in known.items()},
+            **{name: float(each.mean()) if len(each) else None for name, each in known.items()},
         },
         units={**measured.units, **units},
     )
@@ -259,7 +298,7 @@ def step_seconds(start: datetime, end: datetime, points: int, *, least: int = 0)
 
 
 def in_buckets(
-    buckets: Mapping[int, Bucket],
+    buckets: Buckets | None,
     *,
     start: datetime,
     end: datetime,
@@ -267,94 +306,119 @@ def in_buckets(
     count: int,
     units: Mapping[str, str] = UNITS,
 ) -> Series:
-    """The series of `count` buckets of which those with samples are given by their number."""
-    values: list[Values] = []
-    faint: list[Values] = []
-    least: list[Values] = []
-    most: list[Values] = []
-    unknown = UNKNOWN if units is UNITS else dict.fromkeys(units)
-    filled = _filled(buckets, step)
-    for n in range(count):
-        bucket = filled.get(n)
-        values.append(bucket.values() if bucket is not None else unknown)
-        faint.append(bucket.faint() if bucket is not None else NOT_FAINT)
-        least.append(bucket.least if bucket is not None else NO_BAND)
-        most.append(bucket.most if bucket is not None else NO_BAND)
-    total = _sum([buckets[n] for n in sorted(buckets)]) if buckets else None
+    """The series of `count` buckets, of which those with samples are given."""
+    if buckets is None:
+        unknown = np.full(count, np.nan)
+        return Series(
+            start=start,
+            end=end,
+            step_seconds=step,
+            columns=dict.fromkeys(units, unknown),
+            totals=dict.fromkeys(units),
+            seconds=0.0,
+            faint=dict.fromkeys(HIT_RATES, unknown),
+            units=units,
+            least=dict.fromkeys(BANDED, unknown),
+            most=dict.fromkeys(BANDED, unknown),
+            histograms=[None] * count,
+        )
+    places = _places(buckets, step, count)
+    figures, faint = buckets.figures()
+    histograms = buckets.latency_counts.T.tolist()
+    total = buckets.total()
+    timed, done = (
+        int(each.sum())
+        for each in (total.latency_counts, total.sums["reads"] + total.sums["writes"])
+    )
     return Series(
         start=start,
         end=end,
         step_seconds=step,
-        values=values,
-        faint=faint,
-        totals=total.values() if total is not None else unknown,
-        seconds=total.sums.dt_ms / 1000 if total is not None else 0.0,
+        columns={name: _at(figures[name], places) for name in units},
+        totals={name: listed(each)[0] for name, each in total.figures()[0].items()},
+        seconds=int(total.sums["dt_ms"][0]) / 1000,
+        faint={name: _at(each, places) for name, each in faint.items()},
         units=units,
-        timed_share=total.timed_share() if total is not None else None,
-        least=least,
-        most=most,
-        histograms=[filled[n].sums.latency_counts if n in filled else None for n in range(count)],
+        timed_share=min(1.0, timed / done) if done else None,
+        least={name: _at(buckets.least[name], places) for name in BANDED},
+        most={name: _at(buckets.most[name], places) for name in BANDED},
+        histograms=[None if place < 0 else histograms[place] for place in places.tolist()],
     )
 
 
-def _filled(buckets: Mapping[int, Bucket], step: int) -> Mapping[int, Bucket]:
-    """The same buckets, and those without the end of an interval that one of usual length covers:
-    its figures are theirs too. An interval of more than one and a half times the usual length
-    leaves a gap.
+def _places(buckets: Buckets, step: int, count: int) -> npt.NDArray[np.intp]:
+    """Of each bucket of the series, at which place its figures are, or -1: nowhere. One without the
+    end of an interval that one of usual length covers has its figures too. An interval of more than
+    one and a half times the usual length leaves a gap.
 
     Where a volume is sampled less often than the chart has buckets, an interval covers many. Where
     it is not, a round that comes moments late may leave one bucket without an end and two in the
     next; that one is filled only if there were samples before it.
     """
-    lengths = sorted(bucket.ended - bucket.began for bucket in buckets.values())
-    usual = lengths[(len(lengths) - 1) // 2] if lengths else 0.0
-    filled = dict(buckets)
-    for n, bucket in buckets.items():
-        length = bucket.ended - bucket.began
-        if length > MOST_OF_USUAL * step:
-            if length <= MOST_OF_USUAL * usual:
-                first = max(0, round(bucket.began / step))
-                filled |= {each: bucket for each in range(first, n) if each not in buckets}
-        elif n - 2 in buckets and n - 1 not in buckets and bucket.covers(n - 1, step):
-            filled[n - 1] = bucket
-    return filled
+    numbers, lengths = buckets.numbers, buckets.ended - buckets.began
+    places = np.full(count, -1)
+    places[numbers] = np.arange(len(numbers))
+    ends = places >= 0
+    usual = np.sort(lengths)[(len(lengths) - 1) // 2]
+    is_long = lengths > MOST_OF_USUAL * step
+    for place in np.flatnonzero(is_long & (lengths <= MOST_OF_USUAL * usual)).tolist():
+        covered = np.arange(max(0, round(float(buckets.began[place]) / step)), numbers[place])
+        places[covered[~ends[covered]]] = place
+    before = numbers - 1
+    off = np.abs(buckets.began - before * step), np.abs(buckets.ended - numbers * step)
+    late = np.flatnonzero(~is_long & (numbers >= 2) & (np.maximum(*off) < step / 2))
+    late = late[ends[numbers[late] - 2] & ~ends[before[late]]]
+    places[before[late]] = late
+    return places
 
 
-def _sum(buckets: Sequence[Bucket]) -> Bucket:
-    """All in one; the sizes are the last ones."""
-    return replace(
-        buckets[-1],
-        began=buckets[0].began,
-        ended=buckets[0].ended,
-        cache_ms=sum(bucket.cache_ms for bucket in buckets),
-        moves_ms=sum(bucket.moves_ms for bucket in buckets),
-        ssd_ms=sum(bucket.ssd_ms for bucket in buckets),
-        ssd_write_sectors=sum(bucket.ssd_write_sectors for bucket in buckets),
-        sums=Sums.total([bucket.sums for bucket in buckets]),
-    )
+def _at(column: Column, places: npt.NDArray[np.intp]) -> Column:
+    """The column's values at those places; what is nowhere is not known."""
+    unknown = np.nan if column.dtype == np.float64 else NULL
+    return np.where(places < 0, unknown, column[places])
 
 
-def _bucket(of: Aggregate, start: float) -> Bucket:
-    return Bucket(
+def _known(column: Column) -> npt.NDArray[np.bool_]:
+    return ~np.isnan(column) if column.dtype == np.float64 else column != NULL
+
+
+def _buckets(of: AggregateColumns, start: float) -> Buckets:
+    return Buckets(
+        numbers=of.numbers,
         began=of.began - start,
         ended=of.first_ended - start,
         cache_ms=of.counts["cache_ms"],
         moves_ms=of.ms["promotions"],
         ssd_ms=of.ms["fast_write_sectors"],
         ssd_write_sectors=of.counts["fast_write_sectors"],
-        sums=of.sums,
-        cache_size_bytes=of.last["cache_size_bytes"],
-        used_bytes=of.last["used_bytes"],
-        dirty_bytes=of.last["dirty_bytes"],
-        least={name: of.least[name] for name in BANDED},
-        most={name: of.most[name] for name in BANDED},
+        sums=of.counts,
+        latency_counts=of.histograms["latency_counts"],
+        sizes={name: of.last[name] for name in SIZES},
+        least=of.least,
+        most=of.most,
     )
 
 
-def _a_second(count: int, ms: int) -> float | None:
-    return count * 1000 / ms if ms else None
+def _inside(of: AggregateColumns, count: int) -> dict[str, npt.NDArray[np.float64]]:
+    """The columns of `INSIDE_UNITS`, with a place for each bucket of the series."""
+    bypassed = of.counts["bypass_hits"] + of.counts["bypass_misses"]
+    counted = bypassed + of.counts["counted_hits"] + of.counts["counted_misses"]
+    used, total = (of.last[f"metadata_{name}_bytes"] for name in ("used", "total"))
+    is_known = (used != NULL) & (total != NULL)
+    shares = (ratio(bypassed, counted), ratio(used, np.where(is_known, total, 0)))
+    columns = {name: np.full(count, np.nan) for name in INSIDE_UNITS}
+    for column, share in zip(columns.values(), shares, strict=True):
+        column[of.numbers] = share
+    return columns
 
 
-def _rounded(value: float | None) -> float | None:
+def _rounded(column: Column) -> list[float | None]:
     """Four digits after the point are enough for a chart and a third of the bytes."""
+    if column.dtype == np.int64:
+        return listed(column)
+    rounded: npt.NDArray[np.float64] = np.round(column, 4)
+    return listed(rounded)
+
+
+def _rounded_total(value: float | None) -> float | None:
     return value if value is None or isinstance(value, int) else round(value, 4)

@@ -6,7 +6,7 @@ reads little and its sums are those of the very intervals asked for, wherever th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from storage.metrics.rates import CachedBy, Sums
 from storage.metrics.rates.delta import MAX_INTERVAL_MS
+from storage.metrics.rates.figure_columns import Line, Rates
 from storage.metrics.samples.chunk_store import (
     SECONDS,
     VOLUMES,
@@ -50,11 +51,20 @@ from storage.metrics.samples.interval_table import (
 from storage.models import Resolution
 
 Mask = npt.NDArray[np.bool_]
+Column = Line | Rates
 SUMMED: Final = tuple(field.name for field in fields(Sums))
 FIGURES: Final = VOLUMES.only(
     *SUMMED, "slow_read_sectors", "fast_write_sectors", "used_bytes", "dirty_bytes"
 )
 """Volumes with what their `Sums` are made of."""
+CHARTED: Final = VOLUMES.only(
+    *FIGURES.rows.layout.counters,
+    *FIGURES.rows.layout.histograms,
+    *FIGURES.rows.layout.gauges,
+    *("counted_hits", "counted_misses", "bypass_hits", "bypass_misses"),
+    *("metadata_used_bytes", "metadata_total_bytes"),
+)
+"""With all that charts draw."""
 LEGS: Final = (
     *("dt_ms", "slow_read_sectors", "read_sectors", "read_hits", "read_misses", "promotions"),
 )
@@ -90,6 +100,38 @@ class Aggregate:
         """The counts as sums of deltas."""
         parts: dict[str, Any] = {**self.counts, **self.histograms}
         return Sums(**{name: parts[name] for name in SUMMED if name in parts})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregateColumns:
+    """Many of them, side by side: the same fields, each a column or columns by name. What is not
+    known is `NULL` in whole numbers and NaN in rates; a histogram has a line for each class."""
+
+    subjects: Line
+    numbers: Line
+    began: Rates
+    first_ended: Rates
+    ended: Rates
+    counts: Mapping[str, Line]
+    ms: Mapping[str, Line]
+    histograms: Mapping[str, Matrix]
+    last: Mapping[str, Line]
+    least: Mapping[str, Column]
+    most: Mapping[str, Column]
+
+    def rows(self) -> list[Aggregate]:
+        """One by one."""
+        histograms = {name: map(tuple, each.T.tolist()) for name, each in self.histograms.items()}
+        parts = (self.counts, self.ms, histograms, self.last, self.least, self.most)
+        return [
+            Aggregate(*row)
+            for row in zip(
+                *(each.tolist() for each in (self.subjects, self.numbers)),
+                *(each.tolist() for each in (self.began, self.first_ended, self.ended)),
+                *(_by_row(each, len(self.numbers)) for each in parts),
+                strict=True,
+            )
+        ]
 
 
 def aggregate(
@@ -222,8 +264,13 @@ def added_up(
     table: IntervalTable, start: datetime, step: int | None, *, apart: bool = False
 ) -> list[Aggregate]:
     """As of `aggregate`."""
-    if not len(table):
-        return []
+    return columns_of(table, start, step, apart=apart).rows() if len(table) else []
+
+
+def columns_of(
+    table: IntervalTable, start: datetime, step: int | None, *, apart: bool = False
+) -> AggregateColumns:
+    """As of `aggregate`, in columns; the table has rows."""
     rows, layout = table.rows, table.rows.layout
     began = microseconds(start)
     ended = table.line(ENDED)
@@ -231,77 +278,56 @@ def added_up(
     caches = [table[name] for name in layout.keys] if apart else []
     groups = Groups.of(table, table.subjects, number, *caches)
     conditions = _conditions(table)
-    counters = ("intervals", *layout.counters, *conditions)
     of_counters = rows.of([INTERVALS, *(code(name) for name in layout.counters)])
-    counts = [groups.sums(table.matrix[of_counters])]
-    if conditions:
-        counts.append(groups.sums(np.stack(list(conditions.values()))))
+    counts = groups.sums(np.vstack([table.matrix[of_counters], *conditions.values()]))
     heads = (*layout.counters, *layout.histograms)
-    times = groups.sums(known_ms(table, heads))
-    histograms = {
-        name: groups.sums(table.matrix[rows.of([code(name, n) for n in range(count)])])
-        for name, count in layout.histograms.items()
-    }
     held = (*layout.keys, *layout.gauges)
-    banded = (*layout.gauges, *BAND)
-    ends = np.stack(
-        [
-            groups.least(table.line(BEGAN)),
-            groups.least(table.line(FIRST_ENDED)),
-            groups.most(ended),
-        ]
+    last = groups.last(table.matrix[rows.of([code(name) for name in held])])
+    return AggregateColumns(
+        subjects=groups.last(table.subjects),
+        numbers=groups.last(number),
+        began=groups.least(table.line(BEGAN)) / SECOND,
+        first_ended=groups.least(table.line(FIRST_ENDED)) / SECOND,
+        ended=groups.most(ended) / SECOND,
+        counts=dict(zip(("intervals", *layout.counters, *conditions), counts, strict=True)),
+        ms=dict(zip(heads, groups.sums(known_ms(table, heads)), strict=True)),
+        histograms={
+            name: groups.sums(table.matrix[rows.of([code(name, n) for n in range(count)])])
+            for name, count in layout.histograms.items()
+        },
+        last=dict(zip(held, last, strict=True)),
+        least=_band(layout.gauges, groups.least(table.matrix[_parts(table, LEAST)])),
+        most=_band(layout.gauges, groups.most(table.matrix[_parts(table, MOST)])),
     )
-    tuples = {name: list(map(tuple, each.T.tolist())) for name, each in histograms.items()}
-    return [
-        Aggregate(
-            subject_id,
-            n,
-            lasted[0],
-            lasted[1],
-            lasted[2],
-            dict(zip(counters, counted, strict=True)),
-            dict(zip(heads, known, strict=True)),
-            {name: each[at] for name, each in tuples.items()},
-            dict(zip(held, last, strict=True)),
-            dict(zip(banded, least, strict=True)),
-            dict(zip(banded, most, strict=True)),
-        )
-        for at, (subject_id, n, lasted, counted, known, last, least, most) in enumerate(
-            zip(
-                groups.last(table.subjects).tolist(),
-                groups.last(number).tolist(),
-                (ends / SECOND).T.tolist(),
-                np.concatenate(counts).T.tolist(),
-                times.T.tolist(),
-                _known(groups.last(table.matrix[rows.of([code(name) for name in held])])),
-                _band(groups.least(table.matrix[_parts(table, LEAST)]), len(layout.gauges)),
-                _band(groups.most(table.matrix[_parts(table, MOST)]), len(layout.gauges)),
-                strict=True,
-            )
-        )
-    ]
 
 
 def _parts(table: IntervalTable, part: int) -> Any:
     return table.rows.of([code(name, part) for name in (*table.rows.layout.gauges, *BAND)])
 
 
-def _known(values: Matrix) -> list[list[Any]]:
-    """A list for each column of the matrix."""
-    known = values.astype(object)
-    known[values == NULL] = None
-    return list(known.T.tolist())
-
-
-def _band(values: Matrix, gauges: int) -> list[list[Any]]:
+def _band(gauges: Sequence[str], values: Matrix) -> dict[str, Column]:
     """The first rows are of gauges, the others are rates."""
-    known = values.astype(object)
-    known[gauges:] = rate_of(values[gauges:])
-    known[values == NULL] = None
-    return list(known.T.tolist())
+    of_gauges, packed = values[: len(gauges)], values[len(gauges) :]
+    rates = np.where(packed == NULL, np.nan, rate_of(packed))
+    return dict(zip((*gauges, *BAND), (*of_gauges, *rates), strict=True))
 
 
-def _conditions(table: IntervalTable) -> dict[str, Matrix]:
+def listed(column: Column) -> list[Any]:
+    """Its values, None for those that are not known."""
+    if column.dtype == np.float64:
+        return [None if each != each else each for each in column.tolist()]
+    return [None if each == NULL else each for each in column.tolist()]
+
+
+def _by_row(columns: Mapping[str, Any], rows: int) -> Iterable[dict[str, Any]]:
+    """A mapping of the names for each of the rows."""
+    if not columns:
+        return [{} for _ in range(rows)]
+    lists = [listed(each) if isinstance(each, np.ndarray) else each for each in columns.values()]
+    return (dict(zip(columns, values, strict=True)) for values in zip(*lists, strict=True))
+
+
+def _conditions(table: IntervalTable) -> dict[str, Line]:
     """What counts only where something else is known, of each interval. The sectors of bcache
     intervals do where the backing device's are known; `leg_` figures where both that and accesses
     are; without a cache every read is one that none served."""
@@ -349,10 +375,8 @@ def first_of(table: IntervalTable, gauge: str) -> dict[int, int | None]:
     if not len(table):
         return {}
     groups = Groups.of(table, table.subjects)
-    values = _known(groups.first(table[gauge])[None])
-    return dict(
-        zip(groups.last(table.subjects).tolist(), (each[0] for each in values), strict=True)
-    )
+    values = listed(groups.first(table[gauge]))
+    return dict(zip(groups.last(table.subjects).tolist(), values, strict=True))
 
 
 def last_known(

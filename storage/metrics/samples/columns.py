@@ -109,6 +109,9 @@ NUMBERS: Final = {
 """Never changed, never given to another column: chunks of years ago have them."""
 KEYS: Final = ("technology", "cache_size_bytes")
 """Intervals of different caches are not added up."""
+RAW_ONLY: Final = ("read_us", "write_us", "slow_latency_counts", "fast_latency_counts")
+"""Kept in intervals as they were measured, not in buckets of them: the times are in `read_ms` and
+`write_ms` too, and the histograms of the legs would be a sixth of what buckets take."""
 BAND: Final = {"read_iops": 240, "write_iops": 241, "read_ms": 242, "write_ms": 243}
 """Rates of which a bucket keeps the least and the most of its intervals, with their numbers."""
 LAST, LEAST, MOST = 0, 1, 2
@@ -143,8 +146,15 @@ class ColumnLayout:
 
     @property
     def heads(self) -> list[int]:
-        """The codes that say whether a counter or histogram is known."""
-        return [code(name) for name in (*self.counters, *self.histograms)]
+        """The codes that say whether a counter or histogram of a bucket is known."""
+        names = (*self.counters, *self.histograms)
+        return [code(name) for name in names if name not in RAW_ONLY]
+
+    @property
+    def raw_only(self) -> list[int]:
+        """The codes of what buckets do not have."""
+        numbers = {NUMBERS[name] for name in RAW_ONLY}
+        return [each for each in self.summed if each >> 8 in numbers]
 
     @property
     def lasting(self) -> list[int]:

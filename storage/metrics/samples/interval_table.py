@@ -88,6 +88,10 @@ class Rows:
         return self.of(self.layout.heads)
 
     @cached_property
+    def raw_only(self) -> npt.NDArray[np.intp]:
+        return self.of(self.layout.raw_only)
+
+    @cached_property
     def raw(self) -> npt.NDArray[np.intp]:
         """Those of `raw_codes`."""
         return self.of(self.raw_codes.tolist())
@@ -248,6 +252,7 @@ def bucketed(table: IntervalTable, seconds: int) -> IntervalTable:
     # In a group all is known or nothing.
     unknown = groups.last(table.matrix[rows.summed]) == NULL
     matrix[rows.summed] = np.where(unknown, NULL, groups.sums(table.matrix[rows.summed]))
+    matrix[rows.raw_only] = NULL
     matrix[rows.least] = groups.least(table.matrix[rows.least])
     matrix[rows.most] = groups.most(table.matrix[rows.most])
     matrix[rows.lasting] = groups.last(table.matrix[rows.lasting])

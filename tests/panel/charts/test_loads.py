@@ -171,11 +171,12 @@ def spaces(*used: float | None, days: float = 1) -> Series:
         start=start,
         end=start + timedelta(days=days * len(used)),
         step_seconds=int(86_400 * days),
-        values=[
-            {"ssd_used_bytes": each, "ssd_free_bytes": None if each is None else 1000 - each}
-            for each in used
-        ],
-        faint=[],
+        columns=make.columns(
+            [
+                {"ssd_used_bytes": each, "ssd_free_bytes": None if each is None else 1000 - each}
+                for each in used
+            ]
+        ),
         totals={},
         seconds=1,
     )

@@ -14,9 +14,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from panel.charts.pages import chart_context
+from storage.metrics.samples import chunk_store
+from storage.metrics.samples.chunk_store import VOLUMES
+from storage.metrics.samples.packer import pack_samples
 from storage.metrics.samples.sample_round import make_partition
 from storage.metrics.series import UNITS
-from storage.models import Member, Sample, Volume
+from storage.models import Member, Resolution, Sample, SampleChunk, Volume
 from tests import make
 from tests.scene import Scene, scene
 from tests.storage import wire
@@ -89,6 +92,32 @@ def test_staff_see_what_goes_by_a_cache_and_how_full_its_metadata_is(staff: Clie
     found = staff.get(url, {"range": "15m"}).json()["series"]
     assert {each for each in found["bypass_share"] if each is not None} == {0.25}
     assert {each for each in found["metadata_share"] if each is not None} == {0.125}
+
+
+@pytest.mark.parametrize(("key", "resolution"), [("30d", "HOUR"), ("1y", "DAY")])
+def test_a_chart_of_a_long_time_reads_each_long_chunk_once_and_no_other(
+    staff: Client, monkeypatch: pytest.MonkeyPatch, key: str, resolution: str
+) -> None:
+    there, midnight = scene(), timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    figures = dict.fromkeys(("writes", "read_sectors", "write_sectors", "read_ms", "write_ms"), 0)
+    for n in range(5):
+        make_partition((midnight - timedelta(days=n)).date())
+    Sample.objects.bulk_create(
+        Sample(volume=there.volume, ts=midnight - n * timedelta(minutes=30), dt_ms=1_800_000,
+               reads=90, technology=0, **figures)
+        for n in range(1, 144)
+    )  # fmt: skip
+    while not pack_samples(VOLUMES, midnight + timedelta(hours=4)).is_done:
+        pass
+    read = []
+    from_chunk = chunk_store.from_chunk
+    monkeypatch.setattr(
+        chunk_store, "from_chunk", lambda *args: read.append(args[1:3]) or from_chunk(*args)
+    )
+    url = reverse("volume-series", args=[there.volume.key])
+    assert staff.get(url, {"range": key}).json()["totals"]["read_iops"] == 0.05
+    stored = SampleChunk.objects.filter(resolution=Resolution[resolution])
+    assert sorted(read) == sorted((Resolution[resolution], each.start) for each in stored)
 
 
 def test_buckets_keep_their_borders_between_requests(staff: Client) -> None:

@@ -10,6 +10,7 @@ from storage.byte_sizes import GIB, MIB
 from storage.metrics.cache_warmth import Warmth, WarmthState, looked_at, warmth
 from storage.metrics.series import UNKNOWN, Series, Values
 from storage.planner.technologies.lookup import of_layout
+from tests import make
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -38,8 +39,7 @@ def judged(
             start=NOON,
             end=NOON + timedelta(minutes=len(used)),
             step_seconds=60,
-            values=values,
-            faint=[],
+            columns=make.columns(values),
             totals=UNKNOWN,
             seconds=60.0 * len(used),
         ),
@@ -132,7 +132,7 @@ def test_quiet_minutes_do_not_drag_the_hit_rate() -> None:
     ]
     found = warmth(
         Series(
-            start=NOON, end=NOON, step_seconds=60, values=[*values, *values], faint=[],
+            start=NOON, end=NOON, step_seconds=60, columns=make.columns([*values, *values]),
             totals=UNKNOWN, seconds=240.0,
         ),
         NOON,

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.rates import Sums, figures, percentile_ms
-from storage.metrics.rates.figures import NO_LATENCY
 from tests.storage import wire
 
 BUCKETS = wire.BUCKETS
@@ -99,10 +98,3 @@ def test_a_percentile_is_in_the_bucket_of_the_true_one(
     found = percentile_ms(counts, quantile)
     assert found is not None
     assert edges_ms[bucket] * 0.999999 <= found <= edges_ms[bucket + 1] * 1.000001
-
-
-def test_a_total_is_the_sum_of_all() -> None:
-    counts = tuple(range(len(NO_LATENCY)))
-    parts = [Sums(intervals=1, reads=n, write_ms=7 * n, latency_counts=counts) for n in range(5)]
-    assert Sums.total(parts) == sum(parts, Sums())
-    assert Sums.total([]) == Sums()

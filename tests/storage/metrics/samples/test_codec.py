@@ -101,3 +101,12 @@ def test_what_rises_evenly_costs_only_its_entry() -> None:
     codes = np.array([0], np.uint16)
     times = np.arange(60, dtype=np.int64)[None] * 60_000_000 + 123_456
     assert len(pack(Columns(codes, times))) < 60
+
+
+def test_a_column_that_follows_others_costs_only_its_entry() -> None:
+    random = np.random.default_rng(1)
+    reads, writes = random.integers(0, 30_000, (2, 288))
+    two = Columns(np.arange(2, dtype=np.uint16), np.stack([reads, writes]))
+    followers = np.stack([reads, writes, 4 * reads + 900, reads + writes])
+    four = Columns(np.arange(4, dtype=np.uint16), followers)
+    assert len(pack(four)) - len(pack(two)) < 40

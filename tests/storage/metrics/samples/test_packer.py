@@ -340,3 +340,18 @@ def test_a_panel_with_days_of_rows_keeps_every_figure() -> None:
         assert figures() == before
     assert not Sample.objects.exists()
     assert figures() == before
+
+
+def test_what_only_intervals_have_is_not_in_their_buckets() -> None:
+    volume, random = make.volume(), Random(3)
+    legs = {name: [n] * 14 for n, name in enumerate(("slow_latency_counts", "fast_latency_counts"))}
+    Sample.objects.bulk_create(
+        row(volume, START + n * MINUTE, random, read_us=70, **legs) for n in range(1, 61)
+    )
+    pack_all()
+    (found,) = aggregate([volume.pk], START, START + HOUR)
+    assert (found.counts["read_us"], found.ms["read_us"]) == (0, 0)
+    assert (sum(found.histograms["fast_latency_counts"]), found.counts["reads"] > 0) == (0, True)
+    (found,) = aggregate([volume.pk], START, START + HOUR, resolution=Resolution.RAW)
+    assert found.counts["read_us"] == 60 * 70
+    assert found.histograms["fast_latency_counts"] == (60,) * 14
