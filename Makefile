@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv node debian requirements secrets services stop static up demo screenshots pages \
-	cli clients lab lab-ssh openapi digests test thorough uneven faults bench-jobs bench-pages bench-door \
+	cli clients lab lab-ssh openapi digests test thorough uneven faults fuzz-api bench-jobs bench-pages bench-door \
 	bench-samples bench-metrics lint format clean
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "               PLATFORM=bullseye, bookworm or trixie is the lab's Debian (also: make lab)"
 	@echo "make uneven    make test on a machine that stalls: what counts on luck in time fails here"
 	@echo "make faults    every fault played: docs/faults.md, var/faults.md"
+	@echo "make fuzz-api  schemathesis on the API, 5,000 cases and more as each of four users"
 	@echo "make bench-jobs  how fast jobs are dispatched, beside Ansible"
 	@echo "make bench-pages  how long pages take with 200 hosts and 2,000 volumes"
 	@echo "make bench-metrics  how long a scrape of 2,000 volumes takes, beside prometheus-client"
@@ -159,6 +160,11 @@ lint: secrets node
 # Every fault, played; writes docs/faults.md (a page) and var/faults.md (each fault). Ends with the line FAULTS {json}.
 faults: secrets
 	@exec $(VENV)/python -m tests.faults
+
+# A part of it is in `make test`. CASES are the examples for each operation.
+fuzz-api: export CASES ?= 4
+fuzz-api: venv
+	@$(VENV)/python -m pytest -n $(JOBS) -rP tests/panel/api/test_schemathesis.py $(ARGS)
 
 # Dispatch of jobs, beside Ansible in a venv of its own. Ends with the line BENCH {json}.
 bench-jobs: secrets $(STAMPS)/bench

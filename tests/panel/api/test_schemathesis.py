@@ -1,0 +1,128 @@
+"""The panel keeps to its description whatever is asked: schemathesis, as an admin, as somebody of a
+customer, with a token that only reads, and with none.
+
+A short run is part of `make test`. `make fuzz-api` is the whole one: all phases, with links, more
+than 5,000 cases for each of the four; CASES are the examples for each operation.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connections
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from jobs import notify_workers
+from panel.api.framework import rate_limits, wait_for_job
+from panel.api.framework.rate_limits import ConcurrencyLimit, Limits
+from panel.models import User
+from tests.panel.api.asking import V1, program
+from tests.panel.cast import Cast, cast
+
+CASES = int(os.environ.get("CASES", "0"))
+BY_KEYS, BY_LINKS = ("examples,coverage,fuzzing" if CASES else "examples,fuzzing"), "stateful"
+CHECKS = (
+    *("not_a_server_error", "status_code_conformance", "content_type_conformance"),
+    *("response_headers_conformance", "response_schema_conformance", "negative_data_rejection"),
+    *("missing_required_header", "unsupported_method", "use_after_free"),
+    *("ensure_resource_availability", "ignored_auth"),
+)
+"""Not positive_data_acceptance: a body may be well-formed and name a volume that is not there."""
+SECONDS = 3000
+NOUNS = {
+    **{"volumes": "volume", "hosts": "host", "customers": "customer", "jobs": "job"},
+    **{"orders": "order", "cache-plans": "plan", "people": "person", "members": "member"},
+    **{"alerts": "alert", "silences": "silence", "alert-routes": "alert_route"},
+    **{"webhooks": "webhook", "bulk-changes": "bulk", "tokens": "token"},
+}
+"""Whose keys are asked for, most of the time, instead of what nobody has."""
+CONFIGURATION = """
+[checks.negative_data_rejection]
+# A version that is not there any more is said before the body is read (412).
+expected-statuses = [400, 401, 403, 404, 405, 406, 409, 412, 413, 415, 422, 429]
+
+[dictionaries]
+{dictionaries}
+"""
+OPERATIONS = """
+[[operations]]
+include-path-regex = "^/api/v1/{noun}/[{{]key[}}]"
+parameters = {{ "path.key" = {{ dictionary = "{noun}", probability = 0.8 }} }}
+"""
+
+
+def configuration(people: Cast) -> str:
+    """Of schemathesis: which keys there are."""
+    keys = {noun: str(people.ids[name]) for noun, name in NOUNS.items()}
+    named = "\n".join(f'{noun} = {{ values = ["{key}"] }}' for noun, key in keys.items())
+    return CONFIGURATION.format(dictionaries=named) + "".join(
+        OPERATIONS.format(noun=noun) for noun in keys
+    )
+
+
+@pytest.fixture(autouse=True)
+def _at_full_speed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No limits of rate, nobody waits for a job that no worker takes, and no message leaves."""
+    settings.TIERCEL_API_TOKEN_RATE = settings.TIERCEL_API_ADDRESS_RATE = 100_000
+    settings.ALLOWED_HOSTS = ["*"]
+    monkeypatch.setattr(rate_limits, "LIMITS", Limits())
+    monkeypatch.setattr(wait_for_job, "PLACES", ConcurrencyLimit(most=0, most_of_one=0))
+    monkeypatch.setattr(notify_workers, "send", lambda task, *args, **kwargs: True)
+
+
+def run(url: str, token: str, phases: str, folder: Path) -> dict[str, Any]:
+    """The report of one run; what it said is in the output of a test that fails."""
+    report = folder / f"{phases.partition(',')[0]}.json"
+    examples = CASES * (20 if phases == BY_LINKS else 1) or 1
+    more = ["--header", f"Authorization: Bearer {token}"] if token else []
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "schemathesis.cli", "run", f"{url}{V1}/openapi.json"),
+            *("--phases", phases, "--max-examples", str(examples)),
+            *("--checks", ",".join(CHECKS), "--continue-on-failure", "--no-shrink", "--no-color"),
+            *("--generation-database", "none", "--seed", "20", "--warnings", "off"),
+            *("--suppress-health-check", "all"),
+            *("--report", "json", "--report-json-path", str(report)),
+            *more,
+        ],
+        env={**os.environ, "NO_PROXY": "localhost"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    connections.close_all()
+    print(done.stdout[-20_000:], done.stderr[-4000:])
+    told: dict[str, Any] = json.loads(report.read_text())
+    return told
+
+
+@pytest.mark.timeout(2 * SECONDS)
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("who", ["admin", "customer", "reader", "nobody"])
+def test_whatever_is_asked_is_answered_as_described(
+    who: str, live_server: LiveServer, tmp_path: Path
+) -> None:
+    people = cast()
+    tokens = {
+        "admin": people.bearers["admin"]["Authorization"].removeprefix("Bearer "),
+        "customer": people.bearers["owner"]["Authorization"].removeprefix("Bearer "),
+        "reader": program(User.objects.get(email="admin@provider.org"), "read").text,
+        "nobody": "",
+    }
+    (tmp_path / "schemathesis.toml").write_text(configuration(people))
+    for phases in (BY_KEYS, BY_LINKS) if CASES else (BY_KEYS,):
+        report = run(live_server.url, tokens[who], phases, tmp_path)
+        cases, operations = report["test_cases"], report["operations"]
+        print(f"{who}, {phases}: {cases}, {operations['tested']} operations")
+        assert report["failures"] == [] and report["errors"] == []
+        assert cases["errored"] == 0 and cases["generated"] > 0
+        assert phases == BY_LINKS or operations["tested"] == operations["total"]
