@@ -100,14 +100,14 @@ def collector(
     until("every host has told of a round", met, SETTLE_SECONDS + 6 * interval)
     time.sleep(2 * interval)
     began, cpu, database, crowd_before = (
-        time.monotonic(), _cpu(process), _tree_cpu(postgres), there.figures()
+        time.monotonic(), cpu_seconds(process), tree_cpu_seconds(postgres), there.figures()
     )  # fmt: skip
     with connection.cursor() as cursor:
         cursor.execute("SELECT now()")
         start = cursor.fetchone()[0]
     time.sleep(seconds)
     elapsed = time.monotonic() - began
-    spent = _cpu(process) - cpu
+    spent = cpu_seconds(process) - cpu
     answered = there.figures()
     result = {
         "hosts": hosts,
@@ -117,7 +117,7 @@ def collector(
         "cpu_ms_a_poll": round(
             spent / max(1, answered["requests"] - crowd_before["requests"]) * 1000, 2
         ),
-        "postgres_cores": round((_tree_cpu(postgres) - database) / elapsed, 4),
+        "postgres_cores": round((tree_cpu_seconds(postgres) - database) / elapsed, 4),
         "crowd_cores": round((answered["cpu_seconds"] - crowd_before["cpu_seconds"]) / elapsed, 4),
         "new_connections": answered["connections"] - crowd_before["connections"],
         **missed(start, interval),
@@ -149,15 +149,15 @@ def missed(start: Any, interval: int) -> dict[str, int]:
     return {"rounds": int(there), "missed_rounds": int(lost), "silent_hosts": int(silent)}
 
 
-def _cpu(process: int) -> float:
+def cpu_seconds(process: int) -> float:
     """Seconds of CPU of a process with its threads."""
     words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(words[11]) + int(words[12])) / TICKS
 
 
-def _tree_cpu(process: int) -> float:
+def tree_cpu_seconds(process: int) -> float:
     """The same with its children, those that have ended too."""
     words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     ended = (int(words[13]) + int(words[14])) / TICKS
     children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return ended + _cpu(process) + sum(_tree_cpu(int(child)) for child in children)
+    return ended + cpu_seconds(process) + sum(tree_cpu_seconds(int(each)) for each in children)
