@@ -21,6 +21,8 @@ def transition(
     to: S,
     allowed: Mapping[S, Collection[S]],
     condition: Q | None = None,
+    *,
+    reads_again: bool = True,
     **fields: Any,
 ) -> bool:
     """Set `row.state` to `to`, and `fields`, in one UPDATE that names the state it comes from and
@@ -28,7 +30,8 @@ def transition(
 
     False, and nothing changes, where the row is not in `from_` (any more) or `condition` does not
     hold. A state that `allowed` has no way out of is an end: `ended_at` becomes the database's
-    time. Raises `IllegalTransition`.
+    time. `row` is then as the database has it, unless nobody `reads_again`: of `row` itself only
+    the state changes then. Raises `IllegalTransition`.
     """
     if to not in allowed.get(from_, ()):
         raise IllegalTransition(f"{row._meta.model_name} {row.pk}: {from_} -> {to}")
@@ -37,5 +40,8 @@ def transition(
     rows = type(row)._default_manager.filter(condition or Q(), pk=row.pk, state=from_)
     if not rows.update(state=to, **fields):
         return False
-    row.refresh_from_db()
+    if reads_again:
+        row.refresh_from_db()
+    else:
+        row.state = to  # type: ignore[attr-defined]
     return True

@@ -41,8 +41,9 @@ def _any_begun(steps: QuerySet[Step]) -> bool:
 
 
 def finish_job(job: Job, to: State, **fields: Any) -> None:
-    """Leave `running`; raises `LostLease` where that is not ours to do."""
-    if not transition(job, State.RUNNING, to, **fields):
+    """Leave `running`; raises `LostLease` where that is not ours to do. A worker looks at no more
+    of a job that it lets go."""
+    if not transition(job, State.RUNNING, to, reads_again=False, **fields):
         raise LostLease(f"job {job.key}")
 
 

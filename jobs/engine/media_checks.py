@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.db import IntegrityError, transaction
 
 from jobs import notify_workers
-from jobs.engine.holds import OnHold, check_not_held
+from jobs.engine.holds import OnHold, check_not_held, read_host
 from jobs.hosts import panel_identity
 from jobs.models import CheckKind, CheckState, MediaCheck
 from jobs.models.media_check import move
@@ -111,7 +111,7 @@ def begin(check_id: int) -> None:
     if check is None:
         return
     try:
-        check_not_held(check.host_id)
+        check_not_held(read_host(check.host_id))
         panel = panel_identity.named_to(check.host)
         verb, args = _request(check)
         reply = call(check.host, verb, args, panel=panel, deadline_seconds=DEADLINE_SECONDS)

@@ -7,20 +7,25 @@ from jobs.engine.rollback import current_wish
 from jobs.hosts.read_inventory import placement_of
 from jobs.models import Job
 from storage.inventory.facts import HostFacts
+from storage.models import Placement
 from storage.planner import PlannedStep, plan
 from storage.planner.host_wish import read_host_wish, steps_of
 from storage.planner.kernel_faults import refuse_faulty
 
 
-def remaining_steps(job: Job, facts: HostFacts) -> tuple[PlannedStep, ...]:
+def remaining_steps(
+    job: Job, facts: HostFacts, placement: Placement | None = None
+) -> tuple[PlannedStep, ...]:
     """The steps to its wish, on the disks of its preview where they have room, or to its fallback;
-    `()` when it is done. Raises `Refused`, also for a plan that relies on what loses data on this
+    `()` when it is done. `placement` is where its volume lies, for a caller who has read that since
+    he read the facts. Raises `Refused`, also for a plan that relies on what loses data on this
     kernel, as long as nothing has begun: half-way, both ways out need such steps."""
     if job.volume_id is None:
         return steps_of(facts, read_host_wish(job.wish))
     # The way back was in no preview.
     preferred = {} if job.falls_back else job.disks
-    planned = plan(facts, placement_of(job).target, current_wish(job), preferred)
+    target = (placement or placement_of(job)).target
+    planned = plan(facts, target, current_wish(job), preferred)
     if planned and not job.falls_back and not has_changed_host(job):
         refuse_faulty(planned, facts, job.host.accepted_faults)
     return planned

@@ -51,7 +51,6 @@ from storage.inventory.facts import HostFacts
 from storage.models import Placement, Volume
 from storage.planner import PlannedStep, Refused
 from storage.planner.fingerprint import fingerprint
-from storage.planner.wish import Wish
 from storage.row_locks import hold
 from storage.volumes import lifecycle
 
@@ -153,11 +152,13 @@ def _first_planned(job: Job) -> PlannedStep | None:
     """What comes next, on facts read now; None where the job was let go."""
     while True:
         if not has_changed_host(job):
-            check_not_held(job.host_id)
+            # As it was when the job was claimed. Before a step it is read anew.
+            check_not_held(job.host)
         renew_if_due(job, READING)
         try:
             facts = read_facts(job.host)
-            planned = remaining_steps(job, facts)
+            placement = placement_of(job) if job.volume_id is not None else None
+            planned = remaining_steps(job, facts, placement)
             if planned:
                 vg_lock.check_fence_known(planned[0])
                 retirement_clock.demand(job, planned[0])
@@ -175,8 +176,7 @@ def _first_planned(job: Job) -> PlannedStep | None:
                 continue
         else:
             if not planned:
-                with audit_trail.signed(job):
-                    _arrive(job, facts)
+                _arrive(job, facts, placement)
                 return None
             if _is_stale(job, planned):
                 fail_job(job, STALE)
@@ -208,27 +208,29 @@ def _cancelled(job: Job, planned: PlannedStep) -> bool:
 
 
 @durable("arrive")
-def _arrive(job: Job, facts: HostFacts) -> None:
+def _arrive(job: Job, facts: HostFacts, placement: Placement | None) -> None:
     """Nothing is left to do. The records follow in the same transaction as the move."""
-    if job.volume_id is not None:
-        _record(facts, placement_of(job), rollback.current_wish(job))
+    if placement is not None:
+        _record(job, facts, placement)
     if job.falls_back:
         rollback.finish_rollback(job, facts)
         return
     if job.door == Origin.PORTAL or job.price_minor is not None:
         hold(job.its_volume)
-        Volume.objects.filter(pk=job.its_volume.pk).update(cache_plan=job.cache_plan_id)
+        with audit_trail.signed(job):
+            Volume.objects.filter(pk=job.its_volume.pk).update(cache_plan=job.cache_plan_id)
     changed = not job.is_without_steps and job.step_set.filter(state=StepState.DONE).exists()
     explanation = "" if changed else "Nothing to do: the volume was already in this state."
     finish_job(job, State.SUCCEEDED, explanation=explanation, error={})
 
 
-def _record(facts: HostFacts, placement: Placement, wish: Wish) -> None:
+def _record(job: Job, facts: HostFacts, placement: Placement) -> None:
     """The volume's records say what the host says now; where they do, nobody's rows are locked."""
-    volume = placement.volume
+    volume, wish = placement.volume, rollback.current_wish(job)
     if wish.life != "live":
         hold(volume)
-        lifecycle.follow(placement, wish, database_now())
+        with audit_trail.signed(job):
+            lifecycle.follow(placement, wish, database_now())
         return
     named = facts.lv_named(placement.vg_uuid, placement.lv_name)
     lv = facts.lv(placement.lv_uuid) if placement.lv_uuid else named
@@ -239,10 +241,11 @@ def _record(facts: HostFacts, placement: Placement, wish: Wish) -> None:
     if is_told and placement.lv_uuid == lv.uuid:
         return
     hold(volume)
-    Placement.objects.filter(pk=placement.pk).update(lv_uuid=lv.uuid)
-    Volume.objects.filter(pk=volume.pk).update(
-        wish=recorded[0], size_bytes=recorded[1], managed=recorded[2]
-    )
+    with audit_trail.signed(job):
+        Placement.objects.filter(pk=placement.pk).update(lv_uuid=lv.uuid)
+        Volume.objects.filter(pk=volume.pk).update(
+            wish=recorded[0], size_bytes=recorded[1], managed=recorded[2]
+        )
 
 
 def _hand_back(job: Job) -> None:

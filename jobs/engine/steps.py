@@ -51,7 +51,8 @@ def _intend(job: Job, planned: PlannedStep) -> Step | None:
     renew(job, explanation=what[:500], attempts=0, error=lasting_error(job))
     if not job.falls_back and not job.turned and is_cancelled(job):
         return None
-    now = holds.check_not_held(job.host_id, begun=has_changed_host(job))
+    host = holds.read_host(job.host_id)
+    now = holds.check_not_held(host, begun=has_changed_host(job))
     if planned.turns and not job.falls_back:
         renew(job, turned=True)
     # One that was put back is the last: nothing comes after it before it has run.

@@ -13,10 +13,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final
 
-from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
-from django.db.models.functions import Coalesce, Now
+from django.db.models import Q
+from django.db.models.functions import Now
 
 from jobs import audit_trail
+from jobs.engine import holds
 from jobs.failpoints import durable
 from jobs.models import OVER, Job, State, Step, StepState
 from storage import state_machine
@@ -56,13 +57,17 @@ class LostLease(Exception):
 
 
 @durable("move")
-def transition(job: Job, from_: State, to: State, **fields: Any) -> bool:
+def transition(
+    job: Job, from_: State, to: State, *, reads_again: bool = True, **fields: Any
+) -> bool:
     """Bring `job` from one state to another and set `fields`. False, and nothing changes, where
     the job is not in `from_` or, in `running`, no longer leased to `job.lease_owner`."""
     lease = Q(lease_owner=job.lease_owner) if from_ == State.RUNNING else None
     if to != State.RUNNING:
         fields |= {"lease_owner": "", "lease_until": None}
-    if not state_machine.transition(job, from_, to, TRANSITIONS, lease, **fields):
+    if not state_machine.transition(
+        job, from_, to, TRANSITIONS, lease, reads_again=reads_again, **fields
+    ):
         return False
     if to in OVER and audit_trail.close(job):
         running = Step.objects.filter(job=job, state=StepState.RUNNING)
@@ -70,37 +75,38 @@ def transition(job: Job, from_: State, to: State, **fields: Any) -> bool:
     return True
 
 
+CLAIM = """
+    UPDATE jobs_job SET
+        state = 'running', claims = claims + 1,
+        lease_owner = %(owner)s, lease_until = statement_timestamp() + %(lease)s,
+        started_at = coalesce(started_at, statement_timestamp()),
+        explanation =
+            CASE WHEN state = 'queued' AND NOT dry_run THEN %(reading)s ELSE explanation END
+    WHERE id = %(job)s AND (
+        (state = 'waiting' OR state = 'queued' AND awaits = '')
+            AND coalesce(not_before <= statement_timestamp(), true)
+        OR state = 'running' AND lease_until < statement_timestamp()
+    )
+    RETURNING *, EXISTS (SELECT FROM jobs_step WHERE job_id = jobs_job.id) AS has_steps
+"""
+"""In SQL, because Django cannot read what it changes in the same statement."""
+
+
 @durable("claim")
 def claim(job_id: int, owner: str) -> Job | None:
     """Take a job for `owner`: a queued one that awaits nobody's word, a waiting one that is due, or
-    one whose worker died.
+    one whose worker died. It comes with its host as that is now (`holds.read_host`).
 
     None where somebody else was faster or nothing is to be done. Any number of repeated, late or
     forged messages ends here.
     """
-    due = Q(not_before=None) | Q(not_before__lte=Now())
-    free = (
-        Q(state=State.QUEUED, awaits="") & due
-        | Q(state=State.WAITING) & due
-        | Q(state=State.RUNNING, lease_until__lt=Now())
-    )
-    began = Case(
-        When(state=State.QUEUED, dry_run=False, then=Value(READING)), default=F("explanation")
-    )
-    is_claimed = Job.objects.filter(free, pk=job_id).update(
-        state=State.RUNNING,
-        explanation=began,
-        claims=F("claims") + 1,
-        lease_owner=owner,
-        lease_until=Now() + LEASE,
-        started_at=Coalesce("started_at", Now()),
-    )
-    if not is_claimed:
+    terms = {"job": job_id, "owner": owner, "lease": LEASE, "reading": READING}
+    claimed: Any = next(iter(Job.objects.raw(CLAIM, terms)), None)
+    if claimed is None:
         return None
-    has_steps = Exists(Step.objects.filter(job=OuterRef("pk")))
-    annotated: Any = Job.objects.with_names().annotate(has_steps=has_steps).get(pk=job_id)
-    job: Job = annotated
-    job.is_without_steps = not annotated.has_steps
+    job: Job = claimed
+    job.is_without_steps = not claimed.has_steps
+    job.host = holds.read_host(job.host_id)
     job.beat = time.monotonic()
     return job
 

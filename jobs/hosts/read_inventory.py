@@ -2,13 +2,15 @@
 
 Callers of this process who want an inventory of the same host share one request. A caller gets an
 inventory that was begun after the call, never one that was already in progress, so it contains the
-effect of the caller's last step. Many jobs on one host cost it two inventories, not one each.
+effect of the caller's last step. Many jobs on one host cost it some inventories a second, not one
+each.
 """
 
 from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,6 +19,7 @@ from typing import Any
 
 import msgspec
 from django.db import transaction
+from django.db.models import Q
 
 from jobs import failpoints
 from jobs.hosts import contact
@@ -32,15 +35,20 @@ from storage.models import Host, Placement
 PATIENCE_SECONDS = 10.0
 """So long one waits for others before he reads by himself: a lease outlasts that and a call."""
 
+GATHER_SECONDS = 0.1
+"""Between the beginnings of two readings of a host for which others waited: so long the second one
+gathers callers."""
+
 Read = Callable[[], HostFacts]
 
 
 class Flight:
     """One reading: who `led` it has set `facts` or `error` once it is `over`; neither of them where
-    it came to no answer of the host's."""
+    it came to no answer of the host's. `began` is a time of this process's monotonic clock."""
 
     def __init__(self) -> None:
         self.over = threading.Event()
+        self.began = time.monotonic()
         self.facts: HostFacts | None = None
         self.error: TransportError | None = None
 
@@ -75,10 +83,12 @@ class SingleFlight:
         try:
             if before is not None:
                 before.over.wait(PATIENCE_SECONDS)
+                time.sleep(max(0.0, before.began + GATHER_SECONDS - time.monotonic()))
                 with self._guard:
                     # From here on nobody joins.
                     del self._next[host_id]
                     self._now[host_id] = mine
+                mine.began = time.monotonic()
             mine.facts = read()
             return mine.facts
         except TransportError as error:
@@ -162,6 +172,5 @@ def _keep(host: Host, seen: RecordedInventory) -> None:
 
 def placement_of(job: Job) -> Placement:
     """Where the volume lies, as the facts just read have it."""
-    return Placement.objects.select_related("volume").get(
-        volume=job.its_volume, host_id=job.host_id, until=None
-    )
+    there = Q(volume=job.volume_id, host=job.host_id, until=None)
+    return Placement.objects.select_related("volume").get(there)

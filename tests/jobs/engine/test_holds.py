@@ -161,7 +161,7 @@ def test_a_maintenance_ends_by_itself_and_its_jobs_go_on(job: Job, agent: Taggin
     run(job)
     assert job.state == State.WAITING
     Host.objects.update(maintenance_until=timezone.now() - timedelta(seconds=1))
-    holds.check_not_held(job.host_id)
+    holds.check_not_held(holds.read_host(job.host_id))
     holds.end_due_maintenances()
     job.refresh_from_db()
     host = Host.objects.get(pk=job.host_id)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
@@ -86,6 +88,32 @@ def test_those_who_wait_share_the_next_reading_and_not_the_one_under_way(
     assert host.count == 2
 
 
+def test_those_who_ask_one_after_the_other_while_others_wait_share_a_reading_too(
+    readings: SingleFlight, host: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_inventory, "GATHER_SECONDS", 30.0)
+    gathering = threading.Event()
+    go_on = threading.Event()
+
+    def gather(seconds: float) -> None:
+        assert 0 < seconds <= 30.0
+        gathering.set()
+        assert go_on.wait(10)
+
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=gather)
+    monkeypatch.setattr("jobs.hosts.read_inventory.time", clock)
+    [first] = all_wait(readings, 1, lambda: readings.read(1, host))
+    assert host.begun.acquire(timeout=10)
+    [second] = all_wait(readings, 1, lambda: readings.read(1, host))
+    host.go.release(2)
+    assert name(first.result(10)) == "reading1"  # type: ignore[arg-type]
+    assert gathering.wait(10)
+    [third] = all_wait(readings, 1, lambda: readings.read(1, host))
+    go_on.set()
+    both = {name(each.result(10)) for each in (second, third)}  # type: ignore[arg-type]
+    assert both == {"reading2"}
+
+
 def test_another_host_is_not_waited_for(readings: SingleFlight, host: Slow) -> None:
     [first] = all_wait(readings, 1, lambda: readings.read(1, host))
     assert host.begun.acquire(timeout=10)
@@ -94,7 +122,10 @@ def test_another_host_is_not_waited_for(readings: SingleFlight, host: Slow) -> N
     first.result(10)
 
 
-def test_one_after_the_other_each_reads_anew(readings: SingleFlight, host: Slow) -> None:
+def test_one_after_the_other_each_reads_anew_and_at_once(
+    readings: SingleFlight, host: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_inventory, "GATHER_SECONDS", 600.0)
     host.go.release(2)
     assert [name(readings.read(1, host)) for _ in range(2)] == ["reading1", "reading2"]
 

@@ -24,7 +24,7 @@ from tests.jobs.sshd import Sshd
 pytestmark = pytest.mark.django_db
 
 SUBMIT_QUERIES = 7
-NOTHING_TO_DO_QUERIES = 20
+NOTHING_TO_DO_QUERIES = 11
 
 
 class Crowd(TaggingAgent):
