@@ -154,7 +154,7 @@ def enqueue(fields: dict[str, Any]) -> Job:
 def _refuse_removed(job: Job) -> None:
     """Writing the job waits for whoever removes its host (`jobs.queue.removal`): what was read of
     the host before may be of yesterday."""
-    if Host.objects.filter(pk=job.host_id, state=HostState.REMOVED).exists():
+    if Host.objects.values_list("state", flat=True).get(pk=job.host_id) == HostState.REMOVED:
         raise Refused("not_found", f"{job.host} was removed.", "Choose another host.")
 
 
@@ -268,7 +268,8 @@ def _check_ssd_space(placement: Placement, wish: Wish) -> None:
     """
     if wish.cache is None and wish.tier != "ssd":
         return
-    host = Host.objects.select_for_update(no_key=True).get(pk=placement.host_id)
+    unread = Host.objects.defer("facts", "hello")
+    host = unread.select_for_update(no_key=True).get(pk=placement.host_id)
     facts = inventory_of(host)
     if facts is None or not wanted_bytes(facts, placement.vg_uuid, wish, placement.lv_uuid):
         return

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Self
 
 import pghistory
+import pgtrigger
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -91,7 +92,7 @@ class HostQuerySet(models.QuerySet["Host"]):
         *("sealed_key", "enrol_digest", "enrol_expires_at"),
         "name_order",
         *("hello", "hello_at", "facts", "facts_at", "problems", "error", "last_seen_at"),
-        "updated_at",
+        *("updated_at", "facts_digest"),
     ],
     context_field=pghistory.ContextJSONField(),
     append_only=True,
@@ -102,12 +103,13 @@ class Host(models.Model):
     `sealed_key` is our private key, sealed so that only worker and collector can open it.
     `hello` and `facts` are the agent's last answers as it gave them; `problems` are preflight
     problems, `{code, severity, message, correction}`; `error` is why the last contact failed,
-    `{code, message, correction}`, empty after a good one. From `maintenance_since` to
-    `maintenance_until` (null = until a person ends it) jobs wait; between `window_start` and
-    `window_end` (UTC, may span midnight; both or neither) jobs may begin, at any time where they
-    are null. `site` and `tags` are words of the staff, to group and find hosts by; nothing else
-    depends on them. A cache of which more than
-    `dirty_limit_percent` is dirty is a problem. With `leaves_writeback`, Tiercel itself sets caches
+    `{code, message, correction}`, empty after a good one. `facts_digest`, which the database keeps,
+    tells whether `facts` are those that one knows (`storage.inventory.stored`). From
+    `maintenance_since` to `maintenance_until` (null = until a person ends it) jobs wait; between
+    `window_start` and `window_end` (UTC, may span midnight; both or neither) jobs may begin, at any
+    time where they are null. `site` and `tags` are words of the staff, to group and find hosts by;
+    nothing else depends on them. A cache of which more than `dirty_limit_percent` is dirty is a
+    problem. With `leaves_writeback`, Tiercel itself sets caches
     in writeback mode to writethrough once the SSD mirror below them lost a disk. `removed_at` is
     when a person removed the host (null = it is there): its keys and reports are erased, its name
     is free again, and the row stays for its jobs and the history of its volumes. `accepted_faults`
@@ -136,6 +138,7 @@ class Host(models.Model):
     hello_at = models.DateTimeField(null=True, blank=True)
     facts = models.JSONField(default=dict, blank=True)
     facts_at = models.DateTimeField(null=True, blank=True)
+    facts_digest = models.CharField(max_length=32, db_default="", editable=False)
     problems = models.JSONField(default=list, blank=True)
     error = models.JSONField(default=dict, blank=True)
     last_seen_at = models.DateTimeField(null=True, blank=True)
@@ -198,7 +201,14 @@ class Host(models.Model):
                 "host_touched",
                 # The database knows the order of names only once the row is written.
                 *("name_order", "enrol_digest", "enrol_expires_at", "sealed_key"),
-                *("hello", "hello_at", "facts", "facts_at", "last_seen_at"),
+                *("hello", "hello_at", "facts", "facts_at", "facts_digest", "last_seen_at"),
+            ),
+            # A generated column would be computed anew with every contact.
+            pgtrigger.Trigger(
+                name="host_facts_digest",
+                operation=pgtrigger.Insert | pgtrigger.UpdateOf("facts", "facts_digest"),  # type: ignore[no-untyped-call]
+                when=pgtrigger.Before,
+                func="NEW.facts_digest = md5(NEW.facts::text); RETURN NEW;",
             ),
         )
 

@@ -135,8 +135,9 @@ class Volume(models.Model):
 
     @property
     def placed(self) -> Placement | None:
-        """Where it lies now."""
-        return self.placement_set.filter(until=None).select_related("host").first()
+        """Where it lies now. Its host comes without its reports."""
+        placements = self.placement_set.select_related("host").defer("host__facts", "host__hello")
+        return placements.filter(until=None).first()
 
 
 class Placement(models.Model):

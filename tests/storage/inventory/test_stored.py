@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pytest_django import DjangoAssertNumQueries
 
 from storage.discovery.ingest import apply_facts
 from storage.inventory import stored as inventory_stored
@@ -43,3 +44,43 @@ def test_only_some_hosts_are_kept_in_mind(monkeypatch: pytest.MonkeyPatch) -> No
         apply_facts(host, make.inventory(make.facts(make.lv())), NOW)
         inventory_of(stored(host))
     assert list(inventory_stored._known) == [host.pk for host in hosts[1:]]
+
+
+def test_of_a_host_that_came_without_it_only_another_inventory_is_read(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    host, before, after = make.host(), make.facts(make.lv()), make.facts(make.lv("other"))
+
+    def without() -> Host:
+        return Host.objects.without_inventory().get(pk=host.pk)
+
+    apply_facts(host, make.inventory(before), NOW)
+    assert inventory_of(without()) == before
+    known = without()
+    with django_assert_num_queries(0):
+        assert inventory_of(known) == before
+    apply_facts(host, make.inventory(after), LATER)
+    changed = without()
+    with django_assert_num_queries(1):
+        assert inventory_of(changed) == after
+    Host.objects.filter(pk=host.pk).update(facts={})
+    assert inventory_of(without()) is None
+
+
+def test_what_a_program_has_changed_in_a_host_it_read_is_never_taken_for_what_is_stored() -> None:
+    host, before, after = make.host(), make.facts(make.lv()), make.facts(make.lv("other"))
+    apply_facts(host, make.inventory(before), NOW)
+    read = stored(host)
+    read.facts = make.inventory(after)
+    assert inventory_of(read) == after
+    assert inventory_of(Host.objects.without_inventory().get(pk=host.pk)) == before
+
+
+def test_a_program_that_saves_an_old_record_leaves_the_digest_of_the_facts_that_are_there() -> None:
+    host, before, after = make.host(), make.facts(make.lv()), make.facts(make.lv("other"))
+    apply_facts(host, make.inventory(before), NOW)
+    old = Host.objects.without_inventory().get(pk=host.pk)
+    assert inventory_of(Host.objects.without_inventory().get(pk=host.pk)) == before
+    apply_facts(host, make.inventory(after), LATER)
+    old.save()
+    assert inventory_of(Host.objects.without_inventory().get(pk=host.pk)) == after
