@@ -17,8 +17,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv node debian requirements secrets services stop static up demo screenshots pages \
-	cli clients lab lab-ssh openapi digests test thorough uneven faults fuzz-api bench-jobs bench-pages bench-door \
-	bench-samples bench-metrics lint format clean
+	cli clients lab lab-ssh openapi digests test thorough uneven faults fuzz-api bench-jobs bench-pages bench-api \
+	bench-door bench-samples bench-metrics lint format clean
 
 help:
 	@echo "make demo      a panel with a lab host under load (AUTO=1 adds the caches, PORT= the port)"
@@ -33,6 +33,7 @@ help:
 	@echo "make fuzz-api  schemathesis on the API, 5,000 cases and more as each of four users"
 	@echo "make bench-jobs  how fast jobs are dispatched, beside Ansible"
 	@echo "make bench-pages  how long pages take with 200 hosts and 2,000 volumes"
+	@echo "make bench-api  how long programs wait with 10,000 volumes, beside a bare DRF (SIZE=small)"
 	@echo "make bench-metrics  how long a scrape of 2,000 volumes takes, beside prometheus-client"
 	@echo "make bench-door  what others notice while the doors are flooded (two minutes)"
 	@echo "make bench-samples  figures stored and read beside Prometheus (SIZE=small: two minutes)"
@@ -173,6 +174,11 @@ bench-jobs: secrets $(STAMPS)/bench
 # The panel's own time for its pages, with 200 hosts and 2,000 volumes. Ends with BENCH {json}.
 bench-pages: services node
 	@exec $(VENV)/python -m tests.bench.pages
+
+# The API with 10,000 volumes, beside a bare ModelViewSet of Django REST framework (SIZE=small: two
+# minutes). Ends with BENCH {json}.
+bench-api: static
+	@exec $(VENV)/python -m tests.bench.api
 
 # A scrape of /metrics with 2,000 volumes. Ends with BENCH {json}.
 bench-metrics: services

@@ -8,15 +8,14 @@ Procfile's, with beat, Redis and PostgreSQL, and polls every `interval` seconds.
 from __future__ import annotations
 
 import json
-import os
 import resource
-import statistics
 import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tests.bench.http_timing import cpu_seconds, percentiles, tree_cpu_seconds
 from tests.fake import crowd
 from tests.fake.crowd_process import Crowd
 from tests.integration.until import until
@@ -24,7 +23,6 @@ from tests.integration.until import until
 OPENSSH_POLLS: Final = 30
 KEPT_POLLS: Final = 1000
 SETTLE_SECONDS: Final = 60.0
-TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 def polls(there: Crowd, host: Any, folder: Path) -> dict[str, Any]:
@@ -70,8 +68,7 @@ def _kept(host: Any) -> dict[str, float]:
 
 def _poll_figures(spent: Sequence[float], cpu: float) -> dict[str, float]:
     return {
-        "p50_ms": round(statistics.median(spent) * 1000, 2),
-        "p95_ms": round(statistics.quantiles(spent, n=20, method="inclusive")[18] * 1000, 2),
+        **percentiles([each * 1000 for each in spent]),
         "client_cpu_ms": round(cpu / len(spent) * 1000, 2),
         "polls": len(spent),
     }
@@ -147,17 +144,3 @@ def missed(start: Any, interval: int) -> dict[str, int]:
         )
         silent = cursor.fetchone()[0]
     return {"rounds": int(there), "missed_rounds": int(lost), "silent_hosts": int(silent)}
-
-
-def cpu_seconds(process: int) -> float:
-    """Seconds of CPU of a process with its threads."""
-    words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(words[11]) + int(words[12])) / TICKS
-
-
-def tree_cpu_seconds(process: int) -> float:
-    """The same with its children, those that have ended too."""
-    words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    ended = (int(words[13]) + int(words[14])) / TICKS
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return ended + cpu_seconds(process) + sum(tree_cpu_seconds(int(each)) for each in children)

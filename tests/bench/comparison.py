@@ -19,9 +19,10 @@ from storage.metrics.series import step_seconds
 from storage.models import Host
 from tests import fleet
 from tests.bench import collection
+from tests.bench.http_timing import say, timed
 from tests.bench.packages import NotHere
 from tests.bench.peers import Peer, Prometheus, VictoriaMetrics, VolumeFigures
-from tests.bench.stored import DAY, LENGTHS, MINUTE, Ours, Piece, Web, past, points, say, timed
+from tests.bench.stored import DAY, LENGTHS, MINUTE, Ours, Piece, Web, past, points
 from tests.fake.crowd_process import crowd_of, enrol
 from tests.fleet.workload import counters
 

@@ -23,7 +23,7 @@ from pathlib import Path
 import asyncssh
 from django.db import connection
 
-from tests.bench.collection import cpu_seconds, tree_cpu_seconds
+from tests.bench.http_timing import cpu_seconds, tree_cpu_seconds
 from tests.faults.cluster import cluster
 
 FIRST_COMMANDS = 30

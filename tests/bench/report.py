@@ -21,6 +21,7 @@ machine's, the ratios are what to look at. The programs are in `tests/bench`.
 | `make bench-samples` | samples stored, read and collected, beside Prometheus |
 | `make bench-jobs` | how fast jobs are dispatched, beside Ansible |
 | `make bench-pages` | the panel's own time for its pages |
+| `make bench-api` | lists, volumes and series of the API, beside a bare `ModelViewSet` |
 | `make bench-metrics` | how long a scrape of all volumes takes, beside prometheus-client |
 | `make bench-door` | what others notice while the panel's doors are flooded |
 

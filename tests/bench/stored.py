@@ -3,11 +3,9 @@ asked for over HTTP."""
 
 from __future__ import annotations
 
-import http.client
 import os
-import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -34,6 +32,7 @@ from storage.metrics.samples.interval_table import (
     moment,
 )
 from storage.models import Resolution
+from tests.bench.http_timing import WebServer, say, timed
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 MONTH_DAYS, YEAR_DAYS = 30, 365
@@ -336,35 +335,13 @@ def points(length: int) -> int:
     return LONG_POINTS if timedelta(seconds=length) > LONG else POINTS
 
 
-class Web:
-    """gunicorn, asked by an admin on a connection that is kept. A context manager."""
+class Web(WebServer):
+    """Asked by an admin."""
 
     def __init__(self, panel: Any, admin: Any) -> None:
         from tests.bench.door import session_of
 
-        self._panel, self._cookie = panel, session_of(admin)
-        self._http: http.client.HTTPConnection | None = None
-
-    def __enter__(self) -> Web:
-        from tests.integration.until import until
-
-        self._panel.start("web")
-
-        def answers() -> bool:
-            try:
-                return bool(self.ask("/health"))
-            except (OSError, http.client.HTTPException, RuntimeError):
-                self._http = None
-                return False
-
-        until("the web answers", answers, 60)
-        return self
-
-    def __exit__(self, *of_error: object) -> None:
-        if self._http is not None:
-            self._http.close()
-            self._http = None
-        self._panel.stop("web")
+        super().__init__(panel, {"Cookie": session_of(admin)})
 
     def chart(self, key: str, end: int, length: int) -> bytes:
         """All lines of the page of a volume, to `end`."""
@@ -372,43 +349,4 @@ class Web:
             name: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             for name, at in (("from", end - length), ("to", end))
         }
-        text = self.ask(f"/volumes/{key}/series?{urlencode(ends)}")
-        return text
-
-    def ask(self, path: str) -> bytes:
-        """One request; raises RuntimeError for an answer other than good."""
-        if self._http is None:
-            self._http = http.client.HTTPConnection("localhost", self._panel.port, timeout=120)
-        headers = {"Cookie": self._cookie, "Host": f"localhost:{self._panel.port}"}
-        try:
-            self._http.request("GET", path, headers=headers)
-            answer = self._http.getresponse()
-        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
-            # gunicorn closes a connection that rests for two seconds.
-            self._http.close()
-            self._http.request("GET", path, headers=headers)
-            answer = self._http.getresponse()
-        text = answer.read()
-        if answer.status != 200:
-            log = self._panel.log("web").read_text(errors="replace")
-            raise RuntimeError(f"{path}: {answer.status}\n{log[-2000:]}")
-        return text
-
-
-def timed(times: int, work: Callable[[int], object]) -> dict[str, float]:
-    """Milliseconds, after some turns that find everything warm."""
-    for n in range(3):
-        work(n)
-    spent = []
-    for n in range(times):
-        began = time.perf_counter()
-        work(n)
-        spent.append((time.perf_counter() - began) * 1000)
-    return {
-        "p50_ms": round(statistics.median(spent), 2),
-        "p95_ms": round(statistics.quantiles(spent, n=20, method="inclusive")[18], 2),
-    }
-
-
-def say(what: str, began: float) -> None:
-    print(f"{what} ({time.monotonic() - began:.0f} s)", flush=True)
+        return self.ask(f"/volumes/{key}/series?{urlencode(ends)}")
