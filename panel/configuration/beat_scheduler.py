@@ -2,7 +2,7 @@
 
 import logging
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import redis
@@ -59,6 +59,20 @@ class Scheduler(beat.Scheduler):
         seconds: float = super().tick(*args, **kwargs)
         return seconds
 
+    def reserve(self, entry: Any) -> Any:
+        """Note that the task is sent now. One that is late puts off none of those after it."""
+        due = due_at(entry.last_run_at, entry.default_now(), entry.schedule.run_every)
+        self.schedule[entry.name] = reserved = entry.next(due)
+        return reserved
+
+    def _when(self, entry: Any, next_time_to_run: float, **kwargs: Any) -> float:
+        """When Celery looks at an entry again: it would count from now."""
+        if next_time_to_run:
+            is_due, seconds = entry.is_due()
+            next_time_to_run = 0 if is_due else seconds
+        when: float = super()._when(entry, next_time_to_run, **kwargs)  # type: ignore[misc]
+        return when
+
     def _make_due(self) -> None:
         for entry in self.schedule.values():
             entry.last_run_at = entry.default_now() - timedelta(days=1)
@@ -71,6 +85,13 @@ class Scheduler(beat.Scheduler):
             made = self.__dict__.pop(name, None)
             if made is not None:
                 made.release()
+
+
+def due_at(last: datetime, now: datetime, every: timedelta) -> datetime:
+    """When a task that was due before and is sent now was due: the next one comes so long after
+    that. One that is late by a whole interval and more begins anew."""
+    due = last + every
+    return due if due <= now < due + every else now
 
 
 def _wall_offset() -> float:

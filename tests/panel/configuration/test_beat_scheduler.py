@@ -2,19 +2,20 @@
 
 import gc
 import socket
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 import redis
 import time_machine
+from celery.beat import ScheduleEntry
 from django.utils import timezone
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from panel.celery import app
 from panel.configuration import redis_client
-from panel.configuration.beat_scheduler import MARK, REST_SECONDS, Scheduler
+from panel.configuration.beat_scheduler import MARK, REST_SECONDS, Scheduler, due_at
 
 
 @pytest.fixture
@@ -69,6 +70,41 @@ def test_a_clock_that_is_set_back_puts_nothing_off(
     for _ in range(every_entry):
         scheduler.tick()
     assert len(sent) == 2 * every_entry, "the clock is right again: each is due at once"
+
+
+@pytest.mark.parametrize(
+    ("late_seconds", "next_seconds"),
+    [(0.0, 10.0), (0.3, 9.7), (6.0, 4.0), (9.9, 0.1), (12.0, 10.0)],
+)
+def test_a_task_that_is_late_puts_off_none_of_those_after_it(
+    late_seconds: float, next_seconds: float
+) -> None:
+    every, last = timedelta(seconds=10), timezone.now()
+    now = last + every + timedelta(seconds=late_seconds)
+    due = due_at(last, now, every)
+    assert (due + every - now).total_seconds() == pytest.approx(next_seconds)
+
+
+def test_beat_that_stalls_sends_as_many_rounds_as_one_that_does_not(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[datetime] = []
+
+    def note(entry: ScheduleEntry, producer: object = None) -> None:
+        if entry.name == "collect-0":
+            sent.append(timezone.now())
+
+    monkeypatch.setattr(scheduler, "apply_entry", note)
+    interval = scheduler.schedule["collect-0"].schedule.seconds
+    began, stalls = timezone.now(), {3, 6}
+    with time_machine.travel(began, tick=False) as clock:
+        while timezone.now() < began + timedelta(seconds=10.5 * interval):
+            clock.shift(max(scheduler.tick(), 0.004))
+            if len(sent) in stalls:
+                stalls.remove(len(sent))
+                clock.shift(1.6 * interval)
+    assert not stalls
+    assert len(sent) == 11
 
 
 def descriptors() -> int:
