@@ -230,6 +230,17 @@ WAITS: Final = ChartPanel(
     (Axis(Scale.IN_FLIGHT, "under way"),),
     (ChartLine("in_flight", "Reads and writes that wait", "purple", 0, "filled"),),
 )
+SATURATION: Final = ChartPanel(
+    "saturation",
+    "Disks busy",
+    (Axis(Scale.PERCENT, "busy"),),
+    (
+        ChartLine("hdd_busy", "HDDs, average", "orange"),
+        ChartLine("hdd_busy_most", "Busiest HDD", "orange", 0, "dashed"),
+        ChartLine("ssd_busy", "SSDs, average", "blue"),
+        ChartLine("ssd_busy_most", "Busiest SSD", "blue", 0, "dashed"),
+    ),
+)
 SPACE: Final = ChartPanel(
     "space",
     "SSD space",

@@ -17,7 +17,12 @@ from jobs.models import Job, Kind
 from panel.charts import definitions
 from panel.charts.time_range import Span
 from storage.access import Person, is_staff
-from storage.analysis.disk_activity import DiskCourse, busy_courses, disk_course
+from storage.analysis.disk_activity import (
+    DiskCourse,
+    busy_courses,
+    disk_course,
+    fleet_courses,
+)
 from storage.analysis.disk_users import DiskMap, disk_map
 from storage.inventory.stored import inventory_of
 from storage.metrics.load_series import BUCKET_SECONDS, LOAD_UNITS, fleet_series, host_series
@@ -30,7 +35,10 @@ from storage.volumes.ownership import theirs_since
 
 DISK_UNITS: Final = {"disks": "ratio", "users": "I/Os"}
 """Of the lines of the charts of disks."""
-WAIT_UNITS: Final = {"in_flight": "I/Os"}
+FLEET_UNITS: Final = {
+    "in_flight": "I/Os",
+    **{line.name: "ratio" for line in definitions.SATURATION.lines},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,14 +178,22 @@ def of_host(host: Host, disk: str = "") -> ChartSubject:
     )
 
 
-def _waits(_span: Span, measured: Series) -> Series:
-    """With how many reads and writes waited at once: their rate by how long each took."""
+def _fleet_added(span: Span, measured: Series) -> Series:
+    """With how many reads and writes waited at once, which is their rate by how long each took;
+    and with how busy the disks were."""
     columns = measured.columns
     reads, writes = (
         np.nan_to_num(columns[f"{what}_iops"] * columns[f"{what}_ms"]) for what in ("read", "write")
     )
     waiting = np.where(np.isnan(columns["read_iops"]), np.nan, (reads + writes) / 1000)
-    return beside(measured, {"in_flight": waiting}, WAIT_UNITS)
+    slow, fast = fleet_courses(span.start, span.end, span.step)
+    busy = {
+        "hdd_busy": slow.average,
+        "hdd_busy_most": slow.most,
+        "ssd_busy": fast.average,
+        "ssd_busy_most": fast.most,
+    }
+    return beside(measured, {"in_flight": waiting, **busy}, FLEET_UNITS)
 
 
 def of_fleet() -> ChartSubject:
@@ -185,9 +201,9 @@ def of_fleet() -> ChartSubject:
     first, *others = definitions.load_panels(space_title="SSD space of answering hosts")
     return ChartSubject(
         name="fleet",
-        names=(*LOAD_UNITS, *WAIT_UNITS),
-        panels=(first, definitions.WAITS, *others),
-        added=_waits,
+        names=(*LOAD_UNITS, *FLEET_UNITS),
+        panels=(first, definitions.WAITS, definitions.SATURATION, *others),
+        added=_fleet_added,
         series_url=reverse("fleet-series"),
         csv_url=reverse("fleet-csv"),
         marks_url=reverse("fleet-marks"),

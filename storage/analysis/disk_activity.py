@@ -39,6 +39,17 @@ TIMES: Final = VOLUMES.only(
     *("slow_read_ms", "slow_write_ms", "fast_read_ms", "fast_write_ms"),
 )
 
+BUSY: Final = DEVICES.only("dt_ms", "busy_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class TierCourse:
+    """How busy the disks of a tier were, by bucket: all on average, and the busiest of them; None
+    where none was counted."""
+
+    average: Sequence[float | None]
+    most: Sequence[float | None]
+
 
 @dataclass(frozen=True, slots=True)
 class DiskCourse:
@@ -80,6 +91,64 @@ def busy_courses(
     buckets = _disks(host, facts, names, start, end, step)
     count = ceil((end - start).total_seconds() / step)
     return {name: [_busy(buckets.get(n, {}).get(name)) for n in range(count)] for name in names}
+
+
+def fleet_courses(start: datetime, end: datetime, step: int) -> tuple[TierCourse, TierCourse]:
+    """Of the disks of all hosts on which volumes lie, an array as one: the slow ones, and the fast
+    ones."""
+    used = ~Q(vg_name="") | Q(parts__vg_name__gt="")
+    counted = Device.objects.counted_once().filter(used).distinct()
+    tiers = dict(counted.values_list("pk", "is_fast"))
+    parts = dict(Device.objects.filter(part_of__in=tiers).values_list("pk", "part_of"))
+    count = ceil((end - start).total_seconds() / step)
+    row_by_device = {pk: row for row, pk in enumerate({*tiers, *parts})}
+    busy = _busy_shares(row_by_device, start, end, step, count)
+    members: dict[int, list[int]] = defaultdict(list)
+    for part, whole in parts.items():
+        members[row_by_device[whole or 0]].append(row_by_device[part])
+    for row, own in members.items():
+        # As in `_disks`: what an old kernel does not count of an array, its members tell.
+        busy[row] = np.where(busy[row] == 0, np.fmax.reduce(busy[[row, *own]]), busy[row])
+    slow, fast = (
+        _tier_course(busy[[row_by_device[pk] for pk, each in tiers.items() if each is is_fast]])
+        for is_fast in (False, True)
+    )
+    return slow, fast
+
+
+def _busy_shares(
+    row_by_device: Mapping[int, int], start: datetime, end: datetime, step: int, count: int
+) -> npt.NDArray[np.float64]:
+    """A line for each device, a column for each bucket; not a number where nothing is known."""
+    table = intervals(row_by_device, start, end, kind=BUSY, step=step)
+    rows = np.array([row_by_device[pk] for pk in table.subjects.tolist()], np.int64)
+    cells = rows * count + _numbers(table, start, step)
+    size = len(row_by_device) * count
+    busy_ms, dt_ms = (
+        np.bincount(cells, np.where(table[name] == NULL, 0, table[name]), size)
+        for name in ("busy_ms", "dt_ms")
+    )
+    shares = np.full(size, np.nan)
+    np.divide(busy_ms, dt_ms, out=shares, where=dt_ms > 0)
+    capped: npt.NDArray[np.float64] = np.minimum(1.0, shares).reshape(len(row_by_device), count)
+    return capped
+
+
+def _tier_course(busy: npt.NDArray[np.float64]) -> TierCourse:
+    known = ~np.isnan(busy)
+    disks = known.sum(axis=0)
+    sums, most = (
+        np.where(known, busy, 0.0).sum(axis=0),
+        np.where(known, busy, 0.0).max(0, initial=0),
+    )
+
+    def listed(values: npt.NDArray[np.float64]) -> list[float | None]:
+        return [
+            value if there else None
+            for value, there in zip(values.tolist(), disks.tolist(), strict=True)
+        ]
+
+    return TierCourse(listed(sums / np.maximum(1, disks)), listed(most))
 
 
 def disk_course(

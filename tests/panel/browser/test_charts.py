@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -259,4 +260,48 @@ def test_the_table_and_the_words_are_there_without_javascript(
     assert page.get_by_text("Last 20 data points as a table").is_visible()
     assert page.locator("#charts tbody tr").count() == 20
     assert page.locator("#charts tbody").get_by_text("97 %").first.is_visible()
+    context.close()
+
+
+INKED = """async (base64) => {
+  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  const picture = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+  const { width, height } = picture;
+  const context = new OffscreenCanvas(width, height).getContext("2d");
+  context.drawImage(picture, 0, 0);
+  const inked = (top, rows) => {
+    const pixels = new Uint32Array(context.getImageData(0, top, width, rows).data.buffer);
+    return pixels.filter((pixel) => pixel !== pixels[0]).length / pixels.length;
+  };
+  const canvas = document.querySelector("figure:not([hidden]) canvas");
+  const scale = canvas.width / canvas.clientWidth;
+  const rows = canvas.height;
+  return {
+    width, height, words: inked(0, height - rows), drawing: inked(height - rows, rows),
+    least: [Math.floor((canvas.clientWidth + 24) * scale), rows + 64 * scale],
+  };
+}"""
+"""Of a PNG: its size, the least it may have, and how much of its words and of its drawing is not
+background."""
+
+
+def test_a_chart_is_saved_as_a_picture_with_its_title_and_its_lines(
+    browser: Browser, served: str
+) -> None:
+    there = sampled(cached=True)
+    context = browser.new_context(
+        viewport={"width": 1000, "height": 900}, device_scale_factor=2, accept_downloads=True
+    )
+    page, complaints = opened(context, served, there, "1h")
+    with page.expect_download() as saving:
+        page.locator("figure:not([hidden]) [data-chart-png]").first.click()
+    assert saving.value.suggested_filename == f"{there.volume.key}-operations.png"
+    picture = saving.value.path().read_bytes()
+    assert picture.startswith(b"\x89PNG\r\n\x1a\n")
+    seen = page.evaluate(INKED, base64.b64encode(picture).decode())
+    assert seen["width"] == seen["least"][0]
+    assert seen["least"][1] <= seen["height"] <= seen["least"][1] + 200
+    assert 0.002 < seen["words"] < 0.5
+    assert 0.005 < seen["drawing"] < 0.5
+    assert not complaints
     context.close()

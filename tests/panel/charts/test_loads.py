@@ -21,7 +21,7 @@ from storage.metrics.load_series import LOAD_UNITS
 from storage.metrics.samples.host_load import bucket_of
 from storage.metrics.samples.load_rollup import SUMS, add_up_fleet
 from storage.metrics.series import Series
-from storage.models import FleetLoad, HostLoad
+from storage.models import Device, DeviceSample, FleetLoad, HostLoad
 from tests import make
 from tests.scene import Scene, job, scene
 from tests.storage import wire
@@ -204,3 +204,25 @@ def test_the_fleet_tells_how_many_reads_and_writes_wait(staff: Client) -> None:
     FleetLoad.objects.create(bucket=at, latency_counts=[0] * (len(LATENCY_BOUNDS_NS) + 1), **load)
     waits = staff.get(reverse("fleet-series"), {"range": "1h"}).json()["series"]["in_flight"]
     assert [each for each in waits if each is not None] == [1.5]
+
+
+def test_the_fleet_tells_how_busy_its_disks_are(staff: Client) -> None:
+    at = bucket_of(timezone.now() - timedelta(minutes=20))
+    disk = Device.objects.create(
+        host=make.host(), kind="disk", identity="sdc", name="sdc", size_bytes=1, is_fast=False,
+        vg_name="vg0",
+    )  # fmt: skip
+    counted = ("reads", "writes", "read_sectors", "write_sectors", "read_ms", "write_ms")
+    zero = dict.fromkeys((*counted, "weighted_ms"), 0)
+    DeviceSample.objects.create(
+        device=disk, ts=at + timedelta(minutes=1), dt_ms=60_000, busy_ms=45_000, **zero
+    )
+    shown = staff.get(reverse("fleet-series"), {"range": "1h"}).json()
+    busy, known = (
+        shown["series"],
+        {name for name, unit in shown["units"].items() if unit == "ratio"},
+    )
+    assert [each for each in busy["hdd_busy"] if each is not None] == [0.75]
+    assert [each for each in busy["hdd_busy_most"] if each is not None] == [0.75]
+    assert {"hdd_busy", "hdd_busy_most", "ssd_busy", "ssd_busy_most"} <= known
+    assert not [each for each in busy["ssd_busy"] if each is not None]

@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from storage.analysis.disk_activity import busy_courses, disk_course, disks_then
+from storage.analysis.disk_activity import (
+    busy_courses,
+    disk_course,
+    disks_then,
+    fleet_courses,
+)
 from storage.analysis.disk_users import UsedDisk
 from storage.inventory.facts import HostFacts
 from storage.models import Device, DeviceSample, Host, Placement, Sample, Volume
@@ -34,10 +39,9 @@ def sample(volume: Volume, at: datetime, read_ms: int, **fields: Any) -> None:
     Sample.objects.create(volume=volume, ts=at, **values)
 
 
-def device(host: Host, name: str, kind: str = "disk") -> Device:
-    return Device.objects.create(
-        host=host, kind=kind, identity=name, name=name, boot_id="b", size_bytes=1, is_fast=False
-    )
+def device(host: Host, name: str, kind: str = "disk", **fields: Any) -> Device:
+    known = {"identity": name, "name": name, "boot_id": "b", "size_bytes": 1, "is_fast": False}
+    return Device.objects.create(host=host, kind=kind, **{**known, **fields})
 
 
 def counted(of: Device, at: datetime, io_ms: int, busy_ms: int, reads: int = 100) -> None:
@@ -148,6 +152,32 @@ def test_an_array_whose_time_the_kernel_does_not_count_is_as_busy_as_its_busiest
 
 def _fields(array: Any) -> dict[str, Any]:
     return {name: getattr(array, name) for name in array.__dataclass_fields__}
+
+
+def test_the_disks_of_all_hosts_are_told_by_tier_on_average_and_by_the_busiest() -> None:
+    noon = noon_gone()
+    first, second, minute = make.host(), make.host(), noon + timedelta(minutes=1)
+    counted(device(first, "sdc", vg_name="vg0"), minute, 60_000, 54_000)
+    counted(device(second, "sdc", vg_name="vg0"), minute, 60_000, 6_000)
+    counted(device(second, "nvme0n1", vg_name="vg0", is_fast=True), minute, 60_000, 3_000)
+    counted(device(second, "sda"), minute, 60_000, 60_000)
+    array = device(first, "md0", "array", vg_name="vg0", is_fast=True)
+    counted(array, minute, 0, 0, reads=9)
+    for name, busy_ms in (("sdx", 9_000), ("sdy", 15_000)):
+        counted(device(first, name, part_of=array, is_fast=True), minute, 60_000, busy_ms)
+    disk = device(second, "sdd")
+    device(second, "sdd1", "partition", part_of=disk, vg_name="vg1")
+    counted(disk, minute + FIVE_MINUTES, 60_000, 30_000)
+    slow, fast = fleet_courses(noon, noon + 3 * FIVE_MINUTES, 300)
+    assert slow.average == [pytest.approx(0.5), 0.5, None]
+    assert slow.most == [0.9, 0.5, None]
+    assert fast.average == [pytest.approx(0.15), None, None], "an array counts as one disk"
+    assert fast.most == [0.25, None, None]
+
+
+def test_a_fleet_without_disks_has_no_course() -> None:
+    _, fast = fleet_courses(noon_gone(), noon_gone() + FIVE_MINUTES, 60)
+    assert fast.average == fast.most == [None] * 5
 
 
 def test_a_course_has_the_first_volumes_the_others_and_what_none_explains() -> None:
