@@ -285,6 +285,7 @@ class Job(models.Model):
                 name="job_failed_lately",
             ),
             models.Index(fields=("updated_at",), name="job_updated"),
+            models.Index(fields=("created_at", "key"), name="job_newest"),
         )
         # That a worker still holds it is nothing new.
         triggers = (touched("job_touched", "lease_until", "lease_owner", "claims", "attempts"),)

@@ -4,6 +4,7 @@ everybody else: hosts, devices and technology are the provider's business."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from django.urls import reverse
 
@@ -11,6 +12,7 @@ from jobs.hosts.trust import fingerprint
 from jobs.models import Job, Kind, Step
 from jobs.problems import Problem
 from jobs.queue.cost_estimate import estimate_of
+from panel.api.framework.shape import show
 from panel.api.response_shapes import (
     CachePlanShape,
     CustomerShape,
@@ -74,7 +76,7 @@ def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:
     if not is_staff(user):
         if _is_error(job):
             data["error"] = {"code": job.error["code"], **CUSTOMER_ERROR}
-        return JobShape(data).data
+        return show(JobShape, data)
     data |= {
         "host": host_ref(job.host),
         "sentence": job.sentence,
@@ -89,7 +91,7 @@ def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:
         cost = estimate_of(job, job_steps) if job.dry_run else None
         if cost is not None:
             data["cost"] = _cost(cost)
-    return JobShape(data).data
+    return show(JobShape, data)
 
 
 def _is_error(job: Job) -> bool:
@@ -101,7 +103,7 @@ def host_json(host: Host, problems: Sequence[Problem], *, groups: bool = False) 
     """A host with its problems, for `HostShape`; `groups` decodes its inventory."""
     data: Json = {
         "key": host.key,
-        "url": reverse("api-host", args=[host.key]),
+        "url": url_of("api-host", host.key),
         "name": host.name,
         "address": host.address,
         "port": host.port,
@@ -161,7 +163,7 @@ def host_json(host: Host, problems: Sequence[Problem], *, groups: bool = False) 
 
 def customer_json(customer: Customer) -> Json:
     """A customer, for `CustomerShape`."""
-    url = reverse("api-customer", args=[customer.key])
+    url = url_of("api-customer", customer.key)
     names = ("key", "name", "external_id", "created_at", "updated_at")
     return CustomerShape({"url": url, **{name: getattr(customer, name) for name in names}}).data
 
@@ -170,38 +172,48 @@ def plan_json(plan: CachePlan, user: Person) -> Json:
     """A cache plan, for `CachePlanShape`."""
     names = ("key", "name", "description", "size_bytes", "ratio_percent", "mode", "tier")
     data: Json = {name: getattr(plan, name) for name in (*names, "price_minor", "currency")}
-    data["url"] = reverse("api-cache-plan", args=[plan.key])
+    data["url"] = url_of("api-cache-plan", plan.key)
     if is_staff(user):
         data |= {"on_offer": plan.on_offer, "hosts": [host.key for host in plan.hosts.all()]}
     return CachePlanShape(data).data
 
 
+def url_of(name: str, key: str) -> str:
+    """`reverse` of an address that ends with a key: a page of a list has hundreds of them."""
+    return _before_key(name) + key
+
+
+@cache
+def _before_key(name: str) -> str:
+    return reverse(name, args=["key"]).removesuffix("key")
+
+
 def job_url(job: Job) -> str:
-    return reverse("api-job", args=[job.key])
+    return url_of("api-job", job.key)
 
 
 def volume_ref(volume: Volume) -> Json:
-    url = reverse("api-volume", args=[volume.key])
+    url = url_of("api-volume", volume.key)
     return {"key": volume.key, "url": url, "name": volume.label}
 
 
 def host_ref(host: Host | None) -> Json | None:
     if host is None:
         return None
-    return {"key": host.key, "url": reverse("api-host", args=[host.key]), "name": host.name}
+    return {"key": host.key, "url": url_of("api-host", host.key), "name": host.name}
 
 
 def customer_ref(customer: Customer | None) -> Json | None:
     if customer is None:
         return None
-    url = reverse("api-customer", args=[customer.key])
+    url = url_of("api-customer", customer.key)
     return {"key": customer.key, "url": url, "name": customer.name}
 
 
 def plan_ref(plan: CachePlan | None) -> Json | None:
     if plan is None:
         return None
-    return {"key": plan.key, "url": reverse("api-cache-plan", args=[plan.key]), "name": plan.name}
+    return {"key": plan.key, "url": url_of("api-cache-plan", plan.key), "name": plan.name}
 
 
 def _cost(cost: Cost) -> Json:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from storage.agent.facts.host_devices import is_own
-from storage.host_data import INT_LIMIT, Count, Percent, decoded
+from storage.host_data import INT_LIMIT, Count, Percent, converted, decoded
 from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
 
 # LVM writes its uuids as 32 letters in 7 groups.
@@ -460,7 +460,13 @@ def decode(data: object) -> HostFacts:
     return decoded(data, HostFacts, "inventory")
 
 
+def restored(stored: object) -> HostFacts:
+    """What `encode` made: its texts and numbers were cleaned before. Raises `BadHostData` where an
+    older version stored fewer fields."""
+    return converted(stored, HostFacts, "inventory")
+
+
 def encode(facts: HostFacts) -> dict[str, Any]:
-    """Facts as the JSON that is stored: what `decode` reads back."""
+    """Facts as the JSON that is stored: what `restored` reads back."""
     stored: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(facts))
     return stored

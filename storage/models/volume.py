@@ -122,6 +122,7 @@ class Volume(models.Model):
                 name="volume_watched_until",
             ),
             models.Index(fields=("updated_at",), name="volume_updated"),
+            models.Index(fields=("created_at", "key"), name="volume_oldest"),
         )
         # The database knows the order of labels only once the row is written.
         triggers = (touched("volume_touched", "label_order", "watched_until"),)

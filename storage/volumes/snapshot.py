@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Final
 
 from django.db.models import Prefetch
 
 from storage.health.host_problems import silent_seconds
 from storage.inventory.facts import HostFacts, LogicalVolume, VolumeGroup
-from storage.inventory.stored import inventory_of
+from storage.inventory.stored import inventories_of
 from storage.metrics import samples
 from storage.metrics.samples import Latest
 from storage.models import Host, Placement, Volume
@@ -43,7 +44,7 @@ class BlockingJob:
         return UNDECIDED if self.is_undecided else BUSY
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class VolumeSnapshot:
     """`lv` is None while the volume does not exist on its host, or is gone from it."""
 
@@ -121,7 +122,7 @@ class VolumeSnapshot:
         )
         return since + timedelta(hours=self.host.undo_hours)
 
-    @property
+    @cached_property
     def wish(self) -> Wish | None:
         """What the volume is now, as a wish; None where no wish could say it."""
         if self.facts is None or self.lv is None:
@@ -176,26 +177,28 @@ class VolumeSnapshot:
 def snapshots_of(
     volumes: Iterable[Volume], known: Mapping[int, HostFacts | None] | None = None
 ) -> list[VolumeSnapshot]:
-    """The rows in the order of `volumes`: one query each for places, hosts and figures,
-    and every host's inventory is read and decoded once (a join would read it for every volume).
-    `known` are inventories that are decoded already, by primary key of the host."""
+    """The rows in the order of `volumes`: one query each for places, hosts and figures, and every
+    host's inventory is read and decoded once (a join would read it for every volume). `known` are
+    inventories that are decoded already, by primary key of the host."""
     volumes = list(volumes)
-    hosts = Host.objects.all() if known is None else Host.objects.without_inventory()
     current = Placement.objects.filter(volume__in=volumes, until=None)
-    placements = {
-        placement.volume_id: placement
-        for placement in current.prefetch_related(Prefetch("host", queryset=hosts))
-    }
-    figures = samples.latest_of(volumes)
+    hosts = Prefetch("host", queryset=Host.objects.without_inventory())
+    placements = {each.volume_id: each for each in current.prefetch_related(hosts)}
     inventories = dict(known or {})
+    inventories |= inventories_of(
+        {
+            each.host_id: each.host
+            for each in placements.values()
+            if each.host_id not in inventories
+        }.values()
+    )
+    figures = samples.latest_of(volumes)
     rows = []
     for volume in volumes:
         placement = placements.get(volume.pk)
         facts = None
         if placement is not None:
             placement.volume = volume
-            if placement.host_id not in inventories:
-                inventories[placement.host_id] = inventory_of(placement.host)
             facts = inventories[placement.host_id]
         lv = None
         if facts is not None and placement is not None and placement.lv_uuid is not None:

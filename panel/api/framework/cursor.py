@@ -37,8 +37,10 @@ def page(
     if text := request.query_params.get("cursor"):
         at, key = _read(text, name)
         beyond = "lt" if newest_first else "gt"
+        # The first condition says nothing more, but an index can begin there.
         rows = rows.filter(
-            Q(**{f"{time}__{beyond}": at}) | Q(**{time: at, f"{unique}__{beyond}": key})
+            Q(**{f"{time}__{beyond}e": at}),
+            Q(**{f"{time}__{beyond}": at}) | Q(**{f"{unique}__{beyond}": key}),
         )
     sign = "-" if newest_first else ""
     fetched = list(rows.order_by(f"{sign}{time}", f"{sign}{unique}")[: limit + 1])

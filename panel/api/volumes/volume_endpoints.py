@@ -269,8 +269,9 @@ class VolumeWatch(Resource):
 
 def _shown(view: Resource, request: Request, key: str) -> Json:
     row = row_of(view, key)
-    work = work_of([row.volume]).get(row.volume.pk, VolumeWork())
-    return volume_json(row, view.user, work, with_wish=includes_wish(request))
+    with_wish = includes_wish(request)
+    work = work_of([row.volume], with_last=with_wish).get(row.volume.pk, VolumeWork())
+    return volume_json(row, view.user, work, with_wish=with_wish)
 
 
 def includes_wish(request: Request) -> bool:

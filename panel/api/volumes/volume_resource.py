@@ -6,13 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
-from django.urls import reverse
-
 from jobs.models import Job, State
-from panel.api.resource_json import customer_ref, host_ref, job_url, plan_ref, wish_json
+from panel.api.framework.shape import show
+from panel.api.resource_json import (
+    customer_ref,
+    host_ref,
+    job_url,
+    plan_ref,
+    url_of,
+    wish_json,
+)
 from panel.api.response_shapes import Json, VolumeShape
 from storage.access import Person, is_staff
-from storage.health.drift import drift_of
+from storage.health.drift import differences_of
 from storage.models import Volume
 from storage.planner.technologies.lookup import SETTINGS
 from storage.planner.wish import Wish
@@ -26,18 +32,21 @@ FIGURES = ("at", "read_iops", "write_iops", "read_ms", "hit_rate", "waiting_read
 
 @dataclass(frozen=True, slots=True)
 class VolumeWork:
-    """The job that changes a volume now, and the last one, dry runs aside."""
+    """The job that changes a volume now, and the last one where it is asked for; no dry run."""
 
     holder: Job | None = None
     last: Job | None = None
 
 
-def work_of(volumes: Iterable[Volume]) -> dict[int, VolumeWork]:
-    """By primary key of the volume; two queries for all of them."""
+def work_of(volumes: Iterable[Volume], *, with_last: bool) -> dict[int, VolumeWork]:
+    """By primary key of the volume; one query for all of them, or two."""
     jobs = Job.objects.filter(volume__in=list(volumes), dry_run=False)
     holders = {job.volume_id: job for job in jobs.unfinished()}
-    last = {job.volume_id: job for job in jobs.order_by("volume_id", "-id").distinct("volume_id")}
-    return {pk: VolumeWork(holders.get(pk), job) for pk, job in last.items() if pk is not None}
+    ended = jobs.order_by("volume_id", "-id").distinct("volume_id") if with_last else ()
+    last = {job.volume_id: job for job in ended}
+    return {
+        pk: VolumeWork(holders.get(pk), last.get(pk)) for pk in {*holders, *last} if pk is not None
+    }
 
 
 def volumes_json(
@@ -45,7 +54,7 @@ def volumes_json(
 ) -> Iterator[Json]:
     """Each volume, for `VolumeShape`."""
     listed = list(volumes)
-    work = work_of(listed) if is_staff(user) or with_wish else {}
+    work = work_of(listed, with_last=with_wish) if is_staff(user) or with_wish else {}
     for row in snapshots_of(listed):
         at_work = work.get(row.volume.pk, VolumeWork())
         yield volume_json(row, user, at_work, with_wish=with_wish)
@@ -58,7 +67,7 @@ def volume_json(
     volume, latest, is_for_staff = row.volume, row.latest, is_staff(user)
     data: Json = {
         "key": volume.key,
-        "url": reverse("api-volume", args=[volume.key]),
+        "url": url_of("api-volume", volume.key),
         "label": volume.label,
         "size_bytes": volume.size_bytes,
         "customer": customer_ref(volume.customer),
@@ -90,7 +99,7 @@ def volume_json(
         }
     if with_wish:
         data["wish"] = wish_now_json(row, work, is_for_staff=is_for_staff)
-    return VolumeShape(data).data
+    return show(VolumeShape, data)
 
 
 def _cache_json(row: VolumeSnapshot, *, is_for_staff: bool) -> Json | None:
@@ -112,8 +121,7 @@ def _updated_at(row: VolumeSnapshot) -> object:
 
 def drift_json(row: VolumeSnapshot) -> list[Json]:
     """How the volume differs from what the panel made of it."""
-    drift = drift_of(row)
-    return [asdict(each) for each in drift.differences] if drift is not None else []
+    return [asdict(each) for each in differences_of(row)]
 
 
 def state_of(row: VolumeSnapshot) -> str:

@@ -91,7 +91,7 @@ class VolumeWish(Resource):
         return final
 
     def _now(self, row: VolumeSnapshot) -> Json:
-        work = work_of([row.volume]).get(row.volume.pk, VolumeWork())
+        work = work_of([row.volume], with_last=True).get(row.volume.pk, VolumeWork())
         return wish_now_json(row, work, is_for_staff=is_staff(self.user))
 
     @transaction.atomic

@@ -7,7 +7,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from storage.discovery.ingest import apply_facts
 from storage.inventory import stored as inventory_stored
-from storage.inventory.stored import inventory_of
+from storage.inventory.stored import inventories_of, inventory_of
 from storage.models import Host
 from tests import make
 from tests.storage.discovery.test_ingest import LATER, NOW
@@ -84,3 +84,45 @@ def test_a_program_that_saves_an_old_record_leaves_the_digest_of_the_facts_that_
     apply_facts(host, make.inventory(after), LATER)
     old.save()
     assert inventory_of(Host.objects.without_inventory().get(pk=host.pk)) == after
+
+
+def test_of_many_hosts_those_that_are_not_known_are_read_together(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    hosts = [make.host() for _ in range(3)]
+    for host in hosts:
+        apply_facts(host, make.inventory(make.facts(make.lv(host.name))), NOW)
+    with django_assert_num_queries(2):
+        first = inventories_of(Host.objects.without_inventory())
+    with django_assert_num_queries(1):
+        assert inventories_of(Host.objects.without_inventory()) == first
+    apply_facts(hosts[0], make.inventory(make.facts(make.lv("other"))), LATER)
+    with django_assert_num_queries(2):
+        after = inventories_of(Host.objects.without_inventory())
+    changed = after.pop(hosts[0].pk)
+    assert changed is not None and changed.lvs[0].name == "other"
+    assert after == {pk: facts for pk, facts in first.items() if pk != hosts[0].pk}
+
+
+def test_the_same_inventory_read_again_is_still_known(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    host, facts = make.host(), make.inventory(make.facts(make.lv()))
+    apply_facts(host, facts, NOW)
+    known = inventory_of(Host.objects.without_inventory().get(pk=host.pk))
+    apply_facts(host, facts, LATER)
+    shown = Host.objects.without_inventory().get(pk=host.pk)
+    with django_assert_num_queries(0):
+        assert inventory_of(shown) is known
+
+
+def test_of_hosts_that_come_without_it_so_many_volumes_are_kept_in_mind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(inventory_stored, "LVS_LIMIT", 3)
+    inventory_stored._digested.clear()
+    hosts = [make.host() for _ in range(4)]
+    for host in hosts:
+        apply_facts(host, make.inventory(make.facts(make.lv())), NOW)
+        inventory_of(Host.objects.without_inventory().get(pk=host.pk))
+    assert list(inventory_stored._digested) == [host.pk for host in hosts[1:]]

@@ -9,7 +9,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from panel.api.volumes.series_endpoint import aligned
@@ -47,6 +49,20 @@ def test_volumes_are_found_by_keys_words_and_technology(asking: Program) -> None
     assert keys(asking.get("/volumes/", technology="bcache")) == []
     for query in ({"ids": ","}, {"technology": "zfs"}, {"updated_since": "yesterday"}):
         problem(asking.get("/volumes/", **query), 400, "invalid_parameter")
+
+
+def test_a_list_asks_the_database_as_often_for_many_hosts_as_for_one(asking: Program) -> None:
+    scene()
+    asking.get("/volumes/")
+    with CaptureQueriesContext(connection) as of_one:
+        asking.get("/volumes/")
+    for _ in range(3):
+        scene()
+    asking.get("/volumes/")
+    with CaptureQueriesContext(connection) as of_four:
+        assert len(keys(asking.get("/volumes/"))) == 4
+    assert len(of_four) == len(of_one)
+    assert not [each["sql"] for each in of_four if '"facts"' in each["sql"]], "known inventories"
 
 
 def test_what_changed_since_a_time_is_found(asking: Program) -> None:
