@@ -1,10 +1,18 @@
-"""Which volume to cache first: time waited for the slow disk per GiB of SSD needed. Pure."""
+"""Which volume to cache first: time waited for the slow disk on a usual day, per GiB of SSD needed.
+Pure.
+
+A cache is bought for months, so one busy hour decides nothing, whether it is now or was last week,
+and a volume that is busy each night is as good a candidate at noon. Each day that has figures is
+judged by itself, and the days with the longest waits are left out: a burst is one day, a job that
+runs once a week two of two weeks.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean
 from typing import Final
 
 from storage.agent.commands import vacated_extents
@@ -13,6 +21,7 @@ from storage.analysis.advice.usage import LoadShare
 from storage.byte_sizes import GIB
 from storage.formatting import seconds, size
 from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.metrics.rates import Sums
 from storage.planner import PlannedStep, Refused, plan
 from storage.planner.technologies.lookup import of_cache
 from storage.planner.wish import BadWish, CacheWish, Wish
@@ -63,58 +72,117 @@ def _removal(lv: LogicalVolume, cache: CacheWish) -> tuple[str, ...]:
     return tuple(command.shell for command in each if not vacated_extents.asks(command.argv))
 
 
-ENOUGH_SECONDS: Final = 15 * 60
-"""Less than this much of figures is a first look, no advice to spend money on."""
+DAY: Final = 86_400
+LEAST_COVERAGE: Final = 0.5
+"""A day of which less has figures is not judged by itself."""
+LEFT_OUT: Final = 2
+"""So many days with the longest waits do not count; of less than four days half of them."""
+ENOUGH_DAYS: Final = 3
+"""Figures of fewer days are a first look, no advice to spend money on."""
 LEAST_SECONDS: Final = 60
+LEAST_WAIT: Final = 60 / DAY
+"""Of reads that wait less than a minute a day a cache has nothing to save."""
 PLANNED: Final = 20
 """For so many volumes, those with the longest waits, the commands are worked out."""
 CACHE_RATIO: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
+class UsualWait:
+    """`reads` is how many reads wait at a time on a usual day, on average over the day. `days` have
+    figures; without any it is of the time that is known."""
+
+    reads: float
+    days: int
+
+
+def usual_wait(days: Sequence[Sums]) -> UsualWait:
+    """What is usual on days of which these are the sums."""
+    known = known_days(days)
+    measured = known or [sum(days, Sums())]
+    waits = sorted(day.read_ms / day.dt_ms for day in measured if day.dt_ms)
+    usual = waits[: len(waits) - min(LEFT_OUT, len(waits) // 2)]
+    return UsualWait(mean(usual) if usual else 0.0, len(known))
+
+
+def known_days(days: Sequence[Sums]) -> list[Sums]:
+    """Those with figures enough to be judged by themselves."""
+    return [day for day in days if day.dt_ms >= LEAST_COVERAGE * DAY * 1000]
+
+
+@dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A volume without a cache. `waited_seconds` is what its reads took in the time that has
-    figures (`covered_seconds`), those at once counted each; writes are left out, because a
-    writethrough cache does not speed them up. `obstacle` is why the cache cannot be had now."""
+    """A volume without a cache. `waited_seconds` is what its reads took in the time without a cache
+    that has figures (`covered_seconds`), those at once counted each; writes are left out, because a
+    writethrough cache does not speed them up. `usual` is what it is judged by. `obstacle` is why
+    the cache cannot be had now."""
 
     use: LoadShare
     size_bytes: int
+    usual: UsualWait
     waited_seconds: float
     covered_seconds: float
     obstacle: Refused | None
     commands: ByHand | None
 
     @property
-    def waiting_reads(self) -> float:
-        """How many reads waited at a time, on average."""
-        return self.waited_seconds / self.covered_seconds if self.covered_seconds else 0.0
+    def is_enough(self) -> bool:
+        """True once there are enough figures to spend money by."""
+        return self.usual.days >= ENOUGH_DAYS
+
+    @property
+    def waited_seconds_per_day(self) -> float:
+        """On a usual day."""
+        return self.usual.reads * DAY
 
     @property
     def seconds_per_gib(self) -> float:
-        return self.waited_seconds / (self.size_bytes / GIB)
+        """A day."""
+        return self.waited_seconds_per_day / (self.size_bytes / GIB)
 
     @property
     def arithmetic(self) -> str:
-        """The sum as a person would write it."""
+        """The sum as a person would write it. Less than a day is not made a figure a day of."""
+        waited, time = self.waited_seconds_per_day, "on a usual day"
+        if not self.usual.days:
+            waited, time = self.waited_seconds, f"in {seconds(self.covered_seconds)}"
         return (
-            f"{self.waited_seconds:,.0f} s waited for reads in {seconds(self.covered_seconds)} / "
-            f"{size(self.size_bytes)} = {self.seconds_per_gib:,.1f} s per GiB"
+            f"{waited:,.0f} s waited for reads {time} / "
+            f"{size(self.size_bytes)} = {waited / (self.size_bytes / GIB):,.1f} s per GiB"
         )
 
 
-def suggestions(shares: Sequence[LoadShare]) -> tuple[Suggestion, ...]:
-    """Volumes on slow disks without a cache whose reads waited, the best use of SSD first."""
+def suggestions(
+    shares: Sequence[LoadShare], days: Mapping[int, Sequence[Sums]]
+) -> tuple[Suggestion, ...]:
+    """Volumes on slow disks without a cache whose reads wait on usual days, the best use of SSD
+    first; those with too few figures after the others. `days` are sums without a cache by the
+    volume's primary key."""
+    usual = {
+        use.row.volume.pk: usual_wait(days[use.row.volume.pk])
+        for use in shares
+        if use.row.cache is None and use.load.uncached.dt_ms >= LEAST_SECONDS * 1000
+    }
     waiting = sorted(
-        (use for use in shares if use.row.cache is None and use.sums.dt_ms >= LEAST_SECONDS * 1000),
-        key=lambda use: -use.sums.read_ms / use.row.volume.size_bytes,
+        (use for use in shares if _reads_waiting(usual, use) >= LEAST_WAIT),
+        key=lambda use: -_reads_waiting(usual, use) / use.row.volume.size_bytes,
     )
-    listed = [each for use in waiting[:PLANNED] if (each := _suggestion(use)) is not None]
+    listed = [
+        each
+        for use in waiting[:PLANNED]
+        if (each := _suggestion(use, usual[use.row.volume.pk])) is not None
+    ]
     return tuple(
         sorted(
             listed,
-            key=lambda each: (each.obstacle is not None, -each.seconds_per_gib),
+            key=lambda each: (each.obstacle is not None, not each.is_enough, -each.seconds_per_gib),
         )
     )
+
+
+def _reads_waiting(usual: Mapping[int, UsualWait], use: LoadShare) -> float:
+    wait = usual.get(use.row.volume.pk)
+    return wait.reads if wait is not None else 0.0
 
 
 def cache_size(sizes: Sequence[int], volume_bytes: int) -> int | None:
@@ -127,9 +195,9 @@ def cache_size(sizes: Sequence[int], volume_bytes: int) -> int | None:
     return smallest if smallest <= volume_bytes else None
 
 
-def _suggestion(use: LoadShare) -> Suggestion | None:
+def _suggestion(use: LoadShare, usual: UsualWait) -> Suggestion | None:
     row = use.row
-    if row.facts is None or row.placement is None or not use.sums.read_ms:
+    if row.facts is None or row.placement is None:
         return None
     if row.lv is not None and row.lv.hosts_own:
         return None
@@ -142,6 +210,7 @@ def _suggestion(use: LoadShare) -> Suggestion | None:
         commands = by_hand(row, size_bytes)
     except Refused as refused:
         obstacle = refused
+    sums = use.load.uncached
     return Suggestion(
-        use, size_bytes, use.sums.read_ms / 1000, use.sums.dt_ms / 1000, obstacle, commands
+        use, size_bytes, usual, sums.read_ms / 1000, sums.dt_ms / 1000, obstacle, commands
     )

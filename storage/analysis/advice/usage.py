@@ -11,23 +11,36 @@ from storage.volumes.snapshot import VolumeSnapshot
 
 
 @dataclass(frozen=True, slots=True)
+class VolumeLoad:
+    """What a volume did in some time, and in the part of it in which it had no cache."""
+
+    whole: Sums
+    uncached: Sums
+
+
+@dataclass(frozen=True, slots=True)
 class LoadShare:
     """A volume on HDDs over one window. `share` is its part of the reads that the HDDs answered
     (None where they answered none), `busy` the part of the window in which it had I/O under way, on
     the SSD of its cache too."""
 
     row: VolumeSnapshot
-    sums: Sums
+    load: VolumeLoad
     share: float | None
 
     @property
+    def sums(self) -> Sums:
+        return self.load.whole
+
+    @property
     def hdd_reads(self) -> float:
-        """Reads that the HDDs answered: of a cached volume those that missed its cache."""
-        return self.sums.reads * (1 - (self.hit_rate or 0.0))
+        """Reads that the HDDs answered: while the volume had a cache, those that missed it."""
+        uncached = self.load.uncached.reads
+        return uncached + (self.sums.reads - uncached) * (1 - (read_hit_rate(self.sums) or 0.0))
 
     @property
     def hit_rate(self) -> float | None:
-        """None without a cache, and where too few reads say nothing."""
+        """Of the time with a cache; None without one now, and where too few reads say nothing."""
         return read_hit_rate(self.sums) if self.row.cache is not None else None
 
     @property
@@ -53,16 +66,17 @@ class GuestUse:
     share: float | None
 
 
-def uses(rows: Sequence[VolumeSnapshot], loads: Mapping[int, Sums]) -> tuple[LoadShare, ...]:
-    """Volumes on HDDs, those that read most from them first. `loads` are sums by the volume's
-    primary key; volumes without any are left out."""
+def uses(rows: Sequence[VolumeSnapshot], loads: Mapping[int, VolumeLoad]) -> tuple[LoadShare, ...]:
+    """Volumes on HDDs, those that read most from them first. `loads` are by the volume's primary
+    key; volumes without any are left out."""
     measured = [
         LoadShare(row, loads[row.volume.pk], None)
         for row in rows
         if row.facts is not None
         and row.lv is not None
         and is_on_slow_disk(row.facts, row.lv)
-        and loads.get(row.volume.pk, Sums()).intervals
+        and row.volume.pk in loads
+        and loads[row.volume.pk].whole.intervals
     ]
     total = sum(use.hdd_reads for use in measured)
     listed = [replace(use, share=use.hdd_reads / total if total else None) for use in measured]

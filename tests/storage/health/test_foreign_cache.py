@@ -75,7 +75,7 @@ def test_its_hit_rate_is_in_the_advice_and_it_is_not_suggested_again() -> None:
     now = NOON + timedelta(seconds=80)
     seen = outlook(found.host, inventory_of(found.host), snapshots_of([found.volume]), now)
     (cache,) = seen.caches
-    assert cache.short.hit_rate == pytest.approx(0.9, abs=0.02)
+    assert cache.recent.hit_rate == pytest.approx(0.9, abs=0.02)
     assert cache.row.cache is not None
     assert (cache.row.cache.technology, cache.row.cache.mode) == ("lvmcache", "writeback")
     assert seen.suggestions == ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -11,10 +13,11 @@ from jobs.models import Job
 from storage.analysis.advice.suggestion import cache_size
 from storage.byte_sizes import GIB, MIB
 from storage.inventory.facts import VolumeUser
+from storage.metrics.rates import CachedBy
 from storage.models import Host, Sample
 from tests import make
 from tests.scene import HOSTILE
-from tests.storage.analysis.advice.load import NOW, known, sampled
+from tests.storage.analysis.advice.load import NOW, known, sampled, sampled_days
 
 pytestmark = pytest.mark.django_db
 
@@ -45,7 +48,8 @@ def test_an_observed_host_gets_shares_hit_rates_arithmetic_and_commands(staff: C
         vgs=(make.vg(allowed=False),),
     )
     sampled(volumes["web"], 20, read_ms=10_000, busy_ms=30_000, reads=100)
-    sampled(volumes["cached"], 20, busy_ms=10_000, reads=100, read_hits=97, read_misses=3)
+    figures = {"reads": 100, "read_hits": 97, "read_misses": 3}
+    sampled(volumes["cached"], 20, busy_ms=10_000, technology=CachedBy.DM_CACHE, **figures)
     text = page(staff, host.key)
     for words in (
         "97.1 %",
@@ -57,7 +61,32 @@ def test_an_observed_host_gets_shares_hit_rates_arithmetic_and_commands(staff: C
         "migration_threshold=16384",
     ):
         assert words in text, words
+
+
+def test_the_page_says_by_which_days_it_judged(staff: Client) -> None:
+    host, _facts, volumes = known(make.lv("web", size_bytes=80 * GIB))
+    sampled_days(volumes["web"], 5, lambda _ts: 1, end=NOW)
+    text = page(staff, host.key)
+    assert "86,400 s waited for reads on a usual day / 16 GiB = 5,400.0 s per GiB" in text
+    assert "Average of 5 days without those with the longest waits" in text
+    assert "5 of 14 days have data" in text
+    assert "Who reads from the HDDs: last 14 days" in text
+    assert "Who reads from the HDDs: last hour" in text
     assert "Not enough data yet" not in text
+    card = page(staff, host.key, "host-advice-card")
+    assert "reads waiting on average, on a usual day" in card
+    assert "Preliminary" not in card
+
+
+def test_a_volume_that_is_new_is_told_as_preliminary_where_the_others_are_not(
+    staff: Client,
+) -> None:
+    host, _facts, volumes = known(make.lv("web"), make.lv("new"))
+    sampled_days(volumes["web"], 5, lambda _ts: 1, end=NOW)
+    sampled(volumes["new"], 20, read_ms=10_000, reads=100)
+    text = page(staff, host.key)
+    assert "Not enough data yet" not in text
+    assert "Preliminary: 20 min of data" in text
 
 
 def test_commands_to_copy_are_one_to_a_line(staff: Client) -> None:
@@ -79,8 +108,8 @@ def test_what_the_host_lives_on_is_not_suggested(staff: Client) -> None:
 def test_a_first_look_says_how_little_it_knows(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("web"))
     sampled(volumes["web"], 4, read_ms=100, busy_ms=100)
-    assert "Not enough data yet: 4 of 15 min" in page(staff, host.key)
-    assert "4 of 15 min of data" in page(staff, host.key, "host-advice-card")
+    assert "Not enough data yet: 4 min of 3 d" in page(staff, host.key)
+    assert "Preliminary: 4 min of 3 d of data" in page(staff, host.key, "host-advice-card")
 
 
 def test_a_host_without_figures_says_what_would_be_shown(staff: Client) -> None:
@@ -105,24 +134,28 @@ def test_the_card_says_how_many_reads_waited_at_a_time(staff: Client) -> None:
     assert "reads waiting on average" in page(staff, host.key, "host-advice-card")
 
 
-def test_an_hour_without_a_waiting_read_is_told_as_that(staff: Client) -> None:
+def test_days_without_a_waiting_read_are_told_as_that(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("web"))
     sampled(volumes["web"], 60, write_ms=900, busy_ms=900)
-    assert "No reads of an uncached volume waited" in page(staff, host.key)
-    assert "No reads waited for an HDD" in page(staff, host.key, "host-advice-card")
+    assert "No reads of an uncached volume waited for an HDD so far" in page(staff, host.key)
+    assert "No reads waited for an HDD so far" in page(staff, host.key, "host-advice-card")
+    sampled_days(volumes["web"], 4, lambda _ts: 0, end=NOW - timedelta(hours=2))
+    for name in ("host-advice", "host-advice-card"):
+        assert "on a usual day of the last 14 days" in page(staff, host.key, name)
 
 
 def test_a_cache_without_samples_has_no_figures_yet(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("theirs", cache=make.dm_cache("pool")))
     assert "too few reads" in page(staff, host.key)
-    sampled(volumes["theirs"], 1, reads=100, read_hits=90, read_misses=10)
+    figures = {"reads": 100, "read_hits": 90, "read_misses": 10}
+    sampled(volumes["theirs"], 1, technology=CachedBy.DM_CACHE, **figures)
     text = page(staff, host.key)
     assert "too few reads" not in text
     assert "90 %" in text
 
 
 def test_a_host_before_its_first_inventory_has_a_page(staff: Client) -> None:
-    assert "Not enough data yet: 0 of 15 min" in page(staff, make.host().key)
+    assert "Not enough data yet: 0 s of 3 d" in page(staff, make.host().key)
 
 
 def test_the_card_leads_to_the_page(staff: Client) -> None:
@@ -170,7 +203,8 @@ def test_those_who_hardly_read_from_the_disks_stand_last(staff: Client) -> None:
     host, _facts, volumes = known(
         make.lv("quiet"), make.lv("cached", cache=make.dm_cache("theirs"))
     )
-    sampled(volumes["cached"], 20, busy_ms=50_000, reads=10_000, read_hits=9_990, read_misses=10)
+    figures = {"reads": 10_000, "read_hits": 9_990, "read_misses": 10}
+    sampled(volumes["cached"], 20, busy_ms=50_000, technology=CachedBy.DM_CACHE, **figures)
     sampled(volumes["quiet"], 20, busy_ms=1_000, reads=100)
-    shown = page(staff, host.key).split('id="hour"')[1].split("</section>")[0]
+    shown = page(staff, host.key).split('id="uses"')[1].split("</section>")[0]
     assert shown.index(">quiet<") < shown.index(">cached<")
