@@ -40,7 +40,6 @@ from storage.agent import VERSION
 from storage.formatting import counted, seconds, size
 from storage.metrics.samples.chunk_store import kept_for
 from storage.metrics.samples.stored_bytes import StoredBytes, stored_chunks, stored_rows
-from storage.metrics.samples.window import kept
 from storage.models import LatestSample, Resolution
 
 OLD_BACKUP: Final = timedelta(days=2)
@@ -271,7 +270,9 @@ def _selling(now: datetime) -> SettingsGroup:
 def _sampling(now: datetime) -> SettingsGroup:
     newest = LatestSample.objects.aggregate(at=Max("at"))["at"]
     of_report = settings.TIERCEL_PROOF_SECONDS
-    is_short = kept().total_seconds() <= of_report
+    # Hours are compared, which five minutes make up.
+    keeping = kept_for(Resolution.FIVE_MINUTES)
+    is_short = keeping is not None and keeping.total_seconds() <= of_report
     short = f"Reports of orders need more than {seconds(of_report)}." if is_short else ""
     rows = (
         SettingRow(
@@ -294,7 +295,7 @@ def _stored(now: datetime, warning: str) -> list[SettingRow]:
         SettingRow(name, _of_chunks(resolution, chunks[resolution]), variable)
         for resolution, name, variable in STORED
     ]
-    rows[0] = replace(rows[0], warning=warning)
+    rows[1] = replace(rows[1], warning=warning)
     return [
         *rows,
         SettingRow("Not packed yet", f"{size(waiting.size_bytes)}, {waiting.rows:,} rows"),

@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 
 from jobs.models import Job
 from storage.language import figure
+from storage.metrics.compare import CLOSE
 from storage.metrics.rates import Figures
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import FiguresWindow, window
@@ -19,7 +20,6 @@ from storage.volumes.ownership import theirs_since
 HOUR: Final = timedelta(hours=1)
 SOON: Final = timedelta(minutes=10)
 """So much of the time after a change says nothing yet."""
-NOTABLE: Final = 1.2
 LEAST_COVERAGE: Final = 0.25
 
 
@@ -44,11 +44,11 @@ class Effect:
         times = self.times_faster
         if times is None:
             return ""
-        if times >= NOTABLE:
+        if times >= CLOSE:
             return gettext("A read is {n} times as fast as before.").format(
                 n=figure(f"{times:.1f}")
             )
-        if times <= 1 / NOTABLE:
+        if times <= 1 / CLOSE:
             longer = figure(f"{1 / times:.1f}")
             return gettext("A read takes {n} times as long as before.").format(n=longer)
         return gettext("Reads are about as fast as before.")

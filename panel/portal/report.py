@@ -90,9 +90,10 @@ def _context(order: Order, proof: Proof) -> dict[str, object]:
         "expected": proof_texts.expected(order),
         "held": proof_texts.held(order, proof.result),
         "suggests_revert": order.intent != Intent.DOWNGRADE
-        and not proof_texts.takes_writes(proof)
+        and (proof_texts.are_writes_judged(proof) or not proof_texts.takes_writes(proof))
         and (proof.verdict in (Verdict.NONE, Verdict.LOSS) or proof_texts.is_dearly_won(proof)),
-        "is_told": proof.verdict in (Verdict.GAIN, Verdict.LOSS),
+        "reads_verdict": proof_texts.reads_verdict(proof.result),
+        "is_told": proof_texts.reads_verdict(proof.result) in (Verdict.GAIN, Verdict.LOSS),
         "window_seconds": (proof.before_end - proof.before_start).total_seconds(),
     }
 

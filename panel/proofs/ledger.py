@@ -77,7 +77,7 @@ class Tally:
 
     @property
     def mean_points(self) -> float | None:
-        """The mean change of the hit rate over all that were measured, in percentage points."""
+        """The mean change of the hit rate over all whose reads were compared, in points of 100."""
         return 100 * sum(self.points) / len(self.points) if self.points else None
 
     def add(self, order: Order, proof: Proof) -> None:
@@ -85,7 +85,8 @@ class Tally:
         is_ready = proof.state == ProofState.READY
         self.verdicts[proof.verdict if is_ready else proof.state] += 1
         if is_ready:
-            self.points.append(proof.result["hit_rate_change"])
+            if (change := proof.result["hit_rate_change"]) is not None:
+                self.points.append(change)
             if held := proof_texts.held(order, proof.result):
                 self.held[held] += 1
 
@@ -148,12 +149,14 @@ COLUMNS = (
     *("confidence", "expected_kind", "expected_hit_rate_low", "expected_hit_rate_high"),
     *("hit_rate_before", "hit_rate_after", "held", "read_ms_before", "read_ms_after"),
     *("read_ms_p95_before", "read_ms_p95_after", "slow_reads_spared_per_second", "reason"),
+    *("reads_verdict", "writes_verdict", "write_ms_before", "write_ms_after"),
 )
 
 
 def cells(proof: Proof) -> list[Any]:
     """The proof as a line of the CSV, in the order of `COLUMNS`; None is not known."""
     order, result, row = proof.order, proof.result, entry(proof)
+    writes = result.get("writes") or {}
     return [
         order.key,
         f"{order.created_at:%Y-%m-%dT%H:%M:%SZ}",
@@ -176,4 +179,8 @@ def cells(proof: Proof) -> list[Any]:
         result.get("read_ms_p95_after"),
         result.get("slow_reads_spared_per_second"),
         proof.reason_code,
+        proof_texts.reads_verdict(result),
+        writes.get("verdict"),
+        writes.get("ms_before"),
+        writes.get("ms_after"),
     ]

@@ -13,16 +13,19 @@ from typing import Final, cast
 from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.db.models import Max, QuerySet
+from django.utils.translation import gettext_noop as marked
 
 from jobs.models import Job, JobQuerySet, Kind
 from panel.models import Intent, Order, OrderState, Proof, ProofState
 from panel.orders import events
-from panel.proofs.result import result
+from panel.proofs.result import ProofComparison, result
 from storage.analysis.before_after import (
     Block,
     before_window,
     block_seconds,
+    combine,
     judge,
+    judge_writes,
     pairs,
     period_seconds,
     warm_from,
@@ -49,13 +52,15 @@ class Reason(StrEnum):
 
 
 SENTENCES: Final = {
-    Reason.NO_BEFORE: (
+    Reason.NO_BEFORE: marked(
         "The volume was measured for too short a time before the change, or its cache was still "
         "warming up."
     ),
-    Reason.CHANGED: "The volume was changed again before this one could be measured.",
-    Reason.TOO_LITTLE_LOAD: "There were too few reads before or after the change to compare.",
-    Reason.GAPS: "Too many data points are missing before or after the change.",
+    Reason.CHANGED: marked("The volume was changed again before this one could be measured."),
+    Reason.TOO_LITTLE_LOAD: marked(
+        "The volume was used too little before or after the change to compare."
+    ),
+    Reason.GAPS: marked("Too many data points are missing before or after the change."),
 }
 
 
@@ -113,7 +118,7 @@ def _await_warmth(proof: Proof, now: datetime) -> bool:
     length = proof.before_end - proof.before_start
     if length < LEAST * timedelta(seconds=step):
         return _give_up(proof, Reason.NO_BEFORE)
-    if sum(block.is_used for block in _before(proof)) < LEAST:
+    if not _is_used_enough(_before(proof), with_writes=caches_writes(order)):
         return _give_up(proof, _lack(_before(proof), length))
     changed = _changed_at(order, done)
     end = min(each for each in (now, proof.warm_by, changed) if each is not None)
@@ -143,23 +148,50 @@ def _compare(proof: Proof, now: datetime) -> bool:
     before = _before(proof)
     after = _after(proof, proof.after_start, proof.after_end)
     length = proof.before_end - proof.before_start
-    paired = pairs(before, after, period_seconds(length.total_seconds()))
-    judged = judge(paired, is_short=length < timedelta(seconds=WEEK))
-    if judged is None:
+    comparison = compare(before, after, length, with_writes=caches_writes(order))
+    if comparison is None:
         return _give_up(proof, _lack(min(before, after, key=_covered), length))
     result_json = result(
-        paired,
-        judged,
+        comparison,
         cache_bytes=_cache_bytes(order),
         volume_bytes=order.volume.size_bytes,
         blocks=round(length.total_seconds() / proof.block_seconds),
     )
     with transaction.atomic():
-        verdict = {"result": result_json, "verdict": judged.verdict.value}
+        verdict = {"result": result_json, "verdict": comparison.verdict.value}
         if not proof.transition(ProofState.MEASURING, ProofState.READY, **verdict):
             return False
         events.proof_ready.send(sender=Order, order=order)
     return True
+
+
+def compare(
+    before: list[Block], after: list[Block], length: timedelta, *, with_writes: bool
+) -> ProofComparison | None:
+    """Two windows of that length; None where they cannot be compared. The verdict is on reads, and
+    `with_writes` on writes too."""
+    period, is_short = period_seconds(length.total_seconds()), length < timedelta(seconds=WEEK)
+    reads = pairs(before, after, period)
+    writes = pairs(before, after, period, of_writes=True)
+    of_reads = judge(reads, is_short=is_short)
+    of_writes = judge_writes(writes, is_short=is_short)
+    waited = sum(each.read_ms for each, _ in reads), sum(each.write_ms for each, _ in writes)
+    combined = combine(of_reads, of_writes if with_writes else None, waited)
+    if combined is None:
+        return None
+    return ProofComparison(reads, writes, of_reads, of_writes, combined, with_writes)
+
+
+def caches_writes(order: Order) -> bool:
+    """Whether the cache takes writes too, or did before the order: what reads gain or lose is not
+    all then."""
+    plans = (order.from_plan, order.to_plan)
+    return any(plan is not None and plan.mode == "writeback" for plan in plans)
+
+
+def _is_used_enough(measured: list[Block], *, with_writes: bool) -> bool:
+    written = sum(block.is_written for block in measured) if with_writes else 0
+    return max(written, sum(block.is_used for block in measured)) >= LEAST
 
 
 def _give_up(proof: Proof, reason: Reason) -> bool:
@@ -287,7 +319,7 @@ def missing() -> QuerySet[Order]:
 def unfinished() -> QuerySet[Proof]:
     """Proofs that are not over, with what is asked of their orders."""
     open_ = Proof.objects.filter(state__in=(ProofState.WAITING, ProofState.MEASURING))
-    return open_.select_related("order__job", "order__volume", "order__to_plan")
+    return open_.select_related("order__job", "order__volume", "order__from_plan", "order__to_plan")
 
 
 def sweep() -> None:

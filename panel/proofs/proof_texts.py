@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -18,6 +18,7 @@ from panel.portal.speed_summary import of_hundred
 from storage.analysis.before_after import Verdict, notable
 from storage.formatting import iops, ms, percent
 from storage.language import figure
+from storage.metrics.compare import CLOSE
 
 OTHER_LOAD: Final = 1.5
 """From this factor on the use before and after is called different."""
@@ -35,8 +36,27 @@ CHIPS: Final = {
 }
 SLOWER: Final = StateChip("warning", "warning", marked("gain, but slower"))
 KEPT: Final = StateChip("ok", "ok", marked("no loss"))
-ABOUT: Final = 1.25
-"""Within this factor two times are "about" the same."""
+READ_TIMES: Final = (
+    marked("A read took {after} on average instead of {before}."),
+    marked("A read took longer: {after} on average instead of {before}."),
+    marked("But a read took longer: {after} on average instead of {before}."),
+    marked("A read took about as long as before: {after} on average, before {before}."),
+    marked(
+        "A read took {after} on average, before {before}. Your use varies too much "
+        "to say whether this is more than chance."
+    ),
+)
+"""Shorter, longer, longer though something was won, alike, unclear."""
+WRITE_TIMES: Final = (
+    marked("A write took {after} on average instead of {before}."),
+    marked("A write took longer: {after} on average instead of {before}."),
+    marked("But a write took longer: {after} on average instead of {before}."),
+    marked("A write took about as long as before: {after} on average, before {before}."),
+    marked(
+        "A write took {after} on average, before {before}. Your use varies too much "
+        "to say whether this is more than chance."
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +100,64 @@ def chip(proof: Proof) -> StateChip:
 def headline(proof: Proof) -> str:
     """The verdict in a few words."""
     if proof.state == ProofState.READY:
-        if is_dearly_won(proof):
-            return gettext("More reads come from SSD, but a read takes longer")
-        if is_kept(proof):
-            return gettext("No loss seen")
-        if proof.verdict == Verdict.NONE and takes_writes(proof):
-            return gettext("No gain seen for reads")
-        return gettext(HEADLINES[Verdict(proof.verdict)])
+        return _headline(proof)
     if proof.state == ProofState.IMPOSSIBLE:
         return gettext("The effect could not be measured")
     return gettext("The report is being prepared")
 
 
+def _headline(proof: Proof) -> str:
+    result = proof.result
+    of_reads, of_writes = reads_verdict(result), _writes_verdict(result)
+    match Verdict(proof.verdict):
+        case Verdict.GAIN if of_reads != Verdict.GAIN:
+            if _is_read_slower(result):
+                return gettext("Writes are faster, but a read takes longer")
+            if of_reads == Verdict.LOSS:
+                return gettext("Writes are faster, but fewer reads come from SSD")
+        case Verdict.GAIN if _is_read_slower(result):
+            return gettext("More reads come from SSD, but a read takes longer")
+        case Verdict.GAIN if of_writes == Verdict.LOSS:
+            return gettext("More reads come from SSD, but a write takes longer")
+        case Verdict.LOSS if of_reads != Verdict.LOSS:
+            if of_writes == Verdict.LOSS:
+                return gettext("Writes take longer than before")
+            return gettext("Reads take longer than before")
+        case Verdict.NONE if is_kept(proof):
+            return gettext("No loss seen")
+        case Verdict.NONE if takes_writes(proof) and not are_writes_judged(proof):
+            return gettext("No gain seen for reads")
+    return gettext(HEADLINES[Verdict(proof.verdict)])
+
+
 def is_dearly_won(proof: Proof) -> bool:
-    """Whether more reads come from SSD, and yet a read surely takes longer: no customer would call
-    that help."""
-    least = proof.result.get("read_times_low")
-    return proof.verdict == Verdict.GAIN and least is not None and least > 1
+    """Whether there is a gain, and yet a read surely takes longer, or a write notably longer: no
+    customer would call that help."""
+    is_slower = _is_read_slower(proof.result) or _writes_verdict(proof.result) == Verdict.LOSS
+    return proof.verdict == Verdict.GAIN and is_slower
+
+
+def _is_read_slower(result: Mapping[str, Any]) -> bool:
+    least = result.get("read_times_low")
+    return least is not None and least > 1
+
+
+def reads_verdict(result: Mapping[str, Any]) -> Verdict | None:
+    """The verdict on reads alone, None where there were too few. Results from before writes were
+    judged have that one only."""
+    verdict = result.get("reads_verdict", result.get("verdict"))
+    return Verdict(verdict) if verdict else None
+
+
+def _writes_verdict(result: Mapping[str, Any]) -> Verdict | None:
+    writes = result.get("writes")
+    return Verdict(writes["verdict"]) if writes else None
+
+
+def are_writes_judged(proof: Proof) -> bool:
+    """Whether the verdict is on writes too."""
+    writes = proof.result.get("writes")
+    return bool(writes and writes["counted"])
 
 
 def takes_writes(proof: Proof) -> bool:
@@ -107,13 +168,16 @@ def takes_writes(proof: Proof) -> bool:
 
 def is_kept(proof: Proof) -> bool:
     """Whether a cheaper plan does as well: what its customer hoped for."""
-    if proof.verdict != Verdict.NONE or not _is_alike(proof.result):
+    if proof.verdict != Verdict.NONE or proof.order.intent != Intent.DOWNGRADE:
         return False
-    return proof.order.intent == Intent.DOWNGRADE
+    result, writes = proof.result, proof.result.get("writes")
+    return _are_reads_alike(result) and (not writes or writes["times_high"] < CLOSE)
 
 
-def _is_alike(result: Mapping[str, Any]) -> bool:
+def _are_reads_alike(result: Mapping[str, Any]) -> bool:
     """Whether a notable loss is ruled out too, not only a gain."""
+    if reads_verdict(result) is None:
+        return True
     return bool(result["hit_rate_change_low"] > -notable(result["hit_rate_before"]))
 
 
@@ -123,23 +187,32 @@ def verdict(proof: Proof, when: Callable[[datetime], str] = plain_time) -> str:
         return gettext(proof.reason) if proof.reason else ""
     if proof.state != ProofState.READY:
         return _progress(proof, when)
-    result = proof.result
+    result, is_gain = proof.result, proof.verdict == Verdict.GAIN
+    parts = []
+    if reads_verdict(result) is not None:
+        parts = [_rates(result), _times(READ_TIMES, result, "read_", is_gain=is_gain)]
+    writes = result.get("writes")
+    if writes and (writes["counted"] or writes["verdict"] == Verdict.LOSS):
+        parts.append(_times(WRITE_TIMES, writes, "", is_gain=is_gain))
+    return " ".join(part for part in parts if part)
+
+
+def _rates(result: Mapping[str, Any]) -> str:
+    """Where the reads came from."""
     after, before = of_hundred(result["hit_rate_after"]), _count(result["hit_rate_before"])
     rates = gettext("{after} came from SSD, before {before}.").format(
         after=f"{after[0].upper()}{after[1:]}", before=before
     )
-    match Verdict(proof.verdict):
+    match reads_verdict(result):
         case Verdict.UNCLEAR:
-            text = gettext(
+            return gettext(
                 "{rates} Your use varies too much to say whether this is more than chance."
             ).format(rates=rates)
         case Verdict.NONE:
             alike = gettext("You would not notice this difference.")
             other = gettext("A noticeable gain is ruled out.")
-            text = f"{rates} {alike if _is_alike(result) else other}"
-        case _:
-            text = rates
-    return " ".join(part for part in (text, _times(result)) if part)
+            return f"{rates} {alike if _are_reads_alike(result) else other}"
+    return rates
 
 
 def confidence(proof: Proof) -> str:
@@ -163,10 +236,19 @@ def notes(proof: Proof) -> list[str]:
                 "effect may still grow."
             )
         )
-    if takes_writes(proof):
+    if takes_writes(proof) and not are_writes_judged(proof):
         lines.append(
             gettext(
                 "This plan caches writes too. Only reads were compared; writes were not judged."
+            )
+        )
+    if reads_verdict(result) is None:
+        lines.append(gettext("There were too few reads to compare: only writes were judged."))
+    if result.get("is_weighed"):
+        lines.append(
+            gettext(
+                "Reads and writes changed in opposite directions. Each counts by the time that "
+                "you waited for it before."
             )
         )
     before, after = result["read_iops_before"], result["read_iops_after"]
@@ -183,8 +265,12 @@ def notes(proof: Proof) -> list[str]:
 
 def rows(result: Mapping[str, Any]) -> list[ReportRow]:
     """The figures before and after; those that nobody knows are left out."""
-    figures = [_row(gettext("Reads from SSD"), result, "hit_rate", percent)]
-    figures.append(_row(gettext("Average read time"), result, "read_ms", ms))
+    writes, figures = result.get("writes"), list[ReportRow]()
+    if reads_verdict(result) is not None:
+        figures.append(_row(gettext("Reads from SSD"), result, "hit_rate", percent))
+        figures.append(_row(gettext("Average read time"), result, "read_ms", ms))
+    if writes:
+        figures.append(_row(gettext("Average write time"), writes, "ms", ms))
     if result["has_percentiles"]:
         figures.append(
             _row(gettext("Half of all reads and writes took at most"), result, "read_ms_p50", ms)
@@ -193,6 +279,8 @@ def rows(result: Mapping[str, Any]) -> list[ReportRow]:
             _row(gettext("95 of 100 reads and writes took at most"), result, "read_ms_p95", ms)
         )
     figures.append(_row(gettext("Reads per second"), result, "read_iops", iops))
+    if writes:
+        figures.append(_row(gettext("Writes per second"), writes, "iops", iops))
     return figures
 
 
@@ -223,28 +311,20 @@ def _progress(proof: Proof, when: Callable[[datetime], str]) -> str:
     return format_html(text, after_end=when(proof.after_end) if proof.after_end else "-")
 
 
-def _times(result: Mapping[str, Any]) -> str:
-    before, after = result["read_ms_before"], result["read_ms_after"]
-    low, high = result["read_times_low"], result["read_times_high"]
+def _times(texts: Sequence[str], figures: Mapping[str, Any], name: str, *, is_gain: bool) -> str:
+    """How long one took, in one of the `texts`; the names of its figures begin with `name`."""
+    before, after = figures[f"{name}ms_before"], figures[f"{name}ms_after"]
+    low, high = figures[f"{name}times_low"], figures[f"{name}times_high"]
     if before is None or after is None or low is None or high is None:
         return ""
+    shorter, longer, but_longer, alike, unclear = texts
     if high < 1:
-        return gettext("A read took {after} on average instead of {before}.").format(
-            after=ms(after), before=ms(before)
-        )
-    if low > 1:
-        text = gettext("A read took longer: {after} on average instead of {before}.")
-        if result["verdict"] == Verdict.GAIN:
-            text = gettext("But a read took longer: {after} on average instead of {before}.")
-        return text.format(after=ms(after), before=ms(before))
-    if low > 1 / ABOUT and high < ABOUT:
-        return gettext(
-            "A read took about as long as before: {after} on average, before {before}."
-        ).format(after=ms(after), before=ms(before))
-    return gettext(
-        "A read took {after} on average, before {before}. Your use varies too much "
-        "to say whether this is more than chance."
-    ).format(after=ms(after), before=ms(before))
+        text = shorter
+    elif low > 1:
+        text = but_longer if is_gain else longer
+    else:
+        text = alike if low > 1 / CLOSE and high < CLOSE else unclear
+    return gettext(text).format(after=ms(after), before=ms(before))
 
 
 def _count(rate: float) -> str:

@@ -15,9 +15,8 @@ from storage.formatting import NOTHING, counted, iops, ms
 from storage.metrics.compare import CLOSE
 from storage.metrics.rates.figures import percentile_ms
 from storage.metrics.samples.aggregate import aggregate
-from storage.metrics.samples.chunk_store import HOSTS
-from storage.metrics.samples.window import kept
-from storage.models import Host, HostChange, HostChangeKind
+from storage.metrics.samples.chunk_store import HOSTS, kept_for
+from storage.models import Host, HostChange, HostChangeKind, Resolution
 
 LIKE_LOAD: Final = 1.5
 """Hours count as alike where one has at most so many times the I/O of the other."""
@@ -52,7 +51,8 @@ def compare_restart(change: HostChange, now: datetime) -> RestartComparison:
     kernels = HostChange.objects.filter(host=change.host_id, kind=HostChangeKind.KERNEL)
     earlier = kernels.filter(at__lt=change.at).order_by("-at").first()
     later = kernels.filter(at__gt=change.at).order_by("at").first()
-    limit = max(now - kept(), earlier.at if earlier is not None else change.host.created_at)
+    keeping = kept_for(Resolution.HOUR) or timedelta()
+    limit = max(now - keeping, earlier.at if earlier is not None else change.host.created_at)
     end = min(now, later.at if later is not None else now)
     # The hour of the restart belongs to neither side.
     began = _next_hour(change.at)

@@ -32,6 +32,8 @@ def blocks(
                 read_ms=each.sums.read_ms,
                 accesses=of_cache.accesses + each.counts["uncached_reads"],
                 hits=(of_cache.hit_rate or 0.0) * of_cache.accesses,
+                writes=each.sums.writes,
+                write_ms=each.sums.write_ms,
                 counts=each.sums.latency_counts,
             )
         )

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from storage import formatting
-from storage.metrics.samples.window import FiguresWindow
+from storage.metrics.rates import FiguresWindow
 
 LEAST_INTERVALS: Final = 3
 """Fewer intervals are a moment, not a time to compare with."""
 CLOSE: Final = 1.1
-"""A factor below which two figures are called equal."""
+"""A factor below which two figures are called equal, here and wherever a time before is compared
+with a time after."""
 CLOSE_POINTS: Final = 1.0
 
 

@@ -21,6 +21,7 @@ from panel.models import Proof, ProofState
 from panel.proofs import proof_texts
 from storage.analysis.before_after import Verdict
 
+VERDICTS = [verdict.value for verdict in Verdict]
 FIGURES = (
     *("hit_rate_before", "hit_rate_after"),
     *("hit_rate_change", "hit_rate_change_low", "hit_rate_change_high"),
@@ -34,13 +35,14 @@ class ProofFigures(Shape):
     """Hit rates are 0 to 1, of reads, 0 without a cache; times are milliseconds, averages of reads,
     percentiles of reads and writes together (null where only averages are kept). `…_low` and
     `…_high` enclose the truth with a probability of 95 %; `read_times` is how many times as long a
-    read takes. `slow_reads_spared_per_second` is below zero where the slow disk has more to do."""
+    read takes. `slow_reads_spared_per_second` is below zero where the slow disk has more to do.
+    Where there were too few reads to compare, what is said of reads alone is null."""
 
-    hit_rate_before = serializers.FloatField()
-    hit_rate_after = serializers.FloatField()
-    hit_rate_change = serializers.FloatField()
-    hit_rate_change_low = serializers.FloatField()
-    hit_rate_change_high = serializers.FloatField()
+    hit_rate_before = serializers.FloatField(allow_null=True)
+    hit_rate_after = serializers.FloatField(allow_null=True)
+    hit_rate_change = serializers.FloatField(allow_null=True)
+    hit_rate_change_low = serializers.FloatField(allow_null=True)
+    hit_rate_change_high = serializers.FloatField(allow_null=True)
     read_ms_before = serializers.FloatField(allow_null=True)
     read_ms_after = serializers.FloatField(allow_null=True)
     read_times = serializers.FloatField(allow_null=True)
@@ -52,7 +54,25 @@ class ProofFigures(Shape):
     read_ms_p95_after = serializers.FloatField(allow_null=True)
     read_iops_before = serializers.FloatField(allow_null=True)
     read_iops_after = serializers.FloatField(allow_null=True)
-    slow_reads_spared_per_second = serializers.FloatField()
+    slow_reads_spared_per_second = serializers.FloatField(allow_null=True)
+
+
+class ProofWrites(Shape):
+    """`verdict` is on writes alone, by their average time in milliseconds; the proof's own is on
+    them too where `counted`: where the cache takes writes, or did before. `times` is how many times
+    as long a write takes; `times_low` and `times_high` enclose the truth with a probability of
+    95 %."""
+
+    verdict = serializers.ChoiceField(VERDICTS)
+    confidence = serializers.FloatField()
+    counted = serializers.BooleanField()
+    ms_before = serializers.FloatField(allow_null=True)
+    ms_after = serializers.FloatField(allow_null=True)
+    times = serializers.FloatField()
+    times_low = serializers.FloatField()
+    times_high = serializers.FloatField()
+    iops_before = serializers.FloatField()
+    iops_after = serializers.FloatField()
 
 
 class ProofTimes(Shape):
@@ -64,9 +84,12 @@ class ProofTimes(Shape):
 
 class ProofShape(Shape):
     """`order` is the key of the order. `verdict` and `figures` are null until it is ready;
-    `confidence` is how sure the verdict is, 0 to 1. `was_warm` is false where the wait for a warm
-    cache was cut off. `held` says where the measured hit rate lies in the range that the order's
-    page gave, null where it gave none. `reason` says why nothing can be told."""
+    `confidence` is how sure the verdict is, 0 to 1. `reads_verdict` is on reads alone, null where
+    there were too few of them; `writes` is null where writes were not judged. `is_weighed`: reads
+    and writes went different ways, and each counts by the time waited for it before. `was_warm` is
+    false where the wait for a warm cache was cut off. `held` says where the measured hit rate lies
+    in the range that the order's page gave, null where it gave none. `reason` says why nothing can
+    be told."""
 
     order = serializers.CharField()
     url = serializers.CharField()
@@ -74,12 +97,15 @@ class ProofShape(Shape):
     cache_plan = Ref(allow_null=True)
     state = serializers.ChoiceField(ProofState.values)
     sentence = serializers.CharField()
-    verdict = serializers.ChoiceField([verdict.value for verdict in Verdict], allow_null=True)
+    verdict = serializers.ChoiceField(VERDICTS, allow_null=True)
     confidence = serializers.FloatField(allow_null=True)
     before = ProofTimes()
     after = ProofTimes()
     was_warm = serializers.BooleanField(allow_null=True)
+    reads_verdict = serializers.ChoiceField(VERDICTS, allow_null=True)
     figures = ProofFigures(allow_null=True)
+    writes = ProofWrites(allow_null=True)
+    is_weighed = serializers.BooleanField()
     held = serializers.ChoiceField(["within", "below", "above"], allow_null=True)
     reason_code = serializers.CharField(allow_blank=True)
     reason = serializers.CharField(allow_blank=True)
@@ -144,7 +170,10 @@ def proof_json(proof: Proof) -> Json:
         "before": {"start": proof.before_start, "end": proof.before_end},
         "after": {"start": proof.after_start, "end": proof.after_end},
         "was_warm": proof.was_warm,
+        "reads_verdict": proof_texts.reads_verdict(result),
         "figures": {name: result[name] for name in FIGURES} if result else None,
+        "writes": result.get("writes"),
+        "is_weighed": result.get("is_weighed", False),
         "held": proof_texts.held(order, result) or None,
         "reason_code": proof.reason_code,
         "reason": proof.reason,

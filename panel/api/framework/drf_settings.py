@@ -71,6 +71,7 @@ SPECTACULAR_SETTINGS = {
         "CheckState": "jobs.models.CheckState",
         "MessageState": "panel.billing.message_endpoints.MESSAGE_STATES",
         "WhenEnum": "panel.api.customers.order_shapes.ORDER_WHENS",
+        "VerdictEnum": "panel.api.customers.proof_endpoints.VERDICTS",
         "DestroyWhen": "panel.api.request_bodies.WHENS",
         "MemberRole": "panel.api.accounts.people_endpoints.MEMBER_ROLES",
         "StaffRole": "panel.api.accounts.people_endpoints.STAFF_ROLES",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -17,6 +19,7 @@ from panel.api.resource_json import volume_ref
 from panel.api.response_shapes import ErrorShape, Json, Ref
 from storage.analysis.advice import outlook
 from storage.analysis.advice.suggestion import Suggestion
+from storage.analysis.advice.usage import LoadShare
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.inventory.stored import inventory_of
 from storage.models import Host, Placement, Volume
@@ -29,6 +32,9 @@ ARRAY = ("name", "uuid", "level", "state", "size_bytes", "degraded_count")
 PV = (
     *("uuid", "name", "vg_uuid", "vg_name", "size_bytes", "free_bytes", "tier", "redundant"),
     *("healthy", "missing", "allocatable"),
+)
+SUGGESTION = (
+    *("size_bytes", "waited_seconds", "covered_seconds", "waited_seconds_per_day", "is_enough"),
 )
 VG = ("uuid", "name", "size_bytes", "free_bytes", "extent_bytes", "allowed", "partial")
 
@@ -112,7 +118,7 @@ class InventoryShape(Shape):
 
 
 class LoadShape(Shape):
-    """How much of the slow disks' time a volume or guest used; null where nothing was measured."""
+    """Its part of the reads that the slow disks answered; null where they answered none."""
 
     volume = Ref()
     share = serializers.FloatField(allow_null=True)
@@ -127,13 +133,20 @@ class GuestLoadShape(Shape):
 
 
 class SuggestionShape(Shape):
-    """A cache that would help. `commands` are what a person would type where root lets Tiercel
-    only look."""
+    """A cache that would help. `is_enough` is false where fewer `days` than three have figures.
+    `…_commands` are what a person would type where root lets Tiercel only look."""
 
     volume = Ref()
     size_bytes = serializers.IntegerField()
-    waited_seconds = serializers.FloatField(help_text="What its guest waited for reads.")
+    waited_seconds = serializers.FloatField(
+        help_text="What its guest waited for reads without a cache."
+    )
     covered_seconds = serializers.FloatField(help_text="Of so many seconds that were measured.")
+    waited_seconds_per_day = serializers.FloatField(
+        help_text="On a usual day: the days with the longest waits are left out."
+    )
+    days = serializers.IntegerField(help_text="So many days have figures.")
+    is_enough = serializers.BooleanField()
     obstacle = ErrorShape(allow_null=True)
     add_commands = serializers.ListField(child=serializers.CharField())
     remove_commands = serializers.ListField(child=serializers.CharField())
@@ -148,10 +161,17 @@ class RiskShape(Shape):
 
 
 class AdviceShape(Shape):
-    """Which volumes of a host to cache first, by `seconds` of figures."""
+    """Which volumes of a host to cache first, by the figures from `start` to `end`: there are
+    `seconds` of them, on so many `days`. `uses` and `guests` are of all of that time, `recent` of
+    its last hour. `is_enough` is false before three days have figures."""
 
+    start = serializers.DateTimeField()
+    end = serializers.DateTimeField()
     seconds = serializers.FloatField()
+    days = serializers.IntegerField()
+    is_enough = serializers.BooleanField()
     uses = LoadShape(many=True)
+    recent = LoadShape(many=True)
     guests = GuestLoadShape(many=True)
     suggestions = SuggestionShape(many=True)
     risks = RiskShape(many=True)
@@ -188,18 +208,16 @@ class HostAdvice(Resource):
         responses={200: AdviceShape, **described.problems(403, 404)},
     )
     def get(self, request: Request, key: str) -> Response:
-        """By measured figures; nothing is changed."""
+        """By the figures of the last two weeks; nothing is changed."""
         host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
         facts = inventory_of(host)
         volumes = Volume.objects.visible_to(self.user).placed_on(host).in_service()
         rows = snapshots_of(volumes.select_related("customer"), {host.pk: facts})
         advised = outlook(host, facts, rows, timezone.now())
         data = {
-            "seconds": advised.seconds,
-            "uses": [
-                {"volume": volume_ref(each.row.volume), "share": each.share}
-                for each in advised.uses
-            ],
+            **_some(advised, ("start", "end", "seconds", "days", "is_enough")),
+            "uses": _loads_json(advised.uses),
+            "recent": _loads_json(advised.recent),
             "guests": advised.guests,
             "suggestions": list(map(_suggestion_json, advised.suggestions)),
             "risks": advised.risks,
@@ -234,11 +252,16 @@ def _lv_json(facts: HostFacts, lv: LogicalVolume, volumes: dict[str | None, Volu
     }
 
 
+def _loads_json(shares: Iterable[LoadShare]) -> list[Json]:
+    return [{"volume": volume_ref(each.row.volume), "share": each.share} for each in shares]
+
+
 def _suggestion_json(each: Suggestion) -> Json:
     commands = each.commands
     return {
         "volume": volume_ref(each.use.row.volume),
-        **_some(each, ("size_bytes", "waited_seconds", "covered_seconds")),
+        **_some(each, SUGGESTION),
+        "days": each.usual.days,
         "obstacle": _refusal_json(each.obstacle) if each.obstacle is not None else None,
         "add_commands": list(commands.add) if commands is not None else [],
         "remove_commands": list(commands.remove) if commands is not None else [],

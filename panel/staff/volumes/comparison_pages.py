@@ -16,7 +16,8 @@ from jobs.models import Job
 from panel.http.fragments import page_url
 from storage.access import staff_view
 from storage.metrics.compare import Compared, compared, is_enough
-from storage.metrics.samples.window import FiguresWindow, window
+from storage.metrics.rates import FiguresWindow
+from storage.metrics.samples.window import window
 from storage.models import Volume
 
 MOST = 50

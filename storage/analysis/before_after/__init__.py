@@ -17,19 +17,24 @@ from storage.analysis.before_after.block import (
 )
 from storage.analysis.before_after.change import MeasuredChange, change
 from storage.analysis.before_after.verdict import Judged, Verdict, judge, notable
+from storage.analysis.before_after.writes import Combined, JudgedWrites, combine, judge_writes
 
 __all__ = [
     "LEAST_ACCESSES",
     "Block",
+    "Combined",
     "Judged",
+    "JudgedWrites",
     "MeasuredChange",
     "Pair",
     "Verdict",
     "before_window",
     "block_seconds",
     "change",
+    "combine",
     "is_flat",
     "judge",
+    "judge_writes",
     "notable",
     "pairs",
     "period_seconds",

@@ -11,7 +11,8 @@ from typing import Any, Final, Self
 from storage.metrics.rates.figures import MIN_ACCESSES, NO_LATENCY
 
 LEAST_ACCESSES: Final = MIN_ACCESSES
-"""A block with fewer reads says nothing of a hit rate."""
+"""A block with fewer reads says nothing of a hit rate, one with fewer writes nothing of their
+time."""
 
 
 DAY: Final = 86_400
@@ -23,7 +24,8 @@ class Block:
     """`at` is its start in seconds of the epoch; `dt_ms` how much of it has figures. `accesses` are
     the reads that a cache could have served and `hits` those that one did: without a cache, none
     of them. Reads whose counters are unknown (the interval in which a cache came) are in neither.
-    `counts` is the latency histogram of reads and writes, all zero where none is kept (bcache)."""
+    Blocks that were kept before writes were looked at have none. `counts` is the latency histogram
+    of reads and writes, all zero where none is kept (bcache)."""
 
     at: int
     dt_ms: int
@@ -31,6 +33,8 @@ class Block:
     read_ms: int
     accesses: int
     hits: float
+    writes: int = 0
+    write_ms: int = 0
     counts: tuple[int, ...] = NO_LATENCY
 
     @property
@@ -42,6 +46,11 @@ class Block:
     def is_used(self) -> bool:
         """True where it holds enough reads to be compared."""
         return self.accesses >= LEAST_ACCESSES
+
+    @property
+    def is_written(self) -> bool:
+        """True where it holds enough writes to be compared."""
+        return self.writes >= LEAST_ACCESSES
 
     def to_json(self) -> dict[str, Any]:
         """As it is kept; `from_json` reads it."""
@@ -64,6 +73,8 @@ def total(blocks: Iterable[Block]) -> Block:
         read_ms=sum(block.read_ms for block in parts),
         accesses=sum(block.accesses for block in parts),
         hits=sum(block.hits for block in parts),
+        writes=sum(block.writes for block in parts),
+        write_ms=sum(block.write_ms for block in parts),
         counts=tuple(map(sum, zip(*(block.counts for block in parts), strict=True))),
     )
 
@@ -81,17 +92,20 @@ def period_seconds(window_seconds: float) -> int | None:
     return SHORTEST_PERIOD if window_seconds >= SHORTEST_PERIOD else None
 
 
-def pairs(before: Sequence[Block], after: Sequence[Block], period: int | None) -> list[Pair]:
-    """The pairs in the order of time after the change, of blocks that are used enough: those of the
-    same hour of the period, the first with the first; without a period, simply in their order."""
+def pairs(
+    before: Sequence[Block], after: Sequence[Block], period: int | None, *, of_writes: bool = False
+) -> list[Pair]:
+    """The pairs in the order of time after the change, of blocks with enough reads, or writes:
+    those of the same hour of the period, the first with the first; without a period, simply in
+    their order."""
     waiting: dict[int, list[Block]] = {}
     for block in sorted(before, key=lambda block: block.at):
-        if block.is_used:
+        if block.is_written if of_writes else block.is_used:
             waiting.setdefault(block.at % period if period else 0, []).append(block)
     paired = []
     for block in sorted(after, key=lambda block: block.at):
         candidates = waiting.get(block.at % period if period else 0)
-        if block.is_used and candidates:
+        if candidates and (block.is_written if of_writes else block.is_used):
             paired.append((candidates.pop(0), block))
     return paired
 

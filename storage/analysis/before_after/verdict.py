@@ -1,4 +1,4 @@
-"""The verdict on a change, from the hit rates of paired blocks."""
+"""The verdict on what reads gained, from the hit rates of paired blocks."""
 
 from __future__ import annotations
 
@@ -56,9 +56,7 @@ class Judged:
     @property
     def times_as_long(self) -> tuple[float, float, float] | None:
         """A read takes so many times as long as before: best estimate, least, most."""
-        if self.read_time is None:
-            return None
-        return exp(self.read_time.mean), exp(self.read_time.low), exp(self.read_time.high)
+        return factors(self.read_time) if self.read_time is not None else None
 
 
 def notable(before: float) -> float:
@@ -73,7 +71,7 @@ def judge(measured: Sequence[Pair], *, is_short: bool = False) -> Judged | None:
     if len(measured) < LEAST:
         return None
     weights = capped([_weight(before.accesses, after.accesses) for before, after in measured])
-    alike = SHORT_ALIKE if is_short else WEEK_ALIKE
+    alike = least_alike(is_short=is_short)
     shift = change(
         [after.hit_rate - before.hit_rate for before, after in measured],
         weights,
@@ -84,18 +82,30 @@ def judge(measured: Sequence[Pair], *, is_short: bool = False) -> Judged | None:
         return None
     weighed = zip(measured, weights, strict=True)
     before = sum(pair[0].hit_rate * weight for pair, weight in weighed) / sum(weights)
-    verdict, confidence = _decide(shift, notable(before))
+    verdict, confidence = decide(shift, notable(before))
     return Judged(
         verdict=verdict,
         confidence=round(min(SUREST, confidence), 3),
         before=before,
         after=min(1.0, max(0.0, before + shift.mean)),
         hit_rate=shift,
-        read_time=_read_time(measured, alike),
+        read_time=time_change(
+            [
+                (before.reads, before.read_ms, after.reads, after.read_ms)
+                for before, after in measured
+            ],
+            alike,
+        ),
     )
 
 
-def _decide(shift: MeasuredChange, worth: float) -> tuple[Verdict, float]:
+def least_alike(*, is_short: bool) -> float:
+    """What neighbouring blocks have in common at least."""
+    return SHORT_ALIKE if is_short else WEEK_ALIKE
+
+
+def decide(shift: MeasuredChange, worth: float) -> tuple[Verdict, float]:
+    """What a change is, of which more is better and one by `worth` notable; how sure that is."""
     if shift.low > 0 and shift.mean >= worth:
         return Verdict.GAIN, 1 - shift.chance_below(0)
     if shift.high < 0 and shift.mean <= -worth:
@@ -106,23 +116,30 @@ def _decide(shift: MeasuredChange, worth: float) -> tuple[Verdict, float]:
     return Verdict.UNCLEAR, max(chance, 1 - chance)
 
 
-def _read_time(measured: Sequence[Pair], alike: float) -> MeasuredChange | None:
-    timed = [
-        (before, after)
-        for before, after in measured
-        if min(before.reads, after.reads, before.read_ms, after.read_ms) > 0
-    ]
+Timed = tuple[int, int, int, int]
+"""How many there were before and how long they took together, and the same after."""
+
+
+def time_change(measured: Sequence[Timed], alike: float) -> MeasuredChange | None:
+    """The change of the average time of a read, or of a write, as a factor's logarithm; None where
+    too few pairs have both times."""
+    timed = [each for each in measured if min(each) > 0]
     if len(timed) < LEAST:
         return None
     return change(
         [
-            log(after.read_ms / after.reads * before.reads / before.read_ms)
-            for before, after in timed
+            log(after_ms / after * before / before_ms)
+            for before, before_ms, after, after_ms in timed
         ],
-        [_weight(before.reads, after.reads) for before, after in timed],
+        [_weight(before, after) for before, _, after, _ in timed],
         least_error=LEAST_ERROR_LOG,
         least_alike=alike,
     )
+
+
+def factors(time: MeasuredChange) -> tuple[float, float, float]:
+    """So many times as long as before: best estimate, least, most."""
+    return exp(time.mean), exp(time.low), exp(time.high)
 
 
 def _weight(a: float, b: float) -> float:

@@ -23,7 +23,14 @@ from storage.metrics.rates.cache_delta import (
     inside,
 )
 from storage.metrics.rates.delta import CounterReading, Delta, Gap, delta
-from storage.metrics.rates.figures import Figures, Sums, figures, percentile_ms, read_hit_rate
+from storage.metrics.rates.figures import (
+    Figures,
+    FiguresWindow,
+    Sums,
+    figures,
+    percentile_ms,
+    read_hit_rate,
+)
 from storage.metrics.rates.gaps import GapReason
 
 __all__ = [
@@ -33,6 +40,7 @@ __all__ = [
     "CounterReading",
     "Delta",
     "Figures",
+    "FiguresWindow",
     "Gap",
     "GapReason",
     "Gauges",

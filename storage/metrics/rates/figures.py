@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime
 from itertools import accumulate
 from typing import Final, Self
 
@@ -110,6 +111,26 @@ class Figures:
     accesses: int
     write_accesses: int
     waiting_reads: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiguresWindow(Figures):
+    """Figures of the whole intervals between `start` and `end`; `seconds` is what they cover.
+
+    The gauges are those at the end, None without a cache.
+    """
+
+    start: datetime
+    end: datetime
+    intervals: int
+    cache_size_bytes: int | None
+    used_bytes: int | None
+    dirty_bytes: int | None
+
+    @property
+    def coverage(self) -> float:
+        """Share of the time that has figures, 0 to 1."""
+        return self.seconds / (self.end - self.start).total_seconds()
 
 
 def figures(sums: Sums, *, least: int = MIN_ACCESSES) -> Figures:

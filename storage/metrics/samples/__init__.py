@@ -3,6 +3,7 @@
 The tables are `storage.models.sample`, the arithmetic is `storage.metrics.rates`.
 """
 
+from storage.metrics.rates import FiguresWindow
 from storage.metrics.samples.latest import Latest, latest, latest_of
 from storage.metrics.samples.sample_round import (
     HostRound,
@@ -11,7 +12,7 @@ from storage.metrics.samples.sample_round import (
     record,
     record_all,
 )
-from storage.metrics.samples.window import FiguresWindow, window
+from storage.metrics.samples.window import window
 
 __all__ = [
     "FiguresWindow",

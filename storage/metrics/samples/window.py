@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from storage.metrics.rates import Figures, Sums, figures
+from storage.metrics.rates import FiguresWindow, Sums, figures
 from storage.metrics.samples.aggregate import FIGURES, aggregate
 from storage.models import Volume
 
@@ -15,26 +15,6 @@ from storage.models import Volume
 def kept() -> timedelta:
     """How long samples are kept as they were measured."""
     return timedelta(days=settings.TIERCEL_SAMPLES_KEPT_DAYS)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FiguresWindow(Figures):
-    """Figures of the whole intervals between `start` and `end`; `seconds` is what they cover.
-
-    The gauges are those at the end, None without a cache.
-    """
-
-    start: datetime
-    end: datetime
-    intervals: int
-    cache_size_bytes: int | None
-    used_bytes: int | None
-    dirty_bytes: int | None
-
-    @property
-    def coverage(self) -> float:
-        """Share of the time that has figures, 0 to 1."""
-        return self.seconds / (self.end - self.start).total_seconds()
 
 
 def window(volume: Volume, start: datetime, end: datetime) -> FiguresWindow:

@@ -85,6 +85,8 @@ def test_how_long_figures_are_kept_is_said_and_too_short_for_reports_too(
     assert "30 days" in page(admin) and "TIERCEL_SAMPLES_KEPT_DAYS" in page(admin)
     assert "400 days" in page(admin) and "for ever" in page(admin)
     settings.TIERCEL_SAMPLES_KEPT_DAYS = 7
+    assert "Reports of orders need more than" not in page(admin)
+    settings.TIERCEL_5M_KEPT_DAYS = 7
     assert "Reports of orders need more than 7 d." in page(admin)
 
 

@@ -65,9 +65,14 @@ def test_a_change_whose_hour_before_was_not_measured_has_no_effect_to_show() -> 
 
 @pytest.mark.parametrize(
     ("after_ms", "words"),
-    [(5, "2.0 times as fast"), (9, "about as fast as before"), (20, "2.0 times as long")],
+    [
+        (5, "2.0 times as fast"),
+        (9, "1.1 times as fast"),
+        (9.5, "about as fast as before"),
+        (20, "2.0 times as long"),
+    ],
 )
-def test_a_change_for_the_worse_is_said_too(after_ms: int, words: str) -> None:
+def test_a_change_for_the_worse_is_said_too(after_ms: float, words: str) -> None:
     was = figures(Sums(dt_ms=1000, reads=1000, read_ms=10_000))
     found = Effect(was, replace(was, read_ms=after_ms), NOW)
     assert words in found.says

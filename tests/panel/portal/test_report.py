@@ -83,6 +83,60 @@ def test_who_bought_a_cache_for_writes_is_not_urged_to_undo_it_for_its_reads() -
     assert "Not worth its price" not in text
 
 
+def wrote(write_ms: float, *, reads: int = 2000) -> Past:
+    """The order of a plan that takes writes, which took 9 ms before it; its reads gain nothing."""
+    past = ordered()
+    CachePlan.objects.filter(pk=past.order.to_plan_id).update(mode="writeback")
+    past.order.refresh_from_db()
+    sampled(past.volume, 0, 300, reads=reads, writes=500, write_ms=9.0)
+    sampled(past.volume, 310, 900, reads=reads, hit_rate=0.0, writes=500, write_ms=write_ms)
+    proof = begin(past.order)
+    assert proof is not None
+    advance(proof, at(1000))
+    sold(past)
+    return past
+
+
+def test_a_report_tells_what_writes_gained_in_words_figures_and_method() -> None:
+    past = wrote(0.3)
+    text = seen(browser(past.shop.owner), "my-report", past.order.key)
+    assert "It helped" in text
+    assert "A write took 0.30 ms on average instead of 9.00 ms." in text
+    assert "Average write time" in text
+    assert "the verdict is on reads and writes" in text
+    assert "The slow disk handles" not in text
+    assert "Not worth its price" not in text
+
+
+def test_a_report_in_german_tells_of_writes_too() -> None:
+    past = wrote(0.3)
+    client = browser(past.shop.owner)
+    client.cookies["django_language"] = "de"
+    path = reverse("my-report", args=[past.order.key])
+    text = client.get(path, headers={"Accept-Language": "de"}).content.decode()
+    assert "Ein Schreibzugriff dauerte im Mittel" in text
+    assert "Mittlere Schreibzeit" in text
+    assert "beurteilt der Bericht Lese- und Schreibzugriffe" in text
+
+
+def test_where_writes_were_judged_and_gained_nothing_either_the_way_back_is_suggested() -> None:
+    past = wrote(9.0)
+    text = seen(browser(past.shop.owner), "my-report", past.order.key)
+    assert "No gain seen" in text
+    assert "Not worth its price" in text
+
+
+def test_the_report_of_a_volume_that_only_writes_shows_no_figure_of_reads() -> None:
+    past = wrote(0.3, reads=2)
+    text = seen(browser(past.shop.owner), "my-report", past.order.key)
+    assert "only writes were judged" in text
+    assert "percentage points. Neighbouring" not in text
+    body = asked(past.shop.owner, f"/orders/{past.order.key}/proof").json()
+    assert (body["verdict"], body["reads_verdict"]) == ("gain", None)
+    assert body["figures"]["hit_rate_after"] is None
+    assert (body["writes"]["verdict"], body["writes"]["counted"]) == ("gain", True)
+
+
 def test_who_chose_less_is_not_urged_to_buy_it_back() -> None:
     past = told(after=0.05, intent=Intent.DOWNGRADE)
     sold(past)
@@ -226,6 +280,16 @@ def test_the_ledger_is_newest_first_and_sorted_by_a_click(staff: Client) -> None
     assert [line["order"] for line in lines] == [late.order.key, early.order.key]
 
 
+def test_the_ledger_counts_a_gain_of_writes_and_lists_their_times(staff: Client) -> None:
+    wrote(0.3, reads=2)
+    response = staff.get(reverse("ledger"))
+    assert response.context["all"].gains == 1
+    assert response.context["all"].mean_points is None
+    (line,) = csv.DictReader(io.StringIO(staff.get(reverse("ledger-csv")).content.decode()))
+    assert (line["verdict"], line["reads_verdict"], line["writes_verdict"]) == ("gain", "", "gain")
+    assert (float(line["write_ms_before"]), float(line["write_ms_after"])) == (9.0, 0.3)
+
+
 def test_an_empty_ledger_says_what_will_stand_in_it(staff: Client) -> None:
     text = staff.get(reverse("ledger")).content.decode()
     assert "No measured orders yet" in text
@@ -260,6 +324,7 @@ def test_programs_read_the_proof_of_an_order() -> None:
     assert (body["state"], body["verdict"], body["confidence"]) == ("ready", "gain", 0.999)
     assert body["figures"]["hit_rate_after"] == pytest.approx(0.7, abs=0.001)
     assert body["sentence"].startswith("It helped. 70 of 100 reads")
+    assert (body["reads_verdict"], body["writes"], body["is_weighed"]) == ("gain", None, False)
     assert asked(make.user(), f"/orders/{past.order.key}/proof").status_code == 404
 
 

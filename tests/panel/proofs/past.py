@@ -38,11 +38,13 @@ def sampled(
     hit_rate: float | None = None,
     read_ms: float = 8.0,
     reads: int = 2000,
+    writes: int = 0,
+    write_ms: float = 8.0,
     technology: CachedBy = CachedBy.DM_CACHE,
     step: int = STEP,
 ) -> None:
-    """Samples every `step` seconds from `start` to `end` (seconds after `NOON`), `reads` in each.
-    `hit_rate` is None without a cache."""
+    """Samples every `step` seconds from `start` to `end` (seconds after `NOON`), `reads` and
+    `writes` in each, which take `read_ms` and `write_ms`. `hit_rate` is None without a cache."""
     bucket = 3 if read_ms < 1 else 8
     rows = []
     for n, second in enumerate(range(round(start), round(end), step)):
@@ -64,11 +66,11 @@ def sampled(
                 ts=NOON + timedelta(seconds=second + step),
                 dt_ms=step * 1000,
                 reads=reads,
-                writes=0,
+                writes=writes,
                 read_sectors=8 * reads,
-                write_sectors=0,
+                write_sectors=8 * writes,
                 read_ms=round(reads * read_ms),
-                write_ms=0,
+                write_ms=round(writes * write_ms),
                 busy_ms=0,
                 weighted_ms=0,
                 latency_counts=counts,

@@ -35,6 +35,20 @@ TOLD: dict[str, Any] = {
     "blocks_compared": 161,
     "has_percentiles": True,
 }
+"""As it was before writes were judged."""
+WRITES: dict[str, Any] = {
+    "verdict": "gain",
+    "confidence": 0.98,
+    "counted": True,
+    "ms_before": 9.0,
+    "ms_after": 0.3,
+    "times": 0.033,
+    "times_low": 0.03,
+    "times_high": 0.04,
+    "iops_before": 50.0,
+    "iops_after": 50.0,
+    "blocks_compared": 160,
+}
 
 
 def ready(order: Order) -> Proof:

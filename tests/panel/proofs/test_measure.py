@@ -6,12 +6,15 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
-from panel.models import Intent, Order, Proof, ProofState
+from panel.models import Intent, Message, MessageType, Order, Proof, ProofState, UsageLine
 from panel.orders import events
 from panel.proofs.measure import advance, begin, sweep
 from storage.metrics.rates import CachedBy
-from storage.models import Sample
+from storage.metrics.samples.chunk_store import VOLUMES
+from storage.metrics.samples.packer import pack_samples
+from storage.models import CachePlan, Resolution, Sample, SampleChunk, Volume
 from storage.volumes.ownership import give
 from storage.volumes.ownership import take as take_away
 from tests import make
@@ -263,3 +266,134 @@ def test_a_broken_proof_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("panel.proofs.measure.advance", broken)
     sweep()
     assert Proof.objects.get(order=second.order).is_over
+
+
+def writeback(**fields: Any) -> Past:
+    """An order of a plan that takes writes too."""
+    past = ordered(**fields)
+    CachePlan.objects.filter(pk=past.order.to_plan_id).update(mode="writeback")
+    past.order.refresh_from_db()
+    return past
+
+
+def test_what_writes_gain_of_a_plan_that_takes_them_is_a_gain() -> None:
+    past = writeback()
+    sampled(past.volume, 0, 300, writes=500, write_ms=9.0)
+    sampled(past.volume, 310, 900, hit_rate=0.0, writes=500, write_ms=0.3)
+    proof = proved(past)
+    assert (proof.state, proof.verdict) == (ProofState.READY, "gain")
+    told = proof.result
+    assert (told["reads_verdict"], told["writes"]["verdict"]) == ("none", "gain")
+    assert (told["writes"]["ms_before"], told["writes"]["ms_after"]) == (9.0, 0.3)
+    assert told["writes"]["times"] == pytest.approx(1 / 30, abs=0.001)
+    assert (told["writes"]["counted"], told["is_weighed"]) == (True, False)
+    assert told["writes"]["iops_after"] == 50
+    assert told["confidence"] == told["writes"]["confidence"] > 0.95
+
+
+def test_a_volume_that_hardly_reads_is_judged_by_its_writes() -> None:
+    past = writeback()
+    sampled(past.volume, 0, 300, reads=2, writes=500, write_ms=9.0)
+    sampled(past.volume, 310, 900, reads=2, hit_rate=0.0, writes=500, write_ms=0.3)
+    proof = proved(past)
+    assert (proof.state, proof.verdict) == (ProofState.READY, "gain")
+    told = proof.result
+    assert (told["reads_verdict"], told["hit_rate_after"], told["read_times"]) == (None, None, None)
+    assert told["blocks_compared"] == told["writes"]["blocks_compared"] == 6
+
+
+def test_of_a_plan_that_takes_no_writes_they_are_told_but_make_no_gain() -> None:
+    past = ordered()
+    sampled(past.volume, 0, 300, hit_rate=0.5, writes=500, write_ms=9.0)
+    sampled(past.volume, 310, 900, hit_rate=0.5, writes=500, write_ms=3.0)
+    proof = proved(past)
+    assert proof.verdict == "none"
+    assert (proof.result["writes"]["verdict"], proof.result["writes"]["counted"]) == ("gain", False)
+
+
+def test_without_a_read_such_a_plan_cannot_be_judged() -> None:
+    past = ordered()
+    sampled(past.volume, 0, 300, reads=2, writes=500, write_ms=9.0)
+    sampled(past.volume, 310, 900, reads=2, hit_rate=0.0, writes=500, write_ms=3.0)
+    assert proved(past).reason_code == "too_little_load"
+
+
+@pytest.mark.parametrize(
+    ("writes", "write_ms", "verdict"), [(2000, 0.3, "gain"), (500, 7.0, "loss")]
+)
+def test_fewer_reads_from_ssd_are_weighed_against_faster_writes(
+    writes: int, write_ms: float, verdict: str
+) -> None:
+    past = writeback()
+    sampled(past.volume, 0, 300, hit_rate=0.8, read_ms=2.0, writes=writes, write_ms=9.0)
+    sampled(past.volume, 310, 900, hit_rate=0.4, read_ms=5.0, writes=writes, write_ms=write_ms)
+    proof = proved(past)
+    assert (proof.verdict, proof.result["is_weighed"]) == (verdict, True)
+
+
+def test_who_gives_up_a_cache_that_took_writes_is_told_what_they_lost() -> None:
+    past = writeback(intent=Intent.DOWNGRADE)
+    plan = past.order.to_plan
+    Order.objects.filter(pk=past.order.pk).update(from_plan=plan, to_plan=None)
+    past.order.refresh_from_db()
+    sampled(past.volume, 0, 300, hit_rate=0.0, writes=500, write_ms=0.3)
+    sampled(past.volume, 310, 900, writes=500, write_ms=9.0)
+    proof = proved(past)
+    assert (proof.verdict, proof.result["reads_verdict"]) == ("loss", "none")
+    assert proof.result["writes"]["counted"]
+
+
+def test_a_proof_begun_before_writes_were_looked_at_is_one_of_reads() -> None:
+    past = writeback()
+    sampled(past.volume, 0, 300, writes=500)
+    sampled(past.volume, 310, 900, hit_rate=0.7, writes=500, write_ms=0.3)
+    proof = begin(past.order)
+    assert proof is not None
+    for block in proof.before:
+        del block["writes"], block["write_ms"]
+    Proof.objects.filter(pk=proof.pk).update(before=proof.before)
+    advance(proof, at(1000))
+    assert (proof.verdict, proof.result["writes"]) == ("gain", None)
+
+
+def test_a_proof_is_told_to_billing_with_the_verdict_on_all_and_charges_nothing(
+    settings: Any,
+) -> None:
+    settings.TIERCEL_BILLING_URL = "https://billing.example/tiercel"
+    settings.TIERCEL_BILLING_SECRETS = ["x" * 32]
+    past = writeback()
+    sampled(past.volume, 0, 300, writes=500, write_ms=9.0)
+    sampled(past.volume, 310, 900, hit_rate=0.0, writes=500, write_ms=0.3)
+    assert proved(past).verdict == "gain"
+    message = Message.objects.get(type=MessageType.PROOF)
+    assert message.payload["data"]["verdict"] == "gain"
+    assert not UsageLine.objects.exists()
+    past.order.refresh_from_db()
+    assert (past.order.charge_minor, past.order.price_minor) == (120, 490)
+
+
+def test_figures_that_are_packed_and_older_than_what_is_kept_as_measured_are_compared_too(
+    settings: Any,
+) -> None:
+    """The proof of an order of three weeks ago, made now, as after a long pause of the panel."""
+    settings.TIERCEL_PROOF_SECONDS = 2 * 86_400
+    settings.TIERCEL_PROOF_WARM_SECONDS = 6 * 3600
+    settings.TIERCEL_SAMPLE_SECONDS = 900
+    day, began = 86_400, -20 * 86_400
+    past = writeback(at=began)
+    Volume.objects.filter(pk=past.volume.pk).update(created_at=at(began - 40 * day))
+    past.order.refresh_from_db()
+    slow = {"step": 900, "writes": 500, "write_ms": 9.0}
+    fast = {"step": 900, "writes": 500, "write_ms": 0.3, "hit_rate": 0.7}
+    sampled(past.volume, began - 3 * day, began, **slow)
+    sampled(past.volume, began + 900, began + 4 * day, **fast)
+    now = timezone.now()
+    while not pack_samples(VOLUMES, now, seconds=60).is_done:
+        pass
+    assert not Sample.objects.filter(volume=past.volume).exists()
+    settings.TIERCEL_SAMPLES_KEPT_DAYS = 2
+    SampleChunk.objects.filter(resolution=Resolution.RAW).delete()
+    proof = proved(past, seconds=0)
+    assert (proof.state, proof.verdict) == (ProofState.READY, "gain")
+    assert proof.result["blocks_compared"] == proof.result["blocks"] == 48
+    assert (proof.result["reads_verdict"], proof.result["writes"]["verdict"]) == ("gain", "gain")

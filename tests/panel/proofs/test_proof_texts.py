@@ -8,8 +8,9 @@ import pytest
 
 from panel.models import Intent, Order, Proof, ProofState
 from panel.proofs import proof_texts
+from storage.metrics.compare import CLOSE
 from storage.models import CachePlan
-from tests.panel.proofs.results import TOLD
+from tests.panel.proofs.results import TOLD, WRITES
 
 
 def proof(verdict: str = "gain", **told: Any) -> Proof:
@@ -67,8 +68,94 @@ def test_of_a_cache_that_takes_writes_reads_alone_say_no_more_than_that() -> Non
 
 
 def test_times_that_may_be_chance_are_about_the_same() -> None:
-    same = proof(read_times_low=0.9, read_times_high=1.1)
+    same = proof(read_times_low=0.95, read_times_high=1.05)
     assert "about as long as before" in proof_texts.verdict(same)
+
+
+def test_about_the_same_is_what_it_is_wherever_two_times_are_compared() -> None:
+    just, beyond = CLOSE - 0.01, CLOSE + 0.01
+    for low, high, is_alike in ((0.99, just, True), (0.99, beyond, False), (0.8, 1.0, False)):
+        said = proof_texts.verdict(proof(read_times_low=low, read_times_high=high))
+        assert ("about as long as before" in said) is is_alike
+
+
+def of_writes(
+    verdict: str = "gain",
+    writes: dict[str, Any] = WRITES,
+    *,
+    reads: str | None = "none",
+    **told: Any,
+) -> Proof:
+    """The proof of a plan that takes writes too."""
+    made = proof(verdict, reads_verdict=reads, writes=writes, **told)
+    made.order.to_plan = CachePlan(name="Fast", mode="writeback")
+    return made
+
+
+def test_a_gain_of_writes_is_told_as_one() -> None:
+    said = of_writes(hit_rate_after=0.41)
+    assert proof_texts.headline(said) == "It helped"
+    assert proof_texts.chip(said).text == "gain"
+    assert proof_texts.verdict(said) == (
+        "41 of 100 reads came from SSD, before 40. You would not notice this difference. "
+        "A read took 2.00 ms on average instead of 8.00 ms. "
+        "A write took 0.30 ms on average instead of 9.00 ms."
+    )
+    assert "not judged" not in " ".join(proof_texts.notes(said))
+    labels = [row.label for row in proof_texts.rows(said.result)]
+    assert ("Average write time" in labels, "Writes per second" in labels) == (True, True)
+
+
+def test_without_a_read_to_compare_only_writes_are_spoken_of() -> None:
+    reads = dict.fromkeys(("hit_rate_before", "hit_rate_after", "hit_rate_change"))
+    said = of_writes(reads=None, **reads)
+    assert proof_texts.verdict(said) == "A write took 0.30 ms on average instead of 9.00 ms."
+    assert "only writes were judged" in proof_texts.notes(said)[0]
+    assert "Reads from SSD" not in [row.label for row in proof_texts.rows(said.result)]
+
+
+LONGER = {**WRITES, "verdict": "loss", "ms_after": 20.0, "times_low": 2.0, "times_high": 2.5}
+
+
+def test_writes_that_take_longer_are_told_whatever_the_plan() -> None:
+    lost = of_writes("loss", LONGER)
+    assert proof_texts.headline(lost) == "Writes take longer than before"
+    assert "A write took longer: 20.0 ms on average instead of 9.00 ms." in proof_texts.verdict(
+        lost
+    )
+    won = proof(writes={**LONGER, "counted": False})
+    assert proof_texts.headline(won) == "More reads come from SSD, but a write takes longer"
+    assert proof_texts.chip(won).text == "gain, but slower"
+    assert "But a write took longer: 20.0 ms" in proof_texts.verdict(won)
+    faster = proof(writes={**WRITES, "counted": False})
+    assert "A write" not in proof_texts.verdict(faster)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reads", "told", "headline"),
+    [
+        ("gain", "loss", {}, "Writes are faster, but fewer reads come from SSD"),
+        ("gain", "loss", {"slower": True}, "Writes are faster, but a read takes longer"),
+        ("loss", "gain", {"slower": True}, "Reads take longer than before"),
+        ("loss", "loss", {}, "Fewer reads come from SSD than before"),
+    ],
+)
+def test_who_won_here_and_lost_there_is_told_both(
+    verdict: str, reads: str, told: dict[str, Any], headline: str
+) -> None:
+    times = {"read_times_low": 1.2, "read_times_high": 1.4} if told else {}
+    said = of_writes("gain", reads=reads, is_weighed=True, **times)
+    said.verdict = verdict
+    assert proof_texts.headline(said) == headline
+    assert "opposite directions" in " ".join(proof_texts.notes(said))
+
+
+def test_a_cheaper_plan_whose_writes_take_longer_does_not_do_as_well() -> None:
+    for high, is_kept in ((1.05, True), (1.3, False)):
+        writes = {**WRITES, "verdict": "none", "times_low": 0.95, "times_high": high}
+        kept = of_writes("none", writes)
+        kept.order.intent = Intent.DOWNGRADE
+        assert proof_texts.is_kept(kept) is is_kept
 
 
 def test_no_gain_and_too_few_figures_are_said_in_so_many_words() -> None:

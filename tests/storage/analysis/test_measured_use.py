@@ -5,12 +5,15 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from storage.analysis.forecast import today
 from storage.analysis.measured_use import use_of
 from storage.byte_sizes import GIB
-from storage.models import Host, Volume
+from storage.metrics.samples.chunk_store import VOLUMES
+from storage.metrics.samples.packer import pack_samples
+from storage.models import Host, Resolution, Sample, SampleChunk, Volume
 from storage.volumes.ownership import give
 from storage.volumes.ownership import take as take_away
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
@@ -63,6 +66,19 @@ def test_an_uncached_volume_waits_for_each_of_its_reads(
         "None of your reads came from SSD; your volume waited 6 minutes for the slow disk. "
         "Based on 60 minutes of data."
     )
+
+
+def test_what_is_packed_and_no_longer_kept_as_measured_counts_the_same(host: Host) -> None:
+    volume, lv_uuid = placed(host)
+    noon = noon_gone()
+    read(host, lv_uuid, range(0, 121), cached_from=60, start=noon)
+    now = noon + timedelta(hours=2)
+    measured = use_of(row_of(volume), now)
+    assert pack_samples(VOLUMES, timezone.now(), seconds=60).is_done
+    assert not Sample.objects.filter(volume=volume).exists()
+    assert SampleChunk.objects.filter(resolution=Resolution.RAW).delete()[0]
+    assert use_of(row_of(volume), now) == measured
+    assert measured.hit_rate == pytest.approx(0.5)
 
 
 def test_only_the_time_with_the_cache_that_it_has_counts(host: Host) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 import pytest
 
@@ -60,6 +61,17 @@ def test_like_hours_of_both_sides_are_compared(ms: float, words: str, verdict: s
     assert figures["Average time of an I/O"].verdict == verdict
     assert figures["IOPS at like load"].before == figures["IOPS at like load"].after
     assert "ms" in figures["p95 latency"].before
+
+
+def test_a_week_before_is_compared_though_it_is_older_than_what_is_kept_as_measured(
+    settings: Any,
+) -> None:
+    settings.TIERCEL_SAMPLES_KEPT_DAYS = 8
+    change = restart(make.host(), days_ago=7.5)
+    before, after = around(change)
+    load(change.host, before, 8 * 24, ms=2.0)
+    load(change.host, after, 7 * 24, ms=2.0)
+    assert compare_restart(change, NOW).days == 7
 
 
 def test_hours_of_another_load_are_no_like_hours() -> None:

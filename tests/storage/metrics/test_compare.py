@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from storage.metrics.compare import Compared, compared, is_enough
-from storage.metrics.samples.window import FiguresWindow
+from storage.metrics.rates import FiguresWindow
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.utils import timezone
@@ -13,6 +13,7 @@ from storage.models import Host, Placement
 from tests import make
 from tests.panel.api.asking import Program, problem, staff
 from tests.scene import HOST_KEY, job, scene
+from tests.storage.analysis.advice.load import known, sampled_days
 
 pytestmark = pytest.mark.django_db
 
@@ -122,6 +123,21 @@ def test_the_inventory_has_the_serial_number_that_an_ssd_is_added_by(asking: Pro
 def test_advice_for_a_host_without_figures_suggests_nothing(asking: Program) -> None:
     shown = asking.get(f"/hosts/{scene().host.key}/advice").json()
     assert shown["suggestions"] == []
+    assert (shown["seconds"], shown["days"], shown["is_enough"]) == (0, 0, False)
+
+
+def test_advice_says_by_which_time_it_judges(asking: Program) -> None:
+    host, _facts, volumes = known(make.lv("web"))
+    end = timezone.now()
+    sampled_days(volumes["web"], 4, lambda _ts: 1, end=end)
+    shown = asking.get(f"/hosts/{host.key}/advice").json()
+    start = datetime.fromisoformat(shown["start"])
+    assert timedelta(days=13) < datetime.fromisoformat(shown["end"]) - start <= timedelta(days=14)
+    assert (shown["days"], shown["is_enough"]) == (4, True)
+    assert [each["share"] for each in shown["recent"]] == [1.0]
+    (suggestion,) = shown["suggestions"]
+    assert (suggestion["days"], suggestion["is_enough"]) == (4, True)
+    assert suggestion["waited_seconds_per_day"] == pytest.approx(86_400)
 
 
 def test_a_host_is_read_again(asking: Program) -> None:

@@ -12,8 +12,16 @@ WEEK_HOURS = 168
 DAY_CURVE = [math.sin(2 * math.pi * hour / 24) for hour in range(24)]
 
 
-def block(at: int, accesses: int, hit_rate: float, read_ms: float = 5.0) -> Block:
-    """An hour in which so many reads took `read_ms` each."""
+def block(
+    at: int,
+    accesses: int,
+    hit_rate: float,
+    read_ms: float = 5.0,
+    *,
+    writes: int = 0,
+    write_ms: float = 5.0,
+) -> Block:
+    """An hour in which so many reads took `read_ms` each, and so many writes `write_ms`."""
     return Block(
         at=at,
         dt_ms=HOUR * 1000,
@@ -21,6 +29,8 @@ def block(at: int, accesses: int, hit_rate: float, read_ms: float = 5.0) -> Bloc
         read_ms=round(accesses * read_ms),
         accesses=accesses,
         hits=hit_rate * accesses,
+        writes=writes,
+        write_ms=round(writes * write_ms),
     )
 
 
