@@ -86,6 +86,12 @@ def delete(person: User, by: User) -> None:
             f"{locked.email} stands in the history: {', '.join(traces)}.",
             'Keep it out instead: PATCH with {"active": false}.',
         )
+    if names := list(locked.alert_routes.values_list("name", flat=True)):
+        raise Refused(
+            "in_use",
+            f"{locked.email} is told of alerts: {', '.join(names)}.",
+            "Have somebody else told, and delete that route first.",
+        )
     security_entries.note(SecurityKind.DEACTIVATED, locked, "deleted", by=by)
     locked.delete()
 

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from panel.accounts import api_tokens, people
-from panel.models import ApiToken, SecurityEntry, User
+from panel.models import AlertRoute, ApiToken, SecurityEntry, User
 from storage.access import StaffRole
 from tests import make
 from tests.panel.api.asking import V1, Program, problem, program, staff
@@ -176,6 +176,16 @@ def test_a_person_who_was_only_invited_is_deleted(admin: Program) -> None:
     make.customer().members.create(user=person)
     assert admin.send("delete", f"/people/{person.pk}").status_code == 204
     assert not User.objects.filter(pk=person.pk).exists()
+
+
+@pytest.mark.django_db
+def test_who_is_told_of_alerts_is_kept_until_somebody_else_is(admin: Program) -> None:
+    person = make.staff_user()
+    route = AlertRoute.objects.create(name="On call", kind="email", user=person)
+    body = problem(admin.send("delete", f"/people/{person.pk}"), 409, "in_use")
+    assert "On call" in body["detail"]
+    route.delete()
+    assert admin.send("delete", f"/people/{person.pk}").status_code == 204
 
 
 @pytest.mark.django_db
