@@ -233,10 +233,15 @@ def test_each_mishap_of_a_real_host_is_told_once_and_so_is_its_end(
             watch.mends(name, lambda: set_mode("writethrough"))
             watch.ends(name, "writeback_single_ssd")
             play(watch, mishaps, machine, person, found)
+        # Its volume is gone with it.
+        person.refresh(watch.host)
+        person.settle_missing(watch.host)
         watch.is_told(dirty, "cache_dirty_stuck", begun)
         watch.mends(dirty, mishaps.drain)
         fall_silent(watch, mishaps)
         watch.ends(dirty, "cache_dirty_stuck")
+        # Where a round fell between the end of the volume and the word of a person.
+        watch.may_have_been("missing")
         watch.is_exact()
 
 

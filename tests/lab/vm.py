@@ -137,8 +137,9 @@ class Lab:
         self._tell("stop")
 
     def thaw(self) -> None:
-        """Let the processors go on."""
+        """Let the processors go on, and the clock, which stood still with them, be right."""
         self._tell("cont")
+        self._set_clock()
 
     def power_cycle(self) -> None:
         """Reset the machine as a power cut does, and wait until it has booted. Its disks keep what

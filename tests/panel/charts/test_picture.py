@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
@@ -20,6 +22,13 @@ from tests.storage import wire
 from tests.storage.metrics.samples.rounds import take
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def one_moment() -> Iterator[None]:
+    """From which samples and pages count, however slow the machine is."""
+    with time_machine.travel(timezone.now(), tick=False):
+        yield
 
 
 @pytest.fixture(autouse=True)
