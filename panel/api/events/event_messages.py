@@ -9,6 +9,7 @@ from panel.api.response_shapes import Json
 from panel.webhooks.webhook_sending import TEST
 from storage.models import EventKind
 from storage.models.event import FAMILIES
+from storage.planner.wish import CACHES
 
 TEXT: Final = {"type": "string"}
 FIELDS: Final = {
@@ -130,7 +131,7 @@ VOLUME: Final = {"size_bytes": 1 << 40, "external_id": "vps-1012", "label": "crm
 DATA: Final[dict[str, Json]] = {
     "job": {"kind": "add-cache", "state": "queued"},
     "volume": {**VOLUME, "managed": True, "vg": "vg0"},
-    "cache": {"size_bytes": 1 << 33, "mode": "writethrough", "technology": "lvmcache"},
+    "cache": {"size_bytes": 1 << 33, "mode": "writethrough", "technology": next(iter(CACHES))},
     "host": {"name": "stor-1", "state": "pending"},
     "order": {"state": "authorising", "intent": "upgrade", "external_id": "vps-1012"},
     "alert": {"code": "drift", "severity": "warning", "data_at_risk": False, "tier": 1},

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from panel.api.response_shapes import Json
+from storage.planner.wish import CACHES
 
 JSON: Final = "application/json"
 API: Final = "/api/v1"
@@ -125,7 +126,7 @@ TEXTS: Final = {
     "steps": "Fill the place that is free.",
     "subject": f"volume:{VOLUME}",
     "tags": "nvme",
-    "technology": "lvmcache",
+    "technology": next(iter(CACHES)),
     "text": "Logical volume vg0/v-q5tmzk7xw2ad4hvn changed.",
     "tier": "hdd",
     "title": "Set the cache mode",
