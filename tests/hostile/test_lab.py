@@ -26,7 +26,11 @@ disk=$(basename $(realpath /dev/vg0/{volume}))
 bcache=/sys/block/$disk/bcache
 before=$(stat -c %i $bcache)
 echo 1 > $bcache/stop
-until [ "$(stat -c %i $bcache 2>/dev/null)" != $before ]; do sleep 0.1; done
+# A late event of udev may have activated what is on it: as long as that is open, it stays.
+until [ "$(stat -c %i $bcache 2>/dev/null)" != $before ]; do
+    vgchange -qq -an guestvg 2> /dev/null || true
+    sleep 0.1
+done
 udevadm settle
 [ -e $bcache ] || echo /dev/vg0/{volume} > /sys/fs/bcache/register_quiet
 until [ -e $bcache/dev ]; do sleep 0.1; done

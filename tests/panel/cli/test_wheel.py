@@ -32,7 +32,11 @@ ALLOWED = {"click", "urllib3"}
 SCREEN_SECONDS = 60
 # What the wheel must do without, however it is asked for.
 RUNNER = """
+import signal
 import sys
+
+# As in a terminal, also where the tests run in the background of a shell, which ignores it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Refusing:
     def find_spec(self, name, path=None, target=None):
