@@ -26,9 +26,11 @@ disk=$(basename $(realpath /dev/vg0/{volume}))
 bcache=/sys/block/$disk/bcache
 before=$(stat -c %i $bcache)
 echo 1 > $bcache/stop
-# A late event of udev may have activated what is on it: as long as that is open, it stays.
+# A late event of udev may have activated what is on it: as long as that is open, it stays, and as
+# long as LVM has it written down as complete, it does not activate it a second time.
 until [ "$(stat -c %i $bcache 2>/dev/null)" != $before ]; do
     vgchange -qq -an guestvg 2> /dev/null || true
+    rm -rf /run/lvm/*
     sleep 0.1
 done
 udevadm settle
@@ -91,14 +93,22 @@ def again(world: LabWorld, volume: str) -> None:
     world.lab.run(AGAIN.replace("{volume}", volume), timeout_seconds=120)
 
 
+def taken(world: LabWorld, volume: str) -> bool:
+    """LVM takes the guest's group at one of three starts: its event may meet a rest of the last."""
+    for _ in range(3):
+        again(world, volume)
+        if started(world, tries=20):
+            return True
+    return False
+
+
 def test_a_guests_group_is_neither_activated_nor_listed(world: LabWorld) -> None:
     agent = Agent(world)
     volume = agent.backing()
     group = Group(volumes=CRAFTED[0].writes.volumes, partition=True)  # type: ignore[union-attr]
     write(world, volume, group)
     with without(world, RULES, LOCAL):
-        again(world, volume)
-        assert started(world, tries=40), "by default LVM takes it for the host's own"
+        assert taken(world, volume), "by default LVM takes it for the host's own"
         assert "guestvg" in listed(world)
         rc, said = world.boot()
         assert (rc, MARK in said) == (0, False)
