@@ -139,7 +139,7 @@ digests:
 # With real machines, servers and browsers under it, one test of ten thousand meets a stall: each gets
 # a second try, and the summary names who needed it. That is a defect to mend, of the test or worse.
 test: lint debian
-	@$(VENV)/python -m pytest -n $(JOBS) --dist loadgroup --reruns 1 --reruns-delay 2 \
+	@$(VENV)/python -m pytest -n $(JOBS) --dist loadgroup --reruns 1 --reruns-delay 2 -raR \
 		-m "not (lab and thorough)" $(ARGS)
 
 # What `make test` leaves to the fake host too, and all else that needs a real kernel: 45 minutes.
