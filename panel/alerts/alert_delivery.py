@@ -43,11 +43,13 @@ INTERNAL: Final = "The panel itself failed with this message. See the worker's l
 
 
 class NotTaken(Exception):
-    """The other side did not take the message; `status` is that of its answer."""
+    """The other side did not take the message; `status` is that of its answer, and
+    `pause_seconds` how long it asks to be left alone."""
 
-    def __init__(self, status: int) -> None:
+    def __init__(self, status: int, pause_seconds: float | None = None) -> None:
         super().__init__(f"The answer was {status}.")
         self.status = status
+        self.pause_seconds = pause_seconds
 
 
 def send_due() -> int:
@@ -71,7 +73,7 @@ def _try(row: AlertDelivery) -> None:
     try:
         status = send(row)
     except NotTaken as refusal:
-        _retry(row, refusal.status, str(refusal))
+        _retry(row, refusal.status, str(refusal), refusal.pause_seconds)
     except (NoResponse, Forbidden, OSError, ValueError) as error:
         # smtplib's are OSErrors; a bad address, or a secret that no key opens, is a ValueError.
         _retry(row, None, failure_words(error, "mail server"))
@@ -85,9 +87,9 @@ def _try(row: AlertDelivery) -> None:
         delivery_queue.delivered(row, status)
 
 
-def _retry(row: AlertDelivery, status: int | None, error: str) -> None:
+def _retry(row: AlertDelivery, status: int | None, error: str, asked: float | None = None) -> None:
     chance = random.random()  # noqa: S311 - spreads the tries, guards nothing
-    pause = delivery_queue.wait_seconds(row.attempts, PAUSES, chance)
+    pause = delivery_queue.wait_seconds(row.attempts, PAUSES, chance, asked)
     log.warning("alert message %s to %s was not sent: %s", row.key, row.route, error)
     if pause is None or status == GONE:
         delivery_queue.given_up(row, status, error)
@@ -117,7 +119,7 @@ def send(row: AlertDelivery) -> int | None:
         method=request.method,
     )
     if not 200 <= answer.status < 300:
-        raise NotTaken(answer.status)
+        raise NotTaken(answer.status, delivery_queue.pause_asked(answer))
     return answer.status
 
 

@@ -91,7 +91,8 @@ def _try(message: Message, send: Send) -> bool:
         log.error("the billing system answered 410: sending is disabled")
         return False
     if not 200 <= answer.status < 300:
-        _retry(message, answer.status, f"The billing system answered with {answer.status}.")
+        error = f"The billing system answered with {answer.status}."
+        _retry(message, answer.status, error, delivery_queue.pause_asked(answer))
         return True
     if message.type == MessageType.AUTHORISE:
         _judge(message, answer)
@@ -128,10 +129,10 @@ def act(order: Any, decision: Decision) -> bool:
     return authorisation.hold(order)
 
 
-def _retry(message: Message, status: int | None, error: str) -> None:
+def _retry(message: Message, status: int | None, error: str, asked: float | None = None) -> None:
     is_question = message.type == MessageType.AUTHORISE
     chance = random.random()  # noqa: S311 - spreads the tries, guards nothing
-    seconds = seconds_after(message.attempts, chance, is_question=is_question)
+    seconds = seconds_after(message.attempts, chance, is_question=is_question, asked=asked)
     if seconds is None:
         delivery_queue.given_up(message, status, error)
         log.error("%s was given up after %s tries: %s", message.name, message.attempts, error)
@@ -145,10 +146,12 @@ QUESTION_SECONDS = 30
 """A customer waits for the answer to a question: it is asked again and again."""
 
 
-def seconds_after(attempts: int, chance: float, *, is_question: bool = False) -> float | None:
-    """How long to wait after the `attempts`-th try, None for no more. `chance` from 0 to 1 spreads
-    the tries, so that what failed together does not come back together."""
+def seconds_after(
+    attempts: int, chance: float, *, is_question: bool = False, asked: float | None = None
+) -> float | None:
+    """How long to wait after the `attempts`-th try, None for no more; `delivery_queue.wait_seconds`
+    says what `chance` and `asked` are."""
     if is_question:
         attempts, pauses = min(attempts, 2), (SECONDS[0], QUESTION_SECONDS)
-        return delivery_queue.wait_seconds(attempts, pauses, chance)
-    return delivery_queue.wait_seconds(attempts, SECONDS, chance)
+        return delivery_queue.wait_seconds(attempts, pauses, chance, asked)
+    return delivery_queue.wait_seconds(attempts, SECONDS, chance, asked)

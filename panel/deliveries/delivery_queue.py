@@ -16,11 +16,16 @@ from django.db import connection, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
+from panel.deliveries.http_post import Answer
 from panel.models.outgoing import Outgoing
 
 LEASE: Final = timedelta(seconds=60)
 """Longer than a try lasts: a message whose sender died is due again then."""
 JITTER: Final = 0.2
+TOO_MANY: Final = 429
+LATER: Final = (TOO_MANY, 503)
+"""With these the other side may say when to come again (Retry-After), within an hour."""
+SOONEST_SECONDS, LATEST_SECONDS = 1, 3600
 HELD: Final = "Held back after a restore: it may have been sent since the backup."
 Kind = TypeVar("Kind", bound=Outgoing)
 
@@ -85,12 +90,23 @@ def hold_back(due: QuerySet[Kind]) -> None:
     due.order_by().update(given_up_at=Now(), last_error=HELD)
 
 
-def wait_seconds(attempts: int, pauses: Sequence[float], chance: float) -> float | None:
-    """How long to wait after the `attempts`-th try, None for no more. `chance` from 0 to 1 spreads
-    the tries, so that what failed together does not come back together."""
+def pause_asked(answer: Answer) -> float | None:
+    """How many seconds the other side asks to be left alone; None where it does not."""
+    if answer.status not in LATER or answer.retry_after_seconds is None:
+        return None
+    return min(max(answer.retry_after_seconds, SOONEST_SECONDS), LATEST_SECONDS)
+
+
+def wait_seconds(
+    attempts: int, pauses: Sequence[float], chance: float, asked: float | None = None
+) -> float | None:
+    """How long to wait after the `attempts`-th try, None for no more: what the other side `asked`
+    for, or that try's pause. `chance` from 0 to 1 spreads the tries, so that what failed together
+    does not come back together."""
     if attempts > len(pauses):
         return None
-    return pauses[max(attempts, 1) - 1] * (1 + JITTER * chance)
+    pause = pauses[max(attempts, 1) - 1] if asked is None else asked
+    return pause * (1 + JITTER * chance)
 
 
 def _end(row: Outgoing, status: int | None, error: str, **fields: object) -> None:

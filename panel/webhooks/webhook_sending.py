@@ -36,10 +36,6 @@ PAUSES: Final = (5, 15, 30, 60, 120, 300, 600, 1800, *(3600,) * 48)
 RESTS: Final = (5, 10, 20, 40, 80, 160, *(300,) * 1000)
 """Seconds for which a receiver is left alone, by how often in a row it failed."""
 GONE_STATUS: Final = 410
-TOO_MANY: Final = 429
-LATER: Final = (TOO_MANY, 503)
-"""With these a receiver may say when to come again (Retry-After), within an hour."""
-SOONEST_SECONDS, LATEST_SECONDS = 1, 3600
 TEST: Final = "webhook.test"
 INTERNAL: Final = "The panel itself failed with this message. See the worker's log."
 
@@ -63,7 +59,7 @@ def _try(row: WebhookDelivery) -> None:
     asked: float | None = None
     try:
         answer = post(row)
-        status, asked = answer.status, _pause_asked(answer)
+        status, asked = answer.status, delivery_queue.pause_asked(answer)
         error = "" if 200 <= status < 300 else f"The receiver answered with {status}."
     except (NoResponse, Forbidden, ValueError) as failure:  # ValueError: no key opens the address
         error = str(failure)
@@ -84,19 +80,12 @@ def _try(row: WebhookDelivery) -> None:
         webhook_fanout.give_up_waiting(row.webhook, webhook_fanout.GONE)
         return
     _retry(row, status, error, asked)
-    if status is None or status >= 500 or status == TOO_MANY:
+    if status is None or status >= 500 or status == delivery_queue.TOO_MANY:
         _leave_alone(row.webhook_id, asked)
 
 
-def _pause_asked(answer: Answer) -> float | None:
-    if answer.status not in LATER or answer.retry_after_seconds is None:
-        return None
-    return min(max(answer.retry_after_seconds, SOONEST_SECONDS), LATEST_SECONDS)
-
-
 def _retry(row: WebhookDelivery, status: int | None, error: str, asked: float | None) -> None:
-    pauses = PAUSES if asked is None else (asked,) * len(PAUSES)
-    pause = delivery_queue.wait_seconds(row.attempts, pauses, _chance())
+    pause = delivery_queue.wait_seconds(row.attempts, PAUSES, _chance(), asked)
     is_old = database_now() - row.tried_since >= webhook_fanout.GIVEN_UP_AFTER
     if pause is None or is_old:
         delivery_queue.given_up(row, status, error)

@@ -191,6 +191,22 @@ def test_a_webhook_that_fails_is_sent_again_under_its_name(place: Place) -> None
     assert AlertDelivery.objects.get().last_status == 200
 
 
+@pytest.mark.parametrize(
+    ("status", "least", "most"), [(429, 600, 720), (503, 600, 720), (500, 5, 6)]
+)
+def test_who_asks_for_a_pause_gets_it(place: Place, status: int, least: int, most: int) -> None:
+    route_to(f"{place.url}/hook")
+    place.statuses[:] = [status]
+    place.headers["Retry-After"] = "600"
+    event(alert())
+    before = timezone.now()
+    tasks.send_alerts()
+    after = timezone.now()
+    tried = AlertDelivery.objects.get()
+    assert (tried.last_status, tried.attempts) == (status, 1)
+    assert before + timedelta(seconds=least) <= tried.next_at <= after + timedelta(seconds=most)
+
+
 def test_who_says_that_it_is_gone_is_asked_no_more(place: Place) -> None:
     route_to(f"{place.url}/hook")
     place.statuses[:] = [410]

@@ -50,9 +50,9 @@ def ok(response: Any, status: int = 200) -> dict[str, Any]:
 
 class Desk:
     """Stands in for the way to the billing system. `answers` are given one after the other, then
-    the last one for ever: a status, a decision, or None for no answer."""
+    the last one for ever: a status, a decision, an answer, or None for no answer."""
 
-    def __init__(self, *answers: int | dict[str, str] | None) -> None:
+    def __init__(self, *answers: int | dict[str, str] | Answer | None) -> None:
         self.answers = list(answers) or [200]
         self.got: list[Message] = []
 
@@ -61,6 +61,8 @@ class Desk:
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if answer is None:
             raise NoResponse("No answer within 10 s.")
+        if isinstance(answer, Answer):
+            return answer
         if isinstance(answer, int):
             return Answer(answer, b"")
         return Answer(200, json.dumps(answer).encode())

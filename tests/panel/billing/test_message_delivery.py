@@ -16,6 +16,7 @@ from jobs import notify_workers
 from jobs.models import Job, State
 from panel.billing import outbox
 from panel.billing.message_delivery import send_due
+from panel.deliveries.http_post import Answer
 from panel.models import Endpoint, Message, MessageType, Order, OrderState, UsageLine
 from panel.orders import authorisation
 from panel.orders.due_orders import sweep
@@ -193,6 +194,18 @@ def test_while_nobody_answers_nothing_is_lost_and_then_nothing_comes_twice(order
     assert sorted(up.types) == ["order.completed", "usage.line"]
     again_at_once()
     assert send_due(up) == 0
+
+
+@pytest.mark.parametrize(("asked", "least", "most"), [(600.0, 600, 720), (86400.0, 3600, 4320)])
+def test_a_billing_system_that_asks_for_a_pause_gets_it_within_an_hour(
+    order: Order, asked: float, least: int, most: int
+) -> None:
+    before = timezone.now()
+    assert send_due(Desk(Answer(429, b"", asked))) == 1
+    after = timezone.now()
+    tried = Message.objects.get()
+    assert (tried.last_status, tried.attempts) == (429, 1)
+    assert before + timedelta(seconds=least) <= tried.next_at <= after + timedelta(seconds=most)
 
 
 def test_a_message_whose_sender_died_is_sent_again(order: Order) -> None:
