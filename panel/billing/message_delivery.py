@@ -91,8 +91,8 @@ def _try(message: Message, send: Send) -> bool:
         log.error("the billing system answered 410: sending is disabled")
         return False
     if not 200 <= answer.status < 300:
-        error = f"The billing system answered with {answer.status}."
-        _retry(message, answer.status, error, delivery_queue.pause_asked(answer))
+        refusal = f"The billing system answered with {answer.status}."
+        _retry(message, answer.status, refusal, delivery_queue.pause_asked(answer))
         return True
     if message.type == MessageType.AUTHORISE:
         _judge(message, answer)
