@@ -8,8 +8,6 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Final
 
-from django.db.models import Prefetch
-
 from storage.health.host_problems import silent_seconds
 from storage.inventory.facts import HostFacts, LogicalVolume, VolumeGroup
 from storage.inventory.stored import inventories_of
@@ -17,6 +15,7 @@ from storage.metrics import samples
 from storage.metrics.samples import Latest
 from storage.models import Host, Placement, Volume
 from storage.models.host import HostState
+from storage.models.key_sets import any_of
 from storage.planner import Refused, plan
 from storage.planner.current_wish import wish_now
 from storage.planner.draft import begin, may_change
@@ -181,9 +180,13 @@ def snapshots_of(
     host's inventory is read and decoded once (a join would read it for every volume). `known` are
     inventories that are decoded already, by primary key of the host."""
     volumes = list(volumes)
-    current = Placement.objects.filter(volume__in=volumes, until=None)
-    hosts = Prefetch("host", queryset=Host.objects.without_inventory())
-    placements = {each.volume_id: each for each in current.prefetch_related(hosts)}
+    current = Placement.objects.filter(volume__in=any_of(each.pk for each in volumes), until=None)
+    placements = {each.volume_id: each for each in current}
+    placed_on = {each.host_id for each in placements.values()}
+    hosts = Host.objects.without_inventory().filter(pk__in=any_of(placed_on))
+    host_by_id = {host.pk: host for host in hosts}
+    for each in placements.values():
+        each.host = host_by_id[each.host_id]
     inventories = dict(known or {})
     inventories |= inventories_of(
         {

@@ -6,21 +6,20 @@ Server-sent events come from the same list: an answer with what there is by now,
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
-from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.utils.encoders import JSONEncoder
 
 from panel.api.framework import described, wait_for_job
 from panel.api.framework.cursor import DEFAULT_LIMIT, MAX_LIMIT
 from panel.api.framework.problem import ApiProblem
+from panel.api.framework.rendering import JsonRenderer, json_bytes
 from panel.api.framework.resource import Resource, bad_parameter, whole
 from panel.api.framework.shape import Shape
 from panel.webhooks.event_body import event_json
@@ -127,18 +126,18 @@ class EventStreamRenderer(BaseRenderer):
     ) -> bytes:
         """`retry` first, which also tells a browser that the answer is one."""
         if "items" not in data:
-            return json.dumps(data, cls=JSONEncoder).encode()
-        parts = [f"retry: {RETRY_MS}\n\n"]
+            return json_bytes(data)
+        parts = [f"retry: {RETRY_MS}\n\n".encode()]
         for each in data["items"]:
-            body = json.dumps(each, cls=JSONEncoder, separators=(",", ":"))
-            parts.append(f"id: {each['id']}\nevent: {each['type']}\ndata: {body}\n\n")
-        return "".join(parts).encode()
+            head = f"id: {each['id']}\nevent: {each['type']}\ndata: "
+            parts += [head.encode(), json_bytes(each), b"\n\n"]
+        return b"".join(parts)
 
 
 class Events(Resource):
     """What happened."""
 
-    renderer_classes = (JSONRenderer, EventStreamRenderer)
+    renderer_classes = (JsonRenderer, EventStreamRenderer)
     parameters: ClassVar = {"GET": ("after", "limit", "type", "volume", "host", "wait")}
     repeatable = ("type",)
 

@@ -33,7 +33,7 @@ REST_FRAMEWORK = {
         "panel.api.framework.authentication.Session",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["panel.api.framework.rendering.JsonRenderer"],
     "DEFAULT_PARSER_CLASSES": ["panel.api.framework.parsing.PlainJson"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "panel.api.framework.problem.answer",

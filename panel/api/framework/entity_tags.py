@@ -8,16 +8,15 @@ part: a volume whose figures moved is still the one that was read.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection
 from typing import Any, Final
 
 from django.db import connection
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.utils.encoders import JSONEncoder
 
 from panel.api.framework.problem import ApiProblem
+from panel.api.framework.rendering import json_bytes
 
 IF_MATCH: Final = "If-Match"
 IF_NONE_MATCH: Final = "If-None-Match"
@@ -29,12 +28,11 @@ NOT_MODIFIED: Final = 304
 
 def entity_tag(data: Any, measured: Collection[str] = ()) -> str:
     """The tag of what a reader is shown; `measured` are the fields that no request changes."""
-    whole = json.dumps(data, cls=JSONEncoder, sort_keys=True)
+    whole = json_bytes(data, is_sorted=True)
     if not measured or not isinstance(data, dict):
         return f'"{_digest(whole)}"'
     record = {name: value for name, value in data.items() if name not in measured}
-    text = json.dumps(record, cls=JSONEncoder, sort_keys=True)
-    return f'"{_digest(text)}.{_digest(whole)}"'
+    return f'"{_digest(json_bytes(record, is_sorted=True))}.{_digest(whole)}"'
 
 
 def demand_unchanged(request: Request, tag: str | None) -> None:
@@ -93,5 +91,5 @@ def _record(tag: str) -> str:
     return tag.partition(".")[0].rstrip('"') if tag.startswith('"') else tag
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:LENGTH]
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:LENGTH]

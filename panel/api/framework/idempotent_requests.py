@@ -17,9 +17,9 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.utils.encoders import JSONEncoder
 
 from panel.api.framework.problem import ApiProblem
+from panel.api.framework.rendering import json_bytes
 from panel.models import IdempotentRequest, User
 from storage.database_clock import database_now
 
@@ -160,7 +160,7 @@ def _at_work() -> ApiProblem:
 
 def _kept(data: Any, once_only: Collection[str]) -> Any:
     """What JSON makes of an answer; {} of an empty one."""
-    plain = json.loads(json.dumps(data, cls=JSONEncoder))
+    plain = json.loads(json_bytes(data))
     if isinstance(plain, dict):
         return {name: None if name in once_only else value for name, value in plain.items()}
     return plain or {}

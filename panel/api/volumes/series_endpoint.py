@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from math import ceil
@@ -13,12 +12,12 @@ from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
-from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.utils.encoders import JSONEncoder
 
 from panel.api.framework import described
+from panel.api.framework.rendering import JsonRenderer, json_bytes
 from panel.api.framework.resource import Resource, bad_parameter, since, whole
 from panel.api.framework.shape import Shape
 from panel.charts import definitions as chart_definitions
@@ -72,14 +71,14 @@ class CsvRenderer(BaseRenderer):
     ) -> bytes:
         """The columns as lines; a problem stays JSON."""
         if not isinstance(data, Mapping) or "series" not in data:
-            return json.dumps(data, cls=JSONEncoder).encode()
+            return json_bytes(data)
         return "".join(_lines(data)).encode()
 
 
 class VolumeSeries(Resource):
     """What a volume did."""
 
-    renderer_classes = (JSONRenderer, CsvRenderer)
+    renderer_classes = (JsonRenderer, CsvRenderer)
     parameters: ClassVar = {"GET": ("from", "to", "points", "names")}
 
     @extend_schema(

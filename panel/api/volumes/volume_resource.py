@@ -20,6 +20,7 @@ from panel.api.response_shapes import Json, VolumeShape
 from storage.access import Person, is_staff
 from storage.health.drift import differences_of
 from storage.models import Volume
+from storage.models.key_sets import any_of
 from storage.planner.technologies.lookup import SETTINGS
 from storage.planner.wish import Wish
 from storage.volumes.lifecycle import Life
@@ -40,7 +41,7 @@ class VolumeWork:
 
 def work_of(volumes: Iterable[Volume], *, with_last: bool) -> dict[int, VolumeWork]:
     """By primary key of the volume; one query for all of them, or two."""
-    jobs = Job.objects.filter(volume__in=list(volumes), dry_run=False)
+    jobs = Job.objects.filter(volume__in=any_of(each.pk for each in volumes), dry_run=False)
     holders = {job.volume_id: job for job in jobs.unfinished()}
     ended = jobs.order_by("volume_id", "-id").distinct("volume_id") if with_last else ()
     last = {job.volume_id: job for job in ended}

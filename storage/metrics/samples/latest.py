@@ -12,6 +12,7 @@ from django.utils import timezone
 from storage.metrics.rates import CachedBy, CacheDelta, Delta, Figures, GapReason, Sums, figures
 from storage.metrics.samples.columns import CACHE, DISK
 from storage.models import LatestSample, Volume
+from storage.models.key_sets import any_of
 
 FIGURES: Final = tuple(field.name for field in fields(Figures))
 GAUGES: Final = (
@@ -55,8 +56,8 @@ def latest(volume: Volume) -> Latest | None:
 
 def latest_of(volumes: Iterable[Volume]) -> dict[int, Latest]:
     """By primary key of the volume; those that were never sampled are missing. One query."""
-    keys = [volume.pk for volume in volumes]
-    rows = LatestSample.objects.filter(volume_id__in=keys).values("volume_id", *GAUGES, *SUMMED)
+    rows = LatestSample.objects.filter(volume_id__in=any_of(volume.pk for volume in volumes))
+    rows = rows.values("volume_id", *GAUGES, *SUMMED)
     now = timezone.now()
     return {row["volume_id"]: _latest(row, now) for row in rows}
 
