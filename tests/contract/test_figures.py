@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from storage.metrics.counters import decode, decode_stamp
+from storage.metrics.counters import DiskCounters, decode, decode_sample, decode_stamp
 from storage.metrics.rates import (
     CacheDelta,
     CounterReading,
@@ -22,6 +22,7 @@ from tests.contract.client import MIB, VOLUME_BYTES, Agent
 from tests.contract.world import World
 
 WITHIN = 0.01
+OF_THE_DISK = 0.05
 OTHERS = 400
 """So many I/Os of a volume may be udev's and LVM's own, which look at what changed."""
 
@@ -56,6 +57,15 @@ class Rounds:
         if change.latency_counts is not None:
             assert sum(change.latency_counts) <= most_io + OTHERS
         return change
+
+
+def readings(reply: Any) -> dict[str, CounterReading]:
+    """The counters of each volume in a `sample`, by uuid."""
+    stamp = decode_stamp(reply["host"])
+    return {
+        each.lv_uuid: CounterReading(n, stamp.boot_id, stamp.boottime_ns, each)
+        for n, each in enumerate(decode(reply["data"]))
+    }
 
 
 def issued(world: World, size_bytes: int) -> int:
@@ -187,3 +197,47 @@ def test_a_step_of_the_clock_is_nothing_to_the_counters(agent: Agent, world: Wor
     world.read(volume, 4 * MIB)
     back = rounds.change(issued(world, 4 * MIB))
     assert back.reads >= 1000 and back.latency_counts is not None
+
+
+@pytest.mark.thorough
+def test_what_the_volumes_did_below_is_what_their_disks_did(agent: Agent, world: World) -> None:
+    plain, (cached, _), behind = agent.volume(), agent.cached(), agent.backing()
+    _, cset_uuid = agent.cset(behind)
+    wished = {"cache_mode": "writethrough", "sequential_cutoff_bytes": 0}
+    agent.do("bcache.attach", {"lv": behind, "cset_uuid": cset_uuid, **wished})
+    volumes = {name: agent.lv(name)["uuid"] for name in (plain, cached, behind)}
+    for name in volumes:
+        world.read(name, MIB)
+    agent.ask("sample")
+    world.pause()
+    first = agent.ask("sample")
+    for name in volumes:
+        world.read(name, 24 * MIB)
+    last = agent.ask("sample")
+
+    before, after = readings(first), readings(last)
+    changes = {uuid: delta(before[uuid], after[uuid]) for uuid in volumes.values()}
+    legs = [each for each in changes.values() if isinstance(each, Delta)]
+    assert len(legs) == len(volumes), changes
+    alone = legs[0].read_sectors
+    below_slow = alone + sum(each.cache.slow_read_sectors or 0 for each in legs[1:])
+    below_fast = [
+        sum(getattr(each.cache, f"fast_{what}_sectors") or 0 for each in legs[1:])
+        for what in ("read", "write")
+    ]
+    disks = [_devices(reply["data"]) for reply in (first, last)]
+    of_disks = sum(disks[1][name].read_sectors - disks[0][name].read_sectors for name in world.slow)
+    of_array = [
+        getattr(disks[1]["md0"], name) - getattr(disks[0]["md0"], name)
+        for name in ("read_sectors", "write_sectors")
+    ]
+    assert alone >= 24 * MIB // 512
+    assert below_slow == pytest.approx(of_disks, rel=OF_THE_DISK)
+    assert sum(below_fast) == pytest.approx(sum(of_array), rel=OF_THE_DISK)
+    assert sum(below_fast) >= 24 * MIB // 512
+
+
+def _devices(data: Any) -> dict[str, DiskCounters]:
+    """The counters of disks and arrays, by name."""
+    devices = decode_sample(data).devices
+    return {each.name: each.disk for each in (*devices.disks, *devices.arrays) if each.disk}
