@@ -115,8 +115,22 @@ def cpu_seconds(process: int) -> float:
 
 
 def tree_cpu_seconds(process: int) -> float:
-    """The same with its children, those that have ended too."""
+    """The same with its children, those that have ended too.
+
+    A child that ends while the tree is read is counted by its parent then: the tree is read anew.
+    RuntimeError where that happens ten times in a row.
+    """
+    for _ in range(10):
+        try:
+            return _tree_cpu_seconds(process)
+        except (FileNotFoundError, ProcessLookupError):
+            if not Path(f"/proc/{process}").exists():
+                raise
+    raise RuntimeError(f"the children of process {process} end faster than they are read")
+
+
+def _tree_cpu_seconds(process: int) -> float:
     words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     ended = (int(words[13]) + int(words[14])) / TICKS
     children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return ended + cpu_seconds(process) + sum(tree_cpu_seconds(int(child)) for child in children)
+    return ended + cpu_seconds(process) + sum(_tree_cpu_seconds(int(child)) for child in children)
