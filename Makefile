@@ -137,9 +137,10 @@ digests:
 # --- The gates and the tests --------------------------------------------------------------------
 
 # With real machines, servers and browsers under it, one test of ten thousand meets a stall: each gets
-# a second try, and the summary names who needed it. That is a defect to mend, of the test or worse.
+# a second try, and the summary names who needed it and why. That is a defect to mend, of the test or
+# worse.
 test: lint debian
-	@$(VENV)/python -m pytest -n $(JOBS) --dist loadgroup --reruns 1 --reruns-delay 2 -raR \
+	@$(VENV)/python -m pytest -n $(JOBS) --dist loadgroup --reruns 1 --reruns-delay 2 --rerun-show-tracebacks -raR \
 		-m "not (lab and thorough)" $(ARGS)
 
 # What `make test` leaves to the fake host too, and all else that needs a real kernel: 45 minutes.

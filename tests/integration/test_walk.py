@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from jobs.models import Job
-from storage.models import Host
+from storage.models import Host, Volume
 from tests.demo.furniture import VG, Tenant
 from tests.integration.conftest import EMAIL, PASSWORD
 from tests.integration.machine import Machine
@@ -28,9 +28,13 @@ TUNED = "migration_threshold=16384"
 @contextmanager
 def in_use(machine: Machine) -> Iterator[tuple[Tenant, Tenant]]:
     """A volume without a cache and one with a cache made by hand, each held by its guest; nothing
-    of them stays."""
-    bare = Tenant("disk3-walk", f"/dev/{machine.world.slow[0]}", 128, "shop3")
-    cached = Tenant("disk7-walk", f"/dev/{machine.world.slow[1]}", 128, "crm2", cache_mib=192)
+    of them stays on the host. The panel still lists those of an earlier try: these have other
+    names."""
+    number = Volume.objects.count()
+    bare = Tenant(f"disk{number}-walk", f"/dev/{machine.world.slow[0]}", 128, "shop3")
+    cached = Tenant(
+        f"crm{number}-walk", f"/dev/{machine.world.slow[1]}", 128, "crm2", cache_mib=192
+    )
     tune = ["lvchange", "-y", "--cachesettings", TUNED, f"{VG}/{cached.lv}"]
     with ExitStack() as stack:
         for tenant in (bare, cached):
