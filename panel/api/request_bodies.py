@@ -28,11 +28,12 @@ AS_SOON_AS_ALLOWED: Final = "as_soon_as_allowed"
 WHENS: Final = ["now", AS_SOON_AS_ALLOWED]
 TAKEN: Final = "external_id_taken"
 """Code of the models' errors where another row has the external id."""
-# DRF's fields would make a text of a number, and a number of a text.
-TYPES: Final[dict[type, tuple[type, str, str]]] = {
-    serializers.CharField: (str, "not_a_string", "A text, in quotes."),
-    serializers.IntegerField: (int, "not_an_integer", "A whole number, without quotes."),
-}
+# DRF's fields would make a text of a number, a number of a text, and true of 1, "yes" and "on".
+TYPES: Final[tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type, str, str], ...]] = (
+    (serializers.CharField, str, "not_a_string", "A text, in quotes."),
+    (serializers.IntegerField, int, "not_an_integer", "A whole number, without quotes."),
+    (serializers.BooleanField, bool, "not_a_boolean", "true or false, without quotes."),
+)
 
 
 class Body(serializers.Serializer[Json]):
@@ -44,17 +45,28 @@ class Body(serializers.Serializer[Json]):
             raise serializers.ValidationError(errors)
         return super().to_internal_value(data)
 
-    def _misfits(self, data: Json) -> dict[str, serializers.ErrorDetail]:
-        errors = {}
+    def _misfits(self, data: Json) -> Json:
+        errors: Json = {}
         for name, value in data.items():
             field = self.fields.get(name)
             if field is None:
                 errors[name] = serializers.ErrorDetail("There is no such field.", "unknown_field")
-            elif value is not None and type(field) in TYPES:
-                kind, code, message = TYPES[type(field)]
-                if not isinstance(value, kind) or isinstance(value, bool):
-                    errors[name] = serializers.ErrorDetail(message, code)
+            elif misfit := _misfit(field, value):
+                errors[name] = misfit
         return errors
+
+
+def _misfit(
+    field: serializers.Field[Any, Any, Any, Any], value: Any
+) -> serializers.ErrorDetail | dict[int, Any] | None:
+    """What is wrong with the type of a value, or with those in a list, by their places."""
+    if isinstance(field, serializers.ListField) and isinstance(value, list):
+        parts = {n: _misfit(field.child, part) for n, part in enumerate(value)}
+        return {n: misfit for n, misfit in parts.items() if misfit} or None
+    for of, kind, code, message in TYPES:
+        if isinstance(field, of) and value is not None and type(value) is not kind:
+            return serializers.ErrorDetail(message, code)
+    return None
 
 
 class ZonedDateTimeField(serializers.DateTimeField):

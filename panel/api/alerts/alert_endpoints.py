@@ -21,7 +21,7 @@ from panel.api.framework import cursor, described
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource, bad_parameter
 from panel.api.framework.shape import Shape
-from panel.api.request_bodies import Body
+from panel.api.request_bodies import Body, ZonedDateTimeField
 from panel.api.resource_json import host_ref
 from panel.api.response_shapes import Json, Ref
 from panel.models import AlertDelivery, RouteKind, Scope
@@ -133,7 +133,7 @@ class AcknowledgeBody(Body):
     """Why nobody else needs to be told."""
 
     reason = serializers.CharField(max_length=200, help_text=REASON)
-    until = serializers.DateTimeField(
+    until = ZonedDateTimeField(
         required=False, allow_null=True, help_text="Default: until it is resolved."
     )
 
@@ -145,7 +145,7 @@ class SilenceBody(Body):
     volume = serializers.CharField(required=False, help_text="Key.")
     code = serializers.CharField(required=False, max_length=64)
     reason = serializers.CharField(max_length=200, help_text=REASON)
-    until = serializers.DateTimeField(help_text="Within a year.")
+    until = ZonedDateTimeField(help_text="Within a year.")
 
 
 def alert_json(alert: Alert, *, whole: bool = False) -> Json:

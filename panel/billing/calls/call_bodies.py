@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from panel.api.request_bodies import Body
+from panel.api.request_bodies import Body, ZonedDateTimeField
 from panel.api.response_shapes import Json
 from panel.billing.answer import MAX_REASON
 
@@ -46,7 +46,7 @@ class MandateBody(Body):
     currency = serializers.RegexField("^[A-Z]{3}$")
     cap_charge_minor = serializers.IntegerField(min_value=0, allow_null=True, required=False)
     cap_period_minor = serializers.IntegerField(min_value=0, allow_null=True, required=False)
-    earliest_next_at = serializers.DateTimeField(allow_null=True, required=False)
+    earliest_next_at = ZonedDateTimeField(allow_null=True, required=False)
 
 
 class CreateCustomerBody(Body):
