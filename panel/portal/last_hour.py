@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Final
 
-from storage.metrics.rates import Figures, Sums, figures
+from storage.metrics.rates import CachedBy, Figures, Sums, figures
+from storage.metrics.rates.warming import NOTHING_LEARNT, CachePart, Learning, learning
 from storage.metrics.samples.aggregate import FIGURES, Aggregate, aggregate
 from storage.models import Volume
 from storage.volumes.ownership import each_theirs_since
@@ -21,11 +22,13 @@ PART_SECONDS: Final = int(LENGTH.total_seconds()) // PARTS
 @dataclass(frozen=True, slots=True)
 class Hour:
     """`whole` is over the hour, or since the cache changed in it (`is_since_change`); `parts` are
-    the `PARTS` parts of the whole hour, oldest first, None = not known."""
+    the `PARTS` parts of the whole hour, oldest first, None = not known. `learning` is of the cache
+    that there is now."""
 
     whole: Figures
     parts: tuple[Figures | None, ...]
     is_since_change: bool = False
+    learning: Learning = NOTHING_LEARNT
 
     @property
     def reads(self) -> int:
@@ -71,12 +74,28 @@ def _cache(part: Aggregate) -> tuple[int | None, int | None]:
 
 def _hour(parts: list[Aggregate]) -> Hour:
     latest = max(parts, key=lambda part: part.ended)
-    whole = sum((part.sums for part in parts if _cache(part) == _cache(latest)), Sums())
+    of_latest = [part for part in parts if _cache(part) == _cache(latest)]
+    whole = sum((part.sums for part in of_latest), Sums())
     by_part: dict[int, Sums] = {}
     for part in parts:
         by_part[part.n] = by_part.get(part.n, Sums()) + part.sums
     return Hour(
         figures(whole),
         tuple(figures(by_part[n]) if n in by_part else None for n in range(PARTS)),
-        any(_cache(part) != _cache(latest) for part in parts),
+        len(of_latest) < len(parts),
+        _learning(of_latest),
     )
+
+
+def _learning(parts: list[Aggregate]) -> Learning:
+    """As long as staff look at it: bcache tells its fill so seldom that it takes the whole hour."""
+    is_seldom = parts[-1].last["technology"] == CachedBy.BCACHE
+    first = 0 if is_seldom else PARTS // 2
+    return learning([_cache_part(part) for part in parts if part.n >= first])
+
+
+def _cache_part(part: Aggregate) -> CachePart:
+    of_cache = figures(part.sums, least=1)
+    hits = (of_cache.hit_rate or 0.0) * of_cache.accesses
+    used, size = part.last["used_bytes"], part.last["cache_size_bytes"]
+    return CachePart(part.n, of_cache.accesses, hits, used, size)

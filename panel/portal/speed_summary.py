@@ -17,15 +17,11 @@ Tone = Literal["ok", "warning", "error", "busy", "quiet"]
 
 FAST: Final = 0.8
 MOSTLY: Final = 0.7
-FULL: Final = 0.9
-"""A cache with less of its room in use is still filling."""
 SLOW_MS: Final = 30
 """With this the word is "slow", whatever a cache serves."""
 DISK_FAST_MS: Final = 3
 """Slow disks without a queue take about 8 ms a read. Below this they are not a brake, and reads
 that a cache does not serve do not hold it back."""
-SETTLED_SECONDS: Final = 600
-"""So much after a change its effect can be told."""
 PATIENCE_SECONDS: Final = 1800
 
 
@@ -82,7 +78,7 @@ def _measured(hour: Hour, read_ms: float, cache: Cache | None, *, on_ssd: bool) 
         tone, icon, word = "busy", "run", gettext("Warming up")
         text = gettext("Your cache has served too few reads to measure its effect.")
     else:
-        tone, icon, word, text = _cached(hour, hour.whole.hit_rate, read_ms, cache)
+        tone, icon, word, text = _cached(hour, hour.whole.hit_rate, read_ms)
     if read_ms >= SLOW_MS:
         tone, icon, word = "warning", "warning", gettext("Slow")
     return SpeedSummary(tone, icon, word, f"{a_read} {text}".strip(), ms(read_ms))
@@ -109,26 +105,20 @@ def roughly(duration_seconds: float) -> str:
     return " ".join(seconds(duration_seconds).split(" ")[:2])
 
 
-def is_filling(cache: Cache) -> bool:
-    """True while a cache of known use has room left; more of what is read will be in it soon."""
-    if cache.used_bytes is None or not cache.size_bytes:
-        return False
-    return cache.used_bytes < FULL * cache.size_bytes
-
-
-def _cached(hour: Hour, rate: float, read_ms: float, cache: Cache) -> tuple[Tone, str, str, str]:
+def _cached(hour: Hour, rate: float, read_ms: float) -> tuple[Tone, str, str, str]:
     came = gettext("{share} came from SSD in the last hour.")
     if hour.is_since_change:
         came = gettext("{share} came from SSD since your cache was changed.")
     share = of_hundred(rate)
     text = came.format(share=f"{share[0].upper()}{share[1:]}")
-    if hour.is_since_change and hour.whole.seconds < SETTLED_SECONDS:
+    is_warm = hour.learning.is_warm
+    if hour.is_since_change and not is_warm:
         more = gettext("Your cache is new, so this may still change.")
         return "busy", "run", gettext("Warming up"), f"{text} {more}"
     if rate >= FAST:
         return "ok", "ok", gettext("Fast"), text
-    if is_filling(cache):
-        more = gettext("The cache is still filling.")
+    if is_warm is False:
+        more = gettext("The cache is still warming up.")
         return "busy", "run", gettext("Warming up"), f"{text} {more}"
     if rate >= MOSTLY and read_ms < DISK_FAST_MS:
         return "ok", "ok", gettext("Mostly fast"), text

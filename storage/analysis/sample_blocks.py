@@ -35,6 +35,8 @@ def blocks(
                 writes=each.sums.writes,
                 write_ms=each.sums.write_ms,
                 counts=each.sums.latency_counts,
+                used_bytes=each.last["used_bytes"],
+                cache_size_bytes=each.last["cache_size_bytes"],
             )
         )
     return sampled

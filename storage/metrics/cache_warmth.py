@@ -1,18 +1,15 @@
-"""How far a cache has warmed up: how full it is, and whether fullness and hit rate still grow.
-
-Pure. A cache begins empty and learns what its guest reads. Until then its figures understate its
-final effect, and a person who looks too early would think it useless.
-"""
+"""How far a cache has warmed up, for staff: `storage.metrics.rates.warming` in a word and a
+sentence. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
 from storage.formatting import seconds, size
+from storage.metrics.rates.warming import STEADY_GROWTH, STEADY_RISE, CachePart, Learning, learning
 from storage.metrics.series import Series, Values
 from storage.planner.technologies.technology import Technology
 
@@ -22,12 +19,6 @@ LOOKED_AT_SELDOM: Final = timedelta(hours=1)
 POINTS: Final = 30
 COLD_SHARE: Final = 0.05
 COLD_HIT_RATE: Final = 0.2
-FULL_SHARE: Final = 0.95
-STEADY_SHARE: Final = 0.01
-"""A cache that grew by less of its size in half the time looked at is as full as its guest makes
-it."""
-STEADY_POINTS: Final = 3.0
-"""A hit rate that changed by fewer percentage points is steady."""
 POOR_HIT_RATE: Final = 0.9
 """Below this, a warm cache leaves much to the HDD: that it is warm is no good news."""
 LONG_AGO: Final = 7 * 86_400
@@ -84,26 +75,21 @@ def warmth(series: Series, now: datetime, silent: timedelta) -> Warmth:
     ]
     if not cached or cached[-1][1]["used_bytes"] is None:
         return _unknown("The fill level is not known yet. Wait for the next samples.")
-    (first, _), (last, latest) = cached[0], cached[-1]
+    last, latest = cached[-1]
     if (age := now - series.at(last)) > silent:
         old = seconds(age.total_seconds())
         return _unknown(f"The last sample is {old} old. The current state is unknown.")
     whole, used = latest["cache_size_bytes"] or 0, latest["used_bytes"] or 0
-    share = used / whole if whole else None
-    middle = first + (last - first + 1) // 2
-    earlier = [(n, values) for n, values in cached if n <= middle and n < last]
-    begun, then = (earlier[-1][0], earlier[-1][1]["used_bytes"]) if earlier else (last, None)
-    growth = used - then if then is not None else None
-    early = _hit_rate([values for n, values in cached if n < middle])
-    late = _hit_rate([values for n, values in cached if n >= middle])
-    rise = None if early is None or late is None else (late - early) * 100
-    later_seconds = (last - begun) * series.step_seconds
+    learnt = learning([_part(n, values, series.step_seconds) for n, values in cached])
+    growth = None if learnt.growth is None else learnt.growth * whole
+    later_seconds = learnt.growth_parts * series.step_seconds
     full_in = None
-    if growth is not None and growth > STEADY_SHARE * whole and later_seconds:
+    if growth is not None and _has_grown(learnt) and later_seconds:
         full_in = max(0.0, whole - used) * later_seconds / growth
-    state = _state(share, growth, whole, late, rise)
-    sentence = _sentence(state, used, whole, growth, later_seconds, late, rise, full_in)
-    return Warmth(state, share, growth, rise, late, full_in, sentence)
+    state = _state(learnt)
+    sentence = _sentence(state, used, whole, growth, later_seconds, learnt, full_in)
+    rise_points = None if learnt.rise is None else learnt.rise * 100
+    return Warmth(state, learnt.fill, growth, rise_points, learnt.hit_rate, full_in, sentence)
 
 
 def looked_at(technology: Technology) -> timedelta:
@@ -115,16 +101,22 @@ def _unknown(sentence: str) -> Warmth:
     return Warmth(WarmthState.UNKNOWN, None, None, None, None, None, sentence)
 
 
-def _state(
-    share: float | None, growth: float | None, whole: float, late: float | None, rise: float | None
-) -> WarmthState:
-    if share is None:
+def _part(n: int, values: Values, step_seconds: float) -> CachePart:
+    reads = 0.0 if values["hit_rate"] is None else (values["accesses_per_s"] or 0.0) * step_seconds
+    hits = reads * (values["hit_rate"] or 0.0)
+    return CachePart(n, reads, hits, values["used_bytes"], values["cache_size_bytes"])
+
+
+def _has_grown(learnt: Learning) -> bool:
+    return learnt.growth is not None and learnt.growth > STEADY_GROWTH
+
+
+def _state(learnt: Learning) -> WarmthState:
+    if learnt.fill is None:
         return WarmthState.UNKNOWN
-    if share < COLD_SHARE and (late is None or late < COLD_HIT_RATE):
+    if learnt.fill < COLD_SHARE and (learnt.hit_rate is None or learnt.hit_rate < COLD_HIT_RATE):
         return WarmthState.COLD
-    steady = rise is None or abs(rise) < STEADY_POINTS
-    settled = growth is not None and growth <= STEADY_SHARE * whole
-    return WarmthState.WARM if steady and (settled or share >= FULL_SHARE) else WarmthState.WARMING
+    return WarmthState.WARM if learnt.is_warm else WarmthState.WARMING
 
 
 def _sentence(
@@ -133,24 +125,26 @@ def _sentence(
     whole: float,
     growth: float | None,
     later_seconds: float,
-    late: float | None,
-    rise: float | None,
+    learnt: Learning,
     full_in: float | None,
 ) -> str:
     parts = [f"{size(used)} of {size(whole)} used"]
     if growth is not None and later_seconds:
         span = seconds(later_seconds)
-        has_grown = growth > STEADY_SHARE * whole
-        parts.append(f"{size(growth)} more in {span}" if has_grown else f"stable for {span}")
+        parts.append(
+            f"{size(growth)} more in {span}" if _has_grown(learnt) else f"stable for {span}"
+        )
+    late = learnt.hit_rate
     if late is not None:
-        parts.append(f"read hit rate {late * 100:.0f} %{_trend(rise)}")
+        parts.append(f"read hit rate {late * 100:.0f} %{_trend(learnt.rise)}")
     sentence = ", ".join(parts) + "."
     if state is WarmthState.COLD:
         return f"{sentence} Nearly all reads still come from the HDD."
     if state is WarmthState.WARM and late is not None and late < POOR_HIT_RATE:
         misses = f"{(1 - late) * 100:.0f} % of reads still come from the HDD."
-        is_full = bool(whole) and used / whole >= FULL_SHARE
-        return f"{sentence} The cache {'is full' if is_full else 'has settled'}, and {misses}"
+        return (
+            f"{sentence} The cache {'is full' if learnt.is_full else 'has settled'}, and {misses}"
+        )
     if state is WarmthState.WARM:
         return f"{sentence} Fully warmed up."
     if full_in and full_in < LONG_AGO:
@@ -159,17 +153,6 @@ def _sentence(
 
 
 def _trend(rise: float | None) -> str:
-    if rise is None or abs(rise) < STEADY_POINTS:
+    if rise is None or abs(rise) < STEADY_RISE:
         return ""
-    return f" ({'+' if rise > 0 else '-'}{abs(rise):.0f} points)"
-
-
-def _hit_rate(values: Sequence[Values]) -> float | None:
-    """The hit rate over buckets of one length: each counts by its accesses."""
-    known = [
-        (each["hit_rate"], each["accesses_per_s"] or 0.0)
-        for each in values
-        if each["hit_rate"] is not None
-    ]
-    accesses = sum(weight for _, weight in known)
-    return sum(rate * weight for rate, weight in known) / accesses if accesses else None
+    return f" ({'+' if rise > 0 else '-'}{abs(rise) * 100:.0f} points)"

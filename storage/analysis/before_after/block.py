@@ -9,6 +9,7 @@ from math import floor
 from typing import Any, Final, Self
 
 from storage.metrics.rates.figures import MIN_ACCESSES, NO_LATENCY
+from storage.metrics.rates.warming import LEAST_PARTS, CachePart, learning
 
 LEAST_ACCESSES: Final = MIN_ACCESSES
 """A block with fewer reads says nothing of a hit rate, one with fewer writes nothing of their
@@ -25,7 +26,8 @@ class Block:
     the reads that a cache could have served and `hits` those that one did: without a cache, none
     of them. Reads whose counters are unknown (the interval in which a cache came) are in neither.
     Blocks that were kept before writes were looked at have none. `counts` is the latency histogram
-    of reads and writes, all zero where none is kept (bcache)."""
+    of reads and writes, all zero where none is kept (bcache). At its end `used_bytes` of the
+    cache's `cache_size_bytes` held data; None where unknown."""
 
     at: int
     dt_ms: int
@@ -36,6 +38,8 @@ class Block:
     writes: int = 0
     write_ms: int = 0
     counts: tuple[int, ...] = NO_LATENCY
+    used_bytes: int | None = None
+    cache_size_bytes: int | None = None
 
     @property
     def hit_rate(self) -> float:
@@ -136,30 +140,19 @@ def before_window(
     return end - timedelta(seconds=length // block * block), end
 
 
-LOOKED_AT: Final = 6
-"""So many blocks are looked at: the later half against the earlier one."""
-STEADY: Final = 0.03
-"""A hit rate that rises by less is flat; `storage.metrics.cache_warmth` says "warm" by the same
-measure."""
-LEAST: Final = 300
-"""A half with fewer reads may look flat by chance."""
-
-
-def is_flat(blocks: Sequence[Block]) -> bool:
-    """Whether the hit rate of the last blocks, weighed by their reads, has stopped rising. A cache
-    that nobody reads from learns nothing: its hit rate is never called flat."""
-    last = blocks[-LOOKED_AT:]
-    if len(last) < LOOKED_AT:
-        return False
-    early, late = last[: LOOKED_AT // 2], last[LOOKED_AT // 2 :]
-    reads = [sum(block.accesses for block in half) for half in (early, late)]
-    if min(reads) < LEAST:
-        return False
-    hits = [sum(block.hits for block in half) for half in (early, late)]
-    return hits[1] / reads[1] - hits[0] / reads[0] < STEADY
+def is_warm(blocks: Sequence[Block]) -> bool:
+    """Whether the cache was warm in the last blocks. One that nobody reads from learns nothing, and
+    is never called so, however little it takes in."""
+    learnt = learning(
+        [
+            CachePart(n, block.accesses, block.hits, block.used_bytes, block.cache_size_bytes)
+            for n, block in enumerate(blocks[-LEAST_PARTS:])
+        ]
+    )
+    return bool(learnt.is_flat and learnt.is_warm)
 
 
 def warm_from(blocks: Sequence[Block]) -> int | None:
-    """How many of the blocks since the change it took until the hit rate was flat, None where it
-    still rises. The blocks are in the order of time; those without any sample are left out."""
-    return next((n for n in range(LOOKED_AT, len(blocks) + 1) if is_flat(blocks[:n])), None)
+    """How many of the blocks since the change it took until the cache was warm, None where it
+    still is not. The blocks are in the order of time; those without any sample are left out."""
+    return next((n for n in range(LEAST_PARTS, len(blocks) + 1) if is_warm(blocks[:n])), None)

@@ -30,9 +30,8 @@ from storage.analysis.forecast.today import ALL_FAST, HARDLY_SECONDS, reckoned, 
 from storage.analysis.forecast.use import SAME_CACHE, Use
 from storage.analysis.forecast.words import DAY, MINUTE, a_day, capital, share, shares, span
 from storage.language import gettext
+from storage.metrics.rates.warming import FULL
 
-FULL: Final = 0.9
-"""A cache with less of its room in use is not full."""
 FILLING: Final = 0.02
 """A cache that took in more than this part of its size since it is watched still fills."""
 LEAST_RATE: Final = 0.05

@@ -8,6 +8,8 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from panel.portal.last_hour import PARTS, hours_of
+from storage.metrics.cache_warmth import POINTS, WarmthState, warmth
+from storage.metrics.series import series
 from storage.models import Host
 from storage.volumes.ownership import give
 from storage.volumes.ownership import take as take_away
@@ -83,3 +85,23 @@ def test_two_queries_answer_for_all_volumes_each_with_its_own(
     with django_assert_num_queries(2):
         found = hours_of([volume for volume, _ in pairs], NOW)
     assert [found[volume.pk].reads for volume, _ in pairs] == [0, 60, 120, 180, 240]
+
+
+@pytest.mark.parametrize(
+    ("later_growth", "state"), [(0.02, WarmthState.WARMING), (0.0, WarmthState.WARM)]
+)
+def test_staff_and_customer_read_the_same_of_a_cache_that_is_92_percent_full(
+    host: Host, later_growth: float, state: WarmthState
+) -> None:
+    volume, lv = placed(host)
+    for minute in range(61):
+        share = 0.92 - later_growth * (60 - minute) / 10
+        cache = wire.cache(
+            read_hits=300 * minute, read_misses=300 * minute, used=round(share * 32_768)
+        )
+        take(host, 60 * minute, reading(lv, 600 * minute, cache=cache))
+    recent = series(volume, NOW - timedelta(minutes=30), NOW, POINTS)
+    for_staff = warmth(recent, NOW, timedelta(minutes=5))
+    for_customer = hours_of([volume], NOW)[volume.pk].learning
+    assert for_staff.share == pytest.approx(0.92, abs=0.001)
+    assert (for_staff.state, for_customer.is_warm) == (state, state is WarmthState.WARM)

@@ -12,15 +12,24 @@ from panel.portal.last_hour import PARTS, Hour
 from panel.portal.speed_summary import SpeedSummary, of_hundred, summarise_speed
 from storage.byte_sizes import GIB
 from storage.metrics.rates import CachedBy, Sums, figures
+from storage.metrics.rates.warming import Learning
 from storage.metrics.samples import Latest
 from storage.planner.technologies.technology import Cache
 from tests.panel.portal.shop import clean
 
 FULL = Cache("lvmcache", "c-x", "writethrough", 2 * GIB, 2 * GIB, 0, "")
-FILLING = replace(FULL, used_bytes=GIB // 2)
+LEARNT = Learning(fill=1.0, growth=0.0, growth_parts=6, rise=0.0, hit_rate=0.5)
+FILLING = replace(LEARNT, fill=0.92, growth=0.1)
 
 
-def hour(*, hits: int = 0, misses: int = 0, reads: int | None = None, each_ms: int = 1) -> Hour:
+def hour(
+    *,
+    hits: int = 0,
+    misses: int = 0,
+    reads: int | None = None,
+    each_ms: int = 1,
+    learning: Learning = LEARNT,
+) -> Hour:
     """An hour of so many reads; without `reads` as many as the cache was asked for."""
     count = hits + misses if reads is None else reads
     sums = Sums(
@@ -30,7 +39,7 @@ def hour(*, hits: int = 0, misses: int = 0, reads: int | None = None, each_ms: i
         read_hits=hits,
         read_misses=misses,
     )
-    return Hour(figures(sums), (None,) * PARTS)
+    return Hour(figures(sums), (None,) * PARTS, learning=learning)
 
 
 def latest(**fields: Any) -> Latest:
@@ -92,19 +101,22 @@ def test_a_full_cache_that_serves_little_says_what_may_help_and_promises_nothing
 
 
 def test_a_cache_of_unknown_fill_is_not_called_full() -> None:
-    said = judged(hour(hits=3000, misses=7000), replace(FULL, used_bytes=None))
+    unknown = replace(LEARNT, fill=None, growth=None, rise=None)
+    said = judged(hour(hits=3000, misses=7000, learning=unknown), FULL)
     assert "is full" not in said.text
     assert "may help" in said.text
 
 
-def test_a_cache_with_room_left_is_warming_up() -> None:
-    said = judged(hour(hits=3000, misses=7000), FILLING)
+@pytest.mark.parametrize("learning", [FILLING, replace(LEARNT, rise=0.1)])
+def test_a_cache_that_fills_or_learns_is_warming_up(learning: Learning) -> None:
+    said = judged(hour(hits=3000, misses=7000, learning=learning), FULL)
     assert (said.word, said.tone) == ("Warming up", "busy")
     assert "30 of 100 reads" in said.text
+    assert "may help" not in said.text
 
 
 def test_a_new_cache_without_enough_reads_does_not_invent_a_share() -> None:
-    said = judged(hour(hits=5, misses=5, reads=5000), FILLING)
+    said = judged(hour(hits=5, misses=5, reads=5000, learning=FILLING), FULL)
     assert said.word == "Warming up"
     assert "of 100" not in said.text
 
@@ -130,8 +142,7 @@ def test_without_a_cache_a_read_that_waits_long_is_slow(each_ms: int, word: str)
 
 def test_a_cache_that_was_just_changed_is_no_verdict_yet() -> None:
     changed = replace(hour(hits=96_000, misses=4_000), is_since_change=True)
-    short = replace(changed, whole=replace(changed.whole, seconds=60.0))
-    said = judged(short, FULL)
+    said = judged(replace(changed, learning=FILLING), FULL)
     assert (said.word, said.tone) == ("Warming up", "busy")
     assert "since your cache was changed" in said.text
     assert judged(changed, FULL).word == "Fast"
