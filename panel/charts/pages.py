@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 from panel.charts import definitions as chart_definitions
 from panel.charts.picture import Overlay, OverlayKind, choices, picture_of
 from panel.charts.subject import ChartSubject, of_fleet, of_host, of_volume
-from panel.charts.time_range import Span, button_text, part, ranges
+from panel.charts.time_range import Span, button_text, ranges
 from panel.lists.listing import csv_file
 from storage.access import staff_view
 from storage.metrics.counters import LATENCY_BOUNDS_NS
@@ -307,7 +307,7 @@ def _nearest(
         return None
     is_before = at <= span.start
     ends = (at - LENGTH, at) if is_before else (at, at + LENGTH)
-    around = part(span.key, *ends, subject.least_seconds)
+    around = subject.part(span.key, *ends)
     return Nearest(at, _with(query, **around.ends), is_before)
 
 

@@ -20,7 +20,7 @@ from django.utils.translation import gettext
 
 from jobs.models import OVER, Job
 from panel.charts.subject import ChartSubject, of_volume
-from panel.charts.time_range import RANGES, Span, part, span_of
+from panel.charts.time_range import RANGES, Span, span_of
 from storage.formatting import seconds
 from storage.metrics.series import Series
 from storage.models import Volume
@@ -77,7 +77,11 @@ def picture_of(subject: ChartSubject, request: HttpRequest) -> Picture:
     """What the request asks for, as far as its person may see it."""
     now = timezone.now()
     span = span_of(
-        request, now, known_since=subject.known_since, least_seconds=subject.least_seconds
+        request,
+        now,
+        known_since=subject.known_since,
+        least_seconds=subject.least_seconds,
+        every=subject.every,
     )
     kind = request.GET.get("over", "")
     if kind == OverlayKind.PREVIOUS:
@@ -128,7 +132,7 @@ def _around(subject: ChartSubject, span: Span, request: HttpRequest) -> Picture:
         return Picture(subject=subject, span=span, trouble=trouble)
     length = RANGES[span.key][1]
     if not span.is_part:
-        after = part(span.key, job.ended_at, job.ended_at + length, subject.least_seconds)
+        after = subject.part(span.key, job.ended_at, job.ended_at + length)
         start = _border(job.ended_at, after.step, up=True)
         span = replace(after, start=start, end=start + (after.end - after.start))
     began = _border(job.started_at or job.created_at, span.step, up=False)

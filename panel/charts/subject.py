@@ -11,11 +11,12 @@ from typing import Final
 import numpy as np
 from django.conf import settings
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext
 
 from jobs.models import Job, Kind
 from panel.charts import definitions
-from panel.charts.time_range import Span
+from panel.charts.time_range import SampledEvery, Span, part
 from storage.access import Person, is_staff
 from storage.analysis.disk_activity import (
     DiskCourse,
@@ -28,6 +29,7 @@ from storage.inventory.stored import inventory_of
 from storage.metrics.load_series import BUCKET_SECONDS, LOAD_UNITS, fleet_series, host_series
 from storage.metrics.samples.aggregate import nearest
 from storage.metrics.samples.chunk_store import FLEET, HOSTS
+from storage.metrics.samples.window import CLOSE_SECONDS, sampled_every
 from storage.metrics.series import INSIDE_UNITS, UNITS, Series, beside, series
 from storage.models import Host, Volume
 from storage.planner.technologies.lookup import of_layout
@@ -47,7 +49,8 @@ class ChartSubject:
 
     `name` is that of its CSV file; `names` are the series that the person gets; `plain`: in the
     words of customers; `of_many`: of many volumes together, else of the `volume`. `measure` gives
-    its figures of a time, in buckets of at least `least_seconds`; `nearest` says when the last
+    its figures of a time, in buckets of at least `least_seconds` and of its samples, which it has
+    `every` so many seconds; `nearest` says when the last
     figure before a time was taken; without one, the first after it. `added` puts figures to them
     that cost more, for who draws or lists them; `labels` names lines whose subject depends on the
     time. `who_url` tells who made it at a moment. Before `known_since` there was nothing to
@@ -65,6 +68,7 @@ class ChartSubject:
     is_retired: bool = False
     of_many: bool = False
     least_seconds: int = 0
+    every: SampledEvery | None = None
     known_since: datetime | None = None
     measure: Callable[[Span], Series]
     nearest: Callable[[datetime, datetime], datetime | None]
@@ -75,7 +79,15 @@ class ChartSubject:
     @property
     def seconds(self) -> int:
         """How often there is a new figure."""
-        return max(settings.TIERCEL_SAMPLE_SECONDS, self.least_seconds)
+        usual: int = settings.TIERCEL_SAMPLE_SECONDS
+        until = None if self.volume is None else self.volume.watched_until
+        if until is not None and until > timezone.now():
+            return min(usual, CLOSE_SECONDS)
+        return max(usual, self.least_seconds)
+
+    def part(self, key: str, start: datetime, end: datetime) -> Span:
+        """The span from `start` to `end`, in its buckets."""
+        return part(key, start, end, self.least_seconds, self.every)
 
     def words_of(self, job: Job) -> str:
         """What a change of the volume is called."""
@@ -119,8 +131,9 @@ def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> C
         plain=plain,
         is_retired=volume.retired_at is not None,
         known_since=volume.created_at,
+        every=partial(sampled_every, volume.pk),
         measure=lambda span: series(
-            volume, span.start, span.end, span.points, since=since, inside=not plain
+            volume, span.start, span.end, step=span.step, since=since, inside=not plain
         ),
         nearest=partial(nearest, volume.pk, since=since),
     )

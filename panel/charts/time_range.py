@@ -6,6 +6,7 @@ part of the past that somebody zoomed into or asked for, and take precedence.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import ceil
@@ -43,6 +44,9 @@ FEWEST: Final = 6
 SHORTEST: Final = timedelta(minutes=1)
 YEARS: Final = (2000, 9000)
 """Near the ends of the calendar a step further is no date any more."""
+
+SampledEvery = Callable[[datetime, datetime], int]
+"""How many seconds are between the samples of a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +96,20 @@ def span_of(
     *,
     known_since: datetime | None = None,
     least_seconds: int = 0,
+    every: SampledEvery | None = None,
 ) -> Span:
-    """The time to show, in buckets of at least so many seconds. Where the request names none that
-    is known: an hour, or 15 minutes of what is known for less than an hour; of what is shown in
-    long buckets, a day."""
+    """The time to show, in buckets of at least so many seconds; `every` as of `step_seconds`. Where
+    the request names none that is known: an hour, or 15 minutes of what is known for less than an
+    hour; of what is shown in long buckets, a day."""
     range_key = request.GET.get("range", "")
     is_new = known_since is not None and now - known_since < RANGES[DEFAULT_RANGE][1]
     usual = "24h" if least_seconds else "15m" if is_new else DEFAULT_RANGE
     key = range_key if range_key in ranges(least_seconds) else usual
     ends = _end(request.GET.get("from", "")), _end(request.GET.get("to", ""))
     if ends[0] is not None and ends[1] is not None and ends[0] < min(ends[1], now):
-        return part(key, ends[0], min(ends[1], now), least_seconds)
+        return part(key, ends[0], min(ends[1], now), least_seconds, every)
     label, length = RANGES[key]
-    step = _step(now - length, now, least_seconds)
+    step = _step(now - length, now, least_seconds, every)
     end = _border(now, step)
     return Span(key, label, end - length, end, step)
 
@@ -123,21 +128,27 @@ def ranges(least_seconds: int = 0) -> tuple[str, ...]:
     )
 
 
-def part(key: str, start: datetime, end: datetime, least_seconds: int = 0) -> Span:
+def part(
+    key: str,
+    start: datetime,
+    end: datetime,
+    least_seconds: int = 0,
+    every: SampledEvery | None = None,
+) -> Span:
     """The span from `start` to `end`, at least a minute and at most `LONGEST` (its end counts),
     widened to whole buckets."""
     start = end - min(max(end - start, SHORTEST), LONGEST)
-    step = _step(start, end, least_seconds)
+    step = _step(start, end, least_seconds, every)
     end = _border(end, step)
     start = end - timedelta(seconds=ceil((end - start).total_seconds() / step) * step)
     return Span(key, seconds((end - start).total_seconds()), start, end, step, is_part=True)
 
 
-def _step(start: datetime, end: datetime, least_seconds: int) -> int:
+def _step(start: datetime, end: datetime, least_seconds: int, every: SampledEvery | None) -> int:
     points = POINTS
     if end - start > LONG:
         points = YEAR_POINTS if end - start > YEAR else LONG_POINTS
-    return step_seconds(start, end, points, least=least_seconds)
+    return step_seconds(start, end, points, least=least_seconds, every=every)
 
 
 def _end(text: str) -> datetime | None:

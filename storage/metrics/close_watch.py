@@ -9,12 +9,13 @@ from typing import Final
 from django.db import transaction
 
 from storage.agent.wire.reading_verbs import WATCHED_LIMIT
+from storage.metrics.samples.window import CLOSE_SECONDS
 from storage.models import Placement, Volume
 from storage.models.host import HostState
 from storage.planner import Refused
 from storage.row_locks import hold_one
 
-EVERY: Final = timedelta(seconds=10)
+EVERY: Final = timedelta(seconds=CLOSE_SECONDS)
 USUAL: Final = timedelta(hours=1)
 LONGEST: Final = timedelta(hours=24)
 

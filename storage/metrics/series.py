@@ -8,9 +8,10 @@ no average is ever taken of averages.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from math import ceil
 from typing import Any, Final, Self
 
@@ -38,7 +39,7 @@ from storage.metrics.samples.aggregate import (
 )
 from storage.metrics.samples.codec import NULL
 from storage.metrics.samples.columns import BAND
-from storage.metrics.samples.window import kept
+from storage.metrics.samples.window import kept, sampled_every
 from storage.models import Volume
 
 MAX_POINTS: Final = 2000
@@ -235,16 +236,19 @@ def series(
     end: datetime,
     points: int = 600,
     *,
+    step: int | None = None,
     since: datetime | None = None,
     inside: bool = False,
 ) -> Series:
-    """The volume's figures from `start` to `end` in at most `points` buckets; what was before
-    `since` is a gap. With `inside` it has those of `INSIDE_UNITS` too.
+    """The volume's figures from `start` to `end` in buckets of `step` seconds, or in at most
+    `points` of them; what was before `since` is a gap. With `inside` it has those of `INSIDE_UNITS`
+    too.
 
     Raises ValueError, with a text for people, for a range that ends before it starts or is longer
     than `longest_range`, and for points outside 1 to 2000.
     """
-    step = step_seconds(start, end, points)
+    if step is None:
+        step = step_seconds(start, end, points, every=partial(sampled_every, volume.pk))
     count = ceil((end - start).total_seconds() / step)
     table = intervals([volume.pk], start, end, kind=CHARTED, step=step, since=since)
     columns = columns_of(table, start, step) if len(table) else None
@@ -282,9 +286,17 @@ def longest_range() -> timedelta:
     return max(YEAR, kept() + timedelta(days=2))
 
 
-def step_seconds(start: datetime, end: datetime, points: int, *, least: int = 0) -> int:
+def step_seconds(
+    start: datetime,
+    end: datetime,
+    points: int,
+    *,
+    least: int = 0,
+    every: Callable[[datetime, datetime], int] | None = None,
+) -> int:
     """The length of a bucket: the shortest easy step that gives at most `points` of them and is
-    no shorter than `least` and the interval of the samples. Raises ValueError as `series` does."""
+    no shorter than `least` and the interval of the samples, which `every` tells of a time that
+    needs less than the usual one. Raises ValueError as `series` does."""
     if end <= start:
         raise ValueError("The range must end after it starts.")
     longest = longest_range()
@@ -292,7 +304,10 @@ def step_seconds(start: datetime, end: datetime, points: int, *, least: int = 0)
         raise ValueError(f"The range must be at most {longest.days} days long.")
     if not 1 <= points <= MAX_POINTS:
         raise ValueError(f"The number of points must be from 1 to {MAX_POINTS:,}.")
-    shortest = max((end - start).total_seconds() / points, least, settings.TIERCEL_SAMPLE_SECONDS)
+    shortest = max((end - start).total_seconds() / points, least)
+    usual = settings.TIERCEL_SAMPLE_SECONDS
+    if shortest < usual:
+        shortest = max(shortest, usual if every is None else every(start, end))
     days = ceil(shortest / DAY_SECONDS)
     return next((step for step in STEPS if step >= shortest), days * DAY_SECONDS)
 
@@ -349,7 +364,8 @@ def in_buckets(
 def _places(buckets: Buckets, step: int, count: int) -> npt.NDArray[np.intp]:
     """Of each bucket of the series, at which place its figures are, or -1: nowhere. One without the
     end of an interval that one of usual length covers has its figures too. An interval of more than
-    one and a half times the usual length leaves a gap.
+    one and a half times the usual length leaves a gap; beside those of a close watch, the others
+    are as usual.
 
     Where a volume is sampled less often than the chart has buckets, an interval covers many. Where
     it is not, a round that comes moments late may leave one bucket without an end and two in the
@@ -359,7 +375,8 @@ def _places(buckets: Buckets, step: int, count: int) -> npt.NDArray[np.intp]:
     places = np.full(count, -1)
     places[numbers] = np.arange(len(numbers))
     ends = places >= 0
-    usual = np.sort(lengths)[(len(lengths) - 1) // 2]
+    median = np.sort(lengths)[(len(lengths) - 1) // 2]
+    usual = max(float(median), settings.TIERCEL_SAMPLE_SECONDS)
     is_long = lengths > MOST_OF_USUAL * step
     for place in np.flatnonzero(is_long & (lengths <= MOST_OF_USUAL * usual)).tolist():
         covered = np.arange(max(0, round(float(buckets.began[place]) / step)), numbers[place])

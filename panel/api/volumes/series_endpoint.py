@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from math import ceil
 from typing import Any, ClassVar, Final
 
@@ -23,6 +24,7 @@ from panel.api.framework.shape import Shape
 from panel.charts import definitions as chart_definitions
 from storage.access import is_staff
 from storage.formatting import csv_line
+from storage.metrics.samples.window import sampled_every
 from storage.metrics.series import MAX_POINTS, UNITS, longest_range, series, step_seconds
 from storage.models import Volume
 from storage.volumes.ownership import theirs_since
@@ -114,25 +116,30 @@ class VolumeSeries(Resource):
         is_for_staff = is_staff(self.user)
         names = _names(request, None if is_for_staff else chart_definitions.names(plain=True))
         try:
-            start, end, count = aligned(start, end, points)
+            start, end, step = aligned(start, end, points, partial(sampled_every, volume.pk))
             ours_since = None if is_for_staff else theirs_since(volume)
-            columns = series(volume, start, end, count, since=ours_since)
+            columns = series(volume, start, end, step=step, since=ours_since)
         except ValueError as error:
             # Too many or too few points, or a range that ends before it begins.
             raise bad_parameter("points", "out_of_range", str(error)) from None
         return Response({**columns.to_json(names), "t0": columns.start})
 
 
-def aligned(start: datetime, end: datetime, points: int) -> tuple[datetime, datetime, int]:
-    """The range in whole buckets, of which the last one still lasts, and how many they are: never
+def aligned(
+    start: datetime,
+    end: datetime,
+    points: int,
+    every: Callable[[datetime, datetime], int] | None = None,
+) -> tuple[datetime, datetime, int]:
+    """The range in whole buckets, of which the last one still lasts, and how long one is: never
     more than `points`, so that a first bucket of which only a part was asked for may be left out.
     Raises ValueError for a range that cannot be."""
-    step = step_seconds(start, end, points)
+    step = step_seconds(start, end, points, every=every)
     first = int(start.timestamp() // step)
     last = ceil(end.timestamp() / step)
     most = min(points, int(longest_range().total_seconds() // step))
     first = max(first, last - most)
-    return _at(first * step), _at(last * step), last - first
+    return _at(first * step), _at(last * step), step
 
 
 def _at(seconds: int) -> datetime:

@@ -4,17 +4,43 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from typing import Final
 
 from django.conf import settings
+from django.db import connection
 
 from storage.metrics.rates import FiguresWindow, Sums, figures
 from storage.metrics.samples.aggregate import FIGURES, aggregate
-from storage.models import Volume
+from storage.metrics.samples.chunk_store import chunk_start
+from storage.models import Resolution, SubjectKind, Volume
+
+CLOSE_SECONDS: Final = 10
+"""Between the samples of a volume that is watched closely (`storage.metrics.close_watch`)."""
+# Of what is packed, the number of rows tells it: a minute of close watch makes five more.
+WATCHED: Final = (
+    "SELECT EXISTS (SELECT FROM storage_sample"
+    " WHERE volume_id = %s AND ts > %s AND ts <= %s AND dt_ms <= %s)"
+    " OR EXISTS (SELECT FROM storage_samplechunk WHERE kind = %s AND subject_id = %s"
+    " AND resolution = %s AND start >= %s AND start < %s AND rows > %s)"
+)
 
 
 def kept() -> timedelta:
     """How long samples are kept as they were measured."""
     return timedelta(days=settings.TIERCEL_SAMPLES_KEPT_DAYS)
+
+
+def sampled_every(volume_id: int, start: datetime, end: datetime) -> int:
+    """The seconds between samples of the volume from `start` to `end`: fewer than usual where it
+    was watched closely at any time between them."""
+    usual: int = settings.TIERCEL_SAMPLE_SECONDS
+    if usual <= CLOSE_SECONDS:
+        return usual
+    hours = chunk_start(Resolution.RAW, start), end
+    of_chunks = (SubjectKind.VOLUME, volume_id, Resolution.RAW, *hours, 3600 // usual + 2)
+    with connection.cursor() as cursor:
+        cursor.execute(WATCHED, [volume_id, start, end, 1000 * usual // 2, *of_chunks])
+        return CLOSE_SECONDS if cursor.fetchone()[0] else usual
 
 
 def window(volume: Volume, start: datetime, end: datetime) -> FiguresWindow:

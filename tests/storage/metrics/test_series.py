@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from storage.metrics.samples import window
+from storage.metrics.samples.chunk_store import VOLUMES
+from storage.metrics.samples.packer import pack_samples
 from storage.metrics.series import MAX_POINTS, UNITS, YEAR, series, step_seconds
 from storage.models import Host
 from tests import make
@@ -95,6 +97,38 @@ def test_a_volume_sampled_less_often_than_there_are_buckets_has_no_gaps(host: Ho
         take(host, seconds, reading(lv, 10 * seconds))
     found = series(volume, NOON, after(180)).to_json()["series"]["read_iops"]
     assert found == [*[10] * 9, *[None] * 5, *[10] * 4]
+
+
+def closely(host: Host, lv: str) -> None:
+    """Two minutes as usual, one of close watch, and two as usual; the watch lost a round."""
+    for seconds in (0, 60, 120, 130, 140, 160, 170, 180, 240, 300):
+        take(host, seconds, reading(lv, 10 * seconds))
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_close_watch_is_drawn_every_ten_seconds_and_what_is_beside_it_stays(
+    host: Host, settings: Settings, is_packed: bool
+) -> None:
+    settings.TIERCEL_SAMPLE_SECONDS = 60
+    volume, lv = placed(host)
+    closely(host, lv)
+    if is_packed:
+        settings.TIERCEL_SAMPLE_SECONDS = 1200
+        assert pack_samples(VOLUMES, after(9 * 3600)).rows == 9
+    found = series(volume, NOON, after(300))
+    assert found.step_seconds == 10
+    assert found.to_json()["series"]["read_iops"] == [10] * 30
+    assert series(volume, after(-7200), after(-3600)).step_seconds == (1800 if is_packed else 60)
+
+
+def test_a_volume_that_nobody_watches_has_the_buckets_of_its_samples(
+    host: Host, settings: Settings
+) -> None:
+    settings.TIERCEL_SAMPLE_SECONDS = 60
+    volume, lv = placed(host)
+    for seconds in (0, 60, 120):
+        take(host, seconds, reading(lv, 10 * seconds))
+    assert series(volume, NOON, after(300)).step_seconds == 60
 
 
 def test_a_reboot_is_a_gap(host: Host) -> None:

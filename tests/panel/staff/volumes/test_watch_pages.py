@@ -11,6 +11,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from jobs import notify_workers
+from panel.charts.subject import of_volume
 from storage.database_clock import database_now
 from storage.models import Volume
 from tests import make
@@ -18,6 +19,8 @@ from tests.panel.api.asking import problem
 from tests.panel.api.asking import staff as program
 from tests.panel.staff.test_job_requests import page, send, staff
 from tests.scene import scene
+from tests.storage import wire
+from tests.storage.metrics.samples.rounds import take
 
 __all__ = ["staff"]
 pytestmark = pytest.mark.django_db
@@ -109,3 +112,26 @@ def test_a_retired_volume_has_no_live_view(staff: Client) -> None:
     assert text.status_code == 302 and "every 1s" not in page(
         staff, "volume-live", there.volume.key
     )
+
+
+def test_what_was_watched_closely_is_drawn_and_answered_every_ten_seconds(staff: Client) -> None:
+    there = scene(make.lv())
+    start = database_now() - timedelta(minutes=8)
+    for seconds in (0, 60, *range(70, 130, 10), 180, 240):
+        disk = wire.disk(reads=10 * seconds, read_sectors=80 * seconds, read_ms=seconds)
+        take(there.host, seconds, wire.volume(there.lv.uuid, disk=disk), start=start)
+    drawn = staff.get(reverse("volume-series", args=[there.volume.key]), {"range": "1h"}).json()
+    answered = program().get(f"/volumes/{there.volume.key}/series").json()
+    for found in (drawn, answered):
+        assert found["step_seconds"] == 10
+        known = [each for each in found["series"]["read_iops"] if each is not None]
+        assert known == [10] * len(known) and 22 <= len(known) <= 24
+    listed = staff.get(reverse("volume-csv", args=[there.volume.key]), {"range": "1h"})
+    assert len(listed.text.splitlines()) > 350
+
+
+def test_charts_of_a_volume_that_is_watched_closely_renew_themselves_as_often() -> None:
+    there, person = scene(make.lv()), make.staff_user()
+    assert of_volume(there.volume, person).seconds == 60
+    there.volume.watched_until = database_now() + timedelta(minutes=1)
+    assert of_volume(there.volume, person).seconds == 10
