@@ -9,6 +9,8 @@ from django.utils.translation import gettext
 
 from panel.portal.last_hour import Hour
 from storage.formatting import ms, seconds
+from storage.language import figure
+from storage.metrics.compare import times_as_much
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import Latest
 from storage.planner.technologies.technology import Cache
@@ -103,6 +105,20 @@ def of_hundred(rate: float) -> str:
 def roughly(duration_seconds: float) -> str:
     """A duration in its largest unit alone: "47 min"."""
     return " ".join(seconds(duration_seconds).split(" ")[:2])
+
+
+def change_in_words(before_ms: float | None, after_ms: float | None) -> str:
+    """How much faster a read is than before, "" where unknown; a small difference is none."""
+    factor = times_as_much(before_ms, after_ms)
+    if factor is None:
+        return ""
+    if factor == 1:
+        return gettext("Reads are about as fast as before.")
+    if factor < 1:
+        times = figure(f"{1 / factor:.1f}")
+        return gettext("A read is {n} times as fast as before.").format(n=times)
+    longer = figure(f"{factor:.1f}")
+    return gettext("A read takes {n} times as long as before.").format(n=longer)
 
 
 def _cached(hour: Hour, rate: float, read_ms: float) -> tuple[Tone, str, str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import cast
 
 from django.conf import settings
 from django.core.paginator import Paginator
@@ -23,7 +24,6 @@ from panel.orders.plan_choices import choices
 from panel.orders.pricing import mandate_limits, trials
 from panel.orders.pricing.prices import last_completed
 from panel.portal import order_progress, plan_texts
-from panel.portal.effect import effect
 from panel.portal.member_scope import (
     changes_of,
     member_view,
@@ -36,7 +36,9 @@ from panel.portal.member_scope import (
 )
 from panel.portal.plan_cards import PlanCard, best, plan_cards
 from panel.portal.plan_history import ROWS, plan_history
+from panel.portal.speed_summary import change_in_words
 from panel.portal.volume_cards import LARGE, Card, cards_of
+from panel.proofs.job_comparison import last_change
 from panel.proofs.proof_texts import brief
 from storage.analysis.measured_use import use_of
 from storage.database_clock import database_now
@@ -107,7 +109,7 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
         "volume": volume,
         "paid": paid_for(request.user, volume),
         **order_progress.running(running),
-        "effect": effect(volume, done, timezone.now()) if last is None else None,
+        **(_last_change(done, now) if last is None else {}),
         "history": history,
         "has_older": has_older,
         "last": last,
@@ -122,6 +124,14 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
         context["suggested"] = _suggested(request, card.row, now)
         context["trial_words"] = plan_texts.trial_words()
     return render(request, "portal/volume.html", context)
+
+
+def _last_change(done: Job | None, now: datetime) -> dict[str, object]:
+    change = last_change(done, now)
+    if change is None or change.before is None or change.after is None:
+        return {}
+    words = change_in_words(change.before.read_ms, change.after.read_ms)
+    return {"change": change, "change_words": words, "changed_at": cast("Job", done).ended_at}
 
 
 def _suggested(request: HttpRequest, row: VolumeSnapshot, now: datetime) -> PlanCard | None:

@@ -15,10 +15,10 @@ from panel.languages.local_times import plain_time, time_tag
 from panel.models import Intent, Order, Proof, ProofState
 from panel.orders.order_texts import StateChip
 from panel.portal.speed_summary import of_hundred
-from storage.analysis.before_after import Verdict, notable
+from storage.analysis.before_after import Verdict
 from storage.formatting import iops, ms, percent
 from storage.language import figure
-from storage.metrics.compare import CLOSE
+from storage.metrics.compare import CLOSE, notable
 
 OTHER_LOAD: Final = 1.5
 """From this factor on the use before and after is called different."""

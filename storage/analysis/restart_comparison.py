@@ -12,7 +12,7 @@ from storage.analysis.before_after import Block, Pair, before_window, judge, pai
 from storage.analysis.before_after.block import DAY, HOUR, WEEK, period_seconds
 from storage.analysis.before_after.change import LEAST
 from storage.formatting import NOTHING, counted, iops, ms
-from storage.metrics.compare import CLOSE
+from storage.metrics.compare import Compared, times_longer
 from storage.metrics.rates.figures import percentile_ms
 from storage.metrics.samples.aggregate import aggregate
 from storage.metrics.samples.chunk_store import HOSTS, kept_for
@@ -23,24 +23,13 @@ LIKE_LOAD: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedFigure:
-    """One figure of the hours that are alike, with units; `difference` in words."""
-
-    what: str
-    before: str
-    after: str
-    difference: str
-    verdict: str
-
-
-@dataclass(frozen=True, slots=True)
 class RestartComparison:
     """`rows` is empty, and `lacks` says why, where too little is known. `sentence` is what the
     figures come to."""
 
     days: int
     hours: int
-    rows: tuple[ComparedFigure, ...]
+    rows: tuple[Compared, ...]
     sentence: str
     lacks: str
 
@@ -117,15 +106,15 @@ def _compared(days: int, alike: Sequence[Pair]) -> RestartComparison:
     factor = None if judged is None else judged.times_as_long
     verdict, sentence = _said(factor)
     rows = (
-        ComparedFigure("p95 latency", ms(p95[0]), ms(p95[1]), _factor(*p95), ""),
-        ComparedFigure(
+        Compared("p95 latency", ms(p95[0]), ms(p95[1]), times_longer(*p95), ""),
+        Compared(
             "Average time of an I/O",
             _average(before),
             _average(after),
             "" if factor is None else f"{factor[0]:.2f} times ({factor[1]:.2f} to {factor[2]:.2f})",
             verdict,
         ),
-        ComparedFigure("IOPS at like load", _rate(before), _rate(after), "", ""),
+        Compared("IOPS at like load", _rate(before), _rate(after), "", ""),
     )
     return RestartComparison(days, len(alike), rows, sentence, "")
 
@@ -139,13 +128,6 @@ def _said(factor: tuple[float, float, float] | None) -> tuple[str, str]:
     if most < 1:
         return "better", "I/O is faster with the new kernel."
     return "", "No difference is certain."
-
-
-def _factor(before: float | None, after: float | None) -> str:
-    if not before or not after:
-        return ""
-    factor = after / before
-    return "the same" if max(factor, 1 / factor) < CLOSE else f"{factor:.2f} times"
 
 
 def _average(block: Block) -> str:

@@ -1,4 +1,4 @@
-"""The figures of one volume in two time windows, side by side. Pure."""
+"""Figures of a time before and of a time after, side by side, and what difference counts. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ from storage.metrics.rates import FiguresWindow
 
 LEAST_INTERVALS: Final = 3
 """Fewer intervals are a moment, not a time to compare with."""
+LEAST_COVERAGE: Final = 0.25
+"""Of a time that is known less, the rest may have been otherwise."""
 CLOSE: Final = 1.1
-"""A factor below which two figures are called equal, here and wherever a time before is compared
-with a time after."""
-CLOSE_POINTS: Final = 1.0
+"""A factor below which two figures are called equal, wherever a time before is compared with a time
+after."""
+NOTABLE: Final = 0.05
+"""Five reads in a hundred more from SSD are worth a word, ..."""
+NOTABLE_OF_MISSES: Final = 0.2
+"""... and where few are left to win, a fifth of those, ..."""
+LEAST_NOTABLE: Final = 0.01
+"""... but never less than one in a hundred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,25 @@ def compared(before: FiguresWindow, after: FiguresWindow) -> list[Compared]:
 
 def is_enough(window: FiguresWindow) -> bool:
     """Whether the window has figures enough to compare."""
-    return window.intervals >= LEAST_INTERVALS
+    return window.intervals >= LEAST_INTERVALS and window.coverage >= LEAST_COVERAGE
+
+
+def notable(hit_rate_before: float) -> float:
+    """What change of a hit rate is one, wherever a time before is compared with a time after."""
+    return min(NOTABLE, max(LEAST_NOTABLE, NOTABLE_OF_MISSES * (1 - hit_rate_before)))
+
+
+def times_as_much(before: float | None, after: float | None) -> float | None:
+    """The factor between two figures; None where one is unknown or zero, 1 where they are close."""
+    if not before or not after:
+        return None
+    factor = after / before
+    return 1.0 if max(factor, 1 / factor) < CLOSE else factor
+
+
+def times_longer(before: float | None, after: float | None) -> str:
+    """The same in words: "3.2 times faster", "the same"; "" where unknown."""
+    return _factor(before, after, "slower", "faster")
 
 
 def _rate(
@@ -77,7 +102,7 @@ def _rate(
 
 
 def _time(what: str, before: float | None, after: float | None) -> Compared:
-    difference = _factor(before, after, "slower", "faster")
+    difference = times_longer(before, after)
     verdict = {"slower": "worse", "faster": "better"}.get(difference.rpartition(" ")[2], "")
     return Compared(what, formatting.ms(before), formatting.ms(after), difference, verdict)
 
@@ -86,18 +111,17 @@ def _share(what: str, before: float | None, after: float | None) -> Compared:
     shown = formatting.percent(before), formatting.percent(after)
     if before is None or after is None:
         return Compared(what, *shown, "", "")
-    points = (after - before) * 100
-    if abs(points) < CLOSE_POINTS:
-        return Compared(what, *shown, "the same", "")
-    return Compared(what, *shown, f"{points:+.0f} points", "better" if points > 0 else "worse")
+    change = after - before
+    if abs(change) < notable(before):
+        return Compared(what, *shown, "about the same", "")
+    points = f"{change * 100:+.0f} points"
+    return Compared(what, *shown, points, "better" if change > 0 else "worse")
 
 
 def _factor(before: float | None, after: float | None, more: str, less: str) -> str:
-    """ "3.2 times faster", "the same", or "" where one of them is unknown or zero."""
-    if not before or not after:
-        return ""
-    factor = max(before, after) / min(before, after)
-    if factor < CLOSE:
-        return "the same"
+    factor = times_as_much(before, after)
+    if factor is None or factor == 1:
+        return "" if factor is None else "the same"
+    factor, word = (factor, more) if factor > 1 else (1 / factor, less)
     digits = 0 if factor >= 10 else 1 if factor >= 2 else 2
-    return f"{factor:.{digits}f} times {more if after > before else less}"
+    return f"{factor:.{digits}f} times {word}"

@@ -16,7 +16,7 @@ from storage.analysis.before_after.block import (
     warm_from,
 )
 from storage.analysis.before_after.change import MeasuredChange, change
-from storage.analysis.before_after.verdict import Judged, Verdict, judge, notable
+from storage.analysis.before_after.verdict import Judged, Verdict, judge
 from storage.analysis.before_after.writes import Combined, JudgedWrites, combine, judge_writes
 
 __all__ = [
@@ -35,7 +35,6 @@ __all__ = [
     "is_warm",
     "judge",
     "judge_writes",
-    "notable",
     "pairs",
     "period_seconds",
     "total",

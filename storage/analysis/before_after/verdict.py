@@ -10,13 +10,8 @@ from typing import Final
 
 from storage.analysis.before_after.block import Pair
 from storage.analysis.before_after.change import LEAST, MeasuredChange, capped, change
+from storage.metrics.compare import notable
 
-NOTABLE: Final = 0.05
-"""Five reads in a hundred more from SSD are worth a word, ..."""
-NOTABLE_OF_MISSES: Final = 0.2
-"""... and where few are left to win, a fifth of those, ..."""
-LEAST_NOTABLE: Final = 0.01
-"""... but never less than one in a hundred."""
 LEAST_ERROR: Final = 0.003
 """Samples cut off the ends of a window, and reads in flight are counted twice or not at all."""
 LEAST_ERROR_LOG: Final = 0.02
@@ -57,11 +52,6 @@ class Judged:
     def times_as_long(self) -> tuple[float, float, float] | None:
         """A read takes so many times as long as before: best estimate, least, most."""
         return factors(self.read_time) if self.read_time is not None else None
-
-
-def notable(before: float) -> float:
-    """What change of a hit rate of `before` a customer would notice."""
-    return min(NOTABLE, max(LEAST_NOTABLE, NOTABLE_OF_MISSES * (1 - before)))
 
 
 def judge(measured: Sequence[Pair], *, is_short: bool = False) -> Judged | None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from panel.portal.last_hour import PARTS, Hour
-from panel.portal.speed_summary import SpeedSummary, of_hundred, summarise_speed
+from panel.portal.speed_summary import SpeedSummary, change_in_words, of_hundred, summarise_speed
 from storage.byte_sizes import GIB
 from storage.metrics.rates import CachedBy, Sums, figures
 from storage.metrics.rates.warming import Learning
@@ -192,3 +192,17 @@ def test_a_volume_never_sampled_says_when_the_first_figures_come(age: int, words
 )
 def test_a_share_in_words_is_never_more_than_it_was(rate: float, words: str) -> None:
     assert words in of_hundred(rate)
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "words"),
+    [
+        (5, "2.0 times as fast"),
+        (9, "1.1 times as fast"),
+        (9.5, "about as fast as before"),
+        (20, "2.0 times as long"),
+    ],
+)
+def test_a_change_for_the_worse_is_said_too(after_ms: float, words: str) -> None:
+    assert words in change_in_words(10, after_ms)
+    assert change_in_words(10, None) == ""

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.models import Job
-from panel.staff.volumes.comparison_pages import JobsAround, ends_of
+from panel.proofs.job_comparison import JobsAround, ends_of
 from tests import make
 from tests.scene import Scene, end, job, scene, step
 from tests.storage import wire

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from storage.analysis.before_after import Block, Verdict, judge, notable, pairs
+from storage.analysis.before_after import Block, Verdict, judge, pairs
 from storage.analysis.before_after.block import DAY, WEEK
 from tests.storage.analysis.before_after.load import HOUR, WEEK_HOURS, block, hours
 
@@ -140,11 +140,6 @@ def test_figures_that_scatter_too_much_lead_to_no_claim() -> None:
 
 def test_three_pairs_are_too_few_for_any_word() -> None:
     assert judge(pairs(run(3, 0.1), run(3, 0.9, start=100), None)) is None
-
-
-@pytest.mark.parametrize(("before", "worth"), [(0.0, 0.05), (0.9, 0.02), (0.99, 0.01)])
-def test_where_few_misses_are_left_less_is_notable(before: float, worth: float) -> None:
-    assert notable(before) == pytest.approx(worth)
 
 
 def test_a_nightly_scan_of_one_window_decides_nothing() -> None:

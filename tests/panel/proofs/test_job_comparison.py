@@ -1,16 +1,14 @@
-"""What a change did, as measured: the hour before it against the last one."""
+"""What a customer reads of the last change: the hour before it against the last one."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from jobs.models import Job, Origin
-from panel.portal.effect import Effect, effect
-from storage.metrics.rates import Sums, figures
+from panel.proofs.job_comparison import last_change
 from storage.models import Volume
 from storage.volumes.ownership import give
 from storage.volumes.ownership import take as take_away
@@ -41,41 +39,23 @@ def changed(noon: datetime = NOON, **times: Any) -> tuple[Volume, Job]:
 
 
 def test_before_is_the_hour_before_the_change_and_after_the_last_hour() -> None:
-    found = effect(*changed(), NOW)
-    assert found is not None
-    assert (found.before.read_ms, found.after.read_ms) == (10, 1)
-    assert found.times_faster == 10
-    assert "10.0 times as fast" in found.says
+    change = last_change(changed()[1], NOW)
+    assert change is not None and change.before is not None and change.after is not None
+    assert (change.before.read_ms, change.after.read_ms) == (10, 1)
+    assert (change.before.start, change.after.end) == (CHANGE - timedelta(hours=1), NOW)
 
 
 def test_without_a_change_there_is_nothing_to_compare() -> None:
-    volume, _ = changed()
-    assert effect(volume, None, NOW) is None
+    assert last_change(None, NOW) is None
 
 
 def test_right_after_a_change_nothing_is_said_yet() -> None:
-    volume, done = changed()
-    assert effect(volume, done, CHANGE + timedelta(minutes=5)) is None
+    assert last_change(changed()[1], CHANGE + timedelta(minutes=5)) is None
 
 
 def test_a_change_whose_hour_before_was_not_measured_has_no_effect_to_show() -> None:
     early = NOON + timedelta(minutes=5)
-    assert effect(*changed(started_at=early, ended_at=early), NOW) is None
-
-
-@pytest.mark.parametrize(
-    ("after_ms", "words"),
-    [
-        (5, "2.0 times as fast"),
-        (9, "1.1 times as fast"),
-        (9.5, "about as fast as before"),
-        (20, "2.0 times as long"),
-    ],
-)
-def test_a_change_for_the_worse_is_said_too(after_ms: float, words: str) -> None:
-    was = figures(Sums(dt_ms=1000, reads=1000, read_ms=10_000))
-    found = Effect(was, replace(was, read_ms=after_ms), NOW)
-    assert words in found.says
+    assert last_change(changed(started_at=early, ended_at=early)[1], NOW) is None
 
 
 def test_an_hour_that_was_another_customers_is_not_shown() -> None:
@@ -83,8 +63,8 @@ def test_an_hour_that_was_another_customers_is_not_shown() -> None:
     now = noon + (NOW - NOON)
     volume, done = changed(noon)
     theirs = volume.customer
-    assert theirs is not None and effect(volume, done, now) is not None
+    assert theirs is not None and last_change(done, now) is not None
     for customer in (make.customer("Before"), theirs):
         take_away(volume)
         give(volume, customer, now)
-    assert effect(volume, done, now) is None
+    assert last_change(done, now) is None
