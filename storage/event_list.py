@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import connection, transaction
+from django.db.models import Max
 
 from storage import row_security
 from storage.models import Event
@@ -44,6 +45,20 @@ def give_places() -> int:
         # A statement of its own: it sees what was committed until the lock was ours.
         cursor.execute(NUMBER, [AT_ONCE])
         return int(cursor.rowcount)
+
+
+@row_security.beyond()
+def head() -> int:
+    """The place behind the newest event, 0 for none. What is read afterwards has all up to it."""
+    give_places()
+    return Event.objects.aggregate(last=Max("position"))["last"] or 0
+
+
+def given_out() -> int:
+    """The last place that was ever given, also to events that are forgotten by now."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT last_value FROM storage_event_places")
+        return int(cursor.fetchone()[0])
 
 
 def prune(now: datetime) -> int:

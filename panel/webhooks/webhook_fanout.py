@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Max
 from django.db.models.functions import Now
 
 from jobs import notify_workers
@@ -48,12 +47,6 @@ def _fan_out(key: int) -> int:
     WebhookDelivery.objects.bulk_create(rows, ignore_conflicts=True)
     Webhook.objects.filter(pk=key).update(position=events[-1].position)
     return len(rows)
-
-
-def latest_place() -> int:
-    """The place behind the newest event: where a webhook begins."""
-    event_list.give_places()
-    return Event.objects.aggregate(last=Max("position"))["last"] or 0
 
 
 def write_test(webhook: Webhook) -> WebhookDelivery:

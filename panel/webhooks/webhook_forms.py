@@ -15,6 +15,7 @@ from panel.deliveries.signature import new_secret
 from panel.models import SecurityKind, User, Webhook, WebhookDelivery
 from panel.security_log import security_entries
 from panel.webhooks import webhook_fanout
+from storage import event_list
 from storage.database_clock import database_now
 from storage.models import Customer, EventKind
 from storage.models.event import FAMILIES
@@ -100,7 +101,7 @@ class WebhookForm(forms.Form):
             row.secret = seal(made)
         if row.is_on and not was_in_use:
             # What happened before, or meanwhile, is in the list of events.
-            row.position = webhook_fanout.latest_place()
+            row.position = event_list.head()
             row.disabled_at, row.failures, row.rests_until = None, 0, None
         verb = "changed" if row.pk else "added"
         row.save()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -22,14 +23,19 @@ from panel.api.framework.problem import ApiProblem
 from panel.api.framework.rendering import JsonRenderer, json_bytes
 from panel.api.framework.resource import Resource, bad_parameter, whole
 from panel.api.framework.shape import Shape
+from panel.authentication.second_factor import MARK, seal, unseal
 from panel.webhooks.event_body import event_json
 from storage import event_list
 from storage.access import is_staff
+from storage.database_clock import database_now
 from storage.models import Event, EventKind
 from storage.models.event import FAMILIES, EventQuerySet
 
 TYPES: Final = (*EventKind.values, *(f"{family}.*" for family in FAMILIES))
 LATEST: Final = "latest"
+PLACE: Final = "plc_"
+URL_SAFE: Final = str.maketrans("+/", "-_")
+NOT_URL_SAFE: Final = str.maketrans("-_", "+/")
 LAST_SEEN: Final = "Last-Event-ID"
 STREAM: Final = "text/event-stream"
 STREAM_WAIT_SECONDS: Final = 20
@@ -107,7 +113,7 @@ class EventPageShape(Shape):
 
     items = EventShape(many=True)
     next_after = serializers.CharField(
-        allow_null=True, help_text="null only where there was no event yet and none was named."
+        help_text="Its text differs in each answer, and says nothing else. Good for 30 days."
     )
 
 
@@ -131,6 +137,8 @@ class EventStreamRenderer(BaseRenderer):
         for each in data["items"]:
             head = f"id: {each['id']}\nevent: {each['type']}\ndata: "
             parts += [head.encode(), json_bytes(each), b"\n\n"]
+        # An id without data is no event: the reader only notes where to go on.
+        parts.append(f"id: {data['next_after']}\n\n".encode())
         return b"".join(parts)
 
 
@@ -148,7 +156,7 @@ class Events(Resource):
             described.query(
                 "after",
                 "The next_after of the previous answer, or the id of an event. Missing: from the "
-                f"oldest event on. {LATEST}: no event, only the place behind the newest one.",
+                f"oldest event on. {LATEST}: behind the newest one.",
             ),
             OpenApiParameter(
                 "limit", int, description=f"Events per page, 1 to {MAX_LIMIT}; {DEFAULT_LIMIT}"
@@ -188,23 +196,18 @@ class Events(Resource):
         default_wait = STREAM_WAIT_SECONDS if is_stream else 0
         within = whole(request, "wait", default_wait, 0, wait_for_job.MAX_SECONDS)
         after = request.headers.get(LAST_SEEN) or request.query_params.get("after")
-        event_list.give_places()
-        if after == LATEST:
-            newest = Event.objects.visible_to(self.user).listed().last()
-            return Response({"items": [], "next_after": newest.key if newest else None})
         place = self._place(after)
-        page = list(rows.filter(position__gt=place)[:limit])
+        page, place = _read(rows, place, limit)
         headers: dict[str, str] = {}
         if not page and within:
             with wait_for_job.place_of(self) as has_place:
                 if has_place:
-                    page = _next(rows.filter(position__gt=place), limit, within)
+                    page, place = _wait(rows, place, limit, within)
             if not has_place:
                 headers["Retry-After"] = str(wait_for_job.AGAIN_SECONDS)
         for_staff = is_staff(self.user)
         items = [event_json(each, for_staff=for_staff) for each in page]
-        body = {"items": items, "next_after": page[-1].key if page else after}
-        return Response(body, headers=headers)
+        return Response({"items": items, "next_after": _written(place)}, headers=headers)
 
     def _rows(self, request: Request) -> EventQuerySet:
         kinds = request.query_params.getlist("type")
@@ -221,25 +224,59 @@ class Events(Resource):
     def _place(self, after: str | None) -> int:
         if after is None:
             return 0
-        known = Event.objects.visible_to(self.user).filter(key=after, position__isnull=False)
-        position = known.values_list("position", flat=True).first()
+        if after == LATEST:
+            return event_list.head()
+        if after.startswith(PLACE):
+            position = _position(after)
+        else:
+            known = Event.objects.visible_to(self.user).filter(key=after, position__isnull=False)
+            position = known.values_list("position", flat=True).first()
         if position is None:
             raise ApiProblem(
                 410,
                 "place_gone",
-                "No event has this id, or it is older than 30 days.",
+                "No event has this id, or the place is older than 30 days.",
                 "Read the state of what you follow, then events from after=latest.",
             )
         return position
 
 
-def _next(rows: EventQuerySet, limit: int, within: int) -> list[Event]:
-    """The next events, once there are any, or none after so many seconds."""
+def _written(position: int) -> str:
+    """A place as readers are told it. It is sealed, and each time another text: the position counts
+    what happens to all customers."""
+    sealed = seal(f"{PLACE}{position}:{database_now().timestamp():.0f}")
+    return PLACE + sealed.removeprefix(MARK).translate(URL_SAFE)
+
+
+def _position(place: str) -> int | None:
+    """The position of a written place; None where events behind it may be forgotten: it is too old,
+    was written by a later state of the database, or never."""
+    try:
+        text = unseal(MARK + place.removeprefix(PLACE).translate(NOT_URL_SAFE))
+        position, at = map(int, text.removeprefix(PLACE).split(":"))
+    except ValueError:
+        return None
+    is_kept = database_now() - datetime.fromtimestamp(at, UTC) < event_list.KEPT
+    return position if is_kept and position <= event_list.given_out() else None
+
+
+def _read(rows: EventQuerySet, place: int, limit: int) -> tuple[list[Event], int]:
+    """The events behind the place, and the place to go on from: where all were read, that is the
+    end of the list, also for a reader to whom nothing happens."""
+    head = event_list.head()
+    page = list(rows.filter(position__gt=place)[:limit])
+    last = page[-1].position if page else None
+    if last is not None and len(page) == limit:
+        return page, last
+    return page, max(place, head, last or 0)
+
+
+def _wait(rows: EventQuerySet, place: int, limit: int, within: int) -> tuple[list[Event], int]:
+    """The same once there are any, or after so many seconds."""
     end, pause = time.monotonic() + within, FIRST_POLL_SECONDS
     page: list[Event] = []
     while not page and (remaining_seconds := end - time.monotonic()) > 0:
         time.sleep(min(pause, remaining_seconds))
         pause = min(pause * 1.5, LAST_POLL_SECONDS)
-        event_list.give_places()
-        page = list(rows.all()[:limit])
-    return page
+        page, place = _read(rows, place, limit)
+    return page, place

@@ -91,7 +91,7 @@ TEXTS: Final = {
     "month": "2026-11",
     "name": "crm-data",
     "networks": "192.0.2.0/24",
-    "next_after": EVENT,
+    "next_after": "plc_2Yb0cV…",
     "next_cursor": None,
     "of": "crm-data",
     "order": ORDER,

@@ -6,7 +6,7 @@ from typing import Any
 
 from panel.authentication.second_factor import seal
 from panel.models import Webhook
-from panel.webhooks import webhook_fanout
+from storage import event_list
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -17,6 +17,6 @@ def webhook(url: str, **fields: Any) -> Webhook:
         "name": "scripts",
         "url": seal(url),
         "secret": seal(SECRET),
-        "position": webhook_fanout.latest_place(),
+        "position": event_list.head(),
     }
     return Webhook.objects.create(**{**defaults, **fields})

@@ -9,15 +9,19 @@ from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 from django.test import Client
 from django.utils import timezone
+from pytest_django.live_server_helper import LiveServer
 
 from panel.api.events import event_endpoints
 from panel.api.framework import wait_for_job
 from panel.api.framework.rate_limits import ConcurrencyLimit
+from panel.authentication.second_factor import seal
 from storage import event_list, row_security
+from storage.database_clock import database_now
 from storage.models import Event, EventKind
 from tests import make
 from tests.panel.api.asking import Program, member, own, problem, program, staff
@@ -58,10 +62,7 @@ def test_reading_on_shows_each_event_once_in_order() -> None:
     make.host()
     rest = asking.get("/events/", after=first[-1]["id"])
     assert types(rest) == ["host.added"]
-    assert asking.get("/events/", after=rest.json()["next_after"]).json() == {
-        "items": [],
-        "next_after": rest.json()["next_after"],
-    }
+    assert types(asking.get("/events/", after=rest.json()["next_after"])) == []
 
 
 def test_an_event_names_what_it_is_about() -> None:
@@ -94,8 +95,10 @@ def test_every_event_has_the_fields_that_are_documented() -> None:
 
 def test_the_latest_place_is_where_reading_on_begins() -> None:
     asking = staff()
-    assert asking.get("/events/", after="latest").json() == {"items": [], "next_after": None}
+    empty = asking.get("/events/", after="latest").json()
+    assert empty["items"] == []
     make.host()
+    assert types(asking.get("/events/", after=empty["next_after"])) == ["host.added"]
     place = asking.get("/events/", after="latest").json()["next_after"]
     make.host()
     assert types(asking.get("/events/", after=place)) == ["host.added"]
@@ -116,15 +119,72 @@ def test_types_families_volumes_and_hosts_narrow_the_list() -> None:
     problem(asking.get("/events/", type="job.nonsense"), 400, "invalid_parameter")
 
 
-def test_a_place_that_is_not_kept_is_gone_and_says_what_to_do() -> None:
+class Clock:
+    """The database's, some time later."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.shift = timedelta()
+        monkeypatch.setattr(
+            event_endpoints, "database_now", lambda: database_now() + self.shift, raising=False
+        )
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def test_a_place_that_is_not_kept_is_gone_and_says_what_to_do(clock: Clock) -> None:
+    asking = staff()
+    make.host()
+    event = asking.get("/events/").json()["items"][0]["id"]
+    place = asking.get("/events/").json()["next_after"]
+    clock.shift = event_list.KEPT
+    Event.objects.update(at=timezone.now() - event_list.KEPT - timedelta(hours=1))
+    event_list.prune(timezone.now())
+    for gone in (event, place, seal("[1,1]"), "evt_nonsense", "plc_nonsense", ""):
+        body = problem(asking.get("/events/", after=gone), 410, "place_gone")
+        assert "after=latest" in body["correction"]
+
+
+def test_after_a_restore_a_place_of_what_was_lost_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asking = staff()
     make.host()
     place = asking.get("/events/").json()["next_after"]
-    Event.objects.update(at=timezone.now() - event_list.KEPT - timedelta(hours=1))
-    event_list.prune(timezone.now())
-    for gone in (place, "evt_nonsense", ""):
-        body = problem(asking.get("/events/", after=gone), 410, "place_gone")
-        assert "after=latest" in body["correction"]
+    Event.objects.all().delete()
+    assert types(asking.get("/events/", after=place)) == []
+    monkeypatch.setattr(event_list, "given_out", lambda: 0)
+    problem(asking.get("/events/", after=place), 410, "place_gone")
+
+
+def test_who_polls_and_meets_nothing_is_never_told_that_the_place_is_gone(
+    clock: Clock,
+) -> None:
+    """A filter that matches nothing, and a customer to whom nothing happens."""
+    make.host()
+    quiet = member(make.customer("Quiet"))
+    for asking, query in ((staff(), {"type": "job.failed"}), (quiet, {})):
+        after = asking.get("/events/", **query).json()["next_after"]
+        for _ in range(3):
+            clock.shift += event_list.KEPT * 0.6
+            make.host()
+            Event.objects.filter(position__isnull=False).delete()
+            answer = asking.get("/events/", after=after, **query)
+            assert types(answer) == []
+            after = answer.json()["next_after"]
+
+
+def test_a_place_tells_a_customer_nothing_of_what_happens_to_others() -> None:
+    quiet = member(make.customer("Quiet"))
+    places = []
+    for _ in range(2):
+        places += [quiet.get("/events/").json()["next_after"] for _ in range(2)]
+        make.host()
+    assert len({*places}) == len(places), "the same place looks different each time"
+    newest = Event.objects.latest("pk")
+    assert not [place for place in places if newest.key in place]
 
 
 def test_a_customer_reads_their_own_events_without_hosts() -> None:
@@ -157,8 +217,7 @@ def test_waiting_ends_with_the_next_event(monkeypatch: pytest.MonkeyPatch) -> No
             make.host()
 
     monkeypatch.setattr(event_endpoints.time, "sleep", sleep)
-    query = {} if place is None else {"after": place}
-    assert types(asking.get("/events/", wait=30, **query)) == ["host.added"]
+    assert types(asking.get("/events/", wait=30, after=place)) == ["host.added"]
     assert len(looks) == 3
 
 
@@ -192,7 +251,9 @@ def test_a_stream_is_an_answer_that_ends_and_goes_on_from_where_it_was() -> None
     assert answer["Content-Type"].startswith("text/event-stream")
     head, first, rest = answer.content.decode().partition("\n\n")
     assert head == "retry: 2000"
-    lines = dict(line.split(": ", 1) for line in rest.strip().splitlines())
+    event, place = rest.strip().split("\n\n")
+    assert place.startswith("id: ")
+    lines = dict(line.split(": ", 1) for line in event.splitlines())
     assert first
     assert lines["event"] == "host.added"
     assert json.loads(lines["data"])["id"] == lines["id"]
@@ -200,6 +261,55 @@ def test_a_stream_is_an_answer_that_ends_and_goes_on_from_where_it_was() -> None
     again = streamed(asking, "?wait=0", **{"Last-Event-ID": lines["id"]}).content.decode()
     assert again.count("event: host.added") == 1
     assert lines["id"] not in again
+
+
+class EventSource:
+    """Reads server-sent events as a browser does: the same address again and again, with the last
+    id that was told."""
+
+    def __init__(self, url: str, asking: Program) -> None:
+        self.url, self.asking, self.last_id = url, asking, ""
+
+    def ask(self) -> list[str]:
+        """The types of the events of one connection."""
+        headers = self.asking.headers(Accept="text/event-stream")
+        if self.last_id:
+            headers["Last-Event-ID"] = self.last_id
+        with urlopen(Request(self.url, headers=headers), timeout=60) as answer:
+            blocks = answer.read().decode().split("\n\n")
+        got: list[str] = []
+        for block in blocks:
+            fields = dict(line.split(": ", 1) for line in block.splitlines())
+            self.last_id = fields.get("id", self.last_id)
+            if "data" in fields:
+                got.append(fields["event"])
+        return got
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_event_source_that_begins_at_the_latest_place_gets_what_happens_then(
+    live_server: LiveServer,
+) -> None:
+    make.host()
+    url = f"{live_server.url}/api/v1/events/?after=latest&type=host.added&wait=1"
+    reader = EventSource(url, staff())
+    assert reader.ask() == []
+    assert reader.last_id
+    make.host()
+    assert reader.ask() == ["host.added"]
+    assert reader.ask() == []
+    make.host()
+    make.host()
+    assert reader.ask() == ["host.added"] * 2
+
+
+def test_a_stream_that_begins_at_the_latest_place_waits_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make.host()
+    monkeypatch.setattr(event_endpoints.time, "sleep", lambda _seconds: make.host())
+    answer = streamed(staff(), "?after=latest").content.decode()
+    assert answer.count("event: host.added") == 1
 
 
 def test_a_problem_of_a_stream_is_a_problem() -> None:
