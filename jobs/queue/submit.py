@@ -39,7 +39,9 @@ FINAL_REFUSALS = frozenset({"not_fresh"})
 """Refusals that no change on the host can lift, so that last minute's facts suffice for them.
 Everything else is judged by the runner, on facts it has just read."""
 FOR_ADMINS = frozenset({Kind.DESTROY_VOLUME, *OF_HOST})
-PROVEN = FOR_ADMINS | {Kind.DROP_CACHE}
+DESTROYING = frozenset({Kind.DESTROY_VOLUME, Kind.DROP_CACHE})
+"""What gives up data, or copies of data: a token needs a scope of its own for it."""
+PROVEN = FOR_ADMINS | DESTROYING
 """What gives up data or a whole disk: at a page only with a fresh proof of who sits there."""
 
 

@@ -31,6 +31,7 @@ from storage.planner.technologies.lookup import (
     of_cache,
     of_layout,
 )
+from storage.planner.technologies.lvmcache_loss import loss_of
 from storage.planner.technologies.technology import Difference
 from storage.planner.wish import CacheWish, Wish
 from storage.volumes.snapshot import VolumeSnapshot
@@ -106,6 +107,12 @@ def repair_refusal(row: VolumeSnapshot) -> Refused | None:
     wish, placement = repaired(row), row.placement
     if wish is None or placement is None or row.facts is None:
         return Refused("not_found", "No earlier state is recorded.", "Accept the current state.")
+    if row.lv is not None and wish.cache is None and loss_of(row.facts, row.lv) is not None:
+        return Refused(
+            "degraded",
+            "The SSD of its cache is missing, and no repair gives up a cache.",
+            "Drop the lost cache first, on the volume's page.",
+        )
     try:
         steps = plan(row.facts, placement.target, wish)
     except Refused as refused:

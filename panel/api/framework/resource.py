@@ -19,6 +19,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from jobs.models import Origin
+from jobs.queue.submit import DESTROYING
 from jobs.requester import Requester
 from panel.api.framework import entity_tags, idempotent_requests
 from panel.api.framework.authentication import READING
@@ -199,6 +200,11 @@ class Resource(APIView):
                 f"The token is not for {' or '.join(scopes)}.",
                 f"Make a token with the scope {scopes[0]}.",
             )
+
+    def demand_scope_to(self, kind: str) -> None:
+        """The same for the scope that a job of a volume needs, which goes by what the job does:
+        many requests can end in one that destroys."""
+        self.demand_scope(Scope.DESTROY if kind in DESTROYING else Scope.VOLUMES)
 
     def demand(self, right: Right) -> None:
         """Raises PermissionDenied (403) for whoever has not the right; ask once the rows are

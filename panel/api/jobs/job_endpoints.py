@@ -249,7 +249,10 @@ class PreviewApply(Resource):
             Job.objects.visible_to(self.user).select_related("volume"), key=key, dry_run=True
         )
         self.demand(right_to(preview))
-        self.demand_scope(*_scopes_to(preview))
+        if preview.volume is None:
+            self.demand_scope(Scope.VOLUMES, Scope.HOSTS)
+        else:
+            self.demand_scope_to(preview.kind)
         within = wait_for_job.seconds(request)
         answer = idempotent_requests.once(
             request,
@@ -257,13 +260,6 @@ class PreviewApply(Resource):
             lambda: wait_for_job.accepted(confirm(preview, self.requester), self.user),
         )
         return wait_for_job.out(answer, self, within)
-
-
-def _scopes_to(preview: Job) -> tuple[str, ...]:
-    """Of which a token needs one to carry it out."""
-    if preview.kind in (Kind.DESTROY_VOLUME, Kind.DROP_CACHE):
-        return (Scope.DESTROY,)
-    return (Scope.VOLUMES, Scope.HOSTS) if preview.volume is None else (Scope.VOLUMES,)
 
 
 class ResolveBody(request_bodies.Body):
@@ -275,6 +271,8 @@ class ResolveBody(request_bodies.Body):
 class JobResume(Steering):
     """Forward."""
 
+    other_scopes = (Scope.DESTROY,)
+
     @steering(
         "job_resume",
         "Resume a job",
@@ -282,7 +280,9 @@ class JobResume(Steering):
         at_work="A worker continues the job.",
     )
     def post(self, request: Request, key: str) -> Response:
-        """For a job that needs attention: reads the host again and continues towards the wish."""
+        """For a job that needs attention: reads the host again and continues towards the wish. For
+        a job that destroys a volume or gives up a cache, a token needs `volumes:destroy`."""
+        self.demand_scope_to(job_of(self, key).kind)
         return self.steered(request, key, decisions.resume)
 
 

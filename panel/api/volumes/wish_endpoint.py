@@ -79,11 +79,11 @@ class VolumeWish(Resource):
         volume = row_of(self, key).volume
         self.demand(Right.OPERATE)
         body = request_bodies.read(request, request_bodies.WishBody)
+        dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
         if body.get("life") == "gone":
             self.demand(Right.ADMINISTER)
-        dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
-        if not dry_run:
-            self.demand_scope(Scope.DESTROY if body.get("life") == "gone" else Scope.VOLUMES)
+            if not dry_run:
+                self.demand_scope(Scope.DESTROY)
         once = idempotent_requests.once_if_named if dry_run else idempotent_requests.once
         answer = once(request, self.user, lambda: self._put(volume, body, dry_run=dry_run))
         final = wait_for_job.out(answer, self, within)
@@ -111,6 +111,8 @@ class VolumeWish(Resource):
         if change is None:
             # What is asked for now is so, whatever the last job did not reach.
             return Response({**self._now(row), "is_met": True})
+        if not dry_run:
+            self.demand_scope_to(change.kind)
         job = submit(
             kind=change.kind,
             volume=volume,

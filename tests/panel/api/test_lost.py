@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from jobs.models import Job
+from jobs.models import BulkChange, Job, Kind, State
 from storage.byte_sizes import GIB
-from storage.models import Sample
+from storage.models import Sample, Volume
 from storage.planner.wish import Wish
 from tests import make
-from tests.panel.api.asking import Program, problem, staff
-from tests.scene import Scene, scene
+from tests.panel.api.asking import Program, problem, program, staff
+from tests.scene import Scene, end, job, scene
 
 pytestmark = pytest.mark.django_db
 
@@ -66,3 +66,58 @@ def test_null_gives_up_no_lost_cache_that_was_dirty_when_it_last_told(asking: Pr
 
 def test_a_lost_ssd_still_refuses_any_other_wish(asking: Program) -> None:
     problem(asking.put_wish(without_ssd(), {"size_bytes": GIB}), 422, "degraded")
+
+
+def with_only(*scopes: str) -> Program:
+    return program(make.staff_user(staff_role="operator"), *scopes)
+
+
+def test_to_give_up_a_lost_cache_by_a_wish_a_token_needs_the_scope_of_destroying() -> None:
+    there = without_ssd()
+    problem(with_only("volumes:write").put_wish(there, None), 403, "insufficient_scope")
+    assert not Job.objects.exists()
+    previewed = with_only("volumes:preview").put_wish(there, None, query="?dry_run=true")
+    assert previewed.status_code == 202
+    made = with_only("volumes:destroy").put_wish(there, None)
+    assert (made.status_code, made.json()["kind"]) == (202, "drop-cache")
+
+
+def test_the_scope_of_destroying_alone_removes_no_cache_that_is_whole() -> None:
+    there = scene(make.lv(cache=make.dm_cache(POOL)))
+    problem(with_only("volumes:destroy").put_wish(there, None), 403, "insufficient_scope")
+    assert with_only("volumes:write").put_wish(there, None).status_code == 202
+
+
+def test_no_repair_gives_up_a_lost_cache(asking: Program) -> None:
+    """The record has no cache, and the cache that is there was lost."""
+    there = without_ssd()
+    wish = Wish(there.volume.size_bytes, "ssd").to_json()
+    Volume.objects.filter(pk=there.volume.pk).update(wish=wish)
+    path, key = f"/volumes/{there.volume.key}/drift/repair", {"Idempotency-Key": "k"}
+    problem(asking.send("post", path, **key), 422, "degraded")
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize("kind", [Kind.DROP_CACHE, Kind.DESTROY_VOLUME])
+def test_a_job_that_destroys_is_not_let_go_on_without_it(kind: Kind) -> None:
+    stuck = job(scene(), kind=kind, state=State.NEEDS_ATTENTION)
+    path, key = f"/jobs/{stuck.key}/resume", {"Idempotency-Key": "k"}
+    problem(with_only("volumes:write").send("post", path, **key), 403, "insufficient_scope")
+    assert with_only("volumes:destroy").send("post", path, **key).status_code == 202
+
+
+@pytest.mark.parametrize("kind", [Kind.DROP_CACHE, Kind.DESTROY_VOLUME])
+def test_its_preview_is_not_applied_without_it(kind: Kind) -> None:
+    preview = job(scene(), kind=kind, dry_run=True)
+    end(preview)
+    path, key = f"/jobs/{preview.key}/apply", {"Idempotency-Key": "k"}
+    asking = program(make.staff_user(staff_role="admin"), "volumes:write", "hosts:write")
+    problem(asking.send("post", path, **key), 403, "insufficient_scope")
+
+
+def test_a_change_of_many_volumes_gives_up_no_lost_cache(asking: Program) -> None:
+    body = {"action": "remove-cache", "volumes": [without_ssd().volume.key]}
+    assert asking.send("post", "/bulk-changes/?dry_run=true", body).json()["good_count"] == 0
+    asking.send("post", "/bulk-changes/", body)
+    assert not Job.objects.exists()
+    assert [change.items for change in BulkChange.objects.all()] in ([], [[]])
