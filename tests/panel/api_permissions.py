@@ -34,7 +34,7 @@ API_TABLE = (
     Row("api-host-maintenance", "PUT", API_ADMIN, ("host",)),
     Row("api-host-maintenance", "DELETE", API_ADMIN, ("host",)),
     Row("api-halt", "GET", API_NOTHING),
-    Row("api-halt", "PUT", API_STAFF),
+    Row("api-halt", "PUT", API_ADMIN),
     Row("api-halt", "DELETE", API_ADMIN),
     Row("api-host-missing", "GET", API_SEE, ("host",)),
     Row("api-host-missing", "DELETE", API_STAFF, ("host",)),

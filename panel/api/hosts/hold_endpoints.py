@@ -170,9 +170,9 @@ class AllJobsStop(Resource):
         responses={200: HaltShape, **described.problems(403, 404, 422)},
     )
     def put(self, request: Request) -> Response:
-        """For operators. No step begins on any host; one that runs ends. Whoever stops first is
+        """For admins. No step begins on any host; one that runs ends. Whoever stops first is
         named."""
-        self.demand(Right.OPERATE)
+        self.demand(Right.ADMINISTER)
         holds.stop_all(self.user.pk, request_bodies.read(request, HaltBody)["reason"])
         halt = Halt.objects.active()
         if halt is None:

@@ -8,7 +8,7 @@ from django.urls import URLPattern
 from panel.api.urls import urlpatterns
 from tests.panel.api.asking import V1
 from tests.panel.api.test_openapi import described
-from tests.panel.permissions import TABLE
+from tests.panel.permissions import ROLES, TABLE, Row
 
 OWN = "It is about one's own browser, password or screen; a program has none."
 LINK = "A person follows a link that only they were sent."
@@ -147,6 +147,48 @@ def test_every_action_of_a_page_has_a_route_or_a_reason() -> None:
 def test_the_routes_are_there_and_change_something() -> None:
     changing = {row.name for row in TABLE if row.is_api and row.method != "GET"}
     assert sorted(set(ROUTES.values()) - changing) == []
+
+
+SAYS_NO = (
+    "The page of the volume tells a viewer that only owners and operators order; the API: 403."
+)
+OTHER_ROLES = {
+    "api-order-cancel": SAYS_NO,
+    "api-order-revert": SAYS_NO,
+    "api-volume-orders": SAYS_NO,
+    "api-token": "A person revokes their own at the page; an admin's program those of all.",
+}
+BY_BODY = {"volume-destroy": "What the body asks for decides: see tests/panel/api/volumes."}
+
+
+def roles_of(row: Row) -> frozenset[str]:
+    outcomes = zip(ROLES, row.outcomes.split(), strict=True)
+    return frozenset(role for role, outcome in outcomes if outcome == "in")
+
+
+def test_a_route_lets_in_whom_its_page_lets_in() -> None:
+    changing = [row for row in TABLE if row.method != "GET"]
+    at_routes = {
+        (row.name, row.method): roles_of(row) for row in changing if row.name in ROUTES.values()
+    }
+    at_pages: dict[str, dict[str, frozenset[str]]] = {}
+    for row in changing:
+        if row.name in ROUTES:
+            at_pages.setdefault(ROUTES[row.name], {})[row.name] = roles_of(row)
+    strange = {
+        f"{method} {name}": (sorted(roles), at_pages[name])
+        for (name, method), roles in at_routes.items()
+        if roles not in at_pages[name].values() and name not in OTHER_ROLES
+    }
+    assert strange == {}
+    lost = {
+        page: sorted(roles)
+        for name, pages in at_pages.items()
+        for page, roles in pages.items()
+        if roles not in [all_in for (route, _), all_in in at_routes.items() if route == name]
+        and name not in OTHER_ROLES
+    }
+    assert set(lost) == set(BY_BODY)
 
 
 def test_every_operation_of_the_description_has_a_line_in_the_table_of_permissions() -> None:
