@@ -50,7 +50,9 @@ class AlertRouteShape(Shape):
     risk_pierces = serializers.BooleanField()
     digest_hour = serializers.IntegerField(allow_null=True)
     secret = serializers.CharField(
-        required=False, help_text="The signing secret, only in the answer that made it."
+        required=False,
+        allow_null=True,
+        help_text="The signing secret; only in the answer that made it, null in its replay.",
     )
 
 

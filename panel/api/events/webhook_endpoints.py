@@ -50,7 +50,9 @@ class WebhookShape(Shape):
     )
     created_at = serializers.DateTimeField()
     secret = serializers.CharField(
-        required=False, help_text="What signs; only in the answer that made it."
+        required=False,
+        allow_null=True,
+        help_text="What signs; only in the answer that made it, null in its replay.",
     )
 
 

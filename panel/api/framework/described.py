@@ -255,9 +255,10 @@ def _tell_headers(operation: Json, method: str, *, is_single: bool) -> None:
 def _tell_limits(operation: Json) -> None:
     """What the server refuses anyway: numbers out of range, and more than is asked for."""
     for parameter in operation.get("parameters", ()):
-        low, high = LIMITS.get(parameter["name"], (None, None))
-        if low is not None and parameter["in"] == "query":
-            parameter["schema"] |= {"minimum": low, "maximum": high}
+        schema, name = parameter["schema"], parameter["name"]
+        # The `after` of events is a text.
+        if parameter["in"] == "query" and name in LIMITS and schema.get("type") == INTEGER:
+            schema["minimum"], schema["maximum"] = LIMITS[name]
     body = operation.get("requestBody")
     if body is not None:
         body["required"] = True
@@ -291,7 +292,7 @@ LIMITS: Final = {
     "points": (1, MAX_POINTS),
     "after": (0, 2**31 - 1),
 }
-"""The least and the most of query parameters, by name."""
+"""The least and the most of query parameters that are numbers, by name."""
 
 
 def _header(name: str, description: str) -> Json:

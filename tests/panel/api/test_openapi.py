@@ -40,6 +40,15 @@ def described() -> dict[str, Any]:
     return body
 
 
+def patterns() -> dict[str, URLPattern]:
+    """The route of each address, as the description writes addresses."""
+    return {
+        f"{V1}/{pattern.pattern}".replace("<str:", "{").replace(">", "}"): pattern
+        for pattern in urlpatterns
+        if isinstance(pattern, URLPattern)
+    }
+
+
 def test_the_committed_description_is_the_one_this_code_makes() -> None:
     is_same = (
         OpenApiYamlRenderer().render(described(), renderer_context={}) == COMMITTED.read_bytes()
@@ -54,11 +63,7 @@ def test_the_description_is_openapi_3_1() -> None:
 
 
 def test_every_route_is_described() -> None:
-    routes = {
-        f"{V1}/{pattern.pattern}".replace("<str:", "{").replace(">", "}")
-        for pattern in urlpatterns
-        if isinstance(pattern, URLPattern) and pattern.name not in UNDESCRIBED
-    }
+    routes = {path for path, route in patterns().items() if route.name not in UNDESCRIBED}
     assert set(described()["paths"]) == routes
 
 
@@ -89,6 +94,13 @@ def test_every_whole_number_says_that_it_has_64_bits() -> None:
     ]
     assert len(numbers) > 50
     assert [each for each in numbers if each.get("format") != "int64"] == []
+
+
+def test_only_a_number_has_a_least_and_a_most() -> None:
+    limited = [each for each in _schemas(described()) if {"minimum", "maximum"} & set(each)]
+    assert len(limited) > 20
+    assert [each for each in limited if each.get("type", "object") == "string"] == []
+    assert [each for each in limited if each.get("format", "int64") == "date-time"] == []
 
 
 def test_every_operation_with_a_body_says_when_it_is_refused() -> None:

@@ -3,16 +3,11 @@ line in the table of who may do what."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern
-
-from panel.api.urls import urlpatterns
-from tests.panel.api.asking import V1
-from tests.panel.api.test_openapi import described
+from tests.panel.api.test_openapi import described, patterns
 from tests.panel.permissions import ROLES, TABLE, Row
 
 OWN = "It is about one's own browser, password or screen; a program has none."
 LINK = "A person follows a link that only they were sent."
-PREVIEW = "The page asks for a preview of what the route does with dry_run=true."
 MAIL = "The test message is of use to whoever can read the mailbox; `manage.py doctor` checks too."
 ROUTES = {
     "adopt": "api-adoptions",
@@ -192,13 +187,9 @@ def test_a_route_lets_in_whom_its_page_lets_in() -> None:
 
 
 def test_every_operation_of_the_description_has_a_line_in_the_table_of_permissions() -> None:
-    names = {
-        f"{V1}/{pattern.pattern}".replace("<str:", "{").replace(">", "}"): pattern.name
-        for pattern in urlpatterns
-        if isinstance(pattern, URLPattern)
-    }
+    routes = patterns()
     operations = {
-        (names[path], method.upper())
+        (routes[path].name, method.upper())
         for path, methods in described()["paths"].items()
         for method in methods
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -12,14 +13,21 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.utils import timezone
+from jsonschema import Draft202012Validator
 
 from jobs.models import Job
+from panel.accounts import api_tokens, invitations, people
 from panel.api.framework.resource import Resource
 from panel.api.urls import urlpatterns
 from panel.models import IdempotentRequest
+from storage.access import StaffRole
 from storage.byte_sizes import GIB
 from storage.models import CachePlan, Customer
-from tests.panel.api.asking import Program, problem, staff
+from tests import make
+from tests.panel.alerts.telling import mail_route
+from tests.panel.api.asking import V1, Program, problem, staff
+from tests.panel.api.test_openapi import described, patterns
+from tests.panel.webhooks.addresses import webhook
 from tests.scene import end, scene
 
 TWO_GIB = {"size_bytes": 2 * GIB, "mode": "writethrough"}
@@ -29,6 +37,11 @@ THREADS = 50
 @pytest.fixture
 def asking(db: None) -> Program:
     return staff("operator")
+
+
+def view_of(path: str) -> Any:
+    """The class that answers at an address of the description."""
+    return getattr(patterns()[path].callback, "view_class", None)
 
 
 def at_once(*calls: Any) -> list[Any]:
@@ -245,15 +258,70 @@ def test_a_key_is_honoured_whatever_a_request_changes() -> None:
     assert Job.objects.filter(dry_run=True).count() == 1
 
 
+def with_a_secret() -> dict[str, tuple[str, str, set[str]]]:
+    """Method, path and secret fields of each operation whose answer may tell a secret, once."""
+    schemas, told = described()["components"]["schemas"], {}
+    for path, operations in described()["paths"].items():
+        once_only = set(getattr(view_of(path), "once_only", ()))
+        for method in set(operations) - {"get"}:
+            operation = operations[method]
+            for status, answer in operation["responses"].items():
+                content = answer.get("content", {}).get("application/json", {})
+                name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
+                fields = once_only & set(schemas.get(name, {}).get("properties", ()))
+                if fields and status[0] == "2":
+                    told[operation["operationId"]] = (method, path, fields)
+    return told
+
+
+def asked_for() -> dict[str, tuple[str, Any]]:
+    """A key and a body for each of them."""
+    person = make.staff_user("operator@provider.org", staff_role="operator")
+    service = people.add_service("billing", StaffRole.READ_ONLY, person)
+    served, _ = api_tokens.issue(service, name="ci", scopes=["read"], days=1)
+    invitation, _ = invitations.to_staff("new@provider.org", StaffRole.ADMIN, None)
+    hook = webhook("https://scripts.example.org/")
+    to_hook = {"name": "CI", "address": "https://hooks.example.org/"}
+    route = {"name": "Ops", "kind": "webhook", "address": "https://ops.example.org/"}
+    return {
+        "alert_route_make": ("", route),
+        "alert_route_change": (mail_route().key, {**route, "name": "Others"}),
+        "host_make": ("", {"name": "web9", "address": "198.51.100.9"}),
+        "host_enrol": (make.host().key, None),
+        "invitation_make": ("", {"email": "third@provider.org", "staff_role": "read_only"}),
+        "invitation_renew": (str(invitation.pk), None),
+        "person_password_link": (str(person.pk), None),
+        "token_make": ("", {"name": "ci", "scopes": ["read"]}),
+        "token_rotate": (served.key, {}),
+        "webhook_make": ("", to_hook),
+        "webhook_change": (hook.key, to_hook),
+        "webhook_secret_change": (hook.key, {}),
+    }
+
+
 @pytest.mark.django_db
-def test_a_replay_tells_no_secret() -> None:
-    asking = staff("admin")
-    body = {"name": "ci", "scopes": ["read"]}
-    headers = {"Idempotency-Key": "k"}
-    first, again = (asking.send("post", "/tokens/", body, **headers) for _ in range(2))
-    assert first.json()["text"].startswith("tcl_")
-    assert again.json() == {**first.json(), "text": None}
-    assert first.json()["text"] not in str(IdempotentRequest.objects.get().body)
+def test_a_replay_tells_no_secret_and_is_as_described() -> None:
+    asking, asked = staff("admin"), asked_for()
+    components = json.loads(json.dumps(described()["components"]))
+    assert set(asked) == set(with_a_secret())
+    silent = set()
+    for name, (method, path, fields) in with_a_secret().items():
+        key, body = asked[name]
+        where = path.removeprefix(V1).replace("{key}", key)
+        headers = {"Idempotency-Key": f"k-{name}"}
+        first, again = (asking.send(method, where, body, **headers) for _ in range(2))
+        assert again.get("Idempotency-Replayed") == "true", (name, first.content)
+        secrets = {field: first.json()[field] for field in fields if first.json().get(field)}
+        if not secrets:
+            silent.add(name)
+        assert again.json() == {**first.json(), **dict.fromkeys(secrets)}, name
+        kept = str(IdempotentRequest.objects.get(key=f"k-{name}").body)
+        assert not any(secret in kept for secret in secrets.values()), name
+        answers = described()["paths"][path][method]["responses"]
+        schema = answers[str(again.status_code)]["content"]["application/json"]["schema"]
+        Draft202012Validator({**schema, "components": components}).validate(again.json())
+    # A change of a webhook leaves its secret as it is.
+    assert silent == {"webhook_change"}
 
 
 def test_a_view_that_keeps_the_key_itself_says_so() -> None:
