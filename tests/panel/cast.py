@@ -49,6 +49,15 @@ from tests.panel.permissions import ROLES, Row
 from tests.proven import prove
 from tests.scene import HOST_KEY, Scene, end, job, scene, step
 
+NOUNS = {
+    **{"volumes": "volume", "hosts": "host", "customers": "customer", "jobs": "job"},
+    **{"orders": "order", "cache-plans": "plan", "people": "person", "members": "member"},
+    **{"alerts": "alert", "silences": "silence", "alert-routes": "alert_route"},
+    **{"webhooks": "webhook", "bulk-changes": "bulk", "tokens": "token"},
+    **{"invitations": "invitation", "messages": "alert_message"},
+}
+"""The nouns of the API's addresses, and what of `Cast.ids` stands behind each."""
+
 
 @dataclass(frozen=True, slots=True)
 class Party:

@@ -192,23 +192,6 @@ def test_a_member_changes_nothing(
     problem(response, 403, "insufficient_scope")
 
 
-@pytest.mark.parametrize(("method", "path", "body"), WRITES)
-def test_a_former_operator_with_an_old_token_is_told_of_no_foreign_thing(
-    world: World, method: str, path: str, body: Any
-) -> None:
-    user = make.staff_user()
-    asking = program(user)
-    user.staff_role = ""
-    user.save()
-    path = path.format(
-        volume=world.foreign.volume.key,
-        job=world.foreign_job.key,
-        customer=world.theirs.key,
-        plan=world.retired.key,
-    )
-    problem(asking.send(method, path, body, **{"Idempotency-Key": "k"}), 404, "not_found")
-
-
 @pytest.mark.parametrize(
     ("role", "status"), [("read_only", 403), ("operator", 403), ("admin", 200)]
 )

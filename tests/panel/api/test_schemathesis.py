@@ -25,7 +25,7 @@ from panel.api.framework.rate_limits import ConcurrencyLimit, Limits
 from panel.models import User
 from tests.panel.api.asking import program
 from tests.panel.api.test_openapi import described
-from tests.panel.cast import Cast, cast
+from tests.panel.cast import NOUNS, Cast, cast
 
 CASES = int(os.environ.get("CASES", "0"))
 BY_KEYS, BY_LINKS = ("examples,coverage,fuzzing" if CASES else "examples,fuzzing"), "stateful"
@@ -39,13 +39,6 @@ CHECKS = (
 SECONDS = 3000
 PATIENCE_SECONDS = 120
 """For one answer, on a machine that has much else to do."""
-NOUNS = {
-    **{"volumes": "volume", "hosts": "host", "customers": "customer", "jobs": "job"},
-    **{"orders": "order", "cache-plans": "plan", "people": "person", "members": "member"},
-    **{"alerts": "alert", "silences": "silence", "alert-routes": "alert_route"},
-    **{"webhooks": "webhook", "bulk-changes": "bulk", "tokens": "token"},
-}
-"""Whose keys are asked for, most of the time, instead of what nobody has."""
 CONFIGURATION = """
 [checks.negative_data_rejection]
 # A version that is not there any more is said before the body is read (412).
@@ -62,7 +55,7 @@ parameters = {{ "path.key" = {{ dictionary = "{noun}", probability = 0.8 }} }}
 
 
 def configuration(people: Cast) -> str:
-    """Of schemathesis: which keys there are."""
+    """Of schemathesis: keys that are asked for, most of the time, instead of what nobody has."""
     keys = {noun: str(people.ids[name]) for noun, name in NOUNS.items()}
     named = "\n".join(f'{noun} = {{ values = ["{key}"] }}' for noun, key in keys.items())
     return CONFIGURATION.format(dictionaries=named) + "".join(

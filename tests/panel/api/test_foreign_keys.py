@@ -1,0 +1,215 @@
+"""What belongs to another customer is as if it were not there, whatever the API is asked: the cases
+are the operations of its description, so that none is left out."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.test import Client
+
+from storage import row_security
+from storage.models import CachePlan
+from tests import make
+from tests.panel.api.asking import V1
+from tests.panel.api.test_openapi import described
+from tests.panel.cast import NOUNS, Cast, bearer
+from tests.panel.cast import people as people
+
+ABSENT, NOBODYS_NUMBER = "aaaaaaaaaaaaaaaa", "99999999"
+NUMBERED = ("people", "members", "invitations")
+"""Nouns whose keys are numbers."""
+PARTS = {
+    "disk": "disk",
+    "array": "disk",
+    "fault": "fault",
+    "delivery": "webhook_message",
+    "name": "alert_message",
+}
+"""Path parameters below a thing, and what of `Cast.ids` they name."""
+NAMED = {
+    "volume": "volume",
+    "host": "host",
+    "customer": "customer",
+    "order": "order",
+    "ids": "volume",
+}
+"""Query parameters, and what of `Cast.ids` they name."""
+FIELDS = {
+    **{"customer": "customer", "host": "host", "volume": "volume", "order": "order", "job": "job"},
+    **{"cache_plan": "plan", "hosts": "host", "volumes": "volume"},
+}
+"""Fields of bodies, and what of `Cast.ids` they name."""
+OWN = ("volume", "order", "job", "customer")
+"""What another customer has too."""
+WHO = ("other", "former")
+"""The owner of another customer, and somebody who was an administrator, with the token of then."""
+
+
+class Foreign:
+    """Who asks for Acme's."""
+
+    def __init__(self, people: Cast) -> None:
+        self.people = people
+        former = make.staff_user("former@provider.org")
+        self.bearers = {"other": people.bearers["other"], "former": bearer(former)}
+        former.staff_role = ""
+        former.save()
+        withdrawn = CachePlan.objects.create(
+            name="acme's own", size_bytes=1, price_minor=1, currency="EUR", on_offer=False
+        )
+        self.ids = {**people.ids, "plan": withdrawn.key}
+        zebra = people.zebra
+        self.own = {
+            "volume": zebra.there.volume.key,
+            "order": zebra.order.key,
+            "job": zebra.job.key,
+            "customer": zebra.customer.key,
+        }
+
+    def ask(self, who: str, method: str, path: str, body: Any) -> tuple[int, str, str]:
+        """Status, code and text of the answer; what the request did is undone."""
+        with transaction.atomic(), row_security.inside(row_security.NOBODY):
+            answer = Client().generic(
+                method.upper(),
+                path,
+                "" if body is None else json.dumps(body),
+                content_type="application/json",
+                headers={**self.bearers[who], "Idempotency-Key": uuid.uuid4().hex},
+            )
+            transaction.set_rollback(True)
+        text = answer.content.decode()
+        is_json = "json" in answer.get("Content-Type", "")
+        code = answer.json().get("code", "") if is_json and isinstance(answer.json(), dict) else ""
+        return answer.status_code, code, text
+
+    def traces_in(self, text: str) -> list[str]:
+        return [trace for trace in self.people.acme.traces if trace in text]
+
+
+@pytest.fixture(scope="module")
+def foreign(people: Cast) -> Foreign:
+    return Foreign(people)
+
+
+def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in described()["paths"].items():
+        for method, operation in methods.items():
+            if not path.startswith(f"{V1}/billing/"):
+                yield method, path, operation
+
+
+def parameters(operation: dict[str, Any], place: str) -> list[str]:
+    return [each["name"] for each in operation.get("parameters", ()) if each["in"] == place]
+
+
+def case(method: str, path: str, *more: Any) -> Any:
+    return pytest.param(method, path, *more, id=" ".join((method, path, *more)))
+
+
+BY_KEY = [case(method, path) for method, path, each in operations() if parameters(each, "path")]
+LISTS = [case("get", path) for method, path, each in operations() if method == "get"
+         and not parameters(each, "path")]  # fmt: skip
+BY_NAME = [
+    case(method, path, name)
+    for method, path, each in operations()
+    if not parameters(each, "path")
+    for name in parameters(each, "query")
+    if name in NAMED
+]
+
+
+def body_of(method: str, path: str) -> Any:
+    """What the description shows as an example."""
+    operation = described()["paths"][path][method]
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    if content is None:
+        return None
+    name = content["schema"]["$ref"].rpartition("/")[2]
+    return json.loads(json.dumps(described()["components"]["examples"][name]["value"]))
+
+
+def fields_of(method: str, path: str) -> list[str]:
+    """The fields of a body that name something."""
+    content = described()["paths"][path][method].get("requestBody", {}).get("content", {})
+    name = content.get("application/json", {}).get("schema", {}).get("$ref", "").rpartition("/")[2]
+    properties = described()["components"]["schemas"].get(name, {}).get("properties", ())
+    return [field for field in properties if field in FIELDS]
+
+
+def filled(path: str, ids: dict[str, Any], absent: str) -> str:
+    """The address for Acme's things, or for those that nobody has."""
+    noun = path.split("/")[3]
+    named = {"key": NOUNS[noun], **PARTS}
+    for parameter in [part[1:-1] for part in path.split("/") if part.startswith("{")]:
+        path = path.replace(f"{{{parameter}}}", absent or str(ids[named[parameter]]))
+    return path
+
+
+BY_FIELD = [
+    case(method, path, name)
+    for method, path, each in operations()
+    if not parameters(each, "path") or NOUNS[path.split("/")[3]] in OWN
+    for name in fields_of(method, path)
+]
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize(("method", "path"), BY_KEY)
+def test_what_is_foreign_is_answered_as_what_is_not_there(
+    foreign: Foreign, who: str, method: str, path: str
+) -> None:
+    absent = NOBODYS_NUMBER if path.split("/")[3] in NUMBERED else ABSENT
+    body = body_of(method, path)
+    status, code, text = foreign.ask(who, method, filled(path, foreign.ids, ""), body)
+    assert (status, code) in ((404, "not_found"), (403, "insufficient_scope")), text
+    assert (status, code) == foreign.ask(who, method, filled(path, {}, absent), body)[:2]
+    assert foreign.traces_in(text) == []
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize(("method", "path"), LISTS)
+def test_no_list_shows_what_is_foreign(foreign: Foreign, who: str, method: str, path: str) -> None:
+    status, _, text = foreign.ask(who, method, path, None)
+    assert status in (200, 404), text
+    assert foreign.traces_in(text) == []
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize(("method", "path", "name"), BY_NAME)
+def test_a_foreign_name_in_a_filter_finds_what_a_name_of_nothing_finds(
+    foreign: Foreign, who: str, method: str, path: str, name: str
+) -> None:
+    named = str(foreign.ids[NAMED[name]])
+    mine = foreign.ask(who, method, f"{path}?{name}={named}", None)
+    nothing = foreign.ask(who, method, f"{path}?{name}={ABSENT}", None)
+    assert mine[:2] == nothing[:2]
+    assert foreign.traces_in(mine[2]) == []
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize(("method", "path", "name"), BY_FIELD)
+def test_a_foreign_name_in_a_body_is_refused_as_a_name_of_nothing(
+    foreign: Foreign, who: str, method: str, path: str, name: str
+) -> None:
+    def asked(thing: str) -> tuple[int, str, str]:
+        body = {**body_of(method, path), name: [thing] if name.endswith("s") else thing}
+        status, code, text = foreign.ask(who, method, filled(path, foreign.own, ""), body)
+        return status, code, text.replace(thing, "")
+
+    kind = FIELDS[name]
+    theirs = asked(str(foreign.ids[kind]))
+    assert theirs[0] >= 400
+    assert theirs[:2] == asked(ABSENT)[:2]
+    assert foreign.traces_in(theirs[2]) == []
+
+
+def test_no_operation_is_left_out() -> None:
+    asked = {each.values[:2] for each in (*BY_KEY, *LISTS)}
+    left = {(method, path) for method, path, _ in operations()} - asked
+    assert all(method != "get" and "{" not in path for method, path in left)
+    assert len(BY_FIELD) > 10
