@@ -143,9 +143,13 @@ test: lint debian
 	@$(VENV)/python -m pytest -n $(JOBS) --dist loadgroup --reruns 1 --reruns-delay 2 --rerun-show-tracebacks -raR \
 		-m "not (lab and thorough)" $(ARGS)
 
+# Where it is set, a test that needs the generators of clients fails without them.
+clients thorough: export CLIENTS := 1
+
 # What `make test` leaves to the fake host too, and all else that needs a real kernel: 45 minutes.
-# Before it, examples that no run has drawn yet.
-thorough: venv debian
+# Before it, examples that no run has drawn yet, and the clients that others generate.
+thorough: venv debian $(STAMPS)/clients
+	@$(VENV)/python -m pytest tests/panel/api/test_generated_clients.py
 	@$(VENV)/python -m pytest -n $(JOBS) -m "hypothesis and not lab" --hypothesis-profile=new
 	@$(VENV)/python -m pytest -m lab $(ARGS)
 
@@ -198,7 +202,7 @@ bench-door: static
 bench-samples: static
 	@exec $(VENV)/python -m tests.bench.samples
 
-# Clients that others generate. The generators, with a JDK and Go, are 500 MB: not in `make test`.
+# Clients that others generate. What makes the one in Go, with a JDK, is 500 MB: not in `make test`.
 clients: secrets $(STAMPS)/clients
 	@$(VENV)/python -m pytest tests/panel/api/test_generated_clients.py $(ARGS)
 
