@@ -160,7 +160,7 @@ def next_round(
     }
     ordered = sorted(alerts, key=lambda fingerprint: _order(alerts[fingerprint]))
     of_host: dict[int, list[str]] = {}
-    away = _away(alerts)
+    away = _away(alerts, context)
     news: list[AlertNews] = []
     for fingerprint in ordered:
         state = alerts[fingerprint]
@@ -265,9 +265,14 @@ def _near(one: AlertState, other: AlertState) -> bool:
     return abs(one.first_seen_at - other.first_seen_at) <= SIBLINGS_WITHIN
 
 
-def _away(alerts: Mapping[str, AlertState]) -> list[str]:
-    """The hosts that do not answer, those that fell silent first before the others."""
-    away = [each for each in alerts.values() if each.seen.family == "contact" and each.is_present]
+def _away(alerts: Mapping[str, AlertState], context: RoundContext) -> list[str]:
+    """The hosts that do not answer, those that fell silent first before the others. One that
+    nobody is told of cannot stand for them."""
+    away = [
+        each
+        for each in alerts.values()
+        if each.seen.family == "contact" and each.is_present and not _hush(each.seen, context)
+    ]
     return [each.seen.fingerprint for each in sorted(away, key=_order)]
 
 
@@ -329,7 +334,8 @@ def _one(
     led = cause.seen.fingerprint if cause is not None else ""
     if state.cause and not led:
         # What it followed from is over: it gets some time to be over, too.
-        state = replace(state, cause="", present_since=now)
+        own = _hush(state.seen, context)
+        state = replace(state, cause="", present_since=now, hushed_by=own)
     elif led != state.cause:
         state = replace(state, cause=led)
     news: list[AlertNews] = []
@@ -341,9 +347,10 @@ def _one(
         state = replace(state, opened_at=now)
         if cause is not None:
             news.append(_quiet(Kind.OPENED, "It follows from another alert."))
-            return state, news
     if cause is not None:
-        return state, news
+        # The customers of a volume are told of what follows, too.
+        hushed_by = _hush(state.seen, context) or cause.hushed_by
+        return replace(state, hushed_by=hushed_by), news
     return _awake(state, news, context, is_worse=is_worse)
 
 

@@ -223,6 +223,14 @@ def test_when_most_hosts_fall_silent_one_alert_stands_for_all() -> None:
     assert few.passes(minutes=10) == ["opened", "opened"]
 
 
+def test_a_host_in_maintenance_stands_for_no_others_that_fall_silent() -> None:
+    world = World(hosts=10, maintained={0})
+    world.begin(problem("silent", host=0))
+    world.passes(minutes=5)
+    world.begin(*(problem("silent", host=n) for n in range(1, 8)))
+    assert world.passes(minutes=10) == ["opened"]
+
+
 def test_maintenance_hushes_its_host_and_what_is_left_afterwards_is_told() -> None:
     world = World(maintained={1})
     world.begin(ARRAY)
@@ -230,6 +238,43 @@ def test_maintenance_hushes_its_host_and_what_is_left_afterwards_is_told() -> No
     assert world.alerts[ARRAY.fingerprint].hushed_by == "maintenance"
     world.maintained.clear()
     assert world.passes(minutes=2) == ["remains"]
+
+
+GROUP = problem("pv_missing", subject="vg0")
+LOST = problem("ssd_lost", volume_key="v1", subject="vg0/web")
+
+
+def test_maintenance_hushes_what_follows_from_another_alert() -> None:
+    world = World(maintained={1})
+    world.begin(GROUP, LOST)
+    world.passes(minutes=10)
+    assert world.alerts[LOST.fingerprint].cause == GROUP.fingerprint
+    assert world.alerts[LOST.fingerprint].hushed_by == "maintenance"
+    world.maintained.clear()
+    assert world.passes(minutes=1) == ["remains"]
+    assert world.alerts[LOST.fingerprint].hushed_by == ""
+
+
+@pytest.mark.parametrize("rule", [HushRule(code="pv_missing"), HushRule(volume_key="v1")])
+def test_a_silence_of_the_cause_or_of_the_effect_hushes_the_effect(rule: HushRule) -> None:
+    world = World(silences=[rule])
+    world.begin(GROUP, LOST)
+    world.passes(minutes=10)
+    assert world.alerts[LOST.fingerprint].hushed_by == "silence"
+    world.silences.clear()
+    world.passes(minutes=1)
+    assert world.alerts[LOST.fingerprint].hushed_by == ""
+
+
+def test_what_outlasts_a_silenced_cause_is_told_after_a_while_as_after_any_cause() -> None:
+    world = World(silences=[HushRule(code="pv_missing")])
+    world.begin(GROUP, LOST)
+    world.passes(minutes=10)
+    world.end(GROUP)
+    assert world.passes(minutes=4) == []
+    assert world.alerts[LOST.fingerprint].hushed_by == ""
+    assert world.passes(minutes=6) == ["remains"]
+    assert world.news[-1].text == "What it followed from is over."
 
 
 def test_what_began_and_ended_in_maintenance_is_told_to_nobody() -> None:

@@ -9,11 +9,12 @@ import pytest
 from django.core import mail
 from django.utils import timezone
 
+from jobs.alerts import alert_judge
 from jobs.models import Alert
 from panel import tasks
 from panel.models import Mute, Notice, User
 from panel.notices import alert_notices
-from storage.models import Volume
+from storage.models import Host, HostOutline, Volume
 from tests import make
 from tests.panel.alerts.telling import alert
 
@@ -121,6 +122,27 @@ def test_what_follows_from_another_alert_is_told_all_the_same(volume: Volume) ->
     wrong(volume, cause=cause, told_at=None)
     tasks.send_notices()
     assert len(mail.outbox) == 1
+
+
+def test_what_follows_from_another_alert_is_not_told_in_maintenance_of_its_host(
+    volume: Volume,
+) -> None:
+    since = timezone.now() - timedelta(hours=1)
+    host = make.host(last_seen_at=timezone.now(), maintenance_since=since)
+    found = {"severity": "error", "message": "m", "correction": "c", "since": since.isoformat()}
+    lost = {"code": "ssd_lost", "subject": "vg0/web", "volume": volume.key}
+    missing = {"code": "pv_missing", "subject": "vg0"}
+    HostOutline.objects.create(host=host, findings=[found | missing, found | lost])
+    for minute in range(3):
+        alert_judge.judge(timezone.now() + timedelta(minutes=minute))
+    assert Alert.objects.get(code="ssd_lost").cause == Alert.objects.get(code="pv_missing")
+    Alert.objects.update(opened_at=timezone.now() - LONG_AGO)
+    tasks.send_notices()
+    assert mail.outbox == []
+    Host.objects.update(maintenance_since=None)
+    alert_judge.judge(timezone.now() + timedelta(minutes=3))
+    tasks.send_notices()
+    assert [each.subject for each in mail.outbox] == ["Problem: Acme mail"]
 
 
 def test_nobody_else_is_told_and_nobody_who_does_not_want_it(volume: Volume, vera: User) -> None:
