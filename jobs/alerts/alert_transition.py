@@ -159,19 +159,20 @@ def next_round(
         if each.seen.family in NO_NEWS and each.is_present
     }
     ordered = sorted(alerts, key=lambda fingerprint: _order(alerts[fingerprint]))
-    of_host: dict[int, list[str]] = {}
-    away = _away(alerts, context)
+    hushes = {each: _hush(state.seen, context) for each, state in alerts.items()}
+    causes = _causes(alerts, ordered, hushes, context)
+    for fingerprint, leading in causes.items():
+        # One alert stands for all of it, so it is as grave as the gravest of them.
+        alerts[leading] = _at_least_as_grave(alerts[leading], alerts[fingerprint].seen)
     news: list[AlertNews] = []
     for fingerprint in ordered:
         state = alerts[fingerprint]
-        earlier = of_host.setdefault(state.seen.host_id, [])
-        cause = _cause_of(state, (alerts[each] for each in earlier), context)
-        if cause is None:
-            cause = _first_of_many_hosts(state, away, alerts, context)
-        earlier.append(fingerprint)
+        cause = alerts[causes[fingerprint]] if fingerprint in causes else None
         was = before.get(fingerprint)
         is_worse = was is not None and state.seen.rank < was.seen.rank
-        alerts[fingerprint], happened = _one(state, cause, unheard, context, is_worse=is_worse)
+        alerts[fingerprint], happened = _one(
+            state, cause, unheard, hushes[fingerprint], context, is_worse=is_worse
+        )
         news += [replace(each, fingerprint=fingerprint) for each in happened]
     grown = _grown(alerts, context.now)
     return RoundOutcome(alerts | grown.alerts, (*news, *grown.news))
@@ -236,17 +237,38 @@ def _order(state: AlertState) -> tuple[int, datetime, str]:
     return place, state.first_seen_at, state.seen.fingerprint
 
 
+def _causes(
+    alerts: Mapping[str, AlertState],
+    ordered: Iterable[str],
+    hushes: Mapping[str, str],
+    context: RoundContext,
+) -> dict[str, str]:
+    """The alert that each one follows from, which follows from none itself."""
+    causes: dict[str, str] = {}
+    leaders: dict[int, list[AlertState]] = {}
+    away = _away(alerts, hushes)
+    for fingerprint in ordered:
+        state = alerts[fingerprint]
+        of_host = leaders.setdefault(state.seen.host_id, [])
+        cause = _cause_of(state, of_host, hushes)
+        if cause is None:
+            cause = _first_of_many_hosts(state, away, alerts, causes, context)
+        if cause is not None:
+            causes[fingerprint] = cause.seen.fingerprint
+        elif not _is_over(state, context.now):
+            of_host.append(state)
+    return causes
+
+
 def _cause_of(
-    state: AlertState, earlier: Iterable[AlertState], context: RoundContext
+    state: AlertState, leaders: Iterable[AlertState], hushes: Mapping[str, str]
 ) -> AlertState | None:
-    """The alert of the same host that this one follows from, which follows from none itself. What
-    people were told already stays an alert of its own."""
+    """The alert of the same host that this one follows from. What people were told already stays
+    an alert of its own."""
     if state.told_at is not None or not state.is_present:
         return None
-    is_hushed = bool(_hush(state.seen, context))
-    for each in earlier:
-        if each.cause or each.resolved_at is not None:
-            continue
+    is_hushed = bool(hushes[state.seen.fingerprint])
+    for each in leaders:
         near = _near(state, each)
         # Most of what comes long after a problem has a reason of its own.
         is_old_news = near or comes_late(state.seen, each.seen)
@@ -254,10 +276,16 @@ def _cause_of(
         is_there = each.is_present or each.is_flapping
         if is_there and is_old_news and follows(state.seen, each.seen):
             return each
-        is_heard = each.is_present and (is_hushed or not each.hushed_by)
+        is_heard = each.is_present and (is_hushed or not hushes[each.seen.fingerprint])
         if near and is_heard and are_siblings(state.seen, each.seen):
             return each
     return None
+
+
+def _at_least_as_grave(cause: AlertState, effect: SeenProblem) -> AlertState:
+    if cause.seen.rank <= effect.rank:
+        return cause
+    return replace(cause, seen=replace(cause.seen, rank=effect.rank, severity=effect.severity))
 
 
 def _near(one: AlertState, other: AlertState) -> bool:
@@ -265,13 +293,13 @@ def _near(one: AlertState, other: AlertState) -> bool:
     return abs(one.first_seen_at - other.first_seen_at) <= SIBLINGS_WITHIN
 
 
-def _away(alerts: Mapping[str, AlertState], context: RoundContext) -> list[str]:
+def _away(alerts: Mapping[str, AlertState], hushes: Mapping[str, str]) -> list[str]:
     """The hosts that do not answer, those that fell silent first before the others. One that
     nobody is told of cannot stand for them."""
     away = [
         each
-        for each in alerts.values()
-        if each.seen.family == "contact" and each.is_present and not _hush(each.seen, context)
+        for fingerprint, each in alerts.items()
+        if each.seen.family == "contact" and each.is_present and not hushes[fingerprint]
     ]
     return [each.seen.fingerprint for each in sorted(away, key=_order)]
 
@@ -280,6 +308,7 @@ def _first_of_many_hosts(
     state: AlertState,
     away: Sequence[str],
     alerts: Mapping[str, AlertState],
+    causes: Mapping[str, str],
     context: RoundContext,
 ) -> AlertState | None:
     """When most hosts stop answering at once, the panel or its network has the trouble: one alert
@@ -290,7 +319,7 @@ def _first_of_many_hosts(
     together = [alerts[each] for each in away if _near(alerts[each], state)]
     if len(together) < max(MANY_HOSTS, context.host_count / 2):
         return None
-    first = next((each for each in together if not each.cause), None)
+    first = next((each for each in together if each.seen.fingerprint not in causes), None)
     return first if first is not None and _order(first) < _order(state) else None
 
 
@@ -323,6 +352,7 @@ def _one(
     state: AlertState,
     cause: AlertState | None,
     unheard: set[int],
+    hushed_by: str,
     context: RoundContext,
     *,
     is_worse: bool,
@@ -334,8 +364,7 @@ def _one(
     led = cause.seen.fingerprint if cause is not None else ""
     if state.cause and not led:
         # What it followed from is over: it gets some time to be over, too.
-        own = _hush(state.seen, context)
-        state = replace(state, cause="", present_since=now, hushed_by=own)
+        state = replace(state, cause="", present_since=now, hushed_by=hushed_by)
     elif led != state.cause:
         state = replace(state, cause=led)
     news: list[AlertNews] = []
@@ -349,24 +378,33 @@ def _one(
             news.append(_quiet(Kind.OPENED, "It follows from another alert."))
     if cause is not None:
         # The customers of a volume are told of what follows, too.
-        hushed_by = _hush(state.seen, context) or cause.hushed_by
-        return replace(state, hushed_by=hushed_by), news
-    return _awake(state, news, context, is_worse=is_worse)
+        return replace(state, hushed_by=hushed_by or cause.hushed_by), news
+    return _awake(state, news, hushed_by, context, is_worse=is_worse)
 
 
 def _leaving(state: AlertState, now: datetime) -> tuple[AlertState, list[AlertNews]]:
-    needed = state.calm if state.is_flapping else resolve_after(state.seen)
-    if now - (state.absent_since or now) < needed:
+    if not _is_over(state, now):
         return state, []
     is_told = state.told_at is not None
     return replace(state, resolved_at=now), [AlertNews("", Kind.RESOLVED, is_told)]
 
 
+def _is_over(state: AlertState, now: datetime) -> bool:
+    """Whether the problem has been gone for long enough."""
+    needed = state.calm if state.is_flapping else resolve_after(state.seen)
+    return state.absent_since is not None and now - state.absent_since >= needed
+
+
 def _awake(
-    state: AlertState, news: list[AlertNews], context: RoundContext, *, is_worse: bool
+    state: AlertState,
+    news: list[AlertNews],
+    hushed_by: str,
+    context: RoundContext,
+    *,
+    is_worse: bool,
 ) -> tuple[AlertState, list[AlertNews]]:
     """An open alert that is there and follows from nothing."""
-    now, hushed_by = context.now, _hush(state.seen, context)
+    now = context.now
     if hushed_by:
         if not state.hushed_by:
             is_new = state.opened_at == now and state.told_at is None

@@ -99,6 +99,51 @@ def test_the_volumes_of_an_array_come_with_its_alert() -> None:
     assert world.passes(minutes=20) == ["resolved"]
 
 
+REBUILD = problem("array_recovering", subject="md0", rank=2)
+ON_ONE_LEG = problem("writeback_degraded", volume_key="v1", subject="vg0/v1")
+
+
+def test_an_alert_is_as_grave_as_the_gravest_that_follows_from_it() -> None:
+    world = World()
+    world.begin(REBUILD, ON_ONE_LEG)
+    assert world.passes(seconds=20) == ["opened"]
+    assert world.alerts[REBUILD.fingerprint].worst_rank == 0
+    # Nobody looks after it.
+    assert world.passes(minutes=31) == ["escalated"]
+    world.end(ON_ONE_LEG)
+    world.passes(minutes=5)
+    assert world.alerts[REBUILD.fingerprint].seen.rank == 2
+
+
+def test_data_at_risk_that_joins_a_warning_is_told() -> None:
+    world = World()
+    world.begin(REBUILD)
+    assert world.passes(minutes=5) == ["opened"]
+    world.acknowledge(REBUILD)
+    world.begin(ON_ONE_LEG)
+    assert world.passes(minutes=5) == ["worsened"]
+    assert world.alerts[REBUILD.fingerprint].seen.severity == "error"
+
+
+def test_an_array_that_is_rebuilt_stays_one_alert_with_its_volumes() -> None:
+    world = World()
+    world.begin(ARRAY, ON_ONE_LEG)
+    assert world.passes(minutes=20) == ["opened"]
+    world.begin(REBUILD)
+    assert world.passes(minutes=5) == []
+    assert world.alerts[REBUILD.fingerprint].seen.rank == 0
+    world.end(REBUILD, ON_ONE_LEG)
+    assert world.passes(minutes=20) == ["resolved"]
+
+
+def test_data_at_risk_under_a_warning_of_a_host_that_fell_silent_is_told() -> None:
+    world = World()
+    world.begin(SILENT, REBUILD, ON_ONE_LEG)
+    assert "opened" in world.passes(seconds=60)
+    told = {fingerprint for fingerprint, _ in world.told}
+    assert told & {REBUILD.fingerprint, ON_ONE_LEG.fingerprint}
+
+
 def test_volumes_that_lose_their_ssd_together_are_one_alert() -> None:
     world = World()
     volumes = [problem("ssd_lost", volume_key=f"v{n}", subject=f"vg0/v{n}") for n in range(30)]
