@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from jobs.problems import Problem
+from jobs.problems import FAILED_LATELY, NEW_KERNEL, Problem
 from storage.health.cache_condition import LASTING_CODES, RECENT_CODES, SSD_CODES, STATE_CODES
 
 TRUST: Final = frozenset({"quarantined", "twins", "machine_changed"})
@@ -64,6 +64,17 @@ RESOLVE_SECONDS: Final = {
 }
 """How long it must be gone before the alert is over, by its family."""
 USUAL_RESOLVE_SECONDS: Final = 180
+LAPSES: Final = {
+    "job_failed": (
+        FAILED_LATELY,
+        "It failed 2 days ago and is no longer reported. No later job has mended it.",
+    ),
+    "kernel_changed": (
+        NEW_KERNEL,
+        "Another kernel is reported for 5 minutes only. Nothing was changed back.",
+    ),
+}
+"""What is listed only for so long after it began, and what is true once it is not."""
 SIBLINGS_WITHIN: Final = timedelta(minutes=15)
 """Volumes of one host that have the same problem within so long have it for one reason."""
 
@@ -177,6 +188,14 @@ def hold(seen: SeenProblem) -> timedelta:
 def resolve_after(seen: SeenProblem) -> timedelta:
     """How long it must be gone before it is over."""
     return timedelta(seconds=RESOLVE_SECONDS.get(seen.family, USUAL_RESOLVE_SECONDS))
+
+
+def lapse(code: str, since: datetime | None, gone_at: datetime | None) -> str:
+    """Why the problem is listed no longer though nobody mended it; "" where it was mended."""
+    if code not in LAPSES or since is None or gone_at is None:
+        return ""
+    listed_for, words = LAPSES[code]
+    return words if gone_at - since >= listed_for else ""
 
 
 def is_news_of_the_host(seen: SeenProblem) -> bool:

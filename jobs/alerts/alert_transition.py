@@ -27,6 +27,7 @@ from jobs.alerts.alert_rules import (
     follows,
     hold,
     is_news_of_the_host,
+    lapse,
     resolve_after,
 )
 from jobs.models.alert import AlertEventKind as Kind
@@ -386,7 +387,8 @@ def _leaving(state: AlertState, now: datetime) -> tuple[AlertState, list[AlertNe
     if not _is_over(state, now):
         return state, []
     is_told = state.told_at is not None
-    return replace(state, resolved_at=now), [AlertNews("", Kind.RESOLVED, is_told)]
+    why = lapse(state.seen.code, state.seen.since, state.absent_since)
+    return replace(state, resolved_at=now), [AlertNews("", Kind.RESOLVED, is_told, why)]
 
 
 def _is_over(state: AlertState, now: datetime) -> bool:

@@ -69,13 +69,14 @@ def _subject(ordered: Sequence[AlertStory], rank: int) -> str:
     first = ordered[0]
     if len(ordered) == 1:
         what = f"{first.alert.place}: {_short(first)}"
-        text = f"Resolved: {what}" if first.is_over else f"{_prefix(first.last)}{what}{risk}"
-        return _line(f"[Tiercel] {text}")
+        risk = "" if first.is_over else risk
+        return _line(f"[Tiercel] {_prefix(first.last)}{what}{risk}")
     hosts = list(dict.fromkeys(each.alert.place for each in ordered))
     named = ", ".join(hosts[:3]) + (f" and {len(hosts) - 3} more" if len(hosts) > 3 else "")
+    ended = "over" if any(each.is_over and each.last.text for each in ordered) else "resolved"
     if over == len(ordered):
-        return _line(f"[Tiercel] {counted(over, 'alert')} resolved: {named}")
-    also = f", {over} resolved" if over else ""
+        return _line(f"[Tiercel] {counted(over, 'alert')} {ended}: {named}")
+    also = f", {over} {ended}" if over else ""
     return _line(f"[Tiercel] {counted(len(ordered) - over, 'alert')}{also}: {named}{risk}")
 
 
@@ -93,7 +94,8 @@ def _part(story: AlertStory) -> str:
     alert = story.alert
     lines = [f"{alert.place}: {name_of(alert.code)}"]
     if story.is_over:
-        lines.append(f"Resolved after {_lasted(alert)}. It was: {alert.message}")
+        how = story.last.text or f"Resolved after {_lasted(alert)}."
+        lines.append(f"{how} It was: {alert.message}")
         return "\n".join((*lines, _page("alert", alert.key)))
     event = story.last
     if event.kind not in (AlertEventKind.OPENED, AlertEventKind.WORSENED) and event.text:

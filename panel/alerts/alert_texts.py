@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from jobs.alerts.alert_rules import lapse
 from jobs.models import Alert, AlertEvent, AlertEventKind
 from panel.alerts.problem_kinds import KINDS, UNKNOWN
 from panel.templatetags.chips import Chip
@@ -28,6 +29,9 @@ EVENT_WORDS: Final = {
     AlertEventKind.RESOLVED: "Resolved",
 }
 
+LAPSED: Final = "No longer reported"
+"""Of a problem that is over though nobody mended it."""
+
 
 def name_of(code: str) -> str:
     """What the kind is called; a code that a newer agent reports is shown as it is."""
@@ -48,6 +52,8 @@ def consequence_of(code: str) -> str:
 def state_of_alert(alert: Alert) -> Chip:
     """The one state that says most."""
     if alert.resolved_at is not None:
+        if lapse(alert.code, alert.since, alert.absent_since):
+            return Chip("quiet", "wait", LAPSED.lower())
         return Chip("ok", "ok", "resolved")
     if alert.acknowledged_at is not None:
         return Chip("quiet", "person", "acknowledged")
@@ -64,6 +70,8 @@ def state_of_alert(alert: Alert) -> Chip:
 
 def event_words(event: AlertEvent) -> str:
     """What happened, in a word or two."""
+    if event.kind == AlertEventKind.RESOLVED and event.text:
+        return LAPSED
     return EVENT_WORDS[AlertEventKind(event.kind)]
 
 

@@ -474,6 +474,27 @@ def test_what_flapped_and_stays_is_told_once_it_is_there_for_good() -> None:
     assert world.passes(minutes=3) == ["remains"]
 
 
+@pytest.mark.parametrize(("code", "minutes"), [("job_failed", 2 * 24 * 60), ("kernel_changed", 5)])
+def test_what_is_only_listed_for_a_while_does_not_end_as_mended(code: str, minutes: int) -> None:
+    world = World()
+    failed = problem(code, since=world.now)
+    world.begin(failed)
+    world.passes(minutes=minutes)
+    world.end(failed)
+    assert world.passes(minutes=4) == ["resolved"]
+    assert "no longer reported" in world.news[-1].text or "5 minutes only" in world.news[-1].text
+
+
+def test_a_failed_job_that_a_later_one_mended_ends_as_mended() -> None:
+    world = World()
+    failed = problem("job_failed", since=world.now)
+    world.begin(failed)
+    world.passes(hours=1)
+    world.end(failed)
+    assert world.passes(minutes=1) == ["resolved"]
+    assert world.news[-1].text == ""
+
+
 def test_a_quiet_day_sends_nothing() -> None:
     world = World()
     drift = problem("drift", volume_key="v1")

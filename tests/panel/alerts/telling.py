@@ -33,7 +33,8 @@ def alert(host: Host | None = None, **fields: Any) -> Alert:
 
 def event(of: Alert, kind: str = "opened", **fields: Any) -> AlertEvent:
     """Something that is to be told."""
-    defaults = {"is_told": True, "rank": of.rank, "tier": of.tier, "text": of.message}
+    text = "" if kind == "resolved" else of.message
+    defaults = {"is_told": True, "rank": of.rank, "tier": of.tier, "text": text}
     return AlertEvent.objects.create(alert=of, kind=kind, **{**defaults, **fields})
 
 

@@ -67,6 +67,19 @@ def test_one_mail_says_that_it_is_over() -> None:
     assert first.extra_headers["References"] == last.extra_headers["References"]
 
 
+def test_a_failed_job_that_is_no_longer_listed_is_not_called_resolved() -> None:
+    mail_route()
+    there = alert(make.host(name="stor-hel-03"), code="job_failed", message="Add cache failed.")
+    event(there)
+    tasks.send_alerts()
+    event(there, "resolved", text="It failed 2 days ago and is no longer reported.")
+    tasks.send_alerts()
+    last = mail.outbox[1]
+    assert last.subject == "[Tiercel] No longer reported: stor-hel-03: Add cache failed"
+    assert "It failed 2 days ago and is no longer reported. It was: Add cache" in str(last.body)
+    assert "Resolved" not in str(last.body)
+
+
 def test_the_end_does_not_arrive_before_the_beginning() -> None:
     mail_route()
     there = alert(make.host(name="stor-hel-03"))
