@@ -18,15 +18,14 @@ from django.db.models import Q
 
 from jobs import notify_workers
 from jobs.alerts.alert_rules import SeenProblem, seen_problems
-from jobs.alerts.alert_transition import (
-    DAY,
+from jobs.alerts.alert_state import (
     AlertEpisode,
     AlertNews,
     AlertState,
     HushRule,
     RoundContext,
-    next_round,
 )
+from jobs.alerts.alert_transition import DAY, next_round
 from jobs.failpoints import durable
 from jobs.models import Alert, AlertEvent, AlertRound, Job, Silence
 from jobs.problems import OF_ALL_HOSTS, problems_now, problems_of_all_hosts

@@ -10,7 +10,7 @@ it cannot be the same swinging.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -30,122 +30,23 @@ from jobs.alerts.alert_rules import (
     lapse,
     resolve_after,
 )
+from jobs.alerts.alert_state import (
+    AlertEpisode,
+    AlertNews,
+    AlertState,
+    RoundContext,
+    RoundOutcome,
+)
 from jobs.models.alert import AlertEventKind as Kind
 
 DAY: Final = timedelta(days=1)
 FLAPPING_OPENINGS: Final = 3
 """So many openings within a day are flapping."""
-LEAST_CALM: Final = timedelta(minutes=30)
-CALM_OF_A_SWING: Final = 1.5
-"""It is stable once it lasts so many times longer than each swing before it."""
 AFTER_ITS_CAUSE: Final = timedelta(minutes=5)
 """What followed from an alert that is over may last a little longer."""
 WORSE_AGAIN: Final = timedelta(minutes=30)
 LAST_TIER: Final = 3
 MANY_HOSTS: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class AlertState:
-    """An alert as it is kept. Pending (`opened_at` None), open, or over (`resolved_at`). `seen` is
-    how the problem was last seen; `present_since` when it (last) came, `absent_since` since when it
-    is gone. `told_at` is when people were told that it is there, None while nobody was; `cause` the
-    fingerprint of the alert it follows from; `worst_rank` the gravest that was told. `swing` is the
-    longest that it was gone, `spell` the longest that it was there, since it began to flap."""
-
-    seen: SeenProblem
-    first_seen_at: datetime
-    present_since: datetime
-    absent_since: datetime | None = None
-    opened_at: datetime | None = None
-    told_at: datetime | None = None
-    last_told_at: datetime | None = None
-    resolved_at: datetime | None = None
-    cause: str = ""
-    hushed_by: str = ""
-    acknowledged_at: datetime | None = None
-    acknowledged_until: datetime | None = None
-    acknowledged_count: int = 0
-    tier: int = 1
-    tier_at: datetime | None = None
-    worst_rank: int = WARNING_RANK
-    openings: int = 1
-    is_flapping: bool = False
-    swing: timedelta = timedelta(0)
-    spell: timedelta = timedelta(0)
-
-    @property
-    def is_present(self) -> bool:
-        return self.absent_since is None
-
-    @property
-    def calm(self) -> timedelta:
-        """How long it must be gone to be over while it flaps."""
-        return max(LEAST_CALM, self.swing * CALM_OF_A_SWING)
-
-    @property
-    def lasting(self) -> timedelta:
-        """And be there to count as there for good."""
-        return max(LEAST_CALM, self.spell * CALM_OF_A_SWING)
-
-
-@dataclass(frozen=True, slots=True)
-class AlertEpisode:
-    """An alert that is over: from when to when the problem was there, and how often it opened."""
-
-    began: datetime
-    ended: datetime
-    openings: int = 1
-    swing: timedelta = timedelta(0)
-    spell: timedelta = timedelta(0)
-
-
-@dataclass(frozen=True, slots=True)
-class AlertNews:
-    """What happened to one alert; `is_told`: people are told."""
-
-    fingerprint: str
-    kind: Kind
-    is_told: bool
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class HushRule:
-    """Problems that nobody is told of now: those that agree with all that is given."""
-
-    host_id: int | None = None
-    volume_key: str = ""
-    code: str = ""
-
-    def hushes(self, seen: SeenProblem) -> bool:
-        return (
-            self.host_id in (None, seen.host_id)
-            and self.volume_key in ("", seen.volume_key)
-            and self.code in ("", seen.code)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class RoundContext:
-    """What a round knows besides alerts and problems. `past` are the episodes of the last day by
-    fingerprint, `host_count` how many hosts are in use."""
-
-    now: datetime
-    silences: Sequence[HushRule] = ()
-    maintained: frozenset[int] = frozenset()
-    past: Mapping[str, Sequence[AlertEpisode]] = field(default_factory=dict)
-    host_count: int = 1
-    escalate_after: timedelta = timedelta(minutes=30)
-
-
-@dataclass(frozen=True, slots=True)
-class RoundOutcome:
-    """The alerts after a round, without those that were pending and came to nothing, and what
-    happened."""
-
-    alerts: dict[str, AlertState]
-    news: tuple[AlertNews, ...]
 
 
 def next_round(

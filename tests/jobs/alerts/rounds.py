@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from jobs.alerts.alert_rules import FAMILIES, SeenProblem
-from jobs.alerts.alert_transition import (
+from jobs.alerts.alert_state import (
     AlertEpisode,
     AlertNews,
     AlertState,
     HushRule,
     RoundContext,
-    next_round,
 )
+from jobs.alerts.alert_transition import next_round
 
 START = datetime(2026, 11, 23, tzinfo=UTC)
 ROUND = timedelta(seconds=20)
@@ -27,6 +27,10 @@ def problem(code: str, host: int = 1, **fields: Any) -> SeenProblem:
     thing = fields.get("volume_key") or fields.get("subject", "")
     severity = "warning" if rank == 2 else "error"
     return SeenProblem(f"{host}/{family}/{thing}", family, code, severity, rank, host, **fields)
+
+
+ARRAY = problem("array_degraded", subject="md0")
+SILENT = problem("silent")
 
 
 @dataclass
