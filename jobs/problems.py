@@ -116,14 +116,15 @@ WHERE outline.findings <> '[]' AND NOT (found->>'code' = ANY(%(passing)s) AND EX
     SELECT FROM jobs_job job JOIN storage_volume volume ON volume.id = job.volume_id
     WHERE volume.key = found->>'volume' AND NOT job.dry_run AND NOT job.state = ANY(%(over)s)))
 """
-# Only the disks of which something is found are looked at (index disk_with_findings).
+# Only the disks of which something is found are looked at (index disk_with_findings). All disks
+# behind one RAID controller have its device: only the kind tells them apart.
 OF_DISKS: Final = """
 SELECT disk.host_id, found->>'code', found->>'severity', (found->>'since')::timestamptz,
-    coalesce(nullif(disk.name, ''), disk.device), '', NULL, found->>'message',
-    found->>'correction',
-    jsonb_build_object('disk', coalesce(nullif(disk.name, ''), concat_ws(' ', disk.device,
-        nullif(disk.kind, ''))), 'model', coalesce(disk.health->>'model', ''))
+    place.name, '', NULL, found->>'message', found->>'correction',
+    jsonb_build_object('disk', place.name, 'model', coalesce(disk.health->>'model', ''))
 FROM storage_physicaldisk disk CROSS JOIN LATERAL jsonb_array_elements(disk.findings) found
+CROSS JOIN LATERAL (SELECT coalesce(nullif(disk.name, ''),
+    concat_ws(' ', disk.device, nullif(disk.kind, ''))) AS name) place
 WHERE disk.findings <> '[]' AND found->>'severity' <> 'info'
 """
 # What the figures of caches and SSDs show (index condition_with_findings).

@@ -14,11 +14,14 @@ from jobs.alerts import alert_actions, alert_judge
 from jobs.alerts.alert_rules import SeenProblem
 from jobs.models import Alert, AlertEvent, AlertRound, Silence, State
 from storage.database_clock import database_now
+from storage.health.smart_records import record
 from storage.models import Host, HostActivity, HostOutline
 from tests import make
 from tests.jobs.alerts import rounds
 from tests.jobs.alerts.rounds import World
 from tests.scene import Scene, end, job, scene
+from tests.smart_disks import ata
+from tests.storage.health.test_smart_records import disk, reply
 
 pytestmark = pytest.mark.django_db
 AT = timezone.now()
@@ -111,6 +114,25 @@ def test_the_volumes_of_a_group_carry_its_cause(clock: Clock) -> None:
     show(there)
     assert clock.passes(minutes=10) == ["resolved"]
     assert not Alert.objects.open().exists()
+
+
+def test_each_failing_disk_behind_a_raid_controller_is_told(clock: Clock) -> None:
+    there = scene()
+    show(there)
+
+    def read(*passed: bool) -> None:
+        disks = [
+            disk(ata("ST8000NM000A", f"H{n}", [], passed=well), "", kind=f"megaraid,{n}")
+            for n, well in enumerate(passed, start=3)
+        ]
+        record(there.host, reply(*({**each, "device": "/dev/bus/0"} for each in disks)), "b", AT)
+
+    read(False, True)
+    assert clock.passes(minutes=5) == ["opened"]
+    read(False, False)
+    assert clock.passes(minutes=5) == ["opened"]
+    subjects = Alert.objects.open().order_by("subject").values_list("subject", flat=True)
+    assert list(subjects) == ["/dev/bus/0 megaraid,3", "/dev/bus/0 megaraid,4"]
 
 
 def test_a_host_that_does_not_answer_keeps_its_alerts(clock: Clock) -> None:
