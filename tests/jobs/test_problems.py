@@ -116,6 +116,19 @@ def test_what_agent_and_inventory_both_tell_is_counted_once() -> None:
 
 
 @pytest.mark.parametrize("code", ["drift", "unfinished", "volume_inactive"])
+def test_what_an_agent_tells_of_several_things_is_a_problem_of_each() -> None:
+    each = [told("writeback_single_ssd", "warning", subject=name) for name in ("vg0/a", "vg0/b")]
+    there = host(problems=[*each, told("writeback_single_ssd", "warning", message="older agent")])
+    assert [problem.subject for problem in problems(there)] == ["vg0/a", "vg0/b", ""]
+
+
+def test_metadata_that_an_older_agent_judges_too_is_judged_once() -> None:
+    there = scene(host={"problems": [told("vg_metadata_full", "warning")]})
+    found(there, told("vg_metadata_full", "warning", subject="vg0", volume="", since=""))
+    (problem,) = problems(there.host)
+    assert problem.subject == "vg0"
+
+
 def test_a_difference_that_a_job_is_about_to_end_is_not_counted(code: str) -> None:
     there = scene()
     found(there, told(code, "warning", subject="vg0/web", volume=there.volume.key, since=""))

@@ -33,7 +33,6 @@ TOOLS = (
     "mdadm",
 )
 MIB = 1 << 20
-FULL_PERCENT = 70
 BUS = "/run/dbus/system_bus_socket"
 
 
@@ -201,18 +200,7 @@ def _group_problems(facts: dict[str, Any]) -> Iterable[Problem]:
                 "changes nothing there.",
                 f"If no other machine ever uses it, as root on the host: {policy.AGENT} allow-vg "
                 f"{vg['name']} --alone",
-            )
-        used_bytes = vg["metadata_bytes"] - vg["metadata_free_bytes"]
-        if 100 * used_bytes >= FULL_PERCENT * vg["metadata_bytes"] > 0:
-            yield problem(
-                "vg_metadata_full",
-                "warning",
-                f"The metadata area of {vg['name']} is {100 * used_bytes // vg['metadata_bytes']} "
-                "% full: once it is full, LVM can no longer create a cache, volume or tag there.",
-                "The metadata area cannot be extended in place. Move volumes to another group, or "
-                "add a PV made with "
-                "pvcreate --metadatasize 16m and take the metadata off the small ones: "
-                "pvchange --metadataignore y",
+                subject=vg["name"],
             )
         if vg["allowed"] and vg["allocation"] in ALLOCATIONS:
             yield problem(

@@ -261,16 +261,15 @@ def test_a_disk_that_is_not_allocatable_has_nothing_free(host: FakeHost, agent: 
         assert agent.refused("volume.create", agent.volume_args()) == "no_space"
 
 
-def test_a_metadata_area_that_is_nearly_full_is_told_and_kept_from_filling(
+def test_a_metadata_area_that_is_nearly_full_is_kept_from_filling(
     host: FakeHost, agent: Agent
 ) -> None:
-    assert "vg_metadata_full" not in problems(agent)
     volume = agent.volume()
     with host.changing() as machine:
         machine.vgs[0].text_bytes = 522240 - 1500
     vg = agent.vg()
     assert vg["metadata_bytes"] == 522240 and vg["metadata_free_bytes"] < 2000
-    assert "99 % full" in problems(agent)["vg_metadata_full"]
+    assert "vg_metadata_full" not in problems(agent), "the panel judges by the inventory"
     with agent.unchanged():
         assert agent.refused("pool.create", pool_args(volume[2:])) == "no_space"
 
