@@ -99,7 +99,7 @@ FROM (
 REPORTED: Final = """
 SELECT host.id, coalesce(told->>'code', ''),
     CASE told->>'severity' WHEN 'error' THEN 'error' ELSE 'warning' END,
-    (told->>'since')::timestamptz, '', '', NULL,
+    (told->>'since')::timestamptz, coalesce(told->>'subject', ''), '', NULL,
     coalesce(told->>'message', ''), coalesce(told->>'correction', ''), '{}'::jsonb
 FROM storage_host host CROSS JOIN LATERAL jsonb_array_elements(host.problems) told
 WHERE host.problems <> '[]' AND told->>'severity' IS DISTINCT FROM 'info' AND NOT (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -23,14 +23,18 @@ from storage.models import Host
 from storage.naming import AGENT_PATH
 
 PROBLEMS_LIMIT = 50
+SUBJECT_LIMIT = 255
 AGENT_VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}", re.ASCII)
 
 
 class ReportedProblem(msgspec.Struct, frozen=True):
+    """A problem as the agent tells it; an older one names no subject."""
+
     code: str
     severity: str
     message: str
     correction: str
+    subject: Annotated[str, msgspec.Meta(max_length=SUBJECT_LIMIT)] = ""
 
 
 class ChangePolicy(msgspec.Struct, frozen=True):

@@ -99,15 +99,18 @@ def dated_problems(
     now: list[dict[str, str]], before: Iterable[dict[str, Any]], at: datetime
 ) -> list[dict[str, str]]:
     """Each problem with `since` when it is known. Where its words changed (a clock that goes on
-    going wrong) it is the same as long as it is the only one of its code."""
+    going wrong) it is the same by its subject, or as long as it is the only one of its code."""
     earlier, later = list(before), Counter(problem["code"] for problem in now)
     by_words = {(each.get("code"), each.get("message")): each.get("since") for each in earlier}
+    by_subject = {(each.get("code"), each.get("subject")): each.get("since") for each in earlier}
     codes = Counter(each.get("code") for each in earlier)
     by_code = {each.get("code"): each.get("since") for each in earlier}
     dated = []
     for problem in now:
         code = problem["code"]
         since = by_words.get((code, problem["message"]))
+        if since is None and problem.get("subject"):
+            since = by_subject.get((code, problem["subject"]))
         if since is None and later[code] == codes[code] == 1:
             since = by_code[code]
         dated.append(problem | {"since": since or at.isoformat()})

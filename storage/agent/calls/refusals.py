@@ -74,6 +74,15 @@ class Refusal(Exception):
 Problem = dict[str, str]
 
 
-def problem(code: str, severity: str, message: str, correction: str) -> Problem:
-    """A problem of a host; `severity` is "error", "warning" or "info"."""
-    return {"code": code, "severity": severity, "message": message, "correction": correction}
+def problem(
+    code: str, severity: str, message: str, correction: str, *, subject: str = ""
+) -> Problem:
+    """A problem of a host; `severity` is "error", "warning" or "info". `subject` names what has it
+    ("VG/LV", a group, a device), "" for the host itself: those of one code are told apart by it."""
+    return {
+        "code": code,
+        "severity": severity,
+        "message": message,
+        "correction": correction,
+        "subject": subject,
+    }

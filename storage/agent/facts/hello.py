@@ -171,6 +171,7 @@ def _facts_problems(host: LocalHost, facts: dict[str, Any] | None) -> Iterable[P
                 "error",
                 f"{array['name']} ({array['level']}) is missing {disks}.",
                 f"Replace the disk: mdadm --manage /dev/{array['name']} --add /dev/NEW",
+                subject=array["name"],
             )
     yield from _group_problems(facts)
     yield from recovery.of_facts(facts, users.resting(host, facts["lvs"]))

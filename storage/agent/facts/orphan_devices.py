@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from ..calls.refusals import Problem, problem
 from ..kernel.dm import DmDevice
 from ..kernel.lvm import Report
 
@@ -42,16 +43,16 @@ def orphans(
     ]
 
 
-def of_facts(facts: dict[str, Any]) -> Iterable[dict[str, str]]:
+def of_facts(facts: dict[str, Any]) -> Iterable[Problem]:
     """As preflight problems."""
     for orphan in facts["orphans"]:
         name = shlex.quote(orphan["name"])
-        yield {
-            "code": "orphan_device",
-            "severity": "warning",
-            "message": f"{orphan['name']} ({orphan['device']}) is left in the kernel: "
-            f"{orphan['why']}.",
-            "correction": "Do not write to it: its blocks may belong to another volume now. Where "
+        yield problem(
+            "orphan_device",
+            "warning",
+            f"{orphan['name']} ({orphan['device']}) is left in the kernel: {orphan['why']}.",
+            "Do not write to it: its blocks may belong to another volume now. Where "
             f"`dmsetup info {name}` shows the open count 0 and `pvs` shows every disk, "
             f"run as root: dmsetup remove {name}",
-        }
+            subject=orphan["name"],
+        )

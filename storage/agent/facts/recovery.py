@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from ..calls.refusals import Problem, problem
 from ..commands.command import OURS
 from ..commands.retirement import is_retired
 
-Problem = dict[str, str]
+# How a sentence of the boot unit begins that is about one volume.
+_OF_VOLUME = re.compile(r"([^\s/:]+/[^\s/:]+): ")
 
 
 def of_boot(booted: dict[str, Any]) -> Iterable[Problem]:
     """From `boot.last`."""
     if not booted["unit"]:
-        yield {
-            "code": "no_boot_unit",
-            "severity": "warning",
-            "message": "The unit tiercel-boot is not installed: after a restart of this host "
-            "bcache volumes and their settings may not be restored automatically.",
-            "correction": (
-                "Create a new enrolment command (manage.py enrol) and run it on the host. It "
-                "upgrades the agent."
-            ),
-        }
+        yield problem(
+            "no_boot_unit",
+            "warning",
+            "The unit tiercel-boot is not installed: after a restart of this host bcache volumes "
+            "and their settings may not be restored automatically.",
+            "Create a new enrolment command (manage.py enrol) and run it on the host. It upgrades "
+            "the agent.",
+        )
     for line in booted["failed"]:
-        yield {
-            "code": "boot_incomplete",
-            "severity": "error",
-            "message": f"After the restart: {line}",
-            "correction": (
-                "After fixing the cause, run as root on the host: /usr/lib/tiercel/agent.pyz boot"
-            ),
-        }
+        named = _OF_VOLUME.match(line)
+        yield problem(
+            "boot_incomplete",
+            "error",
+            f"After the restart: {line}",
+            "After fixing the cause, run as root on the host: /usr/lib/tiercel/agent.pyz boot",
+            subject=named[1] if named else "",
+        )
 
 
 def of_facts(facts: dict[str, Any], resting: Collection[str]) -> Iterable[Problem]:
@@ -41,22 +42,24 @@ def of_facts(facts: dict[str, Any], resting: Collection[str]) -> Iterable[Proble
     not `resting`, by uuid."""
     for pv in facts["pvs"]:
         if pv["missing"] and pv["vg_uuid"] not in facts["guests"]:
-            yield {
-                "code": "pv_missing",
-                "severity": "error",
-                "message": f"VG {pv['vg_name']}: the disk with the PV {pv['uuid']} is missing.",
-                "correction": "Reconnect the disk. Never run vgreduce --removemissing --force: it "
-                "deletes every volume whose cache was on that disk.",
-            }
+            yield problem(
+                "pv_missing",
+                "error",
+                f"VG {pv['vg_name']}: the disk with the PV {pv['uuid']} is missing.",
+                "Reconnect the disk. Never run vgreduce --removemissing --force: it deletes every "
+                "volume whose cache was on that disk.",
+                subject=pv["vg_name"],
+            )
     for lv in facts["lvs"]:
         if _is_off(lv) and lv["uuid"] not in resting:
             name = f"{lv['vg_name']}/{lv['name']}"
-            yield {
-                "code": "volume_inactive",
-                "severity": "error",
-                "message": f"{name} is not active: its guest cannot start.",
-                "correction": f"lvchange -ay {shlex.quote(name)}",
-            }
+            yield problem(
+                "volume_inactive",
+                "error",
+                f"{name} is not active: its guest cannot start.",
+                f"lvchange -ay {shlex.quote(name)}",
+                subject=name,
+            )
 
 
 def _is_off(lv: dict[str, Any]) -> bool:

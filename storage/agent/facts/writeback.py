@@ -38,6 +38,7 @@ def _single(name: str, cure: str) -> Problem:
         "warning",
         f"{name} uses writeback on an SSD without a mirror: if it dies, new data is lost.",
         f"Mirror the SSD, or {cure}",
+        subject=name,
     )
 
 

@@ -58,6 +58,7 @@ def of_facts(host: LocalHost, facts: dict[str, Any]) -> Iterable[Problem]:
             "Set devices/scan_lvs=0 in /etc/lvm/lvm.conf."
             if disks.whole(host, kname) in lvs
             else HIDE,
+            subject=pv["vg_name"],
         )
     for each in facts["unsound"]:
         yield problem(
@@ -66,4 +67,5 @@ def of_facts(host: LocalHost, facts: dict[str, Any]) -> Iterable[Problem]:
             f"VG {each['name'] or each['vg_uuid']} is left out: {each['why']}.",
             "LVM writes no such metadata: look at the disk that it lies on (pvs -o +vg_uuid). The "
             "other groups of this host are not concerned.",
+            subject=each["name"] or each["vg_uuid"],
         )

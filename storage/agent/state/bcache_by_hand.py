@@ -181,7 +181,8 @@ def problems(host: LocalHost, facts: Facts) -> Iterable[Problem]:
                 f"{_message(lv, unclear[lv['uuid']])} In a group that the panel may change it may "
                 "not come back after a restart."
             )
-            yield problem("bcache_unclear", severity, message, _cure(lv))
+            name = f"{lv['vg_name']}/{lv['name']}"
+            yield problem("bcache_unclear", severity, message, _cure(lv), subject=name)
 
 
 class _Users:

@@ -223,6 +223,7 @@ def problems(policy: Policy, pvs: Mapping[str, str]) -> Iterator[Problem]:
                     f"{PATH} names {entry} in {list_name} as the kernel does: after a restart "
                     "that may be another disk.",
                     f"As root on the host: {AGENT} {command} {entry}",
+                    subject=entry,
                 )
             else:
                 yield problem(
@@ -230,4 +231,5 @@ def problems(policy: Policy, pvs: Mapping[str, str]) -> Iterator[Problem]:
                     "warning",
                     f"{PATH} names {entry} in {list_name}, and no physical volume here is that.",
                     f"As root on the host: {AGENT} forget-pv {entry}",
+                    subject=entry,
                 )

@@ -136,6 +136,61 @@ def test_each_failing_disk_behind_a_raid_controller_is_told(clock: Clock) -> Non
 
 
 def test_a_host_that_does_not_answer_keeps_its_alerts(clock: Clock) -> None:
+def test_a_second_volume_in_writeback_on_one_ssd_is_told_too(clock: Clock) -> None:
+    there = scene()
+    show(there)
+
+    def reports(*names: str) -> list[str]:
+        told = [finding("writeback_single_ssd", "warning", subject=name) for name in names]
+        Host.objects.filter(pk=there.host.pk).update(problems=told)
+        return clock.passes(minutes=5)
+
+    assert reports("vg0/a") == ["opened"]
+    assert reports("vg0/a", "vg0/b") == ["opened"]
+
+
+def test_a_failing_disk_that_drops_off_is_told_until_somebody_accepts_it(clock: Clock) -> None:
+    there, hours = scene(), iter(range(9))
+    show(there)
+    failing = disk(ata("ST8000NM000A", "H1", [], passed=False))
+    stays = disk(ata("ST8000NM000A", "H2", []), "sdb")
+
+    def read(*listed: dict[str, Any]) -> None:
+        record(there.host, reply(*listed), "b", AT + timedelta(hours=next(hours)))
+
+    read(failing, stays)
+    assert clock.passes(minutes=5) == ["opened"]
+    read(stays)
+    assert clock.passes(minutes=5) == ["opened"]
+    # A restart gives its name to the other disk.
+    read({**stays, "name": "sda"})
+    assert clock.passes(minutes=5) == []
+    subjects = Alert.objects.open().order_by("code").values_list("code", "subject")
+    assert list(subjects) == [("disk_failing", "sda H1"), ("disk_vanished", "sda H1")]
+    gone = PhysicalDisk.objects.get(identity="ST8000NM000A H1")
+    smart_records.accept_errors(gone, "ada", "replaced", AT + timedelta(hours=9))
+    assert clock.passes(minutes=5) == ["resolved", "resolved"]
+
+
+def test_disks_that_one_controller_takes_along_are_one_alert(clock: Clock) -> None:
+    there = scene()
+    show(there)
+    stays, *lost = (disk(ata("ST8000NM000A", f"H{n}", []), f"sd{n}") for n in range(5))
+    record(there.host, reply(stays, *lost), "b", AT)
+    record(there.host, reply(stays), "b", AT + timedelta(hours=1))
+    assert clock.passes(minutes=5) == ["opened"]
+    assert Alert.objects.open().count() == 4
+
+
+def test_a_disk_that_its_array_lacks_comes_with_the_arrays_alert_however_late() -> None:
+    world = World()
+    world.begin(rounds.problem("array_degraded", subject="md0"))
+    assert world.passes(minutes=10) == ["opened"]
+    world.passes(minutes=40)
+    world.begin(rounds.problem("disk_vanished", subject="sda H1", rank=0))
+    assert "opened" not in world.passes(minutes=20)
+
+
     there = scene()
     show(there, array())
     assert clock.passes(minutes=2) == ["opened"]

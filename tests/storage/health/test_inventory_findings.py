@@ -249,6 +249,17 @@ def test_of_several_problems_of_one_kind_only_the_same_words_are_the_same() -> N
     assert [each["since"] for each in after] == [now.isoformat(), later.isoformat()]
 
 
+def test_a_problem_of_one_subject_is_the_same_in_other_words() -> None:
+    now = timezone.now()
+    both = [{**problem("w", "9 s ahead"), "subject": name} for name in ("vg0/a", "vg0/b")]
+    later = dated_problems(
+        [{**each, "message": "10 s ahead"} for each in both],
+        dated_problems(both, [], now),
+        now + timedelta(hours=1),
+    )
+    assert [each["since"] for each in later] == [now.isoformat()] * 2
+
+
 # --- The kernel ----------------------------------------------------------------------------------
 
 

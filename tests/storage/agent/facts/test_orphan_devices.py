@@ -38,7 +38,7 @@ def test_the_inventory_names_it_and_hello_says_what_to_do(fake_host: FakeHost, l
     assert facts.orphans == (Orphan("vg0-web--data", str(lost.kname), lost.uuid, WHY),)
     assert [lv.name for lv in facts.public_lvs()] == ["mail"]
     problem = next(each for each in hello(fake_host)["problems"] if each["code"] == "orphan_device")
-    assert problem["severity"] == "warning"
+    assert (problem["severity"], problem["subject"]) == ("warning", "vg0-web--data")
     assert f"vg0-web--data ({lost.kname})" in problem["message"] and WHY in problem["message"]
     assert problem["correction"].endswith("dmsetup remove vg0-web--data")
 

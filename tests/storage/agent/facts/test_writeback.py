@@ -46,6 +46,7 @@ def test_a_cache_of_ours_goes_to_writethrough_by_its_page(host: FakeHost, agent:
     volume = cached_by_hand(host, agent)
     problem = told(host)
     assert problem is not None and problem["message"].startswith(f"vg0/{volume} uses writeback")
+    assert problem["subject"] == f"vg0/{volume}"
     assert "on the volume's page" in problem["correction"]
     assert "lvchange" not in problem["correction"]
 

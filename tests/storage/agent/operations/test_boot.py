@@ -72,8 +72,8 @@ def test_another_superblock_than_ours_is_not_registered_and_said(
     _, failed = boot(host)
     assert any("does not carry the bcache superblock" in line for line in failed)
     assert agent.lv(ours)["bcache"] is None
-    problems = {problem["code"] for problem in agent.data("hello")["problems"]}
-    assert "boot_incomplete" in problems
+    named = {each["code"]: each["subject"] for each in agent.data("hello")["problems"]}
+    assert named["boot_incomplete"] == f"vg0/{ours}"
     assert agent.lv(cache_device)["active"]
 
 
