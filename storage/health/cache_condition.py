@@ -13,7 +13,7 @@ from typing import Final
 
 from storage.byte_sizes import SECTOR_BYTES
 from storage.formatting import counted, ms, percent, seconds, size, thousands
-from storage.health.host_problems import Severity
+from storage.health.host_problems import HealthFinding
 from storage.metrics.rates import Sums, percentile_ms, read_hit_rate
 from storage.models.host import DIRTY_LIMIT_PERCENT
 
@@ -59,6 +59,8 @@ SLOWER_FACTOR: Final = 2
 """A bucket of the stored histograms is up to a factor of 2.5 wide: less is no difference."""
 TIMED_IOS: Final = 10_000
 LIKE_LOAD: Final = 1.5
+LIKE_SIZE: Final = 1.5
+"""Large I/Os take longer: an average tells of the disks only where the I/Os are of like size."""
 BUSY_SHARE: Final = 0.95
 WAITING: Final = 8
 """SSDs work on many I/Os at once, so that busy time alone says little: this many must wait too, on
@@ -430,24 +432,45 @@ def _fell(lasting: LastingFigures) -> Iterator[CacheFinding]:
     )
 
 
-def _slower(lasting: LastingFigures) -> Iterator[CacheFinding]:
+def _slower(lasting: LastingFigures) -> Iterator[HealthFinding]:
+    """By the 99th percentile where both times have a histogram, else (bcache) by the average."""
     now, then = lasting.day, lasting.before_cache
-    counted = sum(now.sums.latency_counts), sum(then.sums.latency_counts)
-    if min(counted) < TIMED_IOS or now.cache_seconds < COVERED * DAY.total_seconds():
+    if now.cache_seconds < COVERED * DAY.total_seconds():
         return
-    p99 = percentile_ms(now.sums.latency_counts, 0.99)
-    before = percentile_ms(then.sums.latency_counts, 0.99)
-    if p99 is None or before is None or p99 < SLOWER_FACTOR * before:
+    if any(now.sums.latency_counts) and any(then.sums.latency_counts):
+        what = "99 % of its I/Os took at most"
+        took, before = _p99(now.sums), _p99(then.sums)
+    else:
+        what = "on average an I/O took"
+        took, before = _average(now.sums, then.sums), _average(then.sums, now.sums)
+    if took is None or before is None or took < SLOWER_FACTOR * before:
         return
     load, load_before = _iops(now.sums), _iops(then.sums)
     if not load_before or load > LIKE_LOAD * load_before:
         return
+def _p99(sums: Sums) -> float | None:
+    """None where too few I/Os were timed."""
+    enough = sum(sums.latency_counts) >= TIMED_IOS
+    return percentile_ms(sums.latency_counts, 0.99) if enough else None
+
+
+def _average(sums: Sums, other: Sums) -> float | None:
+    """In ms; None for too few I/Os, and where the `other` ones were of another size."""
+    ios, others = sums.reads + sums.writes, other.reads + other.writes
+    sectors = sums.read_sectors + sums.write_sectors
+    small, large = sorted((sectors * others, (other.read_sectors + other.write_sectors) * ios))
+    took_ms = sums.read_ms + sums.write_ms
+    if ios < TIMED_IOS or not took_ms or large > LIKE_SIZE * small:
+        return None
+    return took_ms / ios
+
+
     yield CacheFinding(
         "cache_slower",
         "warning",
-        f"{lasting.name} is slower with its cache than without: 99 % of its I/Os took at most "
-        f"{ms(p99)} in the last {seconds(DAY.total_seconds())} ({load:.0f} I/Os a second), and "
-        f"{ms(before)} before it had one ({load_before:.0f} a second).",
+        f"{lasting.name} is slower with its cache than without: {what} {ms(took)} in the last "
+        f"{seconds(DAY.total_seconds())} ({load:.0f} I/Os a second), and {ms(before)} before it "
+        f"had one ({load_before:.0f} a second).",
         "See whether the SSD is saturated or worn. If not, Remove cache.",
     )
 

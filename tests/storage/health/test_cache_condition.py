@@ -332,6 +332,47 @@ def test_a_cache_that_is_slower_than_the_disk_was(
     assert codes(found) == ["cache_slower"] * is_slower
 
 
+def averaged(
+    took_ms: float, ios: int = 100_000, sectors: int = 8, cache_seconds: float = DAY_S
+) -> CacheHours:
+    """A day of a volume whose I/Os no histogram times, as bcache has it."""
+    sums = Sums(
+        dt_ms=DAY_S * 1000,
+        reads=ios // 2,
+        writes=ios - ios // 2,
+        read_sectors=ios * sectors,
+        read_ms=int(ios * took_ms / 4),
+        write_ms=int(ios * took_ms * 3 / 4),
+    )
+    return CacheHours(sums=sums, cache_seconds=cache_seconds)
+
+
+@pytest.mark.parametrize(
+    ("day", "before", "is_slower"),
+    [
+        (averaged(8), averaged(4), True),
+        (averaged(7.9), averaged(4), False),
+        (averaged(4), averaged(8), False),
+        (averaged(8, ios=9_999), averaged(4), False),
+        (averaged(8), averaged(4, ios=9_999), False),
+        (averaged(8, ios=150_000), averaged(4), True),
+        (averaged(8, ios=150_010), averaged(4), False),
+        (averaged(8, sectors=12), averaged(4), True),
+        (averaged(8, sectors=13), averaged(4), False),
+        (averaged(8, cache_seconds=0.7 * DAY_S), averaged(4), False),
+        (averaged(8), averaged(0), False),
+        (averaged(8), timed(5), False),
+    ],
+)
+def test_without_a_histogram_on_both_sides_the_average_is_compared(
+    day: CacheHours, before: CacheHours, is_slower: bool
+) -> None:
+    found = [*lasting_findings(LastingFigures(name=NAME, day=day, before_cache=before))]
+    assert codes(found) == ["cache_slower"] * is_slower
+    if found:
+        assert "on average an I/O took 8 ms in the last 1 d" in found[0].message
+
+
 # SSDs
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connection
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from jobs import tasks
@@ -323,6 +324,28 @@ def test_a_cache_that_is_slower_than_the_disk_was_is_found(host: Host) -> None:
     judge_lasting(at(31))
     assert findings(volume) == ["cache_slower"]
     Sample.objects.filter(technology=CachedBy.NONE).update(latency_counts=slow)
+    judge_lasting(at(31))
+    assert findings(volume) == []
+
+
+def test_a_bcache_volume_that_is_slower_on_average_than_it_was_is_found(host: Host) -> None:
+    volume, end = lasting(host)
+    bare = {
+        **dict.fromkeys(("cache_size_bytes", "used_bytes", "read_hits", "read_misses")),
+        "technology": int(CachedBy.NONE),
+    }
+    of_bcache = {
+        **dict.fromkeys(("read_hits", "read_misses", "latency_counts")),
+        "technology": int(CachedBy.BCACHE),
+        "slow_read_sectors": 0,
+    }
+    hours(volume, end - timedelta(days=3), 48, **bare)
+    hours(volume, end - timedelta(days=1), 24, **of_bcache)
+    Sample.objects.filter(technology=CachedBy.NONE).update(read_ms=F("reads") * 2, write_ms=0)
+    Sample.objects.filter(technology=CachedBy.BCACHE).update(read_ms=F("reads") * 9, write_ms=0)
+    judge_lasting(at(31))
+    assert findings(volume) == ["cache_slower"]
+    Sample.objects.filter(technology=CachedBy.BCACHE).update(read_ms=F("reads") * 3)
     judge_lasting(at(31))
     assert findings(volume) == []
 
