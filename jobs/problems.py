@@ -26,6 +26,8 @@ from storage.volumes.snapshot import BlockingJob
 OF_ALL_HOSTS: Final = 0
 """`Problem.host_id` of what concerns all hosts."""
 FAILED_LATELY: Final = timedelta(days=2)
+DISKS_UNREAD: Final = timedelta(days=1)
+"""For so long the disks of a host may stay unread."""
 NEW_KERNEL: Final = timedelta(minutes=5)
 """For so long a restart into another kernel counts as a problem."""
 PASSING_DURING_JOBS: Final = ("drift", "unfinished", "volume_inactive")
@@ -131,6 +133,17 @@ WHERE disk.findings <> '[]' AND found->>'severity' <> 'info'
 OF_CACHES: Final = """
 SELECT condition.host_id, found->>'code', found->>'severity', (found->>'since')::timestamptz,
     found->>'subject', coalesce(volume.key, ''), NULL, found->>'message', found->>'correction',
+# Of a host whose disks were read before, and of one that cannot read any. A host that does not
+# answer at all has another problem.
+UNREAD: Final = """
+SELECT host.id, CASE WHEN disks.installed THEN 'smart_stale' ELSE 'no_smartctl' END, 'warning',
+    CASE WHEN disks.installed THEN disks.complete_at END, '', '', NULL, '', '',
+    jsonb_build_object('why', disks.message)
+FROM storage_host host JOIN storage_diskround disks ON disks.host_id = host.id
+WHERE host.state = 'active' AND host.error = '{}' AND host.last_seen_at >= %(silent)s
+    AND (NOT disks.installed
+        OR disks.complete_at < %(unread)s AND disks.tried_at > disks.complete_at)
+"""
     '{}'::jsonb
 FROM storage_cachecondition condition
 LEFT JOIN storage_volume volume ON volume.id = condition.volume_id
@@ -175,6 +188,7 @@ ROWS: Final = " UNION ALL ".join(
         KERNELS,
         UNDONE,
     )
+        UNREAD,
 )
 RANK: Final = (
     "CASE WHEN code = ANY(%(at_risk)s) THEN 0 WHEN severity = 'error' THEN 1 ELSE 2 END AS rank"
@@ -395,6 +409,7 @@ def _fetch(query: str, at: datetime, **more: list[Any] | int) -> list[tuple[Any,
         "over": list(OVER),
         **more,
     }
+        "unread": at - DISKS_UNREAD,
     with connection.cursor() as cursor:
         cursor.execute(query, parameters)
         return list(cursor.fetchall())

@@ -132,6 +132,16 @@ KINDS: Final = {
         "{count} disks have new uncorrectable errors",
         "Some of the disk's data is lost.",
     ),
+    "smart_stale": ConcernKind(
+        "Disks not read for a day",
+        "The disks of {count} hosts have not been read for a day",
+        "Nobody will be told if such a disk begins to fail.",
+    ),
+    "no_smartctl": ConcernKind(
+        "smartctl missing",
+        "{count} hosts have no smartctl",
+        "Nobody will be told if one of their disks begins to fail.",
+    ),
     "reported_rose": ConcernKind(
         "More read errors",
         "{count} disks reported read errors",

@@ -89,6 +89,17 @@ def problem_words(
     if "disk" in details:
         model = f" ({details['model']})" if details["model"] else ""
         return f"Disk {details['disk']}{model}: {message}", correction
+    if code == "no_smartctl":
+        return (
+            "The host has no smartctl: nobody is told when one of its disks begins to fail.",
+            "On the host: apt-get install smartmontools (or dnf install smartmontools)",
+        )
+    if code == "smart_stale":
+        why = details["why"] or "smartctl finds no disk any more"
+        return (
+            f"Not all disks of the host were read for {lasted}: {why.rstrip('.')}.",
+            "On the host: smartctl --scan; then smartctl -x for each disk that it lists.",
+        )
     return message, correction
 
 

@@ -6,12 +6,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 
 from jobs.models import State
 from jobs.problems import Problem, ProblemTally, grouped, problems_of, tallies, total
-from storage.health.smart_records import record
-from storage.models import Host, HostChange, HostOutline, Placement
+from storage.health.smart_records import record, record_failure
+from storage.models import DiskRound, Host, HostChange, HostOutline, Placement
 from tests import make
 from tests.scene import Scene, end, job, scene
 from tests.smart_disks import ata, attribute
@@ -252,6 +253,30 @@ def test_what_is_wrong_with_a_disk_is_a_problem_of_its_host_until_the_disk_is_we
     assert tallies(NOW())[well.pk].warnings == 1
     read_disk(well)
     assert codes(well) == []
+
+
+def test_disks_that_cannot_be_read_for_a_day_though_they_were_before_are_a_problem() -> None:
+    there, never = host(), host()
+    read_disk(there)
+    for each in (there, never):
+        record_failure(each, "smartctl cannot run.", NOW())
+    assert codes(there) == codes(never) == []
+    DiskRound.objects.update(complete_at=F("complete_at") - timedelta(days=1, minutes=1))
+    (problem,) = problems(there)
+    assert (problem.code, problem.rank, codes(never)) == ("smart_stale", 2, [])
+    assert problem.message == "Not all disks of the host were read for 1 d: smartctl cannot run."
+    read_disk(there)
+    assert codes(there) == []
+
+
+def test_a_host_without_smartctl_is_told_what_to_type() -> None:
+    there = host()
+    record(there, reply(installed=False), "boot", NOW())
+    (problem,) = problems(there)
+    assert (problem.code, problem.rank) == ("no_smartctl", 2)
+    assert "apt-get install smartmontools" in problem.correction
+    read_disk(there)
+    assert codes(there) == []
 
 
 def test_a_disk_that_says_it_is_failing_puts_data_at_risk() -> None:

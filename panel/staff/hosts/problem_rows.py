@@ -58,6 +58,8 @@ WAYS: Final[Mapping[str, Way]] = {
     "lv_raid_refresh": "disks",
     "lv_raid_mismatch": "disks",
     "pv_missing": "disks",
+    "smart_stale": "disks",
+    "no_smartctl": "disks",
     **dict.fromkeys((*CODES, *SSD_CODES), "disks"),
 }
 """Where each kind is mended; that of a volume on its page, unless it is listed here."""

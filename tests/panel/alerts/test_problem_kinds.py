@@ -71,7 +71,7 @@ def every_code() -> set[str]:
     ]
     codes = {code for path in paths for code in made_in(path)}
     queries = " ".join((problems.STATE, problems.CONTACT, problems.SILENT, problems.UNSAMPLED))
-    queries += problems.MISSING + problems.UNDONE
+    queries += problems.MISSING + problems.UNREAD + problems.UNDONE
     codes |= set(re.findall(r"(?:THEN|ELSE|SELECT \w+(?:\.\w+)?,) '(\w+)'", queries))
     codes |= {code for code, *_ in LVM_RAID.values()} | {*CODES} | CONTACT | {*FAMILIES}
     return codes - {"error", "warning", ""}
