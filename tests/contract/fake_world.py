@@ -158,6 +158,24 @@ class FakeWorld:
         self.host.clock.step(-seconds)
 
     @contextmanager
+    def lost_member(self) -> Iterator[None]:
+        with self.host.changing() as machine:
+            mirror = machine.arrays[0]
+            mirror.failed = {mirror.members[0].name}
+        yield
+        with self.host.changing():
+            mirror.failed = set()
+
+    @contextmanager
+    def crowded_metadata(self) -> Iterator[None]:
+        (vg,) = (vg for vg in self.host.machine.vgs if vg.name == "vg0")
+        with self.host.changing():
+            vg.text_bytes = vg.metadata_area_bytes * 3 // 8
+        yield
+        with self.host.changing():
+            vg.text_bytes = None
+
+    @contextmanager
     def suspended(self, lv: str) -> Iterator[None]:
         with self.host.changing():
             self.host.root.lv(lv).suspended = True

@@ -86,6 +86,17 @@ sed -i '/^# Begin of what/,/^# End of what Tiercel/d' /etc/lvm/lvmlocal.conf
 """
 
 
+WHOLE = """
+mdadm --quiet --manage /dev/md0 --remove /dev/sdb
+mdadm --quiet --manage /dev/md0 --add /dev/sdb
+mdadm --quiet --wait /dev/md0 || true
+"""
+CROWD = """
+long=$(printf 'x%.0s' $(seq 900))
+vgchange -qq $(for number in $(seq 420); do echo {} $number$long; done) vg0
+"""
+
+
 class LabWorld:
     name = "lab"
     poll_seconds = 0.5
@@ -285,6 +296,22 @@ class LabWorld:
             yield
         finally:
             self.lab.run(f"date -s @$(($(date +%s) - {seconds}))")
+
+    @contextmanager
+    def lost_member(self) -> Iterator[None]:
+        self.lab.run(["mdadm", "--quiet", "--manage", "/dev/md0", "--fail", "/dev/sdb"])
+        try:
+            yield
+        finally:
+            self.lab.run(WHOLE, timeout_seconds=600)
+
+    @contextmanager
+    def crowded_metadata(self) -> Iterator[None]:
+        self.lab.run(CROWD.format("--addtag"))
+        try:
+            yield
+        finally:
+            self.lab.run(CROWD.format("--deltag"))
 
     @contextmanager
     def suspended(self, lv: str) -> Iterator[None]:

@@ -11,11 +11,20 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from jobs.engine.rollback import current_wish
+from jobs.models import Job
+from jobs.queue.leave_writeback import leave_due
+from storage.database_clock import database_now
+from storage.discovery.ingest import apply_facts
 from storage.health.cache_condition_records import judge_recent, judge_states
+from storage.health.inventory_findings import findings_of
+from storage.inventory.facts import decode
 from storage.metrics.samples import record
-from storage.models import CacheCondition, Host, Volume
+from storage.models import CacheCondition, Host, HostOutline, Volume
+from storage.planner import plan
+from storage.planner.wish import LvmCache, Wish
 from tests import make
-from tests.contract.client import MIB, Agent
+from tests.contract.client import MIB, POOL_BYTES, Agent
 from tests.contract.lab_world import LabWorld
 from tests.contract.world import World
 
@@ -28,9 +37,10 @@ FOLD_SECONDS = 15
 class Watched:
     """A volume of the host in the panel's books; its minutes begin at `START`."""
 
-    def __init__(self, agent: Agent, name: str) -> None:
+    def __init__(self, agent: Agent, name: str, dirty_limit_percent: int = 50) -> None:
         self.agent = agent
-        self.host: Host = make.host(last_seen_at=START)
+        limit = {"dirty_limit_percent": dirty_limit_percent}
+        self.host: Host = make.host(last_seen_at=START, **limit)
         self.volume: Volume = make.volume()
         make.placement(self.volume, self.host, lv_uuid=agent.lv(name)["uuid"], lv_name=name)
         self.minute = 0.0
@@ -69,6 +79,67 @@ def test_dirty_data_that_does_not_drain_is_found_until_it_was_flushed(
     agent.do("cache.flush", {"lv": name, **limits})
     watched.sample(5)
     assert watched.codes() == []
+
+
+@pytest.mark.thorough
+def test_dirty_data_above_the_limit_is_found_until_it_was_flushed(
+    agent: Agent, world: World
+) -> None:
+    name, _ = agent.cached("writeback")
+    watched = Watched(agent, name, dirty_limit_percent=5)
+    world.make_dirty(name)
+    for _ in range(7):
+        watched.sample(5)
+    assert "cache_dirty_high" in watched.codes()
+    limits = {"dirty_limit_bytes": 0, "migration_threshold": 32768}
+    agent.do("cache.flush", {"lv": name, **limits})
+    watched.sample(5)
+    assert watched.codes() == []
+
+
+@pytest.mark.thorough
+def test_a_group_whose_metadata_is_nearly_full_is_found_until_there_is_room(
+    agent: Agent, world: World
+) -> None:
+    def found() -> list[str]:
+        return [each.code for each in findings_of(decode(agent.inventory()), ())]
+
+    assert "vg_metadata_full" not in found()
+    with world.crowded_metadata():
+        assert "vg_metadata_full" in found()
+    assert "vg_metadata_full" not in found()
+
+
+@pytest.mark.thorough
+def test_writeback_ends_by_itself_when_its_mirror_has_lost_a_disk(
+    agent: Agent, world: World
+) -> None:
+    name, pool = agent.cached("writeback")
+    world.make_dirty(name)
+    lv = agent.lv(name)
+    wish = Wish(lv["size_bytes"], cache=LvmCache(pool, POOL_BYTES, "writeback"))
+    volume = make.volume(key=name.removeprefix("v-"), managed=True, wish=wish.to_json())
+    allowed = {"hello": {"policy": {"vgs": ["vg0"]}}, "leaves_writeback": True}
+    host = make.host(last_seen_at=START, **allowed)
+    where = {"lv_uuid": lv["uuid"], "lv_name": name, "vg_uuid": agent.vg()["uuid"]}
+    target = make.placement(volume, host, **where).target
+
+    def found() -> list[str]:
+        apply_facts(host, agent.inventory(), database_now())
+        return [each["code"] for each in HostOutline.objects.get(host=host).findings]
+
+    found()
+    assert leave_due() == 0
+    with world.lost_member():
+        assert "writeback_degraded" in found()
+        assert leave_due() == 1
+        safe = current_wish(Job.objects.get())
+        while steps := plan(decode(agent.inventory()), target, safe):
+            agent.do(steps[0].verb, steps[0].args)
+        assert agent.lv(name)["cache"]["mode"] == "writethrough"
+        assert "writeback_degraded" not in found()
+        assert leave_due() == 0
+    found()
 
 
 @pytest.mark.thorough

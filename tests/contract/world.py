@@ -90,6 +90,12 @@ class World(Protocol):
     def clock_stepped(self, seconds: int) -> AbstractContextManager[None]:
         """Somebody sets the wall clock forward, and back again at the end of the block."""
 
+    def lost_member(self) -> AbstractContextManager[None]:
+        """The SSD mirror `md0` has lost a disk; it is whole again at the end of the block."""
+
+    def crowded_metadata(self) -> AbstractContextManager[None]:
+        """More than 70 % of the group's metadata area is used: it has many long tags."""
+
     def suspended(self, lv: str) -> AbstractContextManager[None]:
         """The volume's device is suspended, as by a command that never resumed it."""
 
