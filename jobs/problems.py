@@ -36,7 +36,7 @@ AT_RISK: Final = frozenset(
         *("writeback_degraded", "writeback_single_ssd", "cache_lost", "ssd_lost", "pv_missing"),
         *("inventory_shrank", "array_degraded"),
         *("lv_raid_degraded", "kernel_data_loss"),
-        *("disk_failing", "attribute_failed", "spare_low", "self_test_failed"),
+        *("disk_vanished", "disk_failing", "attribute_failed", "spare_low", "self_test_failed"),
     }
 )
 """Codes that say that data may be lost."""
@@ -119,20 +119,20 @@ WHERE outline.findings <> '[]' AND NOT (found->>'code' = ANY(%(passing)s) AND EX
     WHERE volume.key = found->>'volume' AND NOT job.dry_run AND NOT job.state = ANY(%(over)s)))
 """
 # Only the disks of which something is found are looked at (index disk_with_findings). All disks
-# behind one RAID controller have its device: only the kind tells them apart.
+# behind one RAID controller have its device: only the kind tells them apart. The name of a disk
+# that is gone may be another one's by now.
 OF_DISKS: Final = """
 SELECT disk.host_id, found->>'code', found->>'severity', (found->>'since')::timestamptz,
     place.name, '', NULL, found->>'message', found->>'correction',
-    jsonb_build_object('disk', place.name, 'model', coalesce(disk.health->>'model', ''))
+    jsonb_build_object('disk', place.name, 'identity', disk.identity,
+        'model', coalesce(disk.health->>'model', ''))
 FROM storage_physicaldisk disk CROSS JOIN LATERAL jsonb_array_elements(disk.findings) found
-CROSS JOIN LATERAL (SELECT coalesce(nullif(disk.name, ''),
-    concat_ws(' ', disk.device, nullif(disk.kind, ''))) AS name) place
+CROSS JOIN LATERAL (SELECT concat_ws(' ', coalesce(nullif(disk.name, ''),
+    concat_ws(' ', disk.device, nullif(disk.kind, ''))),
+    CASE WHEN disk.gone_since IS NOT NULL
+        THEN coalesce(nullif(disk.health->>'serial', ''), disk.identity) END) AS name) place
 WHERE disk.findings <> '[]' AND found->>'severity' <> 'info'
 """
-# What the figures of caches and SSDs show (index condition_with_findings).
-OF_CACHES: Final = """
-SELECT condition.host_id, found->>'code', found->>'severity', (found->>'since')::timestamptz,
-    found->>'subject', coalesce(volume.key, ''), NULL, found->>'message', found->>'correction',
 # Of a host whose disks were read before, and of one that cannot read any. A host that does not
 # answer at all has another problem.
 UNREAD: Final = """
@@ -144,6 +144,10 @@ WHERE host.state = 'active' AND host.error = '{}' AND host.last_seen_at >= %(sil
     AND (NOT disks.installed
         OR disks.complete_at < %(unread)s AND disks.tried_at > disks.complete_at)
 """
+# What the figures of caches and SSDs show (index condition_with_findings).
+OF_CACHES: Final = """
+SELECT condition.host_id, found->>'code', found->>'severity', (found->>'since')::timestamptz,
+    found->>'subject', coalesce(volume.key, ''), NULL, found->>'message', found->>'correction',
     '{}'::jsonb
 FROM storage_cachecondition condition
 LEFT JOIN storage_volume volume ON volume.id = condition.volume_id
@@ -184,11 +188,11 @@ ROWS: Final = " UNION ALL ".join(
         REPORTED,
         FOUND,
         OF_DISKS,
+        UNREAD,
         OF_CACHES,
         KERNELS,
         UNDONE,
     )
-        UNREAD,
 )
 RANK: Final = (
     "CASE WHEN code = ANY(%(at_risk)s) THEN 0 WHEN severity = 'error' THEN 1 ELSE 2 END AS rank"
@@ -241,7 +245,8 @@ class Problem:
     when it began, None where that is unknown. `volume_key` and `job_key` name what has the trouble,
     "" where it is the host itself or its `subject` (a disk, an array, a group, a volume as LVM
     calls it); `subject_label` is what people call it. `rank` is 0 for data at risk, 1 for other
-    errors, 2 for warnings. `blocking` is the job that changes the volume now."""
+    errors, 2 for warnings. `blocking` is the job that changes the volume now. `identity` is what
+    stays the same where the subject may change its name (a disk), else ""."""
 
     code: str
     severity: Literal["error", "warning"]
@@ -259,6 +264,7 @@ class Problem:
     job_kind: str
     job_error: str
     blocking: BlockingJob | None = None
+    identity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,13 +409,13 @@ def _fetch(query: str, at: datetime, **more: list[Any] | int) -> list[tuple[Any,
         "silent": at - timedelta(seconds=silent_seconds()),
         "failed": at - FAILED_LATELY,
         "kernels": at - NEW_KERNEL,
+        "unread": at - DISKS_UNREAD,
         "from_inventory": sorted(MADE_FROM_INVENTORY),
         "passing": list(PASSING_DURING_JOBS),
         "at_risk": sorted(AT_RISK),
         "over": list(OVER),
         **more,
     }
-        "unread": at - DISKS_UNREAD,
     with connection.cursor() as cursor:
         cursor.execute(query, parameters)
         return list(cursor.fetchall())
@@ -470,4 +476,5 @@ def _problem(
         job_kind=job.get_kind_display() if job is not None else "",
         job_error=details["code"] if job is not None else "",
         blocking=volume.blocking if volume is not None else None,
+        identity=details.get("identity", ""),
     )

@@ -90,8 +90,16 @@ OF_GROUP: Final = OF_CACHE | frozenset(
     }
 )
 OF_DISK: Final = (
-    *("disk_failing", "attribute_failed", "self_test_failed", "spare_low", "uncorrectable_rose"),
-    *("reported_rose", "pending_rose", "reallocated_rose", "worn", "wears_out_soon", "crc_rose"),
+    *("disk_vanished", "disk_failing", "attribute_failed", "self_test_failed", "spare_low"),
+    *(
+        "uncorrectable_rose",
+        "reported_rose",
+        "pending_rose",
+        "reallocated_rose",
+        "worn",
+        "wears_out_soon",
+        "crc_rose",
+    ),
     *("disk_hung", "disk_unread", "disk_hot", "ssd_saturated"),
 )
 """What one disk can say of itself: each may be there because of one before it."""
@@ -107,7 +115,14 @@ OF_VOLUME: Final = {
     "volume_inactive": frozenset({"drift"}),
 }
 """What else the same volume has because of it."""
-LATE_EFFECTS: Final = frozenset({("cache_dirty_stuck", "cache_dirty_high")})
+LATE_EFFECTS: Final = frozenset(
+    {
+        ("cache_dirty_stuck", "cache_dirty_high"),
+        # Disks are read much more seldom than arrays and groups.
+        ("array_degraded", "disk_vanished"),
+        ("pv_missing", "disk_vanished"),
+    }
+)
 """A cause and what it takes its time to bring about: also long after it, that has no other
 reason."""
 
@@ -149,7 +164,7 @@ def seen_problems(problems: Iterable[Problem]) -> dict[str, SeenProblem]:
 
 def fingerprint_of(problem: Problem) -> str:
     """The same as long as it is the same problem, whatever its words."""
-    thing = problem.job_key or problem.volume_key or problem.subject
+    thing = problem.job_key or problem.volume_key or problem.identity or problem.subject
     if not problem.code:
         thing = re.sub(r"[0-9]+", "#", problem.message)
     identity = json.dumps([problem.host_key, _family_of(problem), thing])
@@ -219,10 +234,11 @@ def follows(effect: SeenProblem, cause: SeenProblem) -> bool:
     if cause.code == "ssd_saturated":
         return effect.code == "cache_slower"
     if cause.family == "array":
-        return effect.code == "writeback_degraded"
+        return effect.code in ("writeback_degraded", "disk_vanished")
     if cause.code == "pv_missing":
         in_group = effect.subject.startswith(f"{cause.subject}/")
-        return (in_group and effect.code in OF_GROUP) or effect.family == "missing"
+        of_host = effect.family in ("missing", "disk_vanished")
+        return of_host or (in_group and effect.code in OF_GROUP)
     if cause.code in OF_DISK:
         same_disk = bool(effect.subject) and effect.subject == cause.subject
         return same_disk and effect.code in OF_DISK[OF_DISK.index(cause.code) + 1 :]
@@ -237,7 +253,8 @@ def comes_late(effect: SeenProblem, cause: SeenProblem) -> bool:
 
 
 def are_siblings(one: SeenProblem, other: SeenProblem) -> bool:
-    """Whether two volumes of a host have the same trouble."""
-    of_volumes = bool(one.volume_key and other.volume_key)
+    """Whether two volumes of a host have the same trouble, or one round missed two of its disks: a
+    controller or a shelf takes all of its disks along."""
+    of_volumes = bool(one.volume_key and other.volume_key) or one.code == "disk_vanished"
     same = (one.code, one.job_error) == (other.code, other.job_error)
     return of_volumes and same and one.fingerprint != other.fingerprint

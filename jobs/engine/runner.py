@@ -42,15 +42,17 @@ from jobs.engine.vg_lock import VgLocked
 from jobs.failpoints import durable
 from jobs.hosts import retirement_clock
 from jobs.hosts.read_inventory import placement_of, read_facts
-from jobs.models import Job, Origin, State, Step, StepState
+from jobs.models import Job, Kind, Origin, State, Step, StepState
 from jobs.requester import cancelled_by, last_requester
 from jobs.transport.errors import TransportError
 from jobs.worker_identity import worker_name
 from storage.database_clock import database_now
+from storage.health import smart_records
 from storage.inventory.facts import HostFacts
 from storage.models import Placement, Volume
 from storage.planner import PlannedStep, Refused
 from storage.planner.fingerprint import fingerprint
+from storage.planner.member_wish import Replacement
 from storage.row_locks import hold
 from storage.volumes import lifecycle
 
@@ -219,6 +221,8 @@ def _arrive(job: Job, facts: HostFacts, placement: Placement | None) -> None:
         hold(job.its_volume)
         with audit_trail.signed(job):
             Volume.objects.filter(pk=job.its_volume.pk).update(cache_plan=job.cache_plan_id)
+    if job.kind == Kind.REPLACE_MEMBER and (member := Replacement.from_json(job.wish).member):
+        smart_records.take_out(job.host, facts, member)
     changed = not job.is_without_steps and job.step_set.filter(state=StepState.DONE).exists()
     explanation = "" if changed else "Nothing to do: the volume was already in this state."
     finish_job(job, State.SUCCEEDED, explanation=explanation, error={})

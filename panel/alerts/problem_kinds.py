@@ -91,6 +91,11 @@ KINDS: Final = {
         "{count} volumes that LVM mirrors are missing a disk",
         "Another disk failure can destroy their data.",
     ),
+    "disk_vanished": ConcernKind(
+        "Disk gone",
+        "{count} disks are gone",
+        "What lay on the disk alone is lost. An array behind a controller may miss it.",
+    ),
     "disk_failing": ConcernKind(
         "Disk failing",
         "{count} disks say that they are failing",
@@ -127,11 +132,6 @@ KINDS: Final = {
         "The health of {count} disks cannot be read",
         "Nobody will be told if such a disk begins to fail.",
     ),
-    "uncorrectable_rose": ConcernKind(
-        "More uncorrectable errors",
-        "{count} disks have new uncorrectable errors",
-        "Some of the disk's data is lost.",
-    ),
     "smart_stale": ConcernKind(
         "Disks not read for a day",
         "The disks of {count} hosts have not been read for a day",
@@ -141,6 +141,11 @@ KINDS: Final = {
         "smartctl missing",
         "{count} hosts have no smartctl",
         "Nobody will be told if one of their disks begins to fail.",
+    ),
+    "uncorrectable_rose": ConcernKind(
+        "More uncorrectable errors",
+        "{count} disks have new uncorrectable errors",
+        "Some of the disk's data is lost.",
     ),
     "reported_rose": ConcernKind(
         "More read errors",
@@ -228,9 +233,7 @@ KINDS: Final = {
         "Once it is full, no volume of the group can be changed or created.",
     ),
     "volume_frozen": ConcernKind(
-        "Volume frozen",
-        "{count} volumes are suspended",
-        "Their guests hang: every I/O waits.",
+        "Volume frozen", "{count} volumes are suspended", "Their guests hang: every I/O waits."
     ),
     "cache_dirty_stuck": ConcernKind(
         "Dirty data not written back",
@@ -278,9 +281,7 @@ KINDS: Final = {
         "All caches on such an SSD are slow.",
     ),
     "volume_inactive": ConcernKind(
-        "Volume inactive",
-        "{count} volumes are inactive",
-        "Their guests cannot start.",
+        "Volume inactive", "{count} volumes are inactive", "Their guests cannot start."
     ),
     "orphan_device": ConcernKind(
         "Leftover device",
@@ -356,27 +357,18 @@ KINDS: Final = {
         "{count} hosts answer, but send no samples",
         "Charts and hit rates have a gap, and advice is based on old data.",
     ),
-    "unreachable": ConcernKind(
-        "Host not reached", "{count} hosts cannot be reached", NOT_REACHED, AWAY
-    ),
-    "no_answer": ConcernKind(
-        "Host does not answer in time", "{count} hosts do not answer in time", NOT_REACHED, AWAY
-    ),
-    "auth_refused": ConcernKind(
-        "Key refused", "{count} hosts refuse the panel's key", NOT_REACHED, AWAY
-    ),
-    "sshd_totp": ConcernKind(
-        "One-time code required", "{count} hosts require a one-time code", NOT_REACHED, AWAY
-    ),
-    "sudo_tty": ConcernKind(
-        "sudo needs a terminal", "sudo requires a terminal on {count} hosts", NOT_REACHED, AWAY
-    ),
-    "agent_missing": ConcernKind(
-        "Agent does not start", "The agent does not start on {count} hosts", NOT_REACHED, AWAY
-    ),
-    "bad_reply": ConcernKind(
-        "Invalid answer", "{count} hosts send invalid answers", NOT_REACHED, AWAY
-    ),
+    **{
+        code: ConcernKind(name, many, NOT_REACHED, AWAY)
+        for code, name, many in (
+            ("unreachable", "Host not reached", "{count} hosts cannot be reached"),
+            ("no_answer", "Host does not answer in time", "{count} hosts do not answer in time"),
+            ("auth_refused", "Key refused", "{count} hosts refuse the panel's key"),
+            ("sshd_totp", "One-time code required", "{count} hosts require a one-time code"),
+            ("sudo_tty", "sudo needs a terminal", "sudo requires a terminal on {count} hosts"),
+            ("agent_missing", "Agent does not start", "The agent does not start on {count} hosts"),
+            ("bad_reply", "Invalid answer", "{count} hosts send invalid answers"),
+        )
+    },
     "kernel_changed": ConcernKind(
         "Restart into another kernel",
         "{count} hosts restarted into another kernel",

@@ -31,8 +31,15 @@ from storage.models.physical_disk import REASON_LIMIT
 
 LAST = 20
 MEASURED = (
-    *("state", "message", "is_gone", "asked_at", "read_at", "temperature_celsius"),
-    *("power_on_hours", "used_percent", "written", "worn_out_at", "worn_out_assumption"),
+    *("state", "message", "is_gone", "gone_since", "asked_at", "read_at"),
+    *(
+        "temperature_celsius",
+        "power_on_hours",
+        "used_percent",
+        "written",
+        "worn_out_at",
+        "worn_out_assumption",
+    ),
     *("error_counts", "new_errors", "findings"),
 )
 """Of a disk: what no request says."""
@@ -49,7 +56,7 @@ class DiskFindingShape(Shape):
 
 
 class AcceptedShape(Shape):
-    """Who declared the errors of a disk known, and why."""
+    """Who declared the errors of a disk, or that it is gone, known, and why."""
 
     at = serializers.DateTimeField()
     by = serializers.CharField()
@@ -83,6 +90,9 @@ class DiskShape(Shape):
     state = serializers.ChoiceField(choices=DISK_STATES)
     message = serializers.CharField(allow_blank=True)
     is_gone = serializers.BooleanField(help_text="The last reading did not find it.")
+    gone_since = serializers.DateTimeField(
+        allow_null=True, help_text="When a reading first missed it; null for a disk that is there."
+    )
     asked_at = serializers.DateTimeField()
     read_at = serializers.DateTimeField(allow_null=True)
     model = serializers.CharField(allow_blank=True)
@@ -142,7 +152,8 @@ class DiskBody(request_bodies.Body):
     accept_errors = serializers.CharField(
         required=False,
         max_length=REASON_LIMIT,
-        help_text="Why the errors that it has now are no cause for alarm: only more are reported.",
+        help_text="Why the errors that it has now, or its loss, are no cause for alarm: only more "
+        "errors are reported, or that it is gone again.",
     )
     undo = serializers.IntegerField(
         required=False,
@@ -191,7 +202,7 @@ class OneDisk(Resource):
 
     @extend_schema(
         operation_id="host_disk_change",
-        summary="Enter a disk's unit or endurance, accept its errors, or undo that",
+        summary="Enter a disk's unit or endurance, accept its errors or its loss, or undo that",
         request=DiskBody,
         responses={200: DiskDetailShape, **described.problems(403, 404, 422)},
     )
@@ -236,6 +247,7 @@ def _json(condition: DiskCondition) -> Json:
         "state": disk.state,
         "message": disk.message,
         "is_gone": condition.is_gone,
+        "gone_since": disk.gone_since,
         "asked_at": disk.asked_at,
         "read_at": disk.read_at,
         **{name: getattr(health, name, "") for name in ("model", "serial", "firmware", "protocol")},

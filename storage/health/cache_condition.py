@@ -83,16 +83,6 @@ SSD_CODES: Final = frozenset({"ssd_saturated"})
 NO_SUMS: Final = Sums()
 
 
-@dataclass(frozen=True, slots=True)
-class CacheFinding:
-    """`code` is the rule's name, which does not change while the finding lasts."""
-
-    code: str
-    severity: Severity
-    message: str
-    correction: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastCacheState:
     """What the last sample says. `frozen_seconds` is for how long every sample has found the device
@@ -202,10 +192,10 @@ class DiskLoad:
     weighted_ms: int
 
 
-def state_findings(now: LastCacheState) -> Iterator[CacheFinding]:
+def state_findings(now: LastCacheState) -> Iterator[HealthFinding]:
     """What is wrong this moment."""
     if now.frozen_seconds is not None and now.frozen_seconds >= FROZEN_SECONDS:
-        yield CacheFinding(
+        yield HealthFinding(
             "volume_frozen",
             "error",
             f"{now.name} has been suspended for {seconds(now.frozen_seconds)}: every I/O of its "
@@ -214,7 +204,7 @@ def state_findings(now: LastCacheState) -> Iterator[CacheFinding]:
             f"dmsetup resume {shlex.quote(f'/dev/{now.name}')}",
         )
     if now.is_read_only:
-        yield CacheFinding(
+        yield HealthFinding(
             "cache_read_only",
             "error",
             f"The metadata of the cache of {now.name} cannot be written any more: the cache does "
@@ -223,7 +213,7 @@ def state_findings(now: LastCacheState) -> Iterator[CacheFinding]:
         )
     share = now.metadata_share
     if share is not None and share > METADATA_SHARE:
-        yield CacheFinding(
+        yield HealthFinding(
             "cache_metadata_full",
             "warning",
             f"The metadata of the cache of {now.name} is {percent(share)} full (limit "
@@ -233,7 +223,7 @@ def state_findings(now: LastCacheState) -> Iterator[CacheFinding]:
         )
 
 
-def recent_findings(recent: RecentFigures) -> Iterator[CacheFinding]:
+def recent_findings(recent: RecentFigures) -> Iterator[HealthFinding]:
     """What the last hour shows."""
     if recent.size_bytes:
         yield from _dirty_stuck(recent, recent.size_bytes)
@@ -243,7 +233,7 @@ def recent_findings(recent: RecentFigures) -> Iterator[CacheFinding]:
     yield from _doubtful(recent)
 
 
-def _dirty_stuck(recent: RecentFigures, size_bytes: int) -> Iterator[CacheFinding]:
+def _dirty_stuck(recent: RecentFigures, size_bytes: int) -> Iterator[HealthFinding]:
     period = SHORT if recent.is_cleaning else HALF_HOUR
     window = recent.short if recent.is_cleaning else recent.half_hour
     first, last, least = window.dirty_first, window.dirty_last, window.dirty_least
@@ -261,7 +251,7 @@ def _dirty_stuck(recent: RecentFigures, size_bytes: int) -> Iterator[CacheFindin
         return
     few = f"made only {counted(round(writes), 'write')} a second" if writes >= 1 else "hardly wrote"
     why = "although it is being flushed" if recent.is_cleaning else f"although the guest {few}"
-    yield CacheFinding(
+    yield HealthFinding(
         "cache_dirty_stuck",
         "warning",
         f"The dirty data in the cache of {recent.name} does not become less: {size(first)} "
@@ -271,14 +261,14 @@ def _dirty_stuck(recent: RecentFigures, size_bytes: int) -> Iterator[CacheFindin
     )
 
 
-def _dirty_high(recent: RecentFigures, size_bytes: int) -> Iterator[CacheFinding]:
+def _dirty_high(recent: RecentFigures, size_bytes: int) -> Iterator[HealthFinding]:
     window, limit = recent.half_hour, recent.dirty_limit_percent
     last, least = window.dirty_last, window.dirty_least
     if last is None or least is None or not window.covers(HALF_HOUR):
         return
     if least * 100 <= limit * size_bytes:
         return
-    yield CacheFinding(
+    yield HealthFinding(
         "cache_dirty_high",
         "warning",
         f"{percent(last / size_bytes)} of the cache of {recent.name} is dirty ({size(last)} of "
@@ -293,7 +283,7 @@ def _is_full(used_least: int | None, size_bytes: int) -> bool:
     return used_least is not None and used_least >= FULL_SHARE * size_bytes
 
 
-def _thrash(recent: RecentFigures, size_bytes: int) -> Iterator[CacheFinding]:
+def _thrash(recent: RecentFigures, size_bytes: int) -> Iterator[HealthFinding]:
     window = recent.hour
     rate = read_hit_rate(window.sums, least=THRASH_ACCESSES)
     if rate is None or rate >= THRASH_HIT_RATE or not window.covers(HOUR):
@@ -305,7 +295,7 @@ def _thrash(recent: RecentFigures, size_bytes: int) -> Iterator[CacheFinding]:
     # A cache that fills a little is no trouble, however few of its reads are hits.
     if filled < THRASH_FACTOR * served or filled < 0.05 * size_bytes:
         return
-    yield CacheFinding(
+    yield HealthFinding(
         "cache_thrash",
         "warning",
         f"The cache of {recent.name} changes what it holds all the time: in the last hour "
@@ -328,7 +318,7 @@ def _filled_bytes(recent: RecentFigures) -> float | None:
     return sums.backing_read_sectors * SECTOR_BYTES * counts.misses / missed if missed else 0.0
 
 
-def _bypassed(recent: RecentFigures) -> Iterator[CacheFinding]:
+def _bypassed(recent: RecentFigures) -> Iterator[HealthFinding]:
     counts = recent.read_counts
     if counts is None or not counts.is_complete or not recent.hour.covers(HOUR):
         return
@@ -340,7 +330,7 @@ def _bypassed(recent: RecentFigures) -> Iterator[CacheFinding]:
     own = counts.hits / cached if cached else 0.0
     if bypassed < BYPASSED_SHARE or served >= SERVED_SHARE or own < FINE_HIT_RATE:
         return
-    yield CacheFinding(
+    yield HealthFinding(
         "cache_bypassed",
         "warning",
         f"{percent(bypassed)} of the reads of {recent.name} went past its cache in the last "
@@ -351,7 +341,7 @@ def _bypassed(recent: RecentFigures) -> Iterator[CacheFinding]:
     )
 
 
-def _doubtful(recent: RecentFigures) -> Iterator[CacheFinding]:
+def _doubtful(recent: RecentFigures) -> Iterator[HealthFinding]:
     """Hits are counted by the I/O, the legs by the sector: large misses beside small hits differ
     too. Only what no sizes of I/O can explain is a finding."""
     window, chunk = recent.short, recent.chunk_bytes
@@ -371,7 +361,7 @@ def _doubtful(recent: RecentFigures) -> Iterator[CacheFinding]:
     from_fast = sums.read_sectors - slow
     too_poor = rate < share and from_fast > SLACK * sums.read_hits * chunk_sectors
     if too_fine or too_poor:
-        yield CacheFinding(
+        yield HealthFinding(
             "hit_rate_doubtful",
             "warning",
             f"The read hit rate of {recent.name} was {percent(rate)} in the last "
@@ -382,21 +372,21 @@ def _doubtful(recent: RecentFigures) -> Iterator[CacheFinding]:
         )
 
 
-def lasting_findings(lasting: LastingFigures) -> Iterator[CacheFinding]:
+def lasting_findings(lasting: LastingFigures) -> Iterator[HealthFinding]:
     """What the last days show."""
     yield from _useless(lasting)
     yield from _fell(lasting)
     yield from _slower(lasting)
 
 
-def _useless(lasting: LastingFigures) -> Iterator[CacheFinding]:
+def _useless(lasting: LastingFigures) -> Iterator[HealthFinding]:
     day, share = lasting.day, lasting.day.used_share
     rate = read_hit_rate(day.sums, least=DAY_ACCESSES)
     if rate is None or share is None or share < FULL_SHARE or rate >= USELESS_HIT_RATE:
         return
     if day.cache_seconds < COVERED * DAY.total_seconds():
         return
-    yield CacheFinding(
+    yield HealthFinding(
         "cache_useless",
         "warning",
         f"The cache of {lasting.name} was full for the last {seconds(DAY.total_seconds())} "
@@ -407,7 +397,7 @@ def _useless(lasting: LastingFigures) -> Iterator[CacheFinding]:
     )
 
 
-def _fell(lasting: LastingFigures) -> Iterator[CacheFinding]:
+def _fell(lasting: LastingFigures) -> Iterator[HealthFinding]:
     now, then = lasting.late, lasting.week_ago
     rate = read_hit_rate(now.sums, least=DAY_ACCESSES)
     before = read_hit_rate(then.sums, least=DAY_ACCESSES)
@@ -421,7 +411,7 @@ def _fell(lasting: LastingFigures) -> Iterator[CacheFinding]:
     if used is None or used_before is None or used < min(FULL_SHARE, COVERED * used_before):
         return
     span = seconds(SAME_HOURS.total_seconds())
-    yield CacheFinding(
+    yield HealthFinding(
         "hit_rate_fell",
         "warning",
         f"The read hit rate of {lasting.name} was {percent(rate)} in the last {span} "
@@ -448,6 +438,16 @@ def _slower(lasting: LastingFigures) -> Iterator[HealthFinding]:
     load, load_before = _iops(now.sums), _iops(then.sums)
     if not load_before or load > LIKE_LOAD * load_before:
         return
+    yield HealthFinding(
+        "cache_slower",
+        "warning",
+        f"{lasting.name} is slower with its cache than without: {what} {ms(took)} in the last "
+        f"{seconds(DAY.total_seconds())} ({load:.0f} I/Os a second), and {ms(before)} before it "
+        f"had one ({load_before:.0f} a second).",
+        "See whether the SSD is saturated or worn. If not, Remove cache.",
+    )
+
+
 def _p99(sums: Sums) -> float | None:
     """None where too few I/Os were timed."""
     enough = sum(sums.latency_counts) >= TIMED_IOS
@@ -463,16 +463,6 @@ def _average(sums: Sums, other: Sums) -> float | None:
     if ios < TIMED_IOS or not took_ms or large > LIKE_SIZE * small:
         return None
     return took_ms / ios
-
-
-    yield CacheFinding(
-        "cache_slower",
-        "warning",
-        f"{lasting.name} is slower with its cache than without: {what} {ms(took)} in the last "
-        f"{seconds(DAY.total_seconds())} ({load:.0f} I/Os a second), and {ms(before)} before it "
-        f"had one ({load_before:.0f} a second).",
-        "See whether the SSD is saturated or worn. If not, Remove cache.",
-    )
 
 
 def _iops(sums: Sums) -> float:
@@ -495,10 +485,10 @@ def is_saturated(load: DiskLoad) -> bool:
     )
 
 
-def ssd_finding(load: DiskLoad) -> CacheFinding:
+def ssd_finding(load: DiskLoad) -> HealthFinding:
     """Of an SSD that `is_saturated`."""
     busy = min(1.0, load.busy_ms / (load.seconds * 1000))
-    return CacheFinding(
+    return HealthFinding(
         "ssd_saturated",
         "warning",
         f"The SSD {load.disk} is saturated: in the last {seconds(load.seconds)} it was busy "

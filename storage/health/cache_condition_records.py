@@ -27,7 +27,6 @@ from storage.health.cache_condition import (
     SHORT,
     SSD_CODES,
     STATE_CODES,
-    CacheFinding,
     CacheHours,
     CacheWindow,
     DiskLoad,
@@ -41,7 +40,7 @@ from storage.health.cache_condition import (
     ssd_finding,
     state_findings,
 )
-from storage.health.host_problems import silent_seconds
+from storage.health.host_problems import HealthFinding, silent_seconds
 from storage.host_data import BadHostData
 from storage.inventory.stored import inventory_of
 from storage.metrics.counters import decode_volume
@@ -113,7 +112,7 @@ class _Verdict:
     the next one."""
 
     host_id: int
-    findings: list[tuple[str, CacheFinding]] = field(default_factory=list)
+    findings: list[tuple[str, HealthFinding]] = field(default_factory=list)
     noted: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -201,7 +200,7 @@ def judge_lasting(now: datetime) -> None:
     _keep(verdicts, LASTING_CODES, now)
 
 
-def _verdict(each: _Placed, findings: Iterable[CacheFinding], noted: dict[str, Any]) -> _Verdict:
+def _verdict(each: _Placed, findings: Iterable[HealthFinding], noted: dict[str, Any]) -> _Verdict:
     return _Verdict(each.host_id, [(each.name, finding) for finding in findings], noted)
 
 

@@ -21,6 +21,17 @@ SILENT_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
+class HealthFinding:
+    """What a rule found of a disk or a cache. `code` is the rule's name, which does not change
+    while the finding lasts."""
+
+    code: str
+    severity: Severity
+    message: str
+    correction: str
+
+
+@dataclass(frozen=True, slots=True)
 class HostProblem:
     """`code` says what kind of trouble, "" where nobody needs to know; `since` is when it was first
     seen, None where that is unknown."""
@@ -78,17 +89,6 @@ def problem_words(
             f"The host answers, but has sent no samples for {lasted}.",
             "Check that the collector runs: manage.py doctor",
         )
-    if code == "kernel_changed":
-        return (
-            f"Restarted into another kernel: {details['after']}, before that {details['before']}.",
-            "If nobody restarted it, look at the end of the last boot: journalctl -b -1. History "
-            "on the host's page compares the days before and after.",
-        )
-    if code in ("volumes_missing", "inventory_shrank") and since is not None:
-        return _missing_words(code, since, details)
-    if "disk" in details:
-        model = f" ({details['model']})" if details["model"] else ""
-        return f"Disk {details['disk']}{model}: {message}", correction
     if code == "no_smartctl":
         return (
             "The host has no smartctl: nobody is told when one of its disks begins to fail.",
@@ -100,6 +100,17 @@ def problem_words(
             f"Not all disks of the host were read for {lasted}: {why.rstrip('.')}.",
             "On the host: smartctl --scan; then smartctl -x for each disk that it lists.",
         )
+    if code == "kernel_changed":
+        return (
+            f"Restarted into another kernel: {details['after']}, before that {details['before']}.",
+            "If nobody restarted it, look at the end of the last boot: journalctl -b -1. History "
+            "on the host's page compares the days before and after.",
+        )
+    if code in ("volumes_missing", "inventory_shrank") and since is not None:
+        return _missing_words(code, since, details)
+    if "disk" in details:
+        model = f" ({details['model']})" if details["model"] else ""
+        return f"Disk {details['disk']}{model}: {message}", correction
     return message, correction
 
 

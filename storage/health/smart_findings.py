@@ -7,12 +7,11 @@ looked at it, is known. Only what comes on top is a finding.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from storage.formatting import counted
-from storage.health.host_problems import ORDER, Severity
+from storage.health.host_problems import ORDER, HealthFinding, Severity
 from storage.health.smart_endurance import Wear, WearForecast
 from storage.health.smart_reading import DiskAnswer, SmartHealth
 
@@ -46,21 +45,18 @@ SEVERITY: Final[Mapping[str, Severity]] = {
 }
 
 CODES: Final = (
-    *("disk_failing", "attribute_failed", "spare_low", "self_test_failed", "disk_hung"),
+    *(
+        "disk_vanished",
+        "disk_failing",
+        "attribute_failed",
+        "spare_low",
+        "self_test_failed",
+        "disk_hung",
+    ),
     *("disk_unread", "disk_hot", "worn", "wears_out_soon"),
     *(f"{name}_rose" for name in COUNTS),
 )
 """Every code that a finding can have."""
-
-
-@dataclass(frozen=True, slots=True)
-class DiskFinding:
-    """`code` is the rule's name, which does not change while the finding lasts."""
-
-    code: str
-    severity: Severity
-    message: str
-    correction: str
 
 
 def error_counts(health: SmartHealth) -> dict[str, int]:
@@ -115,9 +111,11 @@ def findings(
     wear: Wear | None,
     worn_out: WearForecast | None,
     now: datetime,
-) -> tuple[DiskFinding, ...]:
-    """Worst first."""
-    made = [*_of_answer(answer)]
+    gone_since: datetime | None = None,
+) -> tuple[HealthFinding, ...]:
+    """Worst first. Of a disk that is gone, `answer` is its last one."""
+    made = [] if gone_since is None else [_vanished(gone_since)]
+    made += _of_answer(answer)
     if answer.health is not None:
         made += _of_health(answer.health)
         made += _of_errors(answer.health, baseline)
@@ -125,16 +123,26 @@ def findings(
     return tuple(sorted(made, key=lambda finding: ORDER[finding.severity]))
 
 
-def _of_answer(answer: DiskAnswer) -> Iterator[DiskFinding]:
+def _vanished(since: datetime) -> HealthFinding:
+    return HealthFinding(
+        "disk_vanished",
+        "error",
+        f"The disk has been gone since {since:%Y-%m-%d %H:%M} UTC.",
+        "Look at its slot, its cable and dmesg on the host. If somebody took it out, accept that "
+        "on the disk's page.",
+    )
+
+
+def _of_answer(answer: DiskAnswer) -> Iterator[HealthFinding]:
     if answer.state == "hung":
-        yield DiskFinding(
+        yield HealthFinding(
             "disk_hung",
             "error",
             f"The disk does not answer: {answer.message}.",
             "Look at dmesg on the host. The disk, its cable or its controller has failed.",
         )
     elif answer.state in ("slow", "failed"):
-        yield DiskFinding(
+        yield HealthFinding(
             "disk_unread",
             "warning",
             f"The disk's health cannot be read: {answer.message}.",
@@ -146,14 +154,14 @@ def _options(answer: DiskAnswer) -> str:
     return f"-d {answer.type} {answer.device}" if answer.type else answer.device
 
 
-def _of_health(health: SmartHealth) -> Iterator[DiskFinding]:
+def _of_health(health: SmartHealth) -> Iterator[HealthFinding]:
     if health.passed is False:
-        yield DiskFinding("disk_failing", "error", "The disk says that it is failing.", REPLACE)
+        yield HealthFinding("disk_failing", "error", "The disk says that it is failing.", REPLACE)
     nvme = health.nvme
     spare = None if nvme is None else nvme.available_spare
     least = 0 if nvme is None else nvme.available_spare_threshold or 0
     if spare is not None and spare < least:
-        yield DiskFinding(
+        yield HealthFinding(
             "spare_low",
             "error",
             f"{spare} % of the SSD's spare blocks are left, less than its own limit of {least} %.",
@@ -162,12 +170,12 @@ def _of_health(health: SmartHealth) -> Iterator[DiskFinding]:
     failed = [row.name for row in health.attributes if row.failed == "now"]
     if failed:
         named = ", ".join(failed)
-        yield DiskFinding(
+        yield HealthFinding(
             "attribute_failed", "error", f"Below the maker's limit: {named}.", REPLACE
         )
     limit = HOT_SSD if health.is_ssd else HOT_HDD
     if health.temperature_celsius is not None and health.temperature_celsius >= limit:
-        yield DiskFinding(
+        yield HealthFinding(
             "disk_hot",
             "warning",
             f"The disk is at {health.temperature_celsius} °C.",
@@ -175,15 +183,15 @@ def _of_health(health: SmartHealth) -> Iterator[DiskFinding]:
         )
     if any(test.passed is False for test in health.self_tests[:1]):
         result = health.self_tests[0].result
-        yield DiskFinding(
+        yield HealthFinding(
             "self_test_failed", "error", f"The last self-test failed: {result}.", REPLACE
         )
 
 
-def _of_errors(health: SmartHealth, baseline: Mapping[str, int]) -> Iterator[DiskFinding]:
+def _of_errors(health: SmartHealth, baseline: Mapping[str, int]) -> Iterator[HealthFinding]:
     counts = error_counts(health)
     for name, rise in increases(baseline, counts).items():
-        yield DiskFinding(
+        yield HealthFinding(
             f"{name}_rose",
             SEVERITY[name],
             f"{counted(rise, COUNTS[name])} more, {counts[name]} in all.",
@@ -193,16 +201,16 @@ def _of_errors(health: SmartHealth, baseline: Mapping[str, int]) -> Iterator[Dis
 
 def _of_wear(
     wear: Wear | None, worn_out: WearForecast | None, now: datetime
-) -> Iterator[DiskFinding]:
+) -> Iterator[HealthFinding]:
     if wear is not None and wear.percent >= WEAR_WARNING:
-        yield DiskFinding(
+        yield HealthFinding(
             "worn",
             "error" if wear.percent >= WEAR_ERROR else "warning",
             f"{wear.percent} % of the SSD's endurance are used.",
             "Replace the SSD. It may stop accepting writes.",
         )
     elif worn_out is not None and worn_out.at is not None and worn_out.at - now <= SOON:
-        yield DiskFinding(
+        yield HealthFinding(
             "wears_out_soon",
             "warning",
             f"The SSD is worn out about {worn_out.at:%Y-%m-%d}. {worn_out.assumption}",

@@ -4,7 +4,7 @@ known). The table's trigger records each decision; the last one can be taken bac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 from django.db import connection, transaction
 
+from storage.health.host_problems import HealthFinding
 from storage.health.smart_endurance import (
     WINDOW,
     Calibration,
@@ -27,13 +28,21 @@ from storage.health.smart_endurance import (
     wear_of,
 )
 from storage.health.smart_findings import (
-    DiskFinding,
     baseline_after,
     error_counts,
     findings,
 )
-from storage.health.smart_reading import DISKS_LIMIT, DiskAnswer, SmartHealth, decode
+from storage.health.smart_reading import (
+    DISKS_LIMIT,
+    DiskAnswer,
+    SmartHealth,
+    SmartReply,
+    decode,
+)
 from storage.host_data import clean_text, decoded, storable
+from storage.inventory.device_tree import is_part_of
+from storage.inventory.facts import HostFacts
+from storage.inventory.stored import inventory_of
 from storage.models import DiskReading, DiskRound, Host, PhysicalDisk
 from storage.planner.draft import Refused
 
@@ -57,13 +66,15 @@ class DiskCondition:
     wear: Wear | None
     endurance_bytes: int | None
     worn_out: WearForecast | None
-    findings: tuple[DiskFinding, ...]
+    findings: tuple[HealthFinding, ...]
     is_gone: bool
 
 
 def record(host: Host, data: object, boot_id: str, now: datetime) -> int:
     """Store the agent's reply; how many disks said how they are. Raises `BadHostData`."""
     reply = decode(data)
+    facts = inventory_of(host)
+    on_usb = {disk.name for disk in facts.disks if disk.transport == "usb"} if facts else set()
     with transaction.atomic():
         answered = {
             "tried_at": now,
@@ -72,24 +83,61 @@ def record(host: Host, data: object, boot_id: str, now: datetime) -> int:
             "version": reply.version,
             "message": reply.message,
         }
-        if reply.installed and not reply.message:
-            answered["complete_at"] = now
-        DiskRound.objects.update_or_create(host=host, defaults=answered)
         rows = PhysicalDisk.objects.select_for_update().filter(host=host)
         known = {disk.identity: disk for disk in rows}
+        # A scan that fails finds nothing, and a host that has lost all its disks says nothing.
+        is_complete = reply.installed and not reply.message and bool(reply.disks or not known)
+        if is_complete:
+            answered["complete_at"] = now
+        before = DiskRound.objects.filter(host=host).first()
+        DiskRound.objects.update_or_create(host=host, defaults=answered)
         # Of two paths to one disk the first one counts.
         seen: set[str] = set()
         for answer in reply.disks:
             identity = _identity(answer, known)
             if identity not in seen:
                 seen.add(identity)
-                _store(known.get(identity), host, identity, answer, boot_id, now)
+                disk = known.get(identity) or PhysicalDisk(host=host, identity=identity)
+                disk.may_leave = disk.may_leave or answer.name in on_usb
+                _store(disk, answer, boot_id, now)
         places = {f"@{each.place}" for each in reply.disks if each.health is not None}
         PhysicalDisk.objects.filter(host=host, identity__in=places - seen).delete()
+        if is_complete:
+            complete_at = None if before is None else before.complete_at
+            missed = [disk for identity, disk in known.items() if identity not in seen]
+            _note_gone(missed, reply, complete_at, now)
         _forget_longest_gone(host)
         for condition in conditions_of(host, now):
             _note_findings(condition, now)
     return sum(answer.health is not None for answer in reply.disks)
+
+
+def _note_gone(
+    missed: Iterable[PhysicalDisk], reply: SmartReply, complete_at: datetime | None, now: datetime
+) -> None:
+    """Disks that the round before found and this one did not. One that another model's name
+    stands for now (smartctl was upgraded, say) has the number of a disk that is there."""
+    healths = [answer.health for answer in reply.disks if answer.health is not None]
+    there = {mark for health in healths for mark in (health.serial, health.wwn) if mark}
+    for disk in missed:
+        marks = {disk.health.get("serial"), disk.health.get("wwn")} - {"", None}
+        was_there = complete_at is None or disk.asked_at >= complete_at
+        if marks and not marks & there and was_there and disk.gone_since is None:
+            disk.gone_since = now
+            disk.save(update_fields=["gone_since"])
+
+
+def take_out(host: Host, facts: HostFacts, member: str) -> None:
+    """A job took `member` out of its array: the disk is there to be pulled, unless it is in use
+    otherwise."""
+    used = [each.name for array in facts.arrays for each in array.members]
+    used += [pv.name for pv in facts.pvs]
+    names = [
+        disk.name
+        for disk in facts.disks
+        if is_part_of(member, disk.name) and not any(is_part_of(each, disk.name) for each in used)
+    ]
+    PhysicalDisk.objects.filter(host=host, name__in=names, gone_since=None).update(may_leave=True)
 
 
 def _forget_longest_gone(host: Host) -> None:
@@ -132,17 +180,10 @@ def _identity(answer: DiskAnswer, known: dict[str, PhysicalDisk]) -> str:
     return f"@{answer.place}"
 
 
-def _store(
-    disk: PhysicalDisk | None,
-    host: Host,
-    identity: str,
-    answer: DiskAnswer,
-    boot_id: str,
-    now: datetime,
-) -> None:
-    disk = disk or PhysicalDisk(host=host, identity=identity)
+def _store(disk: PhysicalDisk, answer: DiskAnswer, boot_id: str, now: datetime) -> None:
     disk.name, disk.device, disk.kind = answer.name, answer.device, answer.type
     disk.state, disk.message, disk.asked_at = answer.state, answer.message, now
+    disk.gone_since = None
     health = answer.health
     if health is None:
         disk.save()
@@ -200,8 +241,18 @@ def condition_of(
     answer = DiskAnswer(disk.device, disk.kind, disk.name, state, disk.message, health=health)
     complete_at = disk.host.disk_round.complete_at
     is_gone = complete_at is not None and disk.asked_at < complete_at
-    judged = () if is_gone else findings(answer, disk.baseline, wear, worn_out, now)
+    judged: tuple[HealthFinding, ...] = ()
+    if not is_gone or _is_missed(disk):
+        gone_since = disk.gone_since if is_gone else None
+        judged = findings(answer, disk.baseline, wear, worn_out, now, gone_since)
     return DiskCondition(disk, health, written, wear, endurance, worn_out, judged, is_gone)
+
+
+def _is_missed(disk: PhysicalDisk) -> bool:
+    """Whether it is gone, and nobody has said that this is all right."""
+    if disk.gone_since is None or disk.may_leave:
+        return False
+    return disk.accepted_at is None or disk.accepted_at < disk.gone_since
 
 
 def _point(reading: DiskReading, written: WrittenCounter | None) -> WearPoint:
@@ -232,8 +283,8 @@ def enter(disk: PhysicalDisk, now: datetime, **entered: int | None) -> None:
 
 @transaction.atomic
 def accept_errors(disk: PhysicalDisk, who: str, reason: str, now: datetime) -> None:
-    """A person has looked at the disk: what it has now is the baseline. Raises `Refused` for a disk
-    that has told nothing yet."""
+    """A person has looked at the disk: what it has now is the baseline, and if it is gone, that is
+    known. Raises `Refused` for a disk that has told nothing yet."""
     locked = PhysicalDisk.objects.select_for_update().get(pk=disk.pk)
     if not locked.health:
         raise Refused(

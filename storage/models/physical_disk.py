@@ -57,9 +57,11 @@ class PhysicalDisk(models.Model):
     (`storage.health.smart_reading.SmartHealth`), empty before; `state` and `message` are of its
     last answer, at `asked_at`. Errors above `baseline` are new. `calibration` is what was measured
     of its counter (`storage.health.smart_endurance.Calibration`), `findings` is what is wrong with
-    it, as `storage.health.smart_findings.DiskFinding` with the moment it was first seen.
+    it, as `storage.health.host_problems.HealthFinding` with the moment it was first seen.
+    `gone_since` is when a round that asked every disk first missed it; of one that `may_leave`
+    (on USB, or taken out of its array by a job) nobody is told that it is gone.
     People may enter in which unit it counts, and how much it is rated for, and accept the errors
-    that it has: `baseline_before` is what was known until then."""
+    that it has, or that it is gone: `baseline_before` is what was known until then."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="physical_disks")
@@ -71,6 +73,8 @@ class PhysicalDisk(models.Model):
     message = models.CharField(max_length=512, blank=True)
     asked_at = models.DateTimeField()
     read_at = models.DateTimeField(null=True, blank=True)
+    gone_since = models.DateTimeField(null=True, blank=True)
+    may_leave = models.BooleanField(default=False)
     health = models.JSONField(default=dict, blank=True)
     baseline = models.JSONField(default=dict, blank=True)
     calibration = models.JSONField(default=dict, blank=True)

@@ -156,7 +156,8 @@ def watch(paced: None, host: Host, found: Volume, told: Told, person: Person) ->
 
 
 def read_disks(panel: Running, host: Host) -> None:
-    """Now, and not only after 45 minutes."""
+    """Now, and not only after 45 minutes. Disks that the mishaps make come and go."""
+    PhysicalDisk.objects.filter(host=host).update(may_leave=True)
     DiskRound.objects.filter(host=host).update(tried_at=F("tried_at") - timedelta(hours=1))
     app = Celery("tests", set_as_current=False)
     app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -116,7 +116,6 @@ def test_what_agent_and_inventory_both_tell_is_counted_once() -> None:
     assert problem.subject == "vg0/web"
 
 
-@pytest.mark.parametrize("code", ["drift", "unfinished", "volume_inactive"])
 def test_what_an_agent_tells_of_several_things_is_a_problem_of_each() -> None:
     each = [told("writeback_single_ssd", "warning", subject=name) for name in ("vg0/a", "vg0/b")]
     there = host(problems=[*each, told("writeback_single_ssd", "warning", message="older agent")])
@@ -130,6 +129,7 @@ def test_metadata_that_an_older_agent_judges_too_is_judged_once() -> None:
     assert problem.subject == "vg0"
 
 
+@pytest.mark.parametrize("code", ["drift", "unfinished", "volume_inactive"])
 def test_a_difference_that_a_job_is_about_to_end_is_not_counted(code: str) -> None:
     there = scene()
     found(there, told(code, "warning", subject="vg0/web", volume=there.volume.key, since=""))

@@ -11,7 +11,8 @@ from typing import Final, Literal
 from jobs.models import CheckState, MediaCheck
 from storage.agent.calls.names import kernel_name
 from storage.formatting import NOTHING, counted, percent, seconds, size
-from storage.health.smart_findings import COUNTS, DiskFinding, error_counts
+from storage.health.host_problems import HealthFinding
+from storage.health.smart_findings import COUNTS, error_counts
 from storage.health.smart_reading import DiskAnswer, disk_of
 from storage.health.smart_records import DiskCondition, conditions_of
 from storage.inventory.device_tree import degraded_words, is_part_of
@@ -64,7 +65,7 @@ class DiskHealthRow:
     serial: str
     tone: Tone
     health: str
-    findings: tuple[DiskFinding, ...]
+    findings: tuple[HealthFinding, ...]
     wear: int | None
     written: str
     written_why: str
@@ -74,6 +75,7 @@ class DiskHealthRow:
     accepted: str
     temperature: str
     read_at: datetime | None
+    is_gone: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +105,16 @@ class DiskHealthCard:
 
 def disk_health(host: Host, facts: HostFacts, now: datetime) -> DiskHealthCard:
     last = DiskRound.objects.filter(host=host).first()
-    conditions = [each for each in conditions_of(host, now) if not each.is_gone]
+    conditions = [each for each in conditions_of(host, now) if not each.is_gone or each.findings]
     rows = [row_of(facts, each) for each in conditions]
     asked_at = None if last is None else last.answered_at
     return DiskHealthCard(_lines(facts, rows), bool(rows), _note(last, rows), asked_at)
 
 
 def failing_disks(card: DiskHealthCard) -> tuple[str, ...]:
-    """By the kernel's names; those that say so themselves."""
-    rows = [line.smart for line in card.lines if line.smart is not None]
+    """By the kernel's names; those that say so themselves. The name of one that is gone may be
+    another disk's."""
+    rows = [line.smart for line in card.lines if line.smart is not None and not line.smart.is_gone]
     return tuple(row.name for row in rows if row.tone == "error")
 
 
@@ -165,6 +168,7 @@ def row_of(facts: HostFacts | None, condition: DiskCondition) -> DiskHealthRow:
             else f"{health.temperature_celsius} °C"
         ),
         read_at=disk.read_at,
+        is_gone=condition.is_gone,
     )
 
 
@@ -183,6 +187,8 @@ def _accepted(disk: PhysicalDisk) -> str:
 
 def _verdict(condition: DiskCondition) -> tuple[Tone, str]:
     worst = condition.findings[0].severity if condition.findings else None
+    if condition.is_gone:
+        return ("quiet" if worst is None else "error"), "gone"
     if worst == "error":
         return "error", "failing"
     if worst is not None:

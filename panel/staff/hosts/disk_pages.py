@@ -87,7 +87,7 @@ class EnteredForm(forms.Form):
 
 
 class AcceptErrorsForm(forms.Form):
-    """Why the errors that a disk has now are no cause for alarm."""
+    """Why the errors that a disk has now, or that it is gone, are no cause for alarm."""
 
     reason = forms.CharField(
         max_length=REASON_LIMIT,
@@ -148,6 +148,7 @@ def _page(
         "powered_on": _powered_on(condition),
         "errors": _errors(condition),
         "new_errors": bool(increases(condition.disk.baseline, _counts(condition))),
+        "is_missed": condition.is_gone and bool(condition.findings),
         "entered_form": entered or EnteredForm(disk, initial=initial),
         "accept_form": accepting or AcceptErrorsForm(),
         "edits": edits(disk),
@@ -231,7 +232,7 @@ def enter(request: HttpRequest, key: str, disk: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def accept(request: HttpRequest, key: str, disk: str) -> HttpResponse:
-    """The errors that the disk has now are known."""
+    """The errors that the disk has now are known, and that it is gone."""
     found = _find(request, key, disk)
     form = AcceptErrorsForm(request.POST)
     if not form.is_valid():
@@ -241,7 +242,10 @@ def accept(request: HttpRequest, key: str, disk: str) -> HttpResponse:
         smart_records.accept_errors(found, who, reason, database_now())
     except Refused as refused:
         return show_refusal(request, refused)
-    messages.success(request, "The errors are accepted. Only more of them are reported.")
+    text = "The errors are accepted. Only more of them are reported."
+    if found.gone_since is not None:
+        text = "It is known that the disk is gone. If it comes back and goes again, you are told."
+    messages.success(request, text)
     return redirect("host-disk", key, disk)
 
 

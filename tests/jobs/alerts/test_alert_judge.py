@@ -14,8 +14,9 @@ from jobs.alerts import alert_actions, alert_judge
 from jobs.alerts.alert_rules import SeenProblem
 from jobs.models import Alert, AlertEvent, AlertRound, Silence, State
 from storage.database_clock import database_now
+from storage.health import smart_records
 from storage.health.smart_records import record
-from storage.models import Host, HostActivity, HostOutline
+from storage.models import Host, HostActivity, HostOutline, PhysicalDisk
 from tests import make
 from tests.jobs.alerts import rounds
 from tests.jobs.alerts.rounds import World
@@ -135,7 +136,6 @@ def test_each_failing_disk_behind_a_raid_controller_is_told(clock: Clock) -> Non
     assert list(subjects) == ["/dev/bus/0 megaraid,3", "/dev/bus/0 megaraid,4"]
 
 
-def test_a_host_that_does_not_answer_keeps_its_alerts(clock: Clock) -> None:
 def test_a_second_volume_in_writeback_on_one_ssd_is_told_too(clock: Clock) -> None:
     there = scene()
     show(there)
@@ -191,6 +191,7 @@ def test_a_disk_that_its_array_lacks_comes_with_the_arrays_alert_however_late() 
     assert "opened" not in world.passes(minutes=20)
 
 
+def test_a_host_that_does_not_answer_keeps_its_alerts(clock: Clock) -> None:
     there = scene()
     show(there, array())
     assert clock.passes(minutes=2) == ["opened"]

@@ -79,6 +79,19 @@ def test_an_admin_accepts_the_errors_of_a_disk() -> None:
     assert staff().get(path).json() == again
 
 
+def test_an_admin_accepts_that_a_disk_is_gone_and_takes_it_back() -> None:
+    host = host_with_a_dom()
+    record(host, reply(disk(ata("M", "S2", []), "sdb")), "b", NOW.replace(hour=13))
+    item = staff().get(f"/hosts/{host.key}/disks").json()["items"][-1]
+    assert (item["is_gone"], item["gone_since"]) == (True, "2026-03-01T13:00:00Z")
+    assert [each["code"] for each in item["findings"]] == ["disk_vanished"]
+    path = f"/hosts/{host.key}/disks/{item['key']}"
+    accepted = staff().send("patch", path, {"accept_errors": "Sold"}).json()
+    assert (accepted["findings"], accepted["accepted"]["reason"]) == ([], "Sold")
+    again = staff().send("patch", path, {"undo": accepted["last_change"]}).json()
+    assert [each["code"] for each in again["findings"]] == ["disk_vanished"]
+
+
 def test_a_disk_of_another_host_is_none_of_this_one() -> None:
     host_with_a_dom()
     path = f"/hosts/{make.host().key}/disks/{PhysicalDisk.objects.get().key}"

@@ -15,7 +15,6 @@ from storage.health.cache_condition import (
     LASTING_CODES,
     RECENT_CODES,
     STATE_CODES,
-    CacheFinding,
     CacheHours,
     CacheWindow,
     DiskLoad,
@@ -29,6 +28,7 @@ from storage.health.cache_condition import (
     ssd_finding,
     state_findings,
 )
+from storage.health.host_problems import HealthFinding
 from storage.metrics.rates import Sums
 from storage.metrics.rates.figures import NO_LATENCY
 
@@ -38,11 +38,11 @@ DAY_S = 86_400
 NAME = "vg0/web12"
 
 
-def codes(findings: Iterable[CacheFinding]) -> list[str]:
+def codes(findings: Iterable[HealthFinding]) -> list[str]:
     return [finding.code for finding in findings]
 
 
-def the(findings: Iterable[CacheFinding]) -> CacheFinding:
+def the(findings: Iterable[HealthFinding]) -> HealthFinding:
     (finding,) = findings
     return finding
 

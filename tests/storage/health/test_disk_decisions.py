@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pghistory
 import pytest
@@ -12,6 +13,7 @@ from storage.health.smart_records import record
 from storage.models import Host, PhysicalDisk
 from storage.planner import Refused
 from tests import make
+from tests.smart_disks import nvme
 from tests.storage.health.test_smart_records import NOW, disk, dom, hdd, one, reply
 
 pytestmark = pytest.mark.django_db
@@ -110,3 +112,33 @@ def test_a_disk_that_told_nothing_yet_has_no_errors_to_accept() -> None:
     record(make.host(), reply(disk(None, state="standby")), "b", NOW)
     with pytest.raises(Refused, match="have not been read"):
         accept()
+
+
+def test_a_disk_that_is_gone_is_accepted_until_it_comes_back_and_goes_again() -> None:
+    host, stays, hours = make.host(), disk(nvme("M", "N1"), "nvme0"), iter(range(9))
+
+    def read(*listed: dict[str, Any]) -> list[str]:
+        record(host, reply(*listed, stays), "b", NOW + timedelta(hours=next(hours)))
+        return [each["code"] for each in gone().findings]
+
+    def gone() -> PhysicalDisk:
+        return PhysicalDisk.objects.get(name="sda")
+
+    def accept_at(hour: int) -> list[str]:
+        with pghistory.context(actor="ada@example.com"):
+            at = NOW + timedelta(hours=hour)
+            smart_records.accept_errors(gone(), "ada@example.com", "in the shredder", at)
+        return [each["code"] for each in gone().findings]
+
+    assert read(disk(hdd(1))) == []
+    assert read(disk(hdd(2))) == ["pending_rose"]
+    assert accept_at(1) == []
+    assert read() == ["disk_vanished"], "known errors are no known loss"
+    assert accept_at(3) == []
+    last = smart_records.last_decision(gone())
+    assert last is not None
+    smart_records.undo(gone(), last.pgh_id, LATER)
+    assert [each["code"] for each in gone().findings] == ["disk_vanished"]
+    assert accept_at(3) == read() == []
+    assert read(disk(hdd(2))) == []
+    assert read() == ["disk_vanished"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from storage.health.host_problems import HealthFinding
 from storage.health.smart_endurance import Wear, WearForecast
 from storage.health.smart_findings import (
-    DiskFinding,
     baseline_after,
     error_counts,
     findings,
@@ -26,7 +26,7 @@ def answer(document: Any) -> DiskAnswer:
     return DiskAnswer("/dev/sda", "", "sda", "read", health=health_of(document))
 
 
-def made(document: Any, baseline: dict[str, int] | None = None) -> tuple[DiskFinding, ...]:
+def made(document: Any, baseline: dict[str, int] | None = None) -> tuple[HealthFinding, ...]:
     health = health_of(document)
     known = error_counts(health) if baseline is None else baseline
     return findings(answer(document), known, None, None, NOW)

@@ -13,8 +13,10 @@ from storage.agent.kernel import smartctl
 from storage.health import smart_records
 from storage.health.smart_records import DiskCondition, conditions_of, record
 from storage.host_data import BadHostData
+from storage.inventory.facts import ArrayMember
 from storage.models import DiskReading, DiskRound, Host, PhysicalDisk
 from tests import make
+from tests.scene import scene
 from tests.smart_disks import ata, attribute, nvme
 
 pytestmark = pytest.mark.django_db
@@ -152,13 +154,76 @@ def test_a_disk_that_never_said_who_it_is_stands_by_its_place_until_it_does() ->
     assert one(host).disk.identity == "ST8000NM000A-2KE101 H1"
 
 
-def test_a_disk_that_was_taken_out_is_gone_and_says_nothing() -> None:
+def other() -> dict[str, Any]:
+    """A disk that stays."""
+    return disk(nvme("M", "N1"), "nvme0")
+
+
+def found_of(host: Host, name: str = "sda") -> list[str]:
+    (condition,) = [each for each in conditions_of(host, NOW) if each.disk.name == name]
+    return [finding.code for finding in condition.findings]
+
+
+def test_a_disk_that_is_gone_is_a_finding_and_keeps_those_that_it_had() -> None:
     host = make.host()
-    record(host, reply(disk(hdd(1)), disk(nvme("M", "N1"), "nvme0")), "b", NOW)
-    record(host, reply(disk(nvme("M", "N1"), "nvme0")), "b", NOW + HOUR)
+    for hours, pending in enumerate((1, 2)):
+        record(host, reply(disk(hdd(pending)), other()), "b", NOW + hours * HOUR)
+    record(host, reply(other()), "b", NOW + 2 * HOUR)
     assert [(each.disk.name, each.is_gone) for each in conditions_of(host, NOW)] == [
         ("nvme0", False), ("sda", True),
     ]  # fmt: skip
+    assert found_of(host) == ["disk_vanished", "pending_rose"]
+    record(host, reply(other()), "b", NOW + 3 * HOUR)
+    kept = PhysicalDisk.objects.get(name="sda").findings
+    assert [each["since"] for each in kept] == [
+        (NOW + hours * HOUR).isoformat() for hours in (2, 1)
+    ]
+    record(host, reply(disk(hdd(2)), other()), "b", NOW + 4 * HOUR)
+    assert found_of(host) == ["pending_rose"]
+
+
+def test_a_disk_that_only_has_another_name_is_not_gone() -> None:
+    host = make.host()
+    record(host, reply(disk(hdd(1)), other()), "b", NOW)
+    record(host, reply(disk(hdd(1), "sdb"), other()), "b", NOW + HOUR)
+    renamed = ata("Seagate ST8000NM000A", "H1", [], rotation_rpm=7200)
+    record(host, reply(disk(renamed, "sdb"), other()), "b", NOW + 2 * HOUR)
+    gone = PhysicalDisk.objects.get(identity="ST8000NM000A-2KE101 H1")
+    assert (gone.gone_since, gone.findings) == (None, [])
+
+
+def test_a_disk_on_usb_may_go() -> None:
+    host = scene(make.lv(), disks=(make.disk("sda", transport="usb"),)).host
+    record(host, reply(disk(hdd(1)), other()), "b", NOW)
+    record(host, reply(other()), "b", NOW + HOUR)
+    assert found_of(host) == []
+
+
+def test_a_disk_that_was_gone_before_this_was_noted_is_no_news() -> None:
+    host = make.host()
+    record(host, reply(disk(hdd(1)), other()), "b", NOW)
+    DiskRound.objects.update(complete_at=NOW + HOUR)
+    record(host, reply(other()), "b", NOW + 2 * HOUR)
+    assert found_of(host) == []
+
+
+def test_a_scan_that_finds_no_disk_any_more_misses_none() -> None:
+    host = make.host()
+    record(host, reply(disk(hdd(1))), "b", NOW)
+    record(host, reply(), "b", NOW + HOUR)
+    assert not one(host).is_gone and found_of(host) == []
+
+
+def test_a_disk_that_a_job_took_out_of_its_array_may_go_and_one_in_use_may_not() -> None:
+    host = make.host()
+    both = (make.disk("sda", serial="H1"), make.disk("sdb", serial="H2"))
+    facts = make.facts(disks=both, arrays=(make.array(members=(ArrayMember("sdb1", "in_sync"),)),))
+    second = ata("ST8000NM000A-2KE101", "H2", [], rotation_rpm=7200)
+    record(host, reply(disk(hdd(1)), disk(second, "sdb"), other()), "b", NOW)
+    for member in ("sda1", "sdb1"):
+        smart_records.take_out(host, facts, member)
+    record(host, reply(other()), "b", NOW + HOUR)
+    assert (found_of(host), found_of(host, "sdb")) == ([], ["disk_vanished"])
 
 
 def test_a_round_that_missed_some_disks_calls_none_gone() -> None:

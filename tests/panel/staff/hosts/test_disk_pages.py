@@ -74,6 +74,20 @@ def test_what_was_accepted_is_undone_by_the_button_below(admin: Client) -> None:
     assert stale.status_code == 422 and "changed again" in stale.content.decode()
 
 
+def test_a_disk_that_is_gone_is_listed_until_somebody_accepts_it_on_its_page(admin: Client) -> None:
+    host = scene(make.lv()).host
+    of, stays = read(3, host), disk(dom(1), "sdb")
+    record(host, reply(stays), "b", timezone.now())
+    tab = reverse("host-disks", args=[host.key])
+    assert address(of) in admin.get(tab).content.decode()
+    text = page(admin, of)
+    assert "The disk has been gone since" in text and "Accept that it is gone" in text
+    admin.post(address(of, "host-disk-accept"), {"reason": "Sold"})
+    text = page(admin, of)
+    assert "Accept that it is gone" not in text and "Errors and loss accepted" in text
+    assert address(of) not in admin.get(tab).content.decode()
+
+
 def test_unit_and_endurance_are_entered_and_forgotten(admin: Client) -> None:
     host = make.host(last_seen_at=timezone.now())
     record(host, reply(disk(dom(50_000))), "b", timezone.now())
