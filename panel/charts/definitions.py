@@ -69,7 +69,8 @@ class ChartLine:
 class ChartPanel:
     """One chart. `of_cache`: it says nothing where there is no cache, and is hidden. `is_folded`:
     its title alone is shown until a person opens it. `is_heat`: a map of latencies,
-    with its lines upon it."""
+    with its lines upon it. `is_apart`: its figures cost more, and come only while it is open;
+    `note` says of which times there are any."""
 
     name: str
     title: str
@@ -78,6 +79,8 @@ class ChartPanel:
     of_cache: bool = False
     is_folded: bool = False
     is_heat: bool = False
+    is_apart: bool = False
+    note: str = ""
 
     @property
     def json(self) -> str:
@@ -187,6 +190,33 @@ LATENCIES: Final = ChartPanel(
     ),
     is_heat=True,
 )
+LEG_TITLES: Final = {
+    "hdd_leg": "HDD leg: latency below the cache",
+    "ssd_leg": "SSD leg: latency of the cache",
+}
+
+
+def leg_panels(*, are_open: bool, kept_days: int, longest_days: int) -> tuple[ChartPanel, ...]:
+    """How long I/O took on the two legs of a cache."""
+    days = min(kept_days, longest_days)
+    note = f"Kept for {kept_days} days. Shown for times of up to {days} days."
+    return tuple(
+        replace(
+            LATENCIES,
+            name=leg,
+            title=title,
+            lines=tuple(
+                replace(line, name=line.name.replace("latency", leg)) for line in LATENCIES.lines
+            ),
+            of_cache=True,
+            is_folded=not are_open,
+            is_apart=True,
+            note=note,
+        )
+        for leg, title in LEG_TITLES.items()
+    )
+
+
 INSIDE: Final = ChartPanel(
     "inside",
     "Bypass and metadata",

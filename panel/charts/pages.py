@@ -17,6 +17,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from panel.charts import definitions as chart_definitions
+from panel.charts.definitions import LATENCIES
 from panel.charts.picture import Overlay, OverlayKind, choices, picture_of
 from panel.charts.subject import ChartSubject, of_fleet, of_host, of_volume
 from panel.charts.time_range import Span, button_text, ranges
@@ -74,7 +75,7 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
     measured = subject.measure(span)
     is_table_wanted = "table" in request.GET
     if is_table_wanted:
-        measured = subject.added(span, measured)
+        measured = subject.apart(subject.added(span, measured))
     columns = (
         chart_definitions.columns(
             chart_definitions.named(
@@ -203,10 +204,12 @@ def _series(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
     picture = picture_of(subject, request)
     span, overlay = picture.span, picture.overlay
     measured = subject.added(span, subject.measure(span))
+    if "apart" in request.GET:
+        measured = subject.apart(measured)
     faint = measured.faint_json()
     nearest = _nearest(subject, measured, span, request.GET)
     answer: dict[str, Any] = {
-        **measured.to_json(subject.names),
+        **measured.to_json([name for name in subject.names if name in measured.units]),
         "faint": {name: values for name, values in faint.items() if name in subject.names},
         "summary": _summary(subject, measured, span),
         "has_cache": measured.has_cache,
@@ -223,9 +226,13 @@ def _series(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
 
 
 def _inside(measured: Series) -> dict[str, Any]:
-    """What happened within the buckets: the histograms of latencies, and the least and the most of
-    single intervals."""
-    counts = [None if each is None or not any(each) else each for each in measured.histograms]
+    """What happened within the buckets: the histograms of latencies, by the names of the charts
+    that map them, and the least and the most of single intervals."""
+    histograms = {LATENCIES.name: measured.histograms, **measured.leg_histograms}
+    counts = {
+        name: [each if each is not None and any(each) else None for each in by_bucket]
+        for name, by_bucket in histograms.items()
+    }
     return {
         "heat": {"bounds_ms": [ns / 1e6 for ns in LATENCY_BOUNDS_NS], "counts": counts},
         **measured.band_json(),
@@ -251,7 +258,7 @@ def _csv(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
     number."""
     picture = picture_of(subject, request)
     span, overlay = picture.span, picture.overlay
-    measured = subject.added(span, subject.measure(span))
+    measured = subject.apart(subject.added(span, subject.measure(span)))
     chart = request.GET.get("panel", "")
     names = _names_of(subject, chart) or subject.names
     labels = subject.labels(span)

@@ -30,7 +30,16 @@ from storage.metrics.load_series import BUCKET_SECONDS, LOAD_UNITS, fleet_series
 from storage.metrics.samples.aggregate import nearest
 from storage.metrics.samples.chunk_store import FLEET, HOSTS
 from storage.metrics.samples.window import CLOSE_SECONDS, sampled_every
-from storage.metrics.series import INSIDE_UNITS, UNITS, Series, beside, series
+from storage.metrics.series import (
+    INSIDE_UNITS,
+    LEG_UNITS,
+    LONGEST_LEGS,
+    UNITS,
+    Series,
+    beside,
+    series,
+    with_legs,
+)
 from storage.models import Host, Volume
 from storage.planner.technologies.lookup import of_layout
 from storage.volumes.ownership import theirs_since
@@ -50,10 +59,10 @@ class ChartSubject:
     `name` is that of its CSV file; `names` are the series that the person gets; `plain`: in the
     words of customers; `of_many`: of many volumes together, else of the `volume`. `measure` gives
     its figures of a time, in buckets of at least `least_seconds` and of its samples, which it has
-    `every` so many seconds; `nearest` says when the last
-    figure before a time was taken; without one, the first after it. `added` puts figures to them
-    that cost more, for who draws or lists them; `labels` names lines whose subject depends on the
-    time. `who_url` tells who made it at a moment. Before `known_since` there was nothing to
+    `every` so many seconds; `nearest` says when the last figure before a time was taken; without
+    one, the first after it. `added` puts figures to them that cost more, for who draws or lists
+    them, and `apart` those of the panels that are so; `labels` names lines whose subject depends on
+    the time. `who_url` tells who made it at a moment. Before `known_since` there was nothing to
     measure.
     """
 
@@ -73,6 +82,7 @@ class ChartSubject:
     measure: Callable[[Span], Series]
     nearest: Callable[[datetime, datetime], datetime | None]
     added: Callable[[Span, Series], Series] = lambda _span, measured: measured
+    apart: Callable[[Series], Series] = lambda measured: measured
     labels: Callable[[Span], Mapping[str, str]] = lambda _span: {}
     who_url: str = ""
 
@@ -113,16 +123,21 @@ def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> C
     get no more than the lines of their charts, and nothing of an earlier owner's time."""
     plain = not is_staff(person) if plain is None else plain
     since = theirs_since(volume) if plain else None
+    legs = definitions.leg_panels(
+        are_open=not of_layout(volume.layout).has_latency_histogram,
+        kept_days=settings.TIERCEL_SAMPLES_KEPT_DAYS,
+        longest_days=LONGEST_LEGS.days,
+    )
     return ChartSubject(
         name=f"volume-{volume.key}",
-        names=definitions.names(plain=True) if plain else (*UNITS, *INSIDE_UNITS),
+        names=definitions.names(plain=True) if plain else (*UNITS, *INSIDE_UNITS, *LEG_UNITS),
         panels=(
             *(
                 panel
                 for panel in definitions.panels(plain=plain)
                 if panel not in _without_figures(volume)
             ),
-            *(() if plain else (definitions.INSIDE,)),
+            *(() if plain else (*legs, definitions.INSIDE)),
         ),
         series_url=reverse("volume-series", args=[volume.key]),
         csv_url=reverse("volume-csv", args=[volume.key]),
@@ -135,6 +150,7 @@ def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> C
         measure=lambda span: series(
             volume, span.start, span.end, step=span.step, since=since, inside=not plain
         ),
+        apart=partial(with_legs, volume) if not plain else lambda measured: measured,
         nearest=partial(nearest, volume.pk, since=since),
     )
 

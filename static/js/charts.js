@@ -31,6 +31,7 @@ const start = (section) => {
     words: element.querySelector("[data-heat-words]"),
     readout: element.querySelector(".chart-readout"),
     panel: JSON.parse(element.dataset.panel),
+    isBare: false, // nothing of it is drawn
     chart: null,
   }));
   const view = {
@@ -43,7 +44,8 @@ const start = (section) => {
     range: rangeOf(section),
   };
   const shown = () =>
-    figures.filter((figure) => !figure.element.hidden && !isFolded(figure));
+    figures.filter((figure) => !figure.element.hidden && !figure.isBare && !isFolded(figure));
+  const isApart = () => figures.some((figure) => figure.panel.is_apart && !isFolded(figure));
   let asked = 0;
   let pointedAt = null; // the time under the crosshair, which a new series may not move
   let timer = null;
@@ -51,7 +53,9 @@ const start = (section) => {
   const read = () => {
     for (const figure of shown()) {
       renew(figure.legend, figure.panel, view);
-      if (isHeat(figure.panel)) figure.words.textContent = mostly(view.series, view.bucket);
+      if (isHeat(figure.panel)) {
+        figure.words.textContent = mostly(figure.panel, view.series, view.bucket);
+      }
       figure.readout.textContent =
         view.bucket === null
           ? phrase("last")
@@ -155,10 +159,15 @@ const start = (section) => {
     for (const { element } of figures) {
       element.hidden = "ofCache" in element.dataset && !answer.has_cache;
     }
-    for (const { element, panel } of figures) {
-      element.hidden ||= isHeat(panel)
-        ? !isMapped(view.series)
-        : linesOf(panel, view.series).length === 0;
+    for (const figure of figures) {
+      const { element, panel } = figure;
+      const isKnown = isHeat(panel)
+        ? isMapped(panel, view.series)
+        : linesOf(panel, view.series).length > 0;
+      // What was not asked for, or is not kept that long, leaves the title and its note.
+      figure.isBare = panel.is_apart && !isKnown;
+      element.toggleAttribute("data-bare", figure.isBare);
+      element.hidden ||= !isKnown && !panel.is_apart;
     }
     listMarks();
     renewLinks();
@@ -166,7 +175,7 @@ const start = (section) => {
   };
 
   const fetched = async (url) => {
-    const response = await fetch(`${url}?${queryOf(view.range)}`, {
+    const response = await fetch(`${url}?${queryOf(view.range)}${isApart() ? "&apart=1" : ""}`, {
       headers: { Accept: "application/json" },
     });
     if (!response.ok) throw new Error(`${response.status}`);
@@ -293,7 +302,7 @@ const start = (section) => {
     draw();
   });
   document.addEventListener("charts:state", renewLinks);
-  foldable(figures, draw);
+  foldable(figures, ({ panel }) => (panel.is_apart ? refresh() : draw()));
   if (inUtc()) showZoneInUrl();
   part("utc").hidden = false;
   part("tools").hidden = false;

@@ -18,6 +18,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 from django.conf import settings
+from django.utils import timezone
 
 from storage.byte_sizes import SECTOR_BYTES
 from storage.metrics.rates.figure_columns import (
@@ -37,10 +38,11 @@ from storage.metrics.samples.aggregate import (
     intervals,
     listed,
 )
+from storage.metrics.samples.chunk_store import VOLUMES
 from storage.metrics.samples.codec import NULL
 from storage.metrics.samples.columns import BAND
 from storage.metrics.samples.window import kept, sampled_every
-from storage.models import Volume
+from storage.models import Resolution, Volume
 
 MAX_POINTS: Final = 2000
 YEAR: Final = timedelta(days=368)
@@ -73,6 +75,13 @@ UNITS: Final = {
 INSIDE_UNITS: Final = {"bypass_share": "ratio", "metadata_share": "ratio"}
 """What a cache tells of itself: the share of accesses that went by it (bcache), and how full its
 metadata was (dm-cache)."""
+LEGS: Final = {"hdd_leg": "slow_latency_counts", "ssd_leg": "fast_latency_counts"}
+"""The histograms of latencies below a cache: on the volume's own disk, and on the cache's SSD."""
+LEG_UNITS: Final = {f"{leg}_{name[8:]}": "ms" for leg in LEGS for name in QUANTILES}
+LEG_LATENCIES: Final = VOLUMES.only(*LEGS.values())
+LONGEST_LEGS: Final = timedelta(days=7)
+"""The histograms of legs are in intervals as they were measured alone, of which a day costs as much
+to read as a year of all other figures."""
 Values = Mapping[str, float | None]
 Figures = Mapping[str, Column]
 UNKNOWN: Final[Values] = dict.fromkeys(UNITS)
@@ -172,6 +181,8 @@ class Series:
     """Of the intervals in each bucket, under the names of `BANDED`."""
     histograms: Sequence[list[int] | None] = ()
     """Of the latencies in each bucket, in the classes of `LATENCY_BOUNDS_NS`; None in a gap."""
+    leg_histograms: Mapping[str, Sequence[list[int] | None]] = field(default_factory=dict)
+    """The same by the names of `LEGS`; none where they were not asked for."""
 
     @property
     def points(self) -> int:
@@ -257,6 +268,38 @@ def series(
     if not inside:
         return measured
     return beside(measured, {} if columns is None else _inside(columns, count), INSIDE_UNITS)
+
+
+def with_legs(volume: Volume, measured: Series) -> Series:
+    """The series with the latencies on the legs of the volume's cache (`LEG_UNITS`), as far as its
+    time is kept as measured; of more than `LONGEST_LEGS` there are none."""
+    start = max(measured.start, timezone.now() - kept() + timedelta(minutes=1))
+    if measured.end - measured.start > LONGEST_LEGS or start >= measured.end:
+        return beside(measured, {}, LEG_UNITS)
+    raw = Resolution.RAW
+    table = intervals([volume.pk], start, measured.end, kind=LEG_LATENCIES, resolution=raw)
+    if not len(table):
+        return beside(measured, {}, LEG_UNITS)
+    of = columns_of(table, measured.start, measured.step_seconds)
+    columns = {name: np.full(measured.points, np.nan) for name in LEG_UNITS}
+    totals: dict[str, float | None] = {}
+    histograms: dict[str, list[list[int] | None]] = {}
+    for leg, histogram in LEGS.items():
+        counts = of.histograms[histogram]
+        whole = counts.sum(axis=1, keepdims=True)
+        names = [name for name in LEG_UNITS if name.startswith(leg)]
+        quantiles = list(QUANTILES.values())
+        figures = zip(
+            percentiles_ms(counts, quantiles), percentiles_ms(whole, quantiles), strict=True
+        )
+        for name, (by_bucket, of_all) in zip(names, figures, strict=True):
+            columns[name][of.numbers] = by_bucket
+            totals[name] = listed(of_all)[0]
+        histograms[leg] = [None] * measured.points
+        for number, each in zip(of.numbers.tolist(), counts.T.tolist(), strict=True):
+            histograms[leg][number] = each
+    wider = beside(measured, columns, LEG_UNITS)
+    return replace(wider, totals=wider.totals | totals, leg_histograms=histograms)
 
 
 def beside(

@@ -20,7 +20,7 @@ const show = ({ element }, isFolded) => {
 
 export const isFolded = ({ element }) => element.hasAttribute("data-folded");
 
-// `unfolded()` is called when a chart is shown again.
+// `unfolded(figure)` is called when a chart is shown again.
 export const foldable = (figures, unfolded) => {
   const isTold = state.read("fold") !== null;
   const turned = isTold
@@ -38,7 +38,7 @@ export const foldable = (figures, unfolded) => {
       localStorage.setItem(keyOf(panel), JSON.stringify([...names]));
       show(figure, turned.has(panel.name) !== panel.is_folded);
       tell();
-      unfolded();
+      unfolded(figure);
     });
   }
   if (turned.size > 0 && !isTold) tell();

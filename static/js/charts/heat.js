@@ -7,7 +7,10 @@ const FAINTEST = 0.06;
 
 export const isHeat = (panel) => panel.is_heat;
 
-export const isMapped = (series) => Boolean(series.heat?.counts.some((row) => row !== null));
+// The histogram of each bucket, none where the panel has none of this time.
+const countsOf = (panel, { heat }) => heat?.counts[panel.name] ?? [];
+
+export const isMapped = (panel, series) => countsOf(panel, series).some((row) => row !== null);
 
 // Where a latency lies: class n from n to n + 1, within it on a scale of ratios. The first class
 // begins at 0, the last one has no end.
@@ -32,8 +35,10 @@ export const heatAxis = (axis, bounds) => ({
 });
 
 // What most I/O of bucket n took, in words; of the last bucket with any where n is null.
-export const mostly = ({ heat }, n) => {
-  const row = heat.counts[n ?? heat.counts.findLastIndex((each) => each !== null)];
+export const mostly = (panel, series, n) => {
+  const { heat } = series;
+  const counts = countsOf(panel, series);
+  const row = counts[n ?? counts.findLastIndex((each) => each !== null)];
   const all = (row ?? []).reduce((sum, count) => sum + count, 0);
   if (all === 0) return "-";
   const top = row.indexOf(Math.max(...row));
@@ -47,9 +52,9 @@ export const mostly = ({ heat }, n) => {
 // The plugin of Chart.js that draws the map below the lines; `paint(strength)` is a colour.
 export const heatMap = {
   id: "heat",
-  beforeDatasetsDraw: ({ ctx, chartArea, scales }, _args, { series, paint }) => {
+  beforeDatasetsDraw: ({ ctx, chartArea, scales }, _args, { panel, series, paint }) => {
     if (!series) return;
-    const { counts } = series.heat;
+    const counts = countsOf(panel, series);
     const most = counts.reduce((top, row) => Math.max(top, ...(row ?? [])), 1);
     ctx.save();
     ctx.beginPath();

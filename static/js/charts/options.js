@@ -229,7 +229,7 @@ export const configuration = (panel, view, zoom) => {
         tooltip: { enabled: false },
         annotation: { annotations: jobLines(view, isFirst) },
         heat: isHeat(panel)
-          ? { series, paint: (strength) => colour("blue", strength) }
+          ? { panel, series, paint: (strength) => colour("blue", strength) }
           : { series: null },
         bands: { list: bandsOf(view, isFirst), color: colour("secondary") },
         zoom,

@@ -14,11 +14,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from panel.charts.pages import chart_context
+from storage.metrics.counters import LATENCY_BOUNDS_NS
+from storage.metrics.rates.figures import NO_LATENCY
 from storage.metrics.samples import chunk_store
 from storage.metrics.samples.chunk_store import VOLUMES
 from storage.metrics.samples.packer import pack_samples
 from storage.metrics.samples.sample_round import make_partition
-from storage.metrics.series import UNITS
+from storage.metrics.series import LEG_UNITS, UNITS
 from storage.models import Member, Resolution, Sample, SampleChunk, Volume
 from tests import make
 from tests.scene import Scene, scene
@@ -92,6 +94,72 @@ def test_staff_see_what_goes_by_a_cache_and_how_full_its_metadata_is(staff: Clie
     found = staff.get(url, {"range": "15m"}).json()["series"]
     assert {each for each in found["bypass_share"] if each is not None} == {0.25}
     assert {each for each in found["metadata_share"] if each is not None} == {0.125}
+
+
+def with_legs(age: timedelta) -> Scene:
+    """A bcache volume with an interval that ended so long ago: on its HDD a third of the I/O took
+    up to 20 ms, on its SSD all up to 0.2 ms."""
+    there, at = scene(), timezone.now() - age
+    figures = dict.fromkeys(("writes", "read_sectors", "write_sectors", "read_ms", "write_ms"), 0)
+    slow, fast = list(NO_LATENCY), list(NO_LATENCY)
+    slow[LATENCY_BOUNDS_NS.index(10_000_000)], slow[LATENCY_BOUNDS_NS.index(20_000_000)] = 200, 100
+    fast[LATENCY_BOUNDS_NS.index(200_000)] = 900
+    make_partition(at.date())
+    Sample.objects.create(
+        volume=there.volume, ts=at, dt_ms=10_000, reads=80, technology=2, cache_size_bytes=2**30,
+        slow_latency_counts=slow, fast_latency_counts=fast, **figures,
+    )  # fmt: skip
+    return there
+
+
+def test_the_legs_of_a_cache_have_percentiles_and_a_map_where_they_are_asked_for(
+    staff: Client,
+) -> None:
+    there = with_legs(timedelta(minutes=5))
+    url = reverse("volume-series", args=[there.volume.key])
+    answer = staff.get(url, {"range": "15m", "apart": "1"}).json()
+    assert 10 < answer["totals"]["hdd_leg_p95_ms"] < 20
+    assert answer["totals"]["ssd_leg_p50_ms"] < 0.2
+    assert answer["series"]["hdd_leg_p95_ms"].count(None) == answer["points"] - 1
+    mapped = [each for each in answer["heat"]["counts"]["hdd_leg"] if each is not None]
+    assert [sum(each) for each in mapped] == [300]
+    assert len(answer["heat"]["counts"]["ssd_leg"]) == answer["points"]
+    assert "hdd_leg_p95_ms" not in staff.get(url, {"range": "15m"}).json()["series"]
+
+
+def test_what_is_not_kept_of_legs_or_too_long_is_unknown_and_the_chart_says_so(
+    staff: Client,
+) -> None:
+    there = with_legs(timedelta(minutes=5))
+    url = reverse("volume-series", args=[there.volume.key])
+    for key in ("30d", "1y"):
+        answer = staff.get(url, {"range": key, "apart": "1"}).json()
+        assert set(answer["series"]["hdd_leg_p95_ms"]) == {None}
+        assert "hdd_leg" not in answer["heat"]["counts"]
+    text = page(staff, there.volume)
+    assert "HDD leg: latency below the cache" in text
+    assert "Kept for 30 days. Shown for times of up to 7 days." in text
+
+
+def test_the_legs_are_in_the_csv_of_their_chart(staff: Client) -> None:
+    there = with_legs(timedelta(minutes=5))
+    url = reverse("volume-csv", args=[there.volume.key])
+    text = staff.get(url, {"range": "15m", "panel": "ssd_leg"}).content.decode()
+    head, *rows = csv.reader(text.lstrip("\ufeff").splitlines())
+    assert [each.partition(" ")[0] for each in head[1:]] == [
+        *("ssd_leg_p50_ms", "ssd_leg_p95_ms", "ssd_leg_p99_ms")
+    ]
+    assert any(cell for row in rows for cell in row[1:])
+
+
+def test_a_customer_gets_no_legs(client: Client) -> None:
+    there, user = with_legs(timedelta(minutes=5)), make.user()
+    there.volume.customer = make.customer("Acme")
+    there.volume.save()
+    Member.objects.create(customer=there.volume.customer, user=user, role="owner")
+    client.force_login(user)
+    url = reverse("volume-series", args=[there.volume.key])
+    assert not [name for name in client.get(url, {"apart": "1"}).json()["series"] if "leg" in name]
 
 
 @pytest.mark.parametrize(("key", "resolution"), [("30d", "HOUR"), ("1y", "DAY")])
@@ -172,7 +240,7 @@ def test_the_figures_come_as_a_table_for_spreadsheets(staff: Client) -> None:
     assert f'filename="volume-{there.volume.key}-' in response["Content-Disposition"]
     head, *rows = csv.reader(response.content.decode().splitlines())
     assert head[:2] == ["until (UTC)", "read_iops (1/s)"]
-    assert len(head) == len(UNITS) + 3
+    assert len(head) == len(UNITS) + 3 + len(LEG_UNITS)
     column = [row[1] for row in rows]
     assert set(column) == {"200.0", ""}
     assert f'href="{url}?range=15m"' in page(staff, there.volume, range="15m")
@@ -208,7 +276,7 @@ def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) 
 
 def test_a_volume_without_cache_has_no_panels_of_one(staff: Client) -> None:
     text = page(staff, sampled(cached=False).volume)
-    assert text.count("data-of-cache hidden") == 4
+    assert text.count("data-of-cache hidden") == 6
     assert "The read hit rate appears here once there is a cache" in text
     assert ">Hit rate</th>" not in text
     assert page(staff, sampled().volume).count("data-of-cache hidden") == 0
