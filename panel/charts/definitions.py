@@ -7,7 +7,7 @@ where `plain`, for customers, in the language spoken now.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -190,33 +190,6 @@ LATENCIES: Final = ChartPanel(
     ),
     is_heat=True,
 )
-LEG_TITLES: Final = {
-    "hdd_leg": "HDD leg: latency below the cache",
-    "ssd_leg": "SSD leg: latency of the cache",
-}
-
-
-def leg_panels(*, are_open: bool, kept_days: int, longest_days: int) -> tuple[ChartPanel, ...]:
-    """How long I/O took on the two legs of a cache."""
-    days = min(kept_days, longest_days)
-    note = f"Kept for {kept_days} days. Shown for times of up to {days} days."
-    return tuple(
-        replace(
-            LATENCIES,
-            name=leg,
-            title=title,
-            lines=tuple(
-                replace(line, name=line.name.replace("latency", leg)) for line in LATENCIES.lines
-            ),
-            of_cache=True,
-            is_folded=not are_open,
-            is_apart=True,
-            note=note,
-        )
-        for leg, title in LEG_TITLES.items()
-    )
-
-
 INSIDE: Final = ChartPanel(
     "inside",
     "Bypass and metadata",
@@ -226,6 +199,22 @@ INSIDE: Final = ChartPanel(
         ChartLine("metadata_share", "Metadata used", "purple", 0, "dashed"),
     ),
     of_cache=True,
+)
+RARE: Final = ChartPanel(
+    "rare",
+    "Flushes, discards and suspensions",
+    (
+        Axis(Scale.PER_SECOND, "operations"),
+        Axis(Scale.MS, "latency"),
+        Axis(Scale.PERCENT, "suspended"),
+    ),
+    (
+        ChartLine("flushes_per_s", "Flushes", "blue"),
+        ChartLine("discards_per_s", "Discards", "orange"),
+        ChartLine("flush_ms", "Flush latency", "blue", 1, "dashed"),
+        ChartLine("suspended_share", "Suspended", "red", 2, "filled"),
+    ),
+    is_folded=True,
 )
 CHURN: Final = ChartPanel(
     "churn",
@@ -282,52 +271,6 @@ SPACE: Final = ChartPanel(
         ChartLine("ssd_free_bytes", "Free", "orange", 0, "dashed"),
     ),
 )
-
-
-SLOW_COLOURS: Final = ("orange", "red", "yellow", "pink")
-FAST_COLOURS: Final = ("blue", "cyan", "indigo", "purple")
-USER_COLOURS: Final = ("blue", "orange", "green", "purple", "yellow")
-OTHERS, UNEXPLAINED = "others_in_flight", "unexplained_in_flight"
-
-
-def busy_name(disk: str) -> str:
-    """The series of how busy a disk was."""
-    return f"busy_{disk}"
-
-
-def user_name(n: int) -> str:
-    """The series of the volume at place n of those that a disk works for; which one that is depends
-    on the time."""
-    return f"volume_{n + 1}_in_flight"
-
-
-def disk_panels(disks: Sequence[tuple[str, bool]], shown: str) -> tuple[ChartPanel, ...]:
-    """How busy disks were (True: fast), and who made the one that is `shown`."""
-    lines = []
-    for colours, fast in ((SLOW_COLOURS, False), (FAST_COLOURS, True)):
-        names = [name for name, is_fast in disks if is_fast is fast]
-        lines += [
-            ChartLine(
-                busy_name(name),
-                f"{name} ({'SSD' if fast else 'HDD'})",
-                colours[n % len(colours)],
-                0,
-                "dashed" if fast else "",
-            )
-            for n, name in enumerate(names)
-        ]
-    users = [
-        ChartLine(user_name(n), f"Volume {n + 1}", colour, 0, "stacked")
-        for n, colour in enumerate(USER_COLOURS)
-    ]
-    users.append(ChartLine(OTHERS, "Other volumes", "cyan", 0, "stacked"))
-    users.append(ChartLine(UNEXPLAINED, "Other: no volume", "secondary", 0, "stacked"))
-    return (
-        ChartPanel("disks", "Disks busy", (Axis(Scale.PERCENT, "busy"),), tuple(lines)),
-        ChartPanel(
-            "users", f"Who uses {shown}", (Axis(Scale.IN_FLIGHT, "under way"),), tuple(users)
-        ),
-    )
 
 
 def named(shown: tuple[ChartPanel, ...], labels: Mapping[str, str]) -> tuple[ChartPanel, ...]:

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from jobs.models import Job, Kind
-from panel.charts import definitions
+from panel.charts import definitions, disk_panels
 from panel.charts.time_range import SampledEvery, Span, part
 from storage.access import Person, is_staff
 from storage.analysis.disk_activity import (
@@ -123,7 +123,7 @@ def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> C
     get no more than the lines of their charts, and nothing of an earlier owner's time."""
     plain = not is_staff(person) if plain is None else plain
     since = theirs_since(volume) if plain else None
-    legs = definitions.leg_panels(
+    legs = disk_panels.leg_panels(
         are_open=not of_layout(volume.layout).has_latency_histogram,
         kept_days=settings.TIERCEL_SAMPLES_KEPT_DAYS,
         longest_days=LONGEST_LEGS.days,
@@ -137,7 +137,7 @@ def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> C
                 for panel in definitions.panels(plain=plain)
                 if panel not in _without_figures(volume)
             ),
-            *(() if plain else (*legs, definitions.INSIDE)),
+            *(() if plain else (*legs, definitions.INSIDE, definitions.RARE)),
         ),
         series_url=reverse("volume-series", args=[volume.key]),
         csv_url=reverse("volume-csv", args=[volume.key]),
@@ -162,7 +162,7 @@ def of_host(host: Host, disk: str = "") -> ChartSubject:
     there = disk_map(facts) if facts is not None else DiskMap({}, {})
     shown = disk if disk in there.tiers else next(iter(there.names), "")
     of_disks = (
-        definitions.disk_panels([(name, there.tiers[name]) for name in there.names], shown)
+        disk_panels.disk_panels([(name, there.tiers[name]) for name in there.names], shown)
         if shown
         else ()
     )
@@ -178,17 +178,17 @@ def of_host(host: Host, disk: str = "") -> ChartSubject:
         if facts is None or users is None:
             return measured
         columns: dict[str, Sequence[float | None]] = {
-            definitions.busy_name(name): busy
+            disk_panels.busy_name(name): busy
             for name, busy in busy_courses(host, facts, span.start, span.end, span.step).items()
         }
-        columns |= {definitions.user_name(n): each for n, (_, each) in enumerate(users.top)}
-        columns |= {definitions.OTHERS: users.others, definitions.UNEXPLAINED: users.unexplained}
+        columns |= {disk_panels.user_name(n): each for n, (_, each) in enumerate(users.top)}
+        columns |= {disk_panels.OTHERS: users.others, disk_panels.UNEXPLAINED: users.unexplained}
         return beside(measured, columns, units)
 
     def labels(span: Span) -> dict[str, str]:
         users = course(span.start, span.end, span.step)
         top = users.top if users is not None else ()
-        return {definitions.user_name(n): str(volume) for n, (volume, _) in enumerate(top)}
+        return {disk_panels.user_name(n): str(volume) for n, (volume, _) in enumerate(top)}
 
     return ChartSubject(
         name=f"host-{host.name}",

@@ -13,11 +13,12 @@ from typing import Final
 
 import numpy as np
 
+from storage.metrics.buckets import SIZES, Buckets
 from storage.metrics.samples.aggregate import AggregateColumns, columns_of, intervals
 from storage.metrics.samples.chunk_store import FLEET, HOSTS, SampleKind
 from storage.metrics.samples.codec import NULL
 from storage.metrics.samples.load_rollup import BUCKET
-from storage.metrics.series import SIZES, UNITS, Buckets, Series, in_buckets, step_seconds
+from storage.metrics.series import UNITS, Series, in_buckets, step_seconds
 from storage.models import Host
 
 BUCKET_SECONDS: Final = BUCKET.seconds

@@ -13,21 +13,20 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from math import ceil
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from django.conf import settings
 from django.utils import timezone
 
-from storage.byte_sizes import SECTOR_BYTES
+from storage.metrics.buckets import BANDED, SIZES, Buckets, Figures
 from storage.metrics.rates.figure_columns import (
     HIT_RATES,
     QUANTILES,
-    accesses,
-    hit_rates,
+    Line,
+    Rates,
     percentiles_ms,
-    rates,
     ratio,
 )
 from storage.metrics.samples.aggregate import (
@@ -40,7 +39,6 @@ from storage.metrics.samples.aggregate import (
 )
 from storage.metrics.samples.chunk_store import VOLUMES
 from storage.metrics.samples.codec import NULL
-from storage.metrics.samples.columns import BAND
 from storage.metrics.samples.window import kept, sampled_every
 from storage.models import Resolution, Volume
 
@@ -72,9 +70,17 @@ UNITS: Final = {
     "used_bytes": "B",
     "cache_size_bytes": "B",
 }
-INSIDE_UNITS: Final = {"bypass_share": "ratio", "metadata_share": "ratio"}
-"""What a cache tells of itself: the share of accesses that went by it (bcache), and how full its
-metadata was (dm-cache)."""
+INSIDE_UNITS: Final = {
+    "bypass_share": "ratio",
+    "metadata_share": "ratio",
+    "flushes_per_s": "1/s",
+    "flush_ms": "ms",
+    "discards_per_s": "1/s",
+    "suspended_share": "ratio",
+}
+"""For staff: the share of accesses that went by a cache (bcache), how full its metadata was
+(dm-cache), flushes with how long one took, discards, and the share of the time in which I/O was
+frozen."""
 LEGS: Final = {"hdd_leg": "slow_latency_counts", "ssd_leg": "fast_latency_counts"}
 """The histograms of latencies below a cache: on the volume's own disk, and on the cache's SSD."""
 LEG_UNITS: Final = {f"{leg}_{name[8:]}": "ms" for leg in LEGS for name in QUANTILES}
@@ -83,75 +89,7 @@ LONGEST_LEGS: Final = timedelta(days=7)
 """The histograms of legs are in intervals as they were measured alone, of which a day costs as much
 to read as a year of all other figures."""
 Values = Mapping[str, float | None]
-Figures = Mapping[str, Column]
 UNKNOWN: Final[Values] = dict.fromkeys(UNITS)
-BANDED: Final = tuple(BAND)
-"""Names of which a bucket has the least and the most of its intervals."""
-SIZES: Final = ("dirty_bytes", "used_bytes", "cache_size_bytes")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Buckets:
-    """What the samples of each bucket add up to, in columns: `numbers` says which bucket it is. Its
-    first interval lasted from `began` to `ended`, in seconds after the start of the series;
-    `cache_ms`, `moves_ms` and `ssd_ms` are the times in which the cache's accesses, its moves and
-    the writes to its SSD (`ssd_write_sectors`) were counted; `sums` has the names of
-    `storage.metrics.rates.Sums`, `sizes` those of the last sample. `least` and `most` are of the
-    rates of single intervals, under the names of `BANDED`, to within half a percent."""
-
-    numbers: npt.NDArray[np.int64]
-    began: npt.NDArray[np.float64]
-    ended: npt.NDArray[np.float64]
-    cache_ms: npt.NDArray[np.int64]
-    moves_ms: npt.NDArray[np.int64]
-    ssd_ms: npt.NDArray[np.int64]
-    ssd_write_sectors: npt.NDArray[np.int64]
-    sums: Mapping[str, npt.NDArray[np.int64]]
-    latency_counts: npt.NDArray[np.int64]
-    sizes: Mapping[str, npt.NDArray[np.int64]]
-    least: Figures
-    most: Figures
-
-    def figures(self) -> tuple[Figures, Figures]:
-        """The figures under the names of `UNITS` and of `sizes`; and the hit rates that so few
-        accesses made that the figures do not tell them."""
-        known_rates, faint = hit_rates(self.sums)
-        writes = self.sums["write_hits"] + self.sums["write_misses"]
-        percentiles = percentiles_ms(self.latency_counts, list(QUANTILES.values()))
-        return {
-            **rates(self.sums),
-            **dict(zip(QUANTILES, percentiles, strict=True)),
-            **known_rates,
-            "accesses_per_s": ratio(accesses(self.sums) * 1000, self.cache_ms),
-            "write_accesses_per_s": ratio(writes * 1000, self.moves_ms),
-            "promotions_per_s": ratio(self.sums["promotions"] * 1000, self.moves_ms),
-            "demotions_per_s": ratio(self.sums["demotions"] * 1000, self.moves_ms),
-            "ssd_write_bytes_per_s": ratio(
-                self.ssd_write_sectors * SECTOR_BYTES * 1000, self.ssd_ms
-            ),
-            **self.sizes,
-        }, faint
-
-    def total(self) -> Self:
-        """All in one; the sizes are the last ones."""
-
-        def whole(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-            summed: npt.NDArray[np.int64] = values.sum(axis=-1, keepdims=True)
-            return summed
-
-        return replace(
-            self,
-            numbers=self.numbers[:1],
-            began=self.began[:1],
-            ended=self.ended[-1:],
-            cache_ms=whole(self.cache_ms),
-            moves_ms=whole(self.moves_ms),
-            ssd_ms=whole(self.ssd_ms),
-            ssd_write_sectors=whole(self.ssd_write_sectors),
-            sums={name: whole(each) for name, each in self.sums.items()},
-            latency_counts=whole(self.latency_counts),
-            sizes={name: each[-1:] for name, each in self.sizes.items()},
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,7 +205,15 @@ def series(
     measured = in_buckets(buckets, start=start, end=end, step=step, count=count)
     if not inside:
         return measured
-    return beside(measured, {} if columns is None else _inside(columns, count), INSIDE_UNITS)
+    if columns is None:
+        return beside(measured, {}, INSIDE_UNITS)
+    by_bucket, totals = _inside(columns)
+    further = {name: np.full(count, np.nan) for name in INSIDE_UNITS}
+    for name, figures in by_bucket.items():
+        further[name][columns.numbers] = figures
+    wider = beside(measured, further, INSIDE_UNITS)
+    known = {name: listed(total)[0] for name, total in totals.items()}
+    return replace(wider, totals={**wider.totals, **known})
 
 
 def with_legs(volume: Volume, measured: Series) -> Series:
@@ -299,7 +245,7 @@ def with_legs(volume: Volume, measured: Series) -> Series:
         for number, each in zip(of.numbers.tolist(), counts.T.tolist(), strict=True):
             histograms[leg][number] = each
     wider = beside(measured, columns, LEG_UNITS)
-    return replace(wider, totals=wider.totals | totals, leg_histograms=histograms)
+    return replace(wider, totals={**wider.totals, **totals}, leg_histograms=histograms)
 
 
 def beside(
@@ -459,17 +405,33 @@ def _buckets(of: AggregateColumns, start: float) -> Buckets:
     )
 
 
-def _inside(of: AggregateColumns, count: int) -> dict[str, npt.NDArray[np.float64]]:
-    """The columns of `INSIDE_UNITS`, with a place for each bucket of the series."""
-    bypassed = of.counts["bypass_hits"] + of.counts["bypass_misses"]
-    counted = bypassed + of.counts["counted_hits"] + of.counts["counted_misses"]
-    used, total = (of.last[f"metadata_{name}_bytes"] for name in ("used", "total"))
-    is_known = (used != NULL) & (total != NULL)
-    shares = (ratio(bypassed, counted), ratio(used, np.where(is_known, total, 0)))
-    columns = {name: np.full(count, np.nan) for name in INSIDE_UNITS}
-    for column, share in zip(columns.values(), shares, strict=True):
-        column[of.numbers] = share
-    return columns
+def _inside(of: AggregateColumns) -> tuple[dict[str, Rates], dict[str, Rates]]:
+    """The figures of `INSIDE_UNITS`: of each bucket, and of all in one."""
+
+    def figures(counts: Mapping[str, Line], ms: Mapping[str, Line], sizes: Figures) -> list[Rates]:
+        bypassed = counts["bypass_hits"] + counts["bypass_misses"]
+        counted = bypassed + counts["counted_hits"] + counts["counted_misses"]
+        used, total = (sizes[f"metadata_{name}_bytes"] for name in ("used", "total"))
+        is_known = (used != NULL) & (total != NULL)
+        return [
+            ratio(bypassed, counted),
+            ratio(used, np.where(is_known, total, 0)),
+            ratio(counts["flushes"] * 1000, ms["flushes"]),
+            ratio(counts["flush_ms"], counts["flushes"]),
+            ratio(counts["discards"] * 1000, ms["discards"]),
+            ratio(counts["suspended_ms"], ms["suspended_ms"]),
+        ]
+
+    counts, ms = (
+        {name: each.sum(keepdims=True) for name, each in columns.items()}
+        for columns in (of.counts, of.ms)
+    )
+    by_bucket = figures(of.counts, of.ms, of.last)
+    totals = figures(counts, ms, {name: each[-1:] for name, each in of.last.items()})
+    return (
+        dict(zip(INSIDE_UNITS, by_bucket, strict=True)),
+        dict(zip(INSIDE_UNITS, totals, strict=True)),
+    )
 
 
 def _rounded(column: Column) -> list[float | None]:

@@ -25,7 +25,14 @@ from panel.charts import definitions as chart_definitions
 from storage.access import is_staff
 from storage.formatting import csv_line
 from storage.metrics.samples.window import sampled_every
-from storage.metrics.series import MAX_POINTS, UNITS, longest_range, series, step_seconds
+from storage.metrics.series import (
+    INSIDE_UNITS,
+    MAX_POINTS,
+    UNITS,
+    longest_range,
+    series,
+    step_seconds,
+)
 from storage.models import Volume
 from storage.volumes.ownership import theirs_since
 
@@ -42,7 +49,7 @@ class SeriesColumns(Shape):
             name: serializers.ListField(
                 child=serializers.FloatField(allow_null=True), required=False, help_text=unit
             )
-            for name, unit in UNITS.items()
+            for name, unit in (UNITS | INSIDE_UNITS).items()
         }
 
 
@@ -118,7 +125,7 @@ class VolumeSeries(Resource):
         try:
             start, end, step = aligned(start, end, points, partial(sampled_every, volume.pk))
             ours_since = None if is_for_staff else theirs_since(volume)
-            columns = series(volume, start, end, step=step, since=ours_since)
+            columns = series(volume, start, end, step=step, since=ours_since, inside=is_for_staff)
         except ValueError as error:
             # Too many or too few points, or a range that ends before it begins.
             raise bad_parameter("points", "out_of_range", str(error)) from None
@@ -149,7 +156,7 @@ def _at(seconds: int) -> datetime:
 def _names(request: Request, allowed: Sequence[str] | None) -> Sequence[str] | None:
     """The columns that were asked for, of those that may be seen; None for all."""
     text = request.query_params.get("names")
-    known = tuple(UNITS) if allowed is None else allowed
+    known = (*UNITS, *INSIDE_UNITS) if allowed is None else allowed
     if text is None:
         return allowed
     names = text.split(",")

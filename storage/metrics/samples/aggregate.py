@@ -63,6 +63,7 @@ CHARTED: Final = VOLUMES.only(
     *FIGURES.rows.layout.gauges,
     *("counted_hits", "counted_misses", "bypass_hits", "bypass_misses"),
     *("metadata_used_bytes", "metadata_total_bytes"),
+    *("flushes", "flush_ms", "discards", "suspended_ms"),
 )
 """With all that charts draw."""
 LEGS: Final = (

@@ -20,7 +20,7 @@ from storage.metrics.samples import chunk_store
 from storage.metrics.samples.chunk_store import VOLUMES
 from storage.metrics.samples.packer import pack_samples
 from storage.metrics.samples.sample_round import make_partition
-from storage.metrics.series import LEG_UNITS, UNITS
+from storage.metrics.series import INSIDE_UNITS, LEG_UNITS, UNITS
 from storage.models import Member, Resolution, Sample, SampleChunk, Volume
 from tests import make
 from tests.scene import Scene, scene
@@ -74,7 +74,7 @@ def test_the_range_in_the_url_is_the_time_that_the_figures_cover(
     response = staff.get(reverse("volume-series", args=[there.volume.key]), {"range": key})
     found = response.json()
     assert found["step_seconds"] * found["points"] == seconds
-    assert set(found["series"]) == {*UNITS, "bypass_share", "metadata_share"}
+    assert set(found["series"]) == {*UNITS, *INSIDE_UNITS}
     assert {len(column) for column in found["series"].values()} == {found["points"]}
     assert found["totals"]["read_iops"] == 200
     assert response["Cache-Control"] == "private, no-store"
@@ -94,6 +94,32 @@ def test_staff_see_what_goes_by_a_cache_and_how_full_its_metadata_is(staff: Clie
     found = staff.get(url, {"range": "15m"}).json()["series"]
     assert {each for each in found["bypass_share"] if each is not None} == {0.25}
     assert {each for each in found["metadata_share"] if each is not None} == {0.125}
+
+
+def test_staff_see_flushes_discards_and_how_long_io_was_suspended(staff: Client) -> None:
+    there, now = scene(), timezone.now()
+    figures = dict.fromkeys(("writes", "read_sectors", "write_sectors", "read_ms", "write_ms"), 0)
+    make_partition(now.date())
+    make_partition((now - timedelta(minutes=6)).date())
+    for minutes, flushes, suspended_ms in ((5, 30, 0), (4, 10, 5000)):
+        Sample.objects.create(
+            volume=there.volume, ts=now - timedelta(minutes=minutes), dt_ms=10_000, reads=80,
+            technology=0, flushes=flushes, flush_ms=2 * flushes, discards=5,
+            suspended_ms=suspended_ms, **figures,
+        )  # fmt: skip
+    url = reverse("volume-series", args=[there.volume.key])
+    answer = staff.get(url, {"range": "15m"}).json()
+    known = [each for each in answer["series"]["flushes_per_s"] if each is not None]
+    assert known == [3, 1]
+    totals = answer["totals"]
+    assert (totals["flushes_per_s"], totals["flush_ms"], totals["discards_per_s"]) == (2, 2, 0.5)
+    assert totals["suspended_share"] == 0.25
+    chart = staff.get(
+        reverse("volume-csv", args=[there.volume.key]), {"range": "15m", "panel": "rare"}
+    ).content.decode()
+    assert "flushes_per_s (1/s)" in chart and "suspended_share (ratio)" in chart
+    text = page(staff, there.volume)
+    assert "Flushes, discards and suspensions" in text
 
 
 def with_legs(age: timedelta) -> Scene:
@@ -240,7 +266,7 @@ def test_the_figures_come_as_a_table_for_spreadsheets(staff: Client) -> None:
     assert f'filename="volume-{there.volume.key}-' in response["Content-Disposition"]
     head, *rows = csv.reader(response.content.decode().splitlines())
     assert head[:2] == ["until (UTC)", "read_iops (1/s)"]
-    assert len(head) == len(UNITS) + 3 + len(LEG_UNITS)
+    assert len(head) == 1 + len(UNITS) + len(INSIDE_UNITS) + len(LEG_UNITS)
     column = [row[1] for row in rows]
     assert set(column) == {"200.0", ""}
     assert f'href="{url}?range=15m"' in page(staff, there.volume, range="15m")
