@@ -370,7 +370,7 @@ def test_without_a_histogram_on_both_sides_the_average_is_compared(
     found = [*lasting_findings(LastingFigures(name=NAME, day=day, before_cache=before))]
     assert codes(found) == ["cache_slower"] * is_slower
     if found:
-        assert "on average an I/O took 8 ms in the last 1 d" in found[0].message
+        assert "on average an I/O took 8.00 ms in the last 1 d" in found[0].message
 
 
 # SSDs

@@ -339,8 +339,8 @@ def test_a_bcache_volume_that_is_slower_on_average_than_it_was_is_found(host: Ho
         "technology": int(CachedBy.BCACHE),
         "slow_read_sectors": 0,
     }
-    hours(volume, end - timedelta(days=3), 48, **bare)
-    hours(volume, end - timedelta(days=1), 24, **of_bcache)
+    hours(volume, end - timedelta(days=3), 48, read_sectors=40_000, **bare)
+    hours(volume, end - timedelta(days=1), 24, read_sectors=40_000, **of_bcache)
     Sample.objects.filter(technology=CachedBy.NONE).update(read_ms=F("reads") * 2, write_ms=0)
     Sample.objects.filter(technology=CachedBy.BCACHE).update(read_ms=F("reads") * 9, write_ms=0)
     judge_lasting(at(31))
