@@ -66,6 +66,14 @@ TROUBLES = {
         "Your volume does not answer. Your provider is told. If your server hangs, restart it once "
         "the problem is over."
     ),
+    "volume_frozen": marked(
+        "Your volume has stopped answering: your server hangs when it reads or writes. Your "
+        "provider is told. If your server still hangs once the problem is over, restart it."
+    ),
+    "cache_unregistered": marked(
+        "The SSD cache of your volume is missing. Your volume is slow, or stopped until the cache "
+        "is back. Your provider is told. You need not do anything now."
+    ),
     "volume_inactive": marked(
         "Your volume is switched off, so your server cannot start. Your provider is told."
     ),

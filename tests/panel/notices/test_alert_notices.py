@@ -83,6 +83,25 @@ def test_no_host_and_no_technology_is_named(volume: Volume) -> None:
         assert word not in body
 
 
+@pytest.mark.parametrize(
+    ("code", "english", "german"),
+    [
+        ("volume_frozen", "has stopped answering", "antwortet nicht mehr"),
+        ("cache_unregistered", "stopped until the cache is back", "bis der Cache wieder da ist"),
+    ],
+)
+def test_a_volume_that_hangs_or_stands_still_is_told_in_both_languages(
+    volume: Volume, vera: User, code: str, english: str, german: str
+) -> None:
+    wrong(volume, code)
+    tasks.send_notices()
+    assert english in str(mail.outbox[0].body)
+    Notice.objects.all().delete()
+    User.objects.filter(pk=vera.pk).update(language="de")
+    tasks.send_notices()
+    assert german in str(mail.outbox[1].body)
+
+
 def test_in_german_for_who_speaks_it(volume: Volume, vera: User) -> None:
     User.objects.filter(pk=vera.pk).update(language="de")
     wrong(volume, "volume_inactive")
