@@ -11,7 +11,7 @@ from typing import Final
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import InterfaceError, OperationalError
-from django.db.models import F
+from django.db.models import prefetch_related_objects
 
 from jobs.models import Alert
 from panel.alerts.alert_mail import (
@@ -22,7 +22,7 @@ from panel.alerts.alert_mail import (
     test_letter,
     things_of,
 )
-from panel.alerts.alert_routing import TASK
+from panel.alerts.alert_routing import TASK, is_about
 from panel.alerts.alert_shapes import AlertTarget, request_of
 from panel.authentication.second_factor import unseal
 from panel.deliveries import delivery_queue, http_post
@@ -67,7 +67,10 @@ def send_due() -> int:
 
 def _try(row: AlertDelivery) -> None:
     route = row.route
-    if not AlertRoute.objects.in_use().filter(pk=route.pk).exists():
+    # Who tests a route wants to see now whether it works, also while it is paused.
+    is_test = row.purpose == AlertDelivery.Purpose.TEST
+    routes = AlertRoute.objects.switched_on() if is_test else AlertRoute.objects.in_use()
+    if not routes.filter(pk=route.pk).exists():
         delivery_queue.given_up(row, None, "The route is switched off, or paused.")
         return
     try:
@@ -155,10 +158,23 @@ def _letter(row: AlertDelivery, stories: Sequence[AlertStory]) -> AlertLetter:
         return test_letter(row.route.name)
     if row.purpose == AlertDelivery.Purpose.EVENTS:
         return letter_of(stories)
+    return _digest(row.route)
+
+
+def _digest(route: AlertRoute) -> AlertLetter:
+    """What is open and what ended on the hosts that the route is about. What follows from another
+    alert is listed where that one is on none of them."""
+    prefetch_related_objects([route], "hosts")
     now = database_now()
-    alerts = Alert.objects.open().filter(cause=None).select_related("host").defer("host__facts")
-    ended = Alert.objects.filter(resolved_at__gt=now - timedelta(days=1), told_at__isnull=False)
-    return digest_of(list(alerts.order_by("rank", F("opened_at"))), ended.count(), now)
+    alerts = Alert.objects.with_names()
+    ended = alerts.filter(resolved_at__gt=now - timedelta(days=1), told_at__isnull=False)
+    open_now = [
+        each
+        for each in alerts.open().order_by("rank", "opened_at")
+        if is_about(route, each.host)
+        and (each.cause is None or not is_about(route, each.cause.host))
+    ]
+    return digest_of(open_now, sum(is_about(route, each.host) for each in ended), now)
 
 
 def mail(row: AlertDelivery, letter: AlertLetter, stories: Sequence[AlertStory]) -> EmailMessage:

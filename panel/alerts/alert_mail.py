@@ -129,14 +129,20 @@ def digest_of(open_now: Sequence[Alert], resolved: int, at: datetime) -> AlertLe
     rank = min((each.rank for each in open_now), default=3)
     lines = [f"{counted(len(open_now), 'alert')} open, {resolved} resolved in the last 24 hours."]
     for each in open_now[:SHOWN_EVENTS]:
-        state = f", acknowledged: {each.acknowledged_reason}" if each.acknowledged_at else ""
-        lines.append(f"- {each.place}: {name_of(each.code)}. {each.message}{state}")
+        lines.append(f"- {each.place}: {name_of(each.code)}. {each.message}{_handled(each)}")
     if len(open_now) > SHOWN_EVENTS:
         lines.append(f"And {len(open_now) - SHOWN_EVENTS} more.")
     risk = f" ({RISK[0]})" if rank == 0 else ""
     subject = f"[Tiercel] {at:%Y-%m-%d}: {counted(len(open_now), 'alert')} open{risk}"
     url = _page("alerts")
     return AlertLetter(_line(subject), "\n".join((*lines, "", url)) + _foot(), rank, url)
+
+
+def _handled(alert: Alert) -> str:
+    """Why nobody is told of it now; "" where somebody is."""
+    if alert.acknowledged_at is not None:
+        return f" (acknowledged: {alert.acknowledged_reason})"
+    return f" ({alert.get_hushed_by_display()})" if alert.hushed_by else ""
 
 
 def test_letter(name: str) -> AlertLetter:

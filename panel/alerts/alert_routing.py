@@ -158,12 +158,21 @@ def quiet_until(route: AlertRoute, at: datetime) -> datetime | None:
     return datetime.combine(day, end, local.tzinfo)
 
 
+def first_due(message: AlertDelivery, rank: int) -> datetime:
+    """When the message was to be sent first; `rank` is the gravest of its events."""
+    route, written = message.route, message.created_at
+    end = quiet_until(route, written)
+    is_held = message.purpose == AlertDelivery.Purpose.EVENTS
+    return written if end is None or not is_held or is_awake(route, rank, written) else end
+
+
 def write_digests(at: datetime | None = None) -> int:
-    """The daily summaries whose hour has come on their route's clock, each once a day."""
+    """The daily summaries whose hour has come on their route's clock, each once a day; also later
+    that day, where nobody looked in that hour or the clock was put forward over it."""
     now, written = at or database_now(), 0
     for route in AlertRoute.objects.in_use().filter(digest_hour__isnull=False):
         local = route.local(now)
-        if local.hour != route.digest_hour:
+        if route.digest_hour is None or local.hour < route.digest_hour:
             continue
         _, is_new = AlertDelivery.objects.get_or_create(
             route=route, day=local.date(), defaults={"purpose": AlertDelivery.Purpose.DIGEST}
@@ -172,8 +181,16 @@ def write_digests(at: datetime | None = None) -> int:
     return written
 
 
+def why_no_test(route: AlertRoute) -> str:
+    """Why a test would not arrive, "" where it may."""
+    if not route.is_on:
+        return "It is switched off."
+    is_there = AlertRoute.objects.switched_on().filter(pk=route.pk).exists()
+    return "" if is_there else "Its person is no member of the staff any more."
+
+
 def write_test(route: AlertRoute) -> AlertDelivery:
-    """A message that means nothing, sent at once whatever the hour."""
+    """A message that means nothing, sent at once whatever the hour, and also in a pause."""
     row = AlertDelivery.objects.create(route=route, purpose=AlertDelivery.Purpose.TEST)
     transaction.on_commit(announce, robust=True)
     return row

@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
-from django.db.models import Max
+from django.db.models import Max, Min
 from django.db.models.functions import Now
 
 from jobs.models import AlertRound
+from panel.alerts.alert_routing import first_due
 from panel.deliveries import http_post
 from panel.deliveries.http_post import Forbidden, NoResponse
 from panel.models import AlertDelivery
@@ -23,8 +24,9 @@ log = logging.getLogger(__name__)
 
 TRY_SECONDS: Final = 10
 ROUND_SECONDS: Final = 120
-STUCK_SECONDS: Final = 900
-"""A message that was due so long ago and never tried: nobody sends."""
+STUCK: Final = timedelta(minutes=15)
+"""A message that was due so long ago and never tried: nobody sends. One that was tried, and none
+was taken since: nothing arrives."""
 
 
 def send_sign() -> bool:
@@ -69,7 +71,17 @@ def trouble(now: datetime) -> str:
     seen = hosts.aggregate(at=Max("last_seen_at"))["at"]
     if hosts.exists() and (seen is None or now - seen > timedelta(seconds=silent_seconds())):
         return "No host was heard for some minutes: the collector does not work."
-    stuck = AlertDelivery.objects.due().filter(
-        attempts=0, next_at__lt=now - timedelta(seconds=STUCK_SECONDS)
-    )
-    return "Messages of alerts are not sent." if stuck.exists() else ""
+    if AlertDelivery.objects.due().filter(attempts=0, next_at__lt=now - STUCK).exists():
+        return "Messages of alerts are not sent."
+    return "No message of an alert is taken any more." if _is_nothing_taken(now) else ""
+
+
+def _is_nothing_taken(now: datetime) -> bool:
+    """Whether everything has failed for so long: one address that fails is no reason, as long as
+    others are reached."""
+    tried = AlertDelivery.objects.unsent().filter(attempts__gt=0, created_at__lt=now - STUCK)
+    tried = tried.select_related("route").annotate(rank=Min("events__rank"))
+    begun = min((first_due(each, getattr(each, "rank", None) or 0) for each in tried), default=now)
+    if begun >= now - STUCK:
+        return False
+    return not AlertDelivery.objects.filter(delivered_at__gt=begun).exists()

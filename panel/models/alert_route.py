@@ -43,13 +43,16 @@ class AlertRouteQuerySet(models.QuerySet["AlertRoute"]):
         """The only way from a request to routes: they are for admins."""
         return self if may(user, Right.ADMINISTER) else self.none()
 
-    def in_use(self) -> Self:
-        """Those that are switched on, of people who are still there."""
+    def switched_on(self) -> Self:
+        """Also those that are paused; of people who are still there."""
         gone = models.Q(user__isnull=False) & (
             models.Q(user__is_active=False) | models.Q(user__staff_role="")
         )
-        paused = models.Q(paused_until__gt=Now())
-        return self.filter(is_on=True).exclude(gone).exclude(paused)
+        return self.filter(is_on=True).exclude(gone)
+
+    def in_use(self) -> Self:
+        """Those that are told now."""
+        return self.switched_on().exclude(paused_until__gt=Now())
 
     def own(self, user: Person) -> Self:
         """The mails to this person, which they may put off themselves."""
@@ -62,7 +65,7 @@ class AlertRoute(models.Model):
     the gravity `most_rank` (0 data at risk, 1 errors, 2 warnings too, -1 nothing at once), of the
     hosts of `hosts`, `sites` and `tags` (all where none of these is given), when the alert is in
     their `tier`. From `quiet_start` to `quiet_end` in `zone` messages wait, but for data at risk
-    where `risk_pierces`; until `paused_until` nothing is told. `digest_hour` is when the daily
+    where `risk_pierces`; until `paused_until` only a test is sent. `digest_hour` is when the daily
     summary is sent, null for none."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)

@@ -227,10 +227,10 @@ class AlertRouteTest(Resource):
         responses={202: AlertMessageShape, **described.problems(403, 404, 409)},
     )
     def post(self, request: Request, key: str) -> Response:
-        """For administrators. It goes the way of all messages, at any hour."""
+        """For administrators. It goes the way of all messages, at any hour, also in a pause."""
         route = _route_of(self, key)
-        if not route.is_on:
-            raise ApiProblem(409, "switched_off", "It is switched off.", "Switch it on first.")
+        if why := alert_routing.why_no_test(route):
+            raise ApiProblem(409, "switched_off", why, "Switch it on, or tell somebody else.")
         row = alert_routing.write_test(route)
         row.refresh_from_db()
         data = {"key": row.key, "purpose": row.purpose, "created_at": row.created_at}

@@ -177,11 +177,11 @@ def _own(request: HttpRequest, refused: Mapping[str, OwnRouteForm]) -> HttpRespo
 def test_route(request: HttpRequest, key: str) -> HttpResponse:
     """Send a message that means nothing."""
     route = get_object_or_404(AlertRoute.objects.visible_to(request.user), key=key)
-    if route.is_on:
+    if why := alert_routing.why_no_test(route):
+        messages.error(request, f"Nothing was sent. {why}")
+    else:
         alert_routing.write_test(route)
         messages.success(request, "The test message is being sent. Reload to see its state.")
-    else:
-        messages.error(request, "Nothing was sent: the route is switched off.")
     return redirect("alert-route", route.key)
 
 

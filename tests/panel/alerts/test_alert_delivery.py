@@ -320,6 +320,45 @@ def test_a_digest_lists_what_is_open() -> None:
     assert "- stor-hel-03: Array degraded." in str(sent.body)
 
 
+def test_a_digest_is_about_the_hosts_of_its_route() -> None:
+    route = mail_route(most_rank=-1, sites=["Hel"], digest_hour=0)
+    mine, other = make.host(name="stor-hel-03", site="Hel"), make.host(name="stor-fra-01")
+    alert(mine, code="drift", rank=2)
+    alert(other)
+    alert(other, resolved_at=timezone.now())
+    # What stands for it is not on this route's hosts.
+    away = alert(other, code="silent", rank=1)
+    alert(mine, code="silent", rank=1, cause=away)
+    group = alert(mine, code="pv_missing")
+    alert(mine, code="ssd_lost", cause=group)
+    tasks.send_alerts()
+    (sent,) = mail.outbox
+    assert sent.to == [route.user.email]
+    assert "3 alerts open, 0 resolved in the last 24 hours." in str(sent.body)
+    assert "stor-fra-01" not in str(sent.body)
+
+
+def test_a_digest_says_what_is_silenced_or_acknowledged() -> None:
+    mail_route(most_rank=-1, digest_hour=0)
+    alert(make.host(name="a"), hushed_by="silence")
+    alert(make.host(name="b"), hushed_by="maintenance")
+    alert(make.host(name="c"), acknowledged_at=timezone.now(), acknowledged_reason="Ordered.")
+    tasks.send_alerts()
+    body = str(mail.outbox[0].body)
+    lines = [each for each in body.splitlines() if each.startswith("- ")]
+    ends = [each.rpartition(" (")[2] for each in lines]
+    assert ends == ["silenced)", "maintenance)", "acknowledged: Ordered.)"]
+
+
+def test_a_test_message_goes_out_in_a_pause_and_nothing_else_does() -> None:
+    route = mail_route(paused_until=timezone.now() + timedelta(hours=1))
+    alert_routing.write_test(route)
+    AlertDelivery.objects.create(route=route)
+    tasks.send_alerts()
+    assert [each.subject for each in mail.outbox] == ["[Tiercel] Test message"]
+    assert AlertDelivery.objects.get(purpose="events").given_up_at is not None
+
+
 def test_what_waits_for_a_route_that_was_switched_off_is_given_up() -> None:
     mail_route()
     event(alert())

@@ -188,6 +188,30 @@ def test_a_digest_is_written_once_a_day_at_its_hour() -> None:
     assert set(AlertDelivery.objects.values_list("purpose", flat=True)) == {"digest"}
 
 
+@pytest.mark.parametrize(
+    ("zone", "hour", "at"),
+    [
+        # Nobody looked in that hour.
+        ("UTC", 8, datetime(2026, 11, 23, 11, 20, tzinfo=UTC)),
+        # The clock goes from 02:00 to 03:00.
+        ("Europe/Berlin", 2, datetime(2026, 3, 29, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_a_digest_whose_hour_has_passed_is_written_later_that_day_once(
+    zone: str, hour: int, at: datetime
+) -> None:
+    mail_route(zone=zone, digest_hour=hour)
+    assert alert_routing.write_digests(at) == 1
+    assert alert_routing.write_digests(at + timedelta(hours=5)) == 0
+
+
+def test_an_hour_that_comes_twice_brings_one_digest() -> None:
+    mail_route(zone="Europe/Berlin", digest_hour=2)
+    first = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+    assert alert_routing.write_digests(first) == 1
+    assert alert_routing.write_digests(first + timedelta(hours=1)) == 0
+
+
 class Killed(BaseException):
     pass
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -16,7 +17,7 @@ from panel.models import AlertDelivery
 from storage.models import Host
 from tests import make
 from tests.panel.alerts.receivers import Place
-from tests.panel.alerts.telling import mail_route
+from tests.panel.alerts.telling import alert, event, mail_route
 
 pytestmark = pytest.mark.django_db
 
@@ -69,6 +70,55 @@ def test_not_while_messages_are_not_sent(place: Place) -> None:
     AlertDelivery.objects.create(route=mail_route(), next_at=long_ago)
     assert not sign_of_life.send_sign()
     assert why() == "Messages of alerts are not sent."
+
+
+def failing(**fields: Any) -> AlertDelivery:
+    """A message that was tried some times, and is tried again in a while."""
+    now = timezone.now()
+    route = fields.pop("route", None) or mail_route(f"{AlertDelivery.objects.count()}@example.org")
+    defaults = {"attempts": 9, "next_at": now + timedelta(minutes=10)}
+    written = {"created_at": now - timedelta(minutes=20)}
+    return AlertDelivery.objects.create(route=route, **{**defaults, **written, **fields})
+
+
+def test_not_while_every_message_fails(place: Place) -> None:
+    failing()
+    assert not sign_of_life.send_sign()
+    assert (place.got, why()) == ([], "No message of an alert is taken any more.")
+
+
+def test_one_address_that_fails_is_no_reason(place: Place) -> None:
+    failing()
+    failing(delivered_at=timezone.now() - timedelta(minutes=19))
+    assert sign_of_life.send_sign()
+
+
+def test_what_was_taken_before_the_oldest_that_fails_is_no_comfort(place: Place) -> None:
+    failing()
+    failing(delivered_at=timezone.now() - timedelta(minutes=21))
+    assert not sign_of_life.send_sign()
+
+
+def test_a_message_that_failed_just_now_is_no_reason(place: Place) -> None:
+    failing(created_at=timezone.now() - timedelta(minutes=10))
+    assert sign_of_life.send_sign()
+
+
+def test_a_message_that_waited_for_the_end_of_quiet_hours_is_as_old_as_their_end(
+    place: Place,
+) -> None:
+    now = timezone.now()
+    quiet = {
+        "quiet_start": (now - timedelta(hours=3)).time(),
+        "quiet_end": (now - timedelta(minutes=5)).time(),
+    }
+    route = mail_route(**quiet)
+    row = failing(route=route, created_at=now - timedelta(hours=2), attempts=3)
+    row.events.add(event(alert(rank=1)))
+    assert sign_of_life.send_sign()
+    # Data at risk did not wait.
+    row.events.add(event(alert(rank=0)))
+    assert not sign_of_life.send_sign()
 
 
 def test_an_address_that_answers_badly_is_noted(place: Place) -> None:
