@@ -52,8 +52,62 @@ def user_name(n: int) -> str:
     return f"volume_{n + 1}_in_flight"
 
 
+UNITS: Final = {
+    Scale.IOPS: "1/s",
+    Scale.MS: "ms",
+    Scale.SPEED: "B/s",
+    Scale.PERCENT: "ratio",
+    Scale.IN_FLIGHT: "I/Os",
+}
+
+
+def units_of(panels: Sequence[ChartPanel]) -> dict[str, str]:
+    """The unit of each line."""
+    return {
+        line.name: UNITS[panel.axes[line.axis].scale] for panel in panels for line in panel.lines
+    }
+
+
+def own_name(figure: str) -> str:
+    """The series of a figure of the disk that is shown."""
+    return f"disk_{figure}"
+
+
+def own_panels(shown: str) -> tuple[ChartPanel, ...]:
+    """What the disk that is `shown` was asked for."""
+    return (
+        ChartPanel(
+            "disk_operations",
+            f"{shown}: IOPS and latency",
+            (Axis(Scale.IOPS, ""), Axis(Scale.MS, "latency")),
+            (
+                ChartLine(own_name("read_iops"), "Disk reads", "blue"),
+                ChartLine(own_name("write_iops"), "Disk writes", "orange"),
+                ChartLine(own_name("read_ms"), "Disk read latency", "blue", 1, "dashed"),
+                ChartLine(own_name("write_ms"), "Disk write latency", "orange", 1, "dashed"),
+            ),
+        ),
+        ChartPanel(
+            "disk_queue",
+            f"{shown}: queue",
+            (Axis(Scale.IN_FLIGHT, "under way"),),
+            (ChartLine(own_name("queue"), "Disk queue", "purple", 0, "filled"),),
+        ),
+        ChartPanel(
+            "disk_throughput",
+            f"{shown}: throughput",
+            (Axis(Scale.SPEED, ""),),
+            (
+                ChartLine(own_name("read_bytes_per_s"), "Read from disk", "blue"),
+                ChartLine(own_name("write_bytes_per_s"), "Written to disk", "orange"),
+            ),
+            is_folded=True,
+        ),
+    )
+
+
 def disk_panels(disks: Sequence[tuple[str, bool]], shown: str) -> tuple[ChartPanel, ...]:
-    """How busy disks were (True: fast), and who made the one that is `shown`."""
+    """How busy disks were (True: fast), who made the one that is `shown`, and what it did."""
     lines = []
     for colours, fast in ((SLOW_COLOURS, False), (FAST_COLOURS, True)):
         names = [name for name, is_fast in disks if is_fast is fast]
@@ -78,4 +132,5 @@ def disk_panels(disks: Sequence[tuple[str, bool]], shown: str) -> tuple[ChartPan
         ChartPanel(
             "users", f"Who uses {shown}", (Axis(Scale.IN_FLIGHT, "under way"),), tuple(users)
         ),
+        *own_panels(shown),
     )

@@ -23,11 +23,12 @@ from storage.analysis.disk_activity import (
     busy_courses,
     disk_course,
     fleet_courses,
+    own_course,
 )
 from storage.analysis.disk_users import DiskMap, disk_map
 from storage.inventory.stored import inventory_of
 from storage.metrics.load_series import BUCKET_SECONDS, LOAD_UNITS, fleet_series, host_series
-from storage.metrics.samples.aggregate import nearest
+from storage.metrics.samples.aggregate import Column, nearest
 from storage.metrics.samples.chunk_store import FLEET, HOSTS
 from storage.metrics.samples.window import CLOSE_SECONDS, sampled_every
 from storage.metrics.series import (
@@ -44,8 +45,6 @@ from storage.models import Host, Volume
 from storage.planner.technologies.lookup import of_layout
 from storage.volumes.ownership import theirs_since
 
-DISK_UNITS: Final = {"disks": "ratio", "users": "I/Os"}
-"""Of the lines of the charts of disks."""
 FLEET_UNITS: Final = {
     "in_flight": "I/Os",
     **{line.name: "ratio" for line in definitions.SATURATION.lines},
@@ -156,8 +155,8 @@ def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> C
 
 
 def of_host(host: Host, disk: str = "") -> ChartSubject:
-    """All volumes of a host together, its disks, and the volumes that use the one named `disk`, by
-    itself the first slow one. For staff."""
+    """All volumes of a host together, its disks, and of the one named `disk`, by itself the first
+    slow one, what it did and which volumes use it. For staff."""
     facts = inventory_of(host)
     there = disk_map(facts) if facts is not None else DiskMap({}, {})
     shown = disk if disk in there.tiers else next(iter(there.names), "")
@@ -167,7 +166,7 @@ def of_host(host: Host, disk: str = "") -> ChartSubject:
         else ()
     )
     first, *others = definitions.load_panels()
-    units = {line.name: DISK_UNITS[panel.name] for panel in of_disks for line in panel.lines}
+    units = disk_panels.units_of(of_disks)
 
     @cache
     def course(start: datetime, end: datetime, step: int) -> DiskCourse | None:
@@ -177,12 +176,14 @@ def of_host(host: Host, disk: str = "") -> ChartSubject:
         users = course(span.start, span.end, span.step)
         if facts is None or users is None:
             return measured
-        columns: dict[str, Sequence[float | None]] = {
+        columns: dict[str, Sequence[float | None] | Column] = {
             disk_panels.busy_name(name): busy
             for name, busy in busy_courses(host, facts, span.start, span.end, span.step).items()
         }
         columns |= {disk_panels.user_name(n): each for n, (_, each) in enumerate(users.top)}
         columns |= {disk_panels.OTHERS: users.others, disk_panels.UNEXPLAINED: users.unexplained}
+        own = own_course(host, shown, span.start, span.end, span.step)
+        columns |= {disk_panels.own_name(name): figures for name, figures in own.items()}
         return beside(measured, columns, units)
 
     def labels(span: Span) -> dict[str, str]:

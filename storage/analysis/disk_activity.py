@@ -23,7 +23,8 @@ from storage.analysis.disk_users import (
 )
 from storage.inventory.facts import HostFacts
 from storage.metrics.rates import CachedBy
-from storage.metrics.samples.aggregate import aggregate, intervals
+from storage.metrics.rates.figure_columns import rates, ratio
+from storage.metrics.samples.aggregate import aggregate, columns_of, intervals
 from storage.metrics.samples.chunk_store import DEVICES, VOLUMES
 from storage.metrics.samples.codec import NULL
 from storage.metrics.samples.columns import ENDED
@@ -40,6 +41,12 @@ TIMES: Final = VOLUMES.only(
 )
 
 BUSY: Final = DEVICES.only("dt_ms", "busy_ms")
+
+
+OWN: Final = DEVICES.only(
+    *("dt_ms", "reads", "writes", "read_sectors", "write_sectors", "read_ms", "write_ms"),
+    "weighted_ms",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,31 @@ def busy_courses(
     buckets = _disks(host, facts, names, start, end, step)
     count = ceil((end - start).total_seconds() / step)
     return {name: [_busy(buckets.get(n, {}).get(name)) for n in range(count)] for name in names}
+
+
+def own_course(
+    host: Host, name: str, start: datetime, end: datetime, step: int
+) -> dict[str, npt.NDArray[np.float64]]:
+    """What the disk or array of that name was asked for, whoever asked: the figures of
+    `storage.metrics.rates.figure_columns.rates`, and as `queue` how many I/Os were under way on
+    average. By bucket; not a number where nothing is known, as the times of an array before Linux
+    5.10."""
+    devices = list(Device.objects.filter(host=host, name=name).values_list("pk", flat=True))
+    table = intervals(devices, start, end, kind=OWN, step=step)
+    if not len(table):
+        return {}
+    # Another boot may have given the name to another device: one of them at a time.
+    of = columns_of(replace(table, subjects=np.zeros_like(table.subjects)), start, step)
+    counts = of.counts
+    is_timed = counts["read_ms"] + counts["write_ms"] > 0
+    is_timed |= counts["reads"] + counts["writes"] == 0
+    figures = rates(counts) | {"queue": ratio(counts["weighted_ms"], counts["dt_ms"])}
+    count = ceil((end - start).total_seconds() / step)
+    courses = {name: np.full(count, np.nan) for name in figures}
+    for name, figure in figures.items():
+        is_time = name in ("read_ms", "write_ms", "queue")
+        courses[name][of.numbers] = np.where(is_timed | (not is_time), figure, np.nan)
+    return courses
 
 
 def fleet_courses(start: datetime, end: datetime, step: int) -> tuple[TierCourse, TierCourse]:

@@ -172,10 +172,14 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _charts(request: HttpRequest, host: Host) -> dict[str, Any]:
-    """The first charts alone, so that the page stays short; all with `charts=all`."""
+    """The first charts alone, so that the page stays short, with those of a disk that was chosen;
+    all with `charts=all`."""
     context: dict[str, Any] = host_chart_context(host, request)
     panels, is_whole = context["charts"]["panels"], request.GET.get("charts") == "all"
-    shown = panels if is_whole else panels[:CHARTS_SHOWN]
+    of_disk = [panel for panel in panels if panel.name.startswith("disk_")]
+    first = [panel for panel in panels if panel not in of_disk][:CHARTS_SHOWN]
+    chosen = [*first, *(of_disk if "disk" in request.GET else ())]
+    shown = tuple(panel for panel in panels if is_whole or panel in chosen)
     context["charts"]["panels"] = shown
     others = request.GET.copy()
     others.pop("asked", None)
@@ -195,7 +199,7 @@ def _charts(request: HttpRequest, host: Host) -> dict[str, Any]:
 def _disk_choices(
     request: HttpRequest, panels: tuple[ChartPanel, ...]
 ) -> list[tuple[str, str, bool]]:
-    """The disks whose users a chart can show, each with the parameters that ask for it."""
+    """The disks of which charts can be shown, each with the parameters that ask for it."""
     shown = next((panel.title for panel in panels if panel.name == "users"), "")
     names = [
         line.name.removeprefix("busy_")

@@ -15,6 +15,7 @@ from django.utils import timezone
 from jobs.models import Job
 from panel.charts.definitions import load_panels, until_full
 from panel.charts.pages import fleet_chart_context, host_chart_context
+from panel.charts.subject import of_host
 from storage import formatting
 from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.load_series import LOAD_UNITS
@@ -227,3 +228,32 @@ def test_the_fleet_tells_how_busy_its_disks_are(staff: Client) -> None:
     assert [each for each in busy["hdd_busy_most"] if each is not None] == [0.75]
     assert {"hdd_busy", "hdd_busy_most", "ssd_busy", "ssd_busy_most"} <= known
     assert not [each for each in busy["ssd_busy"] if each is not None]
+
+
+def test_the_chosen_disk_of_a_host_has_charts_of_its_own(staff: Client) -> None:
+    there = scene()
+    at = bucket_of(timezone.now() - timedelta(minutes=20)) + timedelta(minutes=1)
+    names = [line.name for line in of_host(there.host).panels[1].lines]
+    zero = dict.fromkeys(("write_sectors", "write_ms", "busy_ms"), 0)
+    for busy_name in names:
+        name = busy_name.removeprefix("busy_")
+        disk = Device.objects.create(
+            host=there.host, kind="disk", identity=name, name=name, size_bytes=1, is_fast=False
+        )
+        DeviceSample.objects.create(
+            device=disk, ts=at, dt_ms=60_000, reads=600, writes=0, read_sectors=4800,
+            read_ms=1200, weighted_ms=6000, **zero,
+        )  # fmt: skip
+    name = names[-1].removeprefix("busy_")
+    url = reverse("host-series", args=[there.host.key])
+    series = staff.get(url, {"range": "1h", "disk": name}).json()["series"]
+    for figure, value in (("read_iops", 10), ("read_ms", 2), ("queue", 0.1)):
+        assert [each for each in series[f"disk_{figure}"] if each is not None] == [value]
+    chart = staff.get(
+        reverse("host-csv", args=[there.host.key]),
+        {"range": "1h", "disk": name, "panel": "disk_operations"},
+    ).content.decode()
+    assert "disk_read_iops (1/s)" in chart
+    page = reverse("host", args=[there.host.key])
+    assert f"{name}: IOPS and latency" in staff.get(page, {"disk": name}).content.decode()
+    assert ": IOPS and latency" not in staff.get(page).content.decode()

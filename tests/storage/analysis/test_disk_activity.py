@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 from storage.analysis.disk_activity import (
@@ -12,6 +13,7 @@ from storage.analysis.disk_activity import (
     disk_course,
     disks_then,
     fleet_courses,
+    own_course,
 )
 from storage.analysis.disk_users import UsedDisk
 from storage.inventory.facts import HostFacts
@@ -206,3 +208,30 @@ def test_many_buckets_are_read_as_fewer_and_keep_their_number() -> None:
     ((_, values),) = course.top
     assert len(values) == 288
     assert [n for n, value in enumerate(values) if value is not None] == [144, 145, 146]
+
+
+def test_a_disk_has_its_own_iops_throughput_latency_and_queue() -> None:
+    host, noon = make.host(), noon_gone()
+    disk, other = device(host, "sdc"), device(host, "sdd")
+    zero = dict.fromkeys(("write_sectors", "write_ms", "busy_ms"), 0)
+    for minute in (1, 2):
+        DeviceSample.objects.create(
+            device=disk, ts=noon + timedelta(minutes=minute), dt_ms=60_000, reads=6000 * minute,
+            writes=0, read_sectors=48_000, read_ms=12_000 * minute, weighted_ms=30_000, **zero,
+        )  # fmt: skip
+    counted(other, noon + timedelta(minutes=1), 9, 9)
+    course = own_course(host, "sdc", noon, noon + 2 * FIVE_MINUTES, 300)
+    assert course["read_iops"][0] == 150
+    assert course["read_ms"][0] == 2
+    assert course["read_bytes_per_s"][0] == 96_000 * 512 / 120
+    assert course["queue"][0] == 0.5
+    assert np.isnan(course["read_iops"][1])
+    assert own_course(host, "sde", noon, noon + FIVE_MINUTES, 300) == {}
+
+
+def test_the_times_of_an_array_that_its_kernel_does_not_count_are_not_known() -> None:
+    host, noon = make.host(), noon_gone()
+    counted(device(host, "md1", "array"), noon + timedelta(minutes=1), 0, 0)
+    course = own_course(host, "md1", noon, noon + FIVE_MINUTES, 300)
+    assert course["read_iops"][0] == pytest.approx(100 / 60)
+    assert np.isnan([course["read_ms"][0], course["queue"][0]]).all()
