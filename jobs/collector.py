@@ -13,12 +13,13 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from queue import SimpleQueue
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
@@ -75,31 +76,26 @@ def position(host: Host) -> int:
 
 
 def collect(shard: int) -> CollectionRound:
-    """Sample every active host of a shard, but those that a former round still waits for."""
+    """Sample every active host of a shard, but those whose answer a former round still awaits. A
+    host that has answered is asked by the next round also while its rows wait for PostgreSQL: that
+    is this task's thread alone, and at most as many rounds wait as the collector has threads."""
     shards, interval = settings.TIERCEL_COLLECT_SHARDS, settings.TIERCEL_SAMPLE_SECONDS
     ours = [
         host
         for host in Host.objects.active().without_inventory()
         if position(host) % shards == shard
     ]
-    free = [host for host in ours if _take(host, _busy)]
-    done = 0
-    try:
-        hosts_by_call: dict[Future[Reply], Host] = {}
-        for host in free:
-            offset = position(host) // shards % 1000 / 1000 * SPREAD * interval
-            hosts_by_call[
-                connection.start(_sample(Destination.of(host), offset, DEADLINE * interval))
-            ] = host
-        for answers in _together(hosts_by_call):
-            done += _store(answers)
-            for answer in answers:
-                _release(answer.host, _busy)
-    finally:
-        # Where the database goes away the round ends with it: the next one asks all hosts again.
-        for host in free:
-            _release(host, _busy)
-    return CollectionRound(done, len(free) - done, len(ours) - len(free))
+    hosts_by_call: dict[Future[Reply], Host] = {}
+    for host in ours:
+        offset = position(host) // shards % 1000 / 1000 * SPREAD * interval
+        sample = partial(_sample, Destination.of(host), offset, DEADLINE * interval)
+        call = _asked(host, sample, _busy)
+        if call is not None:
+            hosts_by_call[call] = host
+    # Where the database goes away the round ends with it: the next one asks all hosts again.
+    done = sum(_store(answers) for answers in _together(hosts_by_call))
+    asked = len(hosts_by_call)
+    return CollectionRound(done, asked - done, len(ours) - asked)
 
 
 def collect_watched(shard: int) -> CollectionRound:
@@ -113,20 +109,31 @@ def collect_watched(shard: int) -> CollectionRound:
         for host in Host.objects.without_inventory().filter(pk__in=uuids_by_host)
         if position(host) % shards == shard
     ]
-    free = [host for host in ours if _take(host, _busy_watched)]
     deadline = DEADLINE * close_watch.EVERY.total_seconds()
-    done = 0
+    hosts_by_call: dict[Future[Reply], Host] = {}
+    for host in ours:
+        watch = partial(_watch, Destination.of(host), uuids_by_host[host.pk], deadline)
+        call = _asked(host, watch, _busy_watched)
+        if call is not None:
+            hosts_by_call[call] = host
+    done = sum(_store_watched(hosts_by_call[call], call) for call in as_completed(hosts_by_call))
+    asked = len(hosts_by_call)
+    return CollectionRound(done, asked - done, len(ours) - asked)
+
+
+def _asked(
+    host: Host, question: Callable[[], Coroutine[Any, Any, Reply]], busy: set[int]
+) -> Future[Reply] | None:
+    """Its answer, which comes later; None where one is awaited already."""
+    if not _take(host, busy):
+        return None
     try:
-        hosts_by_call = {
-            connection.start(_watch(Destination.of(host), uuids_by_host[host.pk], deadline)): host
-            for host in free
-        }
-        for future in as_completed(hosts_by_call):
-            done += _store_watched(hosts_by_call[future], future)
-    finally:
-        for host in free:
-            _release(host, _busy_watched)
-    return CollectionRound(done, len(free) - done, len(ours) - len(free))
+        call = connection.start(question())
+    except BaseException:
+        _release(host, busy)
+        raise
+    call.add_done_callback(lambda _call: _release(host, busy))
+    return call
 
 
 async def _watch(destination: Destination, lv_uuids: list[str], deadline: float) -> Reply:
@@ -205,6 +212,10 @@ def _store(answers: Sequence[_Answer]) -> int:
         except TransportError as error:
             contact.note_failure(answer.host, error)
             continue
+        except Exception as error:
+            log.exception("sample of host %s", answer.host.name)
+            contact.note_failure(answer.host, _of_panel(answer.host, error))
+            continue
         replies[answer.host.pk] = reply
         at = now - timedelta(seconds=clock - answer.at)
         rounds.append(HostRound(answer.host, reply.data, reply.stamp, at))
@@ -219,10 +230,14 @@ def _store(answers: Sequence[_Answer]) -> int:
         elif isinstance(recorded, BadHostData):
             contact.note_failure(host, BadReply(host.name, str(recorded)))
         else:
-            reason = f"{type(recorded).__name__} in the panel"
-            contact.note_failure(host, BadReply(host.name, reason))
+            contact.note_failure(host, _of_panel(host, recorded))
     contact.note_contacts(stored)
     return len(stored)
+
+
+def _of_panel(host: Host, error: Exception) -> BadReply:
+    """What stands on a host's record for what nobody foresaw; the log has the rest."""
+    return BadReply(host.name, f"{type(error).__name__} in the panel")
 
 
 def _recorded(rounds: Sequence[HostRound]) -> list[Recorded | Exception]:

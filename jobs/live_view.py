@@ -149,9 +149,12 @@ async def _read(volume_id: int, destination: Destination, lv_uuid: str) -> None:
                 if not await asyncio.to_thread(reader.take, reply):
                     return
     except TransportError as error:
-        await asyncio.to_thread(_keep, volume_id, LiveView(trouble=str(error)))
+        await asyncio.to_thread(_tell, volume_id, str(error))
     except (RedisError, BadHostData) as error:
         log.info("live view of volume %s ends: %s", volume_id, error)
+    except Exception:
+        # Nobody asks for the result of this.
+        log.exception("live view of volume %s", volume_id)
     finally:
         with _guard:
             _streams[destination.host_id] -= 1
@@ -212,6 +215,13 @@ def _second(change: object, counters: VolumeCounters) -> LiveSecond:
 
 def _keep(volume_id: int, view: LiveView) -> None:
     cache.set(_view(volume_id), asdict(view), 2 * LEASE_SECONDS)
+
+
+def _tell(volume_id: int, trouble: str) -> None:
+    try:
+        _keep(volume_id, LiveView(trouble=trouble))
+    except RedisError as error:
+        log.info("live view of volume %s: %s, and Redis: %s", volume_id, trouble, error)
 
 
 def _end(volume_id: int) -> None:

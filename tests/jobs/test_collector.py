@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -182,7 +183,43 @@ def test_a_round_that_the_database_breaks_off_leaves_no_host_behind(
         broken.setattr(collector, "record_all", away)
         with pytest.raises(OperationalError):
             collector.collect(0)
+    deadline = time.monotonic() + 60
+    while collector._busy and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert collector.collect(0) == collector.CollectionRound(sampled=4)
+
+
+def test_a_host_whose_rows_wait_for_the_database_is_asked_again(
+    fake_server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_record(fake_server)
+    meanwhile = []
+
+    def slow(rounds: Sequence[HostRound]) -> list[Recorded | BadHostData]:
+        monkeypatch.setattr(collector, "record_all", record_all)
+        meanwhile.append(collector.collect(0))
+        return record_all(rounds)
+
+    monkeypatch.setattr(collector, "record_all", slow)
+    assert collector.collect(0) == collector.CollectionRound(sampled=1)
+    assert meanwhile == [collector.CollectionRound(sampled=1)]
+
+
+def test_what_nobody_foresaw_of_one_host_does_not_end_the_round_of_the_others(
+    fake_server: FakeServer, sshd: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, odd = fake_record(fake_server), sshd(lambda request: {"volumes": []}).host()
+    ask = collector.ask
+
+    async def picky(destination: Any, *args: Any, **named: Any) -> Any:
+        if destination.host_id == odd.pk:
+            raise ZeroDivisionError
+        return await ask(destination, *args, **named)
+
+    monkeypatch.setattr(collector, "ask", picky)
+    assert collector.collect(0) == collector.CollectionRound(sampled=1, failed=1)
+    messages = {host.pk: host.error.get("message") for host in Host.objects.all()}
+    assert messages[good.pk] is None and "ZeroDivisionError" in messages[odd.pk]
 
 
 def test_a_host_that_is_still_asked_is_left_out(

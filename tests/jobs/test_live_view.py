@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 from django.core.cache import cache
+from redis.exceptions import RedisError
 
 from jobs import live_view, notify_workers, tasks, transport
 from jobs.hosts import refresh
 from jobs.live_view import LiveView
+from jobs.transport.errors import Unreachable
 from storage.byte_sizes import GIB
 from storage.database_clock import database_now
 from storage.models import Volume
@@ -110,6 +112,24 @@ def test_a_host_that_is_cut_off_is_the_trouble_that_is_shown(
     until(lambda: "cannot be reached" in seen(volume).trouble)
     assert live_view.begin(volume) and live_view.stream(volume.pk), "and may begin again"
     until(lambda: bool(seen(volume).seconds))
+
+
+def test_a_stream_that_fails_while_redis_is_away_is_in_the_log(
+    volume: Volume, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+
+    async def cut(*args: object, **named: object) -> AsyncIterator[object]:
+        raise Unreachable("host1", "cut")
+        yield
+
+    def away(*args: object) -> None:
+        raise RedisError("away")
+
+    monkeypatch.setattr(live_view, "watch", cut)
+    monkeypatch.setattr(live_view, "_keep", away)
+    assert live_view.begin(volume) and live_view.stream(volume.pk)
+    until(lambda: "and Redis: away" in caplog.text)
 
 
 def test_a_host_has_few_streams_at_a_time(volume: Volume, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,10 +19,14 @@ export const renewWho = () => {
 };
 
 const ask = async (url, names) => {
-  const response = await fetch(`${url}?${new URLSearchParams(names)}`);
-  if (!response.ok) return;
-  part().outerHTML = await response.text();
+  const response = await fetch(`${url}?${new URLSearchParams(names)}`).catch(() => undefined);
   state.write(names);
+  if (!response?.ok) {
+    // The page asks for the same, and says what is wrong: nobody is signed in, or nothing answers.
+    location.reload();
+    return;
+  }
+  part().outerHTML = await response.text();
   renewWho();
   part().scrollIntoView({ block: "nearest", behavior: "instant" });
 };
