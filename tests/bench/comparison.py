@@ -67,7 +67,7 @@ def stored(size: Size, panel: Any, folder: Path) -> dict[str, Any]:
         alone = timed(size.asked, lambda n: web.chart(keys[n % few], end, DAY))
     rest = ours.fill_day(few, size.volumes, is_measured=False)
     result: dict[str, Any] = {"ingest": ours.ingest([*first, *rest])}
-    result["storage"] = ours.sizes()
+    result["storage"] = ours.sizes(size.past)
     peers = _peers(size, ids, end, folder, ours)
     with web:
         charts = {

@@ -109,6 +109,7 @@ def _timed(
 def _more(result: Mapping[str, Any]) -> Iterator[str]:
     ours, ingest, polls = result["ours"], result["ingest"], result["polls"]
     collector, few = result["collector"], ours["24h_of_few"]
+    yield from _table(("goal", "figure", "", ""), _goals(result))
     yield from _table(("", "figure"), _figures(result, ours, ingest, polls, collector, few))
 
 
@@ -135,8 +136,11 @@ def _figures(
         f"chart of 24h with {result['volumes']:,} volumes, of that with {few['volumes']:,}",
         f"{ours['charts']['24h']['p50_ms'] / few['p50_ms']:.2f}",
     )
-    if "year_gib" in result["storage"]:
-        yield "5,000 volumes for a year", f"{result['storage']['year_gib']:.1f} GiB"
+    storage = result["storage"]
+    for name, size in storage["bytes_a_volume_day"].items():
+        words = "as measured" if name == "raw" else f"in steps of {name}"
+        yield f"a day of a volume {words}", f"{size:,} bytes"
+    yield "5,000 volumes for a year", f"{storage['year_gb']:.1f} GB"
     new, kept = polls["openssh"], polls["kept"]
     yield (
         "a poll over a new OpenSSH connection",
@@ -153,6 +157,34 @@ def _figures(
         f" {collector['rounds']:,} rounds missed in {collector['seconds']} s"
         f" (PostgreSQL: {collector['postgres_cores']:.2f} of a core)",
     )
+
+
+def _goals(result: Mapping[str, Any]) -> Iterator[Sequence[str]]:
+    """What this run should show: words, the figure, the goal and whether it is met."""
+    ours, storage = result["ours"], result["storage"]
+    charts, decoded, collector = ours["charts"], ours["decoded"], result["collector"]
+    for name, goal, peer_chart in (("Prometheus", 0.8, 0.5), ("VictoriaMetrics", 1.0, None)):
+        peer = result["peers"].get(name, {})
+        if "bytes_a_figure" in peer:
+            share = storage["bytes_a_figure"] / peer["bytes_a_figure"]
+            yield _goal(f"bytes a figure, of {name}", share, goal)
+        if "bytes_a_figure" in peer and peer_chart is not None:
+            share = charts["24h"]["p50_ms"] / peer["charts"]["24h"]["p50_ms"]
+            yield _goal(f"chart of 24h over HTTP, of {name}", share, peer_chart)
+    yield _goal("30d in database and decoding, ms", decoded["30d"]["p50_ms"], 15)
+    yield _goal("1y in database and decoding, ms", decoded["1y"]["p50_ms"], 30)
+    growth = charts["24h"]["p50_ms"] / ours["24h_of_few"]["p50_ms"]
+    yield _goal(f"chart of 24h with {result['volumes']:,} volumes, of that with few", growth, 1.2)
+    yield _goal("ingest, of COPY", result["ingest"]["of_copy"], 0.4, is_least=True)
+    yield _goal("collector, cores", collector["cores"], 0.25)
+    yield _goal("collector, rounds missed", collector["missed_rounds"], 0)
+    yield _goal("5,000 volumes for a year, GB", storage["year_gb"], 35)
+
+
+def _goal(words: str, figure: float, goal: float, *, is_least: bool = False) -> Sequence[str]:
+    is_met = figure >= goal if is_least else figure <= goal
+    sign = "at least" if is_least else "at most"
+    return words, f"{figure:.4g}", f"{sign} {goal:g}", "met" if is_met else "not met"
 
 
 def _table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from django.db import transaction
 
 from storage.metrics.samples import packer
 from storage.metrics.samples.chunk_store import (
+    SECONDS,
     VOLUMES,
     chunk_end,
     chunk_start,
@@ -40,11 +41,23 @@ HOT_SECONDS: Final = 2 * HOUR
 """What is not packed yet."""
 GROUP: Final = 100
 FORECAST_VOLUMES: Final = 5000
-BUCKET_DAYS: Final = (
-    "SELECT sum(rows) / CASE resolution WHEN 1 THEN 288 WHEN 2 THEN 24 ELSE 1 END::float8"
-    " FROM storage_samplechunk WHERE resolution = %s GROUP BY resolution"
+RESOLUTIONS: Final = {
+    "5m": Resolution.FIVE_MINUTES, "1h": Resolution.HOUR, "1d": Resolution.DAY,
+}  # fmt: skip
+COPIES: Final = 20
+"""Of each chunk that is measured, so that whole pages matter little."""
+FULL_CHUNKS: Final = (
+    "WITH full_chunks AS (SELECT *, max(rows) OVER () AS most FROM storage_samplechunk"
+    " WHERE resolution = %(resolution)s AND subject_id = ANY(%(ids)s)),"
+    " copied AS (INSERT INTO measured_chunk"
+    " (kind, subject_id, resolution, start, format, rows, is_rolled_up, data)"
+    " SELECT kind, subject_id + n * 1000000000::bigint, resolution, start, format, rows,"
+    " is_rolled_up, data FROM full_chunks, generate_series(1, %(copies)s) AS n"
+    " WHERE rows >= 0.8 * most RETURNING rows)"
+    " SELECT sum(rows) FROM copied"
 )
-"""So many days of a volume the buckets of a resolution have."""
+"""Those of volumes with a past that have about all the rows that such a chunk can have: a volume
+with one day has a chunk for that day alone, of which most is what every chunk costs."""
 LENGTHS: Final = {"24h": DAY, "7d": 7 * DAY, "30d": MONTH_DAYS * DAY, "1y": (YEAR_DAYS - 5) * DAY}
 
 
@@ -242,17 +255,17 @@ class Ours:
             "of_copy": round(copy_s / stage_s, 3),
         }
 
-    def sizes(self) -> dict[str, Any]:
+    def sizes(self, past_volumes: int) -> dict[str, Any]:
         """Bytes of the tables of chunks with their indexes, a figure and of 5,000 volumes after a
-        year; buckets compact, as they are after a while."""
+        year; buckets compact, as they are after a while, of so many volumes with a past."""
         with psycopg.connect(os.environ["DATABASE_OWNER_URL"], autocommit=True) as owner:
             raw = _size(owner, "raw")
             owner.execute("VACUUM (FULL, ANALYZE) storage_samplechunk")
             days = {
-                name: _size(owner, name) / owner.execute(BUCKET_DAYS, [resolution]).fetchone()[0]
-                for name, resolution in (("5m", Resolution.FIVE_MINUTES), ("1h", Resolution.HOUR),
-                                         ("1d", Resolution.DAY))
-            }  # fmt: skip
+                name: _row_bytes(owner, resolution, self.ids[:past_volumes])
+                * (DAY / SECONDS[resolution])
+                for name, resolution in RESOLUTIONS.items()
+            }
         days["raw"] = raw / (self.intervals / (DAY // MINUTE))
         year = 30 * days["raw"] + YEAR_DAYS * (days["5m"] + days["1h"] + days["1d"])
         return {
@@ -261,7 +274,7 @@ class Ours:
             "bytes_a_figure": round(raw / self.figures, 3),
             "packed_rows_s": round(self.packed / self.pack_seconds),
             "bytes_a_volume_day": {name: round(size) for name, size in days.items()},
-            "year_gib": round(FORECAST_VOLUMES * year / 2**30, 2),
+            "year_gb": round(FORECAST_VOLUMES * year / 1e9, 1),
         }
 
     def decoded(self, volumes: Sequence[Any], times: int) -> dict[str, Any]:
@@ -319,6 +332,17 @@ def _size(owner: psycopg.Connection[Any], suffix: str) -> int:
         [f"storage_samplechunk_{suffix}"],
     ).fetchone()[0]
     return int(size)
+
+
+def _row_bytes(owner: psycopg.Connection[Any], resolution: Resolution, ids: Sequence[int]) -> float:
+    """What a bucket takes in a chunk that has about all it can have: of the chunk's bytes, of its
+    row and of its entries in indexes."""
+    owner.execute("CREATE TEMPORARY TABLE measured_chunk (LIKE storage_samplechunk INCLUDING ALL)")
+    query = {"resolution": resolution, "ids": list(ids), "copies": COPIES}
+    rows = owner.execute(FULL_CHUNKS, query).fetchone()[0]
+    size = owner.execute("SELECT pg_total_relation_size('measured_chunk')").fetchone()[0]
+    owner.execute("DROP TABLE measured_chunk")
+    return float(size) / int(rows)
 
 
 def past(end: int) -> Iterator[tuple[int, int, int]]:

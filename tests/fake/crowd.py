@@ -27,7 +27,7 @@ UP_SECONDS: Final = 500_000
 AS_GOOD_AS_NOW: Final = 0.05
 """A text is used for so many seconds; the time that it says is exact."""
 ID = re.compile(rb'"id": ?"([0-9A-Za-z:._-]{1,64})"')
-DISKS: Final = 8
+DISKS: Final = tuple(f"sd{letter}" for letter in "abcdefgh")
 READS_A_SECOND: Final = 120
 """Of each volume, always."""
 
@@ -96,7 +96,7 @@ class Crowd:
             )
             for n in range(self.volumes)
         ]  # fmt: skip
-        disks = [{"name": f"sd{letter}", "disk": disk} for letter in "abcdefgh"[:DISKS]]
+        disks = [{"name": name, "disk": disk} for name in DISKS]
         return wire.sample(*volumes) | {"disks": disks, "arrays": []}
 
 

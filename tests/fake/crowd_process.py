@@ -68,9 +68,9 @@ def crowd_of(
 def enrol(
     there: Crowd, hosts: int, volumes: int, *, address: str = "127.0.0.1", name: str = "crowd"
 ) -> list[Any]:
-    """Records of that many hosts of the crowd with their volumes."""
+    """Records of that many hosts of the crowd with their volumes and disks."""
     from jobs.transport.key_encryption import seal
-    from storage.models import Host, Placement, Volume
+    from storage.models import Device, Host, Placement, Volume
 
     sealed = seal(there.private_key)
     made = Host.objects.bulk_create(
@@ -92,4 +92,12 @@ def enrol(
             )
             for n, volume in enumerate(placed)
         )  # fmt: skip
+    Device.objects.bulk_create(
+        Device(
+            host=host, kind="disk", identity=f"{name}-{number}-{disk}", name=disk,
+            boot_id=crowd.BOOT, size_bytes=4 << 40, is_fast=False,
+        )
+        for number, host in enumerate(made)
+        for disk in crowd.DISKS
+    )  # fmt: skip
     return made
