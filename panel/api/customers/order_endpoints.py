@@ -158,7 +158,7 @@ class OrderCancel(Resource):
         operation_id="order_cancel",
         summary="Cancel an order",
         request=None,
-        parameters=[described.IDEMPOTENCY_KEY],
+        parameters=[described.REQUIRED_KEY],
         responses={200: OrderShape, **described.problems(400, 403, 404, 409, 422)},
     )
     def post(self, request: Request, key: str) -> Response:

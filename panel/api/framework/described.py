@@ -4,6 +4,7 @@ range of whole numbers, and the errors that any operation may return).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
@@ -79,12 +80,15 @@ DRY_RUN = OpenApiParameter(
     description="Changes nothing. Returns a job whose steps show the commands.",
 )
 KEY_HEADER = "Idempotency-Key"
+KEY_TEXT = "A new random value for each change. Send the same value to repeat a request."
 IDEMPOTENCY_KEY = OpenApiParameter(
-    "Idempotency-Key",
+    KEY_HEADER,
     OpenApiTypes.STR,
     OpenApiParameter.HEADER,
-    description="A new random value for each change. Send the same value to repeat a request. "
-    "Required for every request that changes a host.",
+    description=f"{KEY_TEXT} Required without dry_run=true.",
+)
+REQUIRED_KEY = OpenApiParameter(
+    KEY_HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER, required=True, description=KEY_TEXT
 )
 
 IF_MATCH = OpenApiParameter(
@@ -152,7 +156,10 @@ INTEGER: Final = "integer"
 INT64: Final = "int64"
 ANY_OPERATION: Final = {
     "400": "The request is malformed, or has a parameter or a body that is not known here.",
+    "406": "The answer is JSON, which Accept excludes.",
     "429": "Too many requests of this token or this address; Retry-After says how long to wait.",
+    "500": "The panel failed (`internal`); its log has the request's id.",
+    "503": "The panel is not available now; Retry-After says how long to wait.",
 }
 WITH_BODY: Final = {
     "413": "The body is too large.",
@@ -172,6 +179,7 @@ ANSWER_HEADERS: Final = {
         "schema": TEXT,
     },
 }
+SAME_TWICE: Final = re.compile(r"^\* `(.*)` - \1$\n?", re.MULTILINE)
 CHANGING: Final = ("post", "put", "patch", "delete")
 VERSIONED: Final = ("put", "patch", "delete")
 NOT_MODIFIED: Final = {"description": "If-None-Match names the version that is there."}
@@ -190,8 +198,10 @@ def completed(result: Json, **_: object) -> Json:
         # Without it, generated clients have 32 bits: 2 GiB at most.
         if kind == INTEGER or (isinstance(kind, list) and INTEGER in kind):
             schema.setdefault("format", INT64)
+        _tell_choices_once(schema)
     responses = {status: _problem(text) for status, text in (ANY_OPERATION | WITH_BODY).items()}
     responses["429"]["headers"] = LIMIT_HEADERS
+    responses["503"]["headers"] = {"Retry-After": LIMIT_HEADERS["Retry-After"]}
     result["components"]["responses"] = {
         f"Problem{status}": responses[status] for status in responses
     }
@@ -209,6 +219,15 @@ def completed(result: Json, **_: object) -> Json:
     _close_bodies(result)
     add_examples(result)
     return result
+
+
+def _tell_choices_once(schema: Json) -> None:
+    """Without the lines that explain a value with itself."""
+    description = schema.get("description")
+    if isinstance(description, str) and SAME_TWICE.search(description):
+        schema["description"] = SAME_TWICE.sub("", description).strip()
+        if not schema["description"]:
+            del schema["description"]
 
 
 def _securities(operations: Json) -> list[Json]:

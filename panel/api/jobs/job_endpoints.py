@@ -45,7 +45,7 @@ def steering(
         operation_id=operation_id,
         summary=summary,
         request=body,
-        parameters=[described.WAIT, described.IDEMPOTENCY_KEY],
+        parameters=[described.WAIT, described.REQUIRED_KEY],
         responses={
             200: OpenApiResponse(JobShape, over),
             202: OpenApiResponse(JobShape, at_work),

@@ -126,7 +126,7 @@ class Volumes(Resource):
         operation_id="volume_make",
         summary="Create a volume",
         request=request_bodies.NewVolumeBody,
-        parameters=[described.DRY_RUN, described.WAIT, described.IDEMPOTENCY_KEY],
+        parameters=[described.DRY_RUN, described.WAIT, described.REQUIRED_KEY],
         responses={
             200: OpenApiResponse(JobShape, "With `wait`: the job once it is over."),
             202: OpenApiResponse(JobShape, "A job creates the volume. Location names the job."),

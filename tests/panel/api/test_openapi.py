@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -101,6 +102,22 @@ def test_only_a_number_has_a_least_and_a_most() -> None:
     assert len(limited) > 20
     assert [each for each in limited if each.get("type", "object") == "string"] == []
     assert [each for each in limited if each.get("format", "int64") == "date-time"] == []
+
+
+def test_no_value_is_explained_with_itself() -> None:
+    texts = [
+        text for each in _schemas(described()) if isinstance(text := each.get("description"), str)
+    ]
+    assert any("* `" in text for text in texts)
+    assert [text for text in texts if re.search(r"`(.*)` - \1$", text, re.MULTILINE)] == []
+
+
+def test_every_operation_says_how_the_panel_may_fail() -> None:
+    responses = described()["components"]["responses"]
+    assert "Retry-After" in responses["Problem503"]["headers"]
+    for path, operations in described()["paths"].items():
+        for method, operation in operations.items():
+            assert {"406", "500", "503"} <= set(operation["responses"]), f"{method} {path}"
 
 
 def test_every_operation_with_a_body_says_when_it_is_refused() -> None:

@@ -1,5 +1,6 @@
-"""What belongs to another customer is as if it were not there, whatever the API is asked: the cases
-are the operations of its description, so that none is left out."""
+"""Every operation of the description, so that none is left out: what belongs to another customer is
+as if it were not there, and what needs a key says so.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ class Foreign:
     def __init__(self, people: Cast) -> None:
         self.people = people
         former = make.staff_user("former@provider.org")
-        self.bearers = {"other": people.bearers["other"], "former": bearer(former)}
+        self.bearers = {**people.bearers, "former": bearer(former)}
         former.staff_role = ""
         former.save()
         withdrawn = CachePlan.objects.create(
@@ -71,15 +72,18 @@ class Foreign:
             "customer": zebra.customer.key,
         }
 
-    def ask(self, who: str, method: str, path: str, body: Any) -> tuple[int, str, str]:
+    def ask(
+        self, who: str, method: str, path: str, body: Any, *, with_key: bool = True
+    ) -> tuple[int, str, str]:
         """Status, code and text of the answer; what the request did is undone."""
+        key = {"Idempotency-Key": uuid.uuid4().hex} if with_key else {}
         with transaction.atomic(), row_security.inside(row_security.NOBODY):
             answer = Client().generic(
                 method.upper(),
                 path,
                 "" if body is None else json.dumps(body),
                 content_type="application/json",
-                headers={**self.bearers[who], "Idempotency-Key": uuid.uuid4().hex},
+                headers={**self.bearers[who], **key},
             )
             transaction.set_rollback(True)
         text = answer.content.decode()
@@ -144,7 +148,7 @@ def fields_of(method: str, path: str) -> list[str]:
 def filled(path: str, ids: dict[str, Any], absent: str) -> str:
     """The address for Acme's things, or for those that nobody has."""
     noun = path.split("/")[3]
-    named = {"key": NOUNS[noun], **PARTS}
+    named = {"key": NOUNS.get(noun, f"no row for {noun}"), **PARTS}
     for parameter in [part[1:-1] for part in path.split("/") if part.startswith("{")]:
         path = path.replace(f"{{{parameter}}}", absent or str(ids[named[parameter]]))
     return path
@@ -213,3 +217,27 @@ def test_no_operation_is_left_out() -> None:
     left = {(method, path) for method, path, _ in operations()} - asked
     assert all(method != "get" and "{" not in path for method, path in left)
     assert len(BY_FIELD) > 10
+
+
+KEYED = [
+    case(method, path)
+    for method, path, each in operations()
+    if "Idempotency-Key" in parameters(each, "header")
+]
+
+
+@pytest.mark.parametrize(("method", "path"), KEYED)
+def test_a_key_is_required_where_the_description_says_so(
+    foreign: Foreign, method: str, path: str
+) -> None:
+    """Of whoever may ask; where there are dry runs, they need none."""
+    operation = described()["paths"][path][method]
+    [key] = [each for each in operation["parameters"] if each["name"] == "Idempotency-Key"]
+    job = "preview" if path.endswith("/apply") else "job"
+    at = filled(path, {**foreign.people.ids, "job": foreign.people.ids[job]}, "")
+    query = "?dry_run=true" if "dry_run" in parameters(operation, "query") else ""
+    codes = {
+        who: foreign.ask(who, method, at + query, body_of(method, path), with_key=False)[1]
+        for who in ("admin", "owner")
+    }
+    assert ("idempotency_key_required" in codes.values()) is key.get("required", False), codes
