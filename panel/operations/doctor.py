@@ -18,6 +18,7 @@ import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import ImproperlyConfigured
+from django.core.mail.backends.smtp import EmailBackend
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
@@ -56,6 +57,7 @@ LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 CLOCK_SECONDS = 5.0
 FREE_BYTES = 2 * 2**30
 PING_SECONDS = 2.0
+MAIL_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +207,15 @@ def disk_space() -> Finding:
     return Finding("disk space", message)
 
 
+def mail() -> Finding:
+    """The mail server lets the panel in. Nothing is sent."""
+    if not settings.SMTP_HOST:
+        return Finding("mail", "no mail server is set, so nobody gets e-mail")
+    with EmailBackend(timeout=MAIL_SECONDS) as server:
+        server.connection.ehlo_or_helo_if_needed()  # type: ignore[union-attr]  # it is open
+        return Finding("mail", f"{settings.SMTP_HOST} answers")
+
+
 CHECKS: dict[str, Callable[[], Finding]] = {
     "database role": database_role,
     "migrations": migrations,
@@ -217,10 +228,12 @@ CHECKS: dict[str, Callable[[], Finding]] = {
     "debug": debug,
     "static files": static_files,
     "disk space": disk_space,
+    "mail": mail,
 }
 NOT_REACHED = {
     "database role": "start PostgreSQL (`manage.py services start`) or correct DATABASE_URL",
     "redis": "start Redis (`manage.py services start`) or correct REDIS_URL",
+    "mail": "correct TIERCEL_SMTP_HOST, TIERCEL_SMTP_PORT, the account or its password",
 }
 
 # What a check may meet; anything else is a bug of ours and shows its traceback.

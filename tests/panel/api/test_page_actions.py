@@ -8,7 +8,9 @@ from tests.panel.permissions import ROLES, TABLE, Row
 
 OWN = "It is about one's own browser, password or screen; a program has none."
 LINK = "A person follows a link that only they were sent."
-MAIL = "The test message is of use to whoever can read the mailbox; `manage.py doctor` checks too."
+MAIL = (
+    "The test message is of use to whoever reads the mailbox; `manage.py doctor` asks the server."
+)
 ROUTES = {
     "adopt": "api-adoptions",
     "adopt-confirm": "api-adoptions",

@@ -1,10 +1,13 @@
 """What `manage.py doctor` finds."""
 
 import json
+import socketserver
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from django.db import connection
@@ -132,6 +135,36 @@ def test_beat_is_alive_while_its_mark_lasts() -> None:
 def test_a_full_disk_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "FREE_BYTES", 2**60)
     assert not doctor.check("disk space").is_ok
+
+
+class MailServer(socketserver.StreamRequestHandler):
+    """Answers as one, and writes down what it is told."""
+
+    told: ClassVar[list[str]] = []
+
+    def handle(self) -> None:
+        self.wfile.write(b"220 mail.example.org\r\n")
+        for line in self.rfile:
+            word = line.decode().split()[0].upper()
+            self.told.append(word)
+            self.wfile.write(b"221 Bye\r\n" if word == "QUIT" else b"250 mail.example.org\r\n")
+
+
+def test_the_mail_server_is_asked_and_sent_nothing(settings: Settings) -> None:
+    with socketserver.TCPServer(("127.0.0.1", 0), MailServer) as server:
+        settings.SMTP_HOST = settings.EMAIL_HOST = "127.0.0.1"
+        settings.EMAIL_PORT, settings.EMAIL_USE_TLS = server.server_address[1], False
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(server.handle_request)
+            assert doctor.check("mail").is_ok
+    assert MailServer.told == ["EHLO", "QUIT"]
+    finding = doctor.check("mail")
+    assert "TIERCEL_SMTP_HOST" in finding.correction
+
+
+def test_a_panel_without_a_mail_server_is_well(settings: Settings) -> None:
+    settings.SMTP_HOST = ""
+    assert doctor.check("mail").is_ok
 
 
 def test_the_report_gives_the_correction_below_a_problem() -> None:
