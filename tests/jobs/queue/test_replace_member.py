@@ -14,7 +14,7 @@ from jobs.models import AuditEntry, Job, Kind, Phase, State, StepState
 from jobs.queue.submit import submit_for_host
 from jobs.requester import Requester
 from storage.inventory.facts import ArrayMember
-from storage.models import Host
+from storage.models import Host, PhysicalDisk
 from storage.planner.member_wish import Replacement
 from tests import make
 from tests.fake import FakeHost
@@ -152,6 +152,9 @@ def test_it_is_previewed_done_and_on_the_audit_trail(
 ) -> None:
     enrolled.refresh_from_db()
     assert enrolled.replaces_members is True
+    for name in ("sda", "sdb"):
+        asked = {"asked_at": enrolled.created_at, "identity": name, "device": f"/dev/{name}"}
+        PhysicalDisk.objects.create(host=enrolled, name=name, **asked)
     preview = run(submit_for_host(enrolled, plugged, NOBODY, dry_run=True))
     shown = [command["argv"] for each in preview.step_set.all() for command in each.commands]
     assert shown == [
@@ -173,6 +176,8 @@ def test_it_is_previewed_done_and_on_the_audit_trail(
     )
     assert [command["argv"] for command in outcome.commands] == shown
     assert members(fake_host) == ["sde", "sdb"]
+    leaving = PhysicalDisk.objects.filter(host=enrolled, may_leave=True)
+    assert [each.name for each in leaving] == ["sda"], "nobody is told when it is pulled"
     again = run(submit_for_host(enrolled, plugged, NOBODY, dry_run=False))
     assert (again.state, again.step_set.count()) == (State.SUCCEEDED, 0)
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from storage.discovery.ingest import apply_facts
-from storage.health.smart_records import record
+from storage.health.smart_records import accept_errors, record
 from storage.inventory.facts import ArrayMember
 from storage.models import Host, PhysicalDisk
 from tests import make
@@ -108,10 +108,13 @@ def test_what_a_disk_says_is_only_text(client: Client, host: Host) -> None:
     assert "<script>" not in text and "&lt;script&gt;" in text
 
 
-def test_a_disk_that_is_gone_is_not_shown(client: Client, host: Host) -> None:
+def test_a_disk_that_is_gone_is_shown_until_somebody_accepts_it(client: Client, host: Host) -> None:
     read(host, nvme("M", "N1"), nvme("M", "N2"), days_ago=1)
     read(host, nvme("M", "N1"))
-    assert PhysicalDisk.objects.count() == 2
+    text = card(client, host)
+    assert "N2" in text and "The disk has been gone since" in text
+    gone = PhysicalDisk.objects.get(identity="M N2")
+    accept_errors(gone, "ada@example.com", "sold", timezone.now())
     assert "N2" not in card(client, host)
 
 
