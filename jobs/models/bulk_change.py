@@ -9,9 +9,11 @@ from django.db import models
 from django.db.models import Func, IntegerField
 from django.db.models.functions import Now
 
+from jobs.models.job import Origin
 from storage.access import Person, is_staff
 from storage.models import Volume
 from storage.naming import new_key
+from storage.request_id import LIMIT as REQUEST_ID_LIMIT
 
 
 class BulkChangeQuerySet(models.QuerySet["BulkChange"]):
@@ -32,14 +34,17 @@ class BulkChangeQuerySet(models.QuerySet["BulkChange"]):
 class BulkChange(models.Model):
     """`items` are the volumes that were confirmed (`jobs.queue.bulk.ConfirmedVolume`), `outcomes`
     what came of the first of them, in the same order: key and label of the volume, key of the job
-    or "", whether it was done, one sentence. What has no outcome yet was not begun. `address` is
-    where the person's request came from."""
+    or "", whether it was done, one sentence. What has no outcome yet was not begun. The request of
+    the person is told as jobs tell it: `door`, `token`, `address`, `request_id`."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
+    door = models.CharField(max_length=8, choices=Origin.choices, default=Origin.PAGE)
+    token = models.CharField(max_length=64, blank=True)
     address = models.GenericIPAddressField(null=True, blank=True)
+    request_id = models.CharField(max_length=REQUEST_ID_LIMIT, blank=True)
     action = models.CharField(max_length=16)
     option = models.CharField(max_length=26, blank=True)
     back = models.TextField(blank=True)

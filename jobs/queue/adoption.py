@@ -62,9 +62,9 @@ class Undone:
 def adopt_and_tag(
     asks: Sequence[AdoptionQuestion],
     user: AbstractBaseUser,
+    requester: Requester,
     *,
     make_customers: bool,
-    address: str | None = None,
 ) -> tuple[Adopted, ...]:
     """Adopt what can be adopted in one transaction; then a tag job for each volume of a group
     that root on the host allows. A refused job leaves the adoption as it is."""
@@ -79,15 +79,14 @@ def adopt_and_tag(
             results.append(Adopted(each, None, None))
             continue
         is_late = made >= TAGS_AT_ONCE and row.vg is not None and row.vg.allowed
-        tagging = Tagging(None, LATER) if is_late else tag(row, user, address)
+        tagging = Tagging(None, LATER) if is_late else tag(row, requester)
         made += tagging.job is not None
         results.append(Adopted(each, row.volume, tagging))
     return tuple(results)
 
 
-def tag(row: VolumeSnapshot, actor: AbstractBaseUser, address: str | None = None) -> Tagging:
-    """A job that tags the volume, where that is needed and allowed; `address` is where the
-    request came from."""
+def tag(row: VolumeSnapshot, requester: Requester) -> Tagging:
+    """A job that tags the volume, where that is needed and allowed."""
     wish, group = row.wish, row.vg
     if row.volume.managed:
         return Tagging(None, TAGGED)
@@ -100,7 +99,13 @@ def tag(row: VolumeSnapshot, actor: AbstractBaseUser, address: str | None = None
         if changed := beyond_tag(row, wish):
             return Tagging(None, f"Assigned, not tagged: the tag job would also {changed}.")
         job = submit(
-            kind=Kind.TAG_VOLUME, volume=row.volume, wish=wish, actor=actor, address=address
+            kind=Kind.TAG_VOLUME,
+            volume=row.volume,
+            wish=wish,
+            actor=requester.actor,
+            door=requester.door,
+            token=requester.token,
+            address=requester.address,
         )
     except Refused as refused:
         return Tagging(None, f"Assigned, not tagged: {refused.message}")

@@ -17,15 +17,17 @@ from django.db.models.functions import Now
 
 from jobs import notify_workers
 from jobs.failpoints import durable
-from jobs.models import BulkChange, Halt, Job, Kind, State
+from jobs.models import BulkChange, Halt, Job, Kind, Origin, State
 from jobs.queue.reservations import reserved
 from jobs.queue.submit import Busy, holder_of, submit
+from jobs.requester import Requester
 from storage.access import Right, may
 from storage.bulk_changes import Action, PlannedChange
 from storage.database_clock import database_now
 from storage.models import Customer, Volume
 from storage.planner import Disks, Refused
 from storage.planner.wish import Wish
+from storage.request_id import during_request
 from storage.row_locks import Gone, hold_one
 from storage.volumes.ownership import give, refusal_to_give, refusal_to_take, take
 from storage.volumes.snapshot import BlockingJob, VolumeSnapshot
@@ -122,15 +124,16 @@ def unseal(text: str) -> ConfirmedChange:
     return ConfirmedChange(Action(action), option, tuple(ConfirmedVolume(*item) for item in items))
 
 
-def begin(
-    deal: ConfirmedChange, actor: AbstractBaseUser | None, address: str | None, back: str = ""
-) -> BulkChange:
+def begin(deal: ConfirmedChange, requester: Requester, back: str = "") -> BulkChange:
     """Store what a person confirmed, and tell a worker after commit; `go_on` does it. Changes that
     are long over are forgotten."""
     BulkChange.objects.filter(created_at__lt=Now() - KEPT).delete()
     change = BulkChange.objects.create(
-        actor_id=actor.pk if actor is not None else None,
-        address=address,
+        actor_id=requester.actor.pk if requester.actor is not None else None,
+        door=requester.door,
+        token=requester.token,
+        address=requester.address,
+        request_id=requester.request_id,
         action=deal.action.value,
         option=deal.option,
         back=back,
@@ -195,9 +198,11 @@ def cancel(change: BulkChange, person: str) -> int:
 def _carried_out(
     change: BulkChange, volume: Volume, item: list[Any], actor: AbstractBaseUser
 ) -> VolumeOutcome:
-    """What becomes of one volume. A job whose host has become another since runs nothing."""
+    """What becomes of one volume, in the name of the request that confirmed the change. A job whose
+    host has become another since runs nothing."""
+    said = pghistory.context(actor=str(actor), address=change.address, token=change.token)
     try:
-        with transaction.atomic(), pghistory.context(actor=str(actor), address=change.address):
+        with during_request(change.request_id), transaction.atomic(), said:
             return _carry_out(change, volume, ConfirmedVolume(*item), actor)
     except Gone as gone:
         return VolumeOutcome(volume, None, False, str(gone))
@@ -217,7 +222,7 @@ def _carry_out(
         return _give(volume, customers.filter(key=change.option).first())
     if action is Action.NOBODY:
         return _take(volume)
-    return _submit(volume, KINDS[action], item, actor, change.address)
+    return _submit(change, volume, item, actor)
 
 
 def _give(volume: Volume, customer: Customer | None) -> VolumeOutcome:
@@ -252,19 +257,17 @@ def _held(volume: Volume) -> tuple[Volume, bool]:
 
 
 def _submit(
-    volume: Volume,
-    kind: Kind,
-    item: ConfirmedVolume,
-    actor: AbstractBaseUser,
-    address: str | None,
+    change: BulkChange, volume: Volume, item: ConfirmedVolume, actor: AbstractBaseUser
 ) -> VolumeOutcome:
     try:
         job = submit(
-            kind=kind,
+            kind=KINDS[Action(change.action)],
             volume=volume,
             wish=Wish.from_json(item.wish or {}),
             actor=actor,
-            address=address,
+            door=Origin(change.door),
+            token=change.token,
+            address=change.address,
             fingerprint=item.fingerprint,
             disks=item.disks,
         )

@@ -19,7 +19,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.queue.adoption import TAGS_AT_ONCE, adopt_and_tag, tag, undo, untagged
-from panel.http.client_address import address_of
 from panel.staff.job_requests import requester_of
 from storage.access import Person, Right, staff_view
 from storage.adoption import (
@@ -117,7 +116,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
         messages.error(request, "The preview is too old. Create a new preview. Nothing was stored.")
         return redirect("adopt")
     results = adopt_and_tag(
-        asks, _person(request), make_customers=make_customers, address=address_of(request)
+        asks, _person(request), requester_of(request), make_customers=make_customers
     )
     context = {
         "results": [(each, WORDS[each.judgement.verdict]) for each in results],
@@ -149,10 +148,10 @@ def undo_adoption(request: HttpRequest) -> HttpResponse:
 @require_POST
 def tag_adopted(request: HttpRequest) -> HttpResponse:
     """Tag every adopted volume whose group has been allowed since."""
-    person, rows = _person(request), iter(untagged(_person(request)))
+    rows = iter(untagged(_person(request)))
     count, refused = 0, []
     while count < TAGS_AT_ONCE and (row := next(rows, None)) is not None:
-        tagging = tag(row, person, address_of(request))
+        tagging = tag(row, requester_of(request))
         count += tagging.job is not None
         if tagging.job is None:
             refused.append(f"{row.volume.label}: {tagging.note}")

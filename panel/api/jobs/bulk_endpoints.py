@@ -144,7 +144,7 @@ class BulkChanges(Resource):
             return Response(BulkPreviewShape(data).data)
         option = form.cleaned_data.get(form.option)
         sealed = bulk.seal(Action(values["action"]), getattr(option, "key", option) or "", good)
-        change = bulk.begin(bulk.unseal(sealed), self.user, self.requester.address)
+        change = bulk.begin(bulk.unseal(sealed), self.requester)
         data = change_json(change, whole=True)
         return Response(data, status=202, headers={"Location": data["url"]})
 

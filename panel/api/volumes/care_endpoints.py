@@ -242,12 +242,7 @@ class Adoptions(Resource):
             )
             items = [_judged_json(each, None) for each in judged]
         else:
-            done = adopt_and_tag(
-                asks,
-                self.user,
-                make_customers=make_customers,
-                address=self.requester.address,
-            )
+            done = adopt_and_tag(asks, self.user, self.requester, make_customers=make_customers)
             items = [
                 _judged_json(
                     each.judgement,

@@ -23,7 +23,7 @@ from jobs.queue.cost_estimate import estimate
 from jobs.queue.submit import submit
 from panel.http.client_address import address_of
 from panel.lists.listing import in_order
-from panel.staff.job_requests import show_refusal
+from panel.staff.job_requests import requester_of, show_refusal
 from panel.staff.volumes.filters import VolumeFilter
 from panel.staff.volumes.list_pages import LISTING
 from storage.access import Right, staff_view
@@ -97,7 +97,7 @@ def bulk_confirm(request: HttpRequest) -> HttpResponse:
         )
         return redirect("volumes")
     back = request.POST.get("list", "")
-    change = bulk_queue.begin(deal, _actor(request), address_of(request), back)
+    change = bulk_queue.begin(deal, requester_of(request), back)
     return redirect("volumes-bulk-result", change.key)
 
 
@@ -120,10 +120,6 @@ def bulk_cancel(request: HttpRequest, key: str) -> HttpResponse:
     else:
         messages.info(request, "Every volume had been started already.")
     return redirect("volumes-bulk-result", change.key)
-
-
-def _actor(request: HttpRequest) -> AbstractBaseUser | None:
-    return request.user if isinstance(request.user, AbstractBaseUser) else None
 
 
 def _result_template(request: HttpRequest) -> str:

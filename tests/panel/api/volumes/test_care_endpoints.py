@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 
-from jobs.models import BulkChange, Job
+from jobs import audit_trail
+from jobs.models import BulkChange, Job, Origin
 from jobs.queue import bulk
+from panel.models import ApiToken
 from storage.byte_sizes import GIB
 from storage.models import CachePlan, Volume
 from storage.planner.wish import Wish
 from tests import make
 from tests.panel.api.asking import Program, problem, staff
-from tests.scene import Scene, job, scene
+from tests.scene import Scene, job, scene, step
 
 pytestmark = pytest.mark.django_db
 KEY = {"Idempotency-Key": "k"}
+NAMED = {"X-Request-Id": "req-1"}
 
 
 @pytest.fixture
@@ -88,6 +93,35 @@ def test_found_volumes_are_adopted_row_by_row_and_given_back(asking: Program) ->
     volume.refresh_from_db()
     assert (volume.customer, volume.adopted_at) == (None, None)
     problem(asking.send("delete", path), 409, "not_now")
+
+
+def entries_of(asking: Program, made: Job, request_id: str) -> list[str]:
+    """The jobs that the audit trail names for a request, once the job has sent a step."""
+    audit_trail.intent(made, step(made, op_id=uuid.uuid4()))
+    items = asking.get("/audit/", request_id=request_id).json()["items"]
+    return [each["job"] for each in items]
+
+
+def test_an_adoption_leads_from_its_request_to_what_its_jobs_did(asking: Program) -> None:
+    there = scene(make.lv("web1"), managed=False)
+    make.customer("Acme")
+    body = {"items": [{"volume": there.lv.uuid, "customer": "Acme"}]}
+    assert asking.send("post", "/adoptions/", body, **NAMED).status_code == 200
+    made = Job.objects.get()
+    assert (made.door, made.token) == (Origin.API, ApiToken.objects.get().key)
+    assert entries_of(asking, made, "req-1") == [made.key]
+
+
+def test_a_change_of_many_volumes_leads_from_its_request_to_what_its_jobs_did(
+    asking: Program,
+) -> None:
+    there = scene(make.lv("a", cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")))
+    body = {"action": "remove-cache", "volumes": [there.volume.key]}
+    assert asking.send("post", "/bulk-changes/", body, **NAMED).status_code == 202
+    bulk.go_on(BulkChange.objects.get().pk)
+    made = Job.objects.get()
+    assert (made.door, made.token) == (Origin.API, ApiToken.objects.get().key)
+    assert entries_of(asking, made, "req-1") == [made.key]
 
 
 def test_many_volumes_are_changed_as_one_group_with_progress(asking: Program) -> None:
