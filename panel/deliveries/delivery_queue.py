@@ -37,7 +37,8 @@ def claim(due: QuerySet[Kind]) -> Kind | None:
         if row is None:
             return None
         taken = type(row)._default_manager.filter(pk=row.pk)
-        taken.update(next_at=Now() + LEASE, attempts=F("attempts") + 1)
+        end = Now() + LEASE
+        taken.update(next_at=end, held_until=end, attempts=F("attempts") + 1)
         row.refresh_from_db()
     return row
 
@@ -111,4 +112,4 @@ def wait_seconds(
 
 def _end(row: Outgoing, status: int | None, error: str, **fields: object) -> None:
     undelivered = type(row)._default_manager.filter(pk=row.pk, delivered_at=None)
-    undelivered.update(last_status=status, last_error=error[:300], **fields)
+    undelivered.update(held_until=None, last_status=status, last_error=error[:300], **fields)

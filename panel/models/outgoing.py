@@ -23,12 +23,14 @@ class OutgoingQuerySet(models.QuerySet[Row]):
 
 
 class Outgoing(models.Model):
-    """It is tried (again) at `next_at` until it is delivered or given up; `last_status` is the HTTP
+    """It is tried (again) at `next_at` until it is delivered or given up; until `held_until` it is
+    in the hands of a sender (null = of none), and `next_at` is not moved. `last_status` is the HTTP
     status of the last try (null = no answer, or no HTTP), `last_error` what was wrong, "" for
     nothing."""
 
     attempts = models.PositiveIntegerField(default=0)
     next_at = models.DateTimeField(db_default=Now())
+    held_until = models.DateTimeField(null=True, blank=True, editable=False)
     delivered_at = models.DateTimeField(null=True, blank=True)
     given_up_at = models.DateTimeField(null=True, blank=True)
     last_status = models.PositiveSmallIntegerField(null=True, blank=True)

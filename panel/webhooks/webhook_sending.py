@@ -14,7 +14,7 @@ from typing import Final
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from panel.authentication.second_factor import unseal
@@ -106,7 +106,9 @@ def _let_all_go(webhook: Webhook) -> None:
     recovered = Webhook.objects.filter(pk=webhook.pk, failures__gt=0)
     if recovered.update(failures=0, rests_until=None):
         unsent = WebhookDelivery.objects.unsent().filter(webhook=webhook, next_at__gt=Now())
-        unsent.update(next_at=Now())
+        # What another sender holds may be on its way.
+        unheld = unsent.filter(Q(held_until=None) | Q(held_until__lte=Now()))
+        unheld.update(next_at=Now())
 
 
 def _chance() -> float:

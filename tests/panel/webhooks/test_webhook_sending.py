@@ -20,7 +20,8 @@ from standardwebhooks.webhooks import WebhookVerificationError
 from jobs.models import State
 from panel import tasks
 from panel.authentication.second_factor import seal
-from panel.deliveries import http_post
+from panel.deliveries import delivery_queue, http_post
+from panel.deliveries.http_post import Answer
 from panel.deliveries.signature import new_secret
 from panel.models import Webhook, WebhookDelivery
 from panel.webhooks import webhook_fanout, webhook_forms, webhook_sending
@@ -34,7 +35,9 @@ from tests.scene import end, job, scene
 pytestmark = pytest.mark.django_db
 MOMENTS = {
     Event: ("at",),
-    WebhookDelivery: ("created_at", "tried_since", "next_at", "delivered_at", "given_up_at"),
+    WebhookDelivery: (
+        *("created_at", "tried_since", "next_at", "held_until", "delivered_at", "given_up_at"),
+    ),
     Webhook: ("created_at", "rests_until", "disabled_at", "former_until"),
 }
 
@@ -125,11 +128,29 @@ def test_two_secrets_sign_while_one_is_changed_and_one_alone_afterwards(place: P
         Verifier(SECRET).verify(place.got[1]["body"], place.got[1]["headers"])
 
 
+def let_others_send(monkeypatch: pytest.MonkeyPatch, senders: int) -> None:
+    """While a message is on its way, the next sender takes what is due meanwhile."""
+    post, at_work = webhook_sending.post, []
+
+    def posted(row: WebhookDelivery) -> Answer:
+        at_work.append(row)
+        try:
+            if len(at_work) < senders:
+                webhook_sending.send_due()
+            return post(row)
+        finally:
+            at_work.pop()
+
+    monkeypatch.setattr(webhook_sending, "post", posted)
+
+
+@pytest.mark.parametrize("senders", [1, webhook_sending.SENDERS])
 def test_a_receiver_that_is_down_for_a_day_gets_each_event_once_in_order(
-    place: Place, settings: Any
+    place: Place, settings: Any, monkeypatch: pytest.MonkeyPatch, senders: int
 ) -> None:
     """Two days of a fleet, half an hour at a time; the receiver is down for the first one."""
     chance = random.Random(17)
+    let_others_send(monkeypatch, senders)
     row = webhook(place.url)
     settings.TIERCEL_WEBHOOK_PRIVATE_HOSTS = []
     scenes = [scene() for _ in range(5)]
@@ -183,6 +204,24 @@ def test_later_events_of_a_subject_wait_for_the_first_and_others_do_not(place: P
     tasks.send_webhooks()
     about_one = [each["type"] for each in bodies(place) if each["subject"] == first]
     assert about_one == ["job.queued", "job.queued", "volume.renamed"]
+
+
+def test_a_receiver_that_comes_back_is_not_sent_what_another_sender_holds(place: Place) -> None:
+    row = webhook(place.url)
+    make.host()
+    make.host()
+    webhook_fanout.fan_out()
+    Webhook.objects.update(failures=3)
+    held = delivery_queue.claim(WebhookDelivery.objects.due())
+    assert held is not None
+    webhook_sending.send_due()
+    row.refresh_from_db()
+    assert row.failures == 0
+    assert len(ids(place)) == 1
+    assert held.name not in ids(place)
+    pass_time(delivery_queue.LEASE)
+    webhook_sending.send_due()
+    assert ids(place)[1:] == [held.name], "its sender died"
 
 
 def test_a_receiver_that_is_down_is_not_asked_for_each_event(place: Place, settings: Any) -> None:
