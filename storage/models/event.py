@@ -99,11 +99,11 @@ class Event(models.Model):
     """One thing that happened, never changed. `key` names it for ever, also to receivers of
     webhooks. `position` is its place in the list: given after the commit, so that what is read
     behind a place never gains a row before it; null until then. `customer` is whose people see it
-    too (null: the staff's alone), as it was then. `subject` is what it is about, `volume:KEY`,
-    `host:KEY` or `alert:KEY`; events of one subject are delivered one after the other. The other
-    keys are "" where there is none. `data` is for everybody who sees the row, `internal` for staff
-    only. `version` is that of both: another one means that a field went or means something
-    else."""
+    too, as it was then (null: the staff's alone, or of a customer that was deleted since).
+    `subject` is what it is about, `volume:KEY`, `host:KEY` or `alert:KEY`; events of one subject
+    are delivered one after the other. The other keys are "" where there is none. `data` is for
+    everybody who sees the row, `internal` for staff only. `version` is that of both: another one
+    means that a field went or means something else."""
 
     key = models.CharField(max_length=36, unique=True, editable=False)
     position = models.BigIntegerField(null=True, unique=True, editable=False)
@@ -111,7 +111,7 @@ class Event(models.Model):
     version = models.PositiveSmallIntegerField(default=1, db_default=1)
     at = models.DateTimeField(db_default=Now(), editable=False)
     customer = models.ForeignKey(
-        Customer, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+        Customer, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     subject = models.CharField(max_length=40)
     volume_key = models.CharField(max_length=26, blank=True)

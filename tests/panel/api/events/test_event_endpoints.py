@@ -187,6 +187,21 @@ def test_a_place_tells_a_customer_nothing_of_what_happens_to_others() -> None:
     assert not [place for place in places if newest.key in place]
 
 
+def test_what_happened_to_a_customer_stays_when_the_customer_is_deleted() -> None:
+    asking, there, acme = staff(), scene(), make.customer("Acme")
+    own(there, acme)
+    there.volume.customer = None
+    there.volume.save()
+    before = [each["id"] for each in read_all(asking)]
+    withdrawn = asking.get("/events/", type="volume.withdrawn").json()["items"][0]
+    assert withdrawn["data"]["customer"] == acme.key
+    assert asking.send("delete", f"/customers/{acme.key}").status_code == 204
+    assert [each["id"] for each in read_all(asking)] == before
+    assert types(asking.get("/events/", after=withdrawn["id"])) == []
+    other = member(make.customer("Zebra"))
+    problem(other.get("/events/", after=withdrawn["id"]), 410, "place_gone")
+
+
 def test_a_customer_reads_their_own_events_without_hosts() -> None:
     acme, zebra = party("acme"), party("zebra")
     asking = program(acme.owner)
