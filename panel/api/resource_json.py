@@ -164,7 +164,7 @@ def host_json(host: Host, problems: Sequence[Problem], *, groups: bool = False) 
 def customer_json(customer: Customer) -> Json:
     """A customer, for `CustomerShape`."""
     url = url_of("api-customer", customer.key)
-    names = ("key", "name", "external_id", "created_at", "updated_at")
+    names = ("key", "name", "external_id", "suspended_at", "created_at", "updated_at")
     return CustomerShape({"url": url, **{name: getattr(customer, name) for name in names}}).data
 
 

@@ -160,6 +160,9 @@ class VolumeShape(Shape):
         allow_null=True,
         help_text="Until then a retired volume cannot be destroyed, only restored.",
     )
+    watched_until = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="Until when it is watched closely."
+    )
     job = serializers.CharField(
         required=False, allow_null=True, help_text="URL of the job that changes it now."
     )
@@ -378,8 +381,17 @@ class CustomerShape(Shape):
     url = serializers.CharField()
     name = serializers.CharField()
     external_id = serializers.CharField(allow_blank=True)
+    suspended_at = serializers.DateTimeField(
+        allow_null=True, help_text="Since when no new order is taken."
+    )
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
+
+
+class SuspensionShape(Shape):
+    """A customer whose orders are not taken."""
+
+    suspended_at = serializers.DateTimeField()
 
 
 class CachePlanShape(Shape):

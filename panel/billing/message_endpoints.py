@@ -31,6 +31,11 @@ class MessageShape(Shape):
     type = serializers.CharField()
     state = serializers.ChoiceField(choices=MESSAGE_STATES)
     attempts = serializers.IntegerField()
+    status = serializers.IntegerField(
+        allow_null=True, help_text="Of the last answer; null where none came."
+    )
+    error = serializers.CharField(allow_blank=True, help_text="What was wrong with the last try.")
+    next_at = serializers.DateTimeField(allow_null=True, help_text="When it is tried (again).")
     created_at = serializers.DateTimeField()
     delivered_at = serializers.DateTimeField(allow_null=True)
 
@@ -123,4 +128,10 @@ def _message_json(message: Message) -> Json:
         state = "given_up"
     names = ("name", "type", "attempts", "created_at", "delivered_at")
     data = {name: getattr(message, name) for name in names}
-    return MessageShape({**data, "state": state}).data
+    data |= {
+        "state": state,
+        "status": message.last_status,
+        "error": message.last_error,
+        "next_at": message.next_at if state == "waiting" else None,
+    }
+    return MessageShape(data).data

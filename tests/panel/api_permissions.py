@@ -142,6 +142,7 @@ API_TABLE = (
     Row("api-customer", "GET", API_OWN, ("customer",)),
     Row("api-customer", "PATCH", API_WRITE, ("customer",), {"name": "Renamed"}),
     Row("api-customer", "DELETE", API_WRITE, ("customer",)),
+    Row("api-customer-suspension", "GET", API_NOTHING, ("customer",)),
     Row("api-customer-suspension", "PUT", API_STAFF, ("customer",)),
     Row("api-customer-suspension", "DELETE", API_STAFF, ("customer",)),
     Row("api-customer-members", "GET", API_ADMIN, ("customer",)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db.models.functions import Now
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -14,7 +15,7 @@ from panel.api.framework import described
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape
 from panel.api.resource_json import plan_ref
-from panel.api.response_shapes import Json, Ref
+from panel.api.response_shapes import Json, Ref, SuspensionShape
 from panel.models import Scope
 from panel.orders import plan_choices
 from panel.orders.order_expectations import expectations, others_of
@@ -34,16 +35,29 @@ class CustomerSuspension(Resource):
     takes_no_body = True
 
     @extend_schema(
+        operation_id="customer_suspension",
+        summary="Show the suspension of a customer",
+        responses={200: SuspensionShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """404 while there is none."""
+        customer = get_object_or_404(Customer.objects.visible_to(self.user), key=key)
+        if customer.suspended_at is None:
+            raise Http404
+        return Response(SuspensionShape({"suspended_at": customer.suspended_at}).data)
+
+    @extend_schema(
         operation_id="customer_suspend",
         summary="Suspend a customer",
         request=None,
-        responses={204: None, **described.problems(403, 404)},
+        responses={200: SuspensionShape, **described.problems(403, 404)},
     )
     def put(self, request: Request, key: str) -> Response:
         """For operators. No new orders; data, caches and what runs already stay."""
         customer = self._customer(key)
         Customer.objects.filter(pk=customer.pk, suspended_at=None).update(suspended_at=Now())
-        return Response(status=204)
+        customer.refresh_from_db()
+        return Response(SuspensionShape({"suspended_at": customer.suspended_at}).data)
 
     @extend_schema(
         operation_id="customer_unsuspend",

@@ -227,10 +227,13 @@ class Adoptions(Resource):
     )
     def post(self, request: Request) -> Response:
         """For operators. Each row is judged for itself: one that cannot be adopted keeps no other
-        back. A job tags each volume of a group that root allows Tiercel to change."""
+        back. A job tags each volume of a group that root allows Tiercel to change.
+        `make_customers` needs the scope `customers:write` too."""
         self.demand(Right.OPERATE)
         values = request_bodies.read(request, AdoptionBody)
         make_customers = values["make_customers"]
+        if make_customers and not truth(request, "dry_run"):
+            self.demand_scope(Scope.CUSTOMERS)
         asks = tuple(AdoptionQuestion(n, **each) for n, each in enumerate(values["items"], 1))
         if truth(request, "dry_run"):
             judged = judge(

@@ -95,6 +95,7 @@ def volume_json(
             "adopted_at": volume.adopted_at,
             "retired_at": volume.retired_at,
             "undo_until": row.undo_until,
+            "watched_until": volume.watched_until,
             "job": job_url(work.holder) if work.holder is not None else None,
             "drift": drift_json(row),
         }

@@ -11,10 +11,10 @@ from jobs.models import BulkChange, Job, Origin
 from jobs.queue import bulk
 from panel.models import ApiToken
 from storage.byte_sizes import GIB
-from storage.models import CachePlan, Volume
+from storage.models import CachePlan, Customer, Volume
 from storage.planner.wish import Wish
 from tests import make
-from tests.panel.api.asking import Program, problem, staff
+from tests.panel.api.asking import Program, problem, program, staff
 from tests.scene import Scene, job, scene, step
 
 pytestmark = pytest.mark.django_db
@@ -93,6 +93,31 @@ def test_found_volumes_are_adopted_row_by_row_and_given_back(asking: Program) ->
     volume.refresh_from_db()
     assert (volume.customer, volume.adopted_at) == (None, None)
     problem(asking.send("delete", path), 409, "not_now")
+
+
+def test_an_adoption_makes_customers_only_with_the_scope_for_them() -> None:
+    there = scene(make.lv("web1"), managed=False)
+    rows = [{"volume": there.lv.uuid, "customer": "Acme"}]
+    person = make.staff_user(staff_role="operator")
+    body = {"items": rows, "make_customers": True}
+    narrow = program(person, "volumes:write")
+    problem(narrow.send("post", "/adoptions/", body), 403, "insufficient_scope")
+    assert not Customer.objects.exists()
+    assert narrow.send("post", "/adoptions/?dry_run=true", body).status_code == 200
+    make.customer("Acme")
+    known = {"items": rows, "make_customers": False}
+    assert narrow.send("post", "/adoptions/", known).json()["items"][0]["verdict"] == "adopt"
+    wide = program(person, "volumes:write", "customers:write")
+    assert wide.send("post", "/adoptions/", body).status_code == 200
+
+
+def test_a_volume_says_until_when_it_is_watched_closely(asking: Program) -> None:
+    path = f"/volumes/{scene().volume.key}"
+    assert asking.get(path).json()["watched_until"] is None
+    until = asking.send("put", f"{path}/watch", {}).json()["watched_until"]
+    assert asking.get(path).json()["watched_until"] == until
+    assert asking.send("delete", f"{path}/watch").status_code == 204
+    assert asking.get(path).json()["watched_until"] is None
 
 
 def entries_of(asking: Program, made: Job, request_id: str) -> list[str]:
