@@ -17,6 +17,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from panel.api.framework.problem import ApiProblem, flat
+from panel.api.resource_json import url_of
 from panel.api.response_shapes import LIVES, MODES, Json, WithSettings
 from storage.access import Person
 from storage.metrics.close_watch import LONGEST
@@ -265,11 +266,11 @@ def check(instance: Model) -> None:
         if isinstance(instance, Customer | Volume) and any(
             each["code"] == TAKEN for each in problem.errors
         ):
-            problem = _taken(instance)
+            problem = taken(instance)
         raise problem from None
 
 
-def _taken(instance: Customer | Volume) -> ApiProblem:
+def taken(instance: Customer | Volume) -> ApiProblem:
     """The one case that a program which repeats itself has to recognise."""
     other: Customer | Volume
     if isinstance(instance, Volume):
@@ -277,12 +278,14 @@ def _taken(instance: Customer | Volume) -> ApiProblem:
     else:
         other = Customer.objects.get(external_id=instance.external_id)
     noun = instance._meta.verbose_name
+    route = "api-volume" if isinstance(other, Volume) else "api-customer"
     return ApiProblem(
         409,
         TAKEN,
         f"Another {noun} has this external id: {other.key}.",
         f"Use that {noun}, or another external id.",
         errors=[{"pointer": "/external_id", "code": TAKEN, "message": "It belongs to one only."}],
+        existing={"key": other.key, "url": url_of(route, other.key)},
     )
 
 

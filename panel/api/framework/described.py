@@ -41,6 +41,13 @@ class Conflict(serializers.Serializer[dict[str, Any]]):
     state = serializers.CharField()
 
 
+class Existing(serializers.Serializer[dict[str, Any]]):
+    """The row that has what only one can have."""
+
+    key = serializers.CharField()
+    url = serializers.CharField()
+
+
 class ProblemShape(serializers.Serializer[dict[str, Any]]):
     """An error (RFC 9457). `code` is stable; `correction` says what to do."""
 
@@ -56,6 +63,7 @@ class ProblemShape(serializers.Serializer[dict[str, Any]]):
     not_before = serializers.DateTimeField(
         required=False, help_text="When the same request may succeed, where that is known."
     )
+    existing = Existing(required=False, help_text="`external_id_taken`: who has it.")
 
 
 PAGE = [

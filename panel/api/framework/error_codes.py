@@ -26,7 +26,7 @@ ERROR_CODES: Final = {
     "degraded": "An array or a mirror lacks a disk.",
     "dirty": "The cache holds data that only it has.",
     "ended": "The token has expired or was revoked.",
-    "external_id_taken": "Another customer or volume has this external id; detail names it.",
+    "external_id_taken": "Another customer or volume has this external id; existing names it.",
     "fingerprint_mismatch": "The host waits with another fingerprint.",
     "forbidden": "The person's role does not allow this.",
     "grown": "The volume has grown since: it cannot go back.",

@@ -58,7 +58,8 @@ class ApiProblem(Exception):
 
     `errors` are `{pointer, code, message}`, the pointer (RFC 6901) into the body, or
     `{parameter, code, message}` with the name of a parameter; `headers` go with the answer;
-    `not_before` is when the same request may succeed, where that is known.
+    `not_before` is when the same request may succeed, where that is known; `existing` is the row
+    that has what only one can have, as `{key, url}`.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class ApiProblem(Exception):
         headers: dict[str, str] | None = None,
         conflicting_jobs: list[dict[str, str]] | None = None,
         not_before: datetime | None = None,
+        existing: dict[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
         self.status = status
@@ -82,6 +84,7 @@ class ApiProblem(Exception):
         self.headers = headers or {}
         self.conflicting_jobs = conflicting_jobs or []
         self.not_before = not_before
+        self.existing = existing
         if not_before is not None:
             left = math.ceil((not_before - timezone.now()).total_seconds())
             self.headers.setdefault("Retry-After", str(max(1, left)))
@@ -103,6 +106,8 @@ class ApiProblem(Exception):
             body["conflicting_jobs"] = self.conflicting_jobs
         if self.not_before is not None:
             body["not_before"] = self.not_before
+        if self.existing is not None:
+            body["existing"] = self.existing
         return body
 
 

@@ -257,9 +257,17 @@ class PreviewApply(Resource):
         answer = idempotent_requests.once(
             request,
             self.user,
-            lambda: wait_for_job.accepted(confirm(preview, self.requester), self.user),
+            lambda: wait_for_job.accepted(self._confirmed(preview), self.user),
         )
         return wait_for_job.out(answer, self, within)
+
+    def _confirmed(self, preview: Job) -> Job:
+        try:
+            return confirm(preview, self.requester)
+        except Refused as refused:
+            if refused.code == request_bodies.TAKEN and preview.volume is not None:
+                raise request_bodies.taken(preview.volume) from None
+            raise
 
 
 class ResolveBody(request_bodies.Body):

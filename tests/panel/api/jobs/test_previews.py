@@ -125,7 +125,7 @@ def test_a_preview_holds_no_external_id(asking: Program) -> None:
         end(preview, State.SUCCEEDED)
     assert send(asking, "post", f"/jobs/{previews[0].key}/apply").status_code == 202
     late = send(asking, "post", f"/jobs/{previews[1].key}/apply")
-    problem(late, 409, "external_id_taken")
+    assert problem(late, 409, "external_id_taken")["existing"]["key"] == first.key
     assert not Job.objects.filter(volume=second, dry_run=False).exists()
     taken = send(asking, "post", "/volumes/?dry_run=true", **new(scene(), external_id="tf-1"))
     problem(taken, 409, "external_id_taken")
