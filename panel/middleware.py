@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
@@ -108,6 +109,8 @@ PORTS = {"https": "443", "http": "80"}
 SHOWN_CHARACTERS = 80
 NUL: Final = "\0"
 API = ("/api/", "/metrics")
+PROBLEM = "application/problem+json"
+WRONG_HOST: Final = "The panel does not serve this host name."
 
 
 class HostMiddleware:
@@ -125,9 +128,27 @@ class HostMiddleware:
         log.warning(
             "a request for %r was refused", request.META.get("HTTP_HOST", "")[:SHOWN_CHARACTERS]
         )
-        return HttpResponse(
-            "The panel does not serve this host name.\n", "text/plain", status=BAD_REQUEST
-        )
+        if request.path_info.startswith(API):
+            return _problem(
+                BAD_REQUEST, "bad_request", WRONG_HOST, "Use the address in TIERCEL_PUBLIC_URL."
+            )
+        return HttpResponse(f"{WRONG_HOST}\n", "text/plain", status=BAD_REQUEST)
+
+
+def _problem(
+    status: int, code: str, detail: str, correction: str, headers: Mapping[str, str] | None = None
+) -> HttpResponse:
+    """What a program is answered where no view is reached."""
+    body = {
+        "type": f"urn:tiercel:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "instance": f"urn:tiercel:request:{current_request_id()}",
+        "code": code,
+        "correction": correction,
+    }
+    return JsonResponse(body, status=status, headers=headers, content_type=PROBLEM)
 
 
 def _is_ours(request: HttpRequest) -> bool:
@@ -179,7 +200,6 @@ def with_nul(sent: QueryDict) -> list[str]:
 
 UNAVAILABLE, BROKEN = 503, 500
 RETRY_SECONDS = 30
-PROBLEM = "application/problem+json"
 NO_DATABASE = marked("The panel cannot reach its database.")
 BACK_SOON: Final = marked("Back soon")
 
@@ -214,15 +234,7 @@ def unavailable(request: HttpRequest, title: str, text: str) -> HttpResponse:
     """A page (for programs a problem) that needs neither session nor database."""
     headers = {"Retry-After": str(RETRY_SECONDS)}
     if request.path_info.startswith(API):
-        body = {
-            "type": "urn:tiercel:problem:unavailable",
-            "title": "Service Unavailable",
-            "status": UNAVAILABLE,
-            "detail": text,
-            "code": "unavailable",
-            "correction": "Try again later.",
-        }
-        return JsonResponse(body, status=UNAVAILABLE, headers=headers, content_type=PROBLEM)
+        return _problem(UNAVAILABLE, "unavailable", text, "Try again later.", headers)
     context = {"title": gettext(title), "text": gettext(text), "retry_seconds": RETRY_SECONDS}
     html = render_to_string("503.html", context)
     return HttpResponse(html, status=UNAVAILABLE, headers=headers)

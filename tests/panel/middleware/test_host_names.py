@@ -40,6 +40,16 @@ def test_another_name_or_port_is_refused_in_one_quiet_line(
     assert (line.levelno, line.exc_info) == (logging.WARNING, None)
 
 
+@pytest.mark.parametrize("path", ["/api/v1/volumes/", "/api/", "/metrics"])
+def test_programs_are_refused_with_a_problem(client: Client, path: str) -> None:
+    answer = client.get(path, headers={"Host": "evil.example.net"})
+    assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
+    body = answer.json()
+    assert (body["status"], body["code"]) == (400, "bad_request")
+    assert body["instance"].endswith(answer["X-Request-Id"])
+    assert body["correction"]
+
+
 def test_the_port_of_the_public_address_counts(client: Client, settings: Settings) -> None:
     settings.TIERCEL_PUBLIC_URL = "https://panel.example.org:8443"
     for port, status in (("8443", 200), ("443", 400)):
