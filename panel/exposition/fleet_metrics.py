@@ -69,7 +69,7 @@ DISK_PASSED: Final = gauge("disk_passed", "0 where the disk says that it fails."
 DISK_FINDINGS: Final = gauge("disk_findings", "What is wrong with the disk, as a number.")
 DISK_WEAR: Final = gauge("disk_wear_ratio", "Share of the endurance that is used; may exceed 1.")
 DISK_HEAT: Final = gauge("disk_temperature_celsius", "Temperature of the disk.")
-DISK_ON: Final = counter("disk_power_on_seconds_total", "Time that the disk has run, in hours.")
+DISK_ON: Final = counter("disk_power_on_seconds_total", "Time that the disk has run.")
 FLEET_FAMILIES: Final = (
     *(BUILD, HALTED, DATABASE, EVENTS, JOBS, OLDEST_JOB, ENDED_JOBS, ORDERS, ALERTS, JUDGED),
     *(MESSAGES, OLDEST_MESSAGE, HOST_INFO, HOST_UP, HOST_SEEN, HOST_MAINTENANCE, HOST_ALERTS),

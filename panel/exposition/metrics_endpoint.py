@@ -48,11 +48,14 @@ class MetricsRenderer(BaseRenderer):
 
 
 class Metrics(Resource):
-    """What Prometheus scrapes."""
+    """What Prometheus scrapes. No two scrapes are the same, so none has a version; megabytes are
+    packed for each, as quickly as gzip can."""
 
     read_scope = Scope.METRICS
     staff_only: ClassVar[bool] = True
     renderer_classes = (MetricsRenderer,)
+    is_tagged = False
+    packing_level = 1
 
     def perform_content_negotiation(
         self, request: Request, force: bool = False

@@ -4,7 +4,8 @@ prometheus-client writing the same samples.
 Method: a PostgreSQL of its own with an invented fleet (`tests.fleet`) and an hour of samples,
 analysed. The panel's text is made ROUNDS times in this process; then prometheus-client's own
 exposition writes the same samples, from objects that are ready, the same number of times in turn.
-The whole request is asked through the WSGI application with a token. `cpu_ms` is this process's
+The whole request is asked through the WSGI application with a token, with gzip as Prometheus asks
+for it (`packed_request`) and without. `cpu_ms` is this process's
 alone. The last line is `BENCH {json}`. HOSTS, VOLUMES and ROUNDS change the size.
 """
 
@@ -60,6 +61,7 @@ def measure(hosts: int, volumes: int, rounds: int) -> dict[str, Any]:
         owner.execute("ANALYZE")
     _, token = api_tokens.issue(made.admin, name="bench", scopes=["metrics:read"], days=1)
     client, headers = Client(), {"Host": "localhost", "Authorization": f"Bearer {token}"}
+    packing = {**headers, "Accept-Encoding": "gzip"}
     text = exposition()
     families = list(text_string_to_metric_families(text))
 
@@ -70,11 +72,13 @@ def measure(hosts: int, volumes: int, rounds: int) -> dict[str, Any]:
     registry = CollectorRegistry()
     registry.register(Ready())
     ways: dict[str, Callable[[], Any]] = {
+        "packed_request": lambda: client.get("/metrics", headers=packing).content,
         "request": lambda: client.get("/metrics", headers=headers).content,
         "text": exposition,
         "prometheus_client": lambda: generate_latest(registry),
     }
     assert ways["request"]().startswith(b"# HELP")
+    packed_bytes = len(ways["packed_request"]())
     clock: dict[str, list[float]] = {name: [] for name in ways}
     cpu: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
@@ -90,6 +94,7 @@ def measure(hosts: int, volumes: int, rounds: int) -> dict[str, Any]:
         "with_counters": LatestSample.objects.exclude(counters={}).count(),
         "samples": samples,
         "bytes": len(text),
+        "packed_bytes": packed_bytes,
     }
     for name in ways:
         result[name] = {

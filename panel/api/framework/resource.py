@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from functools import partial
@@ -33,7 +34,8 @@ from storage.access import Right, is_staff, may
 
 BODILESS = (*READING, "DELETE")
 LEAST_PACKED: Final = 1024
-PACKING_LEVEL: Final = 4
+PACKED: Final = "gzip"
+REFUSED_WEIGHT: Final = re.compile(r"q=0(\.0*)?")
 CHANGING: Final = ("put", "patch", "delete")
 TAGGED: Final = ("GET", "HEAD", "PUT", "PATCH")
 
@@ -50,7 +52,8 @@ class Resource(APIView):
     Every method that changes something honours Idempotency-Key; a view that `keeps_key` does so
     itself. `once_only` are fields of an answer that its replay leaves out, such as a secret. What
     is read and changed at one address has a version (`panel.api.framework.entity_tags`), of which
-    the `measured` fields are no part; a view that `checks_version` compares it itself."""
+    the `measured` fields are no part; a view that `checks_version` compares it itself, and one that
+    is not `is_tagged` has none. Answers are packed at `packing_level`, of 1 (quick) to 9."""
 
     permission_classes = (IsAuthenticated,)
     write_scope: ClassVar[str] = Scope.VOLUMES
@@ -65,6 +68,8 @@ class Resource(APIView):
     once_only: ClassVar[Collection[str]] = ("secret",)
     measured: ClassVar[Collection[str]] = ()
     checks_version: ClassVar[bool] = False
+    is_tagged: ClassVar[bool] = True
+    packing_level: ClassVar[int] = 4
 
     @property
     def user(self) -> User:
@@ -172,11 +177,12 @@ class Resource(APIView):
         final: Response = super().finalize_response(request, response, *args, **kwargs)
         final["X-Request-Id"] = getattr(request, "id", "")
         final["Cache-Control"] = "private, no-store"
-        if self.token is not None and "gzip" in request.headers.get("Accept-Encoding", ""):
+        if self.token is not None:
             final["Vary"] = "Accept-Encoding"
-            final.add_post_render_callback(_packed)
+            if takes_gzip(request.headers.get("Accept-Encoding", "")):
+                final.add_post_render_callback(partial(_packed, level=self.packing_level))
         is_shown = final.status_code == entity_tags.TAGGED_STATUS and request.method in TAGGED
-        if is_shown and (request.method in READING or self.has_version()):
+        if is_shown and self.is_tagged and (request.method in READING or self.has_version()):
             if "ETag" not in final and not self.checks_version:
                 final["ETag"] = entity_tags.entity_tag(final.data, self.measured)
             if request.method in READING and entity_tags.IF_NONE_MATCH in request.headers:
@@ -213,11 +219,20 @@ class Resource(APIView):
             raise PermissionDenied(right)
 
 
-def _packed(response: Response) -> None:
+def takes_gzip(accepted: str) -> bool:
+    """Whether an Accept-Encoding says yes to gzip, by its name or as any (RFC 9110)."""
+    said = {}
+    for part in accepted.lower().replace(" ", "").split(","):
+        name, _, weight = part.partition(";")
+        said[name] = REFUSED_WEIGHT.fullmatch(weight) is None
+    return said.get(PACKED, said.get("*", False))
+
+
+def _packed(response: Response, level: int) -> None:
     """The answer with gzip, where that is worth it. Its ETag stays: it names what is told."""
     if len(response.content) >= LEAST_PACKED and "Content-Encoding" not in response:
-        response.content = gzip.compress(response.content, PACKING_LEVEL)
-        response["Content-Encoding"] = "gzip"
+        response.content = gzip.compress(response.content, level)
+        response["Content-Encoding"] = PACKED
 
 
 def bad_parameter(name: str, code: str, message: str) -> ApiProblem:

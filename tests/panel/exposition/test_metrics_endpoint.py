@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import subprocess
@@ -55,6 +56,29 @@ FAMILIES = (
     *(family for family, _ in VOLUME_FAMILIES),
     *(INFO, CACHE_INFO, LATENCY, *FLEET_FAMILIES),
 )
+
+
+def test_a_scrape_has_no_version_and_is_packed_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody asks for the same scrape twice, and megabytes are packed for each."""
+    levels = []
+    pack = gzip.compress
+    monkeypatch.setattr(
+        gzip, "compress", lambda data, level: levels.append(level) or pack(data, level)
+    )
+    admin = make.staff_user(staff_role="admin")
+    asking = program(admin, "metrics:read")
+    headers = asking.headers(**{"Accept-Encoding": "gzip;q=1.0,*;q=0.1", "If-None-Match": "*"})
+    answer = Client().get("/metrics", headers=headers)
+    assert (answer.status_code, "ETag" in answer) == (200, False)
+    assert answer["Content-Encoding"] == "gzip"
+    assert gzip.decompress(answer.content).startswith(b"# HELP")
+    assert levels == [1]
+
+
+def test_no_family_names_another_unit_than_its_help() -> None:
+    for family in FAMILIES:
+        if "_seconds" in family.name:
+            assert not re.search(r"\b(hours|minutes|days|ms)\b", family.help), family.name
 
 
 def disk(**fields: int) -> DiskCounters:
