@@ -21,7 +21,7 @@ from jobs.queue.removal import removal_of, remove
 from jobs.queue.submit import submit_for_host
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
-from panel.api.framework.resource import Resource, choices, since, truth
+from panel.api.framework.resource import Resource, choices, ids, since, truth
 from panel.api.framework.shape import Shape
 from panel.api.hosts.host_enrolment import EnrolmentShape, NewHostBody, made_host
 from panel.api.resource_json import host_json
@@ -52,7 +52,9 @@ class Hosts(Resource):
     staff_only = True
     write_scope = Scope.HOSTS
     once_only = ("line",)
-    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "state", "site", "tag", "updated_since")}
+    parameters: ClassVar = {
+        "GET": (*cursor.PARAMETERS, "state", "site", "tag", "ids", "updated_since")
+    }
     repeatable: ClassVar = ("state",)
 
     @extend_schema(
@@ -63,7 +65,7 @@ class Hosts(Resource):
             described.choice("state", "State.", PRESENT),
             described.query("site", "Exact match."),
             described.query("tag", "One of its tags."),
-            described.UPDATED_SINCE,
+            *described.FOUND,
         ],
         responses={
             200: described.page_of(HostShape, "HostPage"),
@@ -79,6 +81,8 @@ class Hosts(Resource):
             rows = rows.filter(site=site)
         if (tag := request.query_params.get("tag")) is not None:
             rows = rows.filter(tags__contains=[tag])
+        if (keys := ids(request)) is not None:
+            rows = rows.filter(key__in=keys)
         if (at := since(request)) is not None:
             rows = rows.filter(updated_at__gte=at)
         page, after = cursor.page(request, rows, "hosts")

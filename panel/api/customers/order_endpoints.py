@@ -25,7 +25,7 @@ from panel.api.customers.order_shapes import (
 )
 from panel.api.framework import cursor, described, idempotent_requests
 from panel.api.framework.problem import ApiProblem, flat
-from panel.api.framework.resource import Resource, choices, since, truth
+from panel.api.framework.resource import Resource, choices, ids, since, truth
 from panel.http.client_address import address_of
 from panel.models import Order, OrderState, Scope
 from panel.orders import authorisation, rights
@@ -104,7 +104,7 @@ class Orders(Resource):
     """The orders of the customers that the person may see."""
 
     parameters: ClassVar = {
-        "GET": (*cursor.PARAMETERS, "state", "volume", "customer", "updated_since")
+        "GET": (*cursor.PARAMETERS, "state", "volume", "customer", "ids", "updated_since")
     }
     repeatable: ClassVar = ("state",)
 
@@ -116,7 +116,7 @@ class Orders(Resource):
             described.choice("state", "Only these.", OrderState.values),
             described.query("volume", "Key of a volume."),
             described.query("customer", "Key of a customer."),
-            described.UPDATED_SINCE,
+            *described.FOUND,
         ],
         responses={200: described.page_of(OrderShape, "OrderPage"), **described.problems(400, 403)},
     )
@@ -128,6 +128,8 @@ class Orders(Resource):
         for name in ("volume", "customer"):
             if (key := request.query_params.get(name)) is not None:
                 rows = rows.filter(**{f"{name}__key": key})
+        if (keys := ids(request)) is not None:
+            rows = rows.filter(key__in=keys)
         if (at := since(request)) is not None:
             rows = rows.filter(updated_at__gte=at)
         page, after = cursor.page(request, rows, "orders", newest_first=True)

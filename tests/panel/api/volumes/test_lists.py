@@ -79,6 +79,18 @@ def test_what_changed_since_a_time_is_found(asking: Program) -> None:
     assert keys(asking.get("/jobs/", ids=made.key)) == [made.key]
 
 
+def test_hosts_and_orders_are_found_by_their_keys(asking: Program) -> None:
+    acme, zebra = party("acme"), party("zebra")
+    orders = {order.customer_id: order.key for order in Order.objects.all()}
+    for path, key, other in (
+        ("/hosts/", acme.there.host.key, zebra.there.host.key),
+        ("/orders/", orders[acme.customer.pk], orders[zebra.customer.pk]),
+    ):
+        assert keys(asking.get(path, ids=f"{key},nothing")) == [key]
+        assert {*keys(asking.get(path, ids=f"{other},{key}"))} == {key, other}
+        problem(asking.get(path, ids=""), 400, "invalid_parameter")
+
+
 def test_customers_hosts_and_orders_that_changed_since_a_time_are_found(asking: Program) -> None:
     acme = party("acme")
     order = Order.objects.get()
@@ -211,6 +223,29 @@ def test_a_customer_chooses_among_the_columns_of_their_charts() -> None:
     asking = member(customer)
     assert list(asking.get(path, names="hit_rate").json()["series"]) == ["hit_rate"]
     problem(asking.get(path, names="ssd_write_bytes_per_s"), 400, "invalid_parameter")
+
+
+@pytest.mark.parametrize(
+    ("accepted", "is_packed"),
+    [
+        ("gzip", True),
+        ("br;q=1.0, gzip;q=0.5", True),
+        ("GZIP", True),
+        ("*", True),
+        ("gzip;q=0", False),
+        ("gzip; q=0.000, *", False),
+        ("*;q=0", False),
+        ("identity, notgzip", False),
+        ("", False),
+    ],
+)
+def test_an_answer_is_packed_only_for_who_says_yes_to_it(
+    asking: Program, accepted: str, is_packed: bool
+) -> None:
+    path = f"/volumes/{scene().volume.key}/series"
+    answer = asking.send("get", path, **{"Accept-Encoding": accepted})
+    assert ("Content-Encoding" in answer) is is_packed
+    assert "Accept-Encoding" in answer["Vary"]
 
 
 def test_a_long_answer_is_packed_where_that_is_understood(asking: Program) -> None:
