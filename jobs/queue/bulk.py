@@ -200,9 +200,9 @@ def _carried_out(
 ) -> VolumeOutcome:
     """What becomes of one volume, in the name of the request that confirmed the change. A job whose
     host has become another since runs nothing."""
-    said = pghistory.context(actor=str(actor), address=change.address, token=change.token)
+    author = pghistory.context(actor=str(actor), address=change.address, token=change.token)
     try:
-        with during_request(change.request_id), transaction.atomic(), said:
+        with during_request(change.request_id), transaction.atomic(), author:
             return _carry_out(change, volume, ConfirmedVolume(*item), actor)
     except Gone as gone:
         return VolumeOutcome(volume, None, False, str(gone))

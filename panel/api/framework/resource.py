@@ -221,11 +221,11 @@ class Resource(APIView):
 
 def takes_gzip(accepted: str) -> bool:
     """Whether an Accept-Encoding says yes to gzip, by its name or as any (RFC 9110)."""
-    said = {}
+    allowed: dict[str, bool] = {}
     for part in accepted.lower().replace(" ", "").split(","):
         name, _, weight = part.partition(";")
-        said[name] = REFUSED_WEIGHT.fullmatch(weight) is None
-    return said.get(PACKED, said.get("*", False))
+        allowed[name] = REFUSED_WEIGHT.fullmatch(weight) is None
+    return allowed.get(PACKED, allowed.get("*", False))
 
 
 def _packed(response: Response, level: int) -> None:
