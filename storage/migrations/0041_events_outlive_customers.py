@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('storage', '0039_oldest_volumes'),
+        ('storage', '0040_vanished_disks'),
     ]
 
     operations = [
