@@ -1,4 +1,5 @@
-"""One browser for all of a process's tests: to start one costs as much as to open ten pages."""
+"""One browser for all of a process's tests: to start one costs as much as to open ten pages. No
+mail outlives its test."""
 
 from __future__ import annotations
 
@@ -8,7 +9,15 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
+from panel.security_log import background_mail
 from tests.panel.browser.chromium import started
+
+
+@pytest.fixture(autouse=True)
+def _mail_is_sent_before_the_test_ends() -> Iterator[None]:
+    """Else the next test finds it in its outbox."""
+    yield
+    background_mail.POST.submit(int).result()
 
 
 @pytest.fixture(scope="session")
