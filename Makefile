@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help venv node debian requirements secrets services stop static up demo screenshots pages \
 	cli clients lab lab-ssh openapi digests test thorough uneven faults fuzz-api bench-jobs bench-pages bench-api \
-	bench-door bench-samples bench-metrics lint format clean
+	bench-door bench-samples bench-metrics bench-charts lint format clean
 
 help:
 	@echo "make demo      a panel with a lab host under load (AUTO=1 adds the caches, PORT= the port)"
@@ -36,6 +36,7 @@ help:
 	@echo "make bench-api  how long programs wait with 10,000 volumes, beside a bare DRF (SIZE=small)"
 	@echo "make bench-metrics  how long a scrape of 2,000 volumes takes, beside prometheus-client"
 	@echo "make bench-door  what others notice while the doors are flooded (two minutes)"
+	@echo "make bench-charts  how long until the first chart is seen, with a year of figures"
 	@echo "make bench-samples  figures stored and read beside Prometheus (SIZE=small: two minutes)"
 	@echo "make lint      the gates alone             make format    reformat the source"
 	@echo "make cli       the command line tiercel as a wheel, in dist/ (docs/cli.md)"
@@ -192,13 +193,18 @@ bench-api: static
 bench-metrics: services
 	@exec $(VENV)/python -m tests.bench.metrics
 
+# The first chart of a page in a browser, with a year of figures (ROUNDS=; LOOK= is a folder for
+# pictures of the pages). Ends with BENCH {json}.
+bench-charts: static debian
+	@exec $(VENV)/python -m tests.bench.charts
+
 # What others notice while the doors are flooded (SECONDS= for a short run). Ends with BENCH {json}.
 bench-door: static
 	@exec $(VENV)/python -m tests.bench.door
 
 # Samples beside Prometheus and VictoriaMetrics, whose Debian packages are fetched into var/bench
-# where they are missing. SIZE=small takes two minutes; a full run writes docs/benchmarks.md. Ends
-# with BENCH {json}.
+# where they are missing. SIZE=small takes two minutes, SIZE=medium half an hour; that and a full run
+# write docs/benchmarks.md. Ends with BENCH {json}.
 bench-samples: static
 	@exec $(VENV)/python -m tests.bench.samples
 

@@ -1,4 +1,5 @@
-"""docs/benchmarks.md, out of the figures of one run of `make bench-samples`."""
+"""The part of docs/benchmarks.md that is about samples, out of the figures of one run of
+`make bench-samples`."""
 
 from __future__ import annotations
 
@@ -23,11 +24,12 @@ machine's, the ratios are what to look at. The programs are in `tests/bench`.
 | `make bench-pages` | the panel's own time for its pages |
 | `make bench-api` | lists, volumes and series of the API, beside a bare `ModelViewSet` |
 | `make bench-metrics` | how long a scrape of all volumes takes, beside prometheus-client |
+| `make bench-charts` | how long until a browser shows the first chart, with a year of figures |
 | `make bench-door` | what others notice while the panel's doors are flooded |
 
 ## Samples
 
-`make bench-samples` writes this page (`SIZE=small` only prints it, in two minutes). Prometheus and
+`make bench-samples` writes this part (`SIZE=small` only prints it, in two minutes). Prometheus and
 VictoriaMetrics are Debian's packages, fetched where they are missing and unpacked in `var/bench`:
 nothing is installed. All are on loopback.
 
@@ -46,12 +48,17 @@ NOTES: Final = """\
 """
 
 
+OTHERS: Final = "\n## Other benchmarks\n"
+"""What follows is written by hand."""
+
+
 def write_page(result: Mapping[str, Any], *, is_kept: bool) -> None:
-    """Print the page; with `is_kept` it becomes docs/benchmarks.md."""
+    """Print the part; with `is_kept` it takes its place in docs/benchmarks.md."""
     text = HEAD + "\n".join(_lines(result)) + "\n" + NOTES
     print(text)
     if is_kept:
-        PAGE.write_text(text)
+        _before, heading, others = PAGE.read_text().partition(OTHERS)
+        PAGE.write_text(text + heading + others)
 
 
 def _lines(result: Mapping[str, Any]) -> Iterator[str]:

@@ -8,8 +8,8 @@ volume draws, gunicorn as the Procfile runs it; the others are asked for eight f
 request each on a connection that is kept, as Grafana does. What promtool and the imports do is not
 how these servers are fed when they run; it is what can be measured with a day of data.
 
-All is on loopback and stopped at the end. SIZE is full or small (two minutes). A full run writes
-docs/benchmarks.md; the last line is `BENCH {json}`.
+All is on loopback and stopped at the end. SIZE is full, medium (half an hour) or small (two
+minutes, prints only). The last line is `BENCH {json}`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tests.faults.cluster import cluster
 
 SIZES: Final = {
     "small": (10, 200, 24, 3, 30, 100, 5, 20.0),
+    "medium": (40, 1000, 100, 8, 60, 500, 10, 600.0),
     "full": (100, 5000, 300, 20, 100, 500, 10, 600.0),
 }
 """As `tests.bench.comparison.Size`."""
@@ -57,7 +58,7 @@ def main() -> int:
             connection.close()
             panel.stop_all()
     result["load_after"] = round(os.getloadavg()[0], 1)
-    write_page(result, is_kept=name == "full")
+    write_page(result, is_kept=name != "small")
     print(f"BENCH {json.dumps(result)}")
     return 0
 
