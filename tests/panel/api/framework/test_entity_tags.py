@@ -7,14 +7,12 @@ import re
 from typing import Any
 
 import pytest
-from django.urls import URLPattern
 from django.utils import timezone
 
-from panel.api.framework.resource import Resource
-from panel.api.urls import urlpatterns
 from storage.models import CachePlan, Customer, LatestSample, Volume
 from tests import make
-from tests.panel.api.asking import Program, problem, staff
+from tests.panel.api.asking import V1, Program, problem, staff
+from tests.panel.api.test_openapi import described, patterns
 from tests.scene import scene
 
 pytestmark = pytest.mark.django_db
@@ -112,15 +110,21 @@ def test_where_nothing_has_a_version_a_condition_is_refused(asking: Program, nam
 
 
 def test_whatever_is_read_and_changed_at_one_address_compares_versions() -> None:
-    views = [
-        pattern.callback.view_class
-        for pattern in urlpatterns
-        if isinstance(pattern, URLPattern) and hasattr(pattern.callback, "view_class")
-    ]
-    own = {view.__name__ for view in views if getattr(view, "checks_version", False)}
+    """tests/panel/api/test_every_operation.py asks each of them."""
+    views = {
+        path: getattr(route.callback, "view_class", None) for path, route in patterns().items()
+    }
+    own = {view.__name__ for view in views.values() if getattr(view, "checks_version", False)}
     assert own == {"VolumeWish"}
-    single = [view for view in views if issubclass(view, Resource) and view.has_version()]
-    assert len(single) >= 8
+    versioned = {path for path in described()["paths"] if views[path].has_version()}
+    told = {
+        path
+        for path, operations in described()["paths"].items()
+        for operation in operations.values()
+        if "If-Match" in {each["name"] for each in operation.get("parameters", ())}
+    }
+    assert versioned == told
+    assert {f"{V1}/volumes/{{key}}", f"{V1}/volumes/{{key}}/wish"} <= told
 
 
 def test_a_strong_tag_is_what_it_says(asking: Program) -> None:

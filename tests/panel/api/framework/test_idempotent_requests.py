@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +16,6 @@ from jsonschema import Draft202012Validator
 
 from jobs.models import Job
 from panel.accounts import api_tokens, invitations, people
-from panel.api.framework.resource import Resource
-from panel.api.urls import urlpatterns
 from panel.models import IdempotentRequest
 from storage.access import StaffRole
 from storage.byte_sizes import GIB
@@ -322,15 +319,3 @@ def test_a_replay_tells_no_secret_and_is_as_described() -> None:
         Draft202012Validator({**schema, "components": components}).validate(again.json())
     # A change of a webhook leaves its secret as it is.
     assert silent == {"webhook_change"}
-
-
-def test_a_view_that_keeps_the_key_itself_says_so() -> None:
-    """Else the key would be claimed twice, and each request be in its own way."""
-    for pattern in urlpatterns:
-        view = getattr(pattern.callback, "view_class", None)
-        if view is None or not issubclass(view, Resource):
-            continue
-        methods = [getattr(view, name, None) for name in ("post", "put", "patch")]
-        sources = [inspect.getsource(method) for method in methods if method is not None]
-        if any("idempotent_requests.once" in text for text in sources):
-            assert view.keeps_key, view.__name__
