@@ -132,29 +132,51 @@ class VolumeShape(Shape):
     url = serializers.CharField()
     label = serializers.CharField()  # type: ignore[assignment]  # a field, no attribute
     size_bytes = serializers.IntegerField()
-    customer = Ref(allow_null=True)
+    customer = Ref(allow_null=True, help_text="Whose it is; null: nobody's.")
     external_id = serializers.CharField(allow_blank=True)
     cache = CacheNow(
         allow_null=True, help_text="For staff, with the settings of its technology as it has them."
     )
-    cache_plan = Ref(allow_null=True)
-    figures = FiguresShape(allow_null=True)
+    cache_plan = Ref(allow_null=True, help_text="What its owner pays for; null: none.")
+    figures = FiguresShape(allow_null=True, help_text="Null where nothing was measured yet.")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(
         required=False, help_text="When its record or what its host has of it changed last."
     )
-    host = Ref(allow_null=True, required=False)
-    vg = serializers.CharField(required=False, allow_blank=True)
-    lv = serializers.CharField(required=False, allow_blank=True)
-    technology = serializers.ChoiceField(choices=list(SETTINGS), required=False)
-    layout = serializers.ChoiceField(choices=list(LAYOUTS), required=False)
+    host = Ref(allow_null=True, required=False, help_text="Null: it is on no host now.")
+    vg = serializers.CharField(
+        required=False, allow_blank=True, help_text="Its volume group on the host."
+    )
+    lv = serializers.CharField(
+        required=False, allow_blank=True, help_text="Its logical volume on the host."
+    )
+    technology = serializers.ChoiceField(
+        choices=list(SETTINGS),
+        required=False,
+        help_text="Of its cache, or of the one that it can have.",
+    )
+    layout = serializers.ChoiceField(
+        choices=list(LAYOUTS),
+        required=False,
+        help_text="How its data lies on the host; it never changes.",
+    )
     tier = serializers.ChoiceField(
         choices=TIERS, required=False, allow_null=True, help_text="null: it is not on its host."
     )
     state = serializers.ChoiceField(choices=STATES, required=False)
-    guest = serializers.CharField(required=False, allow_blank=True)
-    adopted_at = serializers.DateTimeField(required=False, allow_null=True)
-    retired_at = serializers.DateTimeField(required=False, allow_null=True)
+    guest = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        help_text="The virtual machine and the disk in it, as the host names them.",
+    )
+    adopted_at = serializers.DateTimeField(
+        required=False,
+        allow_null=True,
+        help_text="When a person took it into the books; null: Tiercel made it, or nobody did.",
+    )
+    retired_at = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="When it was switched off; null: it is in use."
+    )
     undo_until = serializers.DateTimeField(
         required=False,
         allow_null=True,
@@ -252,14 +274,16 @@ class JobShape(Shape):
 
     key = serializers.CharField()
     url = serializers.CharField()
-    kind = serializers.ChoiceField(choices=Kind.choices)
+    kind = serializers.ChoiceField(choices=Kind.choices, help_text="What it does.")
     state = serializers.ChoiceField(choices=State.choices)
-    dry_run = serializers.BooleanField()
+    dry_run = serializers.BooleanField(help_text="True: a preview, which changes nothing.")
     volume = Ref(allow_null=True)
-    wish = WishShape(allow_null=True)
-    ssd = SsdShape(required=False)
-    member = MemberShape(required=False)
-    cancel_requested = serializers.BooleanField()
+    wish = WishShape(allow_null=True, help_text="What the volume is to be afterwards.")
+    ssd = SsdShape(required=False, help_text="The SSD that it adds to the host.")
+    member = MemberShape(required=False, help_text="The disk that it puts into an array.")
+    cancel_requested = serializers.BooleanField(
+        help_text="Somebody asked it to end before its end."
+    )
     turned = serializers.BooleanField(
         help_text="It is past its point of no return: it only goes forward, whoever cancels it."
     )
@@ -267,12 +291,14 @@ class JobShape(Shape):
     not_before = serializers.DateTimeField(
         allow_null=True, help_text="No worker takes it earlier; null while nothing holds it off."
     )
-    error = ErrorShape(allow_null=True)
+    error = ErrorShape(allow_null=True, help_text="Why it failed or stopped; null: it did not.")
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
     host = Ref(required=False)
-    sentence = serializers.CharField(required=False)
+    sentence = serializers.CharField(
+        required=False, help_text="What it does, in a sentence for people."
+    )
     door = serializers.CharField(required=False)
     actor = serializers.CharField(required=False, allow_null=True)
     token = serializers.CharField(required=False, allow_blank=True)
@@ -281,8 +307,8 @@ class JobShape(Shape):
         allow_blank=True,
         help_text="`X-Request-Id` of the request that asked for it.",
     )
-    steps = StepShape(many=True, required=False)
-    cost = CostShape(required=False)
+    steps = StepShape(many=True, required=False, help_text="In the order in which they are done.")
+    cost = CostShape(required=False, help_text="An estimate of time and space.")
 
 
 class LineShape(Shape):
@@ -352,26 +378,38 @@ class HostShape(Shape):
     key = serializers.CharField()
     url = serializers.CharField()
     name = serializers.CharField()
-    address = serializers.CharField()
-    port = serializers.IntegerField()
+    address = serializers.CharField(help_text="Where SSH reaches it.")
+    port = serializers.IntegerField(help_text="Of SSH.")
     account = serializers.CharField(help_text="The agent's account on the host.")
     state = serializers.ChoiceField(choices=HOST_STATES)
-    site = serializers.CharField(allow_blank=True)
-    tags = serializers.ListField(child=serializers.CharField())
-    allowed_vgs = serializers.ListField(child=serializers.CharField())
-    last_seen_at = serializers.DateTimeField(allow_null=True)
-    facts_at = serializers.DateTimeField(allow_null=True)
+    site = serializers.CharField(allow_blank=True, help_text="Where it stands, in your words.")
+    tags = serializers.ListField(
+        child=serializers.CharField(), help_text="Your words, to find it by."
+    )
+    allowed_vgs = serializers.ListField(
+        child=serializers.CharField(), help_text="Volume groups that root lets Tiercel change."
+    )
+    last_seen_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it answered last; null: never."
+    )
+    facts_at = serializers.DateTimeField(
+        allow_null=True, help_text="When its last inventory was read; null: never."
+    )
     updated_at = serializers.DateTimeField(
         help_text="When its record, its state or its last error changed last; no inventory does."
     )
-    error = ErrorShape(allow_null=True)
-    maintenance = MaintenanceShape(allow_null=True)
+    error = ErrorShape(allow_null=True, help_text="Why it was not reached last; null: it was.")
+    maintenance = MaintenanceShape(allow_null=True, help_text="Null: none.")
     window = WindowShape(allow_null=True, help_text="null: jobs may begin at any time.")
-    dirty_limit_percent = serializers.IntegerField()
-    leaves_writeback = serializers.BooleanField()
-    fingerprints = FingerprintsShape()
-    problems = ProblemOfHost(many=True)
-    groups = GroupShape(many=True, required=False)
+    dirty_limit_percent = serializers.IntegerField(
+        help_text="Dirty share of a cache, in percent, above which it is a problem."
+    )
+    leaves_writeback = serializers.BooleanField(
+        help_text="Whether Tiercel leaves writeback mode once an SSD mirror lost a disk."
+    )
+    fingerprints = FingerprintsShape(help_text="Of its SSH host key.")
+    problems = ProblemOfHost(many=True, help_text="What is wrong there now.")
+    groups = GroupShape(many=True, required=False, help_text="Its volume groups.")
 
 
 class CustomerShape(Shape):

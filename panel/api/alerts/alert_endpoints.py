@@ -84,35 +84,51 @@ class AlertShape(Shape):
 
     key = serializers.CharField()
     url = serializers.CharField()
-    code = serializers.CharField(allow_blank=True)
+    code = serializers.CharField(
+        allow_blank=True, help_text="The kind of problem, such as array_degraded."
+    )
     severity = serializers.CharField(help_text="error or warning.")
-    data_at_risk = serializers.BooleanField()
+    data_at_risk = serializers.BooleanField(help_text="Another fault may destroy data.")
     state = serializers.CharField(help_text="open or resolved.")
     host = Ref(allow_null=True, help_text="null where it concerns all hosts.")
-    volume = Ref(allow_null=True)
+    volume = Ref(allow_null=True, help_text="Null where it concerns no single volume.")
     job = serializers.CharField(allow_null=True, help_text="Key of the job that it is about.")
-    subject = serializers.CharField(allow_blank=True)
+    subject = serializers.CharField(
+        allow_blank=True, help_text="What else it is about, such as a disk or an array."
+    )
     message = serializers.CharField(allow_blank=True)
     correction = serializers.CharField(allow_blank=True)
     since = serializers.DateTimeField(allow_null=True, help_text="When the problem began.")
-    opened_at = serializers.DateTimeField()
+    opened_at = serializers.DateTimeField(help_text="When it lasted long enough to be an alert.")
     told_at = serializers.DateTimeField(
         allow_null=True,
         help_text="When it was due to be told; whom, the routes decide. See messages.",
     )
-    messages = MessageCountShape()
-    resolved_at = serializers.DateTimeField(allow_null=True)
+    messages = MessageCountShape(help_text="To people, by what became of them.")
+    resolved_at = serializers.DateTimeField(
+        allow_null=True, help_text="When the problem was over; null: it is not."
+    )
     hushed_by = serializers.CharField(
         allow_blank=True, help_text="silence, maintenance, or empty: why nobody is told."
     )
-    flapping = serializers.BooleanField()
-    openings = serializers.IntegerField()
-    tier = serializers.IntegerField()
-    cause = serializers.CharField(allow_null=True)
-    acknowledgement = AcknowledgementShape(allow_null=True)
-    events = AlertEventShape(many=True, required=False)
-    deliveries = AlertMessageToShape(many=True, required=False)
-    follow_keys = serializers.ListField(child=serializers.CharField(), required=False)
+    flapping = serializers.BooleanField(help_text="It opens and resolves again and again.")
+    openings = serializers.IntegerField(help_text="How often it has opened.")
+    tier = serializers.IntegerField(help_text="Who is told by now: 1 first, 3 last.")
+    cause = serializers.CharField(
+        allow_null=True, help_text="Key of the alert that it follows from; null: none."
+    )
+    acknowledgement = AcknowledgementShape(
+        allow_null=True, help_text="Who looks after it; null: nobody."
+    )
+    events = AlertEventShape(many=True, required=False, help_text="What happened to it, in order.")
+    deliveries = AlertMessageToShape(
+        many=True, required=False, help_text="Its messages, the latest first."
+    )
+    follow_keys = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Keys of the alerts that follow from it.",
+    )
 
 
 class SilenceShape(Shape):
@@ -121,7 +137,7 @@ class SilenceShape(Shape):
     key = serializers.CharField()
     host = Ref(allow_null=True)
     volume = Ref(allow_null=True)
-    code = serializers.CharField(allow_blank=True)
+    code = serializers.CharField(allow_blank=True, help_text="Kind of problem; empty: any.")
     reason = serializers.CharField()
     author = serializers.CharField(allow_blank=True)
     created_at = serializers.DateTimeField()
@@ -143,7 +159,9 @@ class SilenceBody(Body):
 
     host = serializers.CharField(required=False, help_text="Key or name.")
     volume = serializers.CharField(required=False, help_text="Key.")
-    code = serializers.CharField(required=False, max_length=64)
+    code = serializers.CharField(
+        required=False, max_length=64, help_text="Kind of problem, such as drift."
+    )
     reason = serializers.CharField(max_length=200, help_text=REASON)
     until = ZonedDateTimeField(help_text="Within a year.")
 

@@ -61,23 +61,27 @@ class OrderShape(MoneyShape):
     key = serializers.CharField()
     url = serializers.CharField()
     state = serializers.ChoiceField(choices=OrderState.values)
-    intent = serializers.ChoiceField(choices=Intent.values)
+    intent = serializers.ChoiceField(choices=Intent.values, help_text="What kind of change it is.")
     volume = Ref()
     customer = Ref()
-    from_plan = Ref(allow_null=True)
-    to_plan = Ref(allow_null=True)
+    from_plan = Ref(allow_null=True, help_text="Before it; null: no cache.")
+    to_plan = Ref(allow_null=True, help_text="After it; null: no cache.")
     due_at = serializers.DateTimeField(allow_null=True, help_text="When a scheduled order begins.")
     authorise_by = serializers.DateTimeField(
         allow_null=True, help_text="The billing system must answer before this time."
     )
-    trial_until = serializers.DateTimeField(allow_null=True)
+    trial_until = serializers.DateTimeField(
+        allow_null=True, help_text="When a free trial ends; null: it is none."
+    )
     revert_until = serializers.DateTimeField(
         allow_null=True, help_text="The order can be undone until this time."
     )
     reverts = serializers.CharField(
         allow_null=True, help_text="Key of the order that this order undoes."
     )
-    reason_code = serializers.CharField(allow_blank=True)
+    reason_code = serializers.CharField(
+        allow_blank=True, help_text="Why, for programs; empty: neither refused nor failed."
+    )
     reason = serializers.CharField(
         allow_blank=True, help_text="Why the order was refused or failed."
     )

@@ -187,6 +187,52 @@ ANSWER_HEADERS: Final = {
         "schema": TEXT,
     },
 }
+SAME_EVERYWHERE: Final = {
+    "key": "Its name in the API; it never changes.",
+    "url": "Where the API shows it.",
+    "name": "For people.",
+    "label": "The name of it for people.",
+    "external_id": "The name of it in your systems; empty where it has none.",
+    "host": "The storage host.",
+    "volume": "The volume.",
+    "customer": "The customer.",
+    "order": "The order.",
+    "cache": "Null: no cache.",
+    "cache_plan": "The cache plan.",
+    "state": "Where it stands now.",
+    "mode": "What becomes of writes: writethrough, writeback or writearound.",
+    "size_bytes": "Bytes.",
+    "price_minor": "Per month, in minor units (cents) of the currency.",
+    "currency": "ISO 4217, such as EUR.",
+    "next_invoice_at": "The day of the next invoice.",
+    "code": "For programs; it never changes its meaning.",
+    "message": "What is wrong, in a sentence for people.",
+    "correction": "What to do, in a sentence for people; empty where nothing is to be done.",
+    "severity": "error or warning.",
+    "reason": "Why, in the words of who said so.",
+    "actor": "E-mail address of who did it; null or empty: the panel itself.",
+    "door": "By which way it was asked for, such as page, API or billing.",
+    "token": "Key of the token that asked; empty: none did.",
+    "created_at": "When it was made.",
+    "updated_at": "When it changed last.",
+    "started_at": "When it began; null: it has not yet.",
+    "ended_at": "When it was over; null: it is not yet.",
+    "delivered_at": "When it arrived; null: it has not yet.",
+    "expires_at": "When it ends.",
+    "revoked_at": "When it was revoked; null: it was not.",
+    "at": "When it happened.",
+    "since": "When it began.",
+    "until": "When it ends.",
+    "start": "When it begins.",
+    "end": "When it ends.",
+    "device": "Name of the disk on its host, such as sda.",
+    "serial": "Serial number of the disk.",
+    "vg_name": "Name of the volume group.",
+    "vg_uuid": "LVM's UUID of the volume group.",
+    "array": "Name of the array on its host, such as md0.",
+    "next_cursor": "The `cursor` of the next page; null: this is the last one.",
+}
+"""What a field means by its name, wherever its shape or body says nothing else."""
 SAME_TWICE: Final = re.compile(r"^\* `(.*)` - \1$\n?", re.MULTILINE)
 CHANGING: Final = ("post", "put", "patch", "delete")
 VERSIONED: Final = ("put", "patch", "delete")
@@ -207,6 +253,9 @@ def completed(result: Json, **_: object) -> Json:
         if kind == INTEGER or (isinstance(kind, list) and INTEGER in kind):
             schema.setdefault("format", INT64)
         _tell_choices_once(schema)
+        for name, field in schema.get("properties", {}).items():
+            if name in SAME_EVERYWHERE and isinstance(field, dict):
+                field.setdefault("description", SAME_EVERYWHERE[name])
     responses = {status: _problem(text) for status, text in (ANY_OPERATION | WITH_BODY).items()}
     responses["429"]["headers"] = LIMIT_HEADERS
     responses["503"]["headers"] = {"Retry-After": LIMIT_HEADERS["Retry-After"]}
