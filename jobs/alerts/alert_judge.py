@@ -110,6 +110,7 @@ def _context(now: datetime, fingerprints: Iterable[str]) -> RoundContext:
                 row.first_seen_at,
                 row.absent_since or row.resolved_at or now,
                 row.openings,
+                row.tier,
                 row.swing,
                 row.spell,
             )

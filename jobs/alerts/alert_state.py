@@ -61,11 +61,13 @@ class AlertState:
 
 @dataclass(frozen=True, slots=True)
 class AlertEpisode:
-    """An alert that is over: from when to when the problem was there, and how often it opened."""
+    """An alert that is over: from when to when the problem was there, how often it opened, and the
+    tier that it reached."""
 
     began: datetime
     ended: datetime
     openings: int = 1
+    tier: int = 1
     swing: timedelta = timedelta(0)
     spell: timedelta = timedelta(0)
 

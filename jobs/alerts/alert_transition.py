@@ -3,8 +3,8 @@
 A problem that is seen waits for its hold, then its alert opens. It is told unless something hushes
 it: a silence, maintenance of its host, or the alert that it follows from. It is over once the
 problem has been gone for a while, and that is told only if the opening was. Three openings within a
-day are flapping: one message, then none until the problem has been there, or gone, for so long that
-it cannot be the same swinging.
+day are flapping, and so are two where the first was escalated: one message, then none until the
+problem has been there, or gone, for so long that it cannot be the same swinging.
 """
 
 from __future__ import annotations
@@ -360,8 +360,10 @@ def _first_told(
         tier_at=now,
         worst_rank=state.seen.rank,
     )
-    if openings >= FLAPPING_OPENINGS:
-        state = _flapping(state, past)
+    reached = max((each.tier for each in past), default=1)
+    if openings >= FLAPPING_OPENINGS or reached > 1:
+        # All who heard of it before are told now, so that it need not go through the tiers again.
+        state = replace(_flapping(state, past), tier=reached)
         text = f"It opened {openings} times within a day. The next message follows once it is "
         text += "stable."
         return state, [*news, AlertNews("", Kind.FLAPPING, True, text)]

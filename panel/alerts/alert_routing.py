@@ -51,11 +51,14 @@ def announce() -> None:
 
 
 def hears(route: AlertRoute, event: AlertEvent, told_before: set[tuple[int, int]]) -> bool:
-    """Whether the route is told of the event. Who was told of an alert is told that it is over."""
+    """Whether the route is told of the event. Who was told of an alert is told that it is over;
+    that it flaps, all tiers are told which it has reached."""
     if event.kind == AlertEventKind.RESOLVED:
         return (route.pk, event.alert_id) in told_before
-    is_meant = event.rank <= route.most_rank and event.tier == route.tier
-    return is_meant and is_about(route, event.alert.host)
+    is_turn = event.tier == route.tier
+    if event.kind == AlertEventKind.FLAPPING:
+        is_turn = route.tier <= event.tier
+    return is_turn and event.rank <= route.most_rank and is_about(route, event.alert.host)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ class World:
                 continue
             ended = state.absent_since or self.now
             episode = AlertEpisode(
-                state.first_seen_at, ended, state.openings, state.swing, state.spell
+                state.first_seen_at, ended, state.openings, state.tier, state.swing, state.spell
             )
             self.over.setdefault(fingerprint, []).append(episode)
         self.news += outcome.news

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,20 +22,51 @@ def test_a_flapping_link_sends_at_most_six_messages_in_a_day() -> None:
     ]
 
 
-@settings(max_examples=40)
+@pytest.mark.parametrize(("there", "gone"), [(35, 35), (65, 20), (120, 240), (300, 300)])
+def test_swings_that_are_long_enough_to_be_escalated_send_at_most_six_messages(
+    there: int, gone: int
+) -> None:
+    assert len(a_day_of(minutes(there), minutes(gone)).told) <= 6
+
+
+@settings(max_examples=60)
 @given(
-    there=st.integers(min_value=1, max_value=87),
-    gone=st.integers(min_value=1, max_value=700),
+    there=st.integers(min_value=1, max_value=3 * 12 * 60),
+    gone=st.integers(min_value=1, max_value=3 * 12 * 60),
 )
 def test_whatever_the_swing_a_day_of_it_sends_at_most_six_messages(there: int, gone: int) -> None:
-    """In rounds of 20 s: there for at most 29 minutes, after which it would be escalated."""
+    """In rounds of 20 s, also where it is there for so long that it is escalated."""
+    world = a_day_of(there, gone)
+    assert len(world.told) <= 6, world.told
+
+
+def minutes(count: int) -> int:
+    """So many rounds."""
+    return 3 * count
+
+
+def a_day_of(there: int, gone: int) -> World:
+    """A link that swings, both in rounds."""
     world = World()
     while world.now.day == 23:
         world.begin(SILENT)
         world.passes(seconds=20 * there)
         world.end(SILENT)
         world.passes(seconds=20 * gone)
-    assert len(world.told) <= 6, world.told
+    return world
+
+
+def test_what_comes_back_within_a_day_of_its_escalation_is_told_to_all_who_heard_of_it() -> None:
+    world = World()
+    world.begin(SILENT)
+    assert world.passes(minutes=35) == ["opened", "escalated"]
+    world.end(SILENT)
+    assert world.passes(hours=2) == ["resolved"]
+    world.begin(SILENT)
+    assert world.passes(minutes=30) == ["flapping"]
+    assert world.alerts[SILENT.fingerprint].tier == 2
+    # It stays: whoever is first is told, and it is escalated again.
+    assert world.passes(hours=1) == ["remains", "escalated"]
 
 
 def test_what_flapped_and_stays_is_told_once_it_is_there_for_good() -> None:

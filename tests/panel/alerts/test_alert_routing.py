@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 import pytest
+from django.core import mail
 from django.utils import timezone
 
 from jobs import failpoints
+from jobs.alerts import alert_judge
 from jobs.models import AlertEvent
-from panel.alerts import alert_routing
+from panel.alerts import alert_delivery, alert_routing
 from panel.models import AlertDelivery, AlertRoute
+from storage.database_clock import database_now
+from storage.models import Host
 from tests import make
 from tests.panel.alerts.telling import alert, event, mail_route, routed
 
@@ -78,6 +83,36 @@ def test_only_the_tier_of_the_event_is_told() -> None:
     assert names(routed()) == ["first@example.org"]
     event(there, "escalated", tier=2)
     assert names(routed()) == ["second@example.org"]
+
+
+def test_that_it_flaps_is_told_to_every_tier_that_it_had_reached() -> None:
+    for tier, name in ((1, "first"), (2, "second"), (3, "third")):
+        mail_route(f"{name}@example.org", tier=tier)
+    event(alert(), "flapping", tier=2)
+    assert names(routed()) == ["first@example.org", "second@example.org"]
+
+
+@pytest.mark.parametrize("swing_minutes", [20, 40])
+def test_a_link_that_flaps_all_day_sends_nobody_more_than_six_mails(swing_minutes: int) -> None:
+    """Judged every ten minutes, with each message routed and sent."""
+    for tier in (1, 2, 3):
+        mail_route(f"tier{tier}@example.org", tier=tier)
+    make.host(last_seen_at=timezone.now())
+    cut = {"code": "unreachable", "message": "No route.", "correction": "Look."}
+    begun = now = database_now()
+    while now < begun + timedelta(days=1):
+        is_cut = (now - begun) // timedelta(minutes=swing_minutes) % 2 == 0
+        Host.objects.update(error=cut if is_cut else {}, last_seen_at=now)
+        alert_judge.judge(now)
+        alert_routing.route_events(now)
+        alert_delivery.send_due()
+        now += timedelta(minutes=10)
+    told = AlertEvent.objects.filter(is_told=True).order_by("id").values_list("kind", flat=True)
+    assert "flapping" in told and len(told) <= 6, list(told)
+    assert not AlertDelivery.objects.unsent().exists()
+    mails = Counter(each.to[0] for each in mail.outbox)
+    assert mails["tier1@example.org"] >= 2
+    assert max(mails.values()) <= 6, mails
 
 
 def test_who_was_told_is_told_that_it_is_over_and_nobody_else() -> None:
