@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 from zoneinfo import available_timezones
 
@@ -45,6 +45,7 @@ PAUSES: Final = (
     ("336", "For 2 weeks"),
     ("0", "Tell me again now"),
 )
+LONGEST_PAUSE: Final = timedelta(weeks=2)
 PAUSED: Final = (
     "Until its end nobody tells you of anything, also not of data at risk; the others are told. "
     "What is open then is on the page Alerts."
@@ -102,16 +103,11 @@ class OwnRouteForm(QuietForm):
 
     def save(self, route: AlertRoute, by: User) -> None:
         """A pause that goes on stays where none is chosen."""
-        data = self.cleaned_data
-        for name in ("zone", "quiet_start", "quiet_end", "risk_pierces"):
-            setattr(route, name, data[name])
-        verb = "changed"
-        if data["pause"]:
-            hours = int(data["pause"])
-            route.paused_until = database_now() + timedelta(hours=hours) if hours else None
-            verb = f"paused for {hours} h" if hours else "told again"
-        route.save()
-        note_route(route, verb, by)
+        until = route.paused_until
+        if self.cleaned_data["pause"]:
+            hours = int(self.cleaned_data["pause"])
+            until = database_now() + timedelta(hours=hours) if hours else None
+        change_own(route, self, until, by)
 
 
 class RouteForm(QuietForm):
@@ -242,6 +238,18 @@ class RouteForm(QuietForm):
         row.hosts.set(data["hosts"])
         note_route(row, verb, by)
         return row, made
+
+
+def change_own(route: AlertRoute, form: QuietForm, until: datetime | None, by: User) -> None:
+    """One's own quiet hours, from a valid form, and the end of one's pause."""
+    verb = "changed"
+    if until != route.paused_until:
+        verb = "told again" if until is None else f"paused until {until:%Y-%m-%d %H:%M} UTC"
+    for name in ("zone", "quiet_start", "quiet_end", "risk_pierces"):
+        setattr(route, name, form.cleaned_data[name])
+    route.paused_until = until
+    route.save()
+    note_route(route, verb, by)
 
 
 def note_route(route: AlertRoute, verb: str, by: User) -> None:

@@ -162,11 +162,27 @@ urlpatterns = [
     path(
         "alert-routes/gaps", route_endpoints.AlertRouteGaps.as_view(), name="api-alert-route-gaps"
     ),
+    path("alert-routes/own", route_endpoints.OwnAlertRoutes.as_view(), name="api-own-alert-routes"),
+    path(
+        "alert-routes/own/<str:key>",
+        route_endpoints.OneOwnAlertRoute.as_view(),
+        name="api-own-alert-route",
+    ),
     path("alert-routes/<str:key>", route_endpoints.OneAlertRoute.as_view(), name="api-alert-route"),
     path(
         "alert-routes/<str:key>/test",
         route_endpoints.AlertRouteTest.as_view(),
         name="api-alert-route-test",
+    ),
+    path(
+        "alert-routes/<str:key>/messages",
+        route_endpoints.AlertMessages.as_view(),
+        name="api-alert-messages",
+    ),
+    path(
+        "alert-routes/<str:key>/messages/<str:message>/again",
+        route_endpoints.AlertMessageAgain.as_view(),
+        name="api-alert-message-again",
     ),
     path("events/", event_endpoints.Events.as_view(), name="api-events"),
     path("webhooks/", webhook_endpoints.Webhooks.as_view(), name="api-webhooks"),

@@ -224,6 +224,8 @@ POLICY: Mapping[str, Act] = {
         *("api-job-pace", "api-job-resume", "api-job-rollback", "api-job-resolve", "api-audit"),
         *("api-alerts", "api-alert", "api-alert-acknowledgement", "api-silences", "api-silence"),
         *("api-alert-routes", "api-alert-route", "api-alert-route-test", "api-alert-route-gaps"),
+        *("api-alert-messages", "api-alert-message-again"),
+        *("api-own-alert-routes", "api-own-alert-route"),
         *("api-customers", "api-customer", "api-mandate", "api-volume-orders", "api-orders"),
         *("api-events", "api-webhooks", "api-webhook", "api-webhook-secret", "api-webhook-test"),
         *("api-webhook-deliveries", "api-webhook-redeliver", "api-metrics"),

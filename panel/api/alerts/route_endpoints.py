@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.db import transaction
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
@@ -12,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.alerts import alert_routing, route_forms
-from panel.alerts.route_forms import RouteForm
+from panel.alerts.route_forms import LONGEST_PAUSE, QuietForm, RouteForm
 from panel.api import request_bodies
 from panel.api.framework import cursor, described
 from panel.api.framework.problem import ApiProblem
@@ -21,8 +22,11 @@ from panel.api.framework.shape import Shape
 from panel.api.request_bodies import Body
 from panel.api.resource_json import host_ref
 from panel.api.response_shapes import Json, Ref
+from panel.deliveries import delivery_queue
 from panel.models import AlertDelivery, AlertRoute, RouteKind, Scope, User
+from panel.models.alert_route import AlertDeliveryQuerySet, AlertRouteQuerySet
 from storage.access import Right
+from storage.database_clock import database_now
 from storage.models import Host
 
 KINDS = f"One of {', '.join(RouteKind.values)}."
@@ -49,6 +53,9 @@ class AlertRouteShape(Shape):
     quiet_end = serializers.TimeField(allow_null=True)
     risk_pierces = serializers.BooleanField()
     digest_hour = serializers.IntegerField(allow_null=True)
+    paused_until = serializers.DateTimeField(
+        allow_null=True, help_text="Set by the person themselves. Until then only a test is sent."
+    )
     secret = serializers.CharField(
         required=False,
         allow_null=True,
@@ -79,25 +86,66 @@ class AlertRouteBody(Body):
     )
 
 
+class OwnAlertRouteBody(Body):
+    """When one is told oneself. What is left out gets its default."""
+
+    zone = serializers.CharField(default="UTC", max_length=64)
+    quiet_start = serializers.TimeField(required=False, allow_null=True)
+    quiet_end = serializers.TimeField(required=False, allow_null=True)
+    risk_pierces = serializers.BooleanField(default=True)
+    paused_until = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="Within two weeks; null for no pause."
+    )
+
+
 class AlertMessageShape(Shape):
-    """A message to a route."""
+    """A message to a route. `alert_keys` are of those that it is about."""
 
     key = serializers.CharField()
     purpose = serializers.ChoiceField(choices=AlertDelivery.Purpose.values)
+    alert_keys = serializers.ListField(child=serializers.CharField())
+    state = serializers.ChoiceField(choices=["delivered", "given_up", "waiting"])
+    attempts = serializers.IntegerField()
+    status = serializers.IntegerField(
+        allow_null=True, help_text="Of the last answer; null where none came, and for mails."
+    )
+    error = serializers.CharField(allow_blank=True, help_text="Of the last try.")
+    next_at = serializers.DateTimeField(allow_null=True, help_text="When it is tried (again).")
     created_at = serializers.DateTimeField()
+    delivered_at = serializers.DateTimeField(allow_null=True)
 
 
-def route_json(route: AlertRoute, secret: str = "") -> Json:
-    """A route, for `AlertRouteShape`; `secret` is one that was just made."""
+def message_json(row: AlertDelivery) -> Json:
+    """A message that came with the alerts of its events, for `AlertMessageShape`."""
+    shaped: Json = AlertMessageShape(
+        {
+            "key": row.key,
+            "purpose": row.purpose,
+            "alert_keys": list(dict.fromkeys(event.alert.key for event in row.events.all())),
+            "state": row.state,
+            "attempts": row.attempts,
+            "status": row.last_status,
+            "error": row.last_error,
+            "next_at": row.next_at if row.state == "waiting" else None,
+            "created_at": row.created_at,
+            "delivered_at": row.delivered_at,
+        }
+    ).data
+    return shaped
+
+
+def route_json(route: AlertRoute, secret: str = "", view: str = "api-alert-route") -> Json:
+    """A route, for `AlertRouteShape`; `secret` is one that was just made, `view` where it is
+    read."""
     data: Json = {
         name: getattr(route, name)
         for name in (
             *("key", "name", "kind", "tier", "most_rank", "sites", "tags", "zone"),
-            *("quiet_start", "quiet_end", "risk_pierces", "digest_hour"),
+            *("quiet_start", "quiet_end", "risk_pierces", "digest_hour", "paused_until"),
         )
     }
     data |= {
-        "url": reverse("api-alert-route", args=[route.key]),
+        "url": reverse(view, args=[route.key]),
         "person": route.user.email if route.user is not None else "",
         "on": route.is_on,
         "hosts": [host.name for host in route.hosts.all()],
@@ -233,8 +281,126 @@ class AlertRouteTest(Resource):
             raise ApiProblem(409, "switched_off", why, "Switch it on, or tell somebody else.")
         row = alert_routing.write_test(route)
         row.refresh_from_db()
-        data = {"key": row.key, "purpose": row.purpose, "created_at": row.created_at}
-        return Response(AlertMessageShape(data).data, status=202)
+        return Response(message_json(row), status=202)
+
+
+class AlertMessages(Resource):
+    """What was sent to somebody."""
+
+    staff_only = True
+    write_scope = Scope.ALERT_ROUTES
+    parameters: ClassVar = {"GET": cursor.PARAMETERS}
+
+    @extend_schema(
+        operation_id="alert_messages_list",
+        summary="List the messages to somebody who is told",
+        parameters=described.PAGE,
+        responses={
+            200: described.page_of(AlertMessageShape, "AlertMessagePage"),
+            **described.problems(400, 403, 404),
+        },
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """For administrators, newest first. Kept for 90 days after they were sent, those of an
+        alert for 90 days after it resolved."""
+        rows = _messages_of(self, key)
+        page, after = cursor.page(request, rows, "alert-messages", newest_first=True)
+        return Response(cursor.body((message_json(each) for each in page), after))
+
+
+class AlertMessageAgain(Resource):
+    """The same message once more."""
+
+    staff_only = True
+    write_scope = Scope.ALERT_ROUTES
+    takes_no_body = True
+
+    @extend_schema(
+        operation_id="alert_message_again",
+        summary="Send a message of alerts again",
+        request=None,
+        responses={202: AlertMessageShape, **described.problems(400, 403, 404)},
+    )
+    def post(self, request: Request, key: str, message: str) -> Response:
+        """For administrators. Also one that was given up or delivered; under the same id, so that
+        who has it knows it."""
+        row = get_object_or_404(_messages_of(self, key), key=message)
+        delivery_queue.again(row)
+        transaction.on_commit(alert_routing.announce, robust=True)
+        row.refresh_from_db()
+        return Response(message_json(row), status=202)
+
+
+def _messages_of(view: Resource, key: str) -> AlertDeliveryQuerySet:
+    rows = AlertDelivery.objects.visible_to(view.user).filter(route=_route_of(view, key))
+    return rows.prefetch_related("events__alert")
+
+
+class OwnAlertRoutes(Resource):
+    """When one is told oneself."""
+
+    staff_only = True
+    write_scope = Scope.ALERTS
+    parameters: ClassVar = {"GET": cursor.PARAMETERS}
+
+    @extend_schema(
+        operation_id="own_alert_routes_list",
+        summary="List the mails of alerts to oneself",
+        parameters=described.PAGE,
+        responses={
+            200: described.page_of(AlertRouteShape, "OwnAlertRoutePage"),
+            **described.problems(400, 403, 404),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """For staff: what an administrator entered for the person of the token."""
+        page, after = cursor.page(request, _own_routes(self), "own-alert-routes")
+        return Response(cursor.body((_own_json(each) for each in page), after))
+
+
+class OneOwnAlertRoute(Resource):
+    """One's own quiet hours and pause."""
+
+    staff_only = True
+    write_scope = Scope.ALERTS
+
+    @extend_schema(
+        operation_id="own_alert_route",
+        summary="Show when one is told oneself",
+        responses={200: AlertRouteShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """For staff."""
+        return Response(_own_json(get_object_or_404(_own_routes(self), key=key)))
+
+    @extend_schema(
+        operation_id="own_alert_route_change",
+        summary="Set one's own quiet hours and pause",
+        request=OwnAlertRouteBody,
+        responses={200: AlertRouteShape, **described.problems(403, 404, 422)},
+    )
+    def put(self, request: Request, key: str) -> Response:
+        """For operators. In a pause nobody tells you of anything; the others are told."""
+        route = get_object_or_404(_own_routes(self), key=key)
+        given = request_bodies.read(request, OwnAlertRouteBody)
+        until, now = given.get("paused_until"), database_now()
+        if until is not None and not now < until <= now + LONGEST_PAUSE:
+            message = "The end must lie within the next two weeks."
+            errors = [{"pointer": "/paused_until", "code": "invalid", "message": message}]
+            raise ApiProblem(422, "invalid", message, "Correct the field.", errors=errors)
+        form = QuietForm(given)
+        if not form.is_valid():
+            raise _refused(form)
+        route_forms.change_own(route, form, until, self.user)
+        return Response(_own_json(get_object_or_404(_own_routes(self), key=key)))
+
+
+def _own_routes(view: Resource) -> AlertRouteQuerySet:
+    return AlertRoute.objects.own(view.user).select_related("user").prefetch_related("hosts")
+
+
+def _own_json(route: AlertRoute) -> Json:
+    return route_json(route, view="api-own-alert-route")
 
 
 def _route_of(view: Resource, key: str) -> AlertRoute:
@@ -261,18 +427,23 @@ def _saved(view: Resource, request: Request, route: AlertRoute | None) -> Json:
     hosts = Host.objects.visible_to(view.user).without_inventory()
     form = RouteForm(data, hosts=hosts, route=route)
     if not form.is_valid():
-        errors = [
-            {
-                "pointer": "" if name == "__all__" else f"/{NAMES.get(name, name)}",
-                "code": "invalid",
-                "message": str(error),
-            }
-            for name, each in form.errors.items()
-            for error in each
-        ]
-        raise ApiProblem(422, "invalid", errors[0]["message"], "Correct the fields.", errors=errors)
+        raise _refused(form)
     row, secret = form.save(view.user)
     return route_json(row, secret)
+
+
+def _refused(form: QuietForm) -> ApiProblem:
+    """What is wrong with each field."""
+    errors = [
+        {
+            "pointer": "" if name == "__all__" else f"/{NAMES.get(name, name)}",
+            "code": "invalid",
+            "message": str(error),
+        }
+        for name, each in form.errors.items()
+        for error in each
+    ]
+    return ApiProblem(422, "invalid", errors[0]["message"], "Correct the fields.", errors=errors)
 
 
 NAMES = {"url": "address", "is_on": "on"}

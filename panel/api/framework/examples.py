@@ -30,6 +30,7 @@ TEXTS: Final = {
     "address": "192.0.2.10",
     "after": "6.1.0-28",
     "alert": OTHER,
+    "alert_keys": OTHER,
     "allowed_vgs": "vg0",
     "api_version": "1",
     "argv": "lvchange",

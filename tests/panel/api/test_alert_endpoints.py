@@ -177,3 +177,74 @@ def test_a_route_that_leads_nowhere_is_refused(body: dict[str, Any], pointer: st
     answer = staff().send("post", "/alert-routes/", {"name": "x", **body})
     assert answer.status_code == 422
     assert pointer in [each["pointer"] for each in answer.json()["errors"]]
+
+
+def test_the_messages_to_a_route_are_listed_and_one_that_was_given_up_is_sent_again() -> None:
+    route, there = mail_route(), alert()
+    event(there)
+    (row,) = routed()
+    AlertDelivery.objects.filter(pk=row.pk).update(
+        attempts=34, given_up_at=timezone.now(), last_error="The mail server refused."
+    )
+    path = f"/alert-routes/{route.key}/messages"
+    [item] = staff().get(path).json()["items"]
+    assert (item["key"], item["state"], item["attempts"]) == (row.key, "given_up", 34)
+    assert (item["error"], item["next_at"], item["alert_keys"]) == (
+        *("The mail server refused.", None, [there.key]),
+    )
+    answer = staff().send("post", f"{path}/{row.key}/again")
+    assert (answer.status_code, answer.json()["state"]) == (202, "waiting")
+    row.refresh_from_db()
+    assert (row.attempts, row.given_up_at) == (0, None)
+    other = mail_route("ben@example.org")
+    stranger = f"/alert-routes/{other.key}/messages/{row.key}/again"
+    assert staff().send("post", stranger).status_code == 404
+
+
+def test_whoever_is_told_sets_their_own_quiet_hours_and_pause() -> None:
+    program = staff("operator")
+    mine = AlertRoute.objects.create(name="Me", kind="email", user=program.user, most_rank=0)
+    others = mail_route("ben@example.org")
+    [item] = program.get("/alert-routes/own").json()["items"]
+    path = f"/alert-routes/own/{mine.key}"
+    assert (item["url"], item["paused_until"]) == (f"/api/v1{path}", None)
+    until = later(days=3)
+    given = {"zone": "Europe/Berlin", "quiet_start": "22:00", "quiet_end": "07:00"}
+    changed = program.send("put", path, {**given, "paused_until": until})
+    assert changed.status_code == 200, changed.content
+    mine.refresh_from_db()
+    assert (mine.zone, mine.is_paused, mine.most_rank) == ("Europe/Berlin", True, 0)
+    assert program.send("put", path, given).json()["paused_until"] is None
+    entries = SecurityEntry.objects.filter(kind=SecurityKind.ALERT_ROUTE).order_by("id")
+    assert [each.detail.partition(") ")[2][:12] for each in entries] == [
+        "paused until",
+        "told again",
+    ]
+    assert program.send("put", f"/alert-routes/own/{others.key}", given).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"zone": "Mars"}, "/zone"),
+        ({"quiet_start": "22:00"}, "/quiet_end"),
+        ({"paused_until": "2099-01-01T00:00:00Z"}, "/paused_until"),
+        ({"paused_until": "2020-01-01T00:00:00Z"}, "/paused_until"),
+        ({"most_rank": 2}, "/most_rank"),
+    ],
+)
+def test_own_quiet_hours_that_make_no_sense_are_refused(body: dict[str, Any], pointer: str) -> None:
+    program = staff("operator")
+    mine = AlertRoute.objects.create(name="Me", kind="email", user=program.user)
+    answer = program.send("put", f"/alert-routes/own/{mine.key}", body)
+    assert answer.status_code == 422
+    assert pointer in [each["pointer"] for each in answer.json()["errors"]]
+
+
+def test_a_test_to_somebody_who_left_is_refused_and_says_why() -> None:
+    route = mail_route()
+    route.user.staff_role = ""
+    route.user.save()
+    answer = staff().send("post", f"/alert-routes/{route.key}/test")
+    assert (answer.status_code, answer.json()["code"]) == (409, "switched_off")
+    assert "no member of the staff" in answer.json()["detail"]

@@ -38,6 +38,7 @@ DELETED = {
 }
 """By what makes something, what takes it away."""
 REASONS = {
+    "/alert-routes/{key}/messages/{message}/again": "The same message once more.",
     "/alert-routes/{key}/test": "The message goes with its route.",
     "/bulk-changes/": KEPT + " POST …/cancel ends what has not begun.",
     "/hosts/{key}/accept": "It is an answer; the host is removed as a whole.",

@@ -30,6 +30,7 @@ PARTS = {
     "fault": "fault",
     "delivery": "webhook_message",
     "name": "alert_message",
+    "message": "alert_message",
 }
 """Path parameters below a thing, and what of `Cast.ids` they name."""
 NAMED = {

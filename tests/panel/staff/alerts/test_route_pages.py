@@ -234,7 +234,7 @@ def test_a_person_sets_their_own_quiet_hours_and_pauses_themselves(client: Clien
     event(alert())
     assert {each.route for each in routed()} == {other}
     entry = SecurityEntry.objects.get(kind="alert_route")
-    assert entry.actor == "otto@example.org" and "paused for 24 h" in entry.detail
+    assert entry.actor == "otto@example.org" and "paused until" in entry.detail
     client.post(here, {**named, f"{own.key}-pause": "0"})
     assert own in AlertRoute.objects.in_use()
     assert client.post(reverse("own-alerts-change", args=[other.key]), named).status_code == 404
