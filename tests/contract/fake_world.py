@@ -224,6 +224,9 @@ class FakeWorld:
             machine.csets = [each for each in machine.csets if each.uuid != cset_uuid]
         self.host.write("/sys/fs/bcache/register_quiet", f"/dev/vg0/{lv}")
 
+    def restart(self) -> None:
+        self.host.root.reboot()
+
     def boot(self) -> tuple[int, str]:
         done, failed = boot(self.host)
         return int(bool(failed)), "\n".join([*done, *failed])

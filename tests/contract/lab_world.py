@@ -390,6 +390,10 @@ class LabWorld:
             f"sleep 0.2; done; echo /dev/vg0/{lv} > /sys/fs/bcache/register_quiet"
         )
 
+    def restart(self) -> None:
+        self.hang_up()
+        self.lab.power_cycle()
+
     def boot(self) -> tuple[int, str]:
         done = self.lab.run([AGENT, "boot"], check=False)
         return done.returncode, done.stdout + done.stderr

@@ -128,6 +128,9 @@ class World(Protocol):
     def begin_without_set(self, lv: str, cset_uuid: str) -> None:
         """What a restart does that finds a bcache volume before its cache set."""
 
+    def restart(self) -> None:
+        """A power cut; returns when the agent answers again."""
+
     def boot(self) -> tuple[int, str]:
         """Run the agent as the boot unit does; exit code and what it said."""
 
