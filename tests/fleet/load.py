@@ -177,8 +177,11 @@ def interval(source: Source, at: datetime, seconds: int) -> dict[str, Any]:
         "busy_ms": min(seconds * 1000, round((read_ms + write_ms) * 0.35)),
         "weighted_ms": read_ms + write_ms,
         "technology": int(TECHNOLOGIES[volume.technology] if is_cached else CachedBy.NONE),
+        "discards": round(random.random() * seconds / 60),
+        "suspended_ms": 0,
     }
     if volume.layout != "bcache":
+        found |= {"flushes": writes // 12, "flush_ms": write_ms // 10}
         found["latency_counts"] = [
             round(fast * a + slow * b) for a, b in zip(FAST, SLOW, strict=True)
         ]
@@ -196,6 +199,8 @@ def interval(source: Source, at: datetime, seconds: int) -> dict[str, Any]:
         "slow_write_ms": write_ms,
         "fast_read_ms": round(hits * FAST_MS),
         "fast_write_ms": round(write_hits * FAST_MS),
+        "slow_latency_counts": [round(slow * share) for share in SLOW],
+        "fast_latency_counts": [round(fast * share) for share in FAST],
     }
     if volume.technology == "lvmcache":
         found |= {

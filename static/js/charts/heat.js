@@ -62,8 +62,10 @@ export const heatMap = {
     ctx.clip();
     counts.forEach((row, n) => {
       if (row === null) return;
-      const left = scales.x.getPixelForValue(series.start + n * series.step);
-      const right = scales.x.getPixelForValue(series.start + (n + 1) * series.step);
+      // Whole pixels: neighbours would show seams between them.
+      const [left, right] = [n, n + 1].map((each) =>
+        Math.round(scales.x.getPixelForValue(series.start + each * series.step)),
+      );
       row.forEach((count, level) => {
         if (count === 0) return;
         const top = scales.y0.getPixelForValue(level + 1);

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.db import connections
 from django.urls import reverse
 from django.utils import timezone
@@ -15,6 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
+from jobs import notify_workers
 from jobs.models import Job
 from panel.accounts import people
 from tests import make
@@ -26,7 +29,8 @@ from tests.storage.metrics.samples.rounds import take
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-SEEN = """() => [...document.querySelectorAll("figure:not([hidden]) canvas")].map((canvas) => {
+SEEN = """() => [...document.querySelectorAll(
+  "figure:not([hidden], [data-folded], [data-bare]) canvas")].map((canvas) => {
   const chart = Chart.getChart(canvas);
   if (!chart) return null;
   const { width, height } = canvas;
@@ -67,7 +71,7 @@ def sampled(*, cached: bool, quiet: bool = False) -> Scene:
     cache = make.dm_cache("c-aaaaaaaaaaaaaaaa")
     there = scene(make.lv(cache=cache if cached else None))
     now = timezone.now()
-    reads = hits = misses = read_ms = 0
+    reads = hits = misses = read_ms = quick = slow = 0
     for n in range(181):
         warm = max(0.0, min(0.97, (n - 60) / 60)) if cached else 0.0
         more = 50 if quiet else 1500 + 400 * (n % 7) + round(18_000 * warm)
@@ -76,7 +80,8 @@ def sampled(*, cached: bool, quiet: bool = False) -> Scene:
             reads=reads, read_sectors=16 * reads, read_ms=read_ms, writes=40 * n,
             write_sectors=40 * 64 * n, write_ms=40 * 9 * n,
         )  # fmt: skip
-        fields: dict[str, Any] = {"disk": disk}
+        quick, slow = quick + round(more * warm), slow + more - round(more * warm)
+        fields: dict[str, Any] = {"disk": disk, "latency": wire.latency(0, quick, 0, 0, 0, 0, slow)}
         if cached and n >= 60:
             hits, misses = hits + round(more * warm), misses + round(more * (1 - warm))
             fields["cache"] = wire.cache(
@@ -100,7 +105,8 @@ def opened(context: BrowserContext, served: str, there: Scene, span: str) -> tup
     page, complaints = signed_in(context, served)
     page.goto(f"{served}{reverse('volume', args=[there.volume.key])}?range={span}")
     page.locator("[data-charts-panels]").wait_for()
-    assert page.evaluate(SEEN)
+    seen = page.evaluate(SEEN)
+    assert seen and all(seen), "every chart that is shown is drawn"
     return page, complaints
 
 
@@ -116,6 +122,7 @@ def test_charts_draw_on_any_screen_in_the_colours_of_the_theme_and_obey_the_poli
     seen = page.evaluate(SEEN)
     assert [panel["title"] for panel in seen] == [
         "IOPS and latency",
+        "Latency of reads and writes",
         "Hit rate",
         "Throughput",
         "Cache contents",
@@ -127,7 +134,7 @@ def test_charts_draw_on_any_screen_in_the_colours_of_the_theme_and_obey_the_poli
     assert [panel["numbers"] for panel in seen][:2] == [["1"], [""]]
     assert page.locator("[data-charts-marks] li").inner_text().startswith("1. Add cache")
     assert len({tuple(panel["limits"]) for panel in seen}) == 1
-    operations, hits, throughput, contents, *_others = seen
+    operations, latencies, hits, throughput, contents, *_others = seen
     assert operations["lines"] == ["Reads", "Writes", "Read latency", "Write latency"]
     assert operations["known"] == 150
     assert operations["nulls"] == 360 - operations["known"]
@@ -136,7 +143,10 @@ def test_charts_draw_on_any_screen_in_the_colours_of_the_theme_and_obey_the_poli
     assert throughput["axes"][0] == "MiB/s"
     assert contents["axes"][0] == "GiB"
     assert hits["labels"][0] == ["0", "50", "100"]
-    assert all(len(labels) == 3 for panel in seen for labels in panel["labels"])
+    assert latencies["lines"] == ["p50", "p95", "p99"]
+    assert latencies["labels"] == [["0.1", "1", "10", "100", "1,000"]]
+    others = [panel for panel in seen if panel is not latencies]
+    assert all(len(labels) == 3 for panel in others for labels in panel["labels"])
     assert hits["said"].startswith("Hit rate. Last: Read hit rate 97 %")
     assert page.get_by_text("Times in UTC+").is_visible()
     assert page.locator("[data-charts-marks] a").all_inner_texts() == ["Add cache"]
@@ -169,9 +179,97 @@ def test_the_range_is_in_the_url_and_survives_a_reload(browser: Browser, served:
     page.locator("[data-charts-panels]").wait_for()
     assert page.locator("#charts [aria-current=true]").inner_text() == "6 h"
     seen = page.evaluate(SEEN)
-    assert [panel["title"] for panel in seen] == ["IOPS and latency", "Throughput"]
+    assert [panel["title"] for panel in seen] == [
+        *("IOPS and latency", "Latency of reads and writes", "Throughput")
+    ]
     low, high = seen[0]["limits"]
     assert high - low == 6 * 3_600_000
+    assert complaints == []
+    context.close()
+
+
+STRENGTHS = """([seconds, classes]) => {
+  const figure = [...document.querySelectorAll("figure")].find((each) =>
+    each.querySelector(".chart-title").textContent === "Latency of reads and writes");
+  const canvas = figure.querySelector("canvas");
+  const { x, y0 } = Chart.getChart(canvas).scales;
+  const scale = canvas.width / canvas.clientWidth;
+  const context = canvas.getContext("2d");
+  const at = x.getPixelForValue(Date.now() - 1000 * seconds) * scale;
+  return classes.map((level) => {
+    const height = y0.getPixelForValue(level + 0.5) * scale;
+    return context.getImageData(Math.round(at), Math.round(height), 1, 1).data[3];
+  });
+}"""
+"""How strong the colour of a class of latencies is, so many seconds ago."""
+
+
+def test_the_map_of_latencies_is_drawn_where_io_was_and_told_in_words(
+    browser: Browser, served: str
+) -> None:
+    there = sampled(cached=True)
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page, complaints = opened(context, served, there, "1h")
+    page.locator("[data-line]").evaluate_all(
+        "lines => lines.filter(({ dataset }) => dataset.line.startsWith('latency'))"
+        ".forEach((line) => line.click())"
+    )
+    quick, none, slow = page.evaluate(STRENGTHS, [300, [1, 4, 6]])
+    assert quick > 50 > none and quick > slow > none
+    assert page.evaluate(STRENGTHS, [750, [1, 4, 6]]) == [0, 0, 0], "the host was silent"
+    words = page.locator("figure", has_text="Latency of reads and writes").locator(".chart-words")
+    expect(words).to_have_text(re.compile("Most I/O took 0.1 to 0.2 ms \\(9[67] %\\)"))
+    assert complaints == []
+    context.close()
+
+
+BAND = """() => {
+  const chart = Chart.getChart(document.querySelector("figure:not([hidden]) canvas"));
+  const { datasets } = chart.data;
+  const of = (name) => datasets.find((set) => set.name === name);
+  const n = datasets[0].data.findLastIndex((point) => point.y !== null);
+  const points = [of("read_iops least"), datasets[0], of("read_iops most")];
+  const { width, height } = chart.canvas;
+  const scale = width / chart.canvas.clientWidth;
+  const x = Math.round(chart.scales.x.getPixelForValue(datasets[0].data[n - 5].x) * scale);
+  const y = Math.round(chart.scales.y0.getPixelForValue((points[1].data[n - 5].y
+    + points[2].data[n - 5].y) / 2) * scale);
+  const { data } = chart.canvas.getContext("2d").getImageData(x, y, 1, 1);
+  return { values: points.map((set) => set.data[n - 5].y), strength: data[3] };
+}"""
+
+
+def test_a_band_reaches_from_the_least_to_the_most_of_the_samples_of_a_point(
+    browser: Browser, served: str
+) -> None:
+    there = sampled(cached=False)
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page, complaints = opened(context, served, there, "6h")
+    band = page.evaluate(BAND)
+    least, average, most = band["values"]
+    assert least < average < most
+    assert 0 < band["strength"] < 255, "between the line and its band's edge it is pale"
+    assert complaints == []
+    context.close()
+
+
+def test_the_live_view_shows_each_second_as_it_comes(
+    browser: Browser, served: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = sampled(cached=True)
+    monkeypatch.setattr(notify_workers, "send", lambda task, pk, queue="": True)
+    context = browser.new_context()
+    page, complaints = opened(context, served, there, "15m")
+    page.get_by_role("button", name="Show live figures").click()
+    expect(page.get_by_text("Live figures begin")).to_be_visible()
+    for iops in (120, 340):
+        seconds = [
+            {"at": 0.0, "read_iops": 1.0 * iops - each, "write_iops": 7.0, "read_ms": 0.4}
+            for each in (20, 10, 0)
+        ]
+        cache.set(f"live:{there.volume.pk}:view", {"seconds": seconds}, 30)
+        expect(page.locator("#live dd", has_text=str(iops)).first).to_be_visible()
+    assert page.locator("#live svg").count() == 2
     assert complaints == []
     context.close()
 
@@ -258,8 +356,8 @@ def test_the_table_and_the_words_are_there_without_javascript(
     assert not page.locator("canvas").first.is_visible()
     page.get_by_role("link", name="Data points as a table").click()
     assert page.get_by_text("Last 20 data points as a table").is_visible()
-    assert page.locator("#charts tbody tr").count() == 20
-    assert page.locator("#charts tbody").get_by_text("97 %").first.is_visible()
+    assert page.locator("#charts table").first.locator("tbody tr").count() == 20
+    assert page.locator("#charts tbody").first.get_by_text("97 %").first.is_visible()
     context.close()
 
 
