@@ -16,7 +16,9 @@ from panel.models import Order
 from panel.orders.order_texts import phases, sentence
 from panel.portal.plan_history import ROWS
 from storage.metrics.samples.sample_round import make_partition
-from storage.models import Host, Volume
+from storage.models import Host, Sample, Volume
+from storage.volumes.ownership import give
+from storage.volumes.ownership import take as take_away
 from tests import make
 from tests.panel.portal.shop import browser, plan, seen, shop
 from tests.scene import HOSTILE, end, job, step
@@ -262,3 +264,32 @@ def test_the_figures_renew_themselves() -> None:
     acme = shop()
     text = seen(browser(acme.owner), "my-figures", acme.volume.key)
     assert reverse("my-figures", args=[acme.volume.key]) in text
+
+
+def test_a_year_of_a_volume_is_there_in_its_customers_words_and_nothing_of_before() -> None:
+    acme, now = shop(), timezone.now()
+    zero = dict.fromkeys(("writes", "read_sectors", "write_sectors", "write_ms"), 0)
+    for days, reads in ((300, 900), (100, 600), (1, 300)):
+        at = (now - timedelta(days=days)).replace(hour=12, minute=0, second=0, microsecond=0)
+        make_partition(at.date())
+        Sample.objects.create(
+            volume=acme.volume, ts=at, dt_ms=10_000, reads=reads, read_ms=2 * reads,
+            latency_counts=None, technology=0, **zero,
+        )  # fmt: skip
+    client = browser(acme.owner)
+    text = seen(client, "my-charts", acme.volume.key, range="1y")
+    assert "Last 12 months: 60 reads and 0 writes per second on average." in text
+    assert "Reads, writes and latency" in text
+    for staff_word in ("IOPS", "leg:", "p95", "Bypass", "suspen"):
+        assert staff_word not in text
+    url = reverse("volume-series", args=[acme.volume.key])
+    year = client.get(url, {"range": "1y"}).json()
+    assert (year["points"], year["step_seconds"]) == (365, 86_400)
+    assert [each for each in year["series"]["read_iops"] if each is not None] == [90, 60, 30]
+    assert "heat" not in year and "least" not in year
+    assert not [name for name in year["series"] if "leg" in name or "latency" in name]
+    for customer in (make.customer("Another"), acme.customer):
+        take_away(acme.volume)
+        give(acme.volume, customer, now)
+    later = client.get(url, {"range": "1y"}).json()
+    assert set(later["series"]["read_iops"]) == {None}, "it was another's meanwhile"
