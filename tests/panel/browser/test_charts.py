@@ -216,7 +216,8 @@ def test_the_map_of_latencies_is_drawn_where_io_was_and_told_in_words(
     )
     quick, none, slow = page.evaluate(STRENGTHS, [300, [1, 4, 6]])
     assert quick > 50 > none and quick > slow > none
-    assert page.evaluate(STRENGTHS, [750, [1, 4, 6]]) == [0, 0, 0], "the host was silent"
+    silent = page.evaluate(STRENGTHS, [750, [1, 4, 6]])
+    assert len(set(silent)) == 1 and silent[0] < slow, "the host was silent: at most a grid line"
     words = page.locator("figure", has_text="Latency of reads and writes").locator(".chart-words")
     expect(words).to_have_text(re.compile("Most I/O took 0.1 to 0.2 ms \\(9[67] %\\)"))
     assert complaints == []
