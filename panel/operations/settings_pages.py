@@ -38,9 +38,9 @@ from panel.staff.alerts.alert_list import STALE_SECONDS
 from storage.access import Right, staff_view
 from storage.agent import VERSION
 from storage.formatting import counted, seconds, size
-from storage.metrics.samples.chunk_store import kept_for
+from storage.metrics.samples.chunk_store import kept_for, unreadable_chunks
 from storage.metrics.samples.stored_bytes import StoredBytes, stored_chunks, stored_rows
-from storage.models import LatestSample, Resolution
+from storage.models import ASIDE, LatestSample, Resolution, SampleChunk
 
 OLD_BACKUP: Final = timedelta(days=2)
 DELIVERED_DAYS: Final = 90
@@ -299,10 +299,20 @@ def _stored(now: datetime, warning: str) -> list[SettingRow]:
     return [
         *rows,
         SettingRow("Not packed yet", f"{size(waiting.size_bytes)}, {waiting.rows:,} rows"),
+        _unreadable(),
         SettingRow(
             "All of them in a year", f"about {size(in_a_year)}" if in_a_year else "not known yet"
         ),
     ]
+
+
+def _unreadable() -> SettingRow:
+    """Chunks of samples that are damaged, or of another release: a chart has a gap there."""
+    noted, aside = unreadable_chunks(), SampleChunk.objects.filter(kind__gte=ASIDE).count()
+    first = next(iter(noted.items()), None)
+    warning = "" if first is None else f"{first[0]}: {first[1]}. The log has all."
+    said = f"{len(noted):,} asked for in a day" if noted else "none asked for in a day"
+    return SettingRow("Chunks that cannot be read", f"{said}, {aside:,} set aside", "", warning)
 
 
 def _of_chunks(resolution: Resolution, stored: StoredBytes) -> str:

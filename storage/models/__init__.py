@@ -16,6 +16,7 @@ from storage.models.outline import (
 )
 from storage.models.physical_disk import DiskReading, DiskRound, PhysicalDisk
 from storage.models.sample import (
+    ASIDE,
     LatestSample,
     Resolution,
     Sample,
@@ -25,6 +26,7 @@ from storage.models.sample import (
 from storage.models.volume import Placement, Volume
 
 __all__ = [
+    "ASIDE",
     "CacheCondition",
     "CachePlan",
     "Customer",

@@ -6,6 +6,8 @@ sums, never rates, so that every figure over any time is one sum over another.
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
@@ -122,6 +124,11 @@ class Resolution(models.IntegerChoices):
     DAY = 3, "1 day"
 
 
+ASIDE: Final = 100
+"""Added to the kind of a chunk that could not be read when its place was written anew: nobody looks
+for it there, and it goes with its partition as others do."""
+
+
 class SubjectKind(models.IntegerChoices):
     """What the intervals in a chunk are of; never changed, as they are stored."""
 
@@ -157,8 +164,7 @@ class SampleChunk(models.Model):
         )
 
     def __str__(self) -> str:
-        kind = SubjectKind(self.kind).label
-        return f"{kind} {self.subject_id} from {self.start:%Y-%m-%d %H:%M}"
+        return f"{self.get_kind_display()} {self.subject_id} from {self.start:%Y-%m-%d %H:%M}"
 
 
 class LatestSample(Interval):

@@ -7,10 +7,13 @@ Each interval is in exactly one place for each resolution:
 - 5 minutes: chunks of a day, and the inbox;
 - 1 hour, 1 day: chunks of a month and of a year, chunks of 5 minutes of days that are not rolled up
   yet, and the inbox.
+
+A chunk that cannot be read is a gap, never an error; it is noted where operators look.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -20,9 +23,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 from django.conf import settings
+from django.core.cache import cache as shared_cache
 from django.db import connection
+from redis.exceptions import RedisError
 
-from storage.metrics.samples.codec import NULL, Columns, pack, unpack
+from storage.metrics.samples.codec import NULL, BadChunk, Columns, pack, unpack
 from storage.metrics.samples.columns import (
     AT,
     BEGAN,
@@ -44,7 +49,13 @@ from storage.metrics.samples.interval_table import (
 )
 from storage.models import Resolution, SubjectKind
 
-FORMAT: Final = 1
+log = logging.getLogger(__name__)
+
+FORMAT: Final = 2
+"""Of the bytes of chunks (`storage.metrics.samples.codec`): another number with every change of
+what `unpack` takes, or of what the numbers of a column mean."""
+NOTED_SECONDS: Final = 86_400
+NOTED: Final = "samples:unreadable-chunks"
 EPOCH_2000: Final = 946_684_800 * SECOND
 """What PostgreSQL counts from, in microseconds since 1970."""
 SECONDS: Final = {Resolution.FIVE_MINUTES: 300, Resolution.HOUR: 3600, Resolution.DAY: 86_400}
@@ -211,7 +222,7 @@ class TimeSection:
 
 
 CHUNKS: Final = (
-    "SELECT subject_id, resolution, start, is_rolled_up, data"
+    "SELECT subject_id, resolution, start, is_rolled_up, format, data"
     " FROM storage_samplechunk WHERE kind = %s AND subject_id = ANY(%s) AND resolution = %s"
 )
 ROWS: Final = "{inbox} WHERE {subject} = ANY(%s) AND {within}"
@@ -242,7 +253,7 @@ def fetch(
         arms.append(CHUNKS + kind.sql(LATE))
         parameters += [kind.number, keys, Resolution.RAW, keys, first, settled]
     query = " UNION ALL ".join(arms)
-    query += f" UNION ALL SELECT NULL, NULL, NULL, NULL, {kind.rows_of(kind.sql(ROWS))}"
+    query += f" UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, {kind.rows_of(kind.sql(ROWS))}"
     with connection.cursor() as cursor:
         cursor.execute(query, [*parameters, keys, first, end])
         return _gathered(kind, cursor.fetchall(), sections)
@@ -296,7 +307,7 @@ def _gathered(
     """The intervals of the rows of `fetch`, each once and at the resolution of its section."""
     tables: dict[tuple[Resolution, bool], list[IntervalTable]] = {}
     inbox, seen = None, set[tuple[int, Resolution, datetime]]()
-    for subject_id, number, start, is_rolled_up, data in chunks:
+    for subject_id, number, start, is_rolled_up, written, data in chunks:
         if subject_id is None:
             inbox = kind.table(data)
             continue
@@ -304,7 +315,9 @@ def _gathered(
         if (subject_id, resolution, start) in seen:
             continue
         seen.add((subject_id, resolution, start))
-        table = from_chunk(kind.rows, resolution, start, data, subject_id)
+        table = readable(kind, resolution, start, subject_id, written, data)
+        if table is None:
+            continue
         is_open = resolution is Resolution.FIVE_MINUTES and not is_rolled_up
         tables.setdefault((resolution, is_open), []).append(table)
     gathered = []
@@ -357,9 +370,17 @@ def to_chunk(table: IntervalTable, resolution: Resolution, start: datetime) -> b
 
 
 def from_chunk(
-    rows: Rows, resolution: Resolution, start: datetime, data: bytes, subject_id: int
+    rows: Rows,
+    resolution: Resolution,
+    start: datetime,
+    subject_id: int,
+    written: int,
+    data: bytes,
 ) -> IntervalTable:
-    """What `to_chunk` was given. Raises `BadChunk`."""
+    """What `to_chunk` was given, by the release that had the format `written`. Raises
+    `BadChunk`."""
+    if written != FORMAT:
+        raise BadChunk(f"it has format {written}, and this release reads format {FORMAT} alone")
     columns, begin = unpack(data), microseconds(start)
     subjects = np.full(columns.rows, subject_id, np.int64)
     if resolution is Resolution.RAW:
@@ -371,6 +392,44 @@ def from_chunk(
     times = rows.of([BEGAN, FIRST_ENDED, ENDED])
     matrix[times] = matrix[times] * SECOND + matrix[rows.at]
     return IntervalTable(rows, subjects, matrix)
+
+
+def readable(
+    kind: SampleKind,
+    resolution: Resolution,
+    start: datetime,
+    subject_id: int,
+    written: int,
+    data: bytes,
+) -> IntervalTable | None:
+    """As `from_chunk`; None, and a note for operators, of a chunk that cannot be read."""
+    try:
+        return from_chunk(kind.rows, resolution, start, subject_id, written, data)
+    except BadChunk as error:
+        name = f"{kind.number.label} {subject_id}, {resolution.label}, {start:%Y-%m-%d %H:%M} UTC"
+        key = f"{NOTED}:{kind.number}:{subject_id}:{resolution}:{start:%Y%m%d%H}"
+        _note_unreadable(key, name, str(error))
+        return None
+
+
+def unreadable_chunks() -> dict[str, str]:
+    """The chunks that somebody asked for within a day and that cannot be read, with why."""
+    try:
+        noted: dict[str, str] = shared_cache.get(NOTED, {})
+    except RedisError:
+        return {}
+    return noted
+
+
+def _note_unreadable(key: str, name: str, why: str) -> None:
+    """Once a day, whoever asks for it."""
+    try:
+        if not shared_cache.add(key, True, NOTED_SECONDS):
+            return
+        shared_cache.set(NOTED, {**unreadable_chunks(), name: why}, NOTED_SECONDS)
+    except RedisError:
+        pass  # it is in the log
+    log.error("a chunk of samples cannot be read (%s): %s", name, why)
 
 
 def _array(count: int) -> np.dtype[np.void]:

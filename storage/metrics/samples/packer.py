@@ -4,6 +4,7 @@ Every batch is one transaction that moves intervals from one place to another an
 readable (`storage.metrics.samples.chunk_store`): a crash in the middle changes nothing, the same
 again changes nothing, and a row that comes late is work that is still to do. Newest hours first, so
 that a panel with a month of rows packs them in the background while its charts stay right.
+A chunk that cannot be read is set aside, as it is, before its place is written anew.
 All SQL here is made of constants.
 """
 
@@ -23,8 +24,8 @@ from storage.metrics.samples.chunk_store import (
     SECONDS,
     SampleKind,
     chunk_start,
-    from_chunk,
     kept_for,
+    readable,
     to_chunk,
     without,
 )
@@ -36,7 +37,7 @@ from storage.metrics.samples.interval_table import (
     joined,
     microseconds,
 )
-from storage.models import Resolution
+from storage.models import ASIDE, Resolution
 
 BATCH: Final = 250
 """Subjects in one transaction."""
@@ -54,7 +55,7 @@ TAKE: Final = (
     "WITH taken AS (DELETE FROM {inbox} WHERE {within} AND {subject} = ANY(%s) RETURNING *) SELECT "
 )
 READ: Final = (
-    "SELECT subject_id, is_rolled_up, data FROM storage_samplechunk"
+    "SELECT subject_id, is_rolled_up, format, data FROM storage_samplechunk"
     " WHERE kind = %s AND subject_id = ANY(%s) AND resolution = %s AND start = %s"
 )
 WRITE: Final = (
@@ -63,6 +64,13 @@ WRITE: Final = (
     " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
     " ON CONFLICT (kind, subject_id, start, resolution) DO UPDATE SET format = excluded.format,"
     " rows = excluded.rows, is_rolled_up = excluded.is_rolled_up, data = excluded.data"
+)
+SET_ASIDE: Final = (
+    "UPDATE storage_samplechunk AS chunk SET is_rolled_up = true, kind = kind + %s * (1 + ("
+    "SELECT count(*) FROM storage_samplechunk AS aside WHERE aside.kind >= %s"
+    " AND aside.kind %% %s = chunk.kind AND aside.subject_id = chunk.subject_id"
+    " AND aside.resolution = chunk.resolution AND aside.start = chunk.start))"
+    " WHERE kind = %s AND subject_id = ANY(%s) AND resolution = %s AND start = %s"
 )
 TO_ROLL_UP: Final = (
     "SELECT subject_id FROM storage_samplechunk WHERE NOT is_rolled_up AND kind = %s"
@@ -229,6 +237,8 @@ def _replace(
 ) -> list[int]:
     """Put the intervals of `table`, which are all from `start` to `end`, in place of those that
     the chunks of its subjects have of this time; which of these are rolled up already."""
+    if not len(table):
+        return []
     first = chunk_start(resolution, start)
     with connection.cursor() as cursor:
         cursor.execute("SELECT storage_samplechunk_make(%s, %s)", [resolution, first.date()])
@@ -236,8 +246,7 @@ def _replace(
     kept_apart: dict[int, IntervalTable] = {}
     rolled_up = []
     if resolution is not Resolution.RAW:
-        for subject_id, is_rolled_up, data in _chunks(kind, resolution, first, subject_ids):
-            old = from_chunk(kind.rows, resolution, first, data, subject_id)
+        for subject_id, is_rolled_up, old in _chunks(kind, resolution, first, subject_ids):
             at = old.line(AT)
             others = (at < microseconds(start)) | (at >= microseconds(end))
             kept_apart[subject_id] = old.where(others)
@@ -264,21 +273,29 @@ def _read(
     kind: SampleKind, resolution: Resolution, start: datetime, subject_ids: Sequence[int]
 ) -> IntervalTable:
     chunks = _chunks(kind, resolution, start, subject_ids)
-    return joined(
-        kind.rows,
-        [
-            from_chunk(kind.rows, resolution, start, data, subject_id)
-            for subject_id, _is_rolled_up, data in chunks
-        ],
-    )
+    return joined(kind.rows, [table for _subject_id, _is_rolled_up, table in chunks])
 
 
 def _chunks(
     kind: SampleKind, resolution: Resolution, start: datetime, subject_ids: Sequence[int]
-) -> list[tuple[int, bool, bytes]]:
+) -> list[tuple[int, bool, IntervalTable]]:
+    """What is there; what cannot be read is set aside."""
     with connection.cursor() as cursor:
         cursor.execute(READ, [kind.number, list(subject_ids), resolution, start])
-        return list(cursor.fetchall())
+        chunks = cursor.fetchall()
+        tables = [
+            (subject_id, is_rolled_up, readable(kind, resolution, start, subject_id, *written))
+            for subject_id, is_rolled_up, *written in chunks
+        ]
+        damaged = [subject_id for subject_id, _is_rolled_up, table in tables if table is None]
+        if damaged:
+            place = (kind.number, damaged, resolution, start)
+            cursor.execute(SET_ASIDE, [ASIDE, ASIDE, ASIDE, *place])
+    return [
+        (subject_id, is_rolled_up, table)
+        for subject_id, is_rolled_up, table in tables
+        if table is not None
+    ]
 
 
 def _is_ours() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from smtplib import SMTPRecipientsRefused
 from unittest import mock
 
@@ -16,6 +16,10 @@ from pytest_django import Settings
 from panel.models import Mandate, SecurityEntry, SecurityKind, Webhook
 from panel.operations import doctor
 from panel.security_log import security_entries
+from storage.metrics.samples import chunk_store
+from storage.metrics.samples.chunk_store import FORMAT, VOLUMES, readable
+from storage.models import Resolution
+from storage.naming import new_key
 from tests import make
 from tests.panel.webhooks.addresses import webhook
 
@@ -88,6 +92,18 @@ def test_how_long_figures_are_kept_is_said_and_too_short_for_reports_too(
     assert "Reports of orders need more than" not in page(admin)
     settings.TIERCEL_5M_KEPT_DAYS = 7
     assert "Reports of orders need more than 7 d." in page(admin)
+
+
+def test_samples_that_cannot_be_read_are_shown_and_why(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunk_store, "NOTED", f"test:{new_key()}")
+    assert "none asked for in a day, 0 set aside" in page(admin)
+    start = datetime(2026, 11, 1, tzinfo=UTC)
+    assert readable(VOLUMES, Resolution.HOUR, start, 3, FORMAT, b"rust") is None
+    text = page(admin)
+    assert "1 asked for in a day, 0 set aside" in text
+    assert "volume 3, 1 hour, 2026-11-01 00:00 UTC: zlib" in text
 
 
 def test_the_checks_run_where_they_are_asked_for(admin: Client) -> None:

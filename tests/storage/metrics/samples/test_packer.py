@@ -14,14 +14,15 @@ from django.db import connection, transaction
 from storage import row_security
 from storage.analysis.sample_blocks import blocks
 from storage.metrics.rates import CachedBy
-from storage.metrics.samples import packer, window
+from storage.metrics.samples import chunk_store, packer, window
 from storage.metrics.samples.aggregate import Aggregate, aggregate
-from storage.metrics.samples.chunk_store import VOLUMES
+from storage.metrics.samples.chunk_store import VOLUMES, chunk_start, unreadable_chunks
 from storage.metrics.samples.iops_history import iops_courses
 from storage.metrics.samples.packer import oldest_pending, pack_samples
 from storage.metrics.samples.sample_round import make_partition
 from storage.metrics.series import series
-from storage.models import Member, Resolution, Sample, SampleChunk, Volume
+from storage.models import ASIDE, Member, Resolution, Sample, SampleChunk, Volume
+from storage.naming import new_key
 from tests import make
 
 pytestmark = pytest.mark.django_db
@@ -355,3 +356,79 @@ def test_what_only_intervals_have_is_not_in_their_buckets() -> None:
     (found,) = aggregate([volume.pk], START, START + HOUR, resolution=Resolution.RAW)
     assert found.counts["read_us"] == 60 * 70
     assert found.histograms["fast_latency_counts"] == (60,) * 14
+
+
+def damage(resolution: Resolution, start: datetime, **changed: Any) -> None:
+    """All chunks of a place."""
+    found = SampleChunk.objects.filter(resolution=resolution, start=start, kind__lt=ASIDE)
+    assert found.update(**(changed or {"data": b"rust"})) > 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"), [({"data": b"rust"}, "zlib"), ({"format": 1}, "format 1")]
+)
+def test_a_chunk_that_cannot_be_read_is_a_gap_and_is_noted_once(
+    changed: dict[str, Any],
+    why: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(chunk_store, "NOTED", f"test:{new_key()}")
+    volume = make.volume()
+    sampled(volume, START, 180)
+    pack_all()
+    damage(Resolution.RAW, START + HOUR, **changed)
+    for _ in range(2):
+        found = aggregate([volume.pk], START, START + 3 * HOUR, resolution=Resolution.RAW)
+        assert found[0].counts["intervals"] == 120
+    said = [each.getMessage() for each in caplog.records if "cannot be read" in each.getMessage()]
+    assert len(said) == 1 and f"volume {volume.pk}, as measured" in said[0] and why in said[0]
+    noted = [text for name, text in unreadable_chunks().items() if f"volume {volume.pk}," in name]
+    assert len(noted) == 1 and why in noted[0]
+
+
+def test_a_late_row_of_a_damaged_hour_is_packed_beside_what_is_set_aside() -> None:
+    volume, other = make.volume(), make.volume()
+    sampled(volume, START, 180)
+    pack_all()
+    damage(Resolution.RAW, START + HOUR)
+    late = [row(volume, START + HOUR + n * MINUTE, Random(n)) for n in (3, 4)]
+    Sample.objects.bulk_create([*late, row(other, START, Random(9))])
+    pack_all()
+    assert not Sample.objects.exists()
+    span = (START + HOUR, START + 2 * HOUR)
+    [found] = aggregate([volume.pk], *span, resolution=Resolution.RAW)
+    assert found.counts["intervals"] == 2
+    assert aggregate([other.pk], START - HOUR, START)
+    aside = SampleChunk.objects.get(kind__gte=ASIDE)
+    assert (bytes(aside.data), aside.kind, str(aside)) == (
+        b"rust",
+        ASIDE,
+        f"{ASIDE} {volume.pk} from {START + HOUR:%Y-%m-%d %H:%M}",
+    )
+    damage(Resolution.RAW, START + HOUR)
+    Sample.objects.bulk_create([row(volume, START + HOUR + 9 * MINUTE, Random(5))])
+    pack_all()
+    kept = SampleChunk.objects.filter(kind__gte=ASIDE).order_by("kind")
+    assert [each.kind for each in kept] == [ASIDE, 2 * ASIDE]
+
+
+@pytest.mark.parametrize("resolution", [Resolution.FIVE_MINUTES, Resolution.HOUR, Resolution.DAY])
+def test_damaged_buckets_stop_neither_the_packer_nor_other_volumes(resolution: Resolution) -> None:
+    volumes = [make.volume(), make.volume()]
+    for each in volumes:
+        sampled(each, START, 26 * 60)
+    pack_all()
+    first = chunk_start(resolution, START)
+    SampleChunk.objects.filter(subject_id=volumes[0].pk, resolution=resolution, start=first).update(
+        data=b"rust"
+    )
+    SampleChunk.objects.filter(resolution=Resolution.FIVE_MINUTES).update(is_rolled_up=False)
+    Sample.objects.bulk_create([row(each, START + 30 * HOUR, Random(5)) for each in volumes])
+    pack_all()
+    assert not Sample.objects.exists()
+    assert not SampleChunk.objects.filter(
+        is_rolled_up=False, start__lt=START + DAY, kind__lt=ASIDE
+    ).exists()
+    [found] = aggregate([volumes[1].pk], START, START + DAY, step=86_400)
+    assert found.counts["intervals"] == 24 * 60
