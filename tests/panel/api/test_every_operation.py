@@ -233,6 +233,7 @@ VERSIONED = [
     if "If-Match" in parameters(each, "header")
 ]
 NOT_YET = {
+    "/api/v1/customers/{key}/suspension": "The customer may order.",
     "/api/v1/halt": "Nobody stopped the jobs.",
     "/api/v1/hosts/{key}/maintenance": "The host is in use.",
 }

@@ -187,8 +187,10 @@ def _world() -> tuple[Program, Program, Scene]:
     return staff(), member(customer), there
 
 
-NOT_THERE = {("/halt", 404), ("/hosts/{key}/maintenance", 404)}
-"""There is no stop of all jobs and no maintenance in that world."""
+NOT_THERE = {
+    (path, 404) for path in ("/halt", "/hosts/{key}/maintenance", "/customers/{key}/suspension")
+}
+"""Nothing is stopped, in maintenance or suspended in that world."""
 
 
 @pytest.mark.django_db
