@@ -19,7 +19,7 @@ from panel.api.framework import cursor, described
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape
-from panel.api.request_bodies import Body
+from panel.api.request_bodies import Body, ZonedDateTimeField
 from panel.api.resource_json import host_ref
 from panel.api.response_shapes import Json, Ref
 from panel.deliveries import delivery_queue
@@ -93,7 +93,7 @@ class OwnAlertRouteBody(Body):
     quiet_start = serializers.TimeField(required=False, allow_null=True)
     quiet_end = serializers.TimeField(required=False, allow_null=True)
     risk_pierces = serializers.BooleanField(default=True)
-    paused_until = serializers.DateTimeField(
+    paused_until = ZonedDateTimeField(
         required=False, allow_null=True, help_text="Within two weeks; null for no pause."
     )
 

@@ -21,12 +21,12 @@ from jsonschema import Draft202012Validator
 
 from jobs.models import BulkChange, Silence
 from panel.api.urls import urlpatterns
-from panel.models import ApiToken, Intent, Mandate, Order, OrderState
+from panel.models import AlertRoute, ApiToken, Intent, Mandate, Order, OrderState
 from panel.webhooks.event_body import event_json
 from storage.byte_sizes import GIB
 from storage.models import CachePlan, Event, EventKind, Placement
 from tests import make
-from tests.panel.alerts.telling import alert, mail_route
+from tests.panel.alerts.telling import alert
 from tests.panel.api.asking import V1, Program, member, own, staff
 from tests.panel.cast import proof
 from tests.panel.webhooks.addresses import webhook
@@ -208,7 +208,7 @@ def test_answers_are_as_described(who: int) -> None:
         "cache-plans": there.volume.cache_plan.key,
         "alerts": alert(there.host, volume=there.volume).key,
         "silences": Silence.objects.create(code="drift", reason="x", until=timezone.now()).key,
-        "alert-routes": mail_route().key,
+        "alert-routes": AlertRoute.objects.create(name="Me", kind="email", user=world[0].user).key,
         "webhooks": webhook("https://scripts.example.org/").key,
         "bulk-changes": BulkChange.objects.create(
             actor=world[0].user, action="retire", items=[[there.volume.key, None, "", {}]]
