@@ -16,9 +16,9 @@ from pytest_django import DjangoDbBlocker
 
 from storage import row_security
 from storage.metrics.samples.aggregate import aggregate
-from storage.metrics.samples.chunk_store import VOLUMES
+from storage.metrics.samples.chunk_store import FLEET, HOSTS, VOLUMES
 from storage.metrics.samples.packer import pack_samples
-from storage.models import Resolution, Sample, SampleChunk
+from storage.models import FleetLoad, HostLoad, Resolution, Sample, SampleChunk
 from tests.conftest import this_run
 from tests.integration.conftest import records_of
 
@@ -39,8 +39,17 @@ COLUMNS: Final = (
 )
 SUMMED: Final = (*TIMED, "busy_ms", "weighted_ms", *COUNTED)
 CLASSES: Final = 14
+LOADS: Final = {"storage_hostload": HOSTS, "storage_fleetload": FLEET}
+LOAD_SUMS: Final = (
+    *("dt_ms", "busy_ms", "reads", "writes", "read_sectors", "write_sectors", "read_ms"),
+    *("write_ms", "read_hits", "read_misses", "bcache_reads", "bcache_read_sectors"),
+    *("backing_read_sectors", "write_hits", "write_misses", "promotions", "demotions"),
+    "ssd_write_sectors",
+)
+LOAD_SIZES: Final = (*GAUGES, "sold_bytes", "fast_total_bytes", "fast_free_bytes")
+HOST_ID: Final = 21
 Figures = dict[tuple[int, datetime], dict[str, Any]]
-"""By volume and by the bucket's beginning."""
+"""By volume, or host, and by the bucket's beginning."""
 
 
 def row(volume_id: int, ts: datetime, random: Random, *, is_cached: bool) -> tuple[Any, ...]:
@@ -66,6 +75,64 @@ def fill(owner: psycopg.Connection[Any], first: datetime, end: datetime) -> None
             copy.write_row(row(11, ts, random, is_cached=n >= 10 * 1440))
             if n % 997 and not 7 * 1440 < n < 7 * 1440 + 300:
                 copy.write_row(row(12, ts, random, is_cached=True))
+
+
+def fill_loads(owner: psycopg.Connection[Any], first: datetime, end: datetime) -> None:
+    """A row of a host and one of the fleet for each five minutes, but some."""
+    (constraint,) = owner.execute(
+        "SELECT conname FROM pg_constraint WHERE conrelid = 'storage_hostload'::regclass"
+        " AND contype = 'f'"
+    ).fetchone() or ("",)
+    # Its figures are all that is needed of the host.
+    owner.execute(f'ALTER TABLE storage_hostload DROP CONSTRAINT "{constraint}"')
+    for seed, table in enumerate(LOADS):
+        random = Random(seed)
+        subject = ["host_id"] if table == "storage_hostload" else []
+        names = ", ".join(["bucket", *subject, *LOAD_SUMS, "latency_counts", *LOAD_SIZES])
+        with owner.cursor().copy(f"COPY {table} ({names}) FROM STDIN") as copy:
+            for n in range(int((end - first) / timedelta(minutes=5))):
+                if n % 83 == 0:
+                    continue
+                sums = [random.randrange(1, 10**6) for _ in LOAD_SUMS]
+                latencies = [random.randrange(900) for _ in range(CLASSES)]
+                sizes = [random.randrange(2**40) for _ in LOAD_SIZES]
+                ids = [HOST_ID] if subject else []
+                copy.write_row((first + n * timedelta(minutes=5), *ids, *sums, latencies, *sizes))
+
+
+def loads_by_sql(owner: psycopg.Connection[Any], table: str, bucket: str) -> Figures:
+    """What the rows of loads add up to."""
+    sums = ", ".join(f"sum({name})" for name in LOAD_SUMS)
+    classes = ", ".join(f"sum(latency_counts[{n + 1}])" for n in range(CLASSES))
+    last = ", ".join(f"(array_agg({name} ORDER BY bucket DESC))[1]" for name in LOAD_SIZES)
+    rows = owner.execute(
+        f"SELECT date_bin('{bucket}', bucket, 'epoch') AS at, {sums}, {classes}, {last}"  # noqa: S608
+        f" FROM {table} GROUP BY 1"
+    ).fetchall()
+    subject = HOST_ID if table == "storage_hostload" else 0
+    count = len(LOAD_SUMS)
+    return {
+        (subject, at): {
+            **{name: int(each) for name, each in zip(LOAD_SUMS, rest, strict=False)},
+            "latency_counts": [int(each) for each in rest[count : count + CLASSES]],
+            **dict(zip(LOAD_SIZES, rest[count + CLASSES :], strict=True)),
+        }
+        for at, *rest in rows
+    }
+
+
+def loads_by_panel(table: str, first: datetime, end: datetime, step: timedelta) -> Figures:
+    """The same as charts of a host and of the fleet are given it."""
+    subject = HOST_ID if table == "storage_hostload" else 0
+    seconds = int(step.total_seconds())
+    return {
+        (each.subject_id, first + each.n * step): {
+            **{name: each.counts[name] for name in LOAD_SUMS},
+            "latency_counts": list(each.histograms["latency_counts"]),
+            **{name: each.last[name] for name in LOAD_SIZES},
+        }
+        for each in aggregate([subject], first, end, kind=LOADS[table], step=seconds)
+    }
 
 
 def by_sql(owner: psycopg.Connection[Any], bucket: str) -> Figures:
@@ -121,6 +188,12 @@ def test_an_upgrade_keeps_every_figure_of_thirty_days(
     with psycopg.connect(installation["DATABASE_OWNER_URL"], autocommit=True) as owner:
         owner.execute("SELECT set_config('tiercel.wall', %s, false)", [row_security.ALL])
         fill(owner, first, end)
+        fill_loads(owner, first, end)
+        loads = {
+            (table, step): loads_by_sql(owner, table, f"{step.total_seconds():.0f} seconds")
+            for table in LOADS
+            for step in (HOUR, timedelta(minutes=5))
+        }
         hours, minutes = by_sql(owner, "1 hour"), by_sql(owner, "1 minute")
     assert len(hours) > 2 * 24 * (DAYS - 1) and len(minutes) > 2 * 1440 * (DAYS - 1)
 
@@ -131,8 +204,11 @@ def test_an_upgrade_keeps_every_figure_of_thirty_days(
         row_security.inside(row_security.ALL),
     ):
         assert by_panel(first, end, HOUR) == hours, "before anything is packed"
-        while not pack_samples(VOLUMES, now).is_done:
-            pass
+        for (table, step), rows in loads.items():
+            assert loads_by_panel(table, first, end, step) == rows, "before anything is packed"
+        for kind in (VOLUMES, HOSTS, FLEET):
+            while not pack_samples(kind, now).is_done:
+                pass
         packed = SampleChunk.objects.filter(resolution=Resolution.RAW)
         assert packed.count() > 2 * 24 * (DAYS - 1)
         assert Sample.objects.count() <= 2 * 4 * 60, "only the last hours are rows"
@@ -142,3 +218,6 @@ def test_an_upgrade_keeps_every_figure_of_thirty_days(
         for day in days:
             told |= by_panel(day, min(day + DAY, end), timedelta(minutes=1))
         assert told == minutes
+        assert HostLoad.objects.count() <= 9 * 288 >= FleetLoad.objects.count()
+        for (table, step), rows in loads.items():
+            assert loads_by_panel(table, first, end, step) == rows
