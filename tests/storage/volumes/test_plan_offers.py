@@ -10,7 +10,7 @@ from storage.byte_sizes import GIB, MIB
 from storage.models import CachePlan, Volume
 from storage.planner.technologies.lookup import of_layout
 from storage.planner.wish import Bcache, LvmCache
-from storage.volumes.plan_offers import Offer, offers, size_of
+from storage.volumes.plan_offers import NOT_NOW, Offer, offers, size_of
 from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.scene import Scene, scene
@@ -55,6 +55,19 @@ def test_to_give_the_cache_back_moves_nothing_that_lies_on_ssd() -> None:
     offer = offered(there)["No cache"]
     assert offer.wish is not None
     assert (offer.wish.cache, offer.wish.tier) == (None, "ssd")
+
+
+def test_a_cache_whose_ssd_is_lost_is_no_customers_to_give_back() -> None:
+    plan(size_bytes=4 * GIB)
+    cache = make.dm_cache("c-aaaaaaaaaaaaaaaa", pvs=("[unknown]",))
+    lost = make.fast_pv("[unknown]", missing=True)
+    for pvs in ((make.pv().name,), ("md1",)):
+        there = scene(
+            make.lv(cache=cache, pvs=pvs, health="partial"),
+            pvs=(make.pv(), make.fast_pv("md1"), lost),
+            vgs=(make.vg(missing_pv_count=1),),
+        )
+        assert {offer.reason for offer in offered(there).values()} == {NOT_NOW}
 
 
 def test_a_bcache_ready_volume_takes_a_bcache_without_the_customer_knowing() -> None:
