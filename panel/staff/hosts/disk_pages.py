@@ -149,6 +149,7 @@ def _page(
         "errors": _errors(condition),
         "new_errors": bool(increases(condition.disk.baseline, _counts(condition))),
         "is_missed": condition.is_gone and bool(condition.findings),
+        "loss_accepted": _is_loss_accepted(condition),
         "entered_form": entered or EnteredForm(disk, initial=initial),
         "accept_form": accepting or AcceptErrorsForm(),
         "edits": edits(disk),
@@ -161,6 +162,13 @@ def _page(
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_wrong else HTTPStatus.OK
     return render(request, "staff/hosts/disk.html", context, status=status)
+
+
+def _is_loss_accepted(condition: DiskCondition) -> bool:
+    """Not so where its errors were accepted before it was lost."""
+    accepted_at, gone_since = condition.disk.accepted_at, condition.disk.gone_since
+    is_known = accepted_at is not None and gone_since is not None and accepted_at >= gone_since
+    return condition.is_gone and is_known
 
 
 def _counts(condition: DiskCondition) -> dict[str, int]:

@@ -88,6 +88,19 @@ def test_a_disk_that_is_gone_is_listed_until_somebody_accepts_it_on_its_page(adm
     assert address(of) not in admin.get(tab).content.decode()
 
 
+def test_errors_accepted_before_a_disk_is_lost_are_no_accepted_loss(admin: Client) -> None:
+    host = scene(make.lv()).host
+    of, stays = read(0, host), disk(dom(1), "sdb")
+    read(3, host)
+    admin.post(address(of, "host-disk-accept"), {"reason": "A power cut"})
+    record(host, reply(stays), "b", timezone.now())
+    text = page(admin, of)
+    assert "Errors accepted" in text and "Errors and loss" not in text
+    assert "Accept that it is gone" in text
+    admin.post(address(of, "host-disk-accept"), {"reason": "Sold"})
+    assert "Errors and loss accepted" in page(admin, of)
+
+
 def test_unit_and_endurance_are_entered_and_forgotten(admin: Client) -> None:
     host = make.host(last_seen_at=timezone.now())
     record(host, reply(disk(dom(50_000))), "b", timezone.now())
