@@ -128,8 +128,9 @@ def _window(job: Job, ends: tuple[datetime, datetime]) -> FiguresWindow | None:
 
 def last_change(done: Job | None, now: datetime) -> JobComparison | None:
     """For a customer: the hour before the change `done`, and the last one. None where a side was
-    hardly measured or hardly read from, so soon after the change that nothing can be said, and
-    where the hour before was in part another customer's. Five queries."""
+    hardly measured or hardly read from, so soon after the change that nothing can be said, where
+    another job cut a side, which is not that hour then, and where the hour before was in part
+    another customer's. Five queries."""
     if done is None or done.started_at is None or done.ended_at is None:
         return None
     since = theirs_since(done.its_volume)
@@ -138,7 +139,7 @@ def last_change(done: Job | None, now: datetime) -> JobComparison | None:
     comparison = compare_job(done, HOUR, now, latest=True)
     sides = (comparison.before, comparison.after)
     is_read = all(side is not None and _reads(side) >= MIN_ACCESSES for side in sides)
-    return comparison if comparison.rows and is_read else None
+    return comparison if comparison.rows and not comparison.cut and is_read else None
 
 
 def _reads(side: FiguresWindow) -> float:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
-from jobs.models import Job, Origin
+from jobs.models import Job, Origin, State
 from panel.proofs.job_comparison import last_change
 from storage.models import Volume
 from storage.volumes.ownership import give
 from storage.volumes.ownership import take as take_away
 from tests import make
 from tests.panel.portal.shop import plan, shop
-from tests.scene import end, job
+from tests.scene import end, job, step, stuck_job
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import NOON, noon_gone, take
 
@@ -56,6 +57,17 @@ def test_right_after_a_change_nothing_is_said_yet() -> None:
 def test_a_change_whose_hour_before_was_not_measured_has_no_effect_to_show() -> None:
     early = NOON + timedelta(minutes=5)
     assert last_change(changed(started_at=early, ended_at=early)[1], NOW) is None
+
+
+@pytest.mark.parametrize("hours", [-0.9, 1.5])
+def test_where_another_job_cut_a_side_it_is_no_hour_and_nothing_is_shown(hours: float) -> None:
+    volume, done = changed()
+    assert last_change(done, NOW) is not None
+    at = CHANGE + timedelta(hours=hours)
+    times = {"started_at": at, "ended_at": at + timedelta(minutes=1)}
+    other = stuck_job(volume, state=State.SUCCEEDED, **times)
+    step(other, state="done", op_id=uuid4(), **times)
+    assert last_change(done, NOW) is None
 
 
 def test_an_hour_that_was_another_customers_is_not_shown() -> None:
