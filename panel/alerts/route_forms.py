@@ -9,7 +9,9 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.conf import settings
+from django.db import transaction
 from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 
 from panel.authentication.second_factor import seal, unseal
 from panel.deliveries import http_post
@@ -101,8 +103,10 @@ class OwnRouteForm(QuietForm):
 
     pause = forms.ChoiceField(choices=PAUSES, required=False, help_text=PAUSED)
 
+    @transaction.atomic
     def save(self, route: AlertRoute, by: User) -> None:
         """A pause that goes on stays where none is chosen."""
+        route = locked(AlertRoute.objects.own(by), route)
         until = route.paused_until
         if self.cleaned_data["pause"]:
             hours = int(self.cleaned_data["pause"])
@@ -215,10 +219,11 @@ class RouteForm(QuietForm):
             self.add_error("secret", "A secret is whsec_ and base64 of 24 to 64 bytes.")
         return data
 
+    @transaction.atomic
     def save(self, by: User) -> tuple[AlertRoute, str]:
         """The route as it is stored, and a secret that was made for it, "" for none."""
-        data, row = self.cleaned_data, self.route or AlertRoute()
-        made = ""
+        data, made = self.cleaned_data, ""
+        row = AlertRoute() if self.route is None else locked(AlertRoute.objects.all(), self.route)
         for name in (
             *("name", "kind", "is_on", "tier", "most_rank", "sites", "tags", "zone"),
             *("quiet_start", "quiet_end", "risk_pierces", "digest_hour"),
@@ -240,15 +245,22 @@ class RouteForm(QuietForm):
         return row, made
 
 
+def locked(routes: QuerySet[AlertRoute], route: AlertRoute) -> AlertRoute:
+    """One of the `routes` as it is now, which nobody else changes until the transaction ends. 404
+    where it was deleted since it was read, or is none of them any more."""
+    return get_object_or_404(routes.select_for_update(no_key=True), pk=route.pk)
+
+
 def change_own(route: AlertRoute, form: QuietForm, until: datetime | None, by: User) -> None:
-    """One's own quiet hours, from a valid form, and the end of one's pause."""
+    """One's own quiet hours, from a valid form, and the end of one's pause. `route` is locked."""
     verb = "changed"
     if until != route.paused_until:
         verb = "told again" if until is None else f"paused until {until:%Y-%m-%d %H:%M} UTC"
-    for name in ("zone", "quiet_start", "quiet_end", "risk_pierces"):
+    quiet = ("zone", "quiet_start", "quiet_end", "risk_pierces")
+    for name in quiet:
         setattr(route, name, form.cleaned_data[name])
     route.paused_until = until
-    route.save()
+    route.save(update_fields=(*quiet, "paused_until"))
     note_route(route, verb, by)
 
 

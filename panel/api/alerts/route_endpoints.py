@@ -391,7 +391,8 @@ class OneOwnAlertRoute(Resource):
         form = QuietForm(given)
         if not form.is_valid():
             raise _refused(form)
-        route_forms.change_own(route, form, until, self.user)
+        mine = route_forms.locked(AlertRoute.objects.own(self.user), route)
+        route_forms.change_own(mine, form, until, self.user)
         return Response(_own_json(get_object_or_404(_own_routes(self), key=key)))
 
 

@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 from django.core import mail
 from django.db import connection
+from django.http import Http404
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from panel import tasks
-from panel.alerts.route_forms import RouteForm
+from panel.alerts.route_forms import OwnRouteForm, RouteForm
 from panel.authentication.second_factor import unseal
 from panel.models import AlertDelivery, AlertRoute, SecurityEntry, User
+from storage.models import Host
 from tests import make
 from tests.panel.alerts.telling import alert, event, mail_route, routed
 from tests.proven import prove
@@ -238,6 +240,37 @@ def test_a_person_sets_their_own_quiet_hours_and_pauses_themselves(client: Clien
     client.post(here, {**named, f"{own.key}-pause": "0"})
     assert own in AlertRoute.objects.in_use()
     assert client.post(reverse("own-alerts-change", args=[other.key]), named).status_code == 404
+
+
+def test_own_quiet_hours_take_nothing_back_that_an_admin_changed_meanwhile(anna: User) -> None:
+    read, otto = mail_route("otto@example.org"), User.objects.get(email="otto@example.org")
+    form = OwnRouteForm({"zone": "Europe/Berlin"})
+    assert form.is_valid()
+    AlertRoute.objects.update(is_on=False, most_rank=0)
+    form.save(read, otto)
+    route = AlertRoute.objects.get()
+    assert (route.zone, route.is_on, route.most_rank) == ("Europe/Berlin", False, 0)
+    AlertRoute.objects.update(user=anna)
+    with pytest.raises(Http404):
+        form.save(read, otto)
+    AlertRoute.objects.all().delete()
+    with pytest.raises(Http404):
+        form.save(read, otto)
+    assert not AlertRoute.objects.exists()
+
+
+def test_an_admins_change_ends_no_pause_and_brings_no_deleted_route_back(anna: User) -> None:
+    read, until = mail_route("otto@example.org"), timezone.now() + timedelta(hours=4)
+    fields = {**WEBHOOK, "kind": "email", "url": "", "person": str(read.user_id)}
+    form = RouteForm(fields, hosts=Host.objects.all(), route=read)
+    assert form.is_valid(), form.errors
+    AlertRoute.objects.update(paused_until=until)
+    form.save(anna)
+    assert AlertRoute.objects.get().paused_until == until
+    AlertRoute.objects.all().delete()
+    with pytest.raises(Http404):
+        form.save(anna)
+    assert not AlertRoute.objects.exists()
 
 
 def test_a_pause_ends_by_itself() -> None:
