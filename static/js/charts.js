@@ -45,7 +45,8 @@ const start = (section) => {
   };
   const shown = () =>
     figures.filter((figure) => !figure.element.hidden && !figure.isBare && !isFolded(figure));
-  const isApart = () => figures.some((figure) => figure.panel.is_apart && !isFolded(figure));
+  const isApart = () =>
+    figures.some((figure) => figure.panel.is_apart && !figure.element.hidden && !isFolded(figure));
   let asked = 0;
   let pointedAt = null; // the time under the crosshair, which a new series may not move
   let timer = null;
@@ -156,6 +157,7 @@ const start = (section) => {
     if (answer.over && part("over-summary")) part("over-summary").textContent = answer.over.summary;
     part("no-cache").hidden = empty || answer.has_cache;
     showZone();
+    const wasApart = isApart();
     for (const { element } of figures) {
       element.hidden = "ofCache" in element.dataset && !answer.has_cache;
     }
@@ -172,6 +174,7 @@ const start = (section) => {
     listMarks();
     renewLinks();
     draw();
+    if (isApart() && !wasApart) refresh(); // a cache came: its figures were not asked for yet
   };
 
   const fetched = async (url) => {

@@ -20,6 +20,8 @@ from pytest_django.live_server_helper import LiveServer
 from jobs import notify_workers
 from jobs.models import Job
 from panel.accounts import people
+from storage.metrics.samples.sample_round import make_partition
+from storage.models import Sample
 from tests import make
 from tests.panel.browser.chromium import PASSWORD, signed_in
 from tests.panel.browser.chromium import browser as browser
@@ -344,6 +346,42 @@ def test_charts_renew_themselves_only_while_they_are_seen(browser: Browser, serv
     assert not [url for url in asked if "/series" in url]
     assert complaints == []
     context.close()
+
+
+def test_legs_are_asked_for_only_while_their_charts_are_shown(
+    browser: Browser, served: str
+) -> None:
+    there = scene(layout="bcache")
+    context = browser.new_context()
+    page, complaints = signed_in(context, served)
+    page.clock.install()
+    read_from(there, caches=(None, None))
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(served + reverse("volume", args=[there.volume.key]) + "?range=15m")
+    page.locator("[data-charts-panels]").wait_for()
+    page.locator("[hx-trigger*=every]").evaluate_all("polled => polled.map(each => each.remove())")
+    asked.clear()
+    with page.expect_response("**/series?range=15m"):
+        page.clock.run_for(10_000)
+    assert not [url for url in asked if "apart" in url]
+    read_from(there, caches=(2**30, 2**30))
+    with page.expect_response("**/series?range=15m&apart=1"):
+        page.clock.run_for(10_000)
+    assert complaints == []
+    context.close()
+
+
+def read_from(there: Scene, caches: tuple[int | None, ...]) -> None:
+    """Intervals of the volume that ended just now, with caches of these sizes."""
+    figures = dict.fromkeys(("writes", "read_sectors", "write_sectors", "read_ms", "write_ms"), 0)
+    for n, size in enumerate(caches):
+        at = timezone.now() - timedelta(seconds=10 * n)
+        make_partition(at.date())
+        Sample.objects.create(
+            volume=there.volume, ts=at, dt_ms=10_000, reads=80, technology=2,
+            cache_size_bytes=size, **figures,
+        )  # fmt: skip
 
 
 def test_the_table_and_the_words_are_there_without_javascript(
