@@ -258,9 +258,11 @@ def _csv(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
     number."""
     picture = picture_of(subject, request)
     span, overlay = picture.span, picture.overlay
-    measured = subject.apart(subject.added(span, subject.measure(span)))
+    measured = subject.added(span, subject.measure(span))
     chart = request.GET.get("panel", "")
     names = _names_of(subject, chart) or subject.names
+    if names is subject.names or _is_apart(subject, chart):
+        measured = subject.apart(measured)
     labels = subject.labels(span)
     titles = [f"{labels.get(name, name)} ({measured.units[name]})" for name in names]
     columns = [listed(measured.columns[name]) for name in names]
@@ -283,6 +285,10 @@ def _names_of(subject: ChartSubject, chart: str) -> tuple[str, ...]:
     """The series of one chart, in the order of all; none of one that the subject lacks."""
     drawn = {line.name for panel in subject.panels if panel.name == chart for line in panel.lines}
     return tuple(name for name in subject.names if name in drawn)
+
+
+def _is_apart(subject: ChartSubject, chart: str) -> bool:
+    return any(panel.is_apart for panel in subject.panels if panel.name == chart)
 
 
 def _csv_query(query: QueryDict, span: Span) -> str:

@@ -13,6 +13,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
+from panel.charts import subject
 from panel.charts.pages import chart_context
 from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.rates.figures import NO_LATENCY
@@ -176,6 +177,21 @@ def test_the_legs_are_in_the_csv_of_their_chart(staff: Client) -> None:
         *("ssd_leg_p50_ms", "ssd_leg_p95_ms", "ssd_leg_p99_ms")
     ]
     assert any(cell for row in rows for cell in row[1:])
+
+
+@pytest.mark.parametrize(
+    ("panel", "are_read"),
+    [("operations", False), ("hdd_leg", True), ("", True), ("unknown", True)],
+)
+def test_a_csv_reads_the_legs_only_where_it_lists_them(
+    staff: Client, monkeypatch: pytest.MonkeyPatch, panel: str, are_read: bool
+) -> None:
+    there, read = with_legs(timedelta(minutes=5)), []
+    legs = subject.with_legs
+    monkeypatch.setattr(subject, "with_legs", lambda *args: read.append(args) or legs(*args))
+    url = reverse("volume-csv", args=[there.volume.key])
+    assert staff.get(url, {"range": "15m", "panel": panel}).status_code == 200
+    assert bool(read) == are_read
 
 
 def test_a_customer_gets_no_legs(client: Client) -> None:
