@@ -17,7 +17,7 @@ LEG_TITLES: Final = {
 def leg_panels(*, are_open: bool, kept_days: int, longest_days: int) -> tuple[ChartPanel, ...]:
     """How long I/O took on the two legs of a cache."""
     days = min(kept_days, longest_days)
-    note = f"Kept for {kept_days} days. Shown for times of up to {days} days."
+    note = f"Kept for {kept_days} days. Drawn for ranges of up to {days} days."
     return tuple(
         replace(
             LATENCIES,

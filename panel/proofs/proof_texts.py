@@ -303,8 +303,8 @@ def held(order: Order, result: Mapping[str, Any]) -> str:
 def _progress(proof: Proof, when: Callable[[datetime], str]) -> str:
     if proof.state == ProofState.WAITING:
         text = gettext(
-            "The cache is still warming up. Once neither its share of reads nor its fill grows any "
-            "more, and at the latest on {warm_by}, the measuring begins."
+            "The cache is still warming up. Measuring begins once its share of reads and its fill "
+            "have stopped growing, on {warm_by} at the latest."
         )
         return format_html(text, warm_by=when(proof.warm_by))
     text = gettext("We are measuring until {after_end}; the report will appear here.")
