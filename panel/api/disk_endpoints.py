@@ -305,7 +305,7 @@ class ArrayShape(Shape):
     `seconds_left` are of a rebuild or check that is at work; `mismatch_bytes` is what the last
     check found to differ between the copies."""
 
-    name = serializers.CharField()
+    name = serializers.CharField(help_text="Such as md0.")
     uuid = serializers.CharField()
     level = serializers.CharField()
     state = serializers.CharField()

@@ -218,7 +218,9 @@ class CachePlanBody(Body):
     ratio_percent = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=100
     )
-    mode = serializers.ChoiceField(choices=["writethrough", "writeback"], required=False)
+    mode = serializers.ChoiceField(
+        choices=["writethrough", "writeback"], required=False, help_text="What becomes of writes."
+    )
     price_minor = serializers.IntegerField(
         min_value=0, help_text="The monthly price in minor units (cents) of the currency."
     )

@@ -343,7 +343,7 @@ class ProblemOfHost(Shape):
 class GroupShape(Shape):
     """A volume group, as of the last inventory."""
 
-    name = serializers.CharField()
+    name = serializers.CharField(help_text="Of the volume group.")
     allowed = serializers.BooleanField(help_text="Root lets Tiercel change it.")
     size_bytes = serializers.IntegerField()
     free_ssd_bytes = serializers.IntegerField()
@@ -442,7 +442,7 @@ class CachePlanShape(Shape):
     description = serializers.CharField(allow_blank=True)
     size_bytes = serializers.IntegerField(allow_null=True)
     ratio_percent = serializers.IntegerField(allow_null=True)
-    mode = serializers.CharField()
+    mode = serializers.CharField(help_text="What becomes of writes: writethrough or writeback.")
     tier = serializers.CharField(help_text="Of the volumes it is for.")
     price_minor = serializers.IntegerField()
     currency = serializers.CharField()

@@ -50,7 +50,7 @@ class RootShape(Shape):
     features = serializers.ListField(child=serializers.CharField())
     user = serializers.CharField()
     scopes = serializers.ListField(child=serializers.CharField())
-    token = TokenShape(allow_null=True)
+    token = TokenShape(allow_null=True, help_text="The token that asked; null: a session did.")
     urls = serializers.DictField(child=serializers.CharField())
 
 

@@ -87,7 +87,7 @@ class AlertRouteBody(Body):
 
 
 class OwnAlertRouteBody(Body):
-    """When one is told oneself. What is left out gets its default."""
+    """Your own alert mails: when they come. What is left out gets its default."""
 
     zone = serializers.CharField(default="UTC", max_length=64)
     quiet_start = serializers.TimeField(required=False, allow_null=True)
@@ -337,7 +337,7 @@ def _messages_of(view: Resource, key: str) -> AlertDeliveryQuerySet:
 
 
 class OwnAlertRoutes(Resource):
-    """When one is told oneself."""
+    """When your own alert mails come."""
 
     staff_only = True
     write_scope = Scope.ALERTS
@@ -345,7 +345,7 @@ class OwnAlertRoutes(Resource):
 
     @extend_schema(
         operation_id="own_alert_routes_list",
-        summary="List the mails of alerts to oneself",
+        summary="List your own alert mails",
         parameters=described.PAGE,
         responses={
             200: described.page_of(AlertRouteShape, "OwnAlertRoutePage"),
@@ -366,7 +366,7 @@ class OneOwnAlertRoute(Resource):
 
     @extend_schema(
         operation_id="own_alert_route",
-        summary="Show when one is told oneself",
+        summary="Show when your own alert mails come",
         responses={200: AlertRouteShape, **described.problems(403, 404)},
     )
     def get(self, request: Request, key: str) -> Response:
@@ -380,7 +380,7 @@ class OneOwnAlertRoute(Resource):
         responses={200: AlertRouteShape, **described.problems(403, 404, 422)},
     )
     def put(self, request: Request, key: str) -> Response:
-        """For operators. In a pause nobody tells you of anything; the others are told."""
+        """For operators. During a pause you get no messages; others still do."""
         route = get_object_or_404(_own_routes(self), key=key)
         given = request_bodies.read(request, OwnAlertRouteBody)
         until, now = given.get("paused_until"), database_now()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 
@@ -113,7 +114,8 @@ class EventPageShape(Shape):
 
     items = EventShape(many=True)
     next_after = serializers.CharField(
-        help_text="Its text differs in each answer, and says nothing else. Good for 30 days."
+        help_text="Opaque; it differs in each answer. Valid for 30 days from the last event before "
+        "it, or from the answer where there were no more."
     )
 
 
@@ -146,6 +148,8 @@ class Events(Resource):
     """What happened."""
 
     renderer_classes = (JsonRenderer, EventStreamRenderer)
+    # Each answer names another place.
+    is_tagged = False
     parameters: ClassVar = {"GET": ("after", "limit", "type", "volume", "host", "wait")}
     repeatable = ("type",)
 
@@ -196,18 +200,17 @@ class Events(Resource):
         default_wait = STREAM_WAIT_SECONDS if is_stream else 0
         within = whole(request, "wait", default_wait, 0, wait_for_job.MAX_SECONDS)
         after = request.headers.get(LAST_SEEN) or request.query_params.get("after")
-        place = self._place(after)
-        page, place = _read(rows, place, limit)
+        page, place = _read(rows, self._position(after), limit)
         headers: dict[str, str] = {}
         if not page and within:
             with wait_for_job.place_of(self) as has_place:
                 if has_place:
-                    page, place = _wait(rows, place, limit, within)
+                    page, place = _wait(rows, place.position, limit, within)
             if not has_place:
                 headers["Retry-After"] = str(wait_for_job.AGAIN_SECONDS)
         for_staff = is_staff(self.user)
         items = [event_json(each, for_staff=for_staff) for each in page]
-        return Response({"items": items, "next_after": _written(place)}, headers=headers)
+        return Response({"items": items, "next_after": place.written()}, headers=headers)
 
     def _rows(self, request: Request) -> EventQuerySet:
         kinds = request.query_params.getlist("type")
@@ -221,7 +224,7 @@ class Events(Resource):
             rows = rows.filter(host_key=host) if is_staff(self.user) else rows.none()
         return rows
 
-    def _place(self, after: str | None) -> int:
+    def _position(self, after: str | None) -> int:
         if after is None:
             return 0
         if after == LATEST:
@@ -241,11 +244,19 @@ class Events(Resource):
         return position
 
 
-def _written(position: int) -> str:
-    """A place as readers are told it. It is sealed, and each time another text: the position counts
-    what happens to all customers."""
-    sealed = seal(f"{PLACE}{position}:{database_now().timestamp():.0f}")
-    return PLACE + sealed.removeprefix(MARK).translate(URL_SAFE)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a reader is in the list: all up to `position` is read, and all that is not was written
+    at `at` or later."""
+
+    position: int
+    at: datetime
+
+    def written(self) -> str:
+        """As readers are told it. It is sealed, and each time another text: the position counts
+        what happens to all customers."""
+        sealed = seal(f"{PLACE}{self.position}:{self.at.timestamp():.0f}")
+        return PLACE + sealed.removeprefix(MARK).translate(URL_SAFE)
 
 
 def _position(place: str) -> int | None:
@@ -260,23 +271,22 @@ def _position(place: str) -> int | None:
     return position if is_kept and position <= event_list.given_out() else None
 
 
-def _read(rows: EventQuerySet, place: int, limit: int) -> tuple[list[Event], int]:
-    """The events behind the place, and the place to go on from: where all were read, that is the
+def _read(rows: EventQuerySet, position: int, limit: int) -> tuple[list[Event], Place]:
+    """The events behind the position, and the place to go on from: where all were read, that is the
     end of the list, also for a reader to whom nothing happens."""
-    head = event_list.head()
-    page = list(rows.filter(position__gt=place)[:limit])
-    last = page[-1].position if page else None
-    if last is not None and len(page) == limit:
-        return page, last
-    return page, max(place, head, last or 0)
+    now, head = database_now(), event_list.head()
+    page = list(rows.filter(position__gt=position)[:limit])
+    if len(page) < limit:
+        return page, Place(max(position, head, *(each.position or 0 for each in page)), now)
+    return page, Place(page[-1].position or 0, page[-1].at)
 
 
-def _wait(rows: EventQuerySet, place: int, limit: int, within: int) -> tuple[list[Event], int]:
+def _wait(rows: EventQuerySet, position: int, limit: int, within: int) -> tuple[list[Event], Place]:
     """The same once there are any, or after so many seconds."""
     end, pause = time.monotonic() + within, FIRST_POLL_SECONDS
-    page: list[Event] = []
-    while not page and (remaining_seconds := end - time.monotonic()) > 0:
-        time.sleep(min(pause, remaining_seconds))
-        pause = min(pause * 1.5, LAST_POLL_SECONDS)
-        page, place = _read(rows, place, limit)
-    return page, place
+    while True:
+        time.sleep(min(pause, max(0.0, end - time.monotonic())))
+        page, place = _read(rows, position, limit)
+        if page or time.monotonic() >= end:
+            return page, place
+        position, pause = place.position, min(pause * 1.5, LAST_POLL_SECONDS)

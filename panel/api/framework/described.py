@@ -190,8 +190,8 @@ ANSWER_HEADERS: Final = {
 SAME_EVERYWHERE: Final = {
     "key": "Its name in the API; it never changes.",
     "url": "Where the API shows it.",
-    "name": "For people.",
-    "label": "The name of it for people.",
+    "name": "Display name.",
+    "label": "Display name.",
     "external_id": "The name of it in your systems; empty where it has none.",
     "host": "The storage host.",
     "volume": "The volume.",
@@ -236,6 +236,8 @@ SAME_EVERYWHERE: Final = {
 SAME_TWICE: Final = re.compile(r"^\* `(.*)` - \1$\n?", re.MULTILINE)
 CHANGING: Final = ("post", "put", "patch", "delete")
 VERSIONED: Final = ("put", "patch", "delete")
+UNTAGGED: Final = ("events_list",)
+"""Operations whose every answer is another one (`Resource.is_tagged`)."""
 NOT_MODIFIED: Final = {"description": "If-None-Match names the version that is there."}
 LIMIT_HEADERS: Final = {
     "Retry-After": {"description": "Seconds until the next request.", "schema": NUMBER},
@@ -268,6 +270,8 @@ def completed(result: Json, **_: object) -> Json:
         for method, operation in operations.items():
             if not is_signed:
                 _tell_headers(operation, method, is_single=_is_single(operations))
+                if operation["operationId"] in UNTAGGED:
+                    _tell_no_version(operation)
             _tell_limits(operation)
             answers = operation["responses"]
             for status in (*ANY_OPERATION, *(WITH_BODY if "requestBody" in operation else ())):
@@ -326,6 +330,16 @@ def _tell_headers(operation: Json, method: str, *, is_single: bool) -> None:
         headers = answer.setdefault("headers", {})
         for name in names:
             headers.setdefault(name, _reference(name))
+
+
+def _tell_no_version(operation: Json) -> None:
+    """A condition is refused there."""
+    operation["parameters"] = [
+        each for each in operation["parameters"] if each["name"] != "If-None-Match"
+    ]
+    del operation["responses"]["304"]
+    for answer in operation["responses"].values():
+        answer.get("headers", {}).pop("ETag", None)
 
 
 def _tell_limits(operation: Json) -> None:

@@ -272,6 +272,7 @@ BODIES: Final[dict[str, Json]] = {
     "NewVolumeBody": {"label": "crm-data", "host": HOST, "vg": "vg0", "size_bytes": 100 * GIB},
     "OfCustomer": {"customer_external_id": "crm-42"},
     "OrderBody": {"cache_plan": PLAN, "price_minor": 490, "currency": "EUR"},
+    "OwnAlertRouteBody": {"zone": "Europe/Berlin", "quiet_start": "22:00", "quiet_end": "07:00"},
     "PatchedCachePlanBody": {"on_offer": False},
     "PatchedCustomerBody": {"name": "Acme Ltd"},
     "PatchedDiskBody": {"unit_bytes": 512},

@@ -42,7 +42,7 @@ VG = ("uuid", "name", "size_bytes", "free_bytes", "extent_bytes", "allowed", "pa
 class DiskFoundShape(Shape):
     """A disk as the kernel has it; `POST /hosts/{key}/ssds` takes `name` and `serial`."""
 
-    name = serializers.CharField()
+    name = serializers.CharField(help_text="Such as sda.")
     dev = serializers.CharField(help_text="Device number.")
     size_bytes = serializers.IntegerField()
     rotational = serializers.BooleanField()
@@ -55,7 +55,7 @@ class DiskFoundShape(Shape):
 class ArrayFoundShape(Shape):
     """An md array; `GET /hosts/{key}/arrays` has its rebuilds and checks."""
 
-    name = serializers.CharField()
+    name = serializers.CharField(help_text="Such as md0.")
     uuid = serializers.CharField()
     level = serializers.CharField()
     state = serializers.CharField()
@@ -68,7 +68,7 @@ class PhysicalVolumeShape(Shape):
     """A physical volume of LVM."""
 
     uuid = serializers.CharField()
-    name = serializers.CharField()
+    name = serializers.CharField(help_text="Of the device, such as md0.")
     vg_uuid = serializers.CharField(allow_blank=True)
     vg_name = serializers.CharField(allow_blank=True)
     size_bytes = serializers.IntegerField()
@@ -84,7 +84,7 @@ class VolumeGroupShape(Shape):
     """A volume group of LVM."""
 
     uuid = serializers.CharField()
-    name = serializers.CharField()
+    name = serializers.CharField(help_text="Of the volume group.")
     size_bytes = serializers.IntegerField()
     free_bytes = serializers.IntegerField()
     extent_bytes = serializers.IntegerField()
@@ -96,7 +96,7 @@ class LogicalVolumeShape(Shape):
     """A logical volume that a guest could use. `volume` is the panel's record of it."""
 
     uuid = serializers.CharField()
-    name = serializers.CharField()
+    name = serializers.CharField(help_text="Of the logical volume.")
     vg_name = serializers.CharField()
     size_bytes = serializers.IntegerField()
     active = serializers.BooleanField()
@@ -155,7 +155,7 @@ class SuggestionShape(Shape):
 class RiskShape(Shape):
     """What may go wrong."""
 
-    severity = serializers.CharField()
+    severity = serializers.CharField(help_text="error, warning or info.")
     message = serializers.CharField()
     correction = serializers.CharField(allow_blank=True)
 

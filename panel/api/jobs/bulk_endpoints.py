@@ -67,7 +67,9 @@ class BulkOutcomeShape(Shape):
     volume = serializers.CharField(help_text="Key.")
     job = serializers.CharField(allow_null=True, help_text="URL.")
     state = serializers.CharField(help_text="not_begun, refused, done, or the state of the job.")
-    message = serializers.CharField(allow_blank=True)
+    message = serializers.CharField(
+        allow_blank=True, help_text="What became of it, in a sentence for people."
+    )
 
 
 class BulkChangeShape(Shape):

@@ -200,7 +200,9 @@ class AdoptedShape(Shape):
 
     n = serializers.IntegerField(help_text="The row, from 1.")
     verdict = serializers.CharField()
-    message = serializers.CharField(allow_blank=True)
+    message = serializers.CharField(
+        allow_blank=True, help_text="What became of it, in a sentence for people."
+    )
     volume = serializers.CharField(allow_null=True, help_text="Key of the volume.")
     job = serializers.CharField(allow_null=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ from storage import event_list, row_security
 from storage.database_clock import database_now
 from storage.models import Event, EventKind
 from tests import make
-from tests.panel.api.asking import Program, member, own, problem, program, staff
+from tests.panel.api.asking import V1, Program, member, own, problem, program, staff
 from tests.panel.cast import party
 from tests.scene import job, scene
 
@@ -147,6 +148,31 @@ def test_a_place_that_is_not_kept_is_gone_and_says_what_to_do(clock: Clock) -> N
         assert "after=latest" in body["correction"]
 
 
+def test_who_pauses_in_a_backlog_is_told_once_events_behind_the_place_are_forgotten(
+    clock: Clock,
+) -> None:
+    asking = staff()
+    for _ in range(3):
+        make.host()
+    event_list.give_places()
+    Event.objects.update(at=timezone.now() - event_list.KEPT + timedelta(days=1))
+    place = asking.get("/events/", limit=1).json()["next_after"]
+    assert len(types(asking.get("/events/", after=place))) == 2
+    clock.shift = timedelta(days=2)
+    event_list.prune(timezone.now() + clock.shift)
+    problem(asking.get("/events/", after=place), 410, "place_gone")
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+@pytest.mark.parametrize("name", ["If-None-Match", "If-Match"])
+def test_events_have_no_version_to_ask_for(accept: str, name: str) -> None:
+    asking = staff()
+    given = asking.headers(**{name: "*", "Accept": accept})
+    answer = Client().get(f"{V1}/events/", headers=given)
+    problem(answer, 400, "condition_not_supported")
+    assert "ETag" not in asking.get("/events/")
+
+
 def test_after_a_restore_a_place_of_what_was_lost_is_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -178,13 +204,17 @@ def test_who_polls_and_meets_nothing_is_never_told_that_the_place_is_gone(
 
 def test_a_place_tells_a_customer_nothing_of_what_happens_to_others() -> None:
     quiet = member(make.customer("Quiet"))
+    make.host()
+    event_list.give_places()
+    Event.objects.update(position=987_654_321)
     places = []
     for _ in range(2):
         places += [quiet.get("/events/").json()["next_after"] for _ in range(2)]
         make.host()
     assert len({*places}) == len(places), "the same place looks different each time"
-    newest = Event.objects.latest("pk")
-    assert not [place for place in places if newest.key in place]
+    for place in places:
+        sealed = base64.urlsafe_b64decode(place.removeprefix("plc_") + "==")
+        assert "987654321" not in place and b"987654321" not in sealed
 
 
 def test_what_happened_to_a_customer_stays_when_the_customer_is_deleted() -> None:
