@@ -38,7 +38,7 @@ from panel.staff.alerts.alert_list import STALE_SECONDS
 from storage.access import Right, staff_view
 from storage.agent import VERSION
 from storage.formatting import counted, seconds, size
-from storage.metrics.samples.chunk_store import kept_for, unreadable_chunks
+from storage.metrics.samples.chunk_store import NOTED_LIMIT, kept_for, unreadable_chunks
 from storage.metrics.samples.stored_bytes import StoredBytes, stored_chunks, stored_rows
 from storage.models import ASIDE, LatestSample, Resolution, SampleChunk
 
@@ -310,8 +310,9 @@ def _unreadable() -> SettingRow:
     """Chunks of samples that are damaged, or of another release: a chart has a gap there."""
     noted, aside = unreadable_chunks(), SampleChunk.objects.filter(kind__gte=ASIDE).count()
     first = next(iter(noted.items()), None)
-    warning = "" if first is None else f"{first[0]}: {first[1]}. The log has all."
-    said = f"{len(noted):,} asked for in a day" if noted else "none asked for in a day"
+    warning = "" if first is None else f"{first[0]}: {first[1]}."
+    more = " or more" if len(noted) >= NOTED_LIMIT else ""
+    said = f"{len(noted)}{more} asked for in a day" if noted else "none asked for in a day"
     return SettingRow("Chunks that cannot be read", f"{said}, {aside:,} set aside", "", warning)
 
 

@@ -54,7 +54,11 @@ log = logging.getLogger(__name__)
 FORMAT: Final = 2
 """Of the bytes of chunks (`storage.metrics.samples.codec`): another number with every change of
 what `unpack` takes, or of what the numbers of a column mean."""
+READABLE: Final = (1, FORMAT)
+"""Chunks have had this codec since before its number was 2. What is older under number 1 is no
+chunk to `unpack`, which says so."""
 NOTED_SECONDS: Final = 86_400
+NOTED_LIMIT: Final = 50
 NOTED: Final = "samples:unreadable-chunks"
 EPOCH_2000: Final = 946_684_800 * SECOND
 """What PostgreSQL counts from, in microseconds since 1970."""
@@ -307,6 +311,7 @@ def _gathered(
     """The intervals of the rows of `fetch`, each once and at the resolution of its section."""
     tables: dict[tuple[Resolution, bool], list[IntervalTable]] = {}
     inbox, seen = None, set[tuple[int, Resolution, datetime]]()
+    unread: dict[str, str] = {}
     for subject_id, number, start, is_rolled_up, written, data in chunks:
         if subject_id is None:
             inbox = kind.table(data)
@@ -315,11 +320,12 @@ def _gathered(
         if (subject_id, resolution, start) in seen:
             continue
         seen.add((subject_id, resolution, start))
-        table = readable(kind, resolution, start, subject_id, written, data)
+        table = readable(kind, resolution, start, subject_id, written, data, unread)
         if table is None:
             continue
         is_open = resolution is Resolution.FIVE_MINUTES and not is_rolled_up
         tables.setdefault((resolution, is_open), []).append(table)
+    note_unreadable(unread)
     gathered = []
     for (resolution, is_open), of_it in tables.items():
         spans = [
@@ -379,8 +385,8 @@ def from_chunk(
 ) -> IntervalTable:
     """What `to_chunk` was given, by the release that had the format `written`. Raises
     `BadChunk`."""
-    if written != FORMAT:
-        raise BadChunk(f"it has format {written}, and this release reads format {FORMAT} alone")
+    if written not in READABLE:
+        raise BadChunk(f"it has format {written}, and this release reads up to {FORMAT}")
     columns, begin = unpack(data), microseconds(start)
     subjects = np.full(columns.rows, subject_id, np.int64)
     if resolution is Resolution.RAW:
@@ -401,19 +407,20 @@ def readable(
     subject_id: int,
     written: int,
     data: bytes,
+    unread: dict[str, str],
 ) -> IntervalTable | None:
-    """As `from_chunk`; None, and a note for operators, of a chunk that cannot be read."""
+    """As `from_chunk`; None of a chunk that cannot be read, whose name and why go into `unread`."""
     try:
         return from_chunk(kind.rows, resolution, start, subject_id, written, data)
     except BadChunk as error:
         name = f"{kind.number.label} {subject_id}, {resolution.label}, {start:%Y-%m-%d %H:%M} UTC"
-        key = f"{NOTED}:{kind.number}:{subject_id}:{resolution}:{start:%Y%m%d%H}"
-        _note_unreadable(key, name, str(error))
+        unread[name] = str(error)
         return None
 
 
 def unreadable_chunks() -> dict[str, str]:
-    """The chunks that somebody asked for within a day and that cannot be read, with why."""
+    """Some chunks that somebody asked for and that cannot be read, with why. They are known for a
+    day after the last one was found."""
     try:
         noted: dict[str, str] = shared_cache.get(NOTED, {})
     except RedisError:
@@ -421,15 +428,24 @@ def unreadable_chunks() -> dict[str, str]:
     return noted
 
 
-def _note_unreadable(key: str, name: str, why: str) -> None:
-    """Once a day, whoever asks for it."""
+def note_unreadable(unread: dict[str, str]) -> None:
+    """Note for operators what a call could not read: whoever asks for it, once. Thousands of them
+    have one reason, and so few of them are noted."""
+    if not unread:
+        return
+    new = unread
     try:
-        if not shared_cache.add(key, True, NOTED_SECONDS):
-            return
-        shared_cache.set(NOTED, {**unreadable_chunks(), name: why}, NOTED_SECONDS)
+        noted: dict[str, str] = shared_cache.get(NOTED, {})
+        free = NOTED_LIMIT - len(noted)
+        new = dict([each for each in unread.items() if each[0] not in noted][:free])
+        if new:
+            shared_cache.set(NOTED, {**noted, **new}, NOTED_SECONDS)
     except RedisError:
         pass  # it is in the log
-    log.error("a chunk of samples cannot be read (%s): %s", name, why)
+    if new:
+        name, why = next(iter(new.items()))
+        others = f" and {len(new) - 1} more" if len(new) > 1 else ""
+        log.error("a chunk of samples cannot be read (%s%s): %s", name, others, why)
 
 
 def _array(count: int) -> np.dtype[np.void]:

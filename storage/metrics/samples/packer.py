@@ -25,6 +25,7 @@ from storage.metrics.samples.chunk_store import (
     SampleKind,
     chunk_start,
     kept_for,
+    note_unreadable,
     readable,
     to_chunk,
     without,
@@ -280,17 +281,23 @@ def _chunks(
     kind: SampleKind, resolution: Resolution, start: datetime, subject_ids: Sequence[int]
 ) -> list[tuple[int, bool, IntervalTable]]:
     """What is there; what cannot be read is set aside."""
+    unread: dict[str, str] = {}
     with connection.cursor() as cursor:
         cursor.execute(READ, [kind.number, list(subject_ids), resolution, start])
         chunks = cursor.fetchall()
         tables = [
-            (subject_id, is_rolled_up, readable(kind, resolution, start, subject_id, *written))
-            for subject_id, is_rolled_up, *written in chunks
+            (
+                subject_id,
+                is_rolled_up,
+                readable(kind, resolution, start, subject_id, written, data, unread),
+            )
+            for subject_id, is_rolled_up, written, data in chunks
         ]
         damaged = [subject_id for subject_id, _is_rolled_up, table in tables if table is None]
         if damaged:
             place = (kind.number, damaged, resolution, start)
             cursor.execute(SET_ASIDE, [ASIDE, ASIDE, ASIDE, *place])
+            note_unreadable(unread)
     return [
         (subject_id, is_rolled_up, table)
         for subject_id, is_rolled_up, table in tables

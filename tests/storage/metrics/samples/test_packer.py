@@ -365,7 +365,7 @@ def damage(resolution: Resolution, start: datetime, **changed: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "why"), [({"data": b"rust"}, "zlib"), ({"format": 1}, "format 1")]
+    ("changed", "why"), [({"data": b"rust"}, "zlib"), ({"format": 9}, "format 9")]
 )
 def test_a_chunk_that_cannot_be_read_is_a_gap_and_is_noted_once(
     changed: dict[str, Any],
@@ -385,6 +385,26 @@ def test_a_chunk_that_cannot_be_read_is_a_gap_and_is_noted_once(
     assert len(said) == 1 and f"volume {volume.pk}, as measured" in said[0] and why in said[0]
     noted = [text for name, text in unreadable_chunks().items() if f"volume {volume.pk}," in name]
     assert len(noted) == 1 and why in noted[0]
+
+
+def test_a_chunk_of_the_release_that_gave_this_codec_number_1_is_read() -> None:
+    volume = make.volume()
+    sampled(volume, START, 120)
+    pack_all()
+    damage(Resolution.RAW, START + HOUR, format=1)
+    [found] = aggregate([volume.pk], START, START + 2 * HOUR, resolution=Resolution.RAW)
+    assert found.counts["intervals"] == 120
+
+
+def test_a_few_of_very_many_unreadable_chunks_are_noted_and_the_log_gets_one_line(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunk_store, "NOTED", f"test:{new_key()}")
+    unread = {f"volume {n}": "zlib" for n in range(200)}
+    for _ in range(2):
+        chunk_store.note_unreadable(unread)
+    assert list(unreadable_chunks()) == list(unread)[: chunk_store.NOTED_LIMIT]
+    assert len([each for each in caplog.records if "cannot be read" in each.getMessage()]) == 1
 
 
 def test_a_late_row_of_a_damaged_hour_is_packed_beside_what_is_set_aside() -> None:
