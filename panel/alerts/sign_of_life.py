@@ -80,8 +80,12 @@ def _is_nothing_taken(now: datetime) -> bool:
     """Whether everything has failed for so long: one address that fails is no reason, as long as
     others are reached."""
     tried = AlertDelivery.objects.unsent().filter(attempts__gt=0, created_at__lt=now - STUCK)
-    tried = tried.select_related("route").annotate(rank=Min("events__rank"))
-    begun = min((first_due(each, getattr(each, "rank", None) or 0) for each in tried), default=now)
-    if begun >= now - STUCK:
-        return False
-    return not AlertDelivery.objects.filter(delivered_at__gt=begun).exists()
+    # An address that somebody tries out may be wrong.
+    tried = tried.exclude(purpose=AlertDelivery.Purpose.TEST).select_related("route")
+    begun: dict[int, datetime] = {}
+    for each in tried.annotate(rank=Min("events__rank")):
+        due = first_due(each, getattr(each, "rank", None) or 0)
+        begun[each.route_id] = min(due, begun.get(each.route_id, due))
+    stuck = [at for at in begun.values() if at < now - STUCK]
+    # What another address took before the last one began to fail says nothing of now.
+    return bool(stuck) and not AlertDelivery.objects.filter(delivered_at__gt=max(stuck)).exists()

@@ -99,6 +99,21 @@ def test_what_was_taken_before_the_oldest_that_fails_is_no_comfort(place: Place)
     assert not sign_of_life.send_sign()
 
 
+def test_what_one_address_took_while_only_another_failed_is_no_comfort(place: Place) -> None:
+    now = timezone.now()
+    failing(created_at=now - timedelta(hours=5))
+    mail = mail_route("mail@example.org")
+    failing(route=mail, created_at=now - timedelta(hours=2), delivered_at=now - timedelta(hours=1))
+    assert sign_of_life.send_sign()
+    failing(route=mail)
+    assert not sign_of_life.send_sign()
+
+
+def test_a_test_message_that_fails_is_no_reason(place: Place) -> None:
+    failing(purpose=AlertDelivery.Purpose.TEST)
+    assert sign_of_life.send_sign()
+
+
 def test_a_message_that_failed_just_now_is_no_reason(place: Place) -> None:
     failing(created_at=timezone.now() - timedelta(minutes=10))
     assert sign_of_life.send_sign()
