@@ -47,6 +47,8 @@ HOLD_SECONDS: Final = {
     **dict.fromkeys(CONTACT, 90),
     **dict.fromkeys(("drift", "unfinished", "volume_inactive", "volumes_missing"), 120),
     **dict.fromkeys(("unsampled", "clock_off", "stuck", "orphan_device"), 120),
+    # A host that is back after a day is read within the hour.
+    "smart_stale": 3600,
     # Jobs are paused on purpose: told is only that they stay so.
     "halt": 1800,
     **dict.fromkeys(("job_failed", "job_undecided"), 0),
@@ -124,7 +126,8 @@ LATE_EFFECTS: Final = frozenset(
     }
 )
 """A cause and what it takes its time to bring about: also long after it, that has no other
-reason."""
+reason. A disk has one if it is gone later than the next reading of disks tells."""
+DISKS_READ_WITHIN: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,13 +251,22 @@ def follows(effect: SeenProblem, cause: SeenProblem) -> bool:
 
 def comes_late(effect: SeenProblem, cause: SeenProblem) -> bool:
     """Whether the one follows from the other however much later it was seen."""
-    # Nothing is known of a host that does not answer.
-    return cause.family in NO_NEWS or (cause.code, effect.code) in LATE_EFFECTS
+    if cause.family in NO_NEWS:
+        # Nothing is known of a host that does not answer.
+        return True
+    if (cause.code, effect.code) not in LATE_EFFECTS:
+        return False
+    if effect.code != "disk_vanished":
+        return True
+    if effect.since is None or cause.since is None:
+        return False
+    return abs(effect.since - cause.since) <= DISKS_READ_WITHIN
 
 
 def are_siblings(one: SeenProblem, other: SeenProblem) -> bool:
     """Whether two volumes of a host have the same trouble, or one round missed two of its disks: a
     controller or a shelf takes all of its disks along."""
-    of_volumes = bool(one.volume_key and other.volume_key) or one.code == "disk_vanished"
+    of_volumes = bool(one.volume_key and other.volume_key)
+    of_round = one.code == "disk_vanished" and one.since is not None and one.since == other.since
     same = (one.code, one.job_error) == (other.code, other.job_error)
-    return of_volumes and same and one.fingerprint != other.fingerprint
+    return (of_volumes or of_round) and same and one.fingerprint != other.fingerprint

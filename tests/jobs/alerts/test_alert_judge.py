@@ -182,13 +182,29 @@ def test_disks_that_one_controller_takes_along_are_one_alert(clock: Clock) -> No
     assert Alert.objects.open().count() == 4
 
 
-def test_a_disk_that_its_array_lacks_comes_with_the_arrays_alert_however_late() -> None:
+def test_disks_of_one_host_that_go_one_after_the_other_are_alerts_of_their_own(
+    clock: Clock,
+) -> None:
+    there = scene()
+    show(there)
+    stays, *lost = (disk(ata("ST8000NM000A", f"H{n}", []), f"sd{n}") for n in range(3))
+    record(there.host, reply(stays, *lost), "b", AT)
+    for minutes, left in ((60, lost[1:]), (65, [])):
+        record(there.host, reply(stays, *left), "b", AT + timedelta(minutes=minutes))
+        assert clock.passes(minutes=5) == ["opened"]
+
+
+def test_a_disk_that_its_array_lacks_comes_with_the_arrays_alert_at_the_next_reading() -> None:
     world = World()
-    world.begin(rounds.problem("array_degraded", subject="md0"))
+    world.begin(rounds.problem("array_degraded", subject="md0", since=world.now))
     assert world.passes(minutes=10) == ["opened"]
     world.passes(minutes=40)
-    world.begin(rounds.problem("disk_vanished", subject="sda H1", rank=0))
+    first = rounds.problem("disk_vanished", subject="sda H1", rank=0, since=world.now)
+    world.begin(first)
     assert "opened" not in world.passes(minutes=20)
+    world.passes(hours=72)
+    world.begin(rounds.problem("disk_vanished", subject="sdb H2", rank=0, since=world.now))
+    assert world.passes(minutes=5) == ["opened"]
 
 
 def test_a_host_that_does_not_answer_keeps_its_alerts(clock: Clock) -> None:

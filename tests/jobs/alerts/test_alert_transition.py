@@ -32,6 +32,17 @@ def test_data_at_risk_is_told_at_once_and_others_after_their_hold() -> None:
     assert other.passes(seconds=60) == ["opened"]
 
 
+def test_a_host_that_is_back_after_days_has_an_hour_to_read_its_disks() -> None:
+    world = World()
+    stale = problem("smart_stale", rank=2)
+    world.begin(stale)
+    assert world.passes(minutes=55) == []
+    world.end(stale)
+    assert world.passes(minutes=10) == []
+    world.begin(stale)
+    assert world.passes(minutes=65) == ["opened"]
+
+
 def test_what_passes_within_its_hold_leaves_no_trace() -> None:
     world, drift = World(), problem("drift", volume_key="v1")
     world.begin(drift)
