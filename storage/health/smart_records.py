@@ -74,7 +74,10 @@ def record(host: Host, data: object, boot_id: str, now: datetime) -> int:
     """Store the agent's reply; how many disks said how they are. Raises `BadHostData`."""
     reply = decode(data)
     facts = inventory_of(host)
+    # Names of another start of the host may be those of other disks.
+    is_now = facts is not None and facts.boot_id == boot_id and not facts.stale
     on_usb = {disk.name for disk in facts.disks if disk.transport == "usb"} if facts else set()
+    used = _disks_in_use(facts) if facts else set()
     with transaction.atomic():
         answered = {
             "tried_at": now,
@@ -91,14 +94,17 @@ def record(host: Host, data: object, boot_id: str, now: datetime) -> int:
             answered["complete_at"] = now
         before = DiskRound.objects.filter(host=host).first()
         DiskRound.objects.update_or_create(host=host, defaults=answered)
-        # Of two paths to one disk the first one counts.
+        # Of two paths to one disk the first one counts. Those that say who they are come first:
+        # one that says nothing may have the name that one of them had.
         seen: set[str] = set()
-        for answer in reply.disks:
-            identity = _identity(answer, known)
+        for answer in sorted(reply.disks, key=lambda each: each.health is None):
+            identity = _identity(answer, known, seen)
             if identity not in seen:
                 seen.add(identity)
                 disk = known.get(identity) or PhysicalDisk(host=host, identity=identity)
-                disk.may_leave = disk.may_leave or answer.name in on_usb
+                if is_now:
+                    may_still = disk.may_leave and answer.name not in used
+                    disk.may_leave = answer.name in on_usb or may_still
                 _store(disk, answer, boot_id, now)
         places = {f"@{each.place}" for each in reply.disks if each.health is not None}
         PhysicalDisk.objects.filter(host=host, identity__in=places - seen).delete()
@@ -130,14 +136,16 @@ def _note_gone(
 def take_out(host: Host, facts: HostFacts, member: str) -> None:
     """A job took `member` out of its array: the disk is there to be pulled, unless it is in use
     otherwise."""
+    names = {disk.name for disk in facts.disks if is_part_of(member, disk.name)}
+    names -= _disks_in_use(facts)
+    PhysicalDisk.objects.filter(host=host, name__in=names, gone_since=None).update(may_leave=True)
+
+
+def _disks_in_use(facts: HostFacts) -> set[str]:
+    """The names of the disks that an array or a volume group has."""
     used = [each.name for array in facts.arrays for each in array.members]
     used += [pv.name for pv in facts.pvs]
-    names = [
-        disk.name
-        for disk in facts.disks
-        if is_part_of(member, disk.name) and not any(is_part_of(each, disk.name) for each in used)
-    ]
-    PhysicalDisk.objects.filter(host=host, name__in=names, gone_since=None).update(may_leave=True)
+    return {disk.name for disk in facts.disks if any(is_part_of(each, disk.name) for each in used)}
 
 
 def _forget_longest_gone(host: Host) -> None:
@@ -166,14 +174,17 @@ def _note_findings(condition: DiskCondition, now: datetime) -> None:
         disk.save(update_fields=["findings"])
 
 
-def _identity(answer: DiskAnswer, known: dict[str, PhysicalDisk]) -> str:
-    """A disk that says nothing now is the one that was last in its place."""
+def _identity(answer: DiskAnswer, known: dict[str, PhysicalDisk], seen: set[str]) -> str:
+    """A disk that says nothing now is the one that was last in its place, unless that one was
+    `seen` elsewhere."""
     if answer.health is not None and answer.health.key:
         return answer.health.key
     same = [
         disk
         for disk in known.values()
-        if (disk.device, disk.kind) == (answer.device, answer.type) and disk.health
+        if (disk.device, disk.kind) == (answer.device, answer.type)
+        and disk.health
+        and disk.identity not in seen
     ]
     if answer.health is None and same:
         return max(same, key=lambda disk: disk.asked_at).identity

@@ -77,7 +77,7 @@ def scan(host: LocalHost) -> tuple[tuple[SmartTarget, ...], str]:
     Raises MissingTool, TimedOut."""
     document = _document(host.run(["smartctl", "--scan", "--json"], timeout=SCAN_SECONDS).stdout)
     targets: dict[SmartTarget, None] = {}
-    for each in _rows(document.get("devices"))[:DISKS_LIMIT]:
+    for each in _rows(document.get("devices")):
         try:
             device, kind = names.smart_device(each.get("name")), names.smart_type(each.get("type"))
         except ValueError:

@@ -38,12 +38,15 @@ def smart(host: LocalHost) -> dict[str, Any]:
         return _reply(True, message=old)
     listed, late_count = [], 0
     end_ns = host.boottime_ns() + int(TOTAL_SECONDS * 1e9)
-    for target in _turned(targets, host.wall_ns()):
+    asked = targets[: smartctl.DISKS_LIMIT]
+    for target in _turned(asked, host.wall_ns()):
         if host.boottime_ns() >= end_ns:
             late_count += 1
             continue
         listed.append(_disk(host, target))
     message = f"There was no time for {late_count} disks." if late_count else ""
+    if len(targets) > len(asked):
+        message = f"The host has {len(targets)} disks, and only {len(asked)} are read."
     return _reply(True, version, listed, message)
 
 

@@ -193,10 +193,29 @@ def test_a_disk_that_only_has_another_name_is_not_gone() -> None:
 
 
 def test_a_disk_on_usb_may_go() -> None:
-    host = scene(make.lv(), disks=(make.disk("sda", transport="usb"),)).host
+    on_usb = (make.disk("sda", transport="usb"),)
+    host = scene(make.lv(), disks=on_usb, boot_id="b").host
     record(host, reply(disk(hdd(1)), other()), "b", NOW)
     record(host, reply(other()), "b", NOW + HOUR)
     assert found_of(host) == []
+
+
+def test_a_disk_that_only_had_the_name_of_one_on_usb_may_not_go() -> None:
+    on_usb = (make.disk("sda", transport="usb"),)
+    host = scene(make.lv(), disks=on_usb, boot_id="b").host
+    record(host, reply(disk(hdd(1)), other()), "next start", NOW)
+    record(host, reply(other()), "next start", NOW + HOUR)
+    assert found_of(host) == ["disk_vanished"]
+
+
+def test_a_disk_that_was_taken_out_and_is_in_use_again_may_not_go() -> None:
+    member = make.array(members=(ArrayMember("sda1", "in_sync"),))
+    host = scene(make.lv(), disks=(make.disk("sda"),), arrays=(member,), boot_id="b").host
+    record(host, reply(disk(hdd(1)), other()), "b", NOW)
+    PhysicalDisk.objects.filter(name="sda").update(may_leave=True)
+    record(host, reply(disk(hdd(1)), other()), "b", NOW + HOUR)
+    record(host, reply(other()), "b", NOW + 2 * HOUR)
+    assert found_of(host) == ["disk_vanished"]
 
 
 def test_a_disk_that_was_gone_before_this_was_noted_is_no_news() -> None:
@@ -245,6 +264,15 @@ def test_a_disk_in_another_slot_is_the_same_and_another_in_its_slot_is_not() -> 
     moved = PhysicalDisk.objects.get(name="sdb")
     assert moved.baseline == {"pending": 5}
     assert PhysicalDisk.objects.count() == 2
+
+
+def test_a_disk_that_sleeps_under_the_former_name_of_another_does_not_stand_for_it() -> None:
+    host = make.host()
+    record(host, reply(disk(hdd(5)), other()), "b", NOW)
+    record(host, reply(disk(None, state="standby"), disk(hdd(9), "sdc")), "next", NOW + HOUR)
+    moved = PhysicalDisk.objects.get(name="sdc")
+    assert (moved.identity, moved.state) == ("ST8000NM000A-2KE101 H1", "read")
+    assert [each["code"] for each in moved.findings] == ["pending_rose"]
 
 
 def test_two_paths_to_one_disk_are_one() -> None:

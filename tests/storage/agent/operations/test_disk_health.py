@@ -103,6 +103,16 @@ def test_a_scan_that_does_not_end_is_said(agent: Agent, host: FakeHost) -> None:
     assert (reply["disks"], reply["message"]) == ([], "smartctl --scan did not end in time.")
 
 
+def test_disks_that_are_too_many_to_read_are_counted(
+    agent: Agent, host: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(smartctl, "DISKS_LIMIT", 1)
+    count = len(smartctl.scan(host)[0])
+    reply = agent.data("smart")
+    assert len(reply["disks"]) == 1 < count
+    assert reply["message"] == f"The host has {count} disks, and only 1 are read."
+
+
 def test_a_smartctl_that_prints_no_json_is_said_to_be_old(agent: Agent, host: FakeHost) -> None:
     host.fail_next("smartctl", 1, "unrecognized option")
     reply = agent.data("smart")
