@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
@@ -34,7 +34,7 @@ class ReportedProblem(msgspec.Struct, frozen=True):
     severity: str
     message: str
     correction: str
-    subject: Annotated[str, msgspec.Meta(max_length=SUBJECT_LIMIT)] = ""
+    subject: str = ""
 
 
 class ChangePolicy(msgspec.Struct, frozen=True):
@@ -76,7 +76,8 @@ def _reported_problems(host: Host, reply: Reply) -> list[dict[str, str]]:
         hello = decoded(reply.data, Hello, "hello", TEXT_LIMIT)
     except BadHostData as error:
         raise BadReply(host.name, str(error)) from None
-    return to_json(hello.problems[:PROBLEMS_LIMIT])
+    problems = to_json(hello.problems[:PROBLEMS_LIMIT])
+    return [{**each, "subject": each["subject"][:SUBJECT_LIMIT]} for each in problems]
 
 
 def _observed_problems(reply: Reply, before: datetime, after: datetime) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs.hosts.refresh import _observed_problems, refresh
+from jobs.hosts.refresh import _observed_problems, _reported_problems, refresh
 from jobs.models import Kind, State
 from jobs.problems import problems_of
 from jobs.transport.replies import Reply
@@ -48,6 +48,16 @@ def codes(*problems: str) -> list[str]:
 def test_a_broken_policy_is_not_called_observe_only() -> None:
     assert codes() == codes("bcache_scanned") == ["observe_only"]
     assert codes("policy_broken") == []
+
+
+def test_a_subject_that_is_too_long_is_cut_and_the_rest_of_hello_is_kept() -> None:
+    told = [
+        {"code": "x", "severity": "error", "message": "m", "correction": "c", "subject": "v" * 400},
+        {"code": "y", "severity": "error", "message": "m", "correction": "c"},
+    ]
+    reply = Reply({"problems": told, "policy": {"vgs": []}}, {})
+    problems = _reported_problems(make.host(), reply)
+    assert [each["subject"] for each in problems] == ["v" * 255, ""]
 
 
 # --- What changes between two rounds -------------------------------------------------------------
