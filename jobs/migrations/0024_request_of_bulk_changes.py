@@ -13,16 +13,16 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='bulkchange',
             name='door',
-            field=models.CharField(choices=[('page', 'page'), ('api', 'API'), ('portal', 'customer page'), ('policy', 'policy of the host')], default='page', max_length=8),
+            field=models.CharField(choices=[('page', 'page'), ('api', 'API'), ('portal', 'customer page'), ('policy', 'policy of the host')], db_default='page', default='page', max_length=8),
         ),
         migrations.AddField(
             model_name='bulkchange',
             name='request_id',
-            field=models.CharField(blank=True, max_length=64),
+            field=models.CharField(blank=True, db_default='', max_length=64),
         ),
         migrations.AddField(
             model_name='bulkchange',
             name='token',
-            field=models.CharField(blank=True, max_length=64),
+            field=models.CharField(blank=True, db_default='', max_length=64),
         ),
     ]

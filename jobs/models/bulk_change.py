@@ -41,10 +41,12 @@ class BulkChange(models.Model):
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
-    door = models.CharField(max_length=8, choices=Origin.choices, default=Origin.PAGE)
-    token = models.CharField(max_length=64, blank=True)
+    door = models.CharField(
+        max_length=8, choices=Origin.choices, default=Origin.PAGE, db_default=Origin.PAGE
+    )
+    token = models.CharField(max_length=64, blank=True, db_default="")
     address = models.GenericIPAddressField(null=True, blank=True)
-    request_id = models.CharField(max_length=REQUEST_ID_LIMIT, blank=True)
+    request_id = models.CharField(max_length=REQUEST_ID_LIMIT, blank=True, db_default="")
     action = models.CharField(max_length=16)
     option = models.CharField(max_length=26, blank=True)
     back = models.TextField(blank=True)

@@ -74,7 +74,7 @@ class PhysicalDisk(models.Model):
     asked_at = models.DateTimeField()
     read_at = models.DateTimeField(null=True, blank=True)
     gone_since = models.DateTimeField(null=True, blank=True)
-    may_leave = models.BooleanField(default=False)
+    may_leave = models.BooleanField(default=False, db_default=False)
     health = models.JSONField(default=dict, blank=True)
     baseline = models.JSONField(default=dict, blank=True)
     calibration = models.JSONField(default=dict, blank=True)

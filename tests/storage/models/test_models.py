@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import ProtectedError
 
 from storage.byte_sizes import GIB
@@ -133,3 +133,25 @@ def test_a_host_without_a_policy_is_observe_only(hello: dict[str, Any]) -> None:
 
 def test_a_hosts_policy_names_what_may_change() -> None:
     assert make.host(hello={"policy": {"vgs": ["vg0", "vg1"]}}).allowed_vgs == ("vg0", "vg1")
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("storage_physicaldisk", "may_leave"),
+        ("jobs_bulkchange", "door"),
+        ("jobs_bulkchange", "token"),
+        ("jobs_bulkchange", "request_id"),
+    ],
+)
+def test_the_database_fills_a_new_column_for_a_process_of_the_release_before(
+    table: str, column: str
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT column_default FROM information_schema.columns"
+            " WHERE table_name = %s AND column_name = %s",
+            [table, column],
+        )
+        (found,) = cursor.fetchone()
+    assert found is not None
