@@ -5,12 +5,14 @@ from __future__ import annotations
 from jobs.engine.finish import has_changed_host
 from jobs.engine.rollback import current_wish
 from jobs.hosts.read_inventory import placement_of
-from jobs.models import Job
+from jobs.models import DESTROYING, Job
 from storage.inventory.facts import HostFacts
 from storage.models import Placement
 from storage.planner import PlannedStep, plan
+from storage.planner.draft import Refused
 from storage.planner.host_wish import read_host_wish, steps_of
 from storage.planner.kernel_faults import refuse_faulty
+from storage.planner.technologies.lvmcache_loss import DROP
 
 
 def remaining_steps(
@@ -19,7 +21,8 @@ def remaining_steps(
     """The steps to its wish, on the disks of its preview where they have room, or to its fallback;
     `()` when it is done. `placement` is where its volume lies, for a caller who has read that since
     he read the facts. Raises `Refused`, also for a plan that relies on what loses data on this
-    kernel, as long as nothing has begun: half-way, both ways out need such steps."""
+    kernel, or gives up a cache whose SSD was there when the job was asked for, as long as nothing
+    has begun: half-way, both ways out need such steps."""
     if job.volume_id is None:
         return steps_of(facts, read_host_wish(job.wish))
     # The way back was in no preview.
@@ -28,4 +31,10 @@ def remaining_steps(
     planned = plan(facts, target, current_wish(job), preferred)
     if planned and not job.falls_back and not has_changed_host(job):
         refuse_faulty(planned, facts, job.host.accepted_faults)
+        if job.kind not in DESTROYING and any(step.verb == DROP for step in planned):
+            raise Refused(
+                "degraded",
+                "The SSD of its cache is missing, and this job was not asked to give up a cache.",
+                "Drop the lost cache first, on the volume's page.",
+            )
     return planned

@@ -3,12 +3,13 @@
 from jobs.models.alert import Alert, AlertEvent, AlertEventKind, AlertRound, Silence
 from jobs.models.audit import AuditEntry, AuditQuerySet, Phase
 from jobs.models.bulk_change import BulkChange
-from jobs.models.job import OF_HOST, OVER, Job, JobQuerySet, Kind, Origin, State
+from jobs.models.job import DESTROYING, OF_HOST, OVER, Job, JobQuerySet, Kind, Origin, State
 from jobs.models.locks import Halt, Installation, VgFence
 from jobs.models.media_check import CheckKind, CheckState, MediaCheck
 from jobs.models.step import Line, Step, StepState
 
 __all__ = [
+    "DESTROYING",
     "OF_HOST",
     "OVER",
     "Alert",

@@ -48,6 +48,8 @@ class Kind(models.TextChoices):
 
 OF_HOST = (Kind.PREPARE_SSD, Kind.REPLACE_MEMBER)
 """What is about a host's disks, and no volume."""
+DESTROYING = frozenset({Kind.DESTROY_VOLUME, Kind.DROP_CACHE})
+"""What gives up data, or copies of data: a token needs a scope of its own for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from jobs import notify_workers
 from jobs.engine import steps
 from jobs.engine.finish import has_changed_host
 from jobs.engine.transitions import transition
-from jobs.models import OF_HOST, Job, Kind, Origin, State
+from jobs.models import DESTROYING, OF_HOST, Job, Kind, Origin, State
 from jobs.queue.reservations import reserved
 from jobs.requester import Requester, cancelled_by, requester_fields
 from storage.access import Right
@@ -39,8 +39,6 @@ FINAL_REFUSALS = frozenset({"not_fresh"})
 """Refusals that no change on the host can lift, so that last minute's facts suffice for them.
 Everything else is judged by the runner, on facts it has just read."""
 FOR_ADMINS = frozenset({Kind.DESTROY_VOLUME, *OF_HOST})
-DESTROYING = frozenset({Kind.DESTROY_VOLUME, Kind.DROP_CACHE})
-"""What gives up data, or copies of data: a token needs a scope of its own for it."""
 PROVEN = FOR_ADMINS | DESTROYING
 """What gives up data or a whole disk: at a page only with a fresh proof of who sits there."""
 

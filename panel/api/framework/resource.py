@@ -19,8 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from jobs.models import Origin
-from jobs.queue.submit import DESTROYING
+from jobs.models import DESTROYING, Origin
 from jobs.requester import Requester
 from panel.api.framework import entity_tags, idempotent_requests
 from panel.api.framework.authentication import READING

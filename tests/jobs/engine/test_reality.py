@@ -83,6 +83,17 @@ def test_a_lost_clean_cache_is_given_up_by_a_job(enrolled: Host, fake_host: Fake
     assert volume.current_wish is not None and volume.current_wish.cache is None
 
 
+@pytest.mark.parametrize("kind", [Kind.REPAIR_VOLUME, Kind.REMOVE_CACHE])
+def test_a_job_that_was_asked_for_before_the_ssd_was_lost_gives_up_no_cache(
+    enrolled: Host, fake_host: FakeHost, kind: Kind
+) -> None:
+    volume, wish = made(enrolled)
+    fake_host.root.lose_pv("md0")
+    job = done(kind, volume, dataclasses.replace(wish, cache=None))
+    assert (job.state, job.error["code"], commands(job)) == (State.FAILED, "degraded", [])
+    assert fake_host.root.lv(lv_name(volume)).cache is not None
+
+
 def test_a_lost_writeback_cache_is_left_to_a_person(enrolled: Host, fake_host: FakeHost) -> None:
     volume, wish = made(enrolled)
     with fake_host.changing():
