@@ -66,8 +66,9 @@ def _round(at: datetime | None) -> list[AlertEvent]:
         .select_related("volume", "job", "cause")
         .select_for_update(of=("self",))
     }
-    before = {fingerprint: state_of(row) for fingerprint, row in rows.items()}
     seen = seen_problems([*problems_now(now), *problems_of_all_hosts()])
+    _carry_over(rows, seen)
+    before = {fingerprint: state_of(row) for fingerprint, row in rows.items()}
     outcome = next_round(before, seen, _context(now, {*rows, *seen}))
     gone = [rows[each].pk for each in rows.keys() - outcome.alerts.keys()]
     Alert.objects.filter(pk__in=gone).delete()
@@ -77,6 +78,33 @@ def _round(at: datetime | None) -> list[AlertEvent]:
     if any(each.is_told for each in events):
         transaction.on_commit(_tell, robust=True)
     return events
+
+
+def _carry_over(rows: dict[str, Alert], seen: dict[str, SeenProblem]) -> None:
+    """An upgrade of the panel or of an agent may tell a thing by more than its name before: its
+    alert goes on under the new fingerprint. One failed job never stands for another."""
+    fresh: dict[tuple[int, str, str], list[SeenProblem]] = {}
+    for fingerprint, each in seen.items():
+        if fingerprint not in rows and each.code and not each.job_key:
+            fresh.setdefault((each.host_id, each.family, each.volume_key), []).append(each)
+    heirs: dict[str, list[Alert]] = {}
+    for fingerprint, row in rows.items():
+        if fingerprint in seen or row.absent_since is not None or row.job is not None:
+            continue
+        volume_key = row.volume.key if row.volume is not None else ""
+        same = [
+            each.fingerprint
+            for each in fresh.get((row.host_id or OF_ALL_HOSTS, row.family, volume_key), ())
+            if row.subject in ("", each.subject)
+        ]
+        if len(same) == 1:
+            heirs.setdefault(same[0], []).append(row)
+    for fingerprint, claimants in heirs.items():
+        if len(claimants) == 1:
+            [row] = claimants
+            del rows[row.fingerprint]
+            row.fingerprint, rows[fingerprint] = fingerprint, row
+            row.save(update_fields=["fingerprint"])
 
 
 def _tell() -> None:

@@ -149,6 +149,33 @@ def test_a_second_volume_in_writeback_on_one_ssd_is_told_too(clock: Clock) -> No
     assert reports("vg0/a", "vg0/b") == ["opened"]
 
 
+def test_an_alert_goes_on_when_an_upgraded_agent_names_what_has_the_trouble(clock: Clock) -> None:
+    there = scene()
+    show(there)
+
+    def reports(*names: str) -> list[str]:
+        told = [finding("writeback_single_ssd", subject=name) for name in names]
+        Host.objects.filter(pk=there.host.pk).update(problems=told)
+        return clock.passes(minutes=5)
+
+    assert reports("") == ["opened"]
+    Alert.objects.update(acknowledged_at=clock.now)
+    assert reports("vg0/a") == []
+    alert = Alert.objects.get()
+    assert (alert.subject, alert.acknowledged_at is None) == ("vg0/a", False)
+    assert sorted(reports("vg0/b")) == ["opened", "resolved"]
+
+
+def test_an_alert_of_a_disk_goes_on_when_an_upgrade_tells_it_by_its_serial(clock: Clock) -> None:
+    there = scene()
+    show(there)
+    record(there.host, reply(disk(ata("ST8000NM000A", "H1", [], passed=False))), "b", AT)
+    assert clock.passes(minutes=5) == ["opened"]
+    Alert.objects.update(fingerprint="of the release before")
+    assert clock.passes(minutes=5) == []
+    assert Alert.objects.get().resolved_at is None
+
+
 def test_a_failing_disk_that_drops_off_is_told_until_somebody_accepts_it(clock: Clock) -> None:
     there, hours = scene(), iter(range(9))
     show(there)
