@@ -42,6 +42,8 @@ ASKED_IN = {
     "storage/analysis/ssd_writers.py",
     "panel/staff/hosts/host_volumes.py",
     "panel/staff/volumes/raw_counters.py",
+    # How long to look at a cache before its fill says anything: bcache tells it seldom.
+    "panel/portal/last_hour.py",
     # bcache that somebody made by hand on bare disks, where no volume is.
     "storage/inventory/device_tree.py",
     # A dm-cache on a volume: how a flush of lvmcache is paced, and that a move waits for its end.
