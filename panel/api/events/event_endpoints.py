@@ -255,7 +255,7 @@ class Place:
     def written(self) -> str:
         """As readers are told it. It is sealed, and each time another text: the position counts
         what happens to all customers."""
-        sealed = seal(f"{PLACE}{self.position}:{self.at.timestamp():.0f}")
+        sealed = seal(f"{PLACE}{self.position}:{int(self.at.timestamp())}")
         return PLACE + sealed.removeprefix(MARK).translate(URL_SAFE)
 
 
