@@ -333,7 +333,7 @@ def _tell_headers(operation: Json, method: str, *, is_single: bool) -> None:
 
 
 def _tell_no_version(operation: Json) -> None:
-    """A condition is refused there."""
+    """Each answer is another one."""
     operation["parameters"] = [
         each for each in operation["parameters"] if each["name"] != "If-None-Match"
     ]

@@ -136,8 +136,6 @@ class Resource(APIView):
     ) -> Response:
         """The answer of the method, with what holds for all of them around it."""
         if request.method in READING:
-            if not self.is_tagged:
-                entity_tags.demand_no_condition(request)
             shown = method(request, *args, **kwargs)
             if entity_tags.IF_MATCH in request.headers:
                 tag = shown.get("ETag") or entity_tags.entity_tag(shown.data, self.measured)
