@@ -245,7 +245,7 @@ class Events(Resource):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EventPlace:
     """Where a reader is in the list: all up to `position` is read, and all that is not was written
     at `at` or later."""
 
@@ -271,17 +271,19 @@ def _position(place: str) -> int | None:
     return position if is_kept and position <= event_list.given_out() else None
 
 
-def _read(rows: EventQuerySet, position: int, limit: int) -> tuple[list[Event], Place]:
+def _read(rows: EventQuerySet, position: int, limit: int) -> tuple[list[Event], EventPlace]:
     """The events behind the position, and the place to go on from: where all were read, that is the
     end of the list, also for a reader to whom nothing happens."""
     now, head = database_now(), event_list.head()
     page = list(rows.filter(position__gt=position)[:limit])
     if len(page) < limit:
-        return page, Place(max(position, head, *(each.position or 0 for each in page)), now)
-    return page, Place(page[-1].position or 0, page[-1].at)
+        return page, EventPlace(max(position, head, *(each.position or 0 for each in page)), now)
+    return page, EventPlace(page[-1].position or 0, page[-1].at)
 
 
-def _wait(rows: EventQuerySet, position: int, limit: int, within: int) -> tuple[list[Event], Place]:
+def _wait(
+    rows: EventQuerySet, position: int, limit: int, within: int
+) -> tuple[list[Event], EventPlace]:
     """The same once there are any, or after so many seconds."""
     end, pause = time.monotonic() + within, FIRST_POLL_SECONDS
     while True:
