@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 
+from tests import real_disks
 from tests.bench.packages import NotHere
 from tests.bench.packages import program as unpacked
 from tests.browsers import PROGRAMS, program
@@ -55,6 +56,14 @@ def fetch_promtool() -> None:
         print(f"The metrics are not checked with promtool: {why}")
 
 
+def fetch_real_disks() -> None:
+    """1 MB, for test_real_disks.py. It skips what cannot be had."""
+    try:
+        real_disks.fetch()
+    except NotHere as why:
+        print(f"Some reports of real disks are not read: {why}")
+
+
 def _apt(*arguments: str) -> bool:
     done = subprocess.run(
         ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300", *arguments],
@@ -84,6 +93,7 @@ def main() -> int:
     install_tools("libvirt", LIBVIRT)
     install_tools("PHP", PHP)
     fetch_promtool()
+    fetch_real_disks()
     return 0
 
 

@@ -31,6 +31,7 @@ UNIT_IN_NAME: Final = {
     "Host_Writes_GiB": GIB,
     "Lifetime_Writes_GiB": GIB,
     "Total_Writes_GiB": GIB,
+    "Host_Writes_MiB": MIB,
 }
 """smartctl's names that say the unit, which only its database gives. Those in GB are not here:
 makers say GB for both 10^9 bytes and GiB. Names with NAND or Flash count what the SSD writes to

@@ -22,9 +22,9 @@ class NotHere(Exception):
     """Why a program is not on this machine, and how it gets there."""
 
 
-def program(name: str, package: str) -> Path:
+def program(name: str, package: str, folder: str = "bin") -> Path:
     """The program, from PATH or from the unpacked package; raises `NotHere`."""
-    unpacked = FOLDER / package / "usr" / "bin" / name
+    unpacked = FOLDER / package / "usr" / folder / name
     on_path = shutil.which(name)
     if on_path is not None:
         return Path(on_path)

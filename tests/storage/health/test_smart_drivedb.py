@@ -18,7 +18,7 @@ from tests.smart_drivedb import Family, families
 
 DRIVEDB = "/usr/share/smartmontools/drivedb.h"
 WRITES = re.compile(r"writ|wts|lba", re.IGNORECASE)
-UNITS = {"_32MiB": 32 * MIB, "_GiB": GIB}
+UNITS = {"_32MiB": 32 * MIB, "_MiB": MIB, "_GiB": GIB}
 
 
 def told(family: Family, model: str) -> tuple[str, int | None, str] | None:
