@@ -34,7 +34,7 @@ class Buckets:
     `cache_ms`, `moves_ms` and `ssd_ms` are the times in which the cache's accesses, its moves and
     the writes to its SSD (`ssd_write_sectors`) were counted; `sums` has the names of
     `storage.metrics.rates.Sums`, `sizes` those of the last sample. `least` and `most` are of the
-    rates of single intervals, under the names of `BANDED`, to within half a percent."""
+    rates of single intervals, under the names of `BANDED`, to within two percent."""
 
     numbers: npt.NDArray[np.int64]
     began: npt.NDArray[np.float64]

@@ -81,7 +81,7 @@ class Aggregate:
     seconds since 1970. `counts` are the sums of the counters, `ms` the time in which each was
     known, `histograms` sums too. `last`, `least` and `most` are of gauges; the rates of
     `storage.metrics.samples.columns.BAND` have a least and a most too, over intervals, to within
-    half a percent. None = not known.
+    two percent. None = not known.
     """
 
     subject_id: int

@@ -34,6 +34,8 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND: Final = 1_000_000
 """All times are in microseconds since 1970."""
 BAND_SHIFT: Final = 15
+BAND_STEP: Final = 4
+"""The numbers of a band are multiples of it: a chunk divides by it what it stores."""
 GREATEST: Final = int(np.iinfo(np.int64).max)
 Line = npt.NDArray[np.int64]
 
@@ -285,7 +287,7 @@ def rate_of(packed: Matrix) -> npt.NDArray[np.float64]:
 
 def _rates(table: IntervalTable) -> dict[str, tuple[Line, Line]]:
     """Of each rate of the band a number just below and one just above: the first bits of a float,
-    which ascend as it does. Two bytes are enough for what a chart shows as a shade."""
+    which ascend as it does. They are within two percent of it: what a chart shows is a shade."""
     dt_ms = table["dt_ms"]
     band = {}
     for kind in ("read", "write"):
@@ -298,11 +300,11 @@ def _rates(table: IntervalTable) -> dict[str, tuple[Line, Line]]:
 def _packed(above: npt.NDArray[np.float64], below: Line) -> tuple[Line, Line]:
     rates = np.maximum(above, 0.0) / np.maximum(below, 1)
     bits = rates.astype(np.float32).view(np.uint32).astype(np.int64)
-    step = 1 << BAND_SHIFT
+    step = BAND_STEP << BAND_SHIFT
     unknown = below <= 0
     return (
-        np.where(unknown, NULL, bits // step),
-        np.where(unknown, NULL, (bits + step - 1) // step),
+        np.where(unknown, NULL, bits // step * BAND_STEP),
+        np.where(unknown, NULL, (bits + step - 1) // step * BAND_STEP),
     )
 
 

@@ -20,8 +20,9 @@ from storage.metrics.samples.chunk_store import (
     to_chunk,
 )
 from storage.metrics.samples.codec import NULL
-from storage.metrics.samples.columns import AT, ENDED, code
+from storage.metrics.samples.columns import AT, BAND, ENDED, LEAST, MOST, code
 from storage.metrics.samples.interval_table import (
+    BAND_STEP,
     IntervalTable,
     bucket_start,
     bucketed,
@@ -29,6 +30,7 @@ from storage.metrics.samples.interval_table import (
     measured,
     microseconds,
     moment,
+    rate_of,
 )
 from storage.models import Resolution
 
@@ -124,3 +126,33 @@ def test_the_p95_of_any_merged_range_equals_the_p95_of_the_raw_histograms_exactl
 
 def microseconds_of(length: timedelta) -> int:
     return length // timedelta(microseconds=1)
+
+
+def with_rates(rows: int) -> IntervalTable:
+    """Five-minute intervals of a volume whose load is noise."""
+    rng = np.random.default_rng(1)
+    codes = VOLUMES.rows.raw_codes.tolist()
+    raw = np.full((len(codes), rows), NULL, np.int64)
+    for name, most in (("dt_ms", 1), ("reads", 90_000), ("writes", 9_000)):
+        raw[codes.index(code(name))] = 300_000 + rng.integers(0, most, rows)
+    for name in ("read_ms", "write_ms"):
+        raw[codes.index(code(name))] = rng.integers(1, 2_000_000, rows)
+    raw[codes.index(AT)] = microseconds(START) + 300_000_000 * np.arange(1, rows + 1)
+    return measured(VOLUMES.rows, np.ones(rows, np.int64), raw)
+
+
+def test_the_least_and_the_most_enclose_a_rate_within_two_percent() -> None:
+    intervals = with_rates(288)
+    rate = 1000 * intervals["reads"] / intervals["dt_ms"]
+    least, most = (rate_of(intervals.line(code("read_iops", part))) for part in (LEAST, MOST))
+    assert (least <= rate).all() and (rate <= most).all()
+    assert (rate - least < 0.016 * rate).all() and (most - rate < 0.016 * rate).all()
+
+
+def test_no_more_of_a_band_is_stored_than_a_shade_shows() -> None:
+    intervals = with_rates(288)
+    for name in BAND:
+        for part in (LEAST, MOST):
+            column = intervals.line(code(name, part))
+            # A chunk divides by what divides all of a column.
+            assert not (column % BAND_STEP).any()
