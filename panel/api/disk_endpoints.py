@@ -68,27 +68,31 @@ class WrittenShape(Shape):
     The unit is null where it is neither known nor measured."""
 
     counter = serializers.CharField(help_text="What was counted, as the disk names it.")
-    raw = serializers.IntegerField()
-    unit_bytes = serializers.IntegerField(allow_null=True)
-    bytes = serializers.IntegerField(allow_null=True)
-    standing = serializers.ChoiceField(
-        choices=["standard", "name", "model", "operator", "measured", "unknown"]
+    raw = serializers.IntegerField(help_text="The count, as the disk shows it.")
+    unit_bytes = serializers.IntegerField(
+        allow_null=True, help_text="Of one count; null: not known."
     )
-    reason = serializers.CharField()
+    bytes = serializers.IntegerField(allow_null=True, help_text="Null: the unit is not known.")
+    standing = serializers.ChoiceField(
+        choices=["standard", "name", "model", "operator", "measured", "unknown"],
+        help_text="How the unit is known.",
+    )
+    reason = serializers.CharField(
+        help_text="How the unit is known, or why it is not, in a sentence for people."
+    )
 
 
 class DiskShape(Shape):
-    """A disk. Figures are of `read_at`; `state` is of the last time it was asked. Of
-    `error_counts`, `new_errors` came on top of what was known."""
+    """A disk. Figures are of `read_at`; `state` is of the last time it was asked."""
 
     key = serializers.CharField()
     name = serializers.CharField(
         allow_blank=True, help_text="The kernel's name, empty behind a RAID controller."
     )
-    device = serializers.CharField()
+    device = serializers.CharField(help_text="Device that smartctl reads, such as /dev/sda.")
     type = serializers.CharField(allow_blank=True, help_text="What smartctl takes for -d.")
     state = serializers.ChoiceField(choices=DISK_STATES)
-    message = serializers.CharField(allow_blank=True)
+    message = serializers.CharField(allow_blank=True, help_text="Why it was not read.")
     is_gone = serializers.BooleanField(help_text="The last reading did not find it.")
     gone_since = serializers.DateTimeField(
         allow_null=True, help_text="When a reading first missed it; null for a disk that is there."
@@ -97,38 +101,57 @@ class DiskShape(Shape):
     read_at = serializers.DateTimeField(allow_null=True)
     model = serializers.CharField(allow_blank=True)
     serial = serializers.CharField(allow_blank=True)
-    firmware = serializers.CharField(allow_blank=True)
-    protocol = serializers.CharField(allow_blank=True)
+    firmware = serializers.CharField(allow_blank=True, help_text="Version; empty: not known.")
+    protocol = serializers.CharField(allow_blank=True, help_text="Such as NVMe; empty: not known.")
     size_bytes = serializers.IntegerField(allow_null=True)
     passed = serializers.BooleanField(allow_null=True, help_text="The disk's own verdict.")
-    temperature_celsius = serializers.IntegerField(allow_null=True)
-    power_on_hours = serializers.IntegerField(allow_null=True)
+    temperature_celsius = serializers.IntegerField(allow_null=True, help_text="Null: not known.")
+    power_on_hours = serializers.IntegerField(
+        allow_null=True, help_text="Hours that it was switched on; null: not known."
+    )
     used_percent = serializers.IntegerField(
         allow_null=True, help_text="Used of an SSD's endurance; may exceed 100."
     )
-    written = WrittenShape(allow_null=True)
-    rated_bytes = serializers.IntegerField(allow_null=True)
-    worn_out_at = serializers.DateTimeField(allow_null=True)
-    worn_out_assumption = serializers.CharField(allow_blank=True)
-    error_counts = serializers.DictField(child=serializers.IntegerField())
-    new_errors = serializers.DictField(child=serializers.IntegerField())
-    accepted = AcceptedShape(allow_null=True)
-    findings = DiskFindingShape(many=True)
+    written = WrittenShape(
+        allow_null=True, help_text="What was written to it in its life; null: it does not say."
+    )
+    rated_bytes = serializers.IntegerField(
+        allow_null=True, help_text="Bytes that may be written in its life; null: not known."
+    )
+    worn_out_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it will be worn out at the present rate; null: not known."
+    )
+    worn_out_assumption = serializers.CharField(
+        allow_blank=True, help_text="What that date assumes; empty: there is no date."
+    )
+    error_counts = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Errors in its life, by kind."
+    )
+    new_errors = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Those that nobody accepted."
+    )
+    accepted = AcceptedShape(
+        allow_null=True, help_text="Who declared its errors or its loss known; null: nobody."
+    )
+    findings = DiskFindingShape(many=True, help_text="What is wrong with it; empty: nothing.")
 
 
 class DiskDetailShape(DiskShape):
     """A disk with the number of the last change that a person made of it, for `undo`."""
 
-    last_change = serializers.IntegerField(allow_null=True)
+    last_change = serializers.IntegerField(
+        allow_null=True, help_text="Number of the last change by a person, for `undo`."
+    )
 
 
 class DisksShape(Shape):
-    """The disks of a host. `asked_at` is null before the first reading; `message` says what kept
-    some from being read."""
+    """The disks of a host."""
 
     asked_at = serializers.DateTimeField(allow_null=True)
     installed = serializers.BooleanField(help_text="Whether the host has smartctl.")
-    message = serializers.CharField(allow_blank=True)
+    message = serializers.CharField(
+        allow_blank=True, help_text="What kept some disks from being read; empty: nothing."
+    )
     items = DiskShape(many=True)
 
 
@@ -284,14 +307,15 @@ def _json(condition: DiskCondition) -> Json:
 
 
 class MediaCheckShape(Shape):
-    """A check that somebody asked for. The host runs it; `remaining_percent` is null where the disk
-    or the kernel does not say."""
+    """A check that somebody asked for. The host runs it."""
 
     key = serializers.CharField()
-    kind = serializers.ChoiceField(choices=CheckKind.choices)
+    kind = serializers.ChoiceField(choices=CheckKind.choices, help_text="What is checked, and how.")
     of = serializers.CharField(help_text="The disk or array.")
     state = serializers.ChoiceField(choices=CheckState.choices)
-    remaining_percent = serializers.IntegerField(allow_null=True)
+    remaining_percent = serializers.IntegerField(
+        allow_null=True, help_text="Percent that is still to be done; null: the host does not say."
+    )
     message = serializers.CharField(allow_blank=True)
     correction = serializers.CharField(allow_blank=True)
     by = serializers.CharField(allow_null=True)
@@ -301,28 +325,39 @@ class MediaCheckShape(Shape):
 
 
 class ArrayShape(Shape):
-    """An md array, as the last inventory had it. `progress` (0 to 1), `speed_bytes_per_s` and
-    `seconds_left` are of a rebuild or check that is at work; `mismatch_bytes` is what the last
-    check found to differ between the copies."""
+    """An md array, as the last inventory had it."""
 
     name = serializers.CharField(help_text="Such as md0.")
     uuid = serializers.CharField()
     level = serializers.CharField()
     state = serializers.CharField()
     size_bytes = serializers.IntegerField()
-    disk_count = serializers.IntegerField(allow_null=True)
+    disk_count = serializers.IntegerField(
+        allow_null=True, help_text="How many disks it is made for; null: the host does not say."
+    )
     degraded_count = serializers.IntegerField()
     action = serializers.CharField(help_text="What it does now: idle, recover, check, …")
-    progress = serializers.FloatField(allow_null=True)
-    speed_bytes_per_s = serializers.IntegerField(allow_null=True)
-    seconds_left = serializers.FloatField(allow_null=True)
-    mismatch_bytes = serializers.IntegerField(allow_null=True)
+    progress = serializers.FloatField(
+        allow_null=True, help_text="Done of the rebuild or check, 0 to 1; null: none is at work."
+    )
+    speed_bytes_per_s = serializers.IntegerField(
+        allow_null=True, help_text="Bytes a second of each disk; null: nothing is at work."
+    )
+    seconds_left = serializers.FloatField(
+        allow_null=True, help_text="Seconds until the rebuild or check is done; null: not known."
+    )
+    mismatch_bytes = serializers.IntegerField(
+        allow_null=True,
+        help_text="Found by the last check to differ between the copies; null: not known.",
+    )
     members = serializers.ListField(child=serializers.CharField())
-    spares = serializers.ListField(child=serializers.CharField())
+    spares = serializers.ListField(
+        child=serializers.CharField(), help_text="Names of the disks in reserve."
+    )
 
 
 class ArraysShape(Shape):
-    """`read_at` is when the host was last read."""
+    """The arrays of a host."""
 
     read_at = serializers.DateTimeField(allow_null=True)
     items = ArrayShape(many=True)
@@ -337,7 +372,10 @@ class MediaChecksShape(Shape):
 class SelfTestBody(request_bodies.Body):
     """Which self-test."""
 
-    kind = serializers.ChoiceField(choices=[CheckKind.SHORT, CheckKind.LONG])
+    kind = serializers.ChoiceField(
+        choices=[CheckKind.SHORT, CheckKind.LONG],
+        help_text="short takes minutes, long reads the whole disk.",
+    )
 
 
 class HostArrays(Resource):

@@ -374,14 +374,16 @@ class HostFaultShape(Shape):
     rely on it."""
 
     code = serializers.CharField()
-    effect = serializers.ChoiceField(choices=list(EFFECTS))
-    technology = serializers.CharField()
-    sure = serializers.BooleanField()
+    effect = serializers.ChoiceField(choices=list(EFFECTS), help_text="What may happen.")
+    technology = serializers.CharField(help_text="Whose caches it concerns.")
+    sure = serializers.BooleanField(
+        help_text="False: nobody can tell which upstream release the kernel is built from."
+    )
     message = serializers.CharField()
     correction = serializers.CharField()
-    link = serializers.CharField()
-    refusing = serializers.BooleanField()
-    acceptance = FaultAcceptanceShape(allow_null=True)
+    link = serializers.CharField(help_text="Where to read of it.")
+    refusing = serializers.BooleanField(help_text="Whether new plans that rely on it are refused.")
+    acceptance = FaultAcceptanceShape(allow_null=True, help_text="Who lives with it; null: nobody.")
 
 
 class HostFaultsShape(Shape):

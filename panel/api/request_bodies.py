@@ -167,7 +167,9 @@ class NewVolumeBody(Body):
     size_bytes = serializers.IntegerField(
         min_value=1, max_value=MAX_BYTES, help_text="Rounded up to whole extents."
     )
-    tier = serializers.ChoiceField(choices=["hdd", "ssd"], default="hdd")
+    tier = serializers.ChoiceField(
+        choices=["hdd", "ssd"], default="hdd", help_text="The disks that hold it."
+    )
     layout = serializers.ChoiceField(
         choices=LAYOUTS,
         default="plain",

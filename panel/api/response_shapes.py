@@ -69,7 +69,9 @@ class WishShape(Shape):
     cache = WishCacheShape(allow_null=True)
     life = serializers.ChoiceField(choices=LIVES)
     size_bytes = serializers.IntegerField(required=False)
-    tier = serializers.ChoiceField(choices=["hdd", "ssd"], required=False)
+    tier = serializers.ChoiceField(
+        choices=["hdd", "ssd"], required=False, help_text="The disks that hold it."
+    )
 
 
 class LastJobShape(Shape):
@@ -87,7 +89,9 @@ class WishNow(Shape):
     cache = CacheNow(allow_null=True)
     life = serializers.ChoiceField(choices=LIVES)
     size_bytes = serializers.IntegerField(required=False)
-    tier = serializers.ChoiceField(choices=["hdd", "ssd"], required=False)
+    tier = serializers.ChoiceField(
+        choices=["hdd", "ssd"], required=False, help_text="The disks that hold it."
+    )
     is_met = serializers.BooleanField(
         help_text="False while a job still has to fulfil the wish, after one that failed, while "
         "the volume is missing, and where it differs from what was recorded (`drift`)."
@@ -100,9 +104,11 @@ class FiguresShape(Shape):
     """The last interval that was measured; null where nothing can be said."""
 
     at = serializers.DateTimeField()
-    read_iops = serializers.FloatField(allow_null=True)
-    write_iops = serializers.FloatField(allow_null=True)
-    read_ms = serializers.FloatField(allow_null=True)
+    read_iops = serializers.FloatField(allow_null=True, help_text="Reads a second.")
+    write_iops = serializers.FloatField(allow_null=True, help_text="Writes a second.")
+    read_ms = serializers.FloatField(
+        allow_null=True, help_text="Milliseconds that a read took on average."
+    )
     hit_rate = serializers.FloatField(
         allow_null=True, help_text="Share of reads served by the cache, 0 to 1."
     )
@@ -114,15 +120,15 @@ class FiguresShape(Shape):
 class DifferenceShape(Shape):
     """One thing that is not as recorded."""
 
-    what = serializers.CharField()
-    recorded = serializers.CharField()
-    found = serializers.CharField()
+    what = serializers.CharField(help_text="What differs.")
+    recorded = serializers.CharField(help_text="As the panel recorded it.")
+    found = serializers.CharField(help_text="As the host has it.")
 
 
 class WatchShape(Shape):
     """A volume that is watched closely: an interval every ten seconds."""
 
-    watched_until = serializers.DateTimeField()
+    watched_until = serializers.DateTimeField(help_text="When it ends.")
 
 
 class VolumeShape(Shape):
@@ -209,23 +215,23 @@ class CommandShape(Shape):
     """One command as the host runs it; `rc` once it has run."""
 
     argv = serializers.ListField(child=serializers.CharField())
-    shell = serializers.CharField()
+    shell = serializers.CharField(help_text="The same as one line for a shell.")
     rc = serializers.IntegerField(required=False, allow_null=True)
 
 
 class StepShape(Shape):
     """One step of a job; in a dry run all of them stay planned."""
 
-    n = serializers.IntegerField()
-    verb = serializers.CharField()
-    title = serializers.CharField()
+    n = serializers.IntegerField(help_text="Number of the step, from 1.")
+    verb = serializers.CharField(help_text="The operation, as the agent names it.")
+    title = serializers.CharField(help_text="What it does, in words for people.")
     state = serializers.ChoiceField(choices=StepState.choices)
-    commands = CommandShape(many=True)
+    commands = CommandShape(many=True, help_text="What runs on the host.")
     progress = serializers.JSONField(
         help_text="{label, done_bytes, total_bytes}, of a flush also {rate_bytes_s, left_s, "
         "stalled_s} as far as known, or {} where nothing can be measured."
     )
-    error = ErrorShape(allow_null=True)
+    error = ErrorShape(allow_null=True, help_text="Why it failed; null: it did not.")
     started_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
 
@@ -236,13 +242,20 @@ class CostShape(Shape):
     has to be free on SSD; `final_step` the first one without a way back, null where all can be
     undone."""
 
-    seconds = serializers.FloatField()
-    wait_seconds = serializers.FloatField()
+    seconds = serializers.FloatField(help_text="Seconds that the steps would take.")
+    wait_seconds = serializers.FloatField(
+        help_text="Seconds that other commands of the volume group wait at most."
+    )
     other_volumes = serializers.IntegerField(help_text="In the same volume group.")
-    dirty_bytes = serializers.IntegerField()
-    ssd_bytes = serializers.IntegerField()
-    ssd_free_bytes = serializers.IntegerField()
-    final_step = serializers.IntegerField(allow_null=True)
+    dirty_bytes = serializers.IntegerField(
+        help_text="Bytes that the cache holds now and the disk does not."
+    )
+    ssd_bytes = serializers.IntegerField(help_text="Bytes of SSD that have to be free.")
+    ssd_free_bytes = serializers.IntegerField(help_text="Bytes of SSD that are free.")
+    final_step = serializers.IntegerField(
+        allow_null=True,
+        help_text="Number of the first step without a way back; null: all can be undone.",
+    )
 
 
 class SsdShape(Shape):
@@ -258,8 +271,10 @@ class MemberShape(Shape):
     """A disk that takes a place in an array: that of `member`, or ("") one that is free."""
 
     array = serializers.CharField()
-    array_uuid = serializers.CharField()
-    member = serializers.CharField(allow_blank=True)
+    array_uuid = serializers.CharField(help_text="UUID of the array.")
+    member = serializers.CharField(
+        allow_blank=True, help_text="Name of the disk that it replaces; empty: the place is free."
+    )
     device = serializers.CharField()
     serial = serializers.CharField()
     vg_uuid = serializers.CharField()
@@ -314,16 +329,18 @@ class JobShape(Shape):
 class LineShape(Shape):
     """A line of output; `n` counts from 1 within the job."""
 
-    n = serializers.IntegerField()
+    n = serializers.IntegerField(help_text="Number of the line in its job, from 1.")
     at = serializers.DateTimeField()
-    text = serializers.CharField(allow_blank=True, trim_whitespace=False)
+    text = serializers.CharField(
+        allow_blank=True, trim_whitespace=False, help_text="The line of output."
+    )
 
 
 class LinesShape(Shape):
     """Ask again with `after` = `next_after` until `complete`."""
 
-    lines = LineShape(many=True)
-    next_after = serializers.IntegerField()
+    lines = LineShape(many=True, help_text="In the order of their numbers.")
+    next_after = serializers.IntegerField(help_text="The `after` of the next request.")
     complete = serializers.BooleanField(help_text="True when no line can follow.")
 
 
@@ -335,9 +352,13 @@ class ProblemOfHost(Shape):
     severity = serializers.ChoiceField(choices=("error", "warning"))
     message = serializers.CharField()
     correction = serializers.CharField(allow_blank=True)
-    since = serializers.DateTimeField(allow_null=True)
-    volume = serializers.CharField(allow_blank=True)
-    job = serializers.CharField(allow_blank=True)
+    since = serializers.DateTimeField(allow_null=True, help_text="When it began; null: not known.")
+    volume = serializers.CharField(
+        allow_blank=True, help_text="Key of the volume; empty: it concerns none."
+    )
+    job = serializers.CharField(
+        allow_blank=True, help_text="Key of the job; empty: it concerns none."
+    )
 
 
 class GroupShape(Shape):
@@ -346,8 +367,8 @@ class GroupShape(Shape):
     name = serializers.CharField(help_text="Of the volume group.")
     allowed = serializers.BooleanField(help_text="Root lets Tiercel change it.")
     size_bytes = serializers.IntegerField()
-    free_ssd_bytes = serializers.IntegerField()
-    free_slow_bytes = serializers.IntegerField()
+    free_ssd_bytes = serializers.IntegerField(help_text="Bytes on SSD that nothing uses.")
+    free_slow_bytes = serializers.IntegerField(help_text="Bytes on slow disks that nothing uses.")
 
 
 class MaintenanceShape(Shape):
@@ -368,8 +389,12 @@ class WindowShape(Shape):
 class FingerprintsShape(Shape):
     """Of the host's key: the one that a person accepted, and another one that it showed since."""
 
-    accepted = serializers.CharField(allow_null=True)
-    waiting = serializers.CharField(allow_null=True)
+    accepted = serializers.CharField(
+        allow_null=True, help_text="Of the key that a person accepted; null: none yet."
+    )
+    waiting = serializers.CharField(
+        allow_null=True, help_text="Of another key that the host showed since; null: none."
+    )
 
 
 class HostShape(Shape):
@@ -429,7 +454,7 @@ class CustomerShape(Shape):
 class SuspensionShape(Shape):
     """A customer whose orders are not taken."""
 
-    suspended_at = serializers.DateTimeField()
+    suspended_at = serializers.DateTimeField(help_text="Since when no new order is taken.")
 
 
 class CachePlanShape(Shape):
@@ -447,4 +472,8 @@ class CachePlanShape(Shape):
     price_minor = serializers.IntegerField()
     currency = serializers.CharField()
     on_offer = serializers.BooleanField(required=False)
-    hosts = serializers.ListField(child=serializers.CharField(), required=False)
+    hosts = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Keys of the hosts that offer it; empty: every host.",
+    )

@@ -46,12 +46,18 @@ class RootShape(Shape):
     version of the API. `token` is the one that was shown, null for a session of the pages."""
 
     version = serializers.CharField(help_text="Of Tiercel: panel and agent are released together.")
-    api_version = serializers.CharField()
-    features = serializers.ListField(child=serializers.CharField())
-    user = serializers.CharField()
+    api_version = serializers.CharField(help_text="Version of the API.")
+    features = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What this panel can do; within a version only more.",
+    )
+    user = serializers.CharField(help_text="E-mail address of who asks.")
     scopes = serializers.ListField(child=serializers.CharField())
     token = TokenShape(allow_null=True, help_text="The token that asked; null: a session did.")
-    urls = serializers.DictField(child=serializers.CharField())
+    urls = serializers.DictField(
+        child=serializers.CharField(),
+        help_text="Addresses of the lists that you may read, by name.",
+    )
 
 
 class Root(Resource):

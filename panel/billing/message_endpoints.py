@@ -28,7 +28,7 @@ class MessageShape(Shape):
     """A message to the billing system."""
 
     name = serializers.CharField(help_text="Its webhook-id.")
-    type = serializers.CharField()
+    type = serializers.CharField(help_text="What it tells, such as order.completed.")
     state = serializers.ChoiceField(choices=MESSAGE_STATES)
     attempts = serializers.IntegerField()
     status = serializers.IntegerField(

@@ -92,7 +92,10 @@ class CallAnswer(serializers.Serializer[Json]):
     """`result` is success, pending (`status` tells when it is over) or error; the rest is the
     call's."""
 
-    result = serializers.ChoiceField(choices=["success", "pending", "error"])
+    result = serializers.ChoiceField(
+        choices=["success", "pending", "error"],
+        help_text="success, pending (`status` tells when it is over) or error.",
+    )
 
 
 class SignedCall(Resource):

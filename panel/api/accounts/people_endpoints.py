@@ -44,7 +44,7 @@ class MembershipShape(Shape):
 
     key = serializers.CharField()
     url = serializers.CharField()
-    person = PersonRef()
+    person = PersonRef(help_text="Whose account it is.")
     customer = Ref()
     role = serializers.ChoiceField(choices=MEMBER_ROLES)
 
@@ -54,28 +54,35 @@ class PersonShape(Shape):
 
     key = serializers.CharField()
     url = serializers.CharField()
-    kind = serializers.ChoiceField(choices=KINDS)
+    kind = serializers.ChoiceField(choices=KINDS, help_text="person, or service for a program.")
     email = serializers.CharField()
     name = serializers.CharField(allow_blank=True)
     staff_role = serializers.ChoiceField(choices=STAFF_ROLES, allow_blank=True)
-    active = serializers.BooleanField()
-    joined_at = serializers.DateTimeField()
-    last_sign_in_at = serializers.DateTimeField(allow_null=True)
-    memberships = MembershipShape(many=True)
+    active = serializers.BooleanField(help_text="False: signed out, and kept out.")
+    joined_at = serializers.DateTimeField(help_text="When the account was made.")
+    last_sign_in_at = serializers.DateTimeField(
+        allow_null=True, help_text="When they signed in last; null: never."
+    )
+    memberships = MembershipShape(many=True, help_text="The customers that they belong to.")
 
 
 class InvitationShape(Shape):
     """A one-time link. `link` only in the answer that made it: it lets somebody in."""
 
     key = serializers.CharField()
-    email = serializers.CharField()
+    email = serializers.CharField(help_text="E-mail address of who is invited.")
     staff_role = serializers.CharField(allow_blank=True)
     customer = Ref(allow_null=True)
     member_role = serializers.CharField(allow_blank=True)
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField()
-    mailed = serializers.BooleanField(required=False)
-    link = serializers.CharField(required=False, allow_null=True)
+    mailed = serializers.BooleanField(required=False, help_text="Whether it was sent by mail.")
+    link = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text="The link, which lets somebody in; only in the answer that made it, null in "
+        "its replay.",
+    )
 
 
 class InvitationsShape(Shape):
@@ -93,7 +100,7 @@ class MembershipsShape(Shape):
 class InviteBody(request_bodies.Body):
     """Somebody new: `staff_role`, or `customer` and `member_role`."""
 
-    email = serializers.CharField(max_length=254)
+    email = serializers.CharField(max_length=254, help_text="E-mail address of who is invited.")
     staff_role = serializers.ChoiceField(choices=STAFF_ROLES, required=False)
     customer = serializers.CharField(required=False, help_text="Key of the customer.")
     member_role = serializers.ChoiceField(choices=MEMBER_ROLES, required=False)

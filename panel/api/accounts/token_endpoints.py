@@ -42,13 +42,21 @@ class TokenShape(Shape):
     networks = serializers.ListField(
         child=serializers.CharField(), help_text="CIDR; empty: from anywhere."
     )
-    live = serializers.BooleanField()
+    live = serializers.BooleanField(help_text="False: it has expired or was revoked.")
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField()
     revoked_at = serializers.DateTimeField(allow_null=True)
-    last_used_at = serializers.DateTimeField(allow_null=True)
-    last_used_address = serializers.CharField(allow_null=True)
-    text = serializers.CharField(required=False, allow_null=True)
+    last_used_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it was used last; null: never."
+    )
+    last_used_address = serializers.CharField(
+        allow_null=True, help_text="IP address of its last use; null: none."
+    )
+    text = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text="The whole token; only in the answer that made it, null in its replay.",
+    )
 
 
 class NetworksField(serializers.ListField):
@@ -73,7 +81,10 @@ class TokenBody(request_bodies.Body):
         child=serializers.ChoiceField(choices=Scope.values), min_length=1
     )
     days = serializers.IntegerField(
-        min_value=1, max_value=api_tokens.MAX_DAYS, default=api_tokens.DEFAULT_DAYS
+        min_value=1,
+        max_value=api_tokens.MAX_DAYS,
+        default=api_tokens.DEFAULT_DAYS,
+        help_text="Days until it expires.",
     )
     networks = NetworksField(
         required=False,
@@ -91,7 +102,10 @@ class RotateBody(request_bodies.Body):
     """How the new token follows the old one."""
 
     days = serializers.IntegerField(
-        min_value=1, max_value=api_tokens.MAX_DAYS, default=api_tokens.DEFAULT_DAYS
+        min_value=1,
+        max_value=api_tokens.MAX_DAYS,
+        default=api_tokens.DEFAULT_DAYS,
+        help_text="Days until the new token expires.",
     )
     overlap_hours = serializers.IntegerField(
         min_value=0,

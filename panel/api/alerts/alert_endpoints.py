@@ -44,8 +44,8 @@ class AlertEventShape(Shape):
     at = serializers.DateTimeField()
     kind = serializers.CharField(help_text=f"One of {', '.join(AlertEventKind.values)}.")
     told = serializers.BooleanField(help_text="Whether people are to be told of it.")
-    tier = serializers.IntegerField()
-    text = serializers.CharField(allow_blank=True)
+    tier = serializers.IntegerField(help_text="Who is told: 1 first, 3 last.")
+    text = serializers.CharField(allow_blank=True, help_text="What was said of it; empty: nothing.")
     actor = serializers.CharField(allow_blank=True)
 
 
@@ -62,9 +62,9 @@ class MessageCountShape(Shape):
     """How many messages about an alert there are. All 0: nobody was told, whatever `told_at`
     says."""
 
-    delivered = serializers.IntegerField()
+    delivered = serializers.IntegerField(help_text="That arrived.")
     waiting = serializers.IntegerField(help_text="Not sent yet, or to be tried again.")
-    given_up = serializers.IntegerField()
+    given_up = serializers.IntegerField(help_text="That are tried no more.")
 
 
 class AlertMessageToShape(Shape):
@@ -139,10 +139,12 @@ class SilenceShape(Shape):
     volume = Ref(allow_null=True)
     code = serializers.CharField(allow_blank=True, help_text="Kind of problem; empty: any.")
     reason = serializers.CharField()
-    author = serializers.CharField(allow_blank=True)
+    author = serializers.CharField(
+        allow_blank=True, help_text="E-mail address of who made it; empty: the panel itself."
+    )
     created_at = serializers.DateTimeField()
     until = serializers.DateTimeField()
-    active = serializers.BooleanField()
+    active = serializers.BooleanField(help_text="False: it has ended.")
 
 
 class AcknowledgeBody(Body):

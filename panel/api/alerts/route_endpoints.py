@@ -41,13 +41,20 @@ class AlertRouteShape(Shape):
     kind = serializers.CharField(help_text=KINDS)
     person = serializers.CharField(allow_blank=True, help_text="E-mail address of the account.")
     on = serializers.BooleanField()
-    tier = serializers.IntegerField()
+    tier = serializers.IntegerField(
+        help_text="From which step of escalation on it is told: 1 first, 3 last."
+    )
     most_rank = serializers.IntegerField(
         help_text="0 data at risk, 1 errors too, 2 warnings too, -1 nothing at once."
     )
     hosts = serializers.ListField(child=serializers.CharField(), help_text="Names.")
-    sites = serializers.ListField(child=serializers.CharField())
-    tags = serializers.ListField(child=serializers.CharField())
+    sites = serializers.ListField(
+        child=serializers.CharField(), help_text="Sites whose hosts it is about."
+    )
+    tags = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Tags whose hosts it is about; with no host, site and tag: all hosts.",
+    )
     zone = serializers.CharField()
     quiet_start = serializers.TimeField(allow_null=True)
     quiet_end = serializers.TimeField(allow_null=True)
@@ -69,14 +76,42 @@ class AlertRouteBody(Body):
     name = serializers.CharField(max_length=60)
     kind = serializers.CharField(help_text=KINDS)
     person = serializers.EmailField(required=False, help_text="For email: a staff account.")
-    address = serializers.CharField(max_length=1000, required=False)
-    secret = serializers.CharField(max_length=500, required=False)
+    address = serializers.CharField(
+        max_length=1000, required=False, help_text="E-mail address or URL, as `kind` needs it."
+    )
+    secret = serializers.CharField(
+        max_length=500,
+        required=False,
+        help_text="Token of the receiving service; a webhook's is made here.",
+    )
     on = serializers.BooleanField(default=True)
-    tier = serializers.IntegerField(default=1, min_value=1, max_value=3)
-    most_rank = serializers.IntegerField(default=2, min_value=-1, max_value=2)
-    hosts = serializers.ListField(child=serializers.CharField(max_length=64), default=list)
-    sites = serializers.ListField(child=serializers.CharField(max_length=64), default=list)
-    tags = serializers.ListField(child=serializers.CharField(max_length=32), default=list)
+    tier = serializers.IntegerField(
+        default=1,
+        min_value=1,
+        max_value=3,
+        help_text="From which step of escalation on it is told: 1 first, 3 last.",
+    )
+    most_rank = serializers.IntegerField(
+        default=2,
+        min_value=-1,
+        max_value=2,
+        help_text="0 data at risk, 1 errors too, 2 warnings too, -1 nothing at once.",
+    )
+    hosts = serializers.ListField(
+        child=serializers.CharField(max_length=64),
+        default=list,
+        help_text="Names of hosts that it is about.",
+    )
+    sites = serializers.ListField(
+        child=serializers.CharField(max_length=64),
+        default=list,
+        help_text="Sites whose hosts it is about.",
+    )
+    tags = serializers.ListField(
+        child=serializers.CharField(max_length=32),
+        default=list,
+        help_text="Tags whose hosts it is about; with no host, site and tag: all hosts.",
+    )
     zone = serializers.CharField(default="UTC", max_length=64)
     quiet_start = serializers.TimeField(required=False, allow_null=True)
     quiet_end = serializers.TimeField(required=False, allow_null=True)
@@ -102,8 +137,12 @@ class AlertMessageShape(Shape):
     """A message to a route. `alert_keys` are of those that it is about."""
 
     key = serializers.CharField()
-    purpose = serializers.ChoiceField(choices=AlertDelivery.Purpose.values)
-    alert_keys = serializers.ListField(child=serializers.CharField())
+    purpose = serializers.ChoiceField(
+        choices=AlertDelivery.Purpose.values, help_text="Why it was sent."
+    )
+    alert_keys = serializers.ListField(
+        child=serializers.CharField(), help_text="Keys of the alerts that it is about."
+    )
     state = serializers.ChoiceField(choices=["delivered", "given_up", "waiting"])
     attempts = serializers.IntegerField()
     status = serializers.IntegerField(

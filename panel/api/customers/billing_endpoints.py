@@ -79,8 +79,14 @@ class ExpectationShape(Shape):
     """What a plan would bring, by the volume's own figures."""
 
     kind = serializers.CharField(help_text="no_help, or how the expectation was come by.")
-    hit_rate_low = serializers.FloatField(required=False, allow_null=True)
-    hit_rate_high = serializers.FloatField(required=False, allow_null=True)
+    hit_rate_low = serializers.FloatField(
+        required=False,
+        allow_null=True,
+        help_text="Share of reads that the cache would serve at least, 0 to 1; null: not known.",
+    )
+    hit_rate_high = serializers.FloatField(
+        required=False, allow_null=True, help_text="Share of reads that it would serve at most."
+    )
 
 
 class OutlookChoiceShape(Shape):
@@ -88,11 +94,13 @@ class OutlookChoiceShape(Shape):
     ordered now."""
 
     cache_plan = Ref(allow_null=True)
-    current = serializers.BooleanField()
+    current = serializers.BooleanField(help_text="Whether the volume has it now.")
     price_minor = serializers.IntegerField(allow_null=True)
     currency = serializers.CharField(allow_blank=True)
     refusal = serializers.CharField(allow_null=True, help_text="Its code.")
-    expected = ExpectationShape(allow_null=True)
+    expected = ExpectationShape(
+        allow_null=True, help_text="What it would bring; null: nobody can say."
+    )
 
 
 class OutlookShape(Shape):

@@ -47,12 +47,14 @@ class MoneyShape(Shape):
 class QuoteShape(MoneyShape):
     """What an order would be. Nothing was ordered."""
 
-    intent = serializers.ChoiceField(choices=Intent.values)
-    period_end = serializers.DateTimeField()
+    intent = serializers.ChoiceField(choices=Intent.values, help_text="What kind of change it is.")
+    period_end = serializers.DateTimeField(help_text="When the period that is paid for ends.")
     due_at = serializers.DateTimeField(
         allow_null=True, help_text="When the change begins. Null: at once."
     )
-    trial_until = serializers.DateTimeField(allow_null=True)
+    trial_until = serializers.DateTimeField(
+        allow_null=True, help_text="When a free trial would end; null: it is none."
+    )
 
 
 class OrderShape(MoneyShape):
@@ -108,7 +110,7 @@ class MandateShape(Shape):
     earliest_next_at = serializers.DateTimeField(
         allow_null=True, help_text="Nothing may be charged before this time."
     )
-    changed_at = serializers.DateTimeField()
+    changed_at = serializers.DateTimeField(help_text="When the mandate changed last.")
 
 
 class OrderBody(Body):
@@ -130,7 +132,9 @@ class OrderBody(Body):
         min_value=0,
         help_text="The price you saw. The order is refused if the price is different now.",
     )
-    currency = serializers.CharField(required=False, allow_blank=True)
+    currency = serializers.CharField(
+        required=False, allow_blank=True, help_text="ISO 4217; with `price_minor`."
+    )
 
     def validate(self, attrs: Json) -> Json:
         """A price is an amount and a currency."""

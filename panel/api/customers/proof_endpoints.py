@@ -32,83 +32,136 @@ FIGURES = (
 
 
 class ProofFigures(Shape):
-    """Hit rates are 0 to 1, of reads, 0 without a cache; times are milliseconds, averages of reads,
-    percentiles of reads and writes together (null where only averages are kept). `…_low` and
-    `…_high` enclose the truth with a probability of 95 %; `read_times` is how many times as long a
-    read takes. `slow_reads_spared_per_second` is below zero where the slow disk has more to do.
-    Where there were too few reads to compare, what is said of reads alone is null."""
+    """Where there were too few reads to compare, what is said of reads alone is null. The 95 %
+    intervals enclose the truth with that probability."""
 
-    hit_rate_before = serializers.FloatField(allow_null=True)
-    hit_rate_after = serializers.FloatField(allow_null=True)
-    hit_rate_change = serializers.FloatField(allow_null=True)
-    hit_rate_change_low = serializers.FloatField(allow_null=True)
-    hit_rate_change_high = serializers.FloatField(allow_null=True)
-    read_ms_before = serializers.FloatField(allow_null=True)
-    read_ms_after = serializers.FloatField(allow_null=True)
-    read_times = serializers.FloatField(allow_null=True)
-    read_times_low = serializers.FloatField(allow_null=True)
-    read_times_high = serializers.FloatField(allow_null=True)
-    read_ms_p50_before = serializers.FloatField(allow_null=True)
-    read_ms_p50_after = serializers.FloatField(allow_null=True)
-    read_ms_p95_before = serializers.FloatField(allow_null=True)
-    read_ms_p95_after = serializers.FloatField(allow_null=True)
-    read_iops_before = serializers.FloatField(allow_null=True)
-    read_iops_after = serializers.FloatField(allow_null=True)
-    slow_reads_spared_per_second = serializers.FloatField(allow_null=True)
+    hit_rate_before = serializers.FloatField(
+        allow_null=True,
+        help_text="Share of reads that the cache served before, 0 to 1; 0: there was none.",
+    )
+    hit_rate_after = serializers.FloatField(allow_null=True, help_text="The same after the change.")
+    hit_rate_change = serializers.FloatField(
+        allow_null=True, help_text="By how much the hit rate rose; below 0: it fell."
+    )
+    hit_rate_change_low = serializers.FloatField(
+        allow_null=True, help_text="Lower end of its 95 % interval."
+    )
+    hit_rate_change_high = serializers.FloatField(
+        allow_null=True, help_text="Upper end of its 95 % interval."
+    )
+    read_ms_before = serializers.FloatField(
+        allow_null=True, help_text="Milliseconds of an average read before."
+    )
+    read_ms_after = serializers.FloatField(
+        allow_null=True, help_text="Milliseconds of an average read after."
+    )
+    read_times = serializers.FloatField(
+        allow_null=True, help_text="How many times as long a read takes; below 1: it is faster."
+    )
+    read_times_low = serializers.FloatField(
+        allow_null=True, help_text="Lower end of its 95 % interval."
+    )
+    read_times_high = serializers.FloatField(
+        allow_null=True, help_text="Upper end of its 95 % interval."
+    )
+    read_ms_p50_before = serializers.FloatField(
+        allow_null=True,
+        help_text="Median of reads and writes before, in milliseconds; null: only averages are "
+        "kept.",
+    )
+    read_ms_p50_after = serializers.FloatField(
+        allow_null=True, help_text="Median of reads and writes after, in milliseconds."
+    )
+    read_ms_p95_before = serializers.FloatField(
+        allow_null=True,
+        help_text="95th percentile of reads and writes before, in milliseconds; null: only "
+        "averages are kept.",
+    )
+    read_ms_p95_after = serializers.FloatField(
+        allow_null=True, help_text="95th percentile of reads and writes after, in milliseconds."
+    )
+    read_iops_before = serializers.FloatField(allow_null=True, help_text="Reads a second before.")
+    read_iops_after = serializers.FloatField(allow_null=True, help_text="Reads a second after.")
+    slow_reads_spared_per_second = serializers.FloatField(
+        allow_null=True,
+        help_text="Reads a second that the slow disk no longer answers; below 0: it answers more.",
+    )
 
 
 class ProofWrites(Shape):
-    """`verdict` is on writes alone, by their average time in milliseconds; the proof's own is on
-    them too where `counted`: where the cache takes writes, or did before. `times` is how many times
-    as long a write takes; `times_low` and `times_high` enclose the truth with a probability of
-    95 %."""
+    """Writes alone, by their average time. They are `counted` where the cache takes writes, or did
+    before."""
 
-    verdict = serializers.ChoiceField(VERDICTS)
-    confidence = serializers.FloatField()
-    counted = serializers.BooleanField()
-    ms_before = serializers.FloatField(allow_null=True)
-    ms_after = serializers.FloatField(allow_null=True)
-    times = serializers.FloatField()
-    times_low = serializers.FloatField()
-    times_high = serializers.FloatField()
-    iops_before = serializers.FloatField()
-    iops_after = serializers.FloatField()
+    verdict = serializers.ChoiceField(VERDICTS, help_text="Of writes alone, by their average time.")
+    confidence = serializers.FloatField(help_text="How sure the verdict is, 0 to 1.")
+    counted = serializers.BooleanField(
+        help_text="Whether the proof's own verdict is on writes, too."
+    )
+    ms_before = serializers.FloatField(
+        allow_null=True, help_text="Milliseconds of an average write before; null: there was none."
+    )
+    ms_after = serializers.FloatField(
+        allow_null=True, help_text="Milliseconds of an average write after; null: there was none."
+    )
+    times = serializers.FloatField(
+        help_text="How many times as long a write takes; below 1: it is faster."
+    )
+    times_low = serializers.FloatField(help_text="Lower end of its 95 % interval.")
+    times_high = serializers.FloatField(help_text="Upper end of its 95 % interval.")
+    iops_before = serializers.FloatField(help_text="Writes a second before.")
+    iops_after = serializers.FloatField(help_text="Writes a second after.")
 
 
 class ProofTimes(Shape):
     """Null where it has not begun."""
 
-    start = serializers.DateTimeField(allow_null=True)
-    end = serializers.DateTimeField(allow_null=True)
+    start = serializers.DateTimeField(
+        allow_null=True, help_text="When it begins; null: it has not yet."
+    )
+    end = serializers.DateTimeField(
+        allow_null=True, help_text="When it ends; null: it has not begun."
+    )
 
 
 class ProofShape(Shape):
-    """`order` is the key of the order. `verdict` and `figures` are null until it is ready;
-    `confidence` is how sure the verdict is, 0 to 1. `reads_verdict` is on reads alone, null where
-    there were too few of them; `writes` is null where writes were not judged. `is_weighed`: reads
-    and writes went different ways, and each counts by the time waited for it before. `was_warm` is
-    false where the wait for a warm cache was cut off. `held` says where the measured hit rate lies
-    in the range that the order's page gave, null where it gave none. `reason` says why nothing can
-    be told."""
+    """What an order brought: the time after it beside as long a time before."""
 
-    order = serializers.CharField()
+    order = serializers.CharField(help_text="Key of the order.")
     url = serializers.CharField()
     volume = Ref()
     cache_plan = Ref(allow_null=True)
     state = serializers.ChoiceField(ProofState.values)
-    sentence = serializers.CharField()
-    verdict = serializers.ChoiceField(VERDICTS, allow_null=True)
-    confidence = serializers.FloatField(allow_null=True)
-    before = ProofTimes()
-    after = ProofTimes()
-    was_warm = serializers.BooleanField(allow_null=True)
-    reads_verdict = serializers.ChoiceField(VERDICTS, allow_null=True)
-    figures = ProofFigures(allow_null=True)
-    writes = ProofWrites(allow_null=True)
-    is_weighed = serializers.BooleanField()
-    held = serializers.ChoiceField(["within", "below", "above"], allow_null=True)
-    reason_code = serializers.CharField(allow_blank=True)
-    reason = serializers.CharField(allow_blank=True)
+    sentence = serializers.CharField(help_text="The result, in a sentence for people.")
+    verdict = serializers.ChoiceField(
+        VERDICTS, allow_null=True, help_text="Of reads and writes together; null: not ready."
+    )
+    confidence = serializers.FloatField(
+        allow_null=True, help_text="How sure the verdict is, 0 to 1; null: not ready."
+    )
+    before = ProofTimes(help_text="The time that was measured before the change.")
+    after = ProofTimes(help_text="The time that was measured after it.")
+    was_warm = serializers.BooleanField(
+        allow_null=True,
+        help_text="False: the wait for a warm cache was cut off; null: not known yet.",
+    )
+    reads_verdict = serializers.ChoiceField(
+        VERDICTS, allow_null=True, help_text="Of reads alone; null: there were too few."
+    )
+    figures = ProofFigures(allow_null=True, help_text="What was measured; null: not ready.")
+    writes = ProofWrites(allow_null=True, help_text="Of writes alone; null: they were not judged.")
+    is_weighed = serializers.BooleanField(
+        help_text="Reads and writes went different ways; each counts by the time waited for it "
+        "before."
+    )
+    held = serializers.ChoiceField(
+        ["within", "below", "above"],
+        allow_null=True,
+        help_text="Where the hit rate lies in the range that was forecast; null: none was.",
+    )
+    reason_code = serializers.CharField(
+        allow_blank=True, help_text="Why nothing can be told, for programs; empty: it can."
+    )
+    reason = serializers.CharField(allow_blank=True, help_text="The same in a sentence for people.")
     created_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)
 

@@ -51,10 +51,12 @@ class EventDataShape(Shape):
 
     customer = serializers.CharField(allow_null=True)
     volume = serializers.CharField(allow_null=True)
-    job = serializers.CharField(allow_null=True)
+    job = serializers.CharField(allow_null=True, help_text="Key of the job; null: none.")
     order = serializers.CharField(allow_null=True)
     host = serializers.CharField(allow_null=True, required=False)
-    alert = serializers.CharField(allow_null=True, required=False)
+    alert = serializers.CharField(
+        allow_null=True, required=False, help_text="Key of the alert; null: none."
+    )
     kind = serializers.CharField(required=False, help_text="job.*: the kind of the job.")
     state = serializers.CharField(required=False, help_text="job.*, order.*, host.*")
     error_code = serializers.CharField(
@@ -96,23 +98,23 @@ class EventDataShape(Shape):
 class EventShape(Shape):
     """One thing that happened. `id` names it for ever, here and in webhooks."""
 
-    id = serializers.CharField()
-    type = serializers.ChoiceField(choices=EventKind.values)
+    id = serializers.CharField(help_text="Its name for ever, here and in webhooks.")
+    type = serializers.ChoiceField(choices=EventKind.values, help_text="What happened.")
     version = serializers.IntegerField(
         help_text="Of data. A new field does not change it; it counts up where one goes or means "
         "something else."
     )
-    timestamp = serializers.DateTimeField()
+    timestamp = serializers.DateTimeField(help_text="When it happened.")
     subject = serializers.CharField(
         help_text="What it is about: volume:KEY, host:KEY or alert:KEY."
     )
-    data = EventDataShape()  # type: ignore[assignment]  # a field, no attribute
+    data = EventDataShape(help_text="What it is about, and what changed.")  # type: ignore[assignment]  # a field, no attribute
 
 
 class EventPageShape(Shape):
     """Events behind a place, and the place behind them: the `after` of the next request."""
 
-    items = EventShape(many=True)
+    items = EventShape(many=True, help_text="The events, oldest first.")
     next_after = serializers.CharField(
         help_text="Opaque; it differs in each answer. Valid for 30 days from the last event before "
         "it, or from the answer where there were no more."

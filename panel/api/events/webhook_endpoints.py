@@ -60,7 +60,9 @@ class WebhookBody(Body):
     """The whole webhook. `address` stays as it is where it is left out."""
 
     name = serializers.CharField(max_length=60)
-    address = serializers.CharField(max_length=1000, required=False)
+    address = serializers.CharField(
+        max_length=1000, required=False, help_text="URL that takes the events."
+    )
     types = serializers.ListField(
         child=serializers.ChoiceField(choices=KINDS), default=list, help_text="Empty: all."
     )
@@ -72,7 +74,10 @@ class WebhookSecretBody(Body):
     """How long the former secret signs beside the new one."""
 
     former_hours = serializers.IntegerField(
-        default=FORMER_HOURS, min_value=0, max_value=MOST_FORMER_HOURS
+        default=FORMER_HOURS,
+        min_value=0,
+        max_value=MOST_FORMER_HOURS,
+        help_text="Hours that the former secret signs, too.",
     )
 
 
@@ -80,15 +85,19 @@ class WebhookDeliveryShape(Shape):
     """A message to a webhook. `id` is its webhook-id: the event's."""
 
     key = serializers.CharField()
-    id = serializers.CharField()
-    type = serializers.CharField()
-    subject = serializers.CharField()
+    id = serializers.CharField(help_text="Its webhook-id: the event's id.")
+    type = serializers.CharField(help_text="What the event tells.")
+    subject = serializers.CharField(
+        help_text="What it is about: volume:KEY, host:KEY or alert:KEY."
+    )
     state = serializers.ChoiceField(choices=["delivered", "given_up", "waiting"])
     attempts = serializers.IntegerField()
     status = serializers.IntegerField(
         allow_null=True, help_text="Of the last answer; null where none came."
     )
-    error = serializers.CharField(allow_blank=True)
+    error = serializers.CharField(
+        allow_blank=True, help_text="What was wrong with the last try; empty: nothing."
+    )
     next_at = serializers.DateTimeField(allow_null=True, help_text="When it is tried (again).")
     created_at = serializers.DateTimeField()
     delivered_at = serializers.DateTimeField(allow_null=True)

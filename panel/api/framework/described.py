@@ -26,8 +26,12 @@ class Fault(serializers.Serializer[dict[str, Any]]):
     """Where in the request it is: `pointer` into the body (RFC 6901), or the name of a
     `parameter`."""
 
-    pointer = serializers.CharField(allow_blank=True, required=False)
-    parameter = serializers.CharField(required=False)
+    pointer = serializers.CharField(
+        allow_blank=True,
+        required=False,
+        help_text="Where in the body it is (RFC 6901); empty: the body as a whole.",
+    )
+    parameter = serializers.CharField(required=False, help_text="Name of the query parameter.")
     code = serializers.CharField()
     message = serializers.CharField()
 
@@ -37,7 +41,7 @@ class Conflict(serializers.Serializer[dict[str, Any]]):
 
     key = serializers.CharField()
     url = serializers.CharField()
-    kind = serializers.CharField()
+    kind = serializers.CharField(help_text="What the job does.")
     state = serializers.CharField()
 
 
@@ -51,15 +55,19 @@ class Existing(serializers.Serializer[dict[str, Any]]):
 class ProblemShape(serializers.Serializer[dict[str, Any]]):
     """An error (RFC 9457). `code` is stable; `correction` says what to do."""
 
-    type = serializers.CharField()
-    title = serializers.CharField()
-    status = serializers.IntegerField()
-    detail = serializers.CharField()
-    instance = serializers.CharField()  # type: ignore[assignment]  # a field, no attribute
+    type = serializers.CharField(help_text="URI of the kind of problem.")
+    title = serializers.CharField(help_text="The status in words.")
+    status = serializers.IntegerField(help_text="The HTTP status.")
+    detail = serializers.CharField(help_text="What is wrong, in a sentence for people.")
+    instance = serializers.CharField(help_text="Path of the request.")  # type: ignore[assignment]  # a field, no attribute
     code = serializers.ChoiceField(choices=CODE_CHOICES)
     correction = serializers.CharField(allow_blank=True)
-    errors = Fault(many=True, required=False)  # type: ignore[assignment]  # a field, no attribute
-    conflicting_jobs = Conflict(many=True, required=False)
+    errors = Fault(
+        many=True,
+        required=False,
+        help_text="What is wrong in the body or the parameters, one by one.",
+    )  # type: ignore[assignment]  # a field, no attribute
+    conflicting_jobs = Conflict(many=True, required=False, help_text="Jobs in the way.")
     not_before = serializers.DateTimeField(
         required=False, help_text="When the same request may succeed, where that is known."
     )
@@ -230,6 +238,45 @@ SAME_EVERYWHERE: Final = {
     "vg_name": "Name of the volume group.",
     "vg_uuid": "LVM's UUID of the volume group.",
     "array": "Name of the array on its host, such as md0.",
+    "items": "The rows of this answer, one each.",
+    "attempts": "How often it was tried.",
+    "on": "False: nothing is sent to it.",
+    "zone": "Time zone of its hours, such as Europe/Berlin.",
+    "quiet_start": "When its quiet hours begin, by the clock of `zone`; null: it has none.",
+    "quiet_end": "When its quiet hours end; they may span midnight.",
+    "risk_pierces": "Whether data at risk is told in quiet hours, too.",
+    "digest_hour": "Hour of the daily digest in `zone`, 0 to 23; null: no digest.",
+    "uuid": "Its UUID, as LVM or md writes it.",
+    "by": "E-mail address of who did it; null or empty: the panel itself.",
+    "email": "E-mail address of the account.",
+    "customer_external_id": "The customer, by the name of it in your systems.",
+    "volume_external_id": "The volume, by the name of it in your systems.",
+    "mandate": "What the customer lets you charge.",
+    "cap_charge_minor": "Maximum for one charge, in minor units; null: not known.",
+    "cap_period_minor": "Maximum for a calendar month (UTC), in minor units; null: not known.",
+    "earliest_next_at": "Nothing may be charged earlier; null: not known.",
+    "argv": "The program and its arguments.",
+    "rc": "Exit code; null: it has not ended.",
+    "read_at": "When it was read from the host; null: never.",
+    "asked_at": "When the host was asked last; null: never.",
+    "model": "Model, as the disk names it; empty: it says none.",
+    "free_bytes": "Bytes of it that nothing uses.",
+    "members": "Names of its disks, such as sda1.",
+    "level": "RAID level, such as raid1.",
+    "degraded_count": "How many of its disks are missing or have failed.",
+    "share": "Share of the reads that the slow disks answered, 0 to 1; null: they answered none.",
+    "action": "What is to become of each volume.",
+    "staff_role": "Role in the staff; empty: somebody of a customer.",
+    "member_role": "Role in the customer; empty: somebody of the staff.",
+    "role": "Role in the customer.",
+    "scopes": "What the token may do.",
+    "port": "TCP port of SSH.",
+    "life": "live, retired (switched off, data kept) or gone (wiped and removed).",
+    "description": "What it offers, in a sentence for customers.",
+    "ratio_percent": "Size in percent of the volume's size; null: `size_bytes` says it.",
+    "on_offer": "Whether customers can order it.",
+    "vg": "Name of the volume group.",
+    "lv": "Name of the logical volume.",
     "next_cursor": "The `cursor` of the next page; null: this is the last one.",
 }
 """What a field means by its name, wherever its shape or body says nothing else."""

@@ -58,7 +58,7 @@ class MissingVolumeShape(Shape):
     """A volume that the last inventory of its host did not have."""
 
     volume = Ref()
-    missing_since = serializers.DateTimeField()
+    missing_since = serializers.DateTimeField(help_text="When an inventory first missed it.")
     vg = serializers.CharField()
     lv = serializers.CharField()
 
@@ -72,7 +72,7 @@ class MissingVolumesShape(Shape):
 class SettledShape(Shape):
     """How many were settled."""
 
-    count = serializers.IntegerField()
+    count = serializers.IntegerField(help_text="How many were settled.")
 
 
 class HostMaintenance(HostResource):

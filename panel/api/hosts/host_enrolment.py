@@ -29,7 +29,9 @@ class EnrolmentShape(Shape):
     """The line for a root shell on the host. It works once, and makes the host one of ours."""
 
     host = serializers.CharField(help_text="Key of the host.")
-    line = serializers.CharField(allow_null=True)
+    line = serializers.CharField(
+        allow_null=True, help_text="The command; null in a replay of the answer."
+    )
     expires_at = serializers.DateTimeField()
 
 

@@ -45,11 +45,13 @@ class DiskFoundShape(Shape):
     name = serializers.CharField(help_text="Such as sda.")
     dev = serializers.CharField(help_text="Device number.")
     size_bytes = serializers.IntegerField()
-    rotational = serializers.BooleanField()
+    rotational = serializers.BooleanField(help_text="True: a hard disk.")
     model = serializers.CharField(allow_blank=True)
     serial = serializers.CharField(allow_blank=True)
-    transport = serializers.CharField(allow_blank=True)
-    read_only = serializers.BooleanField()  # type: ignore[assignment]  # a field, no attribute
+    transport = serializers.CharField(
+        allow_blank=True, help_text="sata, sas, nvme or another bus; empty: not known."
+    )
+    read_only = serializers.BooleanField(help_text="Whether it refuses writes.")  # type: ignore[assignment]  # a field, no attribute
 
 
 class ArrayFoundShape(Shape):
@@ -74,10 +76,12 @@ class PhysicalVolumeShape(Shape):
     size_bytes = serializers.IntegerField()
     free_bytes = serializers.IntegerField()
     tier = serializers.CharField(help_text="fast (SSD) or slow.")
-    redundant = serializers.BooleanField()
-    healthy = serializers.BooleanField()
-    missing = serializers.BooleanField()
-    allocatable = serializers.BooleanField()
+    redundant = serializers.BooleanField(
+        help_text="Whether one device below may fail without loss of data."
+    )
+    healthy = serializers.BooleanField(help_text="False: a device below has failed.")
+    missing = serializers.BooleanField(help_text="Whether its device is gone.")
+    allocatable = serializers.BooleanField(help_text="Whether LVM may put anything on it.")
 
 
 class VolumeGroupShape(Shape):
@@ -87,9 +91,11 @@ class VolumeGroupShape(Shape):
     name = serializers.CharField(help_text="Of the volume group.")
     size_bytes = serializers.IntegerField()
     free_bytes = serializers.IntegerField()
-    extent_bytes = serializers.IntegerField()
+    extent_bytes = serializers.IntegerField(
+        help_text="Bytes of one extent; sizes are rounded up to it."
+    )
     allowed = serializers.BooleanField(help_text="Root lets Tiercel change it.")
-    partial = serializers.BooleanField()  # type: ignore[assignment]  # a field, no attribute
+    partial = serializers.BooleanField(help_text="Whether a physical volume is missing.")  # type: ignore[assignment]  # a field, no attribute
 
 
 class LogicalVolumeShape(Shape):
@@ -99,22 +105,27 @@ class LogicalVolumeShape(Shape):
     name = serializers.CharField(help_text="Of the logical volume.")
     vg_name = serializers.CharField()
     size_bytes = serializers.IntegerField()
-    active = serializers.BooleanField()
-    cached = serializers.BooleanField()
+    active = serializers.BooleanField(help_text="Whether its device exists.")
+    cached = serializers.BooleanField(help_text="Whether it has a cache.")
     volume = Ref(allow_null=True)
-    users = serializers.ListField(child=serializers.CharField())
+    users = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Names of the guests, mounts and others that hold it.",
+    )
 
 
 class InventoryShape(Shape):
     """A host as it was read at `read_at`."""
 
     read_at = serializers.DateTimeField()
-    kernel = serializers.CharField(allow_blank=True)
-    disks = DiskFoundShape(many=True)
-    arrays = ArrayFoundShape(many=True)
-    physical_volumes = PhysicalVolumeShape(many=True)
-    volume_groups = VolumeGroupShape(many=True)
-    logical_volumes = LogicalVolumeShape(many=True)
+    kernel = serializers.CharField(allow_blank=True, help_text="Release of the running kernel.")
+    disks = DiskFoundShape(many=True, help_text="Disks as the kernel has them.")
+    arrays = ArrayFoundShape(many=True, help_text="md arrays.")
+    physical_volumes = PhysicalVolumeShape(many=True, help_text="Physical volumes of LVM.")
+    volume_groups = VolumeGroupShape(many=True, help_text="Volume groups of LVM.")
+    logical_volumes = LogicalVolumeShape(
+        many=True, help_text="Logical volumes that a guest could use."
+    )
 
 
 class LoadShape(Shape):
@@ -127,8 +138,8 @@ class LoadShape(Shape):
 class GuestLoadShape(Shape):
     """The same of all volumes of a guest."""
 
-    guest = serializers.CharField(allow_blank=True)
-    volume_count = serializers.IntegerField()
+    guest = serializers.CharField(allow_blank=True, help_text="Name of the guest.")
+    volume_count = serializers.IntegerField(help_text="How many volumes it has here.")
     share = serializers.FloatField(allow_null=True)
 
 
@@ -146,10 +157,15 @@ class SuggestionShape(Shape):
         help_text="On a usual day: the days with the longest waits are left out."
     )
     days = serializers.IntegerField(help_text="So many days have figures.")
-    is_enough = serializers.BooleanField()
-    obstacle = ErrorShape(allow_null=True)
-    add_commands = serializers.ListField(child=serializers.CharField())
-    remove_commands = serializers.ListField(child=serializers.CharField())
+    is_enough = serializers.BooleanField(help_text="False: fewer than three days have figures.")
+    obstacle = ErrorShape(allow_null=True, help_text="Why it cannot be added now; null: it can.")
+    add_commands = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What root would type to add it; empty: nothing can be said.",
+    )
+    remove_commands = serializers.ListField(
+        child=serializers.CharField(), help_text="What root would type to remove it again."
+    )
 
 
 class RiskShape(Shape):
@@ -167,14 +183,17 @@ class AdviceShape(Shape):
 
     start = serializers.DateTimeField()
     end = serializers.DateTimeField()
-    seconds = serializers.FloatField()
-    days = serializers.IntegerField()
-    is_enough = serializers.BooleanField()
-    uses = LoadShape(many=True)
-    recent = LoadShape(many=True)
-    guests = GuestLoadShape(many=True)
-    suggestions = SuggestionShape(many=True)
-    risks = RiskShape(many=True)
+    seconds = serializers.FloatField(help_text="So many seconds have figures.")
+    days = serializers.IntegerField(help_text="So many days have figures.")
+    is_enough = serializers.BooleanField(help_text="False: fewer than three days have figures.")
+    uses = LoadShape(
+        many=True,
+        help_text="Volumes by the reads that they sent to the slow disks in all of that time.",
+    )
+    recent = LoadShape(many=True, help_text="The same for its last hour.")
+    guests = GuestLoadShape(many=True, help_text="The same by guest.")
+    suggestions = SuggestionShape(many=True, help_text="Caches that would help, the best first.")
+    risks = RiskShape(many=True, help_text="What may go wrong on this host.")
 
 
 class HostInventory(Resource):

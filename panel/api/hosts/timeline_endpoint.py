@@ -22,11 +22,13 @@ class HostEventShape(Shape):
     often it happened within an hour of `at`."""
 
     at = serializers.DateTimeField()
-    kind = serializers.ChoiceField(choices=HostChangeKind.choices)
-    subject = serializers.CharField(allow_blank=True)
-    before = serializers.CharField(allow_blank=True)
-    after = serializers.CharField(allow_blank=True)
-    count = serializers.IntegerField()
+    kind = serializers.ChoiceField(choices=HostChangeKind.choices, help_text="What changed.")
+    subject = serializers.CharField(
+        allow_blank=True, help_text="Serial number, where it is of a disk; empty else."
+    )
+    before = serializers.CharField(allow_blank=True, help_text="What it was; empty: nothing.")
+    after = serializers.CharField(allow_blank=True, help_text="What it is since; empty: nothing.")
+    count = serializers.IntegerField(help_text="How often it happened within an hour of `at`.")
 
 
 class HostEvents(Resource):

@@ -29,9 +29,11 @@ class AuditShape(Shape):
 
     at = serializers.DateTimeField()
     phase = serializers.CharField(help_text="intent or outcome.")
-    op_id = serializers.UUIDField()
-    job = serializers.CharField()
-    kind = serializers.CharField()
+    op_id = serializers.UUIDField(
+        help_text="The operation; its intent and its outcome have the same."
+    )
+    job = serializers.CharField(help_text="Key of the job.")
+    kind = serializers.CharField(help_text="What the job does.")
     actor = serializers.CharField(allow_blank=True)
     token = serializers.CharField(allow_blank=True)
     address = serializers.CharField(allow_null=True, help_text="IP address of the request.")
@@ -39,14 +41,18 @@ class AuditShape(Shape):
     request_id = serializers.CharField(
         allow_blank=True, help_text="`X-Request-Id` of the request that the operation came of."
     )
-    host = serializers.CharField()
-    machine_id = serializers.CharField(allow_blank=True)
-    volume = serializers.CharField()
-    volume_label = serializers.CharField()
+    host = serializers.CharField(help_text="Key of the host.")
+    machine_id = serializers.CharField(
+        allow_blank=True, help_text="The host's /etc/machine-id; empty: not known."
+    )
+    volume = serializers.CharField(help_text="Key of the volume; empty: none.")
+    volume_label = serializers.CharField(help_text="Display name of the volume at that time.")
     vg = serializers.CharField(allow_blank=True)
-    verb = serializers.CharField()
+    verb = serializers.CharField(help_text="The operation, as the agent names it.")
     args = serializers.JSONField(help_text="The arguments of the verb, as they were sent.")
-    commands = AuditCommandShape(many=True)
+    commands = AuditCommandShape(
+        many=True, help_text="What was run on the host; empty for an intent."
+    )
     result = serializers.JSONField(
         help_text="Its `state` is done, failed, interrupted, not_started or unknown. {} for an "
         "intent."

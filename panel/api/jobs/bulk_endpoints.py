@@ -38,7 +38,10 @@ class BulkBody(request_bodies.Body):
 
     action = serializers.ChoiceField(choices=ACTION_NAMES)
     volumes = serializers.ListField(
-        child=serializers.CharField(max_length=26), min_length=1, max_length=MOST
+        child=serializers.CharField(max_length=26),
+        min_length=1,
+        max_length=MOST,
+        help_text="Keys of the volumes.",
     )
     customer = serializers.CharField(required=False, help_text="With customer: its key.")
     cache_plan = serializers.CharField(required=False, help_text="With add-cache: its key.")
@@ -49,16 +52,18 @@ class BulkDraftShape(Shape):
     """What would become of one volume: the steps, or the reason against them."""
 
     volume = serializers.CharField(help_text="Key.")
-    steps = serializers.ListField(child=serializers.CharField())
-    refusal = ErrorShape(allow_null=True)
+    steps = serializers.ListField(
+        child=serializers.CharField(), help_text="What its job would do, in the order of the steps."
+    )
+    refusal = ErrorShape(allow_null=True, help_text="Why it would be refused; null: it would not.")
 
 
 class BulkPreviewShape(Shape):
     """A preview of a change of many volumes, in the order that was asked for."""
 
     action = serializers.ChoiceField(choices=ACTION_NAMES)
-    good_count = serializers.IntegerField()
-    items = BulkDraftShape(many=True)
+    good_count = serializers.IntegerField(help_text="How many volumes would not be refused.")
+    items = BulkDraftShape(many=True, help_text="What would become of each volume.")
 
 
 class BulkOutcomeShape(Shape):
@@ -81,10 +86,14 @@ class BulkChangeShape(Shape):
     action = serializers.ChoiceField(choices=ACTION_NAMES)
     actor = serializers.CharField(allow_null=True)
     created_at = serializers.DateTimeField()
-    total = serializers.IntegerField()
+    total = serializers.IntegerField(help_text="How many volumes it has.")
     left = serializers.IntegerField(help_text="Not begun yet.")
-    states = serializers.DictField(child=serializers.IntegerField(), required=False)
-    items = BulkOutcomeShape(many=True, required=False)
+    states = serializers.DictField(
+        child=serializers.IntegerField(),
+        required=False,
+        help_text="How many volumes are in each state.",
+    )
+    items = BulkOutcomeShape(many=True, required=False, help_text="What became of each volume.")
 
 
 class BulkChanges(Resource):

@@ -273,7 +273,10 @@ class PreviewApply(Resource):
 class ResolveBody(request_bodies.Body):
     """What was done on the host."""
 
-    why = serializers.CharField(max_length=decisions.WHY_LIMIT)
+    why = serializers.CharField(
+        max_length=decisions.WHY_LIMIT,
+        help_text="What was done on the host, and why the job can end.",
+    )
 
 
 class JobResume(Steering):

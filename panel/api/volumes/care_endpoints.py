@@ -40,7 +40,7 @@ MOST_ROWS = 200
 class DriftShape(Shape):
     """How a volume differs from its record; no differences: it is as recorded."""
 
-    differences = DifferenceShape(many=True)
+    differences = DifferenceShape(many=True, help_text="What differs; empty: it is as recorded.")
     accepts = serializers.BooleanField(help_text="The record can be made what the host has.")
     repairs = serializers.BooleanField(help_text="The host can be made what the record says.")
 
@@ -183,7 +183,7 @@ class AdoptionRowBody(request_bodies.Body):
 class AdoptionBody(request_bodies.Body):
     """Which found volumes belong to whom."""
 
-    items = AdoptionRowBody(many=True)
+    items = AdoptionRowBody(many=True, help_text="The volumes, each with its customer.")
     make_customers = serializers.BooleanField(
         default=False, help_text="Customers that are not known are made."
     )
@@ -199,12 +199,16 @@ class AdoptedShape(Shape):
     """What becomes of one row. `job` is the URL of the job that tags the volume."""
 
     n = serializers.IntegerField(help_text="The row, from 1.")
-    verdict = serializers.CharField()
+    verdict = serializers.CharField(
+        help_text="What was decided; adopt and already: it is recorded."
+    )
     message = serializers.CharField(
         allow_blank=True, help_text="What became of it, in a sentence for people."
     )
     volume = serializers.CharField(allow_null=True, help_text="Key of the volume.")
-    job = serializers.CharField(allow_null=True)
+    job = serializers.CharField(
+        allow_null=True, help_text="URL of the job that tags the volume; null: none is needed."
+    )
 
 
 class AdoptionShape(Shape):

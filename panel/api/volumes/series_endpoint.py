@@ -57,11 +57,13 @@ class SeriesShape(Shape):
     """Point n lasts from n to n + 1 steps after `t0`, which is a whole number of steps after the
     beginning of 1970: the same bucket has the same place in every answer."""
 
-    t0 = serializers.DateTimeField()
-    step_seconds = serializers.IntegerField()
-    points = serializers.IntegerField()
-    series = SeriesColumns()
-    units = serializers.DictField(child=serializers.CharField())
+    t0 = serializers.DateTimeField(help_text="When the first bucket begins.")
+    step_seconds = serializers.IntegerField(help_text="How long a bucket is, in seconds.")
+    points = serializers.IntegerField(help_text="How many buckets there are.")
+    series = SeriesColumns(
+        help_text="One value for each bucket, by column; null: nothing was measured."
+    )
+    units = serializers.DictField(child=serializers.CharField(), help_text="Unit of each column.")
     totals = serializers.DictField(
         child=serializers.FloatField(allow_null=True),
         help_text="Over the whole range, and `covered_seconds`, which were measured.",

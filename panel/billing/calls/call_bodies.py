@@ -54,8 +54,12 @@ class CreateCustomerBody(Body):
 
     external_id = serializers.CharField(max_length=64)
     name = serializers.CharField(max_length=200)
-    email = serializers.EmailField(required=False)
-    person_name = serializers.CharField(max_length=150, required=False, allow_blank=True)
+    email = serializers.EmailField(
+        required=False, help_text="E-mail address of the owner; left out: no account is made."
+    )
+    person_name = serializers.CharField(
+        max_length=150, required=False, allow_blank=True, help_text="The owner's name."
+    )
     mandate = MandateBody(required=False)
 
 
@@ -83,8 +87,14 @@ class BindVolumeBody(OfCustomer):
 class ChangePlanBody(OfVolume):
     """Another plan for a volume, by key or name; null is no cache."""
 
-    plan = serializers.CharField(allow_null=True)
-    when = serializers.ChoiceField(choices=["now", "period_end"], required=False)
+    plan = serializers.CharField(
+        allow_null=True, help_text="Key or name of the plan; null: no cache."
+    )
+    when = serializers.ChoiceField(
+        choices=["now", "period_end"],
+        required=False,
+        help_text="Default: a lower price begins with the next period, everything else now.",
+    )
     price_minor = serializers.IntegerField(
         min_value=0,
         required=False,
@@ -117,31 +127,41 @@ class LoginLinkBody(OfCustomer):
     """A link for one of the customer's people (the first owner without `email`), to the plans of
     `volume` (key) or `volume_external_id`, else to the list of volumes."""
 
-    email = serializers.EmailField(required=False)
+    email = serializers.EmailField(
+        required=False, help_text="Who signs in; left out: the first owner."
+    )
     volume = serializers.CharField(required=False)
     volume_external_id = serializers.CharField(required=False, max_length=64)
-    seconds = serializers.IntegerField(min_value=10, max_value=600, default=60)
+    seconds = serializers.IntegerField(
+        min_value=10, max_value=600, default=60, help_text="How long the link works."
+    )
 
 
 class UsageLinesBody(OfCustomer):
     """The lines of a customer in a month such as 2026-11."""
 
-    month = serializers.RegexField("^20[0-9]{2}-(0[1-9]|1[0-2])$")
+    month = serializers.RegexField(
+        "^20[0-9]{2}-(0[1-9]|1[0-2])$", help_text="Year and month (UTC), such as 2026-11."
+    )
 
 
 class DecideOrderBody(Body):
     """The answer to an `order.authorise` that was answered with pending."""
 
-    order = serializers.CharField()
-    decision = serializers.ChoiceField(choices=["approve", "refuse"])
-    reason = serializers.CharField(required=False, allow_blank=True, max_length=4 * MAX_REASON)
+    order = serializers.CharField(help_text="Key of the order.")
+    decision = serializers.ChoiceField(
+        choices=["approve", "refuse"], help_text="approve carries the order out, refuse ends it."
+    )
+    reason = serializers.CharField(
+        required=False, allow_blank=True, max_length=4 * MAX_REASON, help_text="Why it is refused."
+    )
 
 
 class StatusBody(Body):
     """How an order or a job is getting on."""
 
-    order = serializers.CharField(required=False)
-    job = serializers.CharField(required=False)
+    order = serializers.CharField(required=False, help_text="Key of the order.")
+    job = serializers.CharField(required=False, help_text="Key of the job.")
 
     def validate(self, attrs: Json) -> Json:
         """One of both."""

@@ -33,7 +33,6 @@ from tests.panel.webhooks.addresses import webhook
 from tests.scene import Scene, job, scene, step
 
 COMMITTED = settings.BASE_DIR / "docs" / "openapi.yaml"
-MOST_WITHOUT_A_WORD = 400
 UNDESCRIBED = {"api-openapi", "api-openapi-yaml", "api-nothing", "api-nowhere"}
 
 
@@ -106,23 +105,14 @@ def test_only_a_number_has_a_least_and_a_most() -> None:
     assert [each for each in limited if each.get("format", "int64") == "date-time"] == []
 
 
-@pytest.mark.parametrize(
-    "name", ["VolumeShape", "JobShape", "HostShape", "OrderShape", "AlertShape"]
-)
-def test_each_field_says_what_it_means(name: str) -> None:
-    fields = described()["components"]["schemas"][name]["properties"]
-    assert [field for field, each in fields.items() if not each.get("description")] == []
-
-
-def test_few_fields_say_nothing() -> None:
-    """Fewer from change to change."""
-    fields = [
-        (name, field)
+def test_each_field_says_what_it_means() -> None:
+    silent = [
+        f"{name}.{field}"
         for name, schema in described()["components"]["schemas"].items()
         for field, each in schema.get("properties", {}).items()
         if not each.get("description")
     ]
-    assert len(fields) <= MOST_WITHOUT_A_WORD
+    assert silent == []
 
 
 def test_no_value_is_explained_with_itself() -> None:
