@@ -27,6 +27,7 @@ from panel.api import API_VERSION, FEATURES
 from panel.api.accounts.token_endpoints import TokenShape, token_json
 from panel.api.framework import described
 from panel.api.framework.problem import ApiProblem
+from panel.api.framework.rendering import JsonRenderer
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape
 from storage.access import is_staff
@@ -158,6 +159,12 @@ class _Kept(SpectacularAPIView):
             },
         )
         return get_conditional_response(request._request, tag, response=whole) or whole
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """A problem stays JSON."""
+        cast("Any", self.request).accepted_renderer = JsonRenderer()
+        problem: Response = super().handle_exception(exc)
+        return problem
 
 
 def _content_type(renderer: Any) -> str:

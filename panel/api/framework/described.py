@@ -172,6 +172,7 @@ INTEGER: Final = "integer"
 INT64: Final = "int64"
 ANY_OPERATION: Final = {
     "400": "The request is malformed, or has a parameter or a body that is not known here.",
+    "405": "The address does not know this method; Allow names those that it knows.",
     "406": "The answer is JSON, which Accept excludes.",
     "429": "Too many requests of this token or this address; Retry-After says how long to wait.",
     "500": "The panel failed (`internal`); its log has the request's id.",
@@ -281,6 +282,7 @@ SAME_EVERYWHERE: Final = {
 }
 """What a field means by its name, wherever its shape or body says nothing else."""
 SAME_TWICE: Final = re.compile(r"^\* `(.*)` - \1$\n?", re.MULTILINE)
+ALLOW: Final = {"description": "The methods of the address.", "schema": TEXT}
 CHANGING: Final = ("post", "put", "patch", "delete")
 VERSIONED: Final = ("put", "patch", "delete")
 UNTAGGED: Final = ("events_list",)
@@ -306,6 +308,7 @@ def completed(result: Json, **_: object) -> Json:
             if name in SAME_EVERYWHERE and isinstance(field, dict):
                 field.setdefault("description", SAME_EVERYWHERE[name])
     responses = {status: _problem(text) for status, text in (ANY_OPERATION | WITH_BODY).items()}
+    responses["405"]["headers"] = {"Allow": ALLOW}
     responses["429"]["headers"] = LIMIT_HEADERS
     responses["503"]["headers"] = {"Retry-After": LIMIT_HEADERS["Retry-After"]}
     result["components"]["responses"] = {

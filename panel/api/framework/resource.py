@@ -102,7 +102,7 @@ class Resource(APIView):
         named.asked_by, named.token_key = self.user.pk, token
         if self.staff_only and not is_staff(self.user):
             raise Http404
-        if not hasattr(self, (request.method or "").lower()):
+        if request.method not in self.allowed_methods:
             raise MethodNotAllowed(request.method or "")
         self.demand_scope(*self._scopes(request))
         method = "GET" if request.method == "HEAD" else request.method or ""

@@ -5,6 +5,7 @@ as if it were not there, and what needs a key says so.
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +14,8 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
+from panel.api.framework.problem import MEDIA_TYPE
+from panel.api.urls import urlpatterns
 from storage import row_security
 from storage.models import CachePlan
 from tests import make
@@ -277,3 +280,35 @@ def test_a_key_is_required_where_the_description_says_so(
         for who in ("admin", "owner")
     }
     assert ("idempotency_key_required" in codes.values()) is key.get("required", False), codes
+
+
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "USER"}
+"""Those of HTTP, one of WebDAV, and the name of an attribute that every view has."""
+ROUTES = {
+    str(route.pattern): {
+        name for name in METHODS if hasattr(route.callback.view_class, name.lower())
+    }
+    - {"USER"}
+    for route in urlpatterns
+    if route.name != "api-nothing"
+}
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_method_that_an_address_does_not_know_is_answered_alike_everywhere(
+    foreign: Foreign, route: str
+) -> None:
+    path = f"{V1}/{re.sub('<str:.*?>', ABSENT, route)}"
+    known = ROUTES[route] | ({"HEAD"} if "GET" in ROUTES[route] else set())
+    for method in sorted(METHODS - known):
+        answer = Client().generic(method, path, headers=foreign.bearers["admin"])
+        assert (answer.status_code, answer["Content-Type"]) == (405, MEDIA_TYPE), method
+        assert set(answer["Allow"].split(", ")) == known
+        if method != "HEAD":
+            assert answer.json()["code"] == "method_not_allowed"
+
+
+def test_every_operation_says_what_an_unknown_method_gets() -> None:
+    assert "Allow" in described()["components"]["responses"]["Problem405"]["headers"]
+    for method, path, operation in operations():
+        assert "405" in operation["responses"], f"{method} {path}"
