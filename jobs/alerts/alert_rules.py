@@ -128,6 +128,8 @@ LATE_EFFECTS: Final = frozenset(
 """A cause and what it takes its time to bring about: also long after it, that has no other
 reason. A disk has one if it is gone later than the next reading of disks tells."""
 DISKS_READ_WITHIN: Final = timedelta(hours=1)
+LACKS_A_DISK: Final = ("array", "pv_missing")
+"""Each stands for one lost disk: with the next one more data is at risk, and people are told."""
 
 
 @dataclass(frozen=True, slots=True)

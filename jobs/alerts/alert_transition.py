@@ -16,6 +16,7 @@ from typing import Final
 
 from jobs.alerts.alert_rules import (
     AT_RISK_RANK,
+    LACKS_A_DISK,
     NO_NEWS,
     OF_DISK,
     OF_VOLUME,
@@ -148,15 +149,22 @@ def _causes(
     """The alert that each one follows from, which follows from none itself."""
     causes: dict[str, str] = {}
     leaders: dict[int, list[AlertState]] = {}
+    explained: set[str] = set()
     away = _away(alerts, hushes)
     for fingerprint in ordered:
         state = alerts[fingerprint]
         of_host = leaders.setdefault(state.seen.host_id, [])
-        cause = _cause_of(state, of_host, hushes)
+        is_disk = state.seen.code == "disk_vanished"
+        leading = [
+            each for each in of_host if not is_disk or each.seen.fingerprint not in explained
+        ]
+        cause = _cause_of(state, leading, hushes)
         if cause is None:
             cause = _first_of_many_hosts(state, away, alerts, causes, context)
         if cause is not None:
             causes[fingerprint] = cause.seen.fingerprint
+            if is_disk and cause.seen.family in LACKS_A_DISK:
+                explained.add(cause.seen.fingerprint)
         elif not _is_over(state, context.now):
             of_host.append(state)
     return causes

@@ -234,6 +234,19 @@ def test_a_disk_that_its_array_lacks_comes_with_the_arrays_alert_at_the_next_rea
     assert world.passes(minutes=5) == ["opened"]
 
 
+@pytest.mark.parametrize("minutes", [0, 20])
+def test_a_second_disk_lost_within_the_hour_of_a_degraded_array_is_told(minutes: int) -> None:
+    """The array's alert stands for the one that it lacks."""
+    world = World()
+    world.begin(rounds.problem("array_degraded", subject="md0", since=world.now))
+    assert world.passes(minutes=10) == ["opened"]
+    world.begin(rounds.problem("disk_vanished", subject="sda H1", rank=0, since=world.now))
+    told = world.passes(minutes=minutes)
+    world.begin(rounds.problem("disk_vanished", subject="sdb H2", rank=0, since=world.now))
+    told += world.passes(minutes=20)
+    assert told.count("opened") == 1
+
+
 def test_a_host_that_does_not_answer_keeps_its_alerts(clock: Clock) -> None:
     there = scene()
     show(there, array())
