@@ -202,13 +202,13 @@ KINDS: Final = {
     "cache_failed": ConcernKind(
         "Cache failed",
         "{count} caches have failed",
-        "The guest hangs: the cache blocks all I/O.",
+        "The guest's flushes fail: its file systems turn read-only. A restart needs a repair first.",
         CACHES,
     ),
     "cache_needs_check": ConcernKind(
         "Cache metadata needs a check",
         "The metadata of {count} caches needs a check",
-        "The cache cannot be activated before the check.",
+        "The guest's flushes fail: its file systems turn read-only.",
         CACHES,
     ),
     "cache_unregistered": ConcernKind(

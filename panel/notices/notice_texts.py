@@ -62,9 +62,13 @@ TROUBLES = {
         "Your provider is told. If your server has made its disk read-only, restart it once the "
         "problem is over."
     ),
-    "cache_failed": marked(
-        "Your volume does not answer. Your provider is told. If your server hangs, restart it once "
-        "the problem is over."
+    **dict.fromkeys(
+        ("cache_failed", "cache_needs_check"),
+        marked(
+            "The SSD cache of your volume has a problem. Your server may see errors when it writes. "
+            "Your provider is told. If your server has made its disk read-only, restart it once the "
+            "problem is over."
+        ),
     ),
     "volume_frozen": marked(
         "Your volume has stopped answering: your server hangs when it reads or writes. Your "

@@ -212,11 +212,8 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[In
         name, key = f"{lv.vg_name}/{lv.name}", row.volume.key
         if row.cache is not None and row.cache.trouble:
             code = row.cache.trouble_code
-            severity: Literal["error", "warning"] = (
-                "warning" if code == "cache_needs_check" else "error"
-            )
             how = "Open the volume's page for the next steps."
-            yield InventoryFinding(code, severity, name, row.cache.trouble, how, key)
+            yield InventoryFinding(code, "error", name, row.cache.trouble, how, key)
         if row.cache is not None and row.cache.mode == "writeback" and unsafe & set(row.cache.pvs):
             on_page = row.volume.managed and row.wish is not None
             # A failed cache tells no figures: its 0 is none.

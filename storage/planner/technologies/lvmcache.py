@@ -107,10 +107,11 @@ class LvmCacheTechnology:
             return None
         trouble = code = ""
         if cache.failed:
-            trouble = "The cache has failed: device-mapper permits no I/O on this volume."
+            # The kernel maps reads and writes on, but ends every flush with an error.
+            trouble = "The cache has failed: every flush of its guest fails."
             code = "cache_failed"
         elif cache.needs_check:
-            trouble = "The cache's metadata needs a check before it can be used again."
+            trouble = "The cache's metadata needs a check: every flush of its guest fails."
             code = "cache_needs_check"
         return Cache(
             self.name,

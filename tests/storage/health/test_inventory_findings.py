@@ -141,10 +141,10 @@ def test_a_group_without_its_ssd_and_the_cache_on_it_are_errors() -> None:
     assert found(away) == {"pv_missing": "error", "ssd_lost": "error"}
 
 
-def test_a_failed_cache_is_an_error_and_one_to_check_a_warning() -> None:
+def test_a_cache_that_failed_or_needs_a_check_is_an_error() -> None:
     for fields, expected in (
         ({"failed": True}, {"cache_failed": "error"}),
-        ({"needs_check": True}, {"cache_needs_check": "warning"}),
+        ({"needs_check": True}, {"cache_needs_check": "error"}),
     ):
         lv = make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", **fields))
         assert found(make.facts(lv)) == expected
