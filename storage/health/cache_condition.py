@@ -15,6 +15,7 @@ from storage.byte_sizes import SECTOR_BYTES
 from storage.formatting import counted, ms, percent, seconds, size, thousands
 from storage.health.host_problems import HealthFinding
 from storage.metrics.rates import Sums, percentile_ms, read_hit_rate
+from storage.metrics.rates.warming import FULL
 from storage.models.host import DIRTY_LIMIT_PERCENT
 
 FROZEN_SECONDS: Final = 30
@@ -38,7 +39,6 @@ QUIET_WRITES_PER_SECOND: Final = 20
 """A quarter of what one HDD takes (about 80 small writes a second)."""
 FELL_BY: Final = 0.99
 
-FULL_SHARE: Final = 0.95
 THRASH_FACTOR: Final = 3
 THRASH_HIT_RATE: Final = 0.3
 THRASH_ACCESSES: Final = 1_000
@@ -280,7 +280,7 @@ def _dirty_high(recent: RecentFigures, size_bytes: int) -> Iterator[HealthFindin
 
 
 def _is_full(used_least: int | None, size_bytes: int) -> bool:
-    return used_least is not None and used_least >= FULL_SHARE * size_bytes
+    return used_least is not None and used_least >= FULL * size_bytes
 
 
 def _thrash(recent: RecentFigures, size_bytes: int) -> Iterator[HealthFinding]:
@@ -382,7 +382,7 @@ def lasting_findings(lasting: LastingFigures) -> Iterator[HealthFinding]:
 def _useless(lasting: LastingFigures) -> Iterator[HealthFinding]:
     day, share = lasting.day, lasting.day.used_share
     rate = read_hit_rate(day.sums, least=DAY_ACCESSES)
-    if rate is None or share is None or share < FULL_SHARE or rate >= USELESS_HIT_RATE:
+    if rate is None or share is None or share < FULL or rate >= USELESS_HIT_RATE:
         return
     if day.cache_seconds < COVERED * DAY.total_seconds():
         return
@@ -408,7 +408,7 @@ def _fell(lasting: LastingFigures) -> Iterator[HealthFinding]:
         return
     used, used_before = now.used_share, then.used_share
     # A new cache has to learn first.
-    if used is None or used_before is None or used < min(FULL_SHARE, COVERED * used_before):
+    if used is None or used_before is None or used < min(FULL, COVERED * used_before):
         return
     span = seconds(SAME_HOURS.total_seconds())
     yield HealthFinding(
