@@ -202,7 +202,7 @@ KINDS: Final = {
     "cache_failed": ConcernKind(
         "Cache failed",
         "{count} caches have failed",
-        "The guest's flushes fail: its file systems turn read-only. A restart needs a repair first.",
+        "The guest's flushes fail: its file systems turn read-only. A restart needs a repair.",
         CACHES,
     ),
     "cache_needs_check": ConcernKind(

@@ -43,7 +43,7 @@ MEASURED = (
     *("error_counts", "new_errors", "findings"),
 )
 """Of a disk: what no request says."""
-DISK_STATES = ["read", "standby", "hung", "slow", "failed"]
+DISK_STATES = ["read", "standby", "unasked", "hung", "slow", "failed"]
 
 
 class DiskFindingShape(Shape):

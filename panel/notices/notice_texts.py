@@ -65,9 +65,9 @@ TROUBLES = {
     **dict.fromkeys(
         ("cache_failed", "cache_needs_check"),
         marked(
-            "The SSD cache of your volume has a problem. Your server may see errors when it writes. "
-            "Your provider is told. If your server has made its disk read-only, restart it once the "
-            "problem is over."
+            "The SSD cache of your volume has a problem. Your server may see errors when it "
+            "writes. Your provider is told. If your server has made its disk read-only, restart "
+            "it once the problem is over."
         ),
     ),
     "volume_frozen": marked(

@@ -15,14 +15,14 @@ import msgspec
 from storage.host_data import Count, Percent, decoded
 from storage.inventory.facts import Disk, HostFacts
 
-DISKS_LIMIT = 256
+DISKS_LIMIT = 1024
 ROWS_LIMIT = 64
 Celsius = Annotated[int, msgspec.Meta(ge=-100, le=200)]
 Sectors = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """Of 512 bytes: 4 ZiB, so that bytes and sums of them fit where they are stored."""
 AttributeId = Annotated[int, msgspec.Meta(ge=0, le=255)]
 Short = Annotated[str, msgspec.Meta(max_length=80)]
-State = Literal["read", "standby", "hung", "slow", "failed"]
+State = Literal["read", "standby", "unasked", "hung", "slow", "failed"]
 
 
 @dataclass(frozen=True, slots=True)

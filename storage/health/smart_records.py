@@ -193,8 +193,9 @@ def _identity(answer: DiskAnswer, known: dict[str, PhysicalDisk], seen: set[str]
 
 def _store(disk: PhysicalDisk, answer: DiskAnswer, boot_id: str, now: datetime) -> None:
     disk.name, disk.device, disk.kind = answer.name, answer.device, answer.type
-    disk.state, disk.message, disk.asked_at = answer.state, answer.message, now
-    disk.gone_since = None
+    disk.gone_since, disk.asked_at = None, now
+    if answer.state != "unasked" or not disk.state:
+        disk.state, disk.message = answer.state, answer.message
     health = answer.health
     if health is None:
         disk.save()

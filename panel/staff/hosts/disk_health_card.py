@@ -48,6 +48,7 @@ WORDS: Final = {
 REPLACEABLE: Final = frozenset({"raid1", "raid4", "raid5", "raid6", "raid10"})
 SILENT: Final = {
     "standby": "asleep, not woken",
+    "unasked": "not read yet",
     "hung": "does not answer",
     "slow": "did not answer in time",
     "failed": "cannot be read",

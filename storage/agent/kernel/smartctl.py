@@ -19,7 +19,8 @@ from .local_host import LocalHost, Stuck, TimedOut
 SCAN_SECONDS = 20.0
 # A healthy disk needs two; one that repairs a sector meanwhile needs this.
 DISK_SECONDS = 20.0
-DISKS_LIMIT = 128
+# So many are asked in one reading, and so many are named.
+DISKS_LIMIT, LISTED_LIMIT = 128, 1024
 # smartctl itself never ends with both bits: bit 0 says that it asked no disk at all.
 STANDBY = 3
 NOT_ASKED = 0b011

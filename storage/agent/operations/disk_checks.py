@@ -19,10 +19,11 @@ from ..kernel import disks, dm, smartctl
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from ..state.policy import check_any, load
 
-# All disks together; a host with more than answer in this time has the rest asked first next time.
+# All disks together; of a host with more than answer in this time others are asked next time.
 TOTAL_SECONDS = 120.0
 SECTORS_WRITTEN = 6
 SHORT, LONG = "short", "long"
+UNASKED = smartctl.SmartAnswer("unasked", "it is there, and its turn to be read comes later")
 
 
 def smart(host: LocalHost) -> dict[str, Any]:
@@ -36,17 +37,15 @@ def smart(host: LocalHost) -> dict[str, Any]:
     if not version:
         old = "This smartctl prints no JSON: smartmontools 7.0 or newer is needed."
         return _reply(True, message=old)
-    listed, late_count = [], 0
     end_ns = host.boottime_ns() + int(TOTAL_SECONDS * 1e9)
-    asked = targets[: smartctl.DISKS_LIMIT]
-    for target in _turned(asked, host.wall_ns()):
-        if host.boottime_ns() >= end_ns:
-            late_count += 1
-            continue
-        listed.append(_disk(host, target))
-    message = f"There was no time for {late_count} disks." if late_count else ""
-    if len(targets) > len(asked):
-        message = f"The host has {len(targets)} disks, and only {len(asked)} are read."
+    named = targets[: smartctl.LISTED_LIMIT]
+    listed = []
+    for n, target in enumerate(_turned(named, host.wall_ns())):
+        has_time = n < smartctl.DISKS_LIMIT and host.boottime_ns() < end_ns
+        listed.append(_disk(host, target) if has_time else _answer(host, target, UNASKED))
+    message = ""
+    if len(targets) > len(named):
+        message = f"The host has {len(targets)} disks, and only {len(named)} are listed."
     return _reply(True, version, listed, message)
 
 
@@ -75,17 +74,23 @@ def _turned(
 
 
 def _disk(host: LocalHost, target: smartctl.SmartTarget) -> dict[str, Any]:
-    kname = kernel_name(host, target)
     answer = smartctl.ask(host, target)
-    counters = diskstats(dm.text(host, "/proc/diskstats")).get(kname)
+    counters = diskstats(dm.text(host, "/proc/diskstats")).get(kernel_name(host, target))
+    written = None if counters is None else counters[SECTORS_WRITTEN]
+    return _answer(host, target, answer) | {"sectors_written": written}
+
+
+def _answer(
+    host: LocalHost, target: smartctl.SmartTarget, answer: smartctl.SmartAnswer
+) -> dict[str, Any]:
     return {
         "device": target.device,
         "type": target.type,
-        "name": kname,
+        "name": kernel_name(host, target),
         "state": answer.state,
         "message": answer.message,
         "exit_status": answer.exit_status,
-        "sectors_written": None if counters is None else counters[SECTORS_WRITTEN],
+        "sectors_written": None,
         "health": answer.health,
     }
 

@@ -257,6 +257,17 @@ def test_a_round_that_missed_some_disks_calls_none_gone() -> None:
     assert (last.complete_at, last.message) == (NOW, "no answer")
 
 
+def test_a_disk_that_a_round_had_no_time_for_is_there_as_it_was_last() -> None:
+    host = make.host()
+    record(host, reply(disk(hdd(1)), other()), "b", NOW)
+    record(host, reply(disk(None, state="unasked"), other()), "b", NOW + HOUR)
+    known = PhysicalDisk.objects.get(name="sda")
+    assert (known.state, known.asked_at, known.read_at) == ("read", NOW + HOUR, NOW)
+    assert DiskRound.objects.get().complete_at == NOW + HOUR
+    record(host, reply(disk(None, "sdc", state="unasked"), other()), "b", NOW + 2 * HOUR)
+    assert PhysicalDisk.objects.get(name="sdc").state == "unasked"
+
+
 def test_a_disk_in_another_slot_is_the_same_and_another_in_its_slot_is_not() -> None:
     host = make.host()
     record(host, reply(disk(hdd(5))), "b", NOW)

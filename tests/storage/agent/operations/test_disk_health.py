@@ -86,12 +86,14 @@ def test_disks_that_hang_cost_a_limited_time_and_not_always_the_same_others(
         for device in hanging:
             machine.hidden_disks[device, "megaraid,0"] = nvme("Quick", "N")
             host.hang_disk(device)
+    there = {*hanging, "/dev/sda", "/dev/sdb", "/dev/sdc", "/dev/sdd"}
     asked = set()
     for _ in range(12):
         began_ns = host.boottime_ns()
         reply = agent.data("smart")
         assert host.boottime_ns() - began_ns <= 140e9
-        assert reply["message"] == f"There was no time for {12 - len(reply['disks'])} disks."
+        assert reply["message"] == "" and {disk["device"] for disk in reply["disks"]} == there
+        assert "unasked" in {disk["state"] for disk in reply["disks"]}
         asked |= {disk["device"] for disk in reply["disks"] if disk["state"] == "read"}
         host.advance(60)
     assert asked == {"/dev/sda", "/dev/sdb", "/dev/sdc", "/dev/sdd"}
@@ -103,14 +105,28 @@ def test_a_scan_that_does_not_end_is_said(agent: Agent, host: FakeHost) -> None:
     assert (reply["disks"], reply["message"]) == ([], "smartctl --scan did not end in time.")
 
 
-def test_disks_that_are_too_many_to_read_are_counted(
+def test_disks_that_are_too_many_for_one_reading_are_listed_and_read_by_the_next_ones(
     agent: Agent, host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(smartctl, "DISKS_LIMIT", 1)
-    count = len(smartctl.scan(host)[0])
+    read = set()
+    for _ in range(40):
+        reply = agent.data("smart")
+        states = [disk["state"] for disk in reply["disks"]]
+        assert sorted(states) == ["read", "unasked", "unasked", "unasked"]
+        assert reply["message"] == ""
+        read |= {disk["device"] for disk in reply["disks"] if disk["state"] == "read"}
+        host.advance(60)
+    assert read == {"/dev/sda", "/dev/sdb", "/dev/sdc", "/dev/sdd"}
+
+
+def test_more_disks_than_one_answer_holds_are_counted(
+    agent: Agent, host: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(smartctl, "LISTED_LIMIT", 1)
     reply = agent.data("smart")
-    assert len(reply["disks"]) == 1 < count
-    assert reply["message"] == f"The host has {count} disks, and only 1 are read."
+    assert len(reply["disks"]) == 1
+    assert reply["message"] == "The host has 4 disks, and only 1 are listed."
 
 
 def test_a_smartctl_that_prints_no_json_is_said_to_be_old(agent: Agent, host: FakeHost) -> None:
