@@ -17,6 +17,8 @@ MIB = 1 << 20
 VOLUME_BYTES = 64 * MIB
 POOL_BYTES = 64 * MIB
 CSET_BYTES = 512 * MIB
+WIDE_VOLUME_BYTES, SMALL_POOL_BYTES, SMALL_CSET_BYTES = 384 * MIB, 16 * MIB, 96 * MIB
+"""Reads all over such a volume find hardly anything in such a cache."""
 VOLATILE = (
     "used_bytes",
     "dirty_bytes",
@@ -172,6 +174,23 @@ class Agent:
         pool = self.pool(volume)
         self.do("cache.attach", {"lv": volume, "pool": pool, "mode": mode})
         return volume, pool
+
+    def wide_cached(self) -> tuple[str, str]:
+        """A wide volume with a small dm-cache, and the name of its pool."""
+        volume = self.volume(size_bytes=WIDE_VOLUME_BYTES)
+        pool = self.pool(volume, size_bytes=SMALL_POOL_BYTES)
+        self.do("cache.attach", {"lv": volume, "pool": pool, "mode": "writethrough"})
+        return volume, pool
+
+    def wide_bcache(self) -> str:
+        """A wide volume with a small bcache, which lets nothing pass."""
+        volume = self.volume("bcache", size_bytes=WIDE_VOLUME_BYTES)
+        self.do("bcache.format", {"lv": volume})
+        made = cset_args(volume.removeprefix("v-"), size_bytes=SMALL_CSET_BYTES)
+        self.do("cset.create", made | {"bucket_kib": 128})
+        wished = {"cache_mode": "writethrough", "sequential_cutoff_bytes": 0}
+        self.do("bcache.attach", {"lv": volume, "cset_uuid": made["cset_uuid"], **wished})
+        return volume
 
     def cset(self, volume: str, pv: str = "md0") -> tuple[str, str]:
         """Name and uuid of a new cache set for a volume."""

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from storage.agent.operations.boot import boot
 from storage.agent.operations.execute import execute
+from tests.contract.fake_caches import FakeCaches
 from tests.fake import FakeHost
 from tests.fake.parts import GIB, Disk, Signature
 
@@ -32,6 +33,7 @@ class FakeWorld:
 
     def __init__(self, host: FakeHost) -> None:
         self.host = host
+        self.caches = FakeCaches(host)
 
     def answer(self, line: bytes) -> bytes:
         return self.host.answer(line)

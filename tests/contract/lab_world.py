@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from storage import agent_zipapp
+from tests.contract.lab_caches import LabCaches
 from tests.lab import guest
 from tests.lab.disks import GIB, Disk
 from tests.lab.vm import Lab
@@ -103,6 +104,7 @@ class LabWorld:
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
+        self.caches = LabCaches(lab)
         self._keys = tempfile.TemporaryDirectory()
         self._channel: subprocess.Popen[bytes] | None = None
         self.slow = self._named("hdd0"), self._named("hdd1")

@@ -7,7 +7,6 @@ at half an hour and more.
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -16,53 +15,22 @@ from jobs.models import Job
 from jobs.queue.leave_writeback import leave_due
 from storage.database_clock import database_now
 from storage.discovery.ingest import apply_facts
-from storage.health.cache_condition_records import judge_recent, judge_states
+from storage.health import cache_condition
 from storage.health.inventory_findings import findings_of
 from storage.inventory.facts import decode
-from storage.metrics.samples import record
-from storage.models import CacheCondition, Host, HostOutline, Volume
+from storage.models import CacheCondition, HostOutline
 from storage.planner import plan
 from storage.planner.wish import LvmCache, Wish
 from tests import make
+from tests.contract.caches import Broken
 from tests.contract.client import MIB, POOL_BYTES, Agent
 from tests.contract.lab_world import LabWorld
+from tests.contract.watched import START, Watched
 from tests.contract.world import World
 
 pytestmark = pytest.mark.django_db
-START = datetime.now(UTC).replace(hour=6, minute=0, second=0, microsecond=0)
 FOLD_SECONDS = 15
 """bcache adds up its counts every 13.64 s."""
-
-
-class Watched:
-    """A volume of the host in the panel's books; its minutes begin at `START`."""
-
-    def __init__(self, agent: Agent, name: str, dirty_limit_percent: int = 50) -> None:
-        self.agent = agent
-        limit = {"dirty_limit_percent": dirty_limit_percent}
-        self.host: Host = make.host(last_seen_at=START, **limit)
-        self.volume: Volume = make.volume()
-        make.placement(self.volume, self.host, lv_uuid=agent.lv(name)["uuid"], lv_name=name)
-        self.minute = 0.0
-
-    def sample(self, minutes: float) -> None:
-        """What the host says now is stored as of so many minutes after the last time."""
-        self.minute += minutes
-        reply = self.agent.ask("sample")
-        boottime_ns = round((3600 + 60 * self.minute) * 1e9)
-        stamp = {"boot_id": reply["host"]["boot_id"], "boottime_ns": boottime_ns}
-        record(self.host, reply["data"], stamp, self.now)
-
-    @property
-    def now(self) -> datetime:
-        return START + timedelta(minutes=self.minute)
-
-    def codes(self) -> list[str]:
-        """What is wrong by all that is known now."""
-        judge_states(self.now)
-        judge_recent(self.now)
-        row = CacheCondition.objects.filter(volume=self.volume).first()
-        return [each["code"] for each in row.findings] if row is not None else []
 
 
 @pytest.mark.thorough
@@ -156,6 +124,7 @@ def test_a_suspended_volume_is_found_until_it_is_resumed(agent: Agent, world: Wo
     assert watched.codes() == []
 
 
+@pytest.mark.thorough
 @pytest.mark.lab
 @pytest.mark.xdist_group("lab")
 def test_a_cache_that_is_bypassed_is_found_until_the_cutoff_is_off(lab_world: LabWorld) -> None:
@@ -190,3 +159,132 @@ def test_a_cache_that_is_bypassed_is_found_until_the_cutoff_is_off(lab_world: La
     time.sleep(FOLD_SECONDS)
     watched.sample(14)
     assert watched.codes() == []
+
+
+def change_of_content(watched: Watched, world: World, name: str) -> list[str]:
+    """What is found once the guest reads all over its volume for an hour."""
+    world.caches.fill(name)
+    world.caches.has_settled()
+    watched.sample(15)
+    assert watched.codes() == []
+    world.caches.read_cold(name, 4_000)
+    world.caches.has_settled()
+    for _ in range(4):
+        watched.sample(13)
+    return watched.codes()
+
+
+def until_it_is_read_again(watched: Watched, world: World, name: str) -> list[str]:
+    """What is found once the guest has read a little part of its volume for an hour."""
+    world.caches.read_hot(name, 8_000)
+    world.caches.has_settled()
+    for _ in range(4):
+        watched.sample(13)
+        watched.codes()
+    return watched.codes()
+
+
+@pytest.mark.thorough
+def test_an_lvm_cache_that_changes_what_it_holds_is_found_until_its_guest_reads_less(
+    agent: Agent, world: World
+) -> None:
+    name, _ = agent.wide_cached()
+    watched = Watched(agent, name)
+    watched.sample(1)
+    assert change_of_content(watched, world, name) == ["cache_thrash"]
+    assert "were copied to the SSD" in watched.message("cache_thrash")
+    assert until_it_is_read_again(watched, world, name) == []
+
+
+@pytest.mark.thorough
+def test_a_bcache_that_changes_what_it_holds_is_found_until_its_guest_reads_less(
+    agent: Agent, world: World
+) -> None:
+    name = agent.wide_bcache()
+    watched = Watched(agent, name)
+    watched.sample(1)
+    assert change_of_content(watched, world, name) == ["cache_thrash"]
+    assert "were copied to the SSD" in watched.message("cache_thrash")
+    assert until_it_is_read_again(watched, world, name) == []
+
+
+@pytest.mark.thorough
+def test_a_hit_rate_that_the_disks_belie_is_found_until_nothing_reads_past_the_cache(
+    agent: Agent, world: World
+) -> None:
+    name, _ = agent.wide_cached()
+    world.caches.fill(name)
+    watched = Watched(agent, name)
+    watched.sample(5)
+
+    def ten_minutes(*, beside: bool) -> list[str]:
+        for _ in range(2):
+            world.caches.read_hot(name, 2_000)
+            if beside:
+                world.caches.read_below(name, 1_500)
+            watched.sample(5)
+        return watched.codes()
+
+    assert ten_minutes(beside=False) == []
+    assert ten_minutes(beside=True) == ["hit_rate_doubtful"]
+    assert "of what it read came from the SSD" in watched.message("hit_rate_doubtful")
+    assert ten_minutes(beside=False) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("how", "code"), [("needs check", "cache_needs_check"), ("failed", "cache_failed")]
+)
+def test_a_cache_whose_metadata_broke_is_found_until_it_was_repaired(
+    agent: Agent, world: World, how: Broken, code: str
+) -> None:
+    name, _ = agent.cached()
+    volume, host = make.volume(), make.host()
+    make.placement(volume, host, lv_uuid=agent.lv(name)["uuid"], lv_name=name)
+
+    def found() -> list[tuple[str, str]]:
+        apply_facts(host, agent.inventory(), database_now())
+        findings = HostOutline.objects.get(host=host).findings
+        return [(each["code"], each["severity"]) for each in findings]
+
+    assert found() == [] and world.caches.flushes(name)
+    with world.caches.broken_metadata(name, how):
+        assert found() == [(code, "error")]
+        assert world.caches.reads(name) and not world.caches.flushes(name)
+    assert found() == [(code, "error")], "that the disk is well again mends nothing"
+    world.caches.repair(name)
+    assert found() == [] and world.caches.flushes(name)
+
+
+@pytest.mark.thorough
+@pytest.mark.lab
+@pytest.mark.xdist_group("lab")
+def test_an_ssd_that_is_saturated_is_found_until_it_has_less_to_do(
+    lab_world: LabWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a disk was busy cannot be hurried: here the rule looks at one minute, not at fifteen."""
+    monkeypatch.setattr(cache_condition, "SATURATED_MINUTES", 1)
+    lab_world.reset()
+    agent = Agent(lab_world)
+    name, _ = agent.wide_cached()
+    lab_world.caches.fill(name)
+    watched = Watched(agent, name)
+    apply_facts(watched.host, agent.inventory(), database_now())
+
+    def found() -> dict[str, str]:
+        watched.codes()
+        row = CacheCondition.objects.filter(host=watched.host, volume=None).first()
+        findings = row.findings if row is not None else []
+        return {each["subject"]: each["message"] for each in findings}
+
+    watched.sample(0)
+    assert found() == {}
+    with lab_world.caches.throttled_ssds(iops=150):
+        began = time.monotonic()
+        lab_world.caches.read_hot(name, 18_000, at_once=64)
+        watched.sample((time.monotonic() - began) / 60)
+        told = found()
+    assert "sda" in told and "each took" in told["sda"], told
+    for _ in range(2):
+        watched.sample(15)
+    assert found() == {}

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from tests.contract.caches import Caches
+
 
 class World(Protocol):
     """A host with md0 (RAID1 of SSDs), two HDDs and vg0 over the three, all of it empty.
@@ -18,6 +20,7 @@ class World(Protocol):
     name: str
     slow: tuple[str, str]
     poll_seconds: float
+    caches: Caches
 
     def answer(self, line: bytes) -> bytes:
         """One request line to the agent -> its reply line."""

@@ -14,7 +14,8 @@ HAMMERED = 8.0
 """So many times as long an I/O takes beside a program that writes without a pause."""
 QUEUE_DEPTH = 8
 PROMOTED = 0.3
-AVAILABLE_USE = 0.9
+AVAILABLE_USE = 0.97
+"""A full set keeps two of a hundred buckets unused, and one for its metadata."""
 
 
 @dataclass(frozen=True)

@@ -183,6 +183,12 @@ class Lab:
             if content is None:
                 file.unlink()
 
+    def throttle(self, disk: disks.Disk, iops: int) -> None:
+        """Let a disk that is always there do so many I/Os a second; 0 = as many as it can."""
+        others = dict.fromkeys(("bps", "bps_rd", "bps_wr", "iops_rd", "iops_wr"), 0)
+        limit = {"device": disk.serial, "iops": iops, **others}
+        self._tell_all([("block_set_io_throttle", limit)])
+
     def wait(self) -> None:
         """Wait until the machine ends, as when `python -m tests.lab stop` stops it."""
         if self._qemu is not None:
