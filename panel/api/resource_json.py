@@ -52,6 +52,7 @@ def wish_json(wish: Wish, *, settings: bool = True) -> Json:
 def job_json(job: Job, user: Person, *, steps: bool = False) -> Json:
     """A job, for `JobShape`. Others than staff get the code of an error without its words."""
     data: Json = {
+        "object": "job",
         "key": job.key,
         "url": job_url(job),
         "kind": job.kind,

@@ -86,6 +86,7 @@ class LastJobShape(Shape):
 class WishNow(Shape):
     """What a volume is or, while a job holds it, becomes."""
 
+    object = serializers.ChoiceField(choices=["wish"], help_text="What this is: a wish.")
     cache = CacheNow(allow_null=True)
     life = serializers.ChoiceField(choices=LIVES)
     size_bytes = serializers.IntegerField(required=False)
@@ -287,6 +288,7 @@ class JobShape(Shape):
     `steps` are for staff; lists leave `steps` out. `cost` is what the steps of a preview would
     take."""
 
+    object = serializers.ChoiceField(choices=["job"], help_text="What this is: a job.")
     key = serializers.CharField()
     url = serializers.CharField()
     kind = serializers.ChoiceField(choices=Kind.choices, help_text="What it does.")

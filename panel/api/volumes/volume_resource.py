@@ -157,14 +157,14 @@ def wish_now_json(row: VolumeSnapshot, work: VolumeWork, *, is_for_staff: bool) 
     }
     if holder is not None:
         wish_data = wish_json(Wish.from_json(holder.wish), settings=is_for_staff)
-        return {**wish_data, "is_met": False, **jobs}
+        return {"object": "wish", **wish_data, "is_met": False, **jobs}
     now: Json = {"cache": None}
     if row.wish is not None:
         now = wish_json(row.wish, settings=is_for_staff)
     elif row.cache is not None:
         now["cache"] = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
     is_met = _is_as_recorded(row) and (last is None or last.state not in UNDONE)
-    return {**now, "life": life_of(row), "is_met": is_met, **jobs}
+    return {"object": "wish", **now, "life": life_of(row), "is_met": is_met, **jobs}
 
 
 def _is_as_recorded(row: VolumeSnapshot) -> bool:

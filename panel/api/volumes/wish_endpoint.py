@@ -28,7 +28,9 @@ from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 MEASURED = ("is_met", "last_job")
 """Of a wish: what no request says, and what changes while one is fulfilled."""
 PUT_ANSWER = PolymorphicProxySerializer(
-    component_name="WishAnswer", serializers=[WishNow, JobShape], resource_type_field_name=None
+    component_name="WishAnswer",
+    serializers={"wish": WishNow, "job": JobShape},
+    resource_type_field_name="object",
 )
 
 

@@ -44,25 +44,44 @@ func main() {
 	configuration.Servers = tiercel.ServerConfigurations{{URL: os.Getenv("TIERCEL_URL")}}
 	token := context.WithValue(
 		context.Background(), tiercel.ContextAccessToken, os.Getenv("TIERCEL_TOKEN"))
-	page, _, err := tiercel.NewAPIClient(configuration).VolumesAPI.VolumesList(token).Execute()
+	client := tiercel.NewAPIClient(configuration)
+	page, _, err := client.VolumesAPI.VolumesList(token).Execute()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	for _, volume := range page.Items {
 		fmt.Println(volume.Key, volume.SizeBytes)
+		for _, size := range []int64{0, 1 << 30} {
+			body := tiercel.WishBody{}
+			body.SetCacheNil()
+			if size != 0 {
+				body.SetCache(*tiercel.NewWishCache(size))
+			}
+			answer, _, err := client.VolumesAPI.WishPut(token, volume.Key).
+				DryRun(true).WishBody(body).Execute()
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			fmt.Println(answer.WishNow != nil, answer.JobShape != nil)
+		}
 	}
 }
 """
 PYTHON_PROGRAM = """
 import os
 
-from generated.api.volumes import volumes_list
+from generated.api.volumes import volumes_list, wish_put
 from generated.client import AuthenticatedClient
+from generated.models import WishBody, WishCache
 
 client = AuthenticatedClient(base_url=os.environ["TIERCEL_URL"], token=os.environ["TIERCEL_TOKEN"])
 for volume in volumes_list.sync(client=client).items:
     print(volume.key, volume.size_bytes)
+    for cache in (None, WishCache(size_bytes=1 << 30)):
+        answer = wish_put.sync(volume.key, client=client, body=WishBody(cache=cache), dry_run=True)
+        print(type(answer).__name__, answer.object_.value)
 """
 
 pytestmark = [
@@ -102,7 +121,9 @@ def run(*command: str | Path, folder: Path, environment: dict[str, str]) -> str:
 @pytest.mark.skipif(
     not TOOLS.exists() and "CLIENTS" not in os.environ, reason="no Go here: make clients"
 )
-def test_a_go_client_lists_a_volume_of_4_gib(tmp_path: Path, asking: dict[str, str]) -> None:
+def test_a_go_client_lists_a_volume_of_4_gib_and_knows_a_wish_from_a_job(
+    tmp_path: Path, asking: dict[str, str]
+) -> None:
     there = scene(make.lv(size_bytes=4 * GIB))
     client = tmp_path / "client"
     run(
@@ -117,11 +138,13 @@ def test_a_go_client_lists_a_volume_of_4_gib(tmp_path: Path, asking: dict[str, s
     (client / "list").mkdir()
     (client / "list" / "main.go").write_text(GO_PROGRAM)
     run("go", "vet", "./...", folder=client, environment=asking)
-    listed = run("go", "run", "./list", folder=client, environment=asking)
-    assert listed == f"{there.volume.key} {4 * GIB}\n"
+    said = run("go", "run", "./list", folder=client, environment=asking)
+    assert said.splitlines() == [f"{there.volume.key} {4 * GIB}", "true false", "false true"]
 
 
-def test_a_python_client_lists_a_volume_of_4_gib(tmp_path: Path, asking: dict[str, str]) -> None:
+def test_a_python_client_lists_a_volume_of_4_gib_and_knows_a_wish_from_a_job(
+    tmp_path: Path, asking: dict[str, str]
+) -> None:
     there = scene(make.lv(size_bytes=4 * GIB))
     run(
         *(PYTHON.with_name("openapi-python-client"), "generate", "--path", DOCUMENT),
@@ -131,5 +154,5 @@ def test_a_python_client_lists_a_volume_of_4_gib(tmp_path: Path, asking: dict[st
     )
     run(PYTHON, "-m", "compileall", "-q", "generated", folder=tmp_path,
         environment=asking)  # fmt: skip
-    listed = run(PYTHON, "-c", PYTHON_PROGRAM, folder=tmp_path, environment=asking)
-    assert listed == f"{there.volume.key} {4 * GIB}\n"
+    said = run(PYTHON, "-c", PYTHON_PROGRAM, folder=tmp_path, environment=asking)
+    assert said.splitlines() == [f"{there.volume.key} {4 * GIB}", "WishNow wish", "JobShape job"]

@@ -115,6 +115,25 @@ def test_each_field_says_what_it_means() -> None:
     assert silent == []
 
 
+def test_what_may_have_several_shapes_says_which_it_has() -> None:
+    schemas = described()["components"]["schemas"]
+    unions = {
+        name: schema
+        for name, schema in schemas.items()
+        if "oneOf" in schema and "WishNow" in str(schema["oneOf"])
+    }
+    assert list(unions) == ["WishAnswer"]
+    told = unions["WishAnswer"]["discriminator"]
+    refs = [each["$ref"] for each in unions["WishAnswer"]["oneOf"]]
+    assert sorted(told["mapping"].values()) == sorted(refs)
+    for value, address in told["mapping"].items():
+        shape = schemas[address.rpartition("/")[2]]
+        assert told["propertyName"] in shape["required"]
+        [reference] = shape["properties"][told["propertyName"]]["allOf"]
+        name = reference["$ref"].rpartition("/")[2]
+        assert schemas[name]["enum"] == [value]
+
+
 def test_no_value_is_explained_with_itself() -> None:
     texts = [
         text for each in _schemas(described()) if isinstance(text := each.get("description"), str)

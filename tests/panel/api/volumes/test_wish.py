@@ -46,6 +46,13 @@ def test_a_wish_for_a_cache_becomes_a_job_like_that_of_a_page(asking: Program) -
     assert (wish.cache.size_bytes, wish.cache.mode) == (2 * GIB, "writethrough")
 
 
+def test_the_answer_says_whether_it_is_a_wish_or_a_job(asking: Program) -> None:
+    there = cached()
+    assert asking.put_wish(there, TWO_GIB).json()["object"] == "wish"
+    assert asking.put_wish(there, None).json()["object"] == "job"
+    assert asking.get(f"/volumes/{there.volume.key}/wish").json()["object"] == "wish"
+
+
 def test_any_size_may_be_wished_for(asking: Program) -> None:
     response = asking.put_wish(scene(), {"size_bytes": 777 * MIB + 1})
     assert response.status_code == 202
