@@ -234,7 +234,7 @@ def unavailable(request: HttpRequest, title: str, text: str) -> HttpResponse:
     """A page (for programs a problem) that needs neither session nor database."""
     headers = {"Retry-After": str(RETRY_SECONDS)}
     if request.path_info.startswith(API):
-        return _problem(UNAVAILABLE, "unavailable", text, "Try again later.", headers)
+        return _problem(UNAVAILABLE, "service_unavailable", text, "Try again later.", headers)
     context = {"title": gettext(title), "text": gettext(text), "retry_seconds": RETRY_SECONDS}
     html = render_to_string("503.html", context)
     return HttpResponse(html, status=UNAVAILABLE, headers=headers)

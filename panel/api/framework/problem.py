@@ -117,7 +117,9 @@ def answer(error: Exception, context: dict[str, Any]) -> Response:
     problem = _problem(error, request.user if hasattr(request, "_user") else None)
     if problem is None and is_outage(error):
         headers = {"Retry-After": str(RETRY_SECONDS)}
-        problem = ApiProblem(503, "unavailable", NO_DATABASE, "Ask again later.", headers=headers)
+        problem = ApiProblem(
+            503, "service_unavailable", NO_DATABASE, "Ask again later.", headers=headers
+        )
     if problem is None:
         log.exception("%s %s failed", request.method, request.path, exc_info=error)
         problem = ApiProblem(

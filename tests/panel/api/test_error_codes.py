@@ -20,8 +20,8 @@ COMPUTED = {"no_capacity", "unavailable", "dirty", "degraded", "twins", "machine
 """Those of which the source decides in an expression."""
 
 
-def calls() -> Iterator[tuple[str, str]]:
-    """The name that is called and the code, for each refusal of the source."""
+def refusals() -> Iterator[tuple[str, str, ast.Call]]:
+    """The name that is called, the code and the call, for each refusal of the source."""
     for folder in ("panel", "jobs", "storage"):
         for path in sorted((Path(settings.BASE_DIR) / folder).rglob("*.py")):
             if "migrations" in path.parts or "agent" in path.parts:
@@ -35,13 +35,13 @@ def calls() -> Iterator[tuple[str, str]]:
                     continue
                 code = node.args[place]
                 if isinstance(code, ast.Constant):
-                    yield name, str(code.value)
+                    yield name, str(code.value), node
 
 
 def of_the_source() -> set[str]:
-    codes = {code for _, code in calls()} | COMPUTED
-    refused = {CODES.get(code, code) for name, code in calls() if name == "Refused"}
-    raised = {code for name, code in calls() if name != "Refused"}
+    codes = {code for _, code, _ in refusals()} | COMPUTED
+    refused = {CODES.get(code, code) for name, code, _ in refusals() if name == "Refused"}
+    raised = {code for name, code, _ in refusals() if name != "Refused"}
     known = {
         each.default_code
         for each in vars(exceptions).values()
@@ -54,6 +54,15 @@ def of_the_source() -> set[str]:
 def test_the_list_has_every_code_of_the_source_and_no_other() -> None:
     assert set(ERROR_CODES) - of_the_source() == set()
     assert of_the_source() - set(ERROR_CODES) == set()
+
+
+def test_a_code_of_the_panels_own_failure_means_nothing_else() -> None:
+    failures, refused = set(), set()
+    for name, code, call in refusals():
+        is_failure = name == "ApiProblem" and int(ast.literal_eval(call.args[0])) >= 500
+        (failures if is_failure else refused).add(code)
+    assert failures == {"internal", "service_unavailable"}
+    assert failures & (refused | COMPUTED) == set()
 
 
 def test_the_documents_have_the_list() -> None:

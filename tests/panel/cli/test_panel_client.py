@@ -108,7 +108,7 @@ def test_what_comes_too_early_waits_as_long_as_the_panel_says(
 
 
 def test_it_does_not_wait_for_an_hour(scripted: Start, pauses: list[float]) -> None:
-    _, client = scripted(problem(503, "unavailable", **{"Retry-After": "3600"}))
+    _, client = scripted(problem(503, "service_unavailable", **{"Retry-After": "3600"}))
     with pytest.raises(PanelRefusal) as refused:
         client.get("/volumes/")
     assert (refused.value.ends_with, pauses) == (ExitCode.NO_ANSWER, [])

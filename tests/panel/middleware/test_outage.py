@@ -68,7 +68,7 @@ def test_programs_read_of_an_outage_in_a_problem() -> None:
     error = OperationalError("connection refused")
     response = problem.answer(error, {"request": RequestFactory().get("/api/v1/volumes")})
     assert (response.status_code, response["Retry-After"]) == (503, "30")
-    assert response.data["code"] == "unavailable"
+    assert response.data["code"] == "service_unavailable"
 
 
 @pytest.mark.django_db(transaction=True)
@@ -91,7 +91,7 @@ def test_programs_read_of_maintenance_in_a_problem(client: Client) -> None:
     response = client.get(reverse("api-volumes"))
     assert (response.status_code, response["Retry-After"]) == (503, "30")
     assert response["Content-Type"] == "application/problem+json"
-    assert response.json()["code"] == "unavailable"
+    assert response.json()["code"] == "service_unavailable"
     assert response.json()["detail"] == "New disks until noon"
 
 
