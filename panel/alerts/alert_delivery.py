@@ -39,6 +39,7 @@ TRY_SECONDS: Final = 10
 PAUSES: Final = (5, 15, 30, 60, 120, 180, 300, 600, 1800, *(3600,) * 24)
 """Seconds after each failed try: soon at first, for a day and an hour in all."""
 GONE: Final = 410
+NOT_IN_USE: Final = "The route is switched off, or paused."
 INTERNAL: Final = "The panel itself failed with this message. See the worker's log."
 
 
@@ -71,7 +72,7 @@ def _try(row: AlertDelivery) -> None:
     is_test = row.purpose == AlertDelivery.Purpose.TEST
     routes = AlertRoute.objects.switched_on() if is_test else AlertRoute.objects.in_use()
     if not routes.filter(pk=route.pk).exists():
-        delivery_queue.given_up(row, None, "The route is switched off, or paused.")
+        delivery_queue.given_up(row, None, NOT_IN_USE)
         return
     try:
         status = send(row)

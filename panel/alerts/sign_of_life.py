@@ -8,12 +8,14 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
-from django.db.models import Max, Min
+from django.db.models import Exists, Max, Min, OuterRef
 from django.db.models.functions import Now
 
 from jobs.models import AlertRound
+from panel.alerts.alert_delivery import NOT_IN_USE
 from panel.alerts.alert_routing import first_due
 from panel.deliveries import http_post
+from panel.deliveries.delivery_queue import HELD
 from panel.deliveries.http_post import Forbidden, NoResponse
 from panel.models import AlertDelivery
 from storage.database_clock import database_now
@@ -27,6 +29,9 @@ ROUND_SECONDS: Final = 120
 STUCK: Final = timedelta(minutes=15)
 """A message that was due so long ago and never tried: nobody sends. One that was tried, and none
 was taken since: nothing arrives."""
+
+NEVER_SENT: Final = (NOT_IN_USE, HELD)
+"""Why messages were given up that nobody tried to send."""
 
 
 def send_sign() -> bool:
@@ -78,8 +83,14 @@ def trouble(now: datetime) -> str:
 
 def _is_nothing_taken(now: datetime) -> bool:
     """Whether everything has failed for so long: one address that fails is no reason, as long as
-    others are reached."""
-    tried = AlertDelivery.objects.unsent().filter(attempts__gt=0, created_at__lt=now - STUCK)
+    others are reached. What was given up still counts, until its address takes another one."""
+    tried = AlertDelivery.objects.filter(
+        delivered_at=None, attempts__gt=0, created_at__lt=now - STUCK
+    )
+    later = AlertDelivery.objects.filter(
+        route=OuterRef("route"), delivered_at__gt=OuterRef("given_up_at")
+    )
+    tried = tried.exclude(Exists(later)).exclude(last_error__in=NEVER_SENT)
     # An address that somebody tries out may be wrong.
     tried = tried.exclude(purpose=AlertDelivery.Purpose.TEST).select_related("route")
     begun: dict[int, datetime] = {}

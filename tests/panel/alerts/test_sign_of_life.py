@@ -12,7 +12,8 @@ from pytest_django import Settings
 
 from jobs.models import AlertRound
 from panel import tasks
-from panel.alerts import sign_of_life
+from panel.alerts import alert_delivery, sign_of_life
+from panel.deliveries import delivery_queue
 from panel.models import AlertDelivery
 from storage.models import Host
 from tests import make
@@ -107,6 +108,34 @@ def test_what_one_address_took_while_only_another_failed_is_no_comfort(place: Pl
     assert sign_of_life.send_sign()
     failing(route=mail)
     assert not sign_of_life.send_sign()
+
+
+def test_not_after_all_were_given_up_until_one_goes_out_again(place: Place) -> None:
+    ago = timezone.now() - timedelta(days=3)
+    route = mail_route()
+    failing(route=route, created_at=ago, given_up_at=ago + timedelta(days=1))
+    assert not sign_of_life.send_sign()
+    assert why() == "No message of an alert is taken any more."
+    failing(purpose=AlertDelivery.Purpose.TEST, delivered_at=timezone.now())
+    assert sign_of_life.send_sign()
+
+
+def test_what_was_given_up_before_its_address_took_another_is_over(place: Place) -> None:
+    now = timezone.now()
+    mail = mail_route()
+    failing(route=mail, created_at=now - timedelta(days=9), given_up_at=now - timedelta(days=8))
+    failing(route=mail, delivered_at=now - timedelta(hours=5))
+    failing(created_at=now - timedelta(hours=2))
+    assert not sign_of_life.send_sign(), "the other address fails, and nothing was taken since"
+    failing(route=mail, delivered_at=now - timedelta(hours=1))
+    assert sign_of_life.send_sign()
+
+
+@pytest.mark.parametrize("why_not", [alert_delivery.NOT_IN_USE, delivery_queue.HELD])
+def test_what_was_not_to_be_sent_any_more_is_no_reason(place: Place, why_not: str) -> None:
+    ago = timezone.now() - timedelta(hours=1)
+    failing(created_at=ago, given_up_at=ago, last_error=why_not)
+    assert sign_of_life.send_sign()
 
 
 def test_a_test_message_that_fails_is_no_reason(place: Place) -> None:
