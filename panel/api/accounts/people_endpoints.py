@@ -317,8 +317,6 @@ class Invitations(AdminResource):
 class OneInvitation(AdminResource):
     """One link that waits."""
 
-    once_only = ("link",)
-
     @extend_schema(
         operation_id="invitation_revoke",
         summary="Revoke an invitation",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -39,6 +40,21 @@ def asking(db: None) -> Program:
 def view_of(path: str) -> Any:
     """The class that answers at an address of the description."""
     return getattr(patterns()[path].callback, "view_class", None)
+
+
+def test_what_is_told_once_is_in_an_answer_of_its_address() -> None:
+    for path, operations in described()["paths"].items():
+        names = vars(view_of(path) or object).get("once_only", ())
+        changing = {method: each for method, each in operations.items() if method != "get"}
+        shapes = re.findall(
+            r"schemas/(\w+)", str([each["responses"] for each in changing.values()])
+        )
+        fields = {
+            field
+            for name in shapes
+            for field in described()["components"]["schemas"][name].get("properties", ())
+        }
+        assert set(names) <= fields, path
 
 
 def at_once(*calls: Any) -> list[Any]:
