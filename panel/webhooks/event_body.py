@@ -13,6 +13,7 @@ from storage.models import Event
 
 Json = dict[str, Any]
 REFERENCES: Final = {
+    "customer": "customer_key",
     "volume": "volume_key",
     "job": "job_key",
     "order": "order_key",
@@ -22,9 +23,8 @@ STAFF_REFERENCES: Final = {"host": "host_key", "alert": "alert_key"}
 
 def event_json(event: Event, *, for_staff: bool) -> Json:
     """The envelope of Standard Webhooks (`type`, `timestamp`, `data`) with the event's name, the
-    version of its data, and its subject. Hosts and what `Event.internal` says are the staff's.
-    The event came with its customer."""
-    data: Json = {"customer": event.customer.key if event.customer is not None else None}
+    version of its data, and its subject. Hosts and what `Event.internal` says are the staff's."""
+    data: Json = {"customer_external_id": event.customer_external_id}
     names = REFERENCES | (STAFF_REFERENCES if for_staff else {})
     data |= {name: getattr(event, column) or None for name, column in names.items()}
     data |= event.data

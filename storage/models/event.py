@@ -99,7 +99,8 @@ class Event(models.Model):
     """One thing that happened, never changed. `key` names it for ever, also to receivers of
     webhooks. `position` is its place in the list: given after the commit, so that what is read
     behind a place never gains a row before it; null until then. `customer` is whose people see it
-    too, as it was then (null: the staff's alone, or of a customer that was deleted since).
+    too, as it was then (null: the staff's alone, or of a customer that was deleted since);
+    `customer_key` and `customer_external_id` name the customer for ever, as at that time.
     `subject` is what it is about, `volume:KEY`, `host:KEY` or `alert:KEY`; events of one subject
     are delivered one after the other. The other keys are "" where there is none. `data` is for
     everybody who sees the row, `internal` for staff only. `version` is that of both: another one
@@ -113,6 +114,8 @@ class Event(models.Model):
     customer = models.ForeignKey(
         Customer, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
+    customer_key = models.CharField(max_length=26, blank=True, db_default="")
+    customer_external_id = models.CharField(max_length=64, blank=True, db_default="")
     subject = models.CharField(max_length=40)
     volume_key = models.CharField(max_length=26, blank=True)
     host_key = models.CharField(max_length=26, blank=True)

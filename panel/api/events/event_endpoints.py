@@ -18,6 +18,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.hosts import panel_identity
 from panel.api.framework import described, wait_for_job
 from panel.api.framework.cursor import DEFAULT_LIMIT, MAX_LIMIT
 from panel.api.framework.problem import ApiProblem
@@ -49,7 +50,13 @@ class EventDataShape(Shape):
     there are depends on `type`; docs/api.md has the table. `host`, `alert` and what is said of them
     is for staff only."""
 
-    customer = serializers.CharField(allow_null=True)
+    customer = serializers.CharField(
+        allow_null=True,
+        help_text="Key that the customer had then; null: nothing that a customer sees.",
+    )
+    customer_external_id = serializers.CharField(
+        allow_blank=True, help_text="Name that the customer had then in your systems."
+    )
     volume = serializers.CharField(allow_null=True)
     job = serializers.CharField(allow_null=True, help_text="Key of the job; null: none.")
     order = serializers.CharField(allow_null=True)
@@ -218,7 +225,7 @@ class Events(Resource):
         kinds = request.query_params.getlist("type")
         if not set(kinds) <= set(TYPES):
             raise bad_parameter("type", "invalid", f"One of {', '.join(TYPES)}; repeat it.")
-        rows = Event.objects.visible_to(self.user).listed().select_related("customer")
+        rows = Event.objects.visible_to(self.user).listed()
         rows = rows.of_kinds(kinds)
         if (volume := request.query_params.get("volume")) is not None:
             rows = rows.filter(volume_key=volume)
@@ -240,7 +247,7 @@ class Events(Resource):
             raise ApiProblem(
                 410,
                 "place_gone",
-                "No event has this id, or the place is older than 30 days.",
+                "No event has this id, or the place is older than 30 days or than a restore.",
                 "Read the state of what you follow, then events from after=latest.",
             )
         return position
@@ -256,21 +263,25 @@ class EventPlace:
 
     def written(self) -> str:
         """As readers are told it. It is sealed, and each time another text: the position counts
-        what happens to all customers."""
-        sealed = seal(f"{PLACE}{self.position}:{int(self.at.timestamp())}")
+        what happens to all customers. A restored panel has another id, and its list goes on
+        otherwise than the one that was read."""
+        panel = panel_identity.this().panel.hex
+        sealed = seal(f"{PLACE}{self.position}:{int(self.at.timestamp())}:{panel}")
         return PLACE + sealed.removeprefix(MARK).translate(URL_SAFE)
 
 
 def _position(place: str) -> int | None:
-    """The position of a written place; None where events behind it may be forgotten: it is too old,
-    was written by a later state of the database, or never."""
+    """The position of a written place; None where events behind it may be forgotten, or may be
+    others: it is too old, was written before a restore, or never."""
     try:
         text = unseal(MARK + place.removeprefix(PLACE).translate(NOT_URL_SAFE))
-        position, at = map(int, text.removeprefix(PLACE).split(":"))
+        position, at, panel = text.removeprefix(PLACE).split(":")
+        written_at = datetime.fromtimestamp(int(at), UTC)
     except ValueError:
         return None
-    is_kept = database_now() - datetime.fromtimestamp(at, UTC) < event_list.KEPT
-    return position if is_kept and position <= event_list.given_out() else None
+    is_kept = database_now() - written_at < event_list.KEPT
+    is_of_this_list = panel == panel_identity.this().panel.hex
+    return int(position) if is_kept and is_of_this_list else None
 
 
 def _read(rows: EventQuerySet, position: int, limit: int) -> tuple[list[Event], EventPlace]:

@@ -123,7 +123,8 @@ def _message(
 def _example(examples: Json, family: str) -> Any:
     """An event of the family, after the one that the list of events shows."""
     event = examples["EventPageShape"]["value"]["items"][0]
-    data = {name: event["data"][name] for name in ("customer", "volume", "job", "order")}
+    names = ("customer", "customer_external_id", "volume", "job", "order")
+    data = {name: event["data"][name] for name in names}
     return {**event, "type": _kinds(family)[0].value, "data": {**data, **DATA[family]}}
 
 

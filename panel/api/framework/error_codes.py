@@ -73,7 +73,7 @@ ERROR_CODES: Final = {
     "order_running": "An order or a job is in progress; conflicting_jobs names it.",
     "over_cap": "The charge is beyond the limit of the payment authorisation.",
     "parse_error": "The body is no plain JSON.",
-    "place_gone": "The list of events begins later than the place that was named.",
+    "place_gone": "The place of events is too old, or from before a restore.",
     "plan_retired": "The plan is not sold any more.",
     "price_changed": "The price is not the one that was named.",
     "resolved": "The alert is over.",
