@@ -7,7 +7,7 @@ next one begins from what is stored.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -126,12 +126,12 @@ def state_of(row: Alert) -> AlertState:
     )
 
 
-def _context(now: datetime, fingerprints: Iterable[str]) -> RoundContext:
+def _context(now: datetime, fingerprints: Collection[str]) -> RoundContext:
     silences = Silence.objects.filter(until__gt=now).select_related("volume")
     in_maintenance = Q(maintenance_until=None) | Q(maintenance_until__gt=now)
     maintained = Host.objects.filter(in_maintenance, maintenance_since__lte=now)
     past: dict[str, list[AlertEpisode]] = {}
-    over = Alert.objects.filter(fingerprint__in=list(fingerprints), resolved_at__gt=now - 2 * DAY)
+    over = Alert.objects.filter(fingerprint__in=fingerprints, resolved_at__gt=now - 2 * DAY)
     for row in over:
         past.setdefault(row.fingerprint, []).append(
             AlertEpisode(
@@ -143,6 +143,12 @@ def _context(now: datetime, fingerprints: Iterable[str]) -> RoundContext:
                 row.spell,
             )
         )
+    told: dict[str, list[datetime]] = {}
+    messages = AlertEvent.objects.filter(
+        alert__fingerprint__in=fingerprints, is_told=True, at__gt=now - DAY
+    )
+    for fingerprint, at in messages.values_list("alert__fingerprint", "at"):
+        told.setdefault(fingerprint, []).append(at)
     return RoundContext(
         now=now,
         silences=[
@@ -151,6 +157,7 @@ def _context(now: datetime, fingerprints: Iterable[str]) -> RoundContext:
         ],
         maintained=frozenset(maintained.values_list("pk", flat=True)),
         past=past,
+        told=told,
         host_count=Host.objects.active().count(),
         escalate_after=timedelta(seconds=settings.TIERCEL_ALERT_ESCALATE_SECONDS),
     )

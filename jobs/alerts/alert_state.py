@@ -101,12 +101,13 @@ class HushRule:
 @dataclass(frozen=True, slots=True)
 class RoundContext:
     """What a round knows besides alerts and problems. `past` are the episodes of the last day by
-    fingerprint, `host_count` how many hosts are in use."""
+    fingerprint, `told` the times of its messages; `host_count` is how many hosts are in use."""
 
     now: datetime
     silences: Sequence[HushRule] = ()
     maintained: frozenset[int] = frozenset()
     past: Mapping[str, Sequence[AlertEpisode]] = field(default_factory=dict)
+    told: Mapping[str, Sequence[datetime]] = field(default_factory=dict)
     host_count: int = 1
     escalate_after: timedelta = timedelta(minutes=30)
 

@@ -4,7 +4,9 @@ A problem that is seen waits for its hold, then its alert opens. It is told unle
 it: a silence, maintenance of its host, or the alert that it follows from. It is over once the
 problem has been gone for a while, and that is told only if the opening was. Three openings within a
 day are flapping, and so are two where the first was escalated: one message, then none until the
-problem has been there, or gone, for so long that it cannot be the same swinging.
+problem has been there, or gone, for so long that it cannot be the same swinging. What comes a
+second time within a day must be gone for longer to be over, and what flaps is over only while its
+day has a message left for the next time that it comes.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from jobs.alerts.alert_rules import (
     resolve_after,
 )
 from jobs.alerts.alert_state import (
+    LEAST_CALM,
     AlertEpisode,
     AlertNews,
     AlertState,
@@ -43,6 +46,8 @@ from jobs.models.alert import AlertEventKind as Kind
 DAY: Final = timedelta(days=1)
 FLAPPING_OPENINGS: Final = 3
 """So many openings within a day are flapping."""
+MESSAGES_A_DAY: Final = 6
+"""Of one problem that flaps, to each who is told of it."""
 AFTER_ITS_CAUSE: Final = timedelta(minutes=5)
 """What followed from an alert that is over may last a little longer."""
 WORSE_AGAIN: Final = timedelta(minutes=30)
@@ -55,7 +60,7 @@ def next_round(
 ) -> RoundOutcome:
     """The alerts that are not over, by fingerprint, once what is seen now is taken into account.
     Repeated with the same clock it changes nothing more."""
-    alerts = _looked_at(before, seen, context.now)
+    alerts = _looked_at(before, seen, context)
     unheard = {
         each.seen.host_id
         for each in alerts.values()
@@ -82,9 +87,10 @@ def next_round(
 
 
 def _looked_at(
-    before: Mapping[str, AlertState], seen: Mapping[str, SeenProblem], now: datetime
+    before: Mapping[str, AlertState], seen: Mapping[str, SeenProblem], context: RoundContext
 ) -> dict[str, AlertState]:
     """Who is there and who is gone; pending ones that are gone are forgotten."""
+    now = context.now
     alerts: dict[str, AlertState] = {}
     unheard = {each.host_id for each in seen.values() if each.family in NO_NEWS}
     for fingerprint, state in before.items():
@@ -105,7 +111,7 @@ def _present(state: AlertState, problem: SeenProblem, now: datetime) -> AlertSta
     if state.absent_since is None:
         return replace(state, seen=problem)
     gone = now - state.absent_since
-    if not state.is_flapping:
+    if not state.is_flapping and gone < resolve_after(problem):
         # It was away for less than its time: as if it had not been.
         return replace(state, seen=problem, absent_since=None)
     return replace(
@@ -165,7 +171,7 @@ def _causes(
             causes[fingerprint] = cause.seen.fingerprint
             if is_disk and cause.seen.family in LACKS_A_DISK:
                 explained.add(cause.seen.fingerprint)
-        elif not _is_over(state, context.now):
+        elif not _is_over(state, context):
             of_host.append(state)
     return causes
 
@@ -270,7 +276,7 @@ def _one(
     now = context.now
     if not state.is_present:
         frozen = state.seen.host_id in unheard and is_news_of_the_host(state.seen)
-        return (state, []) if frozen else _leaving(state, now)
+        return (state, []) if frozen else _leaving(state, context)
     led = cause.seen.fingerprint if cause is not None else ""
     if state.cause and not led:
         # What it followed from is over: it gets some time to be over, too.
@@ -292,18 +298,26 @@ def _one(
     return _awake(state, news, hushed_by, context, is_worse=is_worse)
 
 
-def _leaving(state: AlertState, now: datetime) -> tuple[AlertState, list[AlertNews]]:
-    if not _is_over(state, now):
+def _leaving(state: AlertState, context: RoundContext) -> tuple[AlertState, list[AlertNews]]:
+    if not _is_over(state, context):
         return state, []
     is_told = state.told_at is not None
     why = lapse(state.seen.code, state.seen.since, state.absent_since)
-    return replace(state, resolved_at=now), [AlertNews("", Kind.RESOLVED, is_told, why)]
+    return replace(state, resolved_at=context.now), [AlertNews("", Kind.RESOLVED, is_told, why)]
 
 
-def _is_over(state: AlertState, now: datetime) -> bool:
-    """Whether the problem has been gone for long enough."""
-    needed = state.calm if state.is_flapping else resolve_after(state.seen)
-    return state.absent_since is not None and now - state.absent_since >= needed
+def _is_over(state: AlertState, context: RoundContext) -> bool:
+    """Whether the problem has been gone for long enough. The end of one that flaps waits until its
+    day has room for two messages: what comes back after its end must be told."""
+    if state.absent_since is None:
+        return False
+    gone = context.now - state.absent_since
+    if not state.is_flapping:
+        was_today = any(_today(state, context))
+        return gone >= max(resolve_after(state.seen), LEAST_CALM if was_today else timedelta(0))
+    told = context.told.get(state.seen.fingerprint, ())
+    today = sum(each > context.now - DAY for each in told)
+    return gone >= state.calm and today + 2 <= MESSAGES_A_DAY
 
 
 def _awake(
@@ -343,7 +357,9 @@ def _awake(
             return state, news
         text = "It does not flap any more: it is there without interruption."
         news.append(AlertNews("", Kind.REMAINS, True, text))
-        return _reopened(replace(state, is_flapping=False), now), news
+        return _reopened(replace(state, is_flapping=False, openings=1), now), news
+    if state.openings > 1 and _openings(state, context) >= FLAPPING_OPENINGS:
+        return _begins_to_flap(state, news, context)
     due = (state.tier_at or state.told_at) + context.escalate_after
     if state.seen.rank < WARNING_RANK and state.tier < LAST_TIER and due <= now:
         state = replace(state, tier=state.tier + 1, tier_at=now, last_told_at=now)
@@ -359,8 +375,6 @@ def _first_told(
     is_new = state.opened_at == now
     if not is_new and not was_hushed and now - state.present_since < AFTER_ITS_CAUSE:
         return state, news
-    past = [each for each in context.past.get(state.seen.fingerprint, ()) if each.ended > now - DAY]
-    openings = state.openings + sum(each.openings for each in past)
     state = replace(
         state,
         told_at=now,
@@ -368,17 +382,36 @@ def _first_told(
         tier_at=now,
         worst_rank=state.seen.rank,
     )
-    reached = max((each.tier for each in past), default=1)
-    if openings >= FLAPPING_OPENINGS or reached > 1:
-        # All who heard of it before are told now, so that it need not go through the tiers again.
-        state = replace(_flapping(state, past), tier=reached)
-        text = f"It opened {openings} times within a day. The next message follows once it is "
-        text += "stable."
-        return state, [*news, AlertNews("", Kind.FLAPPING, True, text)]
+    was_escalated = any(each.tier > 1 for each in _today(state, context))
+    if was_escalated or _openings(state, context) >= FLAPPING_OPENINGS:
+        return _begins_to_flap(state, news, context)
     if is_new:
         return state, [*news, AlertNews("", Kind.OPENED, True, state.seen.message)]
     text = "Its silence is over." if was_hushed else "What it followed from is over."
     return state, [*news, AlertNews("", Kind.REMAINS, True, text)]
+
+
+def _today(state: AlertState, context: RoundContext) -> list[AlertEpisode]:
+    """Its episodes that ended within a day."""
+    past = context.past.get(state.seen.fingerprint, ())
+    return [each for each in past if each.ended > context.now - DAY]
+
+
+def _openings(state: AlertState, context: RoundContext) -> int:
+    """How often it came within a day."""
+    return state.openings + sum(each.openings for each in _today(state, context))
+
+
+def _begins_to_flap(
+    state: AlertState, news: list[AlertNews], context: RoundContext
+) -> tuple[AlertState, list[AlertNews]]:
+    """All who heard of it before are told now, so that it need not go through the tiers again."""
+    past = _today(state, context)
+    reached = max((state.tier, *(each.tier for each in past)))
+    state = replace(_flapping(state, past), tier=reached, last_told_at=context.now)
+    text = f"It opened {_openings(state, context)} times within a day. The next message follows "
+    text += "once it is stable."
+    return state, [*news, AlertNews("", Kind.FLAPPING, True, text)]
 
 
 def _flapping(state: AlertState, past: Sequence[AlertEpisode]) -> AlertState:
@@ -390,11 +423,8 @@ def _flapping(state: AlertState, past: Sequence[AlertEpisode]) -> AlertState:
     return replace(
         state,
         is_flapping=True,
-        swing=max((*gaps, *(each.swing for each in episodes)), default=timedelta(0)),
-        spell=max(
-            (*(max(each.ended - each.began, each.spell) for each in episodes),),
-            default=timedelta(0),
-        ),
+        swing=max((state.swing, *gaps, *(each.swing for each in episodes))),
+        spell=max((state.spell, *(max(each.ended - each.began, each.spell) for each in episodes))),
     )
 
 

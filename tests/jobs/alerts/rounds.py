@@ -45,6 +45,7 @@ class World:
     maintained: set[int] = field(default_factory=set)
     hosts: int = 10
     news: list[AlertNews] = field(default_factory=list)
+    messages: dict[str, list[datetime]] = field(default_factory=dict)
 
     def begin(self, *problems: SeenProblem) -> None:
         self.wrong |= {each.fingerprint: each for each in problems}
@@ -59,6 +60,7 @@ class World:
             silences=self.silences,
             maintained=frozenset(self.maintained),
             past=self.over,
+            told=self.messages,
             host_count=self.hosts,
         )
         outcome = next_round(self.alerts, self.wrong, context)
@@ -73,6 +75,9 @@ class World:
             )
             self.over.setdefault(fingerprint, []).append(episode)
         self.news += outcome.news
+        for each in outcome.news:
+            if each.is_told:
+                self.messages.setdefault(each.fingerprint, []).append(self.now)
         return list(outcome.news)
 
     def passes(self, **span: float) -> list[str]:

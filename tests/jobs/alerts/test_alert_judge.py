@@ -319,15 +319,16 @@ def test_an_acknowledgement_that_is_taken_back_waits_again(clock: Clock) -> None
     assert Alert.objects.waiting().count() == 1
 
 
-def test_three_openings_in_a_day_flap(clock: Clock) -> None:
+def test_three_openings_in_a_day_flap_and_send_six_messages_at_most(clock: Clock) -> None:
     there = scene()
     kinds = []
-    for _ in range(4):
+    for calm in (4, 4, 32, 4):
         show(there, array())
         kinds += clock.passes(minutes=4)
         show(there)
-        kinds += clock.passes(minutes=4)
-    assert kinds == ["opened", "resolved", "opened", "resolved", "flapping"]
+        kinds += clock.passes(minutes=calm)
+    assert kinds == ["opened", "resolved", "opened", "flapping", "resolved", "flapping"]
+    assert clock.passes(minutes=40) == []
     assert Alert.objects.open().get().is_flapping
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +20,7 @@ def test_a_flapping_link_sends_at_most_six_messages_in_a_day() -> None:
         world.passes(minutes=5)
     world.passes(hours=2)
     assert [kind for _, kind in world.told] == [
-        *("opened", "resolved", "opened", "resolved", "flapping", "resolved")
+        *("opened", "resolved", "opened", "flapping", "resolved")
     ]
 
 
@@ -38,6 +40,51 @@ def test_whatever_the_swing_a_day_of_it_sends_at_most_six_messages(there: int, g
     """In rounds of 20 s, also where it is there for so long that it is escalated."""
     world = a_day_of(there, gone)
     assert len(world.told) <= 6, world.told
+
+
+SWING = st.tuples(st.integers(min_value=1, max_value=25), st.integers(min_value=1, max_value=150))
+"""Minutes that it is there, too few to be an outage, and that it is gone."""
+
+
+@settings(max_examples=40)
+@given(st.lists(SWING, min_size=6, max_size=25))
+def test_no_24_hours_of_irregular_swings_send_more_than_six_messages(
+    swings: list[tuple[int, int]],
+) -> None:
+    world = World()
+    for there, gone in swings:
+        world.begin(SILENT)
+        world.passes(minutes=there)
+        world.end(SILENT)
+        world.passes(minutes=gone)
+    times = world.messages[SILENT.fingerprint] if world.messages else []
+    for first, seventh in zip(times, times[6:], strict=False):
+        assert seventh - first >= timedelta(days=1), world.told
+
+
+def test_three_short_times_are_told_to_be_over_once_half_an_hour_has_been_calm() -> None:
+    world = World()
+    for _ in range(3):
+        world.begin(SILENT)
+        world.passes(minutes=5)
+        world.end(SILENT)
+        world.passes(minutes=5)
+    assert [kind for _, kind in world.told] == ["opened", "resolved", "opened", "flapping"]
+    assert world.passes(minutes=30) == ["resolved"]
+
+
+def test_after_six_messages_the_next_one_waits_until_the_first_is_a_day_old() -> None:
+    world = World()
+    for gone in (5, 5, 40, 5, 40):
+        world.begin(SILENT)
+        world.passes(minutes=5)
+        world.end(SILENT)
+        world.passes(minutes=gone)
+    kinds = [kind for _, kind in world.told]
+    assert kinds == ["opened", "resolved", "opened", "flapping", "resolved", "flapping"]
+    # Gone for 40 minutes, it is not over: its next time would be a seventh message.
+    assert world.passes(hours=21) == []
+    assert world.passes(hours=3) == ["resolved"]
 
 
 def minutes(count: int) -> int:
