@@ -3,12 +3,23 @@
 from jobs.models.alert import Alert, AlertEvent, AlertEventKind, AlertRound, Silence
 from jobs.models.audit import AuditEntry, AuditQuerySet, Phase
 from jobs.models.bulk_change import BulkChange
-from jobs.models.job import DESTROYING, OF_HOST, OVER, Job, JobQuerySet, Kind, Origin, State
+from jobs.models.job import (
+    CHANGING_SPEED,
+    DESTROYING,
+    OF_HOST,
+    OVER,
+    Job,
+    JobQuerySet,
+    Kind,
+    Origin,
+    State,
+)
 from jobs.models.locks import Halt, Installation, VgFence
 from jobs.models.media_check import CheckKind, CheckState, MediaCheck
 from jobs.models.step import Line, Step, StepState
 
 __all__ = [
+    "CHANGING_SPEED",
     "DESTROYING",
     "OF_HOST",
     "OVER",

@@ -48,6 +48,13 @@ class Kind(models.TextChoices):
 
 OF_HOST = (Kind.PREPARE_SSD, Kind.REPLACE_MEMBER)
 """What is about a host's disks, and no volume."""
+CHANGING_SPEED = frozenset(
+    {
+        *(Kind.ADD_CACHE, Kind.SET_CACHE, Kind.REPLACE_CACHE, Kind.REMOVE_CACHE, Kind.DROP_CACHE),
+        Kind.MOVE_VOLUME,
+    }
+)
+"""After these a volume may be as fast as it never was before."""
 DESTROYING = frozenset({Kind.DESTROY_VOLUME, Kind.DROP_CACHE})
 """What gives up data, or copies of data: a token needs a scope of its own for it."""
 

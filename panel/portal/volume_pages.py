@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
-from jobs.models import Job, State
+from jobs.models import CHANGING_SPEED, Job, State
 from panel.charts.pages import chart_context
 from panel.models import Proof, ProofState
 from panel.name_search import cleaned
@@ -99,7 +99,7 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
     changes = changes_of(request.user).filter(volume=volume)
     running, notices = changes.unfinished().first(), volume_notices(request.user, volume)
     card, last = _card(volume, running), _last(request, volume)
-    done = changes.filter(state=State.SUCCEEDED).first()
+    done = changes.filter(state=State.SUCCEEDED, kind__in=CHANGING_SPEED).first()
     is_all = request.GET.get("changes") == "all"
     trial = trials.running(volume)
     history, has_older = plan_history(request.user, volume, None if is_all else ROWS)
@@ -212,11 +212,15 @@ def figures(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 @member_view
 def change(request: HttpRequest, key: str) -> HttpResponse:
-    """One change of plan while it runs, and what became of it; that of an order is told there."""
+    """One change of plan while it runs, and what became of it, also once newer ones came; that of
+    an order is told there."""
     order = orders_of(request.user).filter(job__key=key).first()
     if order is not None:
         return redirect("my-order", order.key)
-    return render(request, "portal/change.html", _status(request, key))
+    context = _status(request, key)
+    job = cast("Job", context["job"])
+    effect = _last_change(job, database_now()) if job.state == State.SUCCEEDED else {}
+    return render(request, "portal/change.html", {**context, **effect})
 
 
 @require_safe

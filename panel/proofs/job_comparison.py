@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from jobs.models import Job
+from jobs.models import CHANGING_SPEED, Job
 from storage.metrics.compare import Compared, compared, is_enough
 from storage.metrics.rates import FiguresWindow
 from storage.metrics.rates.figures import MIN_ACCESSES
@@ -42,7 +42,7 @@ class JobComparison:
 @dataclass(frozen=True, slots=True)
 class JobsAround:
     """When the job before this one ended, and when the one after it began; None where there is
-    none. They changed the volume too: no side of the comparison reaches over them."""
+    none. They changed how fast the volume is, too: no side of the comparison reaches over them."""
 
     ended: datetime | None = None
     began: datetime | None = None
@@ -69,8 +69,9 @@ def ends_of(
 
 
 def jobs_around(job: Job) -> JobsAround:
-    """The jobs that changed the same volume just before and just after. Two queries."""
-    others = Job.objects.filter(volume=job.volume, dry_run=False).exclude(pk=job.pk)
+    """The jobs that changed how fast the same volume is just before and just after. Two queries."""
+    others = Job.objects.filter(volume=job.volume, dry_run=False, kind__in=CHANGING_SPEED)
+    others = others.exclude(pk=job.pk)
     worked = others.filter(step__op_id__isnull=False).distinct()
     began = job.started_at or job.created_at
     before = worked.filter(ended_at__lte=began).order_by("-ended_at").first()
@@ -127,10 +128,10 @@ def _window(job: Job, ends: tuple[datetime, datetime]) -> FiguresWindow | None:
 
 
 def last_change(done: Job | None, now: datetime) -> JobComparison | None:
-    """For a customer: the hour before the change `done`, and the last one. None where a side was
-    hardly measured or hardly read from, so soon after the change that nothing can be said, where
-    another job cut a side, which is not that hour then, and where the hour before was in part
-    another customer's. Five queries."""
+    """For a customer: the hour before the change `done`, and the last one, or (`cut`) the last one
+    before the next change. None where a side was hardly measured or hardly read from, so soon after
+    the change that nothing can be said, where another change left less than that hour of a side,
+    and where the hour before was in part another customer's. Five queries."""
     if done is None or done.started_at is None or done.ended_at is None:
         return None
     since = theirs_since(done.its_volume)
@@ -139,7 +140,14 @@ def last_change(done: Job | None, now: datetime) -> JobComparison | None:
     comparison = compare_job(done, HOUR, now, latest=True)
     sides = (comparison.before, comparison.after)
     is_read = all(side is not None and _reads(side) >= MIN_ACCESSES for side in sides)
-    return comparison if comparison.rows and not comparison.cut and is_read else None
+    return comparison if comparison.rows and _is_whole(comparison, now) and is_read else None
+
+
+def _is_whole(comparison: JobComparison, now: datetime) -> bool:
+    """Whether no other change left less than an hour of a side."""
+    (start, end), after = comparison.ends.before, comparison.ends.after
+    is_uncut = after is not None and after[1] == now
+    return end - start == HOUR and (is_uncut or (after is not None and after[1] - after[0] == HOUR))
 
 
 def _reads(side: FiguresWindow) -> float:

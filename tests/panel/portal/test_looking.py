@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from jobs.models import Job, Origin, State
+from jobs.models import Job, Kind, Origin, State
 from panel.models import Order
 from panel.orders.order_texts import phases, sentence
 from panel.portal.plan_history import ROWS
@@ -21,9 +21,10 @@ from storage.volumes.ownership import give
 from storage.volumes.ownership import take as take_away
 from tests import make
 from tests.panel.portal.shop import browser, plan, seen, shop
+from tests.panel.proofs.test_job_comparison import another, changed
 from tests.scene import HOSTILE, end, job, step
 from tests.storage import wire
-from tests.storage.metrics.samples.rounds import take
+from tests.storage.metrics.samples.rounds import noon_gone, take
 
 pytestmark = pytest.mark.django_db
 OP_ID = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c009"
@@ -235,6 +236,19 @@ def test_a_change_in_any_state_is_told_without_a_word_of_the_tools(state: State)
     is_over = state in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
     assert (reverse("my-change-status", args=[there.key]) in text) != is_over
     assert ("http-equiv" in text) != is_over
+
+
+def test_an_older_change_still_shows_what_it_brought() -> None:
+    noon = noon_gone()
+    volume, done = changed(noon)
+    another(volume, Kind.REMOVE_CACHE, 1.5, noon)
+    assert volume.customer is not None
+    client = browser(volume.customer.members.get().user)
+    for name, key in (("my-change", done.key), ("my-volume", volume.key)):
+        text = seen(client, name, key)
+        assert "Effect of the change" in text
+        assert "A read is 10.0 times as fast as before." in text
+        assert "and the last hour before the next change." in text
 
 
 def test_the_words_follow_the_steps() -> None:

@@ -176,7 +176,7 @@ def test_the_volumes_page_tells_in_short_what_its_last_order_brought() -> None:
     text = seen(browser(past.shop.owner), "my-volume", past.volume.key)
     assert "Result of your last change" in text
     assert "70 of 100 reads came from SSD, before 20." in text
-    assert "Effect of your last change" not in text
+    assert "Effect of the change" not in text
 
 
 def test_an_order_that_was_just_done_has_a_page_before_its_proof_has_a_row() -> None:

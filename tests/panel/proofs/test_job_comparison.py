@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from jobs.models import Job, Origin, State
+from jobs.models import Job, Kind, Origin, State
 from panel.proofs.job_comparison import last_change
 from storage.models import Volume
 from storage.volumes.ownership import give
@@ -59,15 +59,40 @@ def test_a_change_whose_hour_before_was_not_measured_has_no_effect_to_show() -> 
     assert last_change(changed(started_at=early, ended_at=early)[1], NOW) is None
 
 
-@pytest.mark.parametrize("hours", [-0.9, 1.5])
-def test_where_another_job_cut_a_side_it_is_no_hour_and_nothing_is_shown(hours: float) -> None:
+def another(volume: Volume, kind: Kind, hours: float, noon: datetime = NOON) -> None:
+    """Another job of the volume, so long after the change."""
+    at = noon + (CHANGE - NOON) + timedelta(hours=hours)
+    times = {"started_at": at, "ended_at": at + timedelta(minutes=1)}
+    other = stuck_job(volume, kind=kind, state=State.SUCCEEDED, **times)
+    step(other, state="done", op_id=uuid4(), **times)
+
+
+@pytest.mark.parametrize("hours", [-0.9, 0.9])
+def test_where_another_change_cut_a_side_it_is_no_hour_and_nothing_is_shown(hours: float) -> None:
     volume, done = changed()
     assert last_change(done, NOW) is not None
-    at = CHANGE + timedelta(hours=hours)
-    times = {"started_at": at, "ended_at": at + timedelta(minutes=1)}
-    other = stuck_job(volume, state=State.SUCCEEDED, **times)
-    step(other, state="done", op_id=uuid4(), **times)
+    another(volume, Kind.SET_CACHE, hours)
     assert last_change(done, NOW) is None
+
+
+@pytest.mark.parametrize("hours", [-0.9, 0.9, 1.5])
+@pytest.mark.parametrize("kind", [Kind.EXTEND_VOLUME, Kind.TAG_VOLUME, Kind.FLUSH_CACHE])
+def test_a_job_that_leaves_the_cache_as_it_is_hides_no_effect(kind: Kind, hours: float) -> None:
+    volume, done = changed()
+    another(volume, kind, hours)
+    change = last_change(done, NOW)
+    assert change is not None and change.after is not None
+    assert (change.after.end, change.cut) == (NOW, "")
+
+
+def test_the_effect_of_an_older_change_is_the_hour_before_the_next_one() -> None:
+    volume, done = changed()
+    another(volume, Kind.REMOVE_CACHE, 1.5)
+    change = last_change(done, NOW)
+    assert change is not None and change.after is not None
+    assert change.after.end == CHANGE + timedelta(hours=1.5)
+    assert change.after.end - change.after.start == timedelta(hours=1)
+    assert change.cut
 
 
 def test_an_hour_that_was_another_customers_is_not_shown() -> None:
