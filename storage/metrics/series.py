@@ -174,8 +174,8 @@ class Series:
     def band_json(self) -> dict[str, dict[str, list[float | None]]]:
         """The columns of `least` and `most`."""
         return {
-            "least": {name: listed(each) for name, each in self.least.items()},
-            "most": {name: listed(each) for name, each in self.most.items()},
+            "least": {name: _rounded(each) for name, each in self.least.items()},
+            "most": {name: _rounded(each) for name, each in self.most.items()},
         }
 
 

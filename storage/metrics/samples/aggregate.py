@@ -315,9 +315,11 @@ def _band(gauges: Sequence[str], values: Matrix) -> dict[str, Column]:
 
 def listed(column: Column) -> list[Any]:
     """Its values, None for those that are not known."""
-    if column.dtype == np.float64:
-        return [None if each != each else each for each in column.tolist()]
-    return [None if each == NULL else each for each in column.tolist()]
+    unknown = np.isnan(column) if column.dtype == np.float64 else column == NULL
+    values: list[Any] = column.tolist()
+    for n in np.flatnonzero(unknown).tolist():
+        values[n] = None
+    return values
 
 
 def _by_row(columns: Mapping[str, Any], rows: int) -> Iterable[dict[str, Any]]:

@@ -387,13 +387,14 @@ def from_chunk(
     `BadChunk`."""
     if written not in READABLE:
         raise BadChunk(f"it has format {written}, and this release reads up to {FORMAT}")
-    columns, begin = unpack(data), microseconds(start)
+    codes = rows.raw_codes if resolution is Resolution.RAW else rows.codes
+    columns, begin = unpack(data, codes), microseconds(start)
     subjects = np.full(columns.rows, subject_id, np.int64)
     if resolution is Resolution.RAW:
-        raw = columns.at(rows.raw_codes)
+        raw = columns.at(codes)
         raw[0] += begin
         return measured(rows, subjects, raw)
-    matrix = columns.at(rows.codes)
+    matrix = columns.at(codes)
     matrix[rows.at] = matrix[rows.at] * (SECONDS[resolution] * SECOND) + begin
     times = rows.of([BEGAN, FIRST_ENDED, ENDED])
     matrix[times] = matrix[times] * SECOND + matrix[rows.at]

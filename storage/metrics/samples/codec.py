@@ -119,8 +119,9 @@ def pack(columns: Columns) -> bytes:
     return b"".join(body)
 
 
-def unpack(data: bytes) -> Columns:
-    """What `pack` was given, but for columns that had no value. Raises `BadChunk`."""
+def unpack(data: bytes, wanted: Codes | None = None) -> Columns:
+    """What `pack` was given, but for columns that had no value; of the `wanted` numbers alone,
+    which costs less. Raises `BadChunk`."""
     body = _Body(_inflated(data))
     rows, count, quotients = (int(each) for each in body.take(1, HEAD)[0].tolist())
     if rows > MOST_ROWS or count > MOST_COLUMNS or rows * count > MOST_BYTES // 8:
@@ -139,11 +140,31 @@ def unpack(data: bytes) -> Columns:
     values = np.zeros((count, rows), np.uint64)
     values[coded] = _from_rice_code(body, quotients, depths[coded], rows)
     body.end()
+    forms = np.bitwise_and(forms, FORM, dtype=np.uint8)
+    linear = np.flatnonzero(forms == LINEAR)
+    sources = table[[[SOURCE], [OTHER_SOURCE]], linear]
+    if (sources < 0).any() or (sources >= linear).any():
+        raise BadChunk("a column is told by one that does not come before it")
+    is_wanted = np.ones(count, bool) if wanted is None else _are_among(codes, wanted)
+    if not is_wanted.all():
+        # What nobody needs stays as it was read.
+        forms[~_needed(is_wanted, linear, sources)] = PLAIN
     matrix = _restored(values, forms, table)
     if len(with_nulls):
         nulls = np.unpackbits(bits, axis=1, count=rows).astype(bool)
         matrix[with_nulls] = np.where(nulls, NULL, matrix[with_nulls])
+    if not is_wanted.all():
+        codes, matrix = codes[is_wanted], matrix[is_wanted]
     return Columns(codes, matrix)
+
+
+def _are_among(codes: Codes, others: Codes) -> npt.NDArray[np.bool_]:
+    """Which of the codes are; both ascend."""
+    if not len(others):
+        return np.zeros(len(codes), bool)
+    at = np.minimum(np.searchsorted(others, codes), len(others) - 1)
+    is_among: npt.NDArray[np.bool_] = others[at] == codes
+    return is_among
 
 
 def _reduced(matrix: Matrix) -> tuple[Bytes, Bytes, Matrix, Unsigned]:
@@ -244,8 +265,12 @@ def _fixed(weight: npt.NDArray[np.float64]) -> Matrix:
 def _predicted(reduced: Matrix, parameters: Matrix) -> Matrix:
     """What other columns tell of each column."""
     source, weight, other_source, other_weight = parameters[SOURCE:]
-    explained = reduced[source] * weight[:, None] + reduced[other_source] * other_weight[:, None]
-    predicted: Matrix = (explained + (1 << (WEIGHT_SHIFT - 1))) >> WEIGHT_SHIFT
+    predicted: Matrix = reduced[source]
+    predicted *= weight[:, None]
+    if other_weight.any():
+        predicted += reduced[other_source] * other_weight[:, None]
+    predicted += 1 << (WEIGHT_SHIFT - 1)
+    predicted >>= WEIGHT_SHIFT
     return predicted
 
 
@@ -266,7 +291,7 @@ def _written(values: Unsigned, form: int) -> _Written:
 
 
 def _restored(values: Unsigned, forms: Bytes, table: Matrix) -> Matrix:
-    reduced, forms = values.view(np.int64), np.bitwise_and(forms, FORM, dtype=np.uint8)
+    reduced = values.view(np.int64)
     folded = np.flatnonzero(forms != PLAIN)
     reduced[folded] = _unfolded(values[folded]) + table[MIDDLE, folded, None]
     steps = np.flatnonzero(forms == DELTA)
@@ -274,13 +299,27 @@ def _restored(values: Unsigned, forms: Bytes, table: Matrix) -> Matrix:
         reduced[steps, 0] = table[FIRST, steps]
         reduced[steps] = np.cumsum(reduced[steps], axis=1)
     linear = np.flatnonzero(forms == LINEAR)
-    sources = table[[[SOURCE], [OTHER_SOURCE]], linear]
-    if (sources < 0).any() or (sources >= linear).any():
-        raise BadChunk("a column is told by one that does not come before it")
-    for columns in _in_turn(linear, sources):
-        reduced[columns] += _predicted(reduced, table[:, columns])
-    restored: Matrix = reduced * table[DIVISOR][:, None] + table[BASE][:, None]
-    return restored
+    in_turn = _in_turn(linear, table[[[SOURCE], [OTHER_SOURCE]], linear])
+    parameters = table[:, [column for columns in in_turn for column in columns]]
+    at = 0
+    for columns in in_turn:
+        reduced[columns] += _predicted(reduced, parameters[:, at : at + len(columns)])
+        at += len(columns)
+    reduced *= table[DIVISOR][:, None]
+    reduced += table[BASE][:, None]
+    return reduced
+
+
+def _needed(
+    is_wanted: npt.NDArray[np.bool_], linear: Places, sources: Matrix
+) -> npt.NDArray[np.bool_]:
+    """The columns that are wanted, and those that tell of them."""
+    needed = is_wanted.tolist()
+    for column, *told_by in zip(*(each[::-1].tolist() for each in (linear, *sources)), strict=True):
+        if needed[column]:
+            for source in told_by:
+                needed[source] = True
+    return np.array(needed, bool)
 
 
 def _in_turn(columns: Places, sources: Matrix) -> list[list[int]]:
@@ -312,19 +351,23 @@ def _rice_code(values: Unsigned, depths: Bytes) -> tuple[bytes, bytes]:
 
 
 def _from_rice_code(body: _Body, quotients: int, depths: Bytes, rows: int) -> Unsigned:
-    ends = np.flatnonzero(np.unpackbits(body.bytes(quotients)))
+    # Of truth values it looks for the next one many at a time.
+    ends = np.flatnonzero(np.unpackbits(body.bytes(quotients)).view(np.bool_))
     if len(ends) != len(depths) * rows:
         raise BadChunk("there are more or fewer values than columns have")
-    zeros = (np.diff(ends, prepend=-1) - 1).astype(np.uint64).reshape(len(depths), rows)
-    planes = np.zeros((len(depths), rows, 8), np.uint8)
+    zeros = ends.copy()
+    zeros[1:] -= ends[:-1] + 1
+    shifts = depths[:, None].astype(np.uint64)
+    values: Unsigned = zeros.view(np.uint64).reshape(len(depths), rows) << shifts
     for chosen, at in _whole_bytes(depths):
-        planes[chosen, :, at] = body.bytes(len(chosen) * rows).reshape(len(chosen), rows)
-    for chosen, places, bit in _single_bits(depths):
+        low = body.bytes(len(chosen) * rows).reshape(len(chosen), rows).astype(np.uint64)
+        values[chosen] |= low << np.uint64(8 * at)
+    single = np.zeros((len(depths), rows), np.uint8)
+    for chosen, _places, bit in _single_bits(depths):
         count = len(chosen) * rows
         bits = np.unpackbits(body.bytes(-(-count // 8)), count=count).reshape(len(chosen), rows)
-        planes[chosen, :, places] |= bits << np.uint8(bit)
-    low = planes.view("<u8")[:, :, 0]
-    values: Unsigned = (zeros << depths[:, None].astype(np.uint64)) | low
+        single[chosen] |= bits << np.uint8(bit)
+    values |= single.astype(np.uint64) << (shifts & ~np.uint64(7))
     return values
 
 

@@ -98,6 +98,11 @@ class Rows:
         """Those of `raw_codes`."""
         return self.of(self.raw_codes.tolist())
 
+    @cached_property
+    def places(self) -> dict[int, int]:
+        """Where the column with each code lies."""
+        return {each: n for n, each in enumerate(self.codes.tolist())}
+
     def of(self, codes: Sequence[int]) -> npt.NDArray[np.intp]:
         """Where the columns with these codes lie."""
         return np.searchsorted(self.codes, np.array(codes, np.uint16))
@@ -120,7 +125,7 @@ class IntervalTable:
 
     def line(self, number: int) -> Line:
         """The values of the column with this code."""
-        values: Line = self.matrix[self.rows.of([number])[0]]
+        values: Line = self.matrix[self.rows.places[number]]
         return values
 
     def where(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> IntervalTable:

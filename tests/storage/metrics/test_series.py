@@ -64,6 +64,17 @@ def test_an_interval_belongs_to_the_bucket_in_which_it_ends(host: Host) -> None:
     assert found == [pytest.approx(1000 / 15, abs=0.001), 0]
 
 
+def test_a_band_is_sent_with_no_more_digits_than_its_line(host: Host) -> None:
+    volume, lv = placed(host)
+    for seconds, reads in ((0, 0), (7, 1000), (10, 1001), (30, 1003)):
+        take(host, seconds, reading(lv, reads))
+    found = series(volume, NOON, after(30), points=3)
+    for lines in found.band_json().values():
+        for line in lines.values():
+            assert all(each is None or each == round(each, 4) for each in line)
+            assert len(line) == found.points
+
+
 def test_a_round_that_is_moments_late_makes_no_gap(host: Host) -> None:
     volume, lv = placed(host)
     for seconds, reads in ((0, 0), (9.9, 99), (20.1, 303), (29.9, 499)):
