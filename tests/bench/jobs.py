@@ -84,6 +84,7 @@ def measure(redis_url: str, folder: Path, processor: Processor) -> dict[str, Any
     from tests.faults.stage import Stage
 
     app.conf.broker_url = settings.CELERY_BROKER_URL = broker(redis_url)
+    settings.REDIS_URL = redis_url
     told = notify_workers.send
     with Stage(_Nobody(), BY_NAME["create"]) as stage:  # type: ignore[arg-type]
         operation.POLL_SECONDS = (0.01, 0.05)

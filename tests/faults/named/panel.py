@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import redis
-from celery import Celery
 from django.db import connection
 
+from jobs import notify_workers
 from jobs.models import Job, Kind, State
 from jobs.queue.submit import submit
-from panel.configuration.environment import broker
 from panel.operations.local_services.postgres import Postgres, disguise, installed
 from tests.faults.fault import Fault, NotReached, Play, Played
 from tests.faults.operations import BY_NAME
@@ -73,18 +72,15 @@ def _crash(postgres: Postgres, point: str) -> Play:
 
 
 @contextmanager
-def at_work(**settings: str) -> Iterator[tuple[Running, Celery]]:
-    """Redis and beat as in production, and an app that speaks to that Redis; `settings` are more of
-    the environment."""
+def at_work(**settings: str) -> Iterator[tuple[Running, redis.Redis]]:
+    """Redis and beat as in production, and a client of that Redis; `settings` are more of the
+    environment."""
     with tempfile.TemporaryDirectory(prefix="tiercel-faults-") as folder:
         panel = Running({**os.environ, **settings}, Path(folder))
         try:
             panel.start(REDIS)
             panel.start("beat")
-            app = Celery("faults", set_as_current=False)
-            app.config_from_object("django.conf:settings", namespace="CELERY")
-            app.conf.broker_url = broker(panel.environment["REDIS_URL"])
-            yield panel, app
+            yield panel, redis.Redis.from_url(panel.environment["REDIS_URL"])
         finally:
             panel.stop_all()
 
@@ -98,11 +94,11 @@ def _ask(stage: Stage, count: int) -> list[Job]:
     return jobs
 
 
-def _announce(app: Celery, jobs: list[Job]) -> None:
+def _announce(client: redis.Redis, jobs: list[Job]) -> None:
     for job in jobs:
         try:
-            app.send_task("jobs.tasks.run_job", args=[job.pk], expires=60, retry=False)
-        except Exception as error:
+            client.zadd(notify_workers.DUE_JOBS, {str(job.pk): job.pk})
+        except redis.RedisError as error:
             # As the panel does it: what was accepted stays accepted (jobs.notify_workers).
             print(f"not announced: {error}")
             return
@@ -120,15 +116,14 @@ def _all_done(stage: Stage, since: float, jobs: list[Job]) -> Played:
 
 
 def _flushed(workers: Workers) -> Played:
-    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, app):
+    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, client):
         stage.bring(stage.volume, stage.wish)
         stage.fake.accepted.clear()
         jobs = _ask(stage, REAL)
         for _ in range(PREVIEWS):
             jobs.append(submit(kind=Kind.SET_CACHE, volume=stage.volume, wish=stage.wish,
                                actor=None, dry_run=True))  # fmt: skip
-        _announce(app, jobs)
-        client = redis.Redis.from_url(panel.environment["REDIS_URL"])
+        _announce(client, jobs)
         client.flushall()
         since = time.time()
         panel.start("worker")
@@ -136,23 +131,23 @@ def _flushed(workers: Workers) -> Played:
 
 
 def _redis_killed(workers: Workers) -> Played:
-    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, app):
+    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, client):
         panel.start("worker")
         jobs = _ask(stage, REAL)
-        _announce(app, jobs[: REAL // 2])
+        _announce(client, jobs[: REAL // 2])
         panel.kill(REDIS)
         since = time.time()
         panel.start(REDIS)
-        _announce(app, jobs[REAL // 2 :])
+        _announce(client, jobs[REAL // 2 :])
         return _all_done(stage, since, jobs)
 
 
 def _redis_down(workers: Workers) -> Played:
-    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, app):
+    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, client):
         panel.start("worker")
         # One job by message shows that the worker is up.
         first = _ask(stage, 1)
-        _announce(app, first)
+        _announce(client, first)
         stage.rest(*first)
         panel.kill(REDIS)
         since = time.time()
@@ -168,10 +163,10 @@ def _redis_down(workers: Workers) -> Played:
 
 
 def _replaced(workers: Workers) -> Played:
-    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, app):
+    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, client):
         panel.start("worker")
         jobs = _ask(stage, RESTARTED)
-        _announce(app, jobs)
+        _announce(client, jobs)
         since = time.time()
         for _ in range(2):
             time.sleep(4)

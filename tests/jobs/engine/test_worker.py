@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -12,9 +13,10 @@ from celery import Celery
 from celery.contrib.testing.worker import start_worker
 from django.db.models.functions import Now
 
-from jobs import notify_workers, tasks
+from jobs import notify_workers
 from jobs.engine import operation
 from jobs.models import Job, State
+from jobs.queue import job_threads
 from jobs.queue.reaper import sweep
 from jobs.queue.submit import submit
 from tests import make
@@ -33,6 +35,7 @@ def app(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Cele
     own.config_from_object("django.conf:settings", namespace="CELERY")
     own.conf.broker_transport_options |= {"global_keyprefix": f"{os.getpid()}-{request.node.name}:"}
     monkeypatch.setattr(notify_workers, "current_app", own)
+    monkeypatch.setattr(notify_workers, "DUE_JOBS", f"{os.getpid()}-{request.node.name}:due-jobs")
     return own
 
 
@@ -40,8 +43,15 @@ def app(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Cele
 def worker(app: Celery, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A worker of this process, with threads as in production."""
     monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.05))
-    with start_worker(app, concurrency=4, pool="threads", perform_ping_check=False):
-        yield
+    with start_worker(app, concurrency=4, pool="threads", perform_ping_check=False) as begun:
+        job_threads.begin(begun)
+        try:
+            yield
+        finally:
+            job_threads.end()
+            for thread in threading.enumerate():
+                if thread.name.startswith("jobs-"):
+                    thread.join()
 
 
 def queued(sshd: Make, agent: TaggingAgent) -> Job:
@@ -81,7 +91,7 @@ def test_a_lost_message_is_made_good_by_the_sweeper(
 def test_repeated_and_forged_messages_are_harmless(app: Celery, worker: None, sshd: Make) -> None:
     agent = TaggingAgent()
     job = queued(sshd, agent)
-    for job_id in [job.pk] * 10 + [10**9, -1]:
-        app.send_task(tasks.run_job.name, args=[job_id])
+    for job_id in [job.pk] * 10 + [10**9, -1, 10**30]:
+        notify_workers.send(notify_workers.RUN_JOB, job_id)
     wait(job)
     assert (job.state, agent.runs) == (State.SUCCEEDED, 1)
