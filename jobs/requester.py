@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 
 from jobs.models import Job, Origin
+from storage.compiled_query import CompiledQuery
 from storage.request_id import current_request_id
 
 
@@ -47,11 +48,14 @@ def requester_fields(requester: Requester | None) -> dict[str, Any]:
     }
 
 
+_LAST_DOOR = CompiledQuery(Job, lambda job_id: Job.objects.filter(pk=job_id).only("last_door"))
+
+
 def last_requester(job: Job) -> Requester | None:
     """Who ordered the job last, after whoever asked for it; None where nobody did.
 
     Read anew: a person may order something while a worker holds the job."""
-    if not Job.objects.values_list("last_door", flat=True).get(pk=job.pk):
+    if not _LAST_DOOR.get(job.pk).last_door:
         return None
     fresh = Job.objects.select_related("last_actor").get(pk=job.pk)
     return Requester(

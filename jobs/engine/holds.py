@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 
 from jobs import notify_workers
 from jobs.models import Halt, Job, JobQuerySet, State
+from storage.compiled_query import CompiledQuery
 from storage.database_clock import ClockNow
 from storage.models import Host
 from storage.models.host import HostQuerySet
@@ -31,12 +32,18 @@ class OnHold(Exception):
         self.again_at = again_at
 
 
+def _host(host_id: int) -> HostQuerySet:
+    rows = Host.objects.annotate(now=ClockNow(), halted=Exists(Halt.objects.all()))
+    return rows.defer("facts", "hello").filter(pk=host_id)
+
+
+_HOST = CompiledQuery(Host, _host)
+
+
 def read_host(host_id: int) -> Host:
     """The host without its reports. In one query all that `check_not_held` asks: it does so before
     each step."""
-    rows = Host.objects.annotate(now=ClockNow(), halted=Exists(Halt.objects.all()))
-    host: Host = rows.defer("facts", "hello").get(pk=host_id)
-    return host
+    return _HOST.get(host_id)
 
 
 def check_not_held(host: Host, *, begun: bool = False) -> datetime:

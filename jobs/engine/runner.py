@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 import time
 from datetime import timedelta
+from functools import partial
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
 from jobs import audit_trail
@@ -41,7 +42,7 @@ from jobs.engine.transitions import (
 from jobs.engine.vg_lock import VgLocked
 from jobs.failpoints import durable
 from jobs.hosts import retirement_clock
-from jobs.hosts.read_inventory import placement_of, read_facts
+from jobs.hosts.read_inventory import placement_of, read_facts, record_again
 from jobs.models import Job, Kind, Origin, State, Step, StepState
 from jobs.requester import cancelled_by, last_requester
 from jobs.transport.errors import TransportError
@@ -160,6 +161,8 @@ def _first_planned(job: Job) -> PlannedStep | None:
         try:
             facts = read_facts(job.host)
             placement = placement_of(job) if job.volume_id is not None else None
+            if placement is not None:
+                job.volume = placement.volume
             planned = remaining_steps(job, facts, placement)
             if planned:
                 vg_lock.check_fence_known(planned[0])
@@ -229,7 +232,8 @@ def _arrive(job: Job, facts: HostFacts, placement: Placement | None) -> None:
 
 
 def _record(job: Job, facts: HostFacts, placement: Placement) -> None:
-    """The volume's records say what the host says now; where they do, nobody's rows are locked."""
+    """The volume's records say what the host says now; where they do, nobody's rows are locked.
+    Pages of the host follow them once the job has ended."""
     volume, wish = placement.volume, rollback.current_wish(job)
     if wish.life != "live":
         hold(volume)
@@ -250,6 +254,7 @@ def _record(job: Job, facts: HostFacts, placement: Placement) -> None:
         Volume.objects.filter(pk=volume.pk).update(
             wish=recorded[0], size_bytes=recorded[1], managed=recorded[2]
         )
+    transaction.on_commit(partial(record_again, job.host), robust=True)
 
 
 def _hand_back(job: Job) -> None:

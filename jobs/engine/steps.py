@@ -21,6 +21,7 @@ from jobs.engine.transitions import renew
 from jobs.failpoints import durable
 from jobs.models import Job, Line, Step, StepState
 from jobs.transport.replies import OperationState, to_json
+from storage.compiled_query import CompiledQuery
 from storage.database_clock import database_now
 from storage.planner import PlannedStep
 
@@ -72,9 +73,14 @@ def _intend(job: Job, planned: PlannedStep) -> Step | None:
     return step
 
 
+_CANCEL_REQUESTED = CompiledQuery(
+    Job, lambda job_id: Job.objects.filter(pk=job_id).only("cancel_requested")
+)
+
+
 def is_cancelled(job: Job) -> bool:
     """Whether a person has asked meanwhile that the job end."""
-    return Job.objects.values_list("cancel_requested", flat=True).get(pk=job.pk)
+    return _CANCEL_REQUESTED.get(job.pk).cancel_requested
 
 
 @durable("follow")

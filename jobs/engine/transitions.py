@@ -15,12 +15,14 @@ from typing import Any, Final
 
 from django.db.models import Q
 from django.db.models.functions import Now
+from psycopg.types.numeric import Int8
 
 from jobs import audit_trail
 from jobs.engine import holds
 from jobs.failpoints import durable
 from jobs.models import OVER, Job, State, Step, StepState
 from storage import state_machine
+from storage.compiled_query import CompiledQuery
 
 LEASE = timedelta(seconds=float(os.environ.get("TIERCEL_LEASE_SECONDS", "60")))
 """Longer than the longest call to a host (`jobs.transport.DEADLINE_SECONDS`), which is renewed
@@ -87,9 +89,11 @@ CLAIM = """
             AND coalesce(not_before <= statement_timestamp(), true)
         OR state = 'running' AND lease_until < statement_timestamp()
     )
-    RETURNING *, EXISTS (SELECT FROM jobs_step WHERE job_id = jobs_job.id) AS has_steps
+    RETURNING {columns}, NOT EXISTS (SELECT FROM jobs_step WHERE job_id = jobs_job.id)
 """
 """In SQL, because Django cannot read what it changes in the same statement."""
+
+_JOB = CompiledQuery(Job, lambda job_id: Job.objects.filter(pk=job_id))
 
 
 @durable("claim")
@@ -100,12 +104,10 @@ def claim(job_id: int, owner: str) -> Job | None:
     None where somebody else was faster or nothing is to be done. Any number of repeated, late or
     forged messages ends here.
     """
-    terms = {"job": job_id, "owner": owner, "lease": LEASE, "reading": READING}
-    claimed: Any = next(iter(Job.objects.raw(CLAIM, terms)), None)
-    if claimed is None:
+    terms = {"job": Int8(job_id), "owner": owner, "lease": LEASE, "reading": READING}
+    job = _JOB.returned(CLAIM, terms, "is_without_steps")
+    if job is None:
         return None
-    job: Job = claimed
-    job.is_without_steps = not claimed.has_steps
     job.host = holds.read_host(job.host_id)
     job.beat = time.monotonic()
     return job

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import BooleanField, ExpressionWrapper, Q
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.db.models.functions import Now
 
 from jobs import transport
@@ -17,6 +17,7 @@ from jobs.hosts.trust import quarantine
 from jobs.transport import DEADLINE_SECONDS
 from jobs.transport.errors import HostKeyChanged, NotActive, TransportError
 from jobs.transport.replies import Reply
+from storage.compiled_query import CompiledQuery
 from storage.models import Host
 from storage.models.host import HostState
 
@@ -69,17 +70,23 @@ def dry_run(host: Host, steps: Sequence[Mapping[str, Any]]) -> Reply:
     return reply
 
 
+def _contact(host_id: int) -> QuerySet[Host]:
+    is_well = Q(error={}, last_seen_at__gt=Now() - CONTACT_FRESH)
+    known_well = ExpressionWrapper(is_well, BooleanField())
+    return Host.objects.filter(pk=host_id).annotate(known_well=known_well).only("state")
+
+
+_CONTACT = CompiledQuery(Host, _contact)
+
+
 def must_be_active(host: Host) -> bool:
     """Raise `NotActive` unless the host's key is pinned and nothing speaks against it now. Whether
     a good contact is on record that is a few seconds old at most: many jobs ask a host many times a
     second, and each note of it would wait for the other."""
-    is_well = Q(error={}, last_seen_at__gt=Now() - CONTACT_FRESH)
-    known_well = ExpressionWrapper(is_well, BooleanField())
-    contacts = Host.objects.annotate(known_well=known_well).values_list("state", "known_well")
-    state, is_known_well = contacts.get(pk=host.pk)
-    if state != HostState.ACTIVE:
-        raise NotActive(host.name, HostState(state).label)
-    return bool(is_known_well)
+    contact: Any = _CONTACT.get(host.pk)  # what is annotated, no type knows
+    if contact.state != HostState.ACTIVE:
+        raise NotActive(host.name, HostState(contact.state).label)
+    return bool(contact.known_well)
 
 
 def note_contact(host: Host) -> None:

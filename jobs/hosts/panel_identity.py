@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from jobs.models import Installation, VgFence
+from storage.compiled_query import CompiledQuery
 from storage.models import Host
 
 ANCESTORS_LIMIT = 16
@@ -26,14 +27,20 @@ _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})", re.ASCII)
 _UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
 
+_PANEL = CompiledQuery(Installation, lambda: Installation.objects.filter(pk=True), keys=0)
+_HELLO = CompiledQuery(Host, lambda host_id: Host.objects.filter(pk=host_id).only("hello"))
+
+
 def this() -> Installation:
     """The row of this panel; made at the first call."""
-    return Installation.objects.get_or_create(pk=True)[0]
+    return _PANEL.first() or Installation.objects.get_or_create(pk=True)[0]
 
 
 def named_to(host: Host) -> dict[str, Any] | None:
     """What a request that changes something says of the panel; None for an older agent."""
-    version = _VERSION.fullmatch(str(host.hello.get("agent", "")))
+    is_deferred = "hello" in host.get_deferred_fields()
+    hello = _HELLO.get(host.pk).hello if is_deferred else host.hello
+    version = _VERSION.fullmatch(str(hello.get("agent", "")))
     if version is None or tuple(map(int, version.groups())) < NAMES_PANELS:
         return None
     panel = this()

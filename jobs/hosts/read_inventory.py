@@ -19,13 +19,14 @@ from typing import Any
 
 import msgspec
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from jobs import failpoints
 from jobs.hosts import contact
 from jobs.hosts.trust import check_groups, check_machine
 from jobs.models import Job
 from jobs.transport.errors import AgentFailed, BadReply, TransportError
+from storage.compiled_query import CompiledQuery
 from storage.database_clock import database_now
 from storage.discovery.ingest import apply_facts, rows_digest, still
 from storage.host_data import BadHostData
@@ -147,7 +148,7 @@ def _recorded(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
     with _guard:
         seen = _seen.get(host.pk)
     same = seen if seen is not None and seen.digest == digest else None
-    if same is not None and still(host.pk, same.rows, same.at, at):
+    if same is not None and still(host.pk, same.facts, same.rows, same.at, at):
         _keep(host, replace(same, at=at))
         return same.facts
     if same is None:
@@ -157,9 +158,24 @@ def _recorded(host: Host, data: dict[str, Any], at: datetime) -> HostFacts:
     # One transaction, which has the host's row: what others change of these records comes after.
     with transaction.atomic():
         facts = apply_facts(host, data, at, (same.facts, same.at) if same is not None else None)
-        rows = rows_digest(host.pk)
+        rows = rows_digest(host.pk, facts)
     _keep(host, RecordedInventory(digest, facts, at, rows))
     return facts
+
+
+def record_again(host: Host) -> None:
+    """Somebody has changed the records to what the last inventory of the host says: what comes of
+    both follows at once, and the next job does not wait for that."""
+    with _guard:
+        seen = _seen.get(host.pk)
+    if seen is None:
+        return
+    with transaction.atomic():
+        apply_facts(host, {}, seen.at, (seen.facts, seen.at))
+        rows = rows_digest(host.pk, seen.facts)
+    with _guard:
+        if _seen.get(host.pk) is seen:
+            _seen[host.pk] = replace(seen, rows=rows)
 
 
 def _keep(host: Host, seen: RecordedInventory) -> None:
@@ -170,7 +186,14 @@ def _keep(host: Host, seen: RecordedInventory) -> None:
             _seen.popitem(last=False)
 
 
+def _placement(volume_id: int, host_id: int) -> QuerySet[Placement]:
+    there = Q(volume=volume_id, host=host_id, until=None)
+    return Placement.objects.select_related("volume").filter(there)
+
+
+_PLACEMENT = CompiledQuery(Placement, _placement, keys=2)
+
+
 def placement_of(job: Job) -> Placement:
     """Where the volume lies, as the facts just read have it."""
-    there = Q(volume=job.volume_id, host=job.host_id, until=None)
-    return Placement.objects.select_related("volume").get(there)
+    return _PLACEMENT.get(job.volume_id, job.host_id)

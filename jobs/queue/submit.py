@@ -19,6 +19,7 @@ from jobs.models import DESTROYING, OF_HOST, Job, Kind, Origin, State
 from jobs.queue.reservations import reserved
 from jobs.requester import Requester, cancelled_by, requester_fields
 from storage.access import Right
+from storage.compiled_query import CompiledQuery
 from storage.formatting import size
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
@@ -151,10 +152,13 @@ def enqueue(fields: dict[str, Any]) -> Job:
     return job
 
 
+_HOST_STATE = CompiledQuery(Host, lambda pk: Host.objects.filter(pk=pk).only("state"))
+
+
 def _refuse_removed(job: Job) -> None:
     """Writing the job waits for whoever removes its host (`jobs.queue.removal`): what was read of
     the host before may be of yesterday."""
-    if Host.objects.values_list("state", flat=True).get(pk=job.host_id) == HostState.REMOVED:
+    if _HOST_STATE.get(job.host_id).state == HostState.REMOVED:
         raise Refused("not_found", f"{job.host} was removed.", "Choose another host.")
 
 

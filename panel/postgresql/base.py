@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
+import psycopg
 from django.db.backends.postgresql import base
 from psycopg import Error
 from psycopg.pq import TransactionStatus
@@ -29,6 +31,14 @@ class UtcLoader(TimestamptzLoader):
             return super().load(data)
 
 
+class PreparedCursor(psycopg.Cursor[Any]):
+    """PostgreSQL parses and plans its statements once a session, and puts the parameters in."""
+
+    def execute(self, query: Any, params: Any = None, **given: Any) -> Self:
+        """Run a statement."""
+        return super().execute(query, params, prepare=True)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """Reads moments by `UtcLoader` where the panel's zone is UTC, and tells the session before a
     statement whose rows it may see, where that has changed (`storage.row_security`). Compiles no
@@ -41,6 +51,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Connect."""
         connection = super().get_new_connection(conn_params)
         self._told = None
+        # Nothing is prepared for being asked often: only what a `prepared_cursor` is given.
+        connection.prepare_threshold = sys.maxsize
         if self.timezone is UTC:
             connection.adapters.register_loader("timestamptz", UtcLoader)
         return connection
@@ -56,6 +68,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Every statement of Django goes through here, COPY too."""
         self._tell()
         return super().create_cursor(name)
+
+    def prepared_cursor(self) -> Any:
+        """As `cursor`, for one of the few statements that run many times a second and never change
+        (`storage.compiled_query`): PostgreSQL needs longer to plan them than to run them."""
+        self.ensure_connection()
+        with self.wrap_database_errors:
+            self._tell()
+            cursor = PreparedCursor(self.connection)
+        return self._prepare_cursor(cursor)  # type: ignore[attr-defined]
 
     def is_usable(self) -> bool:
         """Telling it is as good a question as any: it saves a request one."""

@@ -260,27 +260,37 @@ def keep_caches(placements: Iterable[Placement], facts: HostFacts) -> None:
 
 
 _ROWS = """
-    SELECT md5(coalesce(string_agg(placement::text || volume::text, ';' ORDER BY placement.id), ''))
+    SELECT md5(coalesce(string_agg(
+        concat_ws(' ', placement.xmin, placement.ctid, volume.xmin, volume.ctid), ';'
+        ORDER BY placement.id), ''))
     FROM storage_placement placement
     JOIN storage_volume volume ON volume.id = placement.volume_id
     WHERE placement.host_id = %s AND placement.until IS NULL
+        AND (placement.lv_uuid IS NOT NULL OR placement.lv_name = ANY(%s))
 """
+"""A volume that is still to be made is nothing to an inventory without an LV of its name."""
 _STILL = f"""
     UPDATE storage_host SET facts_at = %s, last_seen_at = %s
     WHERE id = %s AND facts_at = %s AND facts_at <= %s AND ({_ROWS}) = %s
 """  # noqa: S608 (no part of it comes from outside)
 
 
-def rows_digest(host_id: int) -> str:
-    """Of every column of what lies on the host now."""
+def rows_digest(host_id: int, facts: HostFacts) -> str:
+    """Of what lies on the host now, as far as `facts` can have to do with it: which transaction
+    wrote each row, and where. Whatever changes a row writes it anew."""
     with connection.cursor() as cursor:
-        cursor.execute(_ROWS, [host_id])
+        cursor.execute(_ROWS, [host_id, _names(facts)])
         return str(cursor.fetchone()[0])
 
 
-def still(host_id: int, rows: str, since: datetime, at: datetime) -> bool:
-    """True where the host's last inventory is that of `since` and what lies on it has the digest
-    `rows`: then it was read again `at`. False, and nothing is changed, where not."""
+def still(host_id: int, facts: HostFacts, rows: str, since: datetime, at: datetime) -> bool:
+    """True where the host's last inventory is that of `since`, which came to `facts`, and what lies
+    on it has the digest `rows`: then it was read again `at`. False, and nothing is changed, where
+    not."""
     with connection.cursor() as cursor:
-        cursor.execute(_STILL, [at, at, host_id, since, at, host_id, rows])
+        cursor.execute(_STILL, [at, at, host_id, since, at, host_id, _names(facts), rows])
         return bool(cursor.rowcount)
+
+
+def _names(facts: HostFacts) -> list[str]:
+    return [lv.name for lv in facts.lvs]

@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from storage.access import ORDERING_ROLES, Person, is_staff, member
+from storage.compiled_query import CompiledQuery
 from storage.database_clock import touched
 from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer
@@ -137,8 +138,10 @@ class Volume(models.Model):
     @property
     def placed(self) -> Placement | None:
         """Where it lies now. Its host comes without its reports."""
-        placements = self.placement_set.select_related("host").defer("host__facts", "host__hello")
-        return placements.filter(until=None).first()
+        placement = _PLACED.first(self.pk)
+        if placement is not None:
+            placement.volume = self
+        return placement
 
 
 class Placement(models.Model):
@@ -196,3 +199,11 @@ class Placement(models.Model):
     def target(self) -> Target:
         """What a plan for the volume aims at."""
         return Target(self.volume.key, self.vg_uuid, self.vg_name, self.lv_name, self.lv_uuid)
+
+
+def _placed(volume_id: int) -> models.QuerySet[Placement]:
+    placements = Placement.objects.select_related("host").defer("host__facts", "host__hello")
+    return placements.filter(volume=volume_id, until=None)
+
+
+_PLACED = CompiledQuery(Placement, _placed)

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from celery import Celery
 from celery.contrib.testing.worker import start_worker
+from django.db import connection
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 
 from jobs import notify_workers
-from jobs.engine import operation
+from jobs.engine import operation, runner
+from jobs.hosts import read_inventory
 from jobs.models import Job, State
 from jobs.queue import job_threads
 from jobs.queue.reaper import sweep
 from jobs.queue.submit import submit
+from storage.discovery.host_summary import DRIFT
+from storage.models import Host, HostOutline, Volume
 from tests import make
 from tests.jobs.agent import WISH, TaggingAgent
 from tests.jobs.sshd import Sshd
@@ -95,3 +102,65 @@ def test_repeated_and_forged_messages_are_harmless(app: Celery, worker: None, ss
         notify_workers.send(notify_workers.RUN_JOB, job_id)
     wait(job)
     assert (job.state, agent.runs) == (State.SUCCEEDED, 1)
+
+
+def quiet(sshd: Make, monkeypatch: pytest.MonkeyPatch) -> Volume:
+    """A volume that is as wished, on a host that a job has just read; nobody is told of jobs."""
+    monkeypatch.setattr("jobs.notify_workers.send", lambda *message: False)
+    agent = TaggingAgent()
+    monkeypatch.setattr(agent, "inventory", Steady(agent))
+    for _ in range(2):
+        job = queued(sshd, agent) if not Volume.objects.exists() else again()
+        runner.run(job.pk)
+        job.refresh_from_db()
+        assert job.state == State.SUCCEEDED
+    return Volume.objects.get()
+
+
+class Steady:
+    """An inventory that changes only with the volume."""
+
+    def __init__(self, agent: TaggingAgent) -> None:
+        self._agent, self._facts = agent, make.facts()
+
+    def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
+        return make.inventory(dataclasses.replace(self._facts, lvs=(self._agent.lv,)))
+
+
+def again() -> Job:
+    return submit(kind="tag-volume", volume=Volume.objects.get(), wish=WISH, actor=None)
+
+
+def test_a_job_with_nothing_to_do_costs_few_statements(
+    sshd: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume = quiet(sshd, monkeypatch)
+    with CaptureQueriesContext(connection) as asked:
+        job = submit(kind="tag-volume", volume=volume, wish=WISH, actor=None)
+    # BEGIN, placement, host's digest, SAVEPOINT, INSERT, host's state, RELEASE, COMMIT.
+    assert len(asked) <= 8, [each["sql"] for each in asked]
+    with CaptureQueriesContext(connection) as asked:
+        runner.run(job.pk)
+    # BEGIN, claim, host, COMMIT; clock, contact, inventory; placement; BEGIN, end, COMMIT.
+    assert len(asked) <= 11, [each["sql"] for each in asked]
+    job.refresh_from_db()
+    assert job.state == State.SUCCEEDED
+
+
+def test_after_a_change_the_records_follow_before_the_next_job_reads(
+    sshd: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobs.notify_workers.send", lambda *message: False)
+    agent = TaggingAgent()
+    monkeypatch.setattr(agent, "inventory", Steady(agent))
+    job = queued(sshd, agent)
+    runner.run(job.pk)
+    job.refresh_from_db()
+    assert (job.state, agent.runs) == (State.SUCCEEDED, 1)
+    recorded: list[Host] = []
+    monkeypatch.setattr(read_inventory, "apply_facts", lambda host, *args: recorded.append(host))
+    facts = read_inventory.read_facts(job.host)
+    assert not recorded
+    findings = HostOutline.objects.get().findings
+    assert not [each for each in findings if each["code"] in DRIFT]
+    assert facts.lvs == (agent.lv,)

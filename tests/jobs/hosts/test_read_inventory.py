@@ -89,7 +89,7 @@ def test_what_has_changed_on_the_host_is_recorded_at_once(
         lambda: Volume.objects.update(size_bytes=1),
         lambda: Placement.objects.update(lv_name="other"),
         lambda: Placement.objects.all().delete(),
-        lambda: make.placement(make.volume(), Host.objects.get(), lv_name="v-new", lv_uuid=None),
+        lambda: make.placement(make.volume(), Host.objects.get(), lv_name="web12", lv_uuid=None),
         lambda: Host.objects.update(facts_at=database_now(), facts={}),
     ],
 )
@@ -101,6 +101,15 @@ def test_records_that_have_changed_are_compared_with_the_host_again(
     read(host)
     assert len(recorded) == 2
     assert Placement.objects.get(lv_uuid__isnull=False).lv_name == "web12"
+
+
+def test_a_volume_that_is_still_to_be_made_is_nothing_to_what_is_said_again(
+    host: Host, recorded: list[str]
+) -> None:
+    read(host, 3)
+    make.placement(make.volume(), host, lv_name="v-new", lv_uuid=None)
+    read(host)
+    assert len(recorded) == 1
 
 
 def test_only_some_hosts_are_kept_in_mind(
