@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from storage.agent.calls.refusals import Refusal
 from storage.agent.kernel.local_host import (
@@ -363,7 +363,8 @@ class FakeHost(Journal):
             self.room()
         with self._guard:
             self.machine.files[path] = data
-            self.machine.changed()
+            if self._tree is not None:
+                self._tree[1].file(path, data)
 
     def list(self, path: str) -> Sequence[str]:
         with self._guard:
@@ -474,14 +475,12 @@ class FakeHost(Journal):
     def _look(self, path: str, *, follow: bool = True) -> tuple[tree.Tree, str | None]:
         """The machine's files as they are now, and the path with its links followed."""
         self._settle()
-        with self._noting_gaps():
+        try:
             if self._tree is None or self._tree[0] != self.machine.generation:
                 self._tree = (self.machine.generation, tree.build(self.machine))
-            files = self._tree[1]
-            real = files.resolve(path)
-            if real is None and (follow or files.stored(path) is None):
-                files.missing(path)
-            return files, real
+            return self._tree[1], self._tree[1].look(path, follow=follow)
+        except ModelGap as gap:
+            self._gap(str(gap))
 
     @contextmanager
     def _noting_gaps(self) -> Iterator[None]:
@@ -491,7 +490,7 @@ class FakeHost(Journal):
             self.gaps.append(str(gap))
             raise
 
-    def _gap(self, text: str) -> None:
+    def _gap(self, text: str) -> NoReturn:
         self.gaps.append(text)
         raise ModelGap(text)
 

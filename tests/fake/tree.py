@@ -57,6 +57,7 @@ class Tree:
 
     def link(self, path: str, target: str) -> None:
         self.links[path] = target
+        self._resolved.clear()
         self._enter(path)
 
     def device(self, path: str, dev: str) -> None:
@@ -69,27 +70,30 @@ class Tree:
             self._enter(path)
 
     def _enter(self, path: str) -> None:
-        self._resolved.clear()
+        if self._resolved:
+            # What was there before is where it was.
+            self._resolved = {name: real for name, real in self._resolved.items() if real}
         parent, name = _split(path)
         self.folder(parent)
         self.folders[parent].add(name)
 
     def resolve(self, path: str) -> str | None:
-        """The path with every link followed; None when it does not exist. For a tree that is
-        built: each path is followed once."""
+        """The path with every link followed; None when it does not exist. Each path is followed
+        once."""
         if path not in self._resolved:
             self._resolved[path] = self._follow(path)
         return self._resolved[path]
 
     def _follow(self, path: str) -> str | None:
-        done, todo = "/", [part for part in path.split("/") if part]
-        hops = 0
+        done, todo, hops = "", path.split("/")[::-1], 0
         while todo:
-            part = todo.pop(0)
-            if part == "..":
-                done = posixpath.dirname(done)
+            part = todo.pop()
+            if not part:
                 continue
-            here = posixpath.join(done, part)
+            if part == "..":
+                done = done.rpartition("/")[0]
+                continue
+            here = f"{done}/{part}"
             target = self.links.get(here)
             if target is None:
                 done = here
@@ -98,10 +102,18 @@ class Tree:
             if hops > 40:
                 return None
             if target.startswith("/"):
-                done = "/"
-            todo = [word for word in target.split("/") if word] + todo
+                done = ""
+            todo += target.split("/")[::-1]
+        done = done or "/"
         known = done in self.files or done in self.folders or done in self.devices
         return done if known else None
+
+    def look(self, path: str, *, follow: bool) -> str | None:
+        """`resolve`; dies where something must be there, or a link unless one is to `follow`."""
+        real = self.resolve(path)
+        if real is None and (follow or self.stored(path) is None):
+            self.missing(path)
+        return real
 
     def stored(self, path: str) -> str | None:
         """Target of a link, its parent folder resolved."""
