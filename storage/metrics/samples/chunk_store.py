@@ -230,9 +230,10 @@ CHUNKS: Final = (
     " FROM storage_samplechunk WHERE kind = %s AND subject_id = ANY(%s) AND resolution = %s"
 )
 ROWS: Final = "{inbox} WHERE {subject} = ANY(%s) AND {within}"
-# Hours that are packed and of which rows came again, or late.
+# Hours that are packed and of which rows came again, or late. Without the borders the planner opens
+# the partitions of all days.
 LATE: Final = (
-    " AND start = ANY(ARRAY(SELECT DISTINCT"
+    " AND start >= %s AND start < %s AND start = ANY(ARRAY(SELECT DISTINCT"
     " date_bin('1 hour', {end} - interval '1 microsecond', 'epoch') FROM {inbox}"
     " WHERE {subject} = ANY(%s) AND {within}))"
 )
@@ -255,7 +256,8 @@ def fetch(
     settled = min(end, now - kind.settled)
     if first < settled and any(each.resolution is not Resolution.RAW for each in sections):
         arms.append(CHUNKS + kind.sql(LATE))
-        parameters += [kind.number, keys, Resolution.RAW, keys, first, settled]
+        hours = chunk_start(Resolution.RAW, first), settled
+        parameters += [kind.number, keys, Resolution.RAW, *hours, keys, first, settled]
     query = " UNION ALL ".join(arms)
     query += f" UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, {kind.rows_of(kind.sql(ROWS))}"
     with connection.cursor() as cursor:
