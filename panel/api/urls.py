@@ -79,6 +79,11 @@ urlpatterns = [
         name="api-host-array-members",
     ),
     path("hosts/<str:key>/events", timeline_endpoint.HostEvents.as_view(), name="api-host-events"),
+    path(
+        "hosts/<str:key>/events/<str:event>/comparison",
+        timeline_endpoint.HostRestartComparison.as_view(),
+        name="api-host-restart-comparison",
+    ),
     path("hosts/<str:key>/faults", host_endpoints.HostFaults.as_view(), name="api-host-faults"),
     path(
         "hosts/<str:key>/faults/<str:fault>/acceptance",

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 
 from storage.analysis.before_after import Block, Pair, before_window, judge, pairs, total
 from storage.analysis.before_after.block import DAY, HOUR, WEEK, period_seconds
 from storage.analysis.before_after.change import LEAST
-from storage.formatting import NOTHING, counted, iops, ms
+from storage.formatting import counted, iops, ms
 from storage.metrics.compare import Compared, times_longer
 from storage.metrics.rates.figures import percentile_ms
 from storage.metrics.samples.aggregate import aggregate
@@ -23,15 +23,60 @@ LIKE_LOAD: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True)
+class LikeHours:
+    """The hours of one side that are like hours of the other; None where nothing was measured."""
+
+    p95_ms: float | None
+    average_ms: float | None
+    iops: float
+
+
+@dataclass(frozen=True, slots=True)
 class RestartComparison:
-    """`rows` is empty, and `lacks` says why, where too little is known. `sentence` is what the
-    figures come to."""
+    """`days` of each side are compared, of which `hours` are like ones. There is no `before` and
+    no `after`, and `lacks` says why, where too little is known. An I/O takes so many `times` as
+    long as before: best estimate, least, most (95 %); None where nobody can tell."""
 
     days: int
     hours: int
-    rows: tuple[Compared, ...]
-    sentence: str
-    lacks: str
+    lacks: str = ""
+    before: LikeHours | None = None
+    after: LikeHours | None = None
+    times: tuple[float, float, float] | None = None
+
+    @property
+    def verdict(self) -> Literal["worse", "better", ""]:
+        """ "" where no difference is certain."""
+        if self.times is None:
+            return ""
+        return "worse" if self.times[1] > 1 else "better" if self.times[2] < 1 else ""
+
+    @property
+    def sentence(self) -> str:
+        """What the figures come to, "" where there are none."""
+        if self.before is None:
+            return ""
+        if self.times is None:
+            return "The hours differ too much to tell a difference."
+        return {
+            "worse": "I/O is slower with the new kernel.",
+            "better": "I/O is faster with the new kernel.",
+            "": "No difference is certain.",
+        }[self.verdict]
+
+    @property
+    def rows(self) -> tuple[Compared, ...]:
+        """The figures for people."""
+        before, after = self.before, self.after
+        if before is None or after is None:
+            return ()
+        p95, average = (before.p95_ms, after.p95_ms), (before.average_ms, after.average_ms)
+        times = "" if self.times is None else "{:.2f} times ({:.2f} to {:.2f})".format(*self.times)
+        return (
+            Compared("p95 latency", ms(p95[0]), ms(p95[1]), times_longer(*p95), ""),
+            Compared("Average time of an I/O", ms(average[0]), ms(average[1]), times, self.verdict),
+            Compared("IOPS at like load", iops(before.iops), iops(after.iops), "", ""),
+        )
 
 
 def compare_restart(change: HostChange, now: datetime) -> RestartComparison:
@@ -48,7 +93,7 @@ def compare_restart(change: HostChange, now: datetime) -> RestartComparison:
     length = min(WEEK, (change.at - limit).total_seconds(), (end - began).total_seconds())
     days = max(0, int(length // DAY))
     if not days:
-        return RestartComparison(0, 0, (), "", "Each side needs a whole day: look again later.")
+        return RestartComparison(0, 0, "Each side needs a whole day: look again later.")
     before = before_window(limit, change.at, days * DAY, HOUR)
     after = began, began + (before[1] - before[0])
     alike = [
@@ -62,8 +107,6 @@ def compare_restart(change: HostChange, now: datetime) -> RestartComparison:
         return RestartComparison(
             days,
             len(alike),
-            (),
-            "",
             f"Not enough data: {counted(len(alike), 'hour')} had about as much I/O on both sides, "
             f"and {LEAST} are needed.",
         )
@@ -100,39 +143,15 @@ def _hours(host: Host, start: datetime, end: datetime) -> list[Block]:
 
 
 def _compared(days: int, alike: Sequence[Pair]) -> RestartComparison:
-    before, after = (total(side) for side in zip(*alike, strict=True))
-    p95 = percentile_ms(before.counts, 0.95), percentile_ms(after.counts, 0.95)
+    before, after = (_like(total(side)) for side in zip(*alike, strict=True))
     judged = judge(alike, is_short=days * DAY < WEEK)
-    factor = None if judged is None else judged.times_as_long
-    verdict, sentence = _said(factor)
-    rows = (
-        Compared("p95 latency", ms(p95[0]), ms(p95[1]), times_longer(*p95), ""),
-        Compared(
-            "Average time of an I/O",
-            _average(before),
-            _average(after),
-            "" if factor is None else f"{factor[0]:.2f} times ({factor[1]:.2f} to {factor[2]:.2f})",
-            verdict,
-        ),
-        Compared("IOPS at like load", _rate(before), _rate(after), "", ""),
+    times = None if judged is None else judged.times_as_long
+    return RestartComparison(days, len(alike), "", before, after, times)
+
+
+def _like(block: Block) -> LikeHours:
+    return LikeHours(
+        percentile_ms(block.counts, 0.95),
+        block.read_ms / block.reads if block.reads else None,
+        block.reads * 1000 / block.dt_ms,
     )
-    return RestartComparison(days, len(alike), rows, sentence, "")
-
-
-def _said(factor: tuple[float, float, float] | None) -> tuple[str, str]:
-    if factor is None:
-        return "", "The hours differ too much to tell a difference."
-    _, least, most = factor
-    if least > 1:
-        return "worse", "I/O is slower with the new kernel."
-    if most < 1:
-        return "better", "I/O is faster with the new kernel."
-    return "", "No difference is certain."
-
-
-def _average(block: Block) -> str:
-    return ms(block.read_ms / block.reads) if block.reads else NOTHING
-
-
-def _rate(block: Block) -> str:
-    return iops(block.reads * 1000 / block.dt_ms)

@@ -43,7 +43,7 @@ from panel.notices import mail_preferences
 from panel.notices.mail_preferences import MailPreference
 from storage import row_security
 from storage.access import MemberRole, StaffRole
-from storage.models import CachePlan, Customer, Member, PhysicalDisk
+from storage.models import CachePlan, Customer, HostChange, HostChangeKind, Member, PhysicalDisk
 from tests import make
 from tests.panel.permissions import ROLES, Row
 from tests.proven import prove
@@ -227,6 +227,13 @@ def cast() -> Cast:
     )
     message.events.set(alert.events.all())
     make.physical_disk(acme.there.host)
+    restart = HostChange.objects.create(
+        host=acme.there.host,
+        at=timezone.now() - timedelta(days=30),
+        kind=HostChangeKind.KERNEL,
+        before="6.1.0-26",
+        after="6.1.0-28",
+    )
     webhook = Webhook.objects.create(
         name="Scripts", url=seal("https://scripts.example.org/"), secret=seal(new_secret())
     )
@@ -240,6 +247,7 @@ def cast() -> Cast:
         {
             "host": acme.there.host.key,
             "fault": "bcache_bvec_5_15",
+            "restart": restart.pk,
             "disk": PhysicalDisk.objects.get(host=acme.there.host).key,
             "unverified": unverified.key,
             "volume": acme.there.volume.key,

@@ -1,10 +1,11 @@
-"""The time line of a host. Staff only."""
+"""The time line of a host, and what a restart into another kernel changed. Staff only."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from django.shortcuts import get_object_or_404
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -14,6 +15,7 @@ from panel.api.framework import cursor, described
 from panel.api.framework.resource import Resource, bad_parameter
 from panel.api.framework.shape import Shape
 from panel.api.response_shapes import Json
+from storage.analysis.restart_comparison import compare_restart
 from storage.models import Host, HostChange, HostChangeKind
 
 
@@ -21,6 +23,9 @@ class HostEventShape(Shape):
     """One change of a host. `subject` is the serial number where it is of a disk; `count` is how
     often it happened within an hour of `at`."""
 
+    number = serializers.IntegerField(
+        help_text="Names the event at `GET /hosts/{key}/events/{event}/comparison`."
+    )
     at = serializers.DateTimeField()
     kind = serializers.ChoiceField(choices=HostChangeKind.choices, help_text="What changed.")
     subject = serializers.CharField(
@@ -29,6 +34,48 @@ class HostEventShape(Shape):
     before = serializers.CharField(allow_blank=True, help_text="What it was; empty: nothing.")
     after = serializers.CharField(allow_blank=True, help_text="What it is since; empty: nothing.")
     count = serializers.IntegerField(help_text="How often it happened within an hour of `at`.")
+
+
+class LikeHoursShape(Shape):
+    """What the I/O of one side was like, in the hours that are compared."""
+
+    p95_ms = serializers.FloatField(
+        allow_null=True, help_text="95th percentile of latency, in milliseconds."
+    )
+    average_ms = serializers.FloatField(
+        allow_null=True, help_text="Milliseconds of an average I/O."
+    )
+    iops = serializers.FloatField(help_text="Reads and writes a second.")
+
+
+class RestartComparisonShape(Shape):
+    """The days before and after a restart into another kernel, by the hours of the same time of day
+    with about as much I/O."""
+
+    at = serializers.DateTimeField()
+    kernel_before = serializers.CharField(help_text="Release of the kernel before it.")
+    kernel_after = serializers.CharField(help_text="Release of the kernel since.")
+    days = serializers.IntegerField(help_text="How many days of each side are compared.")
+    hours = serializers.IntegerField(help_text="How many pairs of hours are alike.")
+    before = LikeHoursShape(allow_null=True, help_text="Null: too little is known (`lacks`).")
+    after = LikeHoursShape(allow_null=True, help_text="Null: too little is known (`lacks`).")
+    times = serializers.FloatField(
+        allow_null=True,
+        help_text="How many times as long an I/O takes; below 1: it is faster; null: not known.",
+    )
+    times_low = serializers.FloatField(allow_null=True, help_text="Lower end of its 95 % interval.")
+    times_high = serializers.FloatField(
+        allow_null=True, help_text="Upper end of its 95 % interval."
+    )
+    verdict = serializers.ChoiceField(
+        choices=["worse", "better"], allow_null=True, help_text="Null: no difference is certain."
+    )
+    sentence = serializers.CharField(
+        allow_blank=True, help_text="What the figures come to, in a sentence for people."
+    )
+    lacks = serializers.CharField(
+        allow_blank=True, help_text="Why there are no figures; empty: there are."
+    )
 
 
 class HostEvents(Resource):
@@ -66,6 +113,41 @@ class HostEvents(Resource):
         return Response(cursor.body(map(_event_json, page), after))
 
 
+class HostRestartComparison(Resource):
+    """What a restart into another kernel changed."""
+
+    staff_only = True
+
+    @extend_schema(
+        operation_id="host_restart_comparison",
+        summary="Compare a host before and after a restart into another kernel",
+        responses={200: RestartComparisonShape, **described.problems(403, 404)},
+    )
+    def get(self, request: Request, key: str, event: str) -> Response:
+        """Up to a week on each side, but not beyond another such restart. Only of events of the
+        kind `kernel`."""
+        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        number = int(event) if event.isascii() and event.isdecimal() and len(event) < 19 else 0
+        kernels = HostChange.objects.visible_to(self.user).filter(
+            host=host, kind=HostChangeKind.KERNEL
+        )
+        change = get_object_or_404(kernels.select_related("host"), pk=number)
+        compared = compare_restart(change, timezone.now())
+        times = compared.times or (None, None, None)
+        data = {
+            "at": change.at,
+            "kernel_before": change.before,
+            "kernel_after": change.after,
+            **{name: getattr(compared, name) for name in ("days", "hours", "before", "after")},
+            **dict(zip(("times", "times_low", "times_high"), times, strict=True)),
+            "verdict": compared.verdict or None,
+            "sentence": compared.sentence,
+            "lacks": compared.lacks,
+        }
+        return Response(RestartComparisonShape(data).data)
+
+
 def _event_json(change: HostChange) -> Json:
     names = ("at", "kind", "subject", "before", "after", "count")
-    return HostEventShape({name: getattr(change, name) for name in names}).data
+    data = {name: getattr(change, name) for name in names}
+    return HostEventShape({"number": change.pk, **data}).data

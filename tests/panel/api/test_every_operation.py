@@ -31,6 +31,7 @@ PARTS = {
     "disk": "disk",
     "array": "disk",
     "fault": "fault",
+    "event": "restart",
     "delivery": "webhook_message",
     "name": "alert_message",
     "message": "alert_message",

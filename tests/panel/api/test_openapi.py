@@ -24,7 +24,7 @@ from panel.api.urls import urlpatterns
 from panel.models import AlertRoute, ApiToken, Intent, Mandate, Order, OrderState
 from panel.webhooks.event_body import event_json
 from storage.byte_sizes import GIB
-from storage.models import CachePlan, Event, EventKind, Placement
+from storage.models import CachePlan, Event, EventKind, HostChange, Placement
 from tests import make
 from tests.panel.alerts.telling import alert
 from tests.panel.api.asking import V1, Program, member, own, staff
@@ -227,6 +227,7 @@ def test_answers_are_as_described(who: int) -> None:
         "tokens": ApiToken.objects.filter(user=asking.user)[0].key,
     }
     disk = make.physical_disk(there.host).key
+    restart = HostChange.objects.create(host=there.host, at=timezone.now(), kind="kernel")
     views = {
         path: getattr(route.callback, "view_class", None) for path, route in patterns().items()
     }
@@ -234,6 +235,7 @@ def test_answers_are_as_described(who: int) -> None:
     for path, operations in body["paths"].items():
         noun = path.split("/")[3]
         at = path.replace("{key}", keys.get(noun, "")).replace("{disk}", disk)
+        at = at.replace("{event}", str(restart.pk))
         if "get" not in operations:
             continue
         response = asking.get(at.removeprefix(V1))
