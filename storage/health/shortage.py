@@ -49,7 +49,7 @@ class Shortage:
 def shortages(shown: int) -> tuple[Shortage, ...]:
     """Of each tier that runs short somewhere, with the `shown` fullest hosts: one query for each
     tier, however many hosts are short."""
-    found = []
+    shortages = []
     for tier in TIERS:
         free, total = FIELDS[tier]
         hosts = HostOutline.objects.filter(short_of(tier, ""))
@@ -66,5 +66,5 @@ def shortages(shown: int) -> tuple[Shortage, ...]:
             else f"{count:,} hosts have less than {LEAST_FREE:.0%} of their {tier.upper()} free"
         )
         fullest = tuple((key, name, left / whole) for key, name, left, whole, _ in rows)
-        found.append(Shortage(tier, count, fullest, message))
-    return tuple(found)
+        shortages.append(Shortage(tier, count, fullest, message))
+    return tuple(shortages)

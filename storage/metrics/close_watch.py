@@ -52,14 +52,14 @@ def end(unlocked: Volume) -> None:
 def watched(now: datetime) -> dict[int, list[str]]:
     """By primary key of an active host: the uuids of the logical volumes to be asked for. One
     query."""
-    found = Placement.objects.filter(
+    placements = Placement.objects.filter(
         host__state=HostState.ACTIVE,
         until=None,
         lv_uuid__isnull=False,
         volume__watched_until__gt=now,
     ).order_by("pk")
     uuids_by_host: dict[int, list[str]] = {}
-    for host_id, lv_uuid in found.values_list("host_id", "lv_uuid"):
+    for host_id, lv_uuid in placements.values_list("host_id", "lv_uuid"):
         uuids = uuids_by_host.setdefault(host_id, [])
         if len(uuids) < WATCHED_LIMIT and lv_uuid is not None:
             uuids.append(lv_uuid)

@@ -262,8 +262,8 @@ def spaces(user: Person) -> list[HostSpace]:
     rows = hosts.values_list(
         *("host_id", "host__name", "host__key", "fast_total_bytes", "fast_free_bytes")
     )
-    found = [HostSpace(*row) for row in rows]
-    return sorted(found, key=lambda each: (each.free_bytes / each.total_bytes, each.name))
+    spaces = [HostSpace(*row) for row in rows]
+    return sorted(spaces, key=lambda each: (each.free_bytes / each.total_bytes, each.name))
 
 
 def space(of: Iterable[HostSpace]) -> dict[str, int]:

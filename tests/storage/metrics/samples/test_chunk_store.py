@@ -59,15 +59,15 @@ def fill(least: int, most: int) -> None:
 
 def plan_of(step: int, start: datetime, end: datetime) -> dict[str, Any]:
     """How PostgreSQL reads the intervals of one volume, and what that touches."""
-    asked: list[Any] = []
+    statements: list[Any] = []
 
     def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        asked.append((sql, params))
+        statements.append((sql, params))
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(note):
         intervals([VOLUME], start, end, kind=CHARTED, step=step)
-    [(sql, params)] = asked
+    [(sql, params)] = statements
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}", params)
         [answer] = cursor.fetchone()
