@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
+from django.db import connection as database
 from django.db.models import F, Q
 
 from jobs import notify_workers
@@ -245,13 +246,27 @@ def _recorded(rounds: Sequence[HostRound]) -> list[Recorded | Exception]:
     only what is wrong with one is missing."""
     try:
         return list(record_all(rounds))
-    except (OperationalError, InterfaceError):
-        raise  # the database is away, and for the others too
     except Exception as error:
-        if len(rounds) == 1:
-            log.exception("sample of host %s", rounds[0].host.name)
-            return [error]
-    return [each for given in rounds for each in _recorded([given])]
+        if _is_away(error):
+            raise
+        log.exception("samples of %d hosts", len(rounds))
+    return [_recorded_alone(each) for each in rounds]
+
+
+def _recorded_alone(given: HostRound) -> Recorded | Exception:
+    try:
+        [recorded] = record_all([given])
+    except Exception as error:
+        if _is_away(error):
+            raise
+        log.exception("sample of host %s", given.host.name)
+        return error
+    return recorded
+
+
+def _is_away(error: Exception) -> bool:
+    """A deadlock or a time-out is the trouble of these rows, a lost database that of all."""
+    return isinstance(error, OperationalError | InterfaceError) and not database.is_usable()
 
 
 def _is_changed(host: Host, makeup: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from django.db import DataError, OperationalError
+from django.db import DataError, OperationalError, connection
 from pytest_django import Settings
 
 from jobs import collector, notify_workers, tasks
@@ -169,6 +169,25 @@ def test_a_round_that_cannot_be_stored_costs_those_stored_with_it_nothing(
     assert set(messages.values()) == {None}
 
 
+def test_rows_that_a_deadlock_undid_are_stored_with_the_same_answers(
+    sshd: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = sshd(lambda request: {"volumes": []})
+    for _ in range(3):
+        server.host()
+    tried = []
+
+    def first_in_vain(rounds: Sequence[HostRound]) -> list[Recorded | BadHostData]:
+        tried.append(len(rounds))
+        if len(tried) == 1:
+            raise OperationalError("deadlock detected")
+        return record_all(rounds)
+
+    monkeypatch.setattr(collector, "record_all", first_in_vain)
+    assert collector.collect(0) == collector.CollectionRound(sampled=3)
+    assert not Host.objects.exclude(error={}).exists()
+
+
 def test_a_round_that_the_database_breaks_off_leaves_no_host_behind(
     sshd: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +200,7 @@ def test_a_round_that_the_database_breaks_off_leaves_no_host_behind(
 
     with monkeypatch.context() as broken:
         broken.setattr(collector, "record_all", away)
+        broken.setattr(connection, "is_usable", lambda: False)
         with pytest.raises(OperationalError):
             collector.collect(0)
     deadline = time.monotonic() + 60
