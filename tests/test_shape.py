@@ -111,6 +111,18 @@ def test_no_class_has_the_name_of_another() -> None:
     assert [name for name, count in names.items() if count > 1 and name not in ordinary] == []
 
 
+def test_what_rules_find_has_one_shape() -> None:
+    shapes = [
+        node.name
+        for path in python_files("storage/health", "storage/discovery", "storage/analysis")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+        and {"severity", "message", "correction"}
+        <= {bound_name(each.target) for each in node.body if isinstance(each, ast.AnnAssign)}
+    ]
+    assert shapes == ["HealthFinding"]
+
+
 def test_variables_say_what_they_hold() -> None:
     vague = [
         f"{path.relative_to(ROOT)}: {name}"

@@ -457,9 +457,9 @@ class DiskTests(Resource):
         host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
         self.demand(Right.OPERATE)
         rows = PhysicalDisk.objects.visible_to(self.user).filter(host=host)
-        found = get_object_or_404(rows.select_related("host"), key=disk)
+        tested = get_object_or_404(rows.select_related("host"), key=disk)
         kind = CheckKind(request_bodies.read(request, SelfTestBody)["kind"])
-        return _accepted(media_checks.test_disk(found, kind, self.requester))
+        return _accepted(media_checks.test_disk(tested, kind, self.requester))
 
 
 def _accepted(check: MediaCheck) -> Response:
@@ -467,10 +467,10 @@ def _accepted(check: MediaCheck) -> Response:
 
 
 def _check_json(check: MediaCheck) -> Json:
-    told = ("key", "kind", "state", "remaining_percent", "message", "correction")
+    names = ("key", "kind", "state", "remaining_percent", "message", "correction")
     moments = ("created_at", "started_at", "ended_at")
     return {
-        **{name: getattr(check, name) for name in (*told, *moments)},
+        **{name: getattr(check, name) for name in (*names, *moments)},
         "of": check.label,
         "by": None if check.actor is None else check.actor.email,
     }

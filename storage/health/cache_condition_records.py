@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -434,11 +434,7 @@ def _dated(
 ) -> list[dict[str, str]]:
     since = {(each["code"], each["subject"]): each["since"] for each in before}
     return [
-        {
-            **asdict(finding),
-            "subject": subject,
-            "since": since.get((finding.code, subject), now.isoformat()),
-        }
+        finding.to_json(since.get((finding.code, subject), now.isoformat())) | {"subject": subject}
         for subject, finding in verdict.findings
     ]
 

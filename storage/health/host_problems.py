@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -22,25 +22,23 @@ SILENT_ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class HealthFinding:
-    """What a rule found of a disk or a cache. `code` is the rule's name, which does not change
-    while the finding lasts."""
+    """What is wrong with a host, or with something of it. `code` is the rule's name, which does not
+    change while the finding lasts, "" where nobody needs to know. `subject` is what has the trouble
+    (an array, a group, a volume by `group/name`), "" where whoever keeps the finding knows;
+    `volume` is the key of the volume concerned, "" for none. `since` is when it was first seen,
+    None where that is unknown."""
 
     code: str
     severity: Severity
     message: str
     correction: str
-
-
-@dataclass(frozen=True, slots=True)
-class HostProblem:
-    """`code` says what kind of trouble, "" where nobody needs to know; `since` is when it was first
-    seen, None where that is unknown."""
-
-    severity: Severity
-    message: str
-    correction: str
-    code: str = ""
+    subject: str = ""
+    volume: str = ""
     since: datetime | None = None
+
+    def to_json(self, since: str) -> dict[str, str]:
+        """As it is kept; `since` is ISO 8601."""
+        return asdict(self) | {"since": since}
 
 
 def silent_seconds() -> int:
@@ -132,18 +130,18 @@ def _missing_words(code: str, since: datetime, details: Mapping[str, Any]) -> tu
     )
 
 
-def reported_problems(host: Host) -> list[HostProblem]:
+def reported_problems(host: Host) -> list[HealthFinding]:
     """The preflight problems that the agent reported, in its order."""
     problems = []
     for problem in host.problems:
         severity = problem.get("severity")
         problems.append(
-            HostProblem(
+            HealthFinding(
+                str(problem.get("code", "")),
                 severity if severity in ORDER else "warning",
                 str(problem.get("message", "")),
                 str(problem.get("correction", "")),
-                str(problem.get("code", "")),
-                _moment(problem.get("since")),
+                since=_moment(problem.get("since")),
             )
         )
     return problems

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import chain
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal
 
 from storage.formatting import counted, percent, seconds, size
 from storage.health.drift import differences_of, is_unfinished, lasting_differences
+from storage.health.host_problems import HealthFinding
 from storage.inventory.disk_list import seconds_left
 from storage.inventory.facts import Array, HostFacts, VolumeGroup
 from storage.planner.kernel_faults import faults_of
@@ -48,33 +48,7 @@ LVM_RAID: Final[dict[str, tuple[str, Literal["error", "warning"], str, str]]] = 
 """By what LVM calls the health of a volume: code, severity, sentence, and what to type."""
 
 
-@dataclass(frozen=True, slots=True)
-class InventoryFinding:
-    """`code` says what kind of trouble, `subject` what has it (an array, a group, a volume by
-    `group/name`), `volume` is the key of the volume concerned, "" for none. `since` is when an
-    inventory first showed it, as ISO 8601."""
-
-    code: str
-    severity: Literal["error", "warning"]
-    subject: str
-    message: str
-    correction: str
-    volume: str = ""
-    since: str = ""
-
-    def to_json(self) -> dict[str, str]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
-        return cls(**data)
-
-    @property
-    def began(self) -> datetime | None:
-        return datetime.fromisoformat(self.since) if self.since else None
-
-
-def findings_of(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> tuple[InventoryFinding, ...]:
+def findings_of(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> tuple[HealthFinding, ...]:
     """`rows` are the volumes of the books that lie on the host, with the same `facts`."""
     made = (
         _of_kernel(facts),
@@ -86,7 +60,7 @@ def findings_of(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> tuple[Inven
     return tuple(chain.from_iterable(made))
 
 
-def _of_kernel(facts: HostFacts) -> Iterator[InventoryFinding]:
+def _of_kernel(facts: HostFacts) -> Iterator[HealthFinding]:
     """Caches that a fault of the kernel may destroy. A fault that a person accepted for new plans
     is told all the same: the data is as much at risk. What nobody can tell is one finding."""
     caches = [cache.technology for lv in facts.lvs if (cache := cache_of(facts, lv)) is not None]
@@ -98,51 +72,51 @@ def _of_kernel(facts: HostFacts) -> Iterator[InventoryFinding]:
     for present in met:
         if present.is_sure:
             count = caches.count(present.fault.technology)
-            yield InventoryFinding(
+            yield HealthFinding(
                 "kernel_data_loss",
                 "error",
-                present.fault.code,
                 f"{counted(count, 'cache')} may lose data. {present.message} {present.fault.link}",
                 f"{present.fault.correction} Until then, remove these caches.",
+                present.fault.code,
             )
     unsure = [present for present in met if not present.is_sure]
     if unsure:
         codes = ", ".join(present.fault.code for present in unsure)
-        yield InventoryFinding(
+        yield HealthFinding(
             "kernel_unsure",
             "warning",
-            "kernel",
             f"{unsure[0].what} does not say enough to rule out that caches lose data ({codes}).",
             "Compare the kernel's changelog with the faults under History on the host's page."
             if facts.kernel.release
             else "Upgrade the agent: run a new enrolment command on the host.",
+            "kernel",
         )
 
 
-def _of_arrays(facts: HostFacts) -> Iterator[InventoryFinding]:
+def _of_arrays(facts: HostFacts) -> Iterator[HealthFinding]:
     for array in facts.arrays:
         if array.degraded_count:
             recovers = array.sync_action in ("recover", "resync")
-            yield InventoryFinding(
+            yield HealthFinding(
                 "array_recovering" if recovers else "array_degraded",
                 "warning" if recovers else "error",
-                array.name,
                 f"{array.name} ({array.level}) is missing {counted(array.degraded_count, 'disk')}"
                 f"{f' and is being rebuilt{_progress(facts, array)}' if recovers else ''}.",
                 "Wait until the array has recovered: cat /proc/mdstat"
                 if recovers
                 else f"Replace the disk: mdadm --manage /dev/{array.name} --add /dev/NEW",
+                array.name,
             )
 
         elif array.mismatch_sectors and not array.is_at_work:
-            yield InventoryFinding(
+            yield HealthFinding(
                 "array_mismatch",
                 "warning",
-                array.name,
                 f"The copies of {array.name} ({array.level}) differ in "
                 f"{counted(array.mismatch_sectors, 'sector')}.",
                 "A mirror may differ where nothing is kept (swap, deleted files). If in doubt: "
                 f"echo repair > /sys/block/{array.name}/md/sync_action",
+                array.name,
             )
 
 
@@ -154,7 +128,7 @@ def _progress(facts: HostFacts, array: Array) -> str:
     return f" ({percent(array.progress)} done{rest})"
 
 
-def _of_mirrors(facts: HostFacts) -> Iterator[InventoryFinding]:
+def _of_mirrors(facts: HostFacts) -> Iterator[HealthFinding]:
     """Volumes that LVM itself mirrors, by what it says of their health."""
     for lv in facts.lvs:
         if not lv.is_public or not RAID.intersection(lv.layout):
@@ -163,31 +137,31 @@ def _of_mirrors(facts: HostFacts) -> Iterator[InventoryFinding]:
         code, severity, message, correction = LVM_RAID.get(lv.health, ("", "error", "", ""))
         if code:
             how = correction.format(shlex.quote(name))
-            yield InventoryFinding(code, severity, name, message.format(name), how)
+            yield HealthFinding(code, severity, message.format(name), how, name)
 
 
-def _of_groups(facts: HostFacts) -> Iterator[InventoryFinding]:
+def _of_groups(facts: HostFacts) -> Iterator[HealthFinding]:
     for vg in facts.vgs:
         if vg.missing_pv_count:
-            yield InventoryFinding(
+            yield HealthFinding(
                 "pv_missing",
                 "error",
-                vg.name,
                 f"{vg.name} is missing {counted(vg.missing_pv_count, 'disk')}.",
                 "Reconnect the disk. Never run vgreduce --removemissing --force: it deletes every "
                 "volume whose cache was on that disk.",
+                vg.name,
             )
         share = _metadata_share(vg)
         if share is not None and share > VG_METADATA_SHARE:
-            yield InventoryFinding(
+            yield HealthFinding(
                 "vg_metadata_full",
                 "error" if share > VG_METADATA_ERROR_SHARE else "warning",
-                vg.name,
                 f"The LVM metadata of {vg.name} is {percent(share)} full (limit "
                 f"{percent(VG_METADATA_SHARE)}).",
                 "Remove volumes and snapshots that nobody needs. For more room, add a disk made "
                 "with pvcreate --metadatasize 16m to the group, then run pvchange "
                 "--metadataignore y for its other disks.",
+                vg.name,
             )
 
 
@@ -203,7 +177,7 @@ def degraded_pvs(facts: HostFacts) -> frozenset[str]:
     return frozenset(pv.name for pv in facts.pvs if pv.redundant and not pv.healthy)
 
 
-def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[InventoryFinding]:
+def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[HealthFinding]:
     unsafe = degraded_pvs(facts)
     for row in rows:
         lv = row.lv
@@ -213,44 +187,44 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[In
         if row.cache is not None and row.cache.trouble:
             code = row.cache.trouble_code
             how = "Open the volume's page for the next steps."
-            yield InventoryFinding(code, "error", name, row.cache.trouble, how, key)
+            yield HealthFinding(code, "error", row.cache.trouble, how, name, key)
         if row.cache is not None and row.cache.mode == "writeback" and unsafe & set(row.cache.pvs):
             on_page = row.volume.managed and row.wish is not None
             # A failed cache tells no figures: its 0 is none.
             is_known = row.cache.trouble_code != "cache_failed"
             held = size(row.cache.dirty_bytes) if is_known else "an unknown amount"
-            yield InventoryFinding(
+            yield HealthFinding(
                 "writeback_degraded",
                 "error",
-                name,
                 f"{name} uses writeback on a degraded SSD mirror: {held} was on one SSD only at "
                 "the last inventory.",
                 of_cache(row.cache).way_out_of_writeback(lv, on_page=on_page),
+                name,
                 key,
             )
         if is_lost(facts, lv):
-            yield InventoryFinding(
+            yield HealthFinding(
                 "ssd_lost",
                 "error",
-                name,
                 f"The SSD under the cache of {name} is missing.",
                 "Open the volume's page. It shows what the cache held and what you can do.",
+                name,
                 key,
             )
         is_off = not lv.active and not lv.rests and row.volume.retired_at is None
         if row.volume.managed and is_off:
-            yield InventoryFinding(
+            yield HealthFinding(
                 "volume_inactive",
                 "error",
-                name,
                 f"{name} is not active: its guest cannot start.",
                 f"On the host: lvchange -ay {shlex.quote(name)}",
+                name,
                 key,
             )
         yield from _of_record(row, name)
 
 
-def _of_record(row: VolumeSnapshot, name: str) -> Iterator[InventoryFinding]:
+def _of_record(row: VolumeSnapshot, name: str) -> Iterator[HealthFinding]:
     differences = differences_of(row)
     if not differences:
         return
@@ -266,15 +240,14 @@ def _of_record(row: VolumeSnapshot, name: str) -> Iterator[InventoryFinding]:
         how = "Repair the volume, or accept the current state, on the volume's page."
         if lasting_differences(row):
             how = "Open the volume's page for a solution."
-    yield InventoryFinding(code, "warning", name, message, how, row.volume.key)
+    yield HealthFinding(code, "warning", message, how, name, row.volume.key)
 
 
 def dated(
-    findings: Iterable[InventoryFinding], before: Iterable[dict[str, Any]], at: datetime
+    findings: Iterable[HealthFinding], before: Iterable[dict[str, Any]], at: datetime
 ) -> list[dict[str, str]]:
     """Findings as they are stored: what was there `before` keeps the moment it was first seen."""
     known = {(each.get("code"), each.get("subject")): each.get("since") for each in before}
     return [
-        each.to_json() | {"since": known.get((each.code, each.subject)) or at.isoformat()}
-        for each in findings
+        each.to_json(known.get((each.code, each.subject)) or at.isoformat()) for each in findings
     ]

@@ -5,7 +5,7 @@ known). The table's trigger records each decision; the last one can be taken bac
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -166,8 +166,7 @@ def _note_findings(condition: DiskCondition, now: datetime) -> None:
     disk = condition.disk
     since = {each["code"]: each["since"] for each in disk.findings}
     noted = [
-        {**asdict(finding), "since": since.get(finding.code, now.isoformat())}
-        for finding in condition.findings
+        finding.to_json(since.get(finding.code, now.isoformat())) for finding in condition.findings
     ]
     if noted != disk.findings:
         disk.findings = noted

@@ -14,7 +14,7 @@ from jobs.problems import Problem, problems_of
 from panel.staff.hosts.problem_rows import problem_rows
 from storage.access import staff_view
 from storage.analysis.advice import Outlook, outlook
-from storage.health.host_problems import HostProblem
+from storage.health.host_problems import HealthFinding
 from storage.inventory.stored import inventory_of
 from storage.models import Host, Placement, Volume
 from storage.volumes.snapshot import snapshots_of
@@ -54,15 +54,15 @@ def advice(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _others(
-    host: Host, risks: Iterable[HostProblem], problems: Sequence[Problem]
-) -> list[tuple[HostProblem, Volume | None]]:
+    host: Host, risks: Iterable[HealthFinding], problems: Sequence[Problem]
+) -> list[tuple[HealthFinding, Volume | None]]:
     """Risks that are no problem of the host yet, each with the volume that it names."""
     codes = {each.code for each in problems}
-    told = {each.message.partition(":")[0] for each in problems}
+    beginnings = {each.message.partition(":")[0] for each in problems}
     others = [
         risk
         for risk in risks
-        if (risk.code not in codes) and risk.message.partition(":")[0] not in told
+        if (risk.code not in codes) and risk.message.partition(":")[0] not in beginnings
     ]
     placements = Placement.objects.filter(host=host, until=None).select_related("volume")
     by_name = {each.lv_name: each.volume for each in placements} if others else {}

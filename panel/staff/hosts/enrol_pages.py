@@ -17,7 +17,7 @@ from jobs.hosts import enrolment
 from panel.alerts.alert_routing import untold_hosts
 from panel.staff.hosts.storage_stack import stack_of
 from storage.access import Right, is_proven, staff_view
-from storage.health.host_problems import HostProblem, reported_problems
+from storage.health.host_problems import HealthFinding, reported_problems
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import Host
@@ -60,8 +60,8 @@ def enrol_host(request: HttpRequest, key: str) -> HttpResponse:
         "line": enrolment.line(token, public_url) if token and is_proven(request) else "",
         "is_line_hidden": token is not None and not is_proven(request),
         "is_plain_http": public_url.startswith("http:"),
-        "failure": HostProblem(
-            "error", host.error.get("message", ""), host.error.get("correction", "")
+        "failure": HealthFinding(
+            "", "error", host.error.get("message", ""), host.error.get("correction", "")
         ),
         "preflight": reported_problems(host),
         "is_untold": any(each.host == host for each in untold_hosts()),

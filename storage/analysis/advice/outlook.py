@@ -15,7 +15,7 @@ from storage.analysis.advice.suggestion import (
     suggestions,
 )
 from storage.analysis.advice.usage import GuestUse, LoadShare, by_guest, uses
-from storage.health.host_problems import ORDER, HostProblem, reported_problems
+from storage.health.host_problems import ORDER, HealthFinding, reported_problems
 from storage.inventory.facts import HostFacts
 from storage.metrics.rates import Figures, Sums, figures
 from storage.models import Host
@@ -23,12 +23,12 @@ from storage.planner.technologies.lookup import TECHNOLOGIES
 from storage.volumes.snapshot import VolumeSnapshot
 
 
-def risks_of(host: Host, facts: HostFacts | None) -> tuple[HostProblem, ...]:
+def risks_of(host: Host, facts: HostFacts | None) -> tuple[HealthFinding, ...]:
     """The worst first."""
     problems = list(reported_problems(host))
     if facts is not None:
         problems += [
-            HostProblem(*risk)
+            HealthFinding("", *risk)
             for lv in facts.lvs
             for technology in TECHNOLOGIES
             for risk in technology.risks(facts, lv)
@@ -60,7 +60,7 @@ class Outlook:
     guests: tuple[GuestUse, ...]
     caches: tuple[CacheUse, ...]
     suggestions: tuple[Suggestion, ...]
-    risks: tuple[HostProblem, ...]
+    risks: tuple[HealthFinding, ...]
 
     @property
     def is_enough(self) -> bool:

@@ -15,7 +15,7 @@ from storage.health.inventory_findings import LVM_RAID
 from storage.health.smart_findings import CODES
 
 ROOT = Path(__file__).parents[3]
-MAKERS = frozenset({"problem", "_problem", "InventoryFinding", "HealthFinding"})
+MAKERS = frozenset({"problem", "_problem", "HealthFinding"})
 
 
 def strings(node: ast.AST) -> Iterator[str]:

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts
-from storage.health.inventory_findings import InventoryFinding
+from storage.health.host_problems import HealthFinding
 from storage.inventory.facts import Array, ArrayMember, VolumeUser
 from storage.models import Host, HostOutline, LatestSample, Placement, Volume
 from tests import make
@@ -226,14 +226,14 @@ def test_old_figures_of_a_host_that_answers_are_greyed_with_the_age_of_the_sampl
 def degraded(host: Host, volumes: Sequence[Volume], correction: str) -> None:
     """The host says of each volume that its dirty data lies on one SSD only."""
     findings = [
-        InventoryFinding(
-            "writeback_degraded", "error", f"vg0/{volume.label}",
+        HealthFinding(
+            "writeback_degraded", "error",
             f"vg0/{volume.label} uses writeback on a degraded SSD mirror: 1 GiB of data is on one "
-            "SSD only.", correction, volume.key,
+            "SSD only.", correction, f"vg0/{volume.label}", volume.key,
         )
         for volume in volumes
     ]  # fmt: skip
-    outline = {"findings": [each.to_json() for each in findings]}
+    outline = {"findings": [each.to_json("") for each in findings]}
     HostOutline.objects.update_or_create(host=host, defaults=outline)
 
 
@@ -285,9 +285,12 @@ def of_volume(staff: Client, volume: Volume) -> str:
 
 def test_data_at_risk_is_never_folded_away(staff: Client) -> None:
     host = full(1)
-    lost = [("pv_missing", "error", f"vg{n}", f"vg{n} is missing 1 disk.") for n in range(4)]
-    slow = [("array_recovering", "warning", f"md{n}", f"md{n} is being rebuilt.") for n in range(2)]
-    findings = [InventoryFinding(*each, "Look.").to_json() for each in (*slow, *lost)]
+    lost = [("pv_missing", "error", f"vg{n} is missing 1 disk.", f"vg{n}") for n in range(4)]
+    slow = [("array_recovering", "warning", f"md{n} is being rebuilt.", f"md{n}") for n in range(2)]
+    findings = [
+        HealthFinding(code, severity, message, "Look.", subject).to_json("")  # type: ignore[arg-type]
+        for code, severity, message, subject in (*slow, *lost)
+    ]
     HostOutline.objects.update_or_create(host=host, defaults={"findings": findings})
     shown, folded = section(page(staff, host), "problems").split("<details")
     assert [f"vg{n} is missing" in shown for n in range(4)] == [True] * 4
@@ -297,11 +300,11 @@ def test_data_at_risk_is_never_folded_away(staff: Client) -> None:
 def test_one_troubled_volume_stands_by_its_name(staff: Client) -> None:
     host = full(1)
     volume = Volume.objects.get()
-    finding = InventoryFinding(
-        "volume_inactive", "error", "vg0/v000", "vg0/v000 is not active: its guest cannot start.",
-        "On the host: lvchange -ay vg0/v000", volume.key,
+    finding = HealthFinding(
+        "volume_inactive", "error", "vg0/v000 is not active: its guest cannot start.",
+        "On the host: lvchange -ay vg0/v000", "vg0/v000", volume.key,
     )  # fmt: skip
-    HostOutline.objects.update_or_create(host=host, defaults={"findings": [finding.to_json()]})
+    HostOutline.objects.update_or_create(host=host, defaults={"findings": [finding.to_json("")]})
     Volume.objects.update(label="mail of ann")
     text = section(page(staff, host), "problems")
     assert "Is not active: its guest cannot start." in text

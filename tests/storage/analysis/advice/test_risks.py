@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.analysis.advice.outlook import risks_of
-from storage.health.host_problems import HostProblem
+from storage.health.host_problems import HealthFinding
 from storage.inventory.facts import LogicalVolume
 from storage.models import Host
 from tests import make
@@ -15,7 +15,7 @@ from tests import make
 REPORTED = {"code": "kernel_old", "severity": "error", "message": "Kernel 4.4 is old"}
 
 
-def risks(*lvs: LogicalVolume, problems: Any = (), **facts: Any) -> tuple[HostProblem, ...]:
+def risks(*lvs: LogicalVolume, problems: Any = (), **facts: Any) -> tuple[HealthFinding, ...]:
     host = Host(name="node1", problems=list(problems))
     return risks_of(host, make.facts(*lvs, **facts))
 
