@@ -51,8 +51,8 @@ export const offset = (at) => (isUtc ? 0 : -60_000 * new Date(at).getTimezoneOff
 
 const isThisYear = (at) => written(at, { year: "numeric" }) === written(Date.now(), { year: "numeric" });
 
-export const date = (at) =>
-  written(at, { day: "numeric", month: "short", year: isThisYear(at) ? undefined : "numeric" });
+export const date = (at, hasYear = !isThisYear(at)) =>
+  written(at, { day: "numeric", month: "short", year: hasYear ? "numeric" : undefined });
 
 // The time of the day, in seconds only where `step` milliseconds say so much.
 export const clock = (at, step = 60_000) =>

@@ -20,7 +20,7 @@ const FAINT = 0.3;
 const BAND = 0.16;
 const BESIDE = 0.35; // what is laid over: a wide pale line
 
-// The first days of months.
+// The first days of months. The year stands at the first of them and at January.
 const monthTicks = ({ min, max }, room) => {
   const most = (max - min) / (MONTH_MINUTES * MINUTE);
   const every = MONTHS.find((n) => most / n <= room) ?? 12;
@@ -31,7 +31,7 @@ const monthTicks = ({ min, max }, room) => {
     const at = Date.UTC(day.getUTCFullYear(), month, 1);
     const value = at - offset(at);
     if (value > max) return ticks;
-    if (value >= min) ticks.push({ value });
+    if (value >= min) ticks.push({ value, hasYear: ticks.length === 0 || month % 12 === 0 });
     month += every;
   }
 };
@@ -40,7 +40,7 @@ const monthTicks = ({ min, max }, room) => {
 const timeTicks = ({ min, max, width }) => {
   const shift = -offset(max);
   const minutes = TICK_MINUTES.find((n) => (max - min) / (n * MINUTE) <= width / 60);
-  if (minutes === undefined) return monthTicks({ min, max }, width / 60);
+  if (minutes === undefined) return monthTicks({ min, max }, width / 80);
   const step = minutes * MINUTE;
   const first = Math.ceil((min - shift) / step) * step + shift;
   const count = Math.max(0, Math.floor((max - first) / step) + 1);
@@ -52,8 +52,8 @@ const titleOf = (title, unit) => {
   return title && innerWidth >= 576 ? `${title}, ${unit}` : unit;
 };
 
-const timeText = (at) =>
-  (at + offset(at)) % (DAY * MINUTE) === 0 ? date(at) : clock(at);
+const timeText = (at, n, ticks) =>
+  (at + offset(at)) % (DAY * MINUTE) === 0 ? date(at, ticks[n].hasYear) : clock(at);
 
 // The round number at or above the most that an axis has to show.
 const roundTop = (most) => {

@@ -112,6 +112,22 @@ def opened(context: BrowserContext, served: str, there: Scene, span: str) -> tup
     return page, complaints
 
 
+@pytest.mark.parametrize("width", [360, 1440])
+def test_months_of_a_year_are_named_with_it_at_the_first_and_at_january(
+    browser: Browser, served: str, width: int
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    page, complaints = opened(context, served, sampled(cached=False), "1y")
+    first, *others = page.evaluate(
+        "Object.values(Chart.instances)[0].scales.x.ticks.map((tick) => tick.label)"
+    )
+    assert re.fullmatch(r"1 [A-Z][a-z]+ 20\d\d", first)
+    assert others
+    for each in others:
+        assert ("20" in each) == ("Jan" in each), each
+    assert not complaints
+
+
 def test_charts_draw_on_any_screen_in_the_colours_of_the_theme_and_obey_the_policy(
     browser: Browser, served: str
 ) -> None:
