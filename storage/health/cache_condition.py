@@ -442,8 +442,8 @@ def _slower(lasting: LastingFigures) -> Iterator[HealthFinding]:
         "cache_slower",
         "warning",
         f"{lasting.name} is slower with its cache than without: {what} {ms(took)} in the last "
-        f"{seconds(DAY.total_seconds())} ({load:.0f} I/Os a second), and {ms(before)} before it "
-        f"had one ({load_before:.0f} a second).",
+        f"{seconds(DAY.total_seconds())} ({load:.1f} I/Os a second), and {ms(before)} before it "
+        f"had one ({load_before:.1f} a second).",
         "See whether the SSD is saturated or worn. If not, Remove cache.",
     )
 

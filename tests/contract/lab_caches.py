@@ -141,7 +141,7 @@ class LabCaches:
 
     def _throttle(self, iops: int) -> None:
         for disk in DISKS:
-            if not disk.rotation_rate > 1:
+            if disk.rotation_rate == 1:
                 self.lab.throttle(disk, iops)
 
     def repair(self, lv: str) -> None:

@@ -221,7 +221,7 @@ def test_a_hit_rate_that_the_disks_belie_is_found_until_nothing_reads_past_the_c
         for _ in range(2):
             world.caches.read_hot(name, 2_000)
             if beside:
-                world.caches.read_below(name, 1_500)
+                world.caches.read_below(name, 4_000)
             watched.sample(5)
         return watched.codes()
 

@@ -35,11 +35,10 @@ class Watched:
         record(self.host, reply["data"], stamp, self.now)
 
     def hours(self, count: int, does: Callable[[], object] | None = None) -> None:
-        """Whole hours, of which the first brings what the guest `does`. The same minute of an hour
-        ends them that began them."""
-        for n in range(4 * count):
-            if n == 0 and does is not None:
-                does()
+        """So many hours go by, and their first quarter brings what the guest `does`."""
+        if does is not None:
+            does()
+        for _ in range(4 * count):
             self.sample(15)
 
     @property
