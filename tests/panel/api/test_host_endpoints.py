@@ -37,6 +37,7 @@ def test_the_time_line_comes_newest_first_in_pages() -> None:
     first = staff().get(f"/hosts/{host.key}/events?limit=2").json()
     assert [each["kind"] for each in first["items"]] == ["lvm", "kernel"]
     assert first["items"][0] == {
+        "number": HostChange.objects.get(kind="lvm").pk,
         "at": "2026-03-01T12:02:00Z", "kind": "lvm", "subject": "", "before": "", "after": "2",
         "count": 1,
     }  # fmt: skip
