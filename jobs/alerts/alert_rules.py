@@ -31,6 +31,7 @@ FAMILIES: Final = {
     **dict.fromkeys(TRUST, "trust"),
     **dict.fromkeys(CONTACT, "contact"),
     "array_degraded": "array",
+    "array_weakened": "array",
     "array_recovering": "array",
     "volumes_missing": "missing",
     "inventory_shrank": "missing",
@@ -122,6 +123,7 @@ LATE_EFFECTS: Final = frozenset(
         ("cache_dirty_stuck", "cache_dirty_high"),
         # Disks are read much more seldom than arrays and groups.
         ("array_degraded", "disk_vanished"),
+        ("array_weakened", "disk_vanished"),
         ("pv_missing", "disk_vanished"),
     }
 )

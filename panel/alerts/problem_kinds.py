@@ -194,6 +194,11 @@ KINDS: Final = {
         "The copies of {count} volumes that LVM mirrors differ",
         "One of the copies may be wrong.",
     ),
+    "array_weakened": ConcernKind(
+        "Array with less redundancy",
+        "{count} arrays have lost a disk and can lose another",
+        "One more disk can fail without loss; after that, the next one destroys data.",
+    ),
     "array_recovering": ConcernKind(
         "Array being rebuilt",
         "{count} arrays are being rebuilt",

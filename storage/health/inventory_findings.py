@@ -97,8 +97,9 @@ def _of_arrays(facts: HostFacts) -> Iterator[HealthFinding]:
     for array in facts.arrays:
         if array.degraded_count:
             recovers = array.sync_action in ("recover", "resync")
+            lacks = "array_weakened" if array.redundancy else "array_degraded"
             yield HealthFinding(
-                "array_recovering" if recovers else "array_degraded",
+                "array_recovering" if recovers else lacks,
                 "warning" if recovers else "error",
                 f"{array.name} ({array.level}) is missing {counted(array.degraded_count, 'disk')}"
                 f"{f' and is being rebuilt{_progress(facts, array)}' if recovers else ''}.",

@@ -95,6 +95,12 @@ class Array:
         return self.sync_action not in ("", "idle", "frozen")
 
     @property
+    def redundancy(self) -> int:
+        """How many more members may fail, whichever they are, before data is lost."""
+        whole = {"raid1": (self.disk_count or 2) - 1, "raid6": 2}.get(self.level, 1)
+        return max(0, whole - self.degraded_count)
+
+    @property
     def progress(self) -> float | None:
         """How much of a rebuild or check is done, 0 to 1."""
         if self.sync_done_sectors is None or not self.sync_total_sectors:

@@ -52,6 +52,7 @@ WAYS: Final[Mapping[str, Way]] = {
     "volumes_missing": "missing",
     "inventory_shrank": "missing",
     "array_degraded": "disks",
+    "array_weakened": "disks",
     "array_recovering": "disks",
     "array_mismatch": "disks",
     "lv_raid_degraded": "disks",

@@ -242,6 +242,16 @@ def test_worse_reopens_what_was_acknowledged() -> None:
     assert world.alerts[ARRAY.fingerprint].acknowledged_at is None
 
 
+def test_the_loss_of_the_last_redundant_disk_is_told_though_the_first_was_acknowledged() -> None:
+    world = World()
+    first = problem("array_weakened", subject="md0", rank=1)
+    world.begin(first)
+    assert world.passes(minutes=5) == ["opened"]
+    world.acknowledge(first)
+    world.begin(ARRAY)
+    assert world.passes(minutes=5) == ["worsened"]
+
+
 def test_a_state_that_goes_up_and_down_is_told_at_most_every_half_hour() -> None:
     world = World()
     better = problem("array_recovering", subject="md0", rank=2)

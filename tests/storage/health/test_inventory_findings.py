@@ -45,6 +45,25 @@ def test_a_degraded_array_is_an_error_and_only_a_warning_while_it_is_rebuilt() -
     assert found(make.facts(make.lv(), arrays=(rebuilt,))) == {"array_recovering": "warning"}
 
 
+@pytest.mark.parametrize(
+    ("level", "disk_count", "degraded_count", "code"),
+    [
+        ("raid6", 6, 1, "array_weakened"),
+        ("raid6", 6, 2, "array_degraded"),
+        ("raid1", 3, 1, "array_weakened"),
+        ("raid1", 3, 2, "array_degraded"),
+        ("raid1", None, 1, "array_degraded"),
+        ("raid5", 4, 1, "array_degraded"),
+        ("raid10", 8, 1, "array_degraded"),
+    ],
+)
+def test_data_is_at_risk_only_where_no_further_disk_can_fail(
+    level: str, disk_count: int | None, degraded_count: int, code: str
+) -> None:
+    lost = make.array(level=level, disk_count=disk_count, degraded_count=degraded_count)
+    assert found(make.facts(make.lv(), arrays=(lost,))) == {code: "error"}
+
+
 def test_a_rebuild_says_how_far_it_is_and_when_it_ends() -> None:
     rebuilt = make.array(
         degraded_count=1, sync_action="recover",
