@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from jobs.queue.job_threads import AT_ONCE
+from panel import gunicorn
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -33,6 +36,21 @@ def test_no_container_gains_rights_or_writes_to_its_image(
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert service["read_only"] is True and "/tmp" in service["tmpfs"], name
         assert service["pids_limit"] and service["mem_limit"], name
+
+
+def test_postgresql_has_a_connection_for_each_thread_also_of_a_second_worker(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    def number(command: str, option: str) -> int:
+        [found] = re.findall(rf"{option}[ =](\d+)", command)
+        return int(found)
+
+    # A worker has as many threads for jobs as for tasks, and some for times without Redis.
+    worker = 2 * number(services["worker"]["command"], "--concurrency") + AT_ONCE
+    collector = number(services["collector"]["command"], "--concurrency")
+    web = gunicorn.workers * gunicorn.threads
+    allowed = number(services["db"]["command"], "max_connections")
+    assert web + 2 * worker + 2 * collector + 20 <= allowed
 
 
 def test_only_postgresql_begins_as_root_to_own_its_folder(

@@ -68,6 +68,8 @@ def take_jobs(stop: threading.Event) -> None:
             stop.wait(CONNECT_SECONDS)
             continue
         if job_id is None:
+            # A thread without work gives its connection back once it is old.
+            close_old_connections()
             continue
         if stop.is_set():
             # Another worker may have it at once.

@@ -44,9 +44,7 @@ class ConcernKind:
 
 NOT_REACHED: Final = "Data of the host is out of date, and no job can start there."
 REFUSES: Final = "These hosts refuse changes."
-GUESTS_GROUPS: Final = (
-    "A volume group that a guest makes on its disk can be taken for one of the host."
-)
+GUESTS_GROUPS: Final = "A volume group of a guest can be taken for one of the host."
 KINDS: Final = {
     # Data at risk
     "writeback_degraded": ConcernKind(
@@ -400,9 +398,7 @@ KINDS: Final = {
         "The change was refused. An old panel or a restored copy may be running.",
     ),
     "owner_broken": ConcernKind(
-        "Owner unreadable",
-        "{count} hosts do not know which panel manages them",
-        "These hosts refuse every change.",
+        "Owner unreadable", "{count} hosts do not know which panel manages them", REFUSES
     ),
     "clock_off": ConcernKind(
         "Clock wrong",
@@ -420,7 +416,7 @@ KINDS: Final = {
         AWAY,
     ),
     "transport": ConcernKind(
-        "Connection failed", "{count} hosts cannot be asked", NOT_REACHED, AWAY
+        "Connection fails", "{count} hosts cannot be asked", NOT_REACHED, AWAY
     ),
     # What the host lacks, or has that is not sound
     "agent_old": ConcernKind(
