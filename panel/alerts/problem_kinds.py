@@ -200,7 +200,7 @@ KINDS: Final = {
     "array_recovering": ConcernKind(
         "Array being rebuilt",
         "{count} arrays are being rebuilt",
-        ("Until the rebuild ends, another disk failure can destroy all data."),
+        "Until the rebuild ends, another disk failure can destroy all data.",
     ),
     "cache_failed": ConcernKind(
         "Cache failed",
@@ -415,9 +415,7 @@ KINDS: Final = {
         NOT_REACHED,
         AWAY,
     ),
-    "transport": ConcernKind(
-        "Connection fails", "{count} hosts cannot be asked", NOT_REACHED, AWAY
-    ),
+    "transport": ConcernKind("Not connected", "{count} hosts cannot be asked", NOT_REACHED, AWAY),
     # What the host lacks, or has that is not sound
     "agent_old": ConcernKind(
         "Agent old",
@@ -495,7 +493,7 @@ KINDS: Final = {
     "stuck": ConcernKind(
         "Storage commands hang",
         "Storage commands hang on {count} hosts",
-        ("Jobs on these hosts cannot continue until the commands finish."),
+        "Jobs on these hosts cannot continue until the commands finish.",
     ),
 }
 UNKNOWN: Final = ConcernKind("", "", "")
