@@ -100,10 +100,10 @@ class Resource(APIView):
         pghistory.context(actor=getattr(self.user, "email", ""), token=token)
         named: Any = request._request
         named.asked_by, named.token_key = self.user.pk, token
-        if self.staff_only and not is_staff(self.user):
-            raise Http404
         if request.method not in self.allowed_methods:
             raise MethodNotAllowed(request.method or "")
+        if self.staff_only and not is_staff(self.user):
+            raise Http404
         self.demand_scope(*self._scopes(request))
         method = "GET" if request.method == "HEAD" else request.method or ""
         known = self.parameters.get(method, ())

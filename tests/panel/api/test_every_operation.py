@@ -295,14 +295,15 @@ ROUTES = {
 }
 
 
+@pytest.mark.parametrize("role", ["admin", "owner"])
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_method_that_an_address_does_not_know_is_answered_alike_everywhere(
-    foreign: Foreign, route: str
+    foreign: Foreign, route: str, role: str
 ) -> None:
     path = f"{V1}/{re.sub('<str:.*?>', ABSENT, route)}"
     known = ROUTES[route] | ({"HEAD"} if "GET" in ROUTES[route] else set())
     for method in sorted(METHODS - known):
-        answer = Client().generic(method, path, headers=foreign.bearers["admin"])
+        answer = Client().generic(method, path, headers=foreign.bearers[role])
         assert (answer.status_code, answer["Content-Type"]) == (405, MEDIA_TYPE), method
         assert set(answer["Allow"].split(", ")) == known
         if method != "HEAD":

@@ -201,7 +201,8 @@ def test_whatever_is_asked_is_answered_as_described(
         cases, operations = report["test_cases"], report["operations"]
         print(f"{who}, {phases}: {cases}, {operations['tested']} operations")
         assert report["failures"] == [] and report["errors"] == []
-        assert cases["errored"] == 0 and cases["generated"] > 0
+        # The calls of a billing system have no links.
+        assert cases["errored"] == 0 and (cases["generated"] or who == "billing")
         generated += cases["generated"]
         assert phases == BY_LINKS or operations["tested"] == operations["total"]
     assert not CASES or who == "billing" or generated >= LEAST_CASES
