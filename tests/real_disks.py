@@ -49,6 +49,7 @@ class RealDisk:
 def fetch() -> None:
     """Fetch the sources that are not here. Raises NotHere where that cannot be done."""
     FOLDER.mkdir(parents=True, exist_ok=True)
+    _smartctl()
     if not _archives("pysmart"):
         print("Fetching reports of real disks (pySMART's source)", flush=True)
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
@@ -130,7 +131,7 @@ def played_back(blob: bytes) -> dict[str, Any]:
             _call("SMART READ ATTRIBUTE THRESHOLDS", 0, sectors["SMTH"]),
         )
     )
-    smartctl = program("smartctl", "smartmontools", "sbin")
+    smartctl = _smartctl()
     database = smartctl.parents[1] / "share" / "smartmontools" / "drivedb.h"
     done = subprocess.run(
         [str(smartctl), "-B", str(database), "--json", "-i", "-H", "-A", "-"],
@@ -141,6 +142,11 @@ def played_back(blob: bytes) -> dict[str, Any]:
     )
     document: dict[str, Any] = json.loads(done.stdout)
     return document
+
+
+def _smartctl() -> Path:
+    """Unpacked by `fetch`: tests that run beside each other must not unpack it at once."""
+    return program("smartctl", "smartmontools", "sbin")
 
 
 def _sectors(blob: bytes) -> dict[str, bytes]:
