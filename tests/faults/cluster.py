@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,8 @@ def cluster() -> Iterator[tuple[Path, Postgres]]:
     os.environ["TIERCEL_LOG_LEVEL"] = "CRITICAL"
     os.environ["DATABASE_URL"] = place.database_url("tiercel_app")
     os.environ["DATABASE_OWNER_URL"] = place.database_url("tiercel_owner")
+    # Whoever ends the program by a signal leaves no server behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     place.make()
     try:
         postgres.start()

@@ -64,7 +64,7 @@ def disks() -> list[tuple[RealDisk, SmartHealth]]:
     ]
 
 
-def test_forty_models_are_read(disks: list[tuple[RealDisk, SmartHealth]]) -> None:
+def test_fifty_models_are_read(disks: list[tuple[RealDisk, SmartHealth]]) -> None:
     assert len({health.model for _, health in disks}) >= 50
     assert {health.protocol for _, health in disks} == {"ATA", "NVMe", "SCSI"}
     for disk, health in disks:
