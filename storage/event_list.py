@@ -54,6 +54,13 @@ def head() -> int:
     return Event.objects.aggregate(last=Max("position"))["last"] or 0
 
 
+def given_out() -> int:
+    """The last place that was ever given, also to events that are forgotten by now."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT last_value FROM storage_event_places")
+        return int(cursor.fetchone()[0])
+
+
 def prune(now: datetime) -> int:
     """Forget what is older than `KEPT`."""
     return Event.objects.filter(at__lt=now - KEPT, position__isnull=False).delete()[0]

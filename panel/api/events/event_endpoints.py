@@ -281,7 +281,9 @@ def _position(place: str) -> int | None:
         return None
     is_kept = database_now() - written_at < event_list.KEPT
     is_of_this_list = panel == panel_identity.this().panel.hex
-    return int(position) if is_kept and is_of_this_list else None
+    # A database that other tools put back has the same panel, and may have given fewer places.
+    was_given = int(position) <= event_list.given_out()
+    return int(position) if is_kept and is_of_this_list and was_given else None
 
 
 def _read(rows: EventQuerySet, position: int, limit: int) -> tuple[list[Event], EventPlace]:

@@ -174,6 +174,16 @@ def test_events_have_no_version_and_are_answered_whole(accept: str) -> None:
     assert b"plc_" in answer.content
 
 
+def test_a_place_that_a_database_put_back_by_other_tools_has_not_given_yet_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asking = staff()
+    make.host()
+    place = asking.get("/events/").json()["next_after"]
+    monkeypatch.setattr(event_list, "given_out", lambda: 0)
+    problem(asking.get("/events/", after=place), 410, "place_gone")
+
+
 def test_after_a_restore_no_place_of_before_is_taken_for_one_of_the_restored_list() -> None:
     """Although the list has grown past it since."""
     asking, quiet = staff(), member(make.customer("Quiet"))
