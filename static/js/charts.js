@@ -51,19 +51,18 @@ const start = (section) => {
   let pointedAt = null; // the time under the crosshair, which a new series may not move
   let timer = null;
 
-  const read = () => {
-    for (const figure of shown()) {
-      renew(figure.legend, figure.panel, view);
-      if (isHeat(figure.panel)) {
-        figure.words.textContent = mostly(figure.panel, view.series, view.bucket);
-      }
-      figure.readout.textContent =
-        view.bucket === null
-          ? phrase("last")
-          : dated(middle(view.series, view.bucket), view.series.step);
-      place(figure, view);
-    }
+  const describe = (figure) => {
+    const { canvas, panel } = figure;
+    renew(figure.legend, panel, view);
+    if (isHeat(panel)) figure.words.textContent = mostly(panel, view.series, view.bucket);
+    figure.readout.textContent =
+      view.bucket === null ? phrase("last") : dated(middle(view.series, view.bucket), view.series.step);
+    place(figure, view);
+    const values = spoken(panel, view);
+    canvas.setAttribute("aria-label", phrase("spoken", { title: panel.title, values }));
   };
+
+  const read = () => shown().forEach(describe);
 
   const point = (bucket) => {
     if (bucket === view.bucket) return;
@@ -72,24 +71,33 @@ const start = (section) => {
     requestAnimationFrame(read);
   };
 
-  const draw = () => {
-    if (view.series === null || view.series.totals.covered_seconds === 0) return;
+  const drawOne = (figure) => {
     const zoom = zoomOptions(colour, (from, to) => show(partOf(from, to)));
-    for (const figure of shown()) {
-      const { data, options } = configuration(figure.panel, view, zoom);
-      if (figure.chart === null) {
-        const plugins = [heatMap, bands];
-        figure.chart = new Chart(figure.canvas, { type: "line", data, options, plugins });
-        continue; // it has drawn itself
-      }
+    const { data, options } = configuration(figure.panel, view, zoom);
+    if (figure.chart === null) {
+      const plugins = [heatMap, bands];
+      figure.chart = new Chart(figure.canvas, { type: "line", data, options, plugins }); // it draws itself
+    } else {
       Object.assign(figure.chart, { data, options });
       figure.chart.update("none");
     }
-    read();
-    for (const { canvas, panel } of shown()) {
-      const values = spoken(panel, view);
-      canvas.setAttribute("aria-label", phrase("spoken", { title: panel.title, values }));
-    }
+    describe(figure);
+  };
+
+  // Each is made once the one before it is seen, which is a frame after it was drawn.
+  let isMaking = false;
+  const makeNext = () => {
+    const figure = shown().find(({ chart }) => chart === null);
+    isMaking = figure !== undefined;
+    if (!isMaking) return;
+    drawOne(figure);
+    requestAnimationFrame(() => requestAnimationFrame(makeNext));
+  };
+
+  const draw = () => {
+    if (view.series === null || view.series.totals.covered_seconds === 0) return;
+    shown().filter(({ chart }) => chart !== null).forEach(drawOne);
+    if (!isMaking) makeNext();
   };
 
   const listMarks = () => {
@@ -199,6 +207,22 @@ const start = (section) => {
     }
   };
 
+  // The page brought its figures with it, but for those that only an opened chart needs.
+  const begin = async () => {
+    take(JSON.parse(document.getElementById("charts-answer").textContent), []);
+    if (isApart()) return refresh();
+    const turn = ++asked;
+    try {
+      const found = await fetched(section.dataset.marksUrl);
+      if (turn !== asked) return;
+      view.marks = found.marks;
+      listMarks();
+      draw();
+    } catch {
+      part("trouble").hidden = false;
+    }
+  };
+
   // While nothing is there yet the first point shall be seen soon; a time in the past stays.
   const again = () => {
     const empty = view.series === null || view.series.totals.covered_seconds === 0;
@@ -276,8 +300,8 @@ const start = (section) => {
       state.write({ hide: [...view.hidden].join(",") });
       draw();
     }
-    if (target.closest("[data-chart-png]") && view.series) {
-      const figure = figures.find(({ element }) => element.contains(target));
+    const figure = target.closest("[data-chart-png]") && figures.find(({ element }) => element.contains(target));
+    if (figure?.chart) {
       const file = part("csv").pathname.split("/").slice(-2)[0];
       save(figure, view, `${file}-${figure.panel.name}`);
     }
@@ -319,7 +343,7 @@ const start = (section) => {
     attributeFilter: ["data-bs-theme"],
   });
   new ResizeObserver(() => requestAnimationFrame(() => view.series && read())).observe(section);
-  refresh().then(again);
+  begin().then(again);
 };
 
 document.querySelectorAll("[data-charts]").forEach(start);

@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
+from itertools import chain
 from math import ceil
 from typing import Final
 
@@ -24,7 +26,7 @@ from storage.analysis.disk_users import (
 from storage.inventory.facts import HostFacts
 from storage.metrics.rates import CachedBy
 from storage.metrics.rates.figure_columns import rates, ratio
-from storage.metrics.samples.aggregate import aggregate, columns_of, intervals
+from storage.metrics.samples.aggregate import columns_of, intervals
 from storage.metrics.samples.chunk_store import DEVICES, VOLUMES
 from storage.metrics.samples.codec import NULL
 from storage.metrics.samples.columns import ENDED
@@ -41,8 +43,7 @@ TIMES: Final = VOLUMES.only(
 )
 
 BUSY: Final = DEVICES.only("dt_ms", "busy_ms")
-
-
+DISK_TIMES: Final = DEVICES.only("dt_ms", "busy_ms", "reads", "writes", "read_ms", "write_ms")
 OWN: Final = DEVICES.only(
     *("dt_ms", "reads", "writes", "read_sectors", "write_sectors", "read_ms", "write_ms"),
     "weighted_ms",
@@ -92,12 +93,17 @@ def disks_then(host: Host, facts: HostFacts, start: datetime, end: datetime) -> 
 
 def busy_courses(
     host: Host, facts: HostFacts, start: datetime, end: datetime, step: int
-) -> dict[str, list[float | None]]:
-    """By disk: the share of each bucket in which it had I/O under way."""
+) -> dict[str, npt.NDArray[np.float64]]:
+    """By disk: the share of each bucket in which it had I/O under way; not a number where nothing
+    is known."""
     names = disk_map(facts).names
-    buckets = _disks(host, facts, names, start, end, step)
+    members = _members(facts, names)
+    rows = {name: row for row, name in enumerate({*names, *chain.from_iterable(members.values())})}
+    row_by_device = {pk: rows[name] for pk, name in _devices(host, rows).items()}
     count = ceil((end - start).total_seconds() / step)
-    return {name: [_busy(buckets.get(n, {}).get(name)) for n in range(count)] for name in names}
+    busy = _busy_shares(row_by_device, len(rows), start, end, step, count)
+    _tell_arrays(busy, {rows[name]: [rows[part] for part in of] for name, of in members.items()})
+    return {name: busy[rows[name]] for name in names}
 
 
 def own_course(
@@ -134,13 +140,11 @@ def fleet_courses(start: datetime, end: datetime, step: int) -> tuple[TierCourse
     parts = dict(Device.objects.filter(part_of__in=tiers).values_list("pk", "part_of"))
     count = ceil((end - start).total_seconds() / step)
     row_by_device = {pk: row for row, pk in enumerate({*tiers, *parts})}
-    busy = _busy_shares(row_by_device, start, end, step, count)
+    busy = _busy_shares(row_by_device, len(row_by_device), start, end, step, count)
     members: dict[int, list[int]] = defaultdict(list)
     for part, whole in parts.items():
         members[row_by_device[whole or 0]].append(row_by_device[part])
-    for row, own in members.items():
-        # As in `_disks`: what an old kernel does not count of an array, its members tell.
-        busy[row] = np.where(busy[row] == 0, np.fmax.reduce(busy[[row, *own]]), busy[row])
+    _tell_arrays(busy, members)
     slow, fast = (
         _tier_course(busy[[row_by_device[pk] for pk, each in tiers.items() if each is is_fast]])
         for is_fast in (False, True)
@@ -149,21 +153,33 @@ def fleet_courses(start: datetime, end: datetime, step: int) -> tuple[TierCourse
 
 
 def _busy_shares(
-    row_by_device: Mapping[int, int], start: datetime, end: datetime, step: int, count: int
+    row_by_device: Mapping[int, int],
+    lines: int,
+    start: datetime,
+    end: datetime,
+    step: int,
+    count: int,
 ) -> npt.NDArray[np.float64]:
-    """A line for each device, a column for each bucket; not a number where nothing is known."""
+    """So many lines, each of the devices of its number, with a column for each bucket; not a number
+    where nothing is known."""
     table = intervals(row_by_device, start, end, kind=BUSY, step=step)
     rows = np.array([row_by_device[pk] for pk in table.subjects.tolist()], np.int64)
     cells = rows * count + _numbers(table, start, step)
-    size = len(row_by_device) * count
+    size = lines * count
     busy_ms, dt_ms = (
-        np.bincount(cells, np.where(table[name] == NULL, 0, table[name]), size)
-        for name in ("busy_ms", "dt_ms")
+        np.bincount(cells, _known(table, name), size) for name in ("busy_ms", "dt_ms")
     )
     shares = np.full(size, np.nan)
     np.divide(busy_ms, dt_ms, out=shares, where=dt_ms > 0)
-    capped: npt.NDArray[np.float64] = np.minimum(1.0, shares).reshape(len(row_by_device), count)
+    capped: npt.NDArray[np.float64] = np.minimum(1.0, shares).reshape(lines, count)
     return capped
+
+
+def _tell_arrays(busy: npt.NDArray[np.float64], members: Mapping[int, Sequence[int]]) -> None:
+    """What kernels before 5.10 do not count of an array, its busiest member tells; by numbers of
+    lines."""
+    for row, own in members.items():
+        busy[row] = np.where(busy[row] == 0, np.fmax.reduce(busy[[row, *own]]), busy[row])
 
 
 def _tier_course(busy: npt.NDArray[np.float64]) -> TierCourse:
@@ -227,10 +243,6 @@ def _of_volumes(disk: UsedDisk | None, volume_ids: Collection[int]) -> float | N
     return sum(user.in_flight for user in disk.users if user.volume_id in volume_ids)
 
 
-def _busy(times: DiskTimes | None) -> float | None:
-    return None if times is None or not times.dt_ms else min(1.0, times.busy_ms / times.dt_ms)
-
-
 def _lv_uuids(host: Host, start: datetime, end: datetime) -> dict[int, str]:
     """The volumes that were on the host in the time, and their LVs there."""
     there = Placement.objects.filter(
@@ -276,16 +288,18 @@ def _numbers(table: IntervalTable, start: datetime, step: int) -> Line:
     return numbers
 
 
+def _known(table: IntervalTable, name: str) -> Line:
+    """The figures of that name, 0 where they are not known."""
+    values: Line = np.where(table[name] == NULL, 0, table[name])
+    return values
+
+
 def _legs(table: IntervalTable) -> tuple[Line, Line, npt.NDArray[np.bool_]]:
     """The I/O time of each interval on the volume's own disks and on those of its cache, and where
     the first is an estimate. An agent of an earlier release does not count the legs of a cache:
     then a read that the cache did not serve took all of the time that the guest waited for reads,
     and writes took as much of theirs as went to the disk."""
-
-    def known(name: str) -> Line:
-        values: Line = np.where(table[name] == NULL, 0, table[name])
-        return values
-
+    known = partial(_known, table)
     is_uncached = table["technology"] == CachedBy.NONE
     is_counted = table["slow_read_ms"] != NULL
     written = known("slow_write_sectors") / np.maximum(1, known("write_sectors"))
@@ -298,27 +312,49 @@ def _legs(table: IntervalTable) -> tuple[Line, Line, npt.NDArray[np.bool_]]:
     return slow, fast, ~(is_uncached | is_counted)
 
 
+def _members(facts: HostFacts, names: Collection[str]) -> dict[str, list[str]]:
+    """The disks of each of these arrays."""
+    return {
+        array.name: [member.name for member in array.members]
+        for array in facts.arrays
+        if array.name in names
+    }
+
+
+def _devices(host: Host, names: Collection[str]) -> dict[int, str]:
+    """Those of these names, by primary key: several where another boot gave a name to another
+    one."""
+    there = Device.objects.filter(host=host, name__in=names)
+    return dict(there.values_list("pk", "name"))
+
+
 def _disks(
     host: Host, facts: HostFacts, names: Collection[str], start: datetime, end: datetime, step: int
 ) -> dict[int, dict[str, DiskTimes]]:
     """By number of the bucket and by name. Kernels before 5.10 count neither busy nor I/O time of
     an array: it is as busy as its busiest member, and its I/O time is not known."""
-    members = {
-        array.name: [member.name for member in array.members]
-        for array in facts.arrays
-        if array.name in names
-    }
-    wanted = {*names, *(name for each in members.values() for name in each)}
-    devices = dict(Device.objects.filter(host=host, name__in=wanted).values_list("pk", "name"))
+    members = _members(facts, names)
+    wanted = sorted({*names, *chain.from_iterable(members.values())})
+    devices = _devices(host, wanted)
     counted: dict[int, dict[str, DiskTimes]] = defaultdict(dict)
-    for row in aggregate(list(devices), start, end, kind=DEVICES, step=step):
-        counts = row.counts
-        io_ms = counts["read_ms"] + counts["write_ms"]
-        is_told = io_ms > 0 or counts["reads"] + counts["writes"] == 0
-        counted[row.n][devices[row.subject_id]] = DiskTimes(
-            dt_ms=counts["dt_ms"],
-            io_ms=io_ms if is_told else None,
-            busy_ms=counts["busy_ms"],
+    table = intervals(devices, start, end, kind=DISK_TIMES, step=step)
+    if not len(table):
+        return counted
+    place = {pk: wanted.index(name) for pk, name in devices.items()}
+    disk = np.array([place[pk] for pk in table.subjects.tolist()], np.int64)
+    numbers, number = np.unique(_numbers(table, start, step), return_inverse=True)
+    group, size = number * len(wanted) + disk, len(numbers) * len(wanted)
+    dt_ms, busy_ms, io_ms, done = (
+        np.bincount(group, sum(_known(table, name) for name in added), size)
+        for added in (("dt_ms",), ("busy_ms",), ("read_ms", "write_ms"), ("reads", "writes"))
+    )
+    for n in np.flatnonzero(np.bincount(group, minlength=size)).tolist():
+        bucket, row = divmod(n, len(wanted))
+        is_told = io_ms[n] > 0 or not done[n]
+        counted[int(numbers[bucket])][wanted[row]] = DiskTimes(
+            dt_ms=int(dt_ms[n]),
+            io_ms=int(io_ms[n]) if is_told else None,
+            busy_ms=int(busy_ms[n]),
         )
     for by_name in counted.values():
         for array, parts in members.items():

@@ -82,6 +82,7 @@ def filled() -> Fleet:
     """A fleet with a year of figures, as the packer leaves them."""
     from django.utils import timezone
 
+    from storage.metrics.samples import ensure_partitions
     from storage.metrics.samples.chunk_store import DEVICES, FLEET, HOSTS, VOLUMES
     from storage.models import Device
     from tests import fleet
@@ -97,6 +98,7 @@ def filled() -> Fleet:
         (FLEET, [0]),
     ):
         into_chunks(kind, subjects, now)
+    ensure_partitions(now)
     with psycopg.connect(os.environ["DATABASE_OWNER_URL"], autocommit=True) as owner:
         owner.execute("ANALYZE")
     say("packed", began)
@@ -133,7 +135,9 @@ def into_chunks(kind: SampleKind, subjects: Sequence[int], now: datetime) -> Non
                 if len(inside):
                     packer._replace(kind, resolution, first, at, bucketed(inside, length))
         with connection.cursor() as cursor:
-            cursor.execute(kind.sql("DELETE FROM {inbox} WHERE {within}"), [year, settled])
+            cursor.execute(
+                kind.sql("DELETE FROM {inbox} WHERE {within}"), kind.within(year, settled)
+            )
     while not packer.pack_samples(kind, now).is_done:
         pass
 

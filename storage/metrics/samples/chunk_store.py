@@ -83,17 +83,23 @@ class SampleKind:
 
     def sql(self, template: str) -> str:
         """The template with the names of the inbox; {end} is the end of an interval, {within} is
-        true for one after a first and up to a second parameter."""
-        lag = f"interval '{self.lag} seconds'"
+        true for one between the two parameters of `within`."""
+        lag = f" + interval '{self.lag} seconds'" if self.lag else ""
         return template.format(
             inbox=self.inbox,
             subject=self.subject,
             ended=self.ended,
-            lag=lag,
-            end=f"{self.ended} + {lag}",
-            within=f"{self.ended} > %s::timestamptz - {lag}"
-            f" AND {self.ended} <= %s::timestamptz - {lag}",
+            lag=f"interval '{self.lag} seconds'",
+            end=f"{self.ended}{lag}",
+            within=f"{self.ended} > %s AND {self.ended} <= %s",
         )
+
+    def within(self, first: datetime, end: datetime) -> tuple[datetime, datetime]:
+        """The parameters of {within}, for intervals that ended after `first`, up to and with `end`.
+        PostgreSQL adds an interval to a time only when it executes, and would plan for the
+        partitions of all days."""
+        lag = timedelta(seconds=self.lag)
+        return first - lag, end - lag
 
     def only(self, *names: str) -> SampleKind:
         """The same kind with these columns alone, and those that tell intervals apart: to read many
@@ -257,11 +263,12 @@ def fetch(
     if first < settled and any(each.resolution is not Resolution.RAW for each in sections):
         arms.append(CHUNKS + kind.sql(LATE))
         hours = chunk_start(Resolution.RAW, first), settled
-        parameters += [kind.number, keys, Resolution.RAW, *hours, keys, first, settled]
+        late = kind.within(first, settled)
+        parameters += [kind.number, keys, Resolution.RAW, *hours, keys, *late]
     query = " UNION ALL ".join(arms)
     query += f" UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, {kind.rows_of(kind.sql(ROWS))}"
     with connection.cursor() as cursor:
-        cursor.execute(query, [*parameters, keys, first, end])
+        cursor.execute(query, [*parameters, keys, *kind.within(first, end)])
         return _gathered(kind, cursor.fetchall(), sections)
 
 

@@ -169,12 +169,14 @@ def _pack_batch(kind: SampleKind, hour: datetime, now: datetime) -> tuple[int, i
         return None
     end = hour + HOUR
     with connection.cursor() as cursor:
-        cursor.execute(kind.sql(PENDING), [hour, end, BATCH])
+        cursor.execute(kind.sql(PENDING), [*kind.within(hour, end), BATCH])
         subject_ids = [row[0] for row in cursor.fetchall()]
     if not subject_ids:
         return 0, 0
     with connection.cursor() as cursor:
-        cursor.execute(kind.sql(TAKE) + kind.rows_of("taken"), [hour, end, subject_ids])
+        cursor.execute(
+            kind.sql(TAKE) + kind.rows_of("taken"), [*kind.within(hour, end), subject_ids]
+        )
         taken = cursor.fetchone()
     if taken is None:
         return 0, 0

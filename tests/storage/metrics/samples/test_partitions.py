@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, time, timedelta
+from time import sleep
 
 import pytest
 from django.db import DatabaseError, connection, transaction
@@ -10,6 +12,8 @@ from pytest_django import Settings
 
 from storage.metrics.samples import ensure_partitions
 from storage.metrics.samples.sample_round import make_partition
+from storage.models import Sample
+from tests import make
 
 pytestmark = pytest.mark.django_db
 
@@ -62,22 +66,55 @@ def test_a_day_of_utc_is_one_partition() -> None:
     assert "UNIQUE" in indexes and "brin (ts)" in indexes and "pages_per_range='16'" in indexes
 
 
-def test_old_partitions_are_dropped() -> None:
-    old, kept = today() - timedelta(days=31), today() - timedelta(days=29)
-    make_partition(old)
-    make_partition(kept)
-    ensure_partitions(datetime.now(UTC))
-    assert old not in days() and kept in days()
-
-
-@pytest.mark.parametrize("days_kept", [7, 60])
-def test_how_long_samples_are_kept_is_a_setting(settings: Settings, days_kept: int) -> None:
-    settings.TIERCEL_SAMPLES_KEPT_DAYS = days_kept
-    old, recent = (today() - timedelta(days=days_kept + n) for n in (1, -1))
+def test_partitions_are_dropped_after_a_week_once_they_are_empty(settings: Settings) -> None:
+    settings.TIERCEL_SAMPLES_KEPT_DAYS = 60
+    old, recent = (today() - timedelta(days=days) for days in (8, 6))
     make_partition(old)
     make_partition(recent)
     ensure_partitions(datetime.now(UTC))
     assert old not in days() and recent in days()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_row_that_comes_while_its_partition_is_dropped_keeps_it() -> None:
+    old, volume = today() - timedelta(days=9), make.volume()
+    make_partition(old)
+    late = connection.copy()
+    try:
+        late.set_autocommit(False)
+        with late.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO storage_sample (ts, volume_id, dt_ms, reads, writes, read_sectors,"
+                " write_sectors, read_ms, write_ms, technology)"
+                " VALUES (%s, %s, 1, 0, 0, 0, 0, 0, 0, 0)",
+                [datetime.combine(old, time(12), UTC), volume.pk],
+            )
+        with ThreadPoolExecutor(1) as pool:
+            dropping = pool.submit(_ensured)
+            _until_somebody_waits()
+            late.commit()
+            dropping.result()
+    finally:
+        late.close()
+    assert old in days() and Sample.objects.filter(volume=volume).exists()
+
+
+def _ensured() -> None:
+    try:
+        ensure_partitions(datetime.now(UTC))
+    finally:
+        connection.close()
+
+
+def _until_somebody_waits() -> None:
+    """Returns once a statement waits for a lock, or after the two seconds that one may."""
+    for _ in range(200):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+            if cursor.fetchone()[0]:
+                return
+        sleep(0.01)
+    raise AssertionError("nobody waited for the row's transaction")
 
 
 def test_the_last_week_is_never_dropped() -> None:

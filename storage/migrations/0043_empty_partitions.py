@@ -1,0 +1,48 @@
+"""Partitions of rows are dropped a week after their day once they are empty: what they had lies in
+chunks by then. A row that comes in the same moment keeps its partition."""
+
+from django.db import migrations
+
+DROP = """
+CREATE OR REPLACE FUNCTION {table}_drop(before date) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '2s' AS $$
+-- Drops the empty partitions of days before the given one, but never of the last week, whatever the
+-- caller asks. Returns how many. Gives way after 2 s of waiting: the next call tries again.
+DECLARE
+    name text;
+    is_empty boolean;
+    dropped integer := 0;
+BEGIN
+    before := least(before, (now() AT TIME ZONE 'UTC')::date - 7);
+    FOR name IN
+        SELECT relname FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+        WHERE inhparent = 'public.{table}'::regclass
+          AND relname ~ '^{table}_[0-9]{{8}}$'
+          AND to_date(right(relname, 8), 'YYYYMMDD') < before
+        ORDER BY relname
+    LOOP
+        EXECUTE format('SELECT NOT EXISTS (SELECT FROM public.%I)', name) INTO is_empty;
+        CONTINUE WHEN NOT is_empty;
+        -- In the order of those who insert, who may have put a row there that is not seen yet.
+        LOCK TABLE ONLY public.{table} IN ACCESS EXCLUSIVE MODE;
+        EXECUTE format('LOCK TABLE public.%I IN ACCESS EXCLUSIVE MODE', name);
+        EXECUTE format('SELECT NOT EXISTS (SELECT FROM public.%I)', name) INTO is_empty;
+        CONTINUE WHEN NOT is_empty;
+        EXECUTE format('DROP TABLE public.%I', name);
+        dropped := dropped + 1;
+    END LOOP;
+    RETURN dropped;
+EXCEPTION WHEN lock_not_available THEN
+    RETURN 0;
+END $$;
+"""
+
+
+class Migration(migrations.Migration):
+    dependencies = (("storage", "0042_customers_of_events"),)
+
+    operations = tuple(
+        migrations.RunSQL(DROP.format(table=table), migrations.RunSQL.noop)
+        for table in ("storage_sample", "storage_devicesample")
+    )
