@@ -89,6 +89,7 @@ const start = (section) => {
   const makeNext = () => {
     const figure = shown().find(({ chart }) => chart === null);
     isMaking = figure !== undefined;
+    part("panels").setAttribute("aria-busy", String(isMaking));
     if (!isMaking) return;
     drawOne(figure);
     requestAnimationFrame(() => requestAnimationFrame(makeNext));

@@ -221,6 +221,7 @@ def picture(
             tab = context.new_page()
             for name, path in paths.items():
                 tab.goto(f"http://localhost:{port}{path}", wait_until="networkidle")
+                tab.locator("[data-charts-panels][aria-busy=false]").wait_for()
                 file = f"{name.replace(', ', '-')}-{width}-{scheme}.png"
                 tab.screenshot(path=folder / file, full_page=True)
             context.close()

@@ -16,7 +16,7 @@ QUALITY = 0.72
 MOST_BYTES = 4_000_000
 SHOWN_MS, SCROLLED_MS = 3500, 3000
 # Drawn charts, and no part of the page that is still being fetched.
-DRAWN = """() => !document.querySelector("[data-charts-panels][hidden], .htmx-request")"""
+DRAWN = """() => !document.querySelector("[data-charts-panels][aria-busy=true], .htmx-request")"""
 # A caption is set by properties: the page's policy forbids style attributes.
 CAPTION = """(text) => {
   const caption = document.createElement("div");

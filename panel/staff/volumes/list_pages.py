@@ -24,7 +24,7 @@ from storage.health.host_problems import silent_seconds
 from storage.metrics import samples
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import Latest
-from storage.metrics.samples.iops_history import iops_courses
+from storage.metrics.samples.window import iops_courses
 from storage.models import Host, Placement, Volume
 
 LISTING: Final = ListDefinition(

@@ -1,9 +1,11 @@
-"""A volume's figures over one time window."""
+"""A volume's figures over one time window, and what many volumes did in windows of one length."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from math import ceil
 from typing import Final
 
 from django.conf import settings
@@ -11,7 +13,7 @@ from django.db import connection
 
 from storage.metrics.rates import FiguresWindow, Sums, figures
 from storage.metrics.samples.aggregate import FIGURES, aggregate
-from storage.metrics.samples.chunk_store import chunk_start
+from storage.metrics.samples.chunk_store import VOLUMES, chunk_start
 from storage.models import Resolution, SubjectKind, Volume
 
 CLOSE_SECONDS: Final = 10
@@ -59,3 +61,19 @@ def window(volume: Volume, start: datetime, end: datetime) -> FiguresWindow:
         used_bytes=last.get("used_bytes"),
         dirty_bytes=last.get("dirty_bytes"),
     )
+
+
+def iops_courses(
+    volume_ids: Collection[int], end: datetime, *, count: int, step: timedelta
+) -> dict[int, tuple[float | None, ...]]:
+    """By primary key of the volume: its I/O a second in each of the `count` steps up to that in
+    which `end` is, oldest first; None where no sample ended. Volumes without any sample have only
+    None."""
+    seconds = round(step.total_seconds())
+    until = datetime.fromtimestamp(ceil(end.timestamp() / seconds) * seconds, UTC)
+    iops_by_volume: dict[int, list[float | None]] = {each: [None] * count for each in volume_ids}
+    start = until - count * step
+    for each in aggregate(volume_ids, start, until, kind=VOLUMES.only(), step=seconds):
+        ios = each.counts["reads"] + each.counts["writes"]
+        iops_by_volume[each.subject_id][each.n] = ios * 1000 / each.counts["dt_ms"]
+    return {volume_id: tuple(each) for volume_id, each in iops_by_volume.items()}

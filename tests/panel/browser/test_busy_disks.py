@@ -74,7 +74,7 @@ def test_who_made_the_hdd_busy_at_three_is_two_clicks_from_the_first_page(
     page, complaints = signed_in(context, served)
     page.goto(served)
     page.locator("#fleet-tables").get_by_role("link", name=host.name, exact=True).click()
-    page.locator("[data-charts-panels]").wait_for()
+    page.locator("[data-charts-panels][aria-busy=false]").wait_for()
     expect(page.locator("#who")).to_contain_text("Click a moment in a chart")
     click_at(page, "Disks busy", at)
     who = page.locator("#who table").first
@@ -106,7 +106,7 @@ def test_the_same_is_asked_by_keys_and_without_scripts(browser: Browser, served:
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page, complaints = signed_in(context, served)
     page.goto(url)
-    page.locator("[data-charts-panels]").wait_for()
+    page.locator("[data-charts-panels][aria-busy=false]").wait_for()
     box = page.locator("figure", has_text="Disks busy").locator(".chart-box")
     box.press("End")
     box.press("Enter")

@@ -58,6 +58,18 @@ SEEN = """() => [...document.querySelectorAll(
 })"""
 
 
+COUNTED = """
+globalThis.counts = [];
+const look = () => {
+  const made = globalThis.Chart ? Object.keys(Chart.instances).length : 0;
+  if (made > 0) counts.push(made);
+  requestAnimationFrame(look);
+};
+look();
+"""
+"""How many charts there are, at each frame with any."""
+
+
 @pytest.fixture
 def served(live_server: LiveServer, settings: Settings) -> Iterator[str]:
     """The panel's address, with a person who may sign in."""
@@ -106,7 +118,7 @@ def opened(context: BrowserContext, served: str, there: Scene, span: str) -> tup
     """The volume's page with its charts drawn, and what the browser complains of."""
     page, complaints = signed_in(context, served)
     page.goto(f"{served}{reverse('volume', args=[there.volume.key])}?range={span}")
-    page.locator("[data-charts-panels]").wait_for()
+    page.locator("[data-charts-panels][aria-busy=false]").wait_for()
     seen = page.evaluate(SEEN)
     assert seen and all(seen), "every chart that is shown is drawn"
     return page, complaints
@@ -194,7 +206,7 @@ def test_the_range_is_in_the_url_and_survives_a_reload(browser: Browser, served:
     page.get_by_role("link", name="6 h").click()
     page.wait_for_url("**?range=6h#charts")
     page.reload()
-    page.locator("[data-charts-panels]").wait_for()
+    page.locator("[data-charts-panels][aria-busy=false]").wait_for()
     assert page.locator("#charts [aria-current=true]").inner_text() == "6 h"
     seen = page.evaluate(SEEN)
     assert [panel["title"] for panel in seen] == [
@@ -301,7 +313,7 @@ def test_a_chart_that_was_folded_away_stays_so(browser: Browser, served: str) ->
     throughput.get_by_role("button", name="Throughput").click()
     expect(throughput.locator("canvas")).to_be_hidden()
     page.reload()
-    page.locator("[data-charts-panels]").wait_for()
+    page.locator("[data-charts-panels][aria-busy=false]").wait_for()
     expect(throughput.locator("canvas")).to_be_hidden()
     expect(page.locator("figure canvas").first).to_be_visible()
     fold = throughput.get_by_role("button", name="Throughput")
@@ -324,7 +336,7 @@ def test_a_time_is_typed_in_local_time_or_in_utc_and_is_in_the_url(
         if clicked:
             page.get_by_role("button", name="UTC").click()
             page.reload()  # remembered
-            page.locator("[data-charts-panels]").wait_for()
+            page.locator("[data-charts-panels][aria-busy=false]").wait_for()
             expect(page.get_by_text("Times in UTC", exact=True)).to_be_visible()
         page.get_by_text("Custom", exact=True).click()
         start = half_hour_ago + timedelta(hours=hours_ahead)
@@ -334,6 +346,34 @@ def test_a_time_is_typed_in_local_time_or_in_utc_and_is_in_the_url(
         page.get_by_role("button", name="Show", exact=True).click()
         page.wait_for_url(f"**from={half_hour_ago:%Y-%m-%dT%H}%3A{half_hour_ago:%M}%3A00Z**")
     assert complaints == []
+    context.close()
+
+
+def test_a_page_brings_the_figures_of_its_charts_with_it(browser: Browser, served: str) -> None:
+    there = sampled(cached=False)
+    context = browser.new_context()
+    page, _ = signed_in(context, served)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.route("**/marks?*", lambda route: route.abort())
+    page.goto(f"{served}{reverse('volume', args=[there.volume.key])}?range=1h")
+    page.locator("[data-charts-panels][aria-busy=false]").wait_for()
+    assert not [url for url in asked if "/series?" in url]
+    expect(page.get_by_text("Charts could not be updated; retrying.")).to_be_visible()
+    assert page.evaluate("Object.keys(Chart.instances).length") >= 2
+    context.close()
+
+
+def test_a_new_chart_is_made_once_the_one_before_it_is_seen(browser: Browser, served: str) -> None:
+    there = sampled(cached=True)
+    context = browser.new_context()
+    page, _ = signed_in(context, served)
+    page.add_init_script(COUNTED)
+    page.goto(f"{served}{reverse('volume', args=[there.volume.key])}?range=1h")
+    page.locator("[data-charts-panels][aria-busy=false]").wait_for()
+    counts = page.evaluate("globalThis.counts")
+    assert counts[0] == 1 and sorted(set(counts)) == list(range(1, max(counts) + 1))
+    assert max(counts) >= 4
     context.close()
 
 
@@ -352,7 +392,7 @@ def test_charts_renew_themselves_only_while_they_are_seen(browser: Browser, serv
         disk = wire.disk(reads=1000 * n, read_sectors=8000 * n, read_ms=500 * n)
         take(there.host, 10 * n, wire.volume(there.lv.uuid, disk=disk), start=start)
     page.clock.run_for(10_000)
-    page.locator("[data-charts-panels]").wait_for()
+    page.locator("[data-charts-panels][aria-busy=false]").wait_for()
     assert page.get_by_text("100 reads and 0 writes per second on average").is_visible()
     assert not page.get_by_text("The first data point appears").is_visible()
     page.evaluate("Object.defineProperty(document, 'hidden', { value: true })")
@@ -375,7 +415,7 @@ def test_legs_are_asked_for_only_while_their_charts_are_shown(
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(served + reverse("volume", args=[there.volume.key]) + "?range=15m")
-    page.locator("[data-charts-panels]").wait_for()
+    page.locator("[data-charts-panels][aria-busy=false]").wait_for()
     page.locator("[hx-trigger*=every]").evaluate_all("polled => polled.map(each => each.remove())")
     asked.clear()
     with page.expect_response("**/series?range=15m"):

@@ -94,7 +94,7 @@ def test_dragging_zooms_all_charts_keeps_it_in_the_url_and_reset_goes_back(
     assert query(page).keys() == {"range", "from", "to"}
     assert "from=" in (page.locator("[data-charts-csv]").get_attribute("href") or "")
     page.reload()
-    page.locator("[data-charts-panels]").wait_for()
+    page.locator("[data-charts-panels][aria-busy=false]").wait_for()
     expect(page.locator("[data-charts-summary]")).to_contain_text(" until ")
     assert limits(page) == part
     page.get_by_role("button", name="Reset").click()
@@ -155,7 +155,7 @@ def test_the_times_before_and_after_a_job_are_compared_and_shaded(
     page.get_by_role("link", name="Show both periods on the charts").click()
     page.wait_for_url("**from=**")
     page.locator(".compare-table").wait_for()
-    page.locator("[data-charts-panels]").wait_for()
+    page.locator("[data-charts-panels][aria-busy=false]").wait_for()
     assert query(page)["length"] == ["5m"]
     assert page.evaluate(WINDOWS) == ["before", "after"]
     assert complaints == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from datetime import datetime, timedelta
 
@@ -13,7 +14,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
-from panel.charts import subject
+from panel.charts import definitions, subject
 from panel.charts.pages import chart_context
 from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.rates.figures import NO_LATENCY
@@ -314,6 +315,37 @@ def test_the_page_says_in_words_and_numbers_what_the_charts_draw(staff: Client) 
     assert '<td class="num text-end">90 %</td>' in text
     assert '<td class="num text-end">800 KiB/s</td>' in text
     assert '<td class="num text-end">4 MiB</td>' in text
+
+
+def within(text: str) -> str:
+    """The figures that a page brings with it, as its script finds them."""
+    return text.partition('id="charts-answer">')[2].partition("</script>")[0]
+
+
+def test_the_figures_that_a_page_brings_are_those_of_its_series(staff: Client) -> None:
+    volume, other = sampled().volume, sampled(cached=False).volume
+    Volume.objects.filter(pk=other.pk).update(label="</script><b>ends it")
+    ends = [timezone.now() - timedelta(minutes=n) for n in (15, 0)]
+    query = dict(zip(("from", "to"), (f"{each:%Y-%m-%dT%H:%M:%SZ}" for each in ends), strict=True))
+    query |= {"over": "volume", "with": other.key}
+    found = within(page(staff, volume, **query))
+    assert "<" not in found
+    answer = json.loads(found)
+    assert answer == staff.get(reverse("volume-series", args=[volume.key]), query).json()
+    assert answer["over"]["short"] == "</script><b>ends it"
+
+
+def test_a_customers_page_brings_the_lines_of_its_charts_and_names_no_host(client: Client) -> None:
+    there, person = sampled(), make.user()
+    there.volume.customer = make.customer()
+    there.volume.save()
+    Member.objects.create(customer=there.volume.customer, user=person, role="viewer")
+    client.force_login(person)
+    text = client.get(reverse("my-charts", args=[there.volume.key])).content.decode()
+    answer = json.loads(within(text))
+    assert set(answer["series"]) == set(definitions.names(plain=True))
+    assert not {"heat", "least", "most"} & answer.keys()
+    assert there.host.name not in text
 
 
 def test_a_volume_without_cache_has_no_panels_of_one(staff: Client) -> None:

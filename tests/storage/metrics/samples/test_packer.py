@@ -17,9 +17,9 @@ from storage.metrics.rates import CachedBy
 from storage.metrics.samples import chunk_store, packer, window
 from storage.metrics.samples.aggregate import Aggregate, aggregate
 from storage.metrics.samples.chunk_store import VOLUMES, chunk_start, unreadable_chunks
-from storage.metrics.samples.iops_history import iops_courses
 from storage.metrics.samples.packer import oldest_pending, pack_samples
 from storage.metrics.samples.sample_round import make_partition
+from storage.metrics.samples.window import iops_courses
 from storage.metrics.series import series
 from storage.models import ASIDE, Member, Resolution, Sample, SampleChunk, Volume
 from storage.naming import new_key
