@@ -22,7 +22,7 @@ from tests.bench import collection
 from tests.bench.http_timing import say, timed
 from tests.bench.packages import NotHere
 from tests.bench.peers import Peer, Prometheus, VictoriaMetrics, VolumeFigures
-from tests.bench.stored import DAY, LENGTHS, MINUTE, Ours, Piece, Web, past, points
+from tests.bench.stored import DAY, LENGTHS, MINUTE, Ours, Piece, Web, bare_web, past, points
 from tests.fake.crowd_process import crowd_of, enrol
 from tests.fleet.workload import counters
 
@@ -86,6 +86,10 @@ def stored(size: Size, panel: Any, folder: Path) -> dict[str, Any]:
             "top_20": timed(size.asked, lambda n: web.ask("/volumes/?sort=-iops")),
             "overview": timed(size.asked, lambda n: web.ask("/overview")),
         }
+    with bare_web(panel, made.admin) as bare:
+        result["bare_view"] = timed(
+            size.asked, lambda n: bare.ask(f"/charts/{keys[n % len(keys)]}")
+        )
     return result | {"peers": peers}
 
 

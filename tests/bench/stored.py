@@ -374,3 +374,12 @@ class Web(WebServer):
             for name, at in (("from", end - length), ("to", end))
         }
         return self.ask(f"/volumes/{key}/series?{urlencode(ends)}")
+
+
+def bare_web(panel: Any, admin: Any) -> WebServer:
+    """Django with next to nothing of the panel (`tests.bench.bare_api`), asked by the same one."""
+    from tests.bench.door import session_of
+
+    settings = {"DJANGO_SETTINGS_MODULE": "tests.bench.bare_settings"}
+    cookie = {"Cookie": session_of(admin)}
+    return WebServer(panel, cookie, name="web:bare", ready="/volumes/?limit=1", **settings)
