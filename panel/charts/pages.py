@@ -150,8 +150,9 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
 @cache_control(private=True, no_store=True)
 def volume_series(request: HttpRequest, key: str) -> HttpResponse:
     """A volume's series for its charts, with the summary in words. It names no host; who is not
-    staff gets no more than the lines of their charts."""
-    return _series(_volume(request, key), request)
+    staff, and `plain` charts, get no more than their lines."""
+    plain = True if "plain" in request.GET else None
+    return _series(_volume(request, key, plain=plain), request)
 
 
 @require_safe
@@ -193,9 +194,9 @@ def fleet_csv(request: HttpRequest) -> HttpResponse:
     return _csv(of_fleet(), request)
 
 
-def _volume(request: HttpRequest, key: str) -> ChartSubject:
+def _volume(request: HttpRequest, key: str, *, plain: bool | None = None) -> ChartSubject:
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
-    return of_volume(volume, request.user)
+    return of_volume(volume, request.user, plain=plain)
 
 
 def _host(request: HttpRequest, key: str) -> Host:

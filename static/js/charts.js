@@ -52,14 +52,12 @@ const start = (section) => {
   let timer = null;
 
   const describe = (figure) => {
-    const { canvas, panel } = figure;
+    const { panel } = figure;
     renew(figure.legend, panel, view);
     if (isHeat(panel)) figure.words.textContent = mostly(panel, view.series, view.bucket);
     figure.readout.textContent =
       view.bucket === null ? phrase("last") : dated(middle(view.series, view.bucket), view.series.step);
     place(figure, view);
-    const values = spoken(panel, view);
-    canvas.setAttribute("aria-label", phrase("spoken", { title: panel.title, values }));
   };
 
   const read = () => shown().forEach(describe);
@@ -82,16 +80,19 @@ const start = (section) => {
       figure.chart.update("none");
     }
     describe(figure);
+    const values = spoken(figure.panel, view);
+    figure.canvas.setAttribute("aria-label", phrase("spoken", { title: figure.panel.title, values }));
   };
 
   // Each is made once the one before it is seen, which is a frame after it was drawn.
   let isMaking = false;
   const makeNext = () => {
+    isMaking = false; // where one cannot be made, the next figures try again
     const figure = shown().find(({ chart }) => chart === null);
-    isMaking = figure !== undefined;
-    part("panels").setAttribute("aria-busy", String(isMaking));
-    if (!isMaking) return;
+    part("panels").setAttribute("aria-busy", String(figure !== undefined));
+    if (figure === undefined) return;
     drawOne(figure);
+    isMaking = true;
     requestAnimationFrame(() => requestAnimationFrame(makeNext));
   };
 
@@ -187,7 +188,8 @@ const start = (section) => {
   };
 
   const fetched = async (url) => {
-    const response = await fetch(`${url}?${queryOf(view.range)}${isApart() ? "&apart=1" : ""}`, {
+    const words = `${isApart() ? "&apart=1" : ""}${"plain" in section.dataset ? "&plain=1" : ""}`;
+    const response = await fetch(`${url}?${queryOf(view.range)}${words}`, {
       headers: { Accept: "application/json" },
     });
     if (!response.ok) throw new Error(`${response.status}`);
@@ -204,23 +206,23 @@ const start = (section) => {
       part("trouble").hidden = true;
       take(answer, found.marks);
     } catch {
-      part("trouble").hidden = false;
+      if (turn === asked) part("trouble").hidden = false;
     }
   };
 
   // The page brought its figures with it, but for those that only an opened chart needs.
   const begin = async () => {
-    take(JSON.parse(document.getElementById("charts-answer").textContent), []);
-    if (isApart()) return refresh();
     const turn = ++asked;
     try {
+      take(JSON.parse(document.getElementById("charts-answer").textContent), []);
+      if (isApart()) return refresh();
       const found = await fetched(section.dataset.marksUrl);
       if (turn !== asked) return;
       view.marks = found.marks;
       listMarks();
       draw();
     } catch {
-      part("trouble").hidden = false;
+      if (turn === asked) part("trouble").hidden = false;
     }
   };
 
@@ -231,7 +233,8 @@ const start = (section) => {
     clearTimeout(timer);
     timer = setTimeout(
       async () => {
-        const settled = view.range.part && view.series && Date.now() > view.series.end + 60_000;
+        const isWhole = view.series !== null && part("trouble").hidden;
+        const settled = view.range.part && isWhole && Date.now() > view.series.end + 60_000;
         if (!settled) await refresh();
         again();
       },
@@ -337,7 +340,11 @@ const start = (section) => {
   showButtons();
   document.addEventListener("htmx:after:swap", () => {
     readWindows();
-    if (view.series !== null) showZone();
+    if (view.series === null) return;
+    const { hidden } = part("panels");
+    // The page as it came has them hidden.
+    if (hidden && view.series.totals.covered_seconds > 0) take(view.series, view.marks);
+    else showZone();
   });
   document.addEventListener("visibilitychange", refresh);
   new MutationObserver(draw).observe(document.documentElement, {

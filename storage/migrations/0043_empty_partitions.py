@@ -7,29 +7,34 @@ DROP = """
 CREATE OR REPLACE FUNCTION {table}_drop(before date) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '2s' AS $$
--- Drops the empty partitions of days before the given one, but never of the last week, whatever the
--- caller asks. Returns how many. Gives way after 2 s of waiting: the next call tries again.
+-- Drops the partitions of days before the given one, and empty ones, but never of the last week,
+-- whatever the caller asks. Returns how many. Gives way after 2 s of waiting: the next call tries
+-- again.
 DECLARE
-    name text;
+    part record;
     is_empty boolean;
     dropped integer := 0;
 BEGIN
-    before := least(before, (now() AT TIME ZONE 'UTC')::date - 7);
-    FOR name IN
-        SELECT relname FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+    FOR part IN
+        SELECT relname AS name, to_date(right(relname, 8), 'YYYYMMDD') AS day
+        FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
         WHERE inhparent = 'public.{table}'::regclass
           AND relname ~ '^{table}_[0-9]{{8}}$'
-          AND to_date(right(relname, 8), 'YYYYMMDD') < before
+          AND to_date(right(relname, 8), 'YYYYMMDD') < (now() AT TIME ZONE 'UTC')::date - 7
         ORDER BY relname
     LOOP
-        EXECUTE format('SELECT NOT EXISTS (SELECT FROM public.%I)', name) INTO is_empty;
-        CONTINUE WHEN NOT is_empty;
-        -- In the order of those who insert, who may have put a row there that is not seen yet.
-        LOCK TABLE ONLY public.{table} IN ACCESS EXCLUSIVE MODE;
-        EXECUTE format('LOCK TABLE public.%I IN ACCESS EXCLUSIVE MODE', name);
-        EXECUTE format('SELECT NOT EXISTS (SELECT FROM public.%I)', name) INTO is_empty;
-        CONTINUE WHEN NOT is_empty;
-        EXECUTE format('DROP TABLE public.%I', name);
+        IF part.day >= before THEN
+            -- One that was emptied just now waits for VACUUM: it would be read whole under a lock.
+            CONTINUE WHEN pg_relation_size(format('public.%I', part.name)::regclass) > 1048576;
+            EXECUTE format('SELECT NOT EXISTS (SELECT FROM public.%I)', part.name) INTO is_empty;
+            CONTINUE WHEN NOT is_empty;
+            -- In the order of those who insert, who may have put a row there that is not seen yet.
+            LOCK TABLE ONLY public.{table} IN ACCESS EXCLUSIVE MODE;
+            EXECUTE format('LOCK TABLE public.%I IN ACCESS EXCLUSIVE MODE', part.name);
+            EXECUTE format('SELECT NOT EXISTS (SELECT FROM public.%I)', part.name) INTO is_empty;
+            CONTINUE WHEN NOT is_empty;
+        END IF;
+        EXECUTE format('DROP TABLE public.%I', part.name);
         dropped := dropped + 1;
     END LOOP;
     RETURN dropped;

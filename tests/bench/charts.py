@@ -4,9 +4,10 @@ fleet's page with a year of figures.
 Method: a PostgreSQL and a Redis of its own, an invented fleet (`tests.fleet`) with a year of
 samples, packed as the packer leaves them; gunicorn as the Procfile runs it, one process; headless
 Chromium, whose cache has the page's files (each page is opened some times first). A time is that
-from the start of the navigation to the first frame after a chart was drawn. ROUNDS changes how
-often each page is opened; LOOK names a folder for a picture of each page, wide and narrow, light
-and dark. The last line is `BENCH {json}`.
+from the start of the navigation to the first frame after a chart was drawn; the others are made
+after it, and the time until all are is printed too. ROUNDS changes how often each page is opened;
+LOOK names a folder for a picture of each page, wide and narrow, light and dark. The last line is
+`BENCH {json}`.
 """
 
 from __future__ import annotations
@@ -40,12 +41,17 @@ WIDTHS, SCHEMES = (1440, 360), ("light", "dark")
 # Chart.js knows its charts; the frame after that shows them.
 DRAWN: Final = """() => {
   const look = () => {
-    if (globalThis.Chart && Object.keys(Chart.instances).length > 0) {
-      requestAnimationFrame(() => { globalThis.drawnMs = performance.now(); });
-    } else requestAnimationFrame(look);
+    const now = performance.now();
+    if (globalThis.madeMs) globalThis.drawnMs ??= now;
+    else if (globalThis.Chart && Object.keys(Chart.instances).length > 0) globalThis.madeMs = now;
+    const isBusy = !document.querySelector("[data-charts-panels][aria-busy=false]");
+    if (globalThis.drawnMs && !isBusy) globalThis.allMs = now;
+    else requestAnimationFrame(look);
   };
   look();
 }"""
+TIMES: Final = "globalThis.allMs ? [globalThis.drawnMs, globalThis.allMs] : null"
+FIRST, ALL = "first chart", "all charts"
 ONE_PROCESS: Final = {"WEB_CONCURRENCY": "1", "TIERCEL_LOG_LEVEL": "ERROR", "TIERCEL_DEBUG": "0"}
 
 
@@ -176,32 +182,39 @@ def measure(
     context.add_cookies([cookie])
     context.add_init_script(f"({DRAWN})()")
     tab = context.new_page()
-    spent: dict[str, list[float]] = {name: [] for name in paths}
+    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in paths}
     for n in range(WARM_ROUNDS + rounds):
         for name, path in paths.items():
             tab.goto(f"http://localhost:{port}{path}", wait_until="commit")
-            drawn = None
-            while drawn is None:
+            times = None
+            while times is None:
                 # The page's policy forbids what waits for an expression.
                 tab.wait_for_timeout(POLL_MS)
-                drawn = tab.evaluate("globalThis.drawnMs ?? null")
+                times = tab.evaluate(TIMES)
             tab.wait_for_load_state("networkidle")
             if n >= WARM_ROUNDS:
-                spent[name].append(drawn)
+                spent[name].append(tuple(times))
     context.close()
-    figures = {name: percentiles(each) for name, each in spent.items()}
+    figures = {
+        name: {
+            what: percentiles(each)
+            for what, each in zip((FIRST, ALL), zip(*times, strict=True), strict=True)
+        }
+        for name, times in spent.items()
+    }
     for name, each in figures.items():
-        is_met = "met" if each["p95_ms"] <= GOAL_P95_MS else "not met"
+        first, all_made = each[FIRST], each[ALL]
+        is_met = "met" if first["p95_ms"] <= GOAL_P95_MS else "not met"
         print(
-            f"  {name:12}  p50 {each['p50_ms']:7.1f} ms   p95 {each['p95_ms']:7.1f} ms"
-            f"   (goal {GOAL_P95_MS:.0f}: {is_met})"
+            f"  {name:12}  p50 {first['p50_ms']:7.1f} ms   p95 {first['p95_ms']:7.1f} ms"
+            f"   (goal {GOAL_P95_MS:.0f}: {is_met})   all charts: p50 {all_made['p50_ms']:7.1f} ms"
         )
     return {
         "rounds": rounds,
         "cpus": os.cpu_count(),
         "load": round(os.getloadavg()[0], 1),
         "goal_p95_ms": GOAL_P95_MS,
-        "first_chart": figures,
+        "figures": figures,
     }
 
 

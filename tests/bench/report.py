@@ -43,9 +43,9 @@ NOTES: Final = """\
 - **Charts**: Tiercel is asked for one page's chart of all figures, with its percentiles and words,
   by one request to gunicorn. The others are asked for eight figures, by one request each; "at once"
   is one request for the eight as they are, without rates.
-- **The goal for the chart of 24 hours over HTTP** is half of Prometheus' time. A view of Django that
-  signs in and reads no figure takes about as long already: nothing is left for the figures.
-  Prometheus' eight requests have no sign-in, no permissions and no rows of others to hide.
+- **The goal for the chart of 24 hours over HTTP** is half of Prometheus' time. The view of Django
+  that signs in and reads no figure shows what of that is left for figures. Prometheus' eight
+  requests have no sign-in, no permissions and no rows of others to hide.
 - **Top 20 and overview**: Tiercel's are whole pages in HTML with all that they show, of all its
   volumes; the others answer one query, or eight, of theirs.
 """
@@ -138,7 +138,7 @@ def _figures(
     )
     bare = result["bare_view"]
     yield (
-        "a view of Django that signs in, reads one volume and sends as much",
+        "a view of Django that signs in, reads one volume and sends 80 kB",
         f"{bare['p50_ms']:.1f} / {bare['p95_ms']:.1f} ms",
     )
     for name, timed in ours["decoded"].items():

@@ -33,20 +33,20 @@ AHEAD_DAYS: Final = 2
 
 
 def ensure_partitions(now: datetime) -> None:
-    """Make the partitions of today and the next days; drop those of rows that are all packed, but
-    for the last week's, and those of chunks that are older than they are kept. What is
-    read of a year is planned for each partition of it."""
+    """Make the partitions of today and the next days; drop those that are older than they are kept,
+    but none with rows that are not packed yet; of rows, empty ones after a week: what is read of a
+    year is planned for each partition of it."""
     today = now.astimezone(UTC).date()
     for days in range(AHEAD_DAYS + 1):
         make_partition(today + timedelta(days=days))
     pending = min(oldest_pending(kind, now) or today for kind in (VOLUMES, DEVICES))
     with connection.cursor() as cursor:
+        before = min(today - (kept_for(Resolution.RAW) or timedelta()), pending)
         for table in ("sample", "devicesample"):
-            cursor.execute(f"SELECT storage_{table}_drop(%s)", [today])
-        for resolution in (Resolution.RAW, Resolution.FIVE_MINUTES, Resolution.HOUR):
+            cursor.execute(f"SELECT storage_{table}_drop(%s)", [before])
+        cursor.execute("SELECT storage_samplechunk_drop(%s, %s)", [Resolution.RAW, before])
+        for resolution in (Resolution.FIVE_MINUTES, Resolution.HOUR):
             before = today - (kept_for(resolution) or timedelta())
-            if resolution is Resolution.RAW:
-                before = min(before, pending)
             cursor.execute("SELECT storage_samplechunk_drop(%s, %s)", [resolution, before])
 
 

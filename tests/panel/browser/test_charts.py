@@ -58,18 +58,6 @@ SEEN = """() => [...document.querySelectorAll(
 })"""
 
 
-COUNTED = """
-globalThis.counts = [];
-const look = () => {
-  const made = globalThis.Chart ? Object.keys(Chart.instances).length : 0;
-  if (made > 0) counts.push(made);
-  requestAnimationFrame(look);
-};
-look();
-"""
-"""How many charts there are, at each frame with any."""
-
-
 @pytest.fixture
 def served(live_server: LiveServer, settings: Settings) -> Iterator[str]:
     """The panel's address, with a person who may sign in."""
@@ -346,34 +334,6 @@ def test_a_time_is_typed_in_local_time_or_in_utc_and_is_in_the_url(
         page.get_by_role("button", name="Show", exact=True).click()
         page.wait_for_url(f"**from={half_hour_ago:%Y-%m-%dT%H}%3A{half_hour_ago:%M}%3A00Z**")
     assert complaints == []
-    context.close()
-
-
-def test_a_page_brings_the_figures_of_its_charts_with_it(browser: Browser, served: str) -> None:
-    there = sampled(cached=False)
-    context = browser.new_context()
-    page, _ = signed_in(context, served)
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.route("**/marks?*", lambda route: route.abort())
-    page.goto(f"{served}{reverse('volume', args=[there.volume.key])}?range=1h")
-    page.locator("[data-charts-panels][aria-busy=false]").wait_for()
-    assert not [url for url in asked if "/series?" in url]
-    expect(page.get_by_text("Charts could not be updated; retrying.")).to_be_visible()
-    assert page.evaluate("Object.keys(Chart.instances).length") >= 2
-    context.close()
-
-
-def test_a_new_chart_is_made_once_the_one_before_it_is_seen(browser: Browser, served: str) -> None:
-    there = sampled(cached=True)
-    context = browser.new_context()
-    page, _ = signed_in(context, served)
-    page.add_init_script(COUNTED)
-    page.goto(f"{served}{reverse('volume', args=[there.volume.key])}?range=1h")
-    page.locator("[data-charts-panels][aria-busy=false]").wait_for()
-    counts = page.evaluate("globalThis.counts")
-    assert counts[0] == 1 and sorted(set(counts)) == list(range(1, max(counts) + 1))
-    assert max(counts) >= 4
     context.close()
 
 

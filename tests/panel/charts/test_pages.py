@@ -348,6 +348,14 @@ def test_a_customers_page_brings_the_lines_of_its_charts_and_names_no_host(clien
     assert there.host.name not in text
 
 
+def test_plain_charts_get_their_own_lines_alone_from_the_series_too(staff: Client) -> None:
+    there = sampled()
+    url = reverse("volume-series", args=[there.volume.key])
+    plain = staff.get(url, {"plain": "1"}).json()
+    assert set(plain["series"]) == set(definitions.names(plain=True)) < set(UNITS)
+    assert "heat" not in plain
+
+
 def test_a_volume_without_cache_has_no_panels_of_one(staff: Client) -> None:
     text = page(staff, sampled(cached=False).volume)
     assert text.count("data-of-cache hidden") == 6

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, time, timedelta
 from time import sleep
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection, transaction
@@ -12,7 +13,7 @@ from pytest_django import Settings
 
 from storage.metrics.samples import ensure_partitions
 from storage.metrics.samples.sample_round import make_partition
-from storage.models import Sample
+from storage.models import Sample, Volume
 from tests import make
 
 pytestmark = pytest.mark.django_db
@@ -75,6 +76,28 @@ def test_partitions_are_dropped_after_a_week_once_they_are_empty(settings: Setti
     assert old not in days() and recent in days()
 
 
+def test_a_partition_that_is_older_than_rows_are_kept_goes_with_rows_that_nothing_packs(
+    settings: Settings,
+) -> None:
+    settings.TIERCEL_SAMPLES_KEPT_DAYS = 7
+    old, pending = (today() - timedelta(days=days) for days in (20, 10))
+    for day in (old, pending):
+        make_partition(day)
+        insert_row(connection, day, make.volume())
+    ensure_partitions(datetime.now(UTC))
+    assert old not in days() and pending in days()
+
+
+def insert_row(connected: Any, day: date, volume: Volume) -> None:
+    with connected.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO storage_sample (ts, volume_id, dt_ms, reads, writes, read_sectors,"
+            " write_sectors, read_ms, write_ms, technology)"
+            " VALUES (%s, %s, 1, 0, 0, 0, 0, 0, 0, 0)",
+            [datetime.combine(day, time(12), UTC), volume.pk],
+        )
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_row_that_comes_while_its_partition_is_dropped_keeps_it() -> None:
     old, volume = today() - timedelta(days=9), make.volume()
@@ -82,13 +105,7 @@ def test_a_row_that_comes_while_its_partition_is_dropped_keeps_it() -> None:
     late = connection.copy()
     try:
         late.set_autocommit(False)
-        with late.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO storage_sample (ts, volume_id, dt_ms, reads, writes, read_sectors,"
-                " write_sectors, read_ms, write_ms, technology)"
-                " VALUES (%s, %s, 1, 0, 0, 0, 0, 0, 0, 0)",
-                [datetime.combine(old, time(12), UTC), volume.pk],
-            )
+        insert_row(late, old, volume)
         with ThreadPoolExecutor(1) as pool:
             dropping = pool.submit(_ensured)
             _until_somebody_waits()
