@@ -106,8 +106,9 @@ def own_panels(shown: str) -> tuple[ChartPanel, ...]:
     )
 
 
-def disk_panels(disks: Sequence[tuple[str, bool]], shown: str) -> tuple[ChartPanel, ...]:
-    """How busy disks were (True: fast), who made the one that is `shown`, and what it did."""
+def disk_panels(disks: Sequence[tuple[str, bool]], used: str, shown: str) -> tuple[ChartPanel, ...]:
+    """How busy disks were (True: fast), who `used` one, and what the one did that is `shown`: the
+    same or a member of it."""
     lines = []
     for colours, fast in ((SLOW_COLOURS, False), (FAST_COLOURS, True)):
         names = [name for name, is_fast in disks if is_fast is fast]
@@ -130,7 +131,7 @@ def disk_panels(disks: Sequence[tuple[str, bool]], shown: str) -> tuple[ChartPan
     return (
         ChartPanel("disks", "Disks busy", (Axis(Scale.PERCENT, "busy"),), tuple(lines)),
         ChartPanel(
-            "users", f"Who uses {shown}", (Axis(Scale.IN_FLIGHT, "under way"),), tuple(users)
+            "users", f"Who uses {used}", (Axis(Scale.IN_FLIGHT, "under way"),), tuple(users)
         ),
         *own_panels(shown),
     )

@@ -106,6 +106,8 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
             "series_url": subject.series_url,
             "marks_url": subject.marks_url,
             "who_url": subject.who_url,
+            "disks": subject.disks,
+            "disk": subject.disk,
             "csv_url": f"{subject.csv_url}?{_csv_query(request.GET, span)}",
             "panels": subject.panels,
             "columns": columns,

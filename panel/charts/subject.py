@@ -20,6 +20,7 @@ from panel.charts.time_range import SampledEvery, Span, part
 from storage.access import Person, is_staff
 from storage.analysis.disk_activity import (
     DiskCourse,
+    array_members,
     busy_courses,
     disk_course,
     fleet_courses,
@@ -61,7 +62,8 @@ class ChartSubject:
     `every` so many seconds; `nearest` says when the last figure before a time was taken; without
     one, the first after it. `added` puts figures to them that cost more, for who draws or lists
     them, and `apart` those of the panels that are so; `labels` names lines whose subject depends on
-    the time. `who_url` tells who made it at a moment. Before `known_since` there was nothing to
+    the time. `who_url` tells who made it at a moment. `disks` can have charts of their own; `disk`
+    is the one that has. Before `known_since` there was nothing to
     measure.
     """
 
@@ -84,6 +86,8 @@ class ChartSubject:
     apart: Callable[[Series], Series] = lambda measured: measured
     labels: Callable[[Span], Mapping[str, str]] = lambda _span: {}
     who_url: str = ""
+    disks: Sequence[str] = ()
+    disk: str = ""
 
     @property
     def seconds(self) -> int:
@@ -156,12 +160,21 @@ def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> C
 
 def of_host(host: Host, disk: str = "") -> ChartSubject:
     """All volumes of a host together, its disks, and of the one named `disk`, by itself the first
-    slow one, what it did and which volumes use it. For staff."""
+    slow one, what it did and which volumes use it, or the array that it is a member of. For
+    staff."""
     facts = inventory_of(host)
     there = disk_map(facts) if facts is not None else DiskMap({}, {})
-    shown = disk if disk in there.tiers else next(iter(there.names), "")
+    members = array_members(facts, there.names) if facts is not None else {}
+    whole_by_disk = {
+        part: whole for whole in there.names for part in (whole, *members.get(whole, ()))
+    }
+    shown = disk if disk in whole_by_disk else next(iter(there.names), "")
+    used = whole_by_disk.get(shown, "")
+    busy = [*there.names, *(() if shown == used else (shown,))]
     of_disks = (
-        disk_panels.disk_panels([(name, there.tiers[name]) for name in there.names], shown)
+        disk_panels.disk_panels(
+            [(name, there.tiers[whole_by_disk[name]]) for name in busy], used, shown
+        )
         if shown
         else ()
     )
@@ -170,7 +183,7 @@ def of_host(host: Host, disk: str = "") -> ChartSubject:
 
     @cache
     def course(start: datetime, end: datetime, step: int) -> DiskCourse | None:
-        return disk_course(host, facts, start, end, step, shown) if facts and shown else None
+        return disk_course(host, facts, start, end, step, used) if facts and used else None
 
     def added(span: Span, measured: Series) -> Series:
         users = course(span.start, span.end, span.step)
@@ -199,6 +212,8 @@ def of_host(host: Host, disk: str = "") -> ChartSubject:
         csv_url=reverse("host-csv", args=[host.key]),
         marks_url=reverse("host-marks", args=[host.key]),
         who_url=reverse("host-who", args=[host.key]) if shown else "",
+        disks=tuple(whole_by_disk),
+        disk=shown,
         of_many=True,
         least_seconds=BUCKET_SECONDS,
         measure=lambda span: host_series(host, span.start, span.end, span.points),

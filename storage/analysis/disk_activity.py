@@ -94,16 +94,16 @@ def disks_then(host: Host, facts: HostFacts, start: datetime, end: datetime) -> 
 def busy_courses(
     host: Host, facts: HostFacts, start: datetime, end: datetime, step: int
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """By disk: the share of each bucket in which it had I/O under way; not a number where nothing
-    is known."""
+    """By disk or array that volumes lie on, and by member of such an array: the share of each
+    bucket in which it had I/O under way; not a number where nothing is known."""
     names = disk_map(facts).names
-    members = _members(facts, names)
+    members = array_members(facts, names)
     rows = {name: row for row, name in enumerate({*names, *chain.from_iterable(members.values())})}
     row_by_device = {pk: rows[name] for pk, name in _devices(host, rows).items()}
     count = ceil((end - start).total_seconds() / step)
     busy = _busy_shares(row_by_device, len(rows), start, end, step, count)
     _tell_arrays(busy, {rows[name]: [rows[part] for part in of] for name, of in members.items()})
-    return {name: busy[rows[name]] for name in names}
+    return {name: busy[row] for name, row in rows.items()}
 
 
 def own_course(
@@ -312,8 +312,8 @@ def _legs(table: IntervalTable) -> tuple[Line, Line, npt.NDArray[np.bool_]]:
     return slow, fast, ~(is_uncached | is_counted)
 
 
-def _members(facts: HostFacts, names: Collection[str]) -> dict[str, list[str]]:
-    """The disks of each of these arrays."""
+def array_members(facts: HostFacts, names: Collection[str]) -> dict[str, list[str]]:
+    """The disks of those of these names that are arrays."""
     return {
         array.name: [member.name for member in array.members]
         for array in facts.arrays
@@ -333,7 +333,7 @@ def _disks(
 ) -> dict[int, dict[str, DiskTimes]]:
     """By number of the bucket and by name. Kernels before 5.10 count neither busy nor I/O time of
     an array: it is as busy as its busiest member, and its I/O time is not known."""
-    members = _members(facts, names)
+    members = array_members(facts, names)
     wanted = sorted({*names, *chain.from_iterable(members.values())})
     devices = _devices(host, wanted)
     counted: dict[int, dict[str, DiskTimes]] = defaultdict(dict)

@@ -40,6 +40,10 @@ NOTES: Final = """\
   volumes; nulls (a volume without a cache has no hits) count nowhere.
 - **Prometheus** has blocks of two hours made by promtool, as it writes them itself; its ingest is
   promtool's, not that of scrapes. VictoriaMetrics' is that of its import.
+- **Ingest** of Tiercel is that of rounds minute by minute, each row looked up first; what a round
+  adds up for its host besides is not in it.
+- **A year**: as many volumes have one as `past` says in `tests/bench/samples.py`, 20 in a full run,
+  here and in the others. What 5,000 take in a year is reckoned from the bytes of full chunks.
 - **Charts**: Tiercel is asked for one page's chart of all figures, with its percentiles and words,
   by one request to gunicorn. The others are asked for eight figures, by one request each; "at once"
   is one request for the eight as they are, without rates.
@@ -98,6 +102,15 @@ def _rows(
         f"{size:.2f}",
         *(f"{each:.2f}" for each in bytes_each),
         *(f"{size / each:.2f}" for each in bytes_each),
+    )
+    figures = result["storage"]["figures"] / result["storage"]["rows"]
+    ingest = result["ingest"]["rows_s"] * figures
+    ingest_each = [each["figures_s"] for each in peers]
+    yield (
+        "ingest, figures/s",
+        f"{ingest:,.0f}",
+        *(f"{each:,}" for each in ingest_each),
+        *(f"{ingest / each:.2f}" for each in ingest_each),
     )
     for name in ours["charts"]:
         yield _timed(f"chart of {name}", ours["charts"][name], [e["charts"][name] for e in peers])

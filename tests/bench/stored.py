@@ -271,6 +271,7 @@ class Ours:
         return {
             "bytes": raw,
             "figures": self.figures,
+            "rows": self.intervals,
             "bytes_a_figure": round(raw / self.figures, 3),
             "packed_rows_s": round(self.packed / self.pack_seconds),
             "bytes_a_volume_day": {name: round(size) for name, size in days.items()},

@@ -33,6 +33,7 @@ STAFF_ONLY = {
     *("storage_diskround", "storage_physicaldisk", "storage_diskreading"),
     *("storage_device", "storage_devicesample", "storage_latestdevicesample"),
     *("storage_physicaldiskevent", "storage_cachecondition", "storage_hostchange"),
+    *("storage_hostload", "storage_fleetload", "storage_hostactivity"),
     *("jobs_alert", "jobs_alertevent", "jobs_silence", "panel_alertdelivery_events"),
     *("panel_webhook", "panel_webhookdelivery"),
 }

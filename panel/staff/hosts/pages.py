@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -21,7 +22,6 @@ from jobs.problems import problems_of
 from jobs.queue.bulk import blocking_jobs
 from jobs.queue.reservations import reserved
 from panel.alerts.alert_routing import untold_beside_others
-from panel.charts.definitions import ChartPanel
 from panel.charts.pages import host_chart_context
 from panel.http.fragments import fragment_or_page
 from panel.staff.alerts.alert_list import marks_of
@@ -190,26 +190,20 @@ def _charts(request: HttpRequest, host: Host) -> dict[str, Any]:
     return {
         **context,
         "other_charts": others.urlencode(),
-        "disk_choices": _disk_choices(request, panels),
+        "disk_choices": _disk_choices(
+            request, context["charts"]["disks"], context["charts"]["disk"]
+        ),
         "folds_marks": True,
         "has_all_charts": is_whole,
     }
 
 
 def _disk_choices(
-    request: HttpRequest, panels: tuple[ChartPanel, ...]
+    request: HttpRequest, disks: Sequence[str], shown: str
 ) -> list[tuple[str, str, bool]]:
     """The disks of which charts can be shown, each with the parameters that ask for it."""
-    shown = next((panel.title for panel in panels if panel.name == "users"), "")
-    names = [
-        line.name.removeprefix("busy_")
-        for panel in panels
-        if panel.name == "disks"
-        for line in panel.lines
-    ]
     return [
-        (name, urlencode({**request.GET.dict(), "disk": name}), shown.endswith(f" {name}"))
-        for name in names
+        (name, urlencode({**request.GET.dict(), "disk": name}), name == shown) for name in disks
     ]
 
 

@@ -29,8 +29,8 @@ export const number = (value) =>
 
 export const withUnit = (text, unit) => (unit.startsWith("/") ? text + unit : `${text} ${unit}`);
 
-// Times are those of the browser's zone, or UTC where the URL says so, or else the person asked for
-// that before: it is remembered.
+// Times are those of the browser's zone or UTC as the URL says, or else as the person chose before,
+// which is remembered.
 let isUtc = (state.read("tz") ?? localStorage.getItem(KEPT)) === "utc";
 
 export const inUtc = () => isUtc;
@@ -38,7 +38,7 @@ export const inUtc = () => isUtc;
 export const toggleUtc = () => {
   isUtc = !isUtc;
   localStorage.setItem(KEPT, isUtc ? "utc" : "local");
-  state.write({ tz: isUtc ? "utc" : null });
+  state.write({ tz: isUtc ? "utc" : "local" });
 };
 
 export const showZoneInUrl = () => state.write({ tz: isUtc ? "utc" : null });

@@ -1,8 +1,8 @@
 """Collector, PostgreSQL or Redis away for five minutes: what is lost of the hosts' figures.
 
 Five minutes are five rounds of samples in production; here a round is every `INTERVAL` seconds, and
-they are away for as many. What does not pass faster is how long each takes to find the others
-again.
+they are away for as many, or for FAULTS_AWAY_SECONDS. What does not pass faster is how long each
+takes to find the others again.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from tests.integration.until import until
 
 INTERVAL: Final = 2
 ROUNDS: Final = 5
+AWAY_SECONDS: Final = int(os.environ.get("FAULTS_AWAY_SECONDS") or ROUNDS * INTERVAL)
 HOSTS, VOLUMES = 6, 3
 PATIENCE_SECONDS: Final = 60.0
 BACK_SECONDS: Final = 20.0
@@ -45,7 +46,7 @@ def faults(postgres: Postgres | None) -> Iterator[Fault]:
     for fault_id, name in (("C01", "collector"), ("C02", REDIS), ("C03", POSTGRES)):
         if name == POSTGRES and postgres is None:
             continue
-        yield Fault(f"samples: {name} is killed and stays away for five rounds", expected,
+        yield Fault(f"samples: {name} is killed and stays away for {AWAY_SECONDS} s", expected,
                     _play(name, postgres), fault_id, alone=True)  # fmt: skip
 
 
@@ -92,13 +93,13 @@ def _away(scene: Scene, name: str, postgres: Postgres | None) -> Played:
     began = time.time()
     until("samples come", lambda: scene.is_sampled_since(began, 4), PATIENCE_SECONDS)
     restart = _kill(scene, name, postgres)
-    time.sleep(ROUNDS * INTERVAL)
+    time.sleep(AWAY_SECONDS)
     restart()
     back = time.time()
     until("samples come again", lambda: scene.is_sampled_since(back), PATIENCE_SECONDS)
     recovery = time.time() - back
     until("they go on", lambda: scene.is_sampled_since(time.time() - 4 * INTERVAL, 3), 60)
-    problems = _problems(scene, ROUNDS * INTERVAL + BACK_SECONDS)
+    problems = _problems(scene, AWAY_SECONDS + BACK_SECONDS)
     rows = Sample.objects.filter(volume__placement__host__in=scene.host_ids).count()
     return Played(f"{rows} intervals of {HOSTS * VOLUMES} volumes", problems, recovery)
 

@@ -85,6 +85,8 @@ def test_who_made_the_hdd_busy_at_three_is_two_clicks_from_the_first_page(
     expect(who).to_contain_text("Other: no volume explains it")
     expect(page.locator("#who-title")).to_contain_text("12:0")
     assert "at=" in page.url
+    click_at(page, "IOPS and latency", at)
+    expect(first.get_by_role("link")).to_have_text(guilty.label)
     page.reload()
     expect(page.locator("#who table tbody tr").first).to_contain_text(guilty.label)
     assert complaints == []

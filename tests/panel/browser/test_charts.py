@@ -323,6 +323,7 @@ def test_a_time_is_typed_in_local_time_or_in_utc_and_is_in_the_url(
     for hours_ahead, clicked in ((5.5, False), (0, True)):
         if clicked:
             page.get_by_role("button", name="UTC").click()
+            assert "tz=utc" in page.url
             page.reload()  # remembered
             page.locator("[data-charts-panels][aria-busy=false]").wait_for()
             expect(page.get_by_text("Times in UTC", exact=True)).to_be_visible()
@@ -333,6 +334,11 @@ def test_a_time_is_typed_in_local_time_or_in_utc_and_is_in_the_url(
         page.locator("[data-charts-custom] [name=to]").fill(f"{end_of_it:%Y-%m-%dT%H:%M}")
         page.get_by_role("button", name="Show", exact=True).click()
         page.wait_for_url(f"**from={half_hour_ago:%Y-%m-%dT%H}%3A{half_hour_ago:%M}%3A00Z**")
+    link = page.url
+    page.get_by_role("button", name="UTC").click()
+    assert "tz=local" in page.url
+    page.goto(link)
+    expect(page.get_by_text("Times in UTC", exact=True)).to_be_visible()
     assert complaints == []
     context.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -22,7 +23,7 @@ from storage.metrics.load_series import LOAD_UNITS
 from storage.metrics.samples.host_load import bucket_of
 from storage.metrics.samples.load_rollup import SUMS, add_up_fleet
 from storage.metrics.series import Series
-from storage.models import Device, DeviceSample, FleetLoad, HostLoad
+from storage.models import Device, DeviceSample, FleetLoad, HostLoad, Sample
 from tests import make
 from tests.scene import Scene, job, scene
 from tests.storage import wire
@@ -228,6 +229,47 @@ def test_the_fleet_tells_how_busy_its_disks_are(staff: Client) -> None:
     assert [each for each in busy["hdd_busy_most"] if each is not None] == [0.75]
     assert {"hdd_busy", "hdd_busy_most", "ssd_busy", "ssd_busy_most"} <= known
     assert not [each for each in busy["ssd_busy"] if each is not None]
+
+
+def test_a_disk_of_an_array_has_charts_of_its_own_beside_those_who_use_the_array(
+    staff: Client,
+) -> None:
+    array = make.array(name="md1")
+    disks = [replace(array.members[0], name=name) for name in ("sda", "sdb")]
+    there = scene(
+        make.lv(pvs=("md1",)),
+        pvs=(make.pv("md1"),),
+        arrays=(replace(array, members=tuple(disks)),),
+    )
+    at = bucket_of(timezone.now() - timedelta(minutes=20)) + timedelta(minutes=1)
+    nothing = dict.fromkeys(("reads", "writes", "read_sectors", "write_sectors", "write_ms"), 0)
+    Sample.objects.create(
+        volume=there.volume, ts=at, dt_ms=60_000, read_ms=30_000, technology=0, **nothing
+    )
+    for name, busy_ms in (("md1", 30_000), ("sda", 12_000), ("sdb", 45_000)):
+        disk = Device.objects.create(
+            host=there.host, kind="disk", identity=name, name=name, size_bytes=1, is_fast=False
+        )
+        DeviceSample.objects.create(
+            device=disk,
+            ts=at,
+            dt_ms=60_000,
+            busy_ms=busy_ms,
+            read_ms=60_000,
+            weighted_ms=0,
+            **nothing,
+        )
+    query = {"range": "1h", "disk": "sdb"}
+    answer = staff.get(reverse("host-series", args=[there.host.key]), query).json()
+    told = {name: set(values) - {None} for name, values in answer["series"].items()}
+    assert (told["busy_md1"], told["busy_sdb"]) == ({0.5}, {0.75})
+    assert (told["volume_1_in_flight"], told["unexplained_in_flight"]) == ({0.5}, {0.5})
+    assert answer["labels"]["volume_1_in_flight"] == str(there.volume)
+    page = staff.get(reverse("host", args=[there.host.key]), query).content.decode()
+    assert "Who uses md1" in page and "sdb: IOPS and latency" in page
+    assert re.findall(r'#charts"(?: aria-current="true")?>(md1|sd\w)</a>', page) == [
+        *("md1", "sda", "sdb")
+    ]
 
 
 def test_the_chosen_disk_of_a_host_has_charts_of_its_own(staff: Client) -> None:

@@ -1,7 +1,12 @@
-"""Partitions of rows are dropped a week after their day once they are empty: what they had lies in
-chunks by then. A row that comes in the same moment keeps its partition."""
+"""What hosts and the fleet did is staff's alone also where it is not packed yet. Partitions of rows
+are dropped a week after their day once they are empty: what they had lies in chunks by then. A row
+that comes in the same moment keeps its partition."""
 
 from django.db import migrations
+
+from storage.row_security import STAFF_ONLY, enclose
+
+LOADS = ("storage_hostload", "storage_fleetload", "storage_hostactivity")
 
 DROP = """
 CREATE OR REPLACE FUNCTION {table}_drop(before date) RETURNS integer
@@ -47,7 +52,10 @@ END $$;
 class Migration(migrations.Migration):
     dependencies = (("storage", "0042_customers_of_events"),)
 
-    operations = tuple(
-        migrations.RunSQL(DROP.format(table=table), migrations.RunSQL.noop)
-        for table in ("storage_sample", "storage_devicesample")
+    operations = (
+        *(migrations.RunSQL(*enclose(table, STAFF_ONLY)) for table in LOADS),
+        *(
+            migrations.RunSQL(DROP.format(table=table), migrations.RunSQL.noop)
+            for table in ("storage_sample", "storage_devicesample")
+        ),
     )
