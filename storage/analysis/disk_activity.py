@@ -102,7 +102,7 @@ def busy_courses(
     row_by_device = {pk: rows[name] for pk, name in _devices(host, rows).items()}
     count = ceil((end - start).total_seconds() / step)
     busy = _busy_shares(row_by_device, len(rows), start, end, step, count)
-    _tell_arrays(busy, {rows[name]: [rows[part] for part in of] for name, of in members.items()})
+    _fill_in_arrays(busy, {rows[name]: [rows[part] for part in of] for name, of in members.items()})
     return {name: busy[row] for name, row in rows.items()}
 
 
@@ -144,7 +144,7 @@ def fleet_courses(start: datetime, end: datetime, step: int) -> tuple[TierCourse
     members: dict[int, list[int]] = defaultdict(list)
     for part, whole in parts.items():
         members[row_by_device[whole or 0]].append(row_by_device[part])
-    _tell_arrays(busy, members)
+    _fill_in_arrays(busy, members)
     slow, fast = (
         _tier_course(busy[[row_by_device[pk] for pk, each in tiers.items() if each is is_fast]])
         for is_fast in (False, True)
@@ -175,7 +175,7 @@ def _busy_shares(
     return capped
 
 
-def _tell_arrays(busy: npt.NDArray[np.float64], members: Mapping[int, Sequence[int]]) -> None:
+def _fill_in_arrays(busy: npt.NDArray[np.float64], members: Mapping[int, Sequence[int]]) -> None:
     """What kernels before 5.10 do not count of an array, its busiest member tells; by numbers of
     lines."""
     for row, own in members.items():

@@ -84,13 +84,13 @@ class SampleKind:
     def sql(self, template: str) -> str:
         """The template with the names of the inbox; {end} is the end of an interval, {within} is
         true for one between the two parameters of `within`."""
-        lag = f" + interval '{self.lag} seconds'" if self.lag else ""
+        lag = f"interval '{self.lag} seconds'"
         return template.format(
             inbox=self.inbox,
             subject=self.subject,
             ended=self.ended,
-            lag=f"interval '{self.lag} seconds'",
-            end=f"{self.ended}{lag}",
+            lag=lag,
+            end=f"{self.ended} + {lag}" if self.lag else self.ended,
             within=f"{self.ended} > %s AND {self.ended} <= %s",
         )
 

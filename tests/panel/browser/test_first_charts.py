@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests import fleet
 from tests.panel.browser.chromium import signed_in
@@ -36,7 +36,7 @@ MORPH = """() => htmx.ajax("GET", location.pathname, {
 TROUBLE = "Charts could not be updated; retrying."
 
 
-def visited(context: BrowserContext, served: str, *, cached: bool, past: bool = False) -> str:
+def address(served: str, *, cached: bool, past: bool = False) -> str:
     """The address of a volume with figures; with `past`, of a time that is over."""
     there = sampled(cached=cached)
     url = served + reverse("volume", args=[there.volume.key])
@@ -56,7 +56,7 @@ def test_the_first_figures_are_not_asked_for(browser: Browser, served: str) -> N
     page, complaints = signed_in(context, served)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto(visited(context, served, cached=False))
+    page.goto(address(served, cached=False))
     page.locator(DRAWN).wait_for()
     assert [url for url in asked if "/marks?" in url]
     assert not [url for url in asked if "/series?" in url]
@@ -69,7 +69,7 @@ def test_a_new_chart_is_made_once_the_one_before_it_is_seen(browser: Browser, se
     context = browser.new_context()
     page, _ = signed_in(context, served)
     page.add_init_script(COUNTED)
-    page.goto(visited(context, served, cached=True))
+    page.goto(address(served, cached=True))
     page.locator(DRAWN).wait_for()
     counts = page.evaluate("globalThis.counts")
     assert counts[0] == 1 and sorted(set(counts)) == list(range(1, max(counts) + 1))
@@ -84,7 +84,7 @@ def test_marks_that_could_not_be_had_are_asked_for_again_also_of_a_time_that_is_
     page, _ = signed_in(context, served)
     page.clock.install()
     page.route("**/marks?*", lambda route: route.abort())
-    page.goto(visited(context, served, cached=True, past=True))
+    page.goto(address(served, cached=True, past=True))
     expect(page.get_by_text(TROUBLE)).to_be_visible()
     quiet(page)
     page.unroute("**/marks?*")
@@ -101,7 +101,7 @@ def test_a_chart_that_could_not_be_made_is_made_with_the_next_figures(
     page, _ = signed_in(context, served)
     page.clock.install()
     page.route("**/chart.umd*", lambda route: route.abort())
-    page.goto(visited(context, served, cached=False))
+    page.goto(address(served, cached=False))
     expect(page.get_by_text(TROUBLE)).to_be_visible()
     quiet(page)
     page.unroute("**/chart.umd*")

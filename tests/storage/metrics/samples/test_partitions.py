@@ -124,10 +124,14 @@ def _ensured() -> None:
 
 
 def _until_somebody_waits() -> None:
-    """Returns once a statement waits for a lock, or after the two seconds that one may."""
+    """Returns once a statement of this database waits for a lock; raises after two seconds, which
+    is as long as one may."""
     for _ in range(200):
         with connection.cursor() as cursor:
-            cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+            cursor.execute(
+                "SELECT EXISTS (SELECT FROM pg_locks JOIN pg_database ON oid = database"
+                " WHERE NOT granted AND datname = current_database())"
+            )
             if cursor.fetchone()[0]:
                 return
         sleep(0.01)
