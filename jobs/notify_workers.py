@@ -1,76 +1,77 @@
 """Messages to workers. They are hints: losing, repeating or forging one is harmless, because the
 reaper sends again what was lost and a claim decides who works.
 
-Which jobs are due is told by a sorted set in Redis, from which the threads of workers take the
-oldest one (`jobs.queue.job_threads`). A message of Celery's would cost more of the processor than
-all that PostgreSQL does for a job that finds nothing to do. Whatever else workers do is a task of
-Celery's.
+A job has no message of its own. A wake-up makes a worker take whatever is due from PostgreSQL
+(`jobs.queue.dispatch`), so that no more are sent while enough lie unread.
 """
 
 from __future__ import annotations
 
 import logging
-from functools import cache
 from typing import Any, Final
 
-import redis
 from celery import current_app
 from django.conf import settings
 from django.db import transaction
 from kombu.exceptions import OperationalError
-from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
-from redis.retry import Retry
+
+from jobs.models import Job
 
 log = logging.getLogger(__name__)
 
 EXPIRES_SECONDS = 60
 """Without a worker, messages must not pile up for ever."""
 
-RUN_JOB: Final = "run job"
-"""The one task that is not Celery's."""
-DUE_JOBS = "due-jobs"
-"""The sorted set in Redis: ids, by themselves. A job that is told of again is there once."""
-WAIT_SECONDS = 2
+RUN_DUE_JOBS: Final = "jobs.tasks.run_due_jobs"
+BULK_CHANGE: Final = "jobs.tasks.go_on_with_bulk_change"
+ENOUGH_UNREAD: Final = 16
+"""As many wake-ups as a worker has slots: one that comes begins with all of them."""
 
 
-def send(task: str, *args: int, queue: str | None = None) -> bool:
-    """Publish now, at most once; False (and a line in the log) where the broker is away."""
+def sites() -> list[str]:
+    """The sites whose hosts have workers of their own, and "" for all other hosts."""
+    return ["", *settings.TIERCEL_DEDICATED_SITES]
+
+
+def queue_of(site: str) -> str:
+    """The queue of the wake-ups for a site's hosts."""
+    return f"jobs.{site}" if site else "jobs"
+
+
+def send(task: str, *args: int | str, queue: str | None = None) -> bool:
+    """Publish now, at most once; False (and a line in the log) where the broker is away.
+
+    A wake-up goes to the queue of its site. It does not expire, and is not published while enough
+    of them lie unread there.
+    """
     try:
-        if task == RUN_JOB:
-            _redis().zadd(DUE_JOBS, {str(job_id): job_id for job_id in args})
-        else:
-            current_app.send_task(
-                task, args=args, expires=EXPIRES_SECONDS, retry=False, queue=queue
-            )
+        with current_app.producer_or_acquire() as producer:
+            options: dict[str, Any] = {"queue": queue, "expires": EXPIRES_SECONDS}
+            if task == RUN_DUE_JOBS:
+                (site,) = args
+                options = {"queue": queue_of(str(site))}
+                if producer.channel.client.llen(options["queue"]) >= ENOUGH_UNREAD:
+                    return True
+            current_app.send_task(task, args=args, producer=producer, retry=False, **options)
     except (OperationalError, RedisError, OSError) as error:
         log.warning("%s%s was not announced, the reaper will: %s", task, args, error)
         return False
     return True
 
 
-def take() -> int | None:
-    """The id of the oldest job that is due, as soon as there is one; None where none comes for
-    some seconds. Raises `RedisError`."""
-    popped: Any = _redis().bzpopmin(DUE_JOBS, timeout=WAIT_SECONDS)
-    return int(popped[1]) if popped and popped[1].isdigit() else None
-
-
-@cache
-def _redis() -> redis.Redis:
-    """A connection that broke while it rested is made anew, once."""
-    seconds = {"socket_timeout": 2.0 * WAIT_SECONDS, "socket_connect_timeout": 2.0 * WAIT_SECONDS}
-    return redis.Redis.from_url(settings.REDIS_URL, retry=Retry(NoBackoff(), 1), **seconds)
-
-
 def job(job_id: int) -> None:
-    """Tell a worker of a job once this transaction is committed."""
-    _after_commit(RUN_JOB, job_id)
+    """Have a worker look for a job, among others, once this transaction is committed."""
+    site = ""
+    if dedicated := settings.TIERCEL_DEDICATED_SITES:
+        of_host = Job.objects.filter(pk=job_id).values_list("host__site", flat=True).first()
+        site = of_host if of_host in dedicated else ""
+    _after_commit(RUN_DUE_JOBS, site)
 
 
 def bulk_change(change_id: int) -> None:
     """Tell a worker of a change for many volumes once this transaction is committed."""
-    _after_commit("jobs.tasks.go_on_with_bulk_change", change_id)
+    _after_commit(BULK_CHANGE, change_id)
 
 
 def host(host_id: int) -> None:
@@ -88,9 +89,9 @@ def all_due() -> None:
     _after_commit("jobs.tasks.sweep")
 
 
-def _after_commit(task: str, *args: int) -> None:
+def _after_commit(task: str, *args: int | str) -> None:
     def announce() -> None:
         send(task, *args)
 
-    # What was committed stays accepted, whatever becomes of its announcement.
+    # What was committed stays accepted, whatever becomes of its message.
     transaction.on_commit(announce, robust=True)

@@ -8,7 +8,7 @@ from jobs import collector, live_view, notify_workers
 from jobs.alerts import alert_judge
 from jobs.engine import holds, media_checks
 from jobs.hosts import refresh as refreshing
-from jobs.queue import bulk, job_threads, leave_writeback
+from jobs.queue import bulk, dispatch, leave_writeback
 from jobs.queue import reaper as sweeping
 from storage.database_clock import database_now
 from storage.discovery import host_timeline
@@ -18,8 +18,10 @@ from storage.metrics.samples.chunk_store import KINDS
 from storage.metrics.samples.packer import pack_samples
 from storage.models import Host
 
-# Celery imports this module alone: the threads that run jobs begin with the worker.
-__all__ = ["job_threads"]
+
+@shared_task
+def run_due_jobs(site: str = "") -> None:
+    dispatch.run_due(site)
 
 
 @shared_task

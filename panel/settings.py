@@ -345,7 +345,9 @@ CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
-CELERY_TASK_DEFAULT_QUEUE = "jobs"
+# Jobs have slots to themselves: those that wait for a host must keep no alert and no mail waiting.
+CELERY_TASK_DEFAULT_QUEUE = "housekeeping"
+CELERY_TASK_ROUTES = {"jobs.tasks.run_due_jobs": {"queue": "jobs"}}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # Celery would open a connection to PostgreSQL for each task. `panel.celery` keeps them, as Django
 # does from one request to the next; this says never to Celery's own count.
@@ -355,6 +357,8 @@ CELERY_BEAT_MAX_LOOP_INTERVAL = 5
 CELERY_ENABLE_UTC = True
 CELERY_TIMEZONE = "UTC"
 
+# Sites whose hosts have workers of their own, with the queue `jobs.SITE`.
+TIERCEL_DEDICATED_SITES = env.words("TIERCEL_DEDICATED_SITES")
 TIERCEL_COLLECT_SHARDS = env.whole("TIERCEL_COLLECT_SHARDS", 1, least=1)
 TIERCEL_SAMPLE_SECONDS = env.whole("TIERCEL_SAMPLE_SECONDS", 60, least=1)
 # Older figures are deleted. The database itself gives up nothing of the last week.
@@ -363,10 +367,14 @@ TIERCEL_5M_KEPT_DAYS = env.whole("TIERCEL_5M_KEPT_DAYS", 400, least=30, most=366
 TIERCEL_1H_KEPT_DAYS = env.whole("TIERCEL_1H_KEPT_DAYS", 1095, least=30, most=7320)
 
 
-def every(seconds: int, task: str, *args: int, queue: str = "jobs") -> dict[str, object]:
+def every(seconds: int, task: str, *args: int, **options: str) -> dict[str, object]:
     """A beat entry whose message is dropped when the next one is due."""
-    options = {"queue": queue, "expires": seconds}
-    return {"task": task, "schedule": float(seconds), "args": args, "options": options}
+    return {
+        "task": task,
+        "schedule": float(seconds),
+        "args": args,
+        "options": {**options, "expires": seconds},
+    }
 
 
 # Each task does what is due, so that one missed or doubled does no harm.

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 
-from jobs.queue.job_threads import AT_ONCE
 from panel import gunicorn
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,12 +44,14 @@ def test_postgresql_has_a_connection_for_each_thread_also_of_a_second_worker(
         [found] = re.findall(rf"{option}[ =](\d+)", command)
         return int(found)
 
-    # A worker has as many threads for jobs as for tasks, and some for times without Redis.
-    worker = 2 * number(services["worker"]["command"], "--concurrency") + AT_ONCE
-    collector = number(services["collector"]["command"], "--concurrency")
+    # One more asks for due jobs while Redis is away.
+    slots = sum(
+        number(services[name]["command"], "--concurrency") + 1
+        for name in ("worker", "housekeeping", "collector")
+    )
     web = gunicorn.workers * gunicorn.threads
     allowed = number(services["db"]["command"], "max_connections")
-    assert web + 2 * worker + 2 * collector + 20 <= allowed
+    assert web + 2 * slots + 20 <= allowed
 
 
 def test_only_postgresql_begins_as_root_to_own_its_folder(
@@ -79,7 +80,7 @@ def test_each_reaches_what_it_needs_and_the_stores_reach_nobody(
         "redis": {"messages"},
         "migrate": {"data"},
         "beat": {"data", "messages"},
-        **dict.fromkeys(("web", "worker", "collector"), every),
+        **dict.fromkeys(("web", "worker", "housekeeping", "collector"), every),
     }
     internal = {name for name, each in compose["networks"].items() if (each or {}).get("internal")}
     assert internal == {"data", "messages"}

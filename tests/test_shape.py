@@ -254,16 +254,21 @@ def test_compose_passes_every_setting_that_the_docs_name(compose: dict[str, Any]
     told = set(re.findall(r"`(TIERCEL_[A-Z_]+)`", " ".join(re.findall(r"(?m)^\| (`.*?) \|", text))))
     passed = {name for each in compose["services"].values() for name in each.get("environment", {})}
     # Chosen in the command, for a command by hand, and never in production.
-    assert told - passed == {"TIERCEL_COLLECT_QUEUES", "TIERCEL_DB_ROLE", "TIERCEL_DEBUG"}
+    assert told - passed == {
+        "TIERCEL_COLLECT_QUEUES",
+        "TIERCEL_JOB_QUEUES",
+        "TIERCEL_DB_ROLE",
+        "TIERCEL_DEBUG",
+    }
 
 
-def test_only_worker_and_collector_are_given_the_secret_half(compose: dict[str, Any]) -> None:
+def test_only_those_that_talk_to_hosts_are_given_the_secret_half(compose: dict[str, Any]) -> None:
     given = {
         name
         for name, service in compose["services"].items()
         if "TIERCEL_HOST_KEYS_SECRET" in service.get("environment", {})
     }
-    assert given == {"worker", "collector"}
+    assert given == {"worker", "housekeeping", "collector"}
 
 
 def test_only_the_migrations_are_given_the_owners_role(compose: dict[str, Any]) -> None:

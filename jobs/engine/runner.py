@@ -13,6 +13,7 @@ import time
 from datetime import timedelta
 from functools import partial
 
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
@@ -28,7 +29,7 @@ from jobs.engine.finish import (
     refusal_json,
     wait_for_contact,
 )
-from jobs.engine.holds import OnHold, check_not_held
+from jobs.engine.holds import OnHold, check_not_held, read_host
 from jobs.engine.operation import PASSES_BY, send, stand_by, watch
 from jobs.engine.remaining_steps import remaining_steps
 from jobs.engine.transitions import (
@@ -36,6 +37,7 @@ from jobs.engine.transitions import (
     READING,
     LostLease,
     claim,
+    claim_next,
     renew_if_due,
     transition,
 )
@@ -78,15 +80,27 @@ STALE = {
 
 
 def run(job_id: int) -> None:
-    """Take a job and bring it as far as it goes now; return at once where there is nothing to do.
-
-    Whatever is unforeseen ends the job or brings it before a person, with a trace in the log: it
-    must not come back for ever. Without its database the panel only hands the job back.
-    """
+    """Take a job and bring it as far as it goes now; return at once where it is not due."""
     job = claim(job_id, worker_name())
+    if job is not None:
+        _run_claimed(job)
+
+
+def run_next(site: str, *, prefers_previews: bool) -> bool:
+    """The same for the job that is due first (`transitions.claim_next`); False where none is."""
+    sites = settings.TIERCEL_DEDICATED_SITES
+    job = claim_next(worker_name(), site, sites, prefers_previews=prefers_previews)
     if job is None:
-        return
+        return False
+    _run_claimed(job)
+    return True
+
+
+def _run_claimed(job: Job) -> None:
+    """Whatever is unforeseen ends the job or brings it before a person, with a trace in the log: it
+    must not come back for ever. Without its database the panel only hands the job back."""
     try:
+        job.host = read_host(job.host_id)
         if job.claims > CLAIMS_LIMIT:
             finish_job(job, State.FAILED if job.dry_run else State.NEEDS_ATTENTION, error=POISON)
         elif job.dry_run:

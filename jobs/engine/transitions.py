@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -18,7 +18,6 @@ from django.db.models.functions import Now
 from psycopg.types.numeric import Int8
 
 from jobs import audit_trail
-from jobs.engine import holds
 from jobs.failpoints import durable
 from jobs.models import OVER, Job, State, Step, StepState
 from storage import state_machine
@@ -77,6 +76,14 @@ def transition(
     return True
 
 
+DUE = """(
+        (state = 'waiting' OR state = 'queued' AND awaits = '')
+            AND coalesce(not_before <= statement_timestamp(), true)
+        OR state = 'running' AND lease_until < statement_timestamp()
+    )"""
+"""What a worker may take: a queued job that awaits no one's word, a waiting one whose time has
+come, or one whose worker died."""
+
 CLAIM = """
     UPDATE jobs_job SET
         state = 'running', claims = claims + 1,
@@ -84,32 +91,55 @@ CLAIM = """
         started_at = coalesce(started_at, statement_timestamp()),
         explanation =
             CASE WHEN state = 'queued' AND NOT dry_run THEN %(reading)s ELSE explanation END
-    WHERE id = %(job)s AND (
-        (state = 'waiting' OR state = 'queued' AND awaits = '')
-            AND coalesce(not_before <= statement_timestamp(), true)
-        OR state = 'running' AND lease_until < statement_timestamp()
-    )
+    WHERE id = {which} AND {due}
     RETURNING {columns}, NOT EXISTS (SELECT FROM jobs_step WHERE job_id = jobs_job.id)
 """
 """In SQL, because Django cannot read what it changes in the same statement."""
+
+NEXT = """(
+        SELECT id FROM jobs_job
+        WHERE NOT (state IN ('succeeded', 'failed', 'cancelled')) AND {due} AND {of_site}
+        ORDER BY dry_run = %(prefers_previews)s DESC, coalesce(not_before, created_at), id
+        LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+    )"""
+"""First accepted, first served; what waited is accepted again when its time comes. The first
+condition is that of the index `job_unfinished`."""
+
+ITS_SITE = "(SELECT site FROM storage_host WHERE id = host_id) = ANY(%(sites)s)"
 
 _JOB = CompiledQuery(Job, lambda job_id: Job.objects.filter(pk=job_id))
 
 
 @durable("claim")
 def claim(job_id: int, owner: str) -> Job | None:
-    """Take a job for `owner`: a queued one that awaits nobody's word, a waiting one that is due, or
-    one whose worker died. It comes with its host as that is now (`holds.read_host`).
+    """Take a job for `owner`; None where it is not due (`DUE`), or another process was faster."""
+    return _claimed("%(job)s", {"job": Int8(job_id), "owner": owner})
 
-    None where somebody else was faster or nothing is to be done. Any number of repeated, late or
-    forged messages ends here.
+
+@durable("claim")
+def claim_next(
+    owner: str, site: str, dedicated_sites: Sequence[str], *, prefers_previews: bool
+) -> Job | None:
+    """Take the job that is due first for `owner`, and pass over those that others take now; None
+    where none is due.
+
+    `site` narrows the hosts to one site, "" to all but the `dedicated_sites`. Half of the claims
+    should prefer previews: a person waits for one, but a flood of them must not stop the jobs.
     """
-    terms = {"job": Int8(job_id), "owner": owner, "lease": LEASE, "reading": READING}
-    job = _JOB.returned(CLAIM, terms, "is_without_steps")
-    if job is None:
-        return None
-    job.host = holds.read_host(job.host_id)
-    job.beat = time.monotonic()
+    terms: dict[str, Any] = {"owner": owner, "prefers_previews": prefers_previews}
+    of_site = "true"
+    if site or dedicated_sites:
+        of_site = ITS_SITE if site else f"NOT {ITS_SITE}"
+        terms["sites"] = [site] if site else list(dedicated_sites)
+    return _claimed(NEXT.replace("{of_site}", of_site), terms)
+
+
+def _claimed(which: str, terms: Mapping[str, Any]) -> Job | None:
+    statement = CLAIM.replace("{which}", which).replace("{due}", DUE)
+    terms = {**terms, "lease": LEASE, "reading": READING}
+    job = _JOB.returned(statement, terms, "is_without_steps")
+    if job is not None:
+        job.beat = time.monotonic()
     return job
 
 

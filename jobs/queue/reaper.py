@@ -1,14 +1,16 @@
-"""Announces again whatever waits for a worker: lost messages, due waits, dead workers' jobs,
-changes for many volumes. Deletes old previews.
+"""Wakes workers for whatever waits for one: lost messages, due waits, dead workers' jobs, changes
+for many volumes. Deletes old previews.
 
 Messages are hints. As long as Redis answers, messages and the reaper wake the workers; while it
-does not, they look for themselves (`jobs.queue.job_threads`).
+does not, workers look for themselves (`jobs.queue.dispatch`).
 """
 
 from __future__ import annotations
 
+import itertools
 from datetime import timedelta
 
+from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
@@ -21,37 +23,36 @@ from jobs.worker_identity import is_dead
 from storage.models import Placement, Volume
 
 GRACE = timedelta(seconds=5)
-"""A job this young was announced at commit just now."""
+"""For a job this young a worker was woken at commit just now."""
 
 PREVIEW_LIFE = timedelta(days=1)
 
 
-def due() -> list[int]:
-    """Ids of jobs that a worker could take this moment. A job of a worker that died on this machine
-    is free at once, another one's when its lease lapses."""
+def due(site: str = "") -> list[int]:
+    """Ids of jobs of a site's hosts that a worker could take this moment (`site` as in
+    `transitions.claim_next`). A job of a worker that died on this machine is free at once, another
+    one's when its lease lapses."""
     expire_dead_leases(is_dead)
     ready = Q(not_before=None) | Q(not_before__lte=Now())
     waiting = Q(state=State.WAITING) & ready
     queued = Q(state=State.QUEUED, awaits="", created_at__lt=Now() - GRACE) & ready
     orphaned = Q(state=State.RUNNING, lease_until__lt=Now())
-    jobs = Job.objects.filter(waiting | queued | orphaned).order_by("id")
-    return list(jobs.values_list("id", flat=True))
-
-
-def all_due() -> list[tuple[str, int]]:
-    """These jobs, and the changes for many volumes: each with the name of its task."""
-    jobs = [(notify_workers.RUN_JOB, job_id) for job_id in due()]
-    return jobs + [("jobs.tasks.go_on_with_bulk_change", change_id) for change_id in bulk.due()]
+    jobs = Job.objects.unfinished().filter(waiting | queued | orphaned)
+    others = settings.TIERCEL_DEDICATED_SITES
+    of_site = jobs.filter(host__site=site) if site else jobs.exclude(host__site__in=others)
+    return list(of_site.order_by("id").values_list("id", flat=True))
 
 
 def sweep() -> int:
-    """Nudge for each; the number announced (a broker that is away ends the round)."""
-    announced = 0
-    for task, row_id in all_due():
-        if not notify_workers.send(task, row_id):
-            break
-        announced += 1
-    return announced
+    """Wake as many slots as jobs are due, and begin changes for many volumes anew; the number of
+    messages (a broker that is away ends the round)."""
+    messages: list[tuple[str, int | str]] = []
+    for site in notify_workers.sites():
+        slots = min(len(due(site)), notify_workers.ENOUGH_UNREAD)
+        messages += [(notify_workers.RUN_DUE_JOBS, site)] * slots
+    messages += [(notify_workers.BULK_CHANGE, change_id) for change_id in bulk.due()]
+    sent = itertools.takewhile(lambda message: notify_workers.send(*message), messages)
+    return len(list(sent))
 
 
 def prune_previews() -> int:

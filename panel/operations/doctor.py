@@ -26,6 +26,7 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import KombuError
 from nacl.public import PrivateKey
 
+from jobs import notify_workers
 from panel import middleware
 from panel.celery import app
 from panel.configuration import redis_client
@@ -122,14 +123,16 @@ def messages() -> Finding:
 
 def queues() -> Finding:
     """Every queue needs a worker that takes from it."""
-    needed = {"jobs"} | {f"collect.{n}" for n in range(settings.TIERCEL_COLLECT_SHARDS)}
+    needed = {"housekeeping", *map(notify_workers.queue_of, notify_workers.sites())}
+    needed |= {f"collect.{n}" for n in range(settings.TIERCEL_COLLECT_SHARDS)}
     active = app.control.inspect(timeout=PING_SECONDS).active_queues() or {}
     missing = needed - {queue["name"] for served in active.values() for queue in served}
     if missing:
         return Finding(
             "workers",
             f"no worker serves {', '.join(sorted(missing))}",
-            "start worker and collector; TIERCEL_COLLECT_QUEUES must name every collect queue",
+            "start worker, housekeeping and collector; TIERCEL_JOB_QUEUES and "
+            "TIERCEL_COLLECT_QUEUES must name every queue of theirs",
         )
     return Finding("workers", f"{', '.join(sorted(needed))} are served")
 

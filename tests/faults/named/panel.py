@@ -9,13 +9,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import redis
+from celery import Celery
 from django.db import connection
 
 from jobs import notify_workers
 from jobs.models import Job, Kind, State
 from jobs.queue.submit import submit
+from panel.configuration.environment import broker
 from panel.operations.local_services.postgres import Postgres, disguise, installed
 from tests.faults.fault import Fault, NotReached, Play, Played
 from tests.faults.operations import BY_NAME
@@ -27,6 +30,7 @@ from tests.integration.running import REDIS, Running
 COMMITS = ("claim", "intend", "follow", "arrive", "move")
 REAL, PREVIEWS = 20, 180
 RESTARTED = 50
+SEND = notify_workers.send
 BACKLOG_SECONDS = 400.0
 REDIS_DOWN_SECONDS = 60.0
 
@@ -37,7 +41,7 @@ def faults(postgres: Postgres | None) -> Iterator[Fault]:
             yield Fault(f"add lvmcache: PostgreSQL is killed at the commit of {point}",
                         "connects again; what the host did is asked for",
                         _crash(postgres, f"{point}.commit"), "F14", alone=True)  # fmt: skip
-    yield Fault(f"Redis loses {REAL + PREVIEWS} messages at once (FLUSHALL)",
+    yield Fault(f"Redis loses the wake-ups of {REAL + PREVIEWS} jobs (FLUSHALL)",
                 "the reaper sends them again; all done, each once", _flushed, "F10",
                 alone=True)  # fmt: skip
     yield Fault("Redis is killed while jobs are announced, and comes back empty",
@@ -94,14 +98,15 @@ def _ask(stage: Stage, count: int) -> list[Job]:
     return jobs
 
 
-def _announce(client: redis.Redis, jobs: list[Job]) -> None:
-    for job in jobs:
-        try:
-            client.zadd(notify_workers.DUE_JOBS, {str(job.pk): job.pk})
-        except redis.RedisError as error:
-            # As the panel does it: what was accepted stays accepted (jobs.notify_workers).
-            print(f"not announced: {error}")
-            return
+def _announce(panel: Running, jobs: list[Job]) -> None:
+    """Wake workers of that panel as its own processes do; here `stage.quicken` has ended it."""
+    app = Celery("faults", set_as_current=False)
+    app.config_from_object("django.conf:settings", namespace="CELERY")
+    app.conf.broker_url = broker(panel.environment["REDIS_URL"])
+    with patch.object(notify_workers, "current_app", app):
+        for _ in jobs:
+            if not SEND(notify_workers.RUN_DUE_JOBS, ""):
+                return
 
 
 def _all_done(stage: Stage, since: float, jobs: list[Job]) -> Played:
@@ -123,7 +128,7 @@ def _flushed(workers: Workers) -> Played:
         for _ in range(PREVIEWS):
             jobs.append(submit(kind=Kind.SET_CACHE, volume=stage.volume, wish=stage.wish,
                                actor=None, dry_run=True))  # fmt: skip
-        _announce(client, jobs)
+        _announce(panel, jobs)
         client.flushall()
         since = time.time()
         panel.start("worker")
@@ -131,23 +136,23 @@ def _flushed(workers: Workers) -> Played:
 
 
 def _redis_killed(workers: Workers) -> Played:
-    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, client):
+    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, _):
         panel.start("worker")
         jobs = _ask(stage, REAL)
-        _announce(client, jobs[: REAL // 2])
+        _announce(panel, jobs[: REAL // 2])
         panel.kill(REDIS)
         since = time.time()
         panel.start(REDIS)
-        _announce(client, jobs[REAL // 2 :])
+        _announce(panel, jobs[REAL // 2 :])
         return _all_done(stage, since, jobs)
 
 
 def _redis_down(workers: Workers) -> Played:
-    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, client):
+    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, _):
         panel.start("worker")
         # One job by message shows that the worker is up.
         first = _ask(stage, 1)
-        _announce(client, first)
+        _announce(panel, first)
         stage.rest(*first)
         panel.kill(REDIS)
         since = time.time()
@@ -163,10 +168,10 @@ def _redis_down(workers: Workers) -> Played:
 
 
 def _replaced(workers: Workers) -> Played:
-    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, client):
+    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, _):
         panel.start("worker")
         jobs = _ask(stage, RESTARTED)
-        _announce(client, jobs)
+        _announce(panel, jobs)
         since = time.time()
         for _ in range(2):
             time.sleep(4)

@@ -72,7 +72,7 @@ def test_the_next_job_is_woken_when_the_volume_group_is_free(
             steps.follow(first, step, OperationState("done", (), ()))
         else:
             steps.fail(first, step, {"code": "cmd_failed"})
-    assert sent == [(notify_workers.RUN_JOB, job.pk)]
+    assert sent == [(notify_workers.RUN_DUE_JOBS, "")]
     assert claim(job.pk, "me") is not None
 
 

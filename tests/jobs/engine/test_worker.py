@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -21,7 +20,6 @@ from jobs import notify_workers
 from jobs.engine import operation, runner
 from jobs.hosts import read_inventory
 from jobs.models import Job, State
-from jobs.queue import job_threads
 from jobs.queue.reaper import sweep
 from jobs.queue.submit import submit
 from storage.discovery.host_summary import DRIFT
@@ -42,7 +40,6 @@ def app(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Cele
     own.config_from_object("django.conf:settings", namespace="CELERY")
     own.conf.broker_transport_options |= {"global_keyprefix": f"{os.getpid()}-{request.node.name}:"}
     monkeypatch.setattr(notify_workers, "current_app", own)
-    monkeypatch.setattr(notify_workers, "DUE_JOBS", f"{os.getpid()}-{request.node.name}:due-jobs")
     return own
 
 
@@ -50,15 +47,9 @@ def app(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Cele
 def worker(app: Celery, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A worker of this process, with threads as in production."""
     monkeypatch.setattr(operation, "POLL_SECONDS", (0.01, 0.05))
-    with start_worker(app, concurrency=4, pool="threads", perform_ping_check=False) as begun:
-        job_threads.begin(begun)
-        try:
-            yield
-        finally:
-            job_threads.end()
-            for thread in threading.enumerate():
-                if thread.name.startswith("jobs-"):
-                    thread.join()
+    app.amqp.queues.select("jobs")
+    with start_worker(app, concurrency=4, pool="threads", perform_ping_check=False):
+        yield
 
 
 def queued(sshd: Make, agent: TaggingAgent) -> Job:
@@ -98,8 +89,9 @@ def test_a_lost_message_is_made_good_by_the_sweeper(
 def test_repeated_and_forged_messages_are_harmless(app: Celery, worker: None, sshd: Make) -> None:
     agent = TaggingAgent()
     job = queued(sshd, agent)
-    for job_id in [job.pk] * 10 + [10**9, -1, 10**30]:
-        notify_workers.send(notify_workers.RUN_JOB, job_id)
+    for site in [""] * 10 + ["another site", "'; DROP TABLE jobs_job; --", "\0"]:
+        app.send_task(notify_workers.RUN_DUE_JOBS, args=(site,), queue="jobs")
+    app.send_task(notify_workers.RUN_DUE_JOBS, args=(1, {"of": "another shape"}), queue="jobs")
     wait(job)
     assert (job.state, agent.runs) == (State.SUCCEEDED, 1)
 

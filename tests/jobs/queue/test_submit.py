@@ -8,14 +8,11 @@ from datetime import timedelta
 from importlib import import_module
 
 import pytest
-import redis
 from celery import Celery
 from django.conf import settings
 from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from jobs import notify_workers
 from jobs.engine.transitions import claim
@@ -65,7 +62,7 @@ def test_a_job_is_announced_after_the_commit(
     with django_capture_on_commit_callbacks(execute=True):  # type: ignore[attr-defined]
         job = ask(placed())
         assert sent == []
-    assert sent == [(notify_workers.RUN_JOB, (job.pk,))]
+    assert sent == [(notify_workers.RUN_DUE_JOBS, ("",))]
     assert (job.state, job.wish) == (State.QUEUED, WISH.to_json())
 
 
@@ -161,7 +158,7 @@ def test_the_sweeper_finds_what_waits_for_a_worker_and_nothing_else(sent: Sent) 
     jobs.filter(pk=later.pk).update(state=State.WAITING, not_before=future)
     assert due() == [lost.pk, waiting.pk, orphan.pk]
     assert sweep() == 3
-    assert [args for _, args in sent] == [(lost.pk,), (waiting.pk,), (orphan.pk,)]
+    assert sent == [(notify_workers.RUN_DUE_JOBS, ("",))] * 3
     assert young.pk not in due()
 
 
@@ -182,10 +179,8 @@ def test_a_broker_that_is_away_loses_no_job(
     away = Celery(broker="redis://127.0.0.1:1/0", set_as_current=False)
     away.conf.broker_transport_options = settings.CELERY_BROKER_TRANSPORT_OPTIONS
     monkeypatch.setattr(notify_workers, "current_app", away)
-    nobody = redis.Redis.from_url("redis://127.0.0.1:1/0", retry=Retry(NoBackoff(), 1))
-    monkeypatch.setattr(notify_workers, "_redis", lambda: nobody)
     started = time.monotonic()
-    assert not notify_workers.send(notify_workers.RUN_JOB, 1)
+    assert not notify_workers.send(notify_workers.RUN_DUE_JOBS, "")
     assert not notify_workers.send("jobs.tasks.sweep")
     assert time.monotonic() - started < 2
     assert "the reaper will" in caplog.text
