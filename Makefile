@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv node debian requirements secrets services stop static up demo screenshots pages \
-	cli clients lab lab-ssh openapi digests test thorough uneven faults fuzz-api bench-jobs \
+	cli clients lab lab-ssh openapi digests quick test thorough uneven faults fuzz-api bench-jobs \
 	bench-pages bench-api bench-door bench-samples bench-metrics bench-charts lint format clean
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make screenshots  the pictures of README and a minute's animated walk, from a lab host"
 	@echo "make up        the panel on this machine: production settings, loopback (PORT= the port)"
 	@echo "make pages     the panel on an invented fleet, to look at pages (HOSTS=, VOLUMES=, PORT=)"
+	@echo "make quick     what a change most likely breaks, in a minute (BASE= all since a revision)"
 	@echo "make test      the gates and every test (ARGS= goes to pytest)"
 	@echo "make thorough  every test that can run on the lab's kernel (about 45 minutes);"
 	@echo "               PLATFORM=bullseye, bookworm or trixie is the lab's Debian (also: make lab)"
@@ -140,6 +141,10 @@ digests:
 	done
 
 # --- The gates and the tests --------------------------------------------------------------------
+
+# The nearest tests to what changed, and the gates of it: tests/quick.py.
+quick: secrets node
+	@$(VENV)/python -m tests.quick
 
 test: lint debian
 	@$(VENV)/python -m pytest -n $(JOBS) --dist loadgroup -m "not (lab and thorough)" $(ARGS)

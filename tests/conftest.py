@@ -25,7 +25,7 @@ from pytest_django import DjangoDbBlocker
 from panel.configuration.environment import database
 from panel.languages.catalogues import compile_all
 from panel.operations import local_services
-from tests import emptying
+from tests import durations, emptying
 from tests.contract.fixtures import lab as lab
 from tests.contract.fixtures import lab_world as lab_world
 
@@ -57,6 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         STARTED.extend(local_services.start(local_services.wanted(os.environ)))
         drop_leftovers()
+        config.pluginmanager.register(durations.Recorder())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
