@@ -4,7 +4,7 @@ date and `make quick` reads."""
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ class Recorder:
 
     def __init__(self, file: Path = FILE) -> None:
         self._file = file
-        self._seconds: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add up its set-up, call and tear-down."""
@@ -33,7 +33,7 @@ class Recorder:
 
 def recorded(file: Path = FILE) -> dict[str, float]:
     """What each file of tests takes, without the lab's."""
-    sums: Counter[str] = Counter()
+    sums: defaultdict[str, float] = defaultdict(float)
     for test, seconds in _read(file).items():
         if "[lab" not in test:
             sums[test.partition("::")[0]] += seconds
