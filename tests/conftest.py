@@ -1,12 +1,16 @@
 """Real PostgreSQL and Redis for every test: the embedded ones, unless the URLs are given.
 
 Tables are made by tiercel_owner and the tests run as tiercel_app, as in production, so a missing
-right fails here. Each run has databases of its own, so runs beside each other do not meet.
+right fails here. Each run has databases of its own, so runs beside each other do not meet. They are
+copies of a template that is kept from run to run until what makes its tables changes.
 """
 
+import hashlib
 import os
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,7 +25,7 @@ from pytest_django import DjangoDbBlocker
 from panel.configuration.environment import database
 from panel.languages.catalogues import compile_all
 from panel.operations import local_services
-from tests import emptying
+from tests import durations, emptying
 from tests.contract.fixtures import lab as lab
 from tests.contract.fixtures import lab_world as lab_world
 
@@ -53,14 +57,13 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         STARTED.extend(local_services.start(local_services.wanted(os.environ)))
         drop_leftovers()
+        config.pluginmanager.register(durations.Recorder())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop what this run started, unless another one has come to use it."""
-    if not hasattr(config, "workerinput"):
-        drop(template())
-        if not any(run.exists() for _, run in databases()):
-            local_services.stop(STARTED)
+    if not hasattr(config, "workerinput") and not any(run.exists() for _, run in databases()):
+        local_services.stop(STARTED)
 
 
 def this_run() -> str:
@@ -69,9 +72,28 @@ def this_run() -> str:
     return f"test_tiercel_{os.environ[RUN]}_{worker}"
 
 
+@cache
 def template() -> str:
-    """The run's database that has every table and no rows, for all its processes to copy."""
-    return f"test_tiercel_{os.environ[RUN]}_template"
+    """The database that has every table and no rows, for all processes to copy.
+
+    Named after what makes its tables: the migrations, the modules that they import, the models,
+    whose permissions Django writes after the migrations, and the installed packages. And after the
+    day, for migrations make the partitions of samples for today and tomorrow.
+    """
+    made_by = {settings.BASE_DIR / "requirements.txt"}
+    for room in (settings.BASE_DIR / name for name in ("panel", "jobs", "storage")):
+        made_by.update((room / "models").rglob("*.py"))
+        for path in (room / "migrations").rglob("*"):
+            if path.suffix in (".py", ".sql"):
+                made_by.add(path)
+                for name in re.findall(r"(?m)^(?:from|import) ([\w.]+)", path.read_text()):
+                    module = settings.BASE_DIR / name.replace(".", "/")
+                    made_by.update((module.with_suffix(".py"), module / "__init__.py"))
+    digest = hashlib.sha256(str(datetime.now(UTC).date()).encode())
+    for path in sorted(made_by):
+        if path.exists():
+            digest.update(str(path.relative_to(settings.BASE_DIR)).encode() + path.read_bytes())
+    return f"test_tiercel_template_{digest.hexdigest()[:16]}"
 
 
 def url_of(role: str, name: str) -> str:
@@ -87,19 +109,28 @@ def broker_url(url: str, number: int) -> str:
     return urlsplit(url)._replace(path=f"/{number}").geturl()
 
 
+def names() -> list[str]:
+    """Every database's name."""
+    with psycopg.connect(url_of("owner", "postgres"), autocommit=True) as owner:
+        return [name for (name,) in owner.execute("SELECT datname FROM pg_database")]
+
+
 def databases() -> list[tuple[str, Path]]:
     """The databases of tests, each with the process of its run as long as that lives."""
-    with psycopg.connect(url_of("owner", "postgres"), autocommit=True) as owner:
-        rows = owner.execute("SELECT datname FROM pg_database").fetchall()
-    found = (re.match(r"test_tiercel_(\d+)", name) for (name,) in rows)
+    found = (re.match(r"test_tiercel_(\d+)", name) for name in names())
     return [(run.string, Path(f"/proc/{run[1]}")) for run in found if run]
 
 
 def drop_leftovers() -> None:
-    """Drop the databases of runs that were killed."""
-    for name, run in databases():
+    """Drop the databases of runs that were killed, and templates that no run can still need."""
+    there = databases()
+    for name, run in there:
         if not run.exists():
             drop(name)
+    if not any(run.exists() for _, run in there):
+        for name in names():
+            if name.startswith("test_tiercel_template_") and not name.startswith(template()):
+                drop(name)
 
 
 def become(role: str) -> None:
@@ -126,7 +157,7 @@ def drop(name: str) -> None:
 
 @pytest.fixture(scope="session")
 def migrated(django_db_blocker: DjangoDbBlocker) -> str:
-    """The template's name. The first of the run's processes makes it, the others wait."""
+    """The template's name. The first process that needs it makes it, the others wait."""
     with psycopg.connect(url_of("owner", "postgres"), autocommit=True) as owner:
         owner.execute("SELECT pg_advisory_lock(hashtext(%s))", [template()])
         is_there = owner.execute("SELECT FROM pg_database WHERE datname = %s", [template()])

@@ -136,8 +136,6 @@ def _served(href: str) -> str:
         return href
     path, _, anchor = href.partition("#")
     name = path.removesuffix(".md")
-    if path == "openapi.yaml":
-        return reverse("api-openapi-yaml")
     if path == f"{GLOSSARY}.md":
         page = reverse("glossary")
     elif path.endswith(".md") and name in names():

@@ -1,4 +1,4 @@
-"""Clients that others generate from docs/openapi.yaml: generated, compiled, and used at a panel.
+"""Clients that others generate from the API's description: generated, compiled, used at a panel.
 
 The one in Python is part of `make test`. What generates and compiles the one in Go (500 MB: a JDK,
 Go) stands in a venv of its own, which `make clients` and `make thorough` install; there the test
@@ -15,17 +15,18 @@ from pathlib import Path
 
 import pytest
 from django.db import connections
+from drf_spectacular.renderers import OpenApiYamlRenderer
 from pytest_django.live_server_helper import LiveServer
 
 from panel.operations.local_services import CHECKOUT
 from storage.byte_sizes import GIB
 from tests import make
 from tests.panel.api.asking import program
+from tests.panel.api.test_openapi import described
 from tests.scene import scene
 
 PYTHON = Path(sys.executable)
 TOOLS = CHECKOUT / ".venv-clients" / "bin"
-DOCUMENT = CHECKOUT / "docs" / "openapi.yaml"
 # Go compiles its standard library first.
 SECONDS = 1500
 GO_PROGRAM = """
@@ -91,6 +92,14 @@ pytestmark = [
 
 
 @pytest.fixture
+def description(tmp_path: Path) -> Path:
+    """The file that the generators read."""
+    path = tmp_path / "openapi.yaml"
+    path.write_bytes(OpenApiYamlRenderer().render(described(), renderer_context={}))
+    return path
+
+
+@pytest.fixture
 def asking(live_server: LiveServer) -> Iterator[dict[str, str]]:
     """The environment of a program that may ask the panel."""
     yield {
@@ -122,12 +131,12 @@ def run(*command: str | Path, folder: Path, environment: dict[str, str]) -> str:
     not TOOLS.exists() and "CLIENTS" not in os.environ, reason="no Go here: make clients"
 )
 def test_a_go_client_lists_a_volume_of_4_gib_and_knows_a_wish_from_a_job(
-    tmp_path: Path, asking: dict[str, str]
+    tmp_path: Path, description: Path, asking: dict[str, str]
 ) -> None:
     there = scene(make.lv(size_bytes=4 * GIB))
     client = tmp_path / "client"
     run(
-        *(TOOLS / "openapi-generator-cli", "generate", "-g", "go", "-i", DOCUMENT, "-o", client),
+        *(TOOLS / "openapi-generator-cli", "generate", "-g", "go", "-i", description, "-o", client),
         *("--git-host", "example.org", "--git-user-id", "tiercel", "--git-repo-id", "client"),
         *("--global-property", "apiTests=false,modelTests=false"),
         # Job states and order states have the same words.
@@ -143,11 +152,11 @@ def test_a_go_client_lists_a_volume_of_4_gib_and_knows_a_wish_from_a_job(
 
 
 def test_a_python_client_lists_a_volume_of_4_gib_and_knows_a_wish_from_a_job(
-    tmp_path: Path, asking: dict[str, str]
+    tmp_path: Path, description: Path, asking: dict[str, str]
 ) -> None:
     there = scene(make.lv(size_bytes=4 * GIB))
     run(
-        *(PYTHON.with_name("openapi-python-client"), "generate", "--path", DOCUMENT),
+        *(PYTHON.with_name("openapi-python-client"), "generate", "--path", description),
         *("--meta", "none", "--output-path", tmp_path / "generated", "--fail-on-warning"),
         folder=tmp_path,
         environment=asking,
