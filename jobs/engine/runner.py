@@ -65,6 +65,7 @@ HOLD_SECONDS = 15.0
 HAND_BACK_TRIES = 5
 HAND_BACK_SECONDS = 1.0
 
+AGAIN = "request the change again. The new job starts from the current state."
 POISON = {
     "code": "poison",
     "message": f"{CLAIMS_LIMIT} workers took this job and died with it.",
@@ -102,13 +103,11 @@ def run(job_id: int) -> None:
         log.exception("job %s", job.key)
         # While an operation may run on the host, or the work is half done, the volume stays locked.
         is_held = has_changed_host(job)
-        next_act = (
-            "resume the job" if is_held else ("request the change again: the new job starts from")
-        )
+        next_act = "resume the job." if is_held else AGAIN
         internal = {
             "code": "internal",
             "message": "The panel itself failed while it ran this job.",
-            "correction": f"See the worker's log, then {next_act}.",
+            "correction": f"See the worker's log, then {next_act}",
         }
         to = State.NEEDS_ATTENTION if is_held else State.FAILED
         transition(job, State.RUNNING, to, error=internal)

@@ -126,7 +126,8 @@ def accept(token: str, name: str, password: str) -> User:
             person.staff_role, person.is_active = invitation.staff_role, True
             person.memberships.all().delete()
         person.name = name or person.name
-        person.save()
+        # Only what this changes: the row was read without a lock.
+        person.save(update_fields=("password", "name", "staff_role", "is_active"))
         revoked = api_tokens.revoke_all(person)
         done = f"{invitation.what}; {revoked} API tokens revoked"
         security_entries.note(SecurityKind.PASSWORD, person, done)

@@ -21,7 +21,7 @@ from panel.charts import definitions as chart_definitions
 from panel.charts.definitions import LATENCIES
 from panel.charts.picture import Overlay, OverlayKind, Picture, choices, picture_of
 from panel.charts.subject import ChartSubject, of_fleet, of_host, of_volume
-from panel.charts.time_range import Span, button_text, ranges
+from panel.charts.time_range import LONGEST, Span, button_text, ranges
 from panel.lists.listing import csv_file
 from storage.access import staff_view
 from storage.metrics.counters import LATENCY_BOUNDS_NS
@@ -142,6 +142,7 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
             "nearest": nearest,
             "now": now,
             "refresh_seconds": min(subject.seconds, 60),
+            "longest_seconds": round(LONGEST.total_seconds()),
             "sample_seconds": subject.seconds,
             "first_point_seconds": 2 * subject.seconds,
         }

@@ -50,7 +50,7 @@ STORED: Final = (
     (Resolution.HOUR, "In steps of 1 hour", "TIERCEL_1H_KEPT_DAYS"),
     (Resolution.DAY, "In steps of 1 day", ""),
 )
-NOBODY_TOLD: Final = "Nobody is told of alerts."
+NO_RECIPIENT: Final = "Nobody is told of alerts."
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def _alerts(now: datetime) -> SettingsGroup:
         SettingRow(
             "Told",
             counted(routes, "route"),
-            warning=away if routes else "Nobody is told of alerts.",
+            warning=away if routes else NO_RECIPIENT,
         ),
         SettingRow(
             "The next tier is told after",

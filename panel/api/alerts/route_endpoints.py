@@ -457,9 +457,6 @@ def _saved(view: Resource, request: Request, route: AlertRoute | None) -> Json:
         "is_on": given["on"],
         "url": given.get("address", ""),
         "person": None,
-        "hosts": ", ".join(given["hosts"]),
-        "sites": ", ".join(given["sites"]),
-        "tags": ", ".join(given["tags"]),
     }
     if email := given.get("person"):
         person = User.objects.filter(email__iexact=email).first()

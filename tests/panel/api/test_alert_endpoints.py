@@ -156,6 +156,14 @@ def test_a_route_is_made_changed_tested_and_deleted() -> None:
     assert not AlertRoute.objects.exists()
 
 
+def test_a_site_may_have_a_comma_in_its_name() -> None:
+    site = 'Frankfurt, "FRA" 3'
+    given = {"name": "Pager", "kind": "slack", "address": "https://example.org/hook"}
+    made = staff().send("post", "/alert-routes/", {**given, "sites": [site, "Hel"]})
+    assert made.json()["sites"] == [site, "Hel"]
+    assert AlertRoute.objects.get().sites == [site, "Hel"]
+
+
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [

@@ -13,18 +13,20 @@ from typing import Any
 
 import pytest
 from django.db.models import F
+from django.http import Http404
 from django.utils import timezone
 from standardwebhooks.webhooks import Webhook as Verifier
 from standardwebhooks.webhooks import WebhookVerificationError
 
 from jobs.models import State
 from panel import tasks
-from panel.authentication.second_factor import seal
+from panel.authentication.second_factor import seal, unseal
 from panel.deliveries import delivery_queue, http_post
 from panel.deliveries.http_post import Answer
 from panel.deliveries.signature import new_secret
 from panel.models import Webhook, WebhookDelivery
 from panel.webhooks import webhook_fanout, webhook_forms, webhook_sending
+from panel.webhooks.webhook_forms import WebhookForm
 from storage.models import Event
 from tests import make
 from tests.panel.alerts.receivers import Place
@@ -65,6 +67,35 @@ def bodies(place: Place) -> list[dict[str, Any]]:
 
 def sent(**fields: Any) -> list[WebhookDelivery]:
     return list(WebhookDelivery.objects.filter(**fields).order_by("pk"))
+
+
+def test_saving_the_form_keeps_what_fan_out_and_sender_wrote_meanwhile(place: Place) -> None:
+    row = webhook(place.url)
+    form = WebhookForm({"name": "other", "is_on": "on"}, webhook=row)
+    assert form.is_valid()
+    rests_until = timezone.now()
+    Webhook.objects.update(position=row.position + 7, failures=3, rests_until=rests_until)
+    form.save(make.staff_user())
+    now = Webhook.objects.get()
+    assert (now.name, now.failures, now.rests_until) == ("other", 3, rests_until)
+    assert now.position == row.position + 7
+
+
+def test_saving_the_form_brings_no_deleted_webhook_back(place: Place) -> None:
+    row = webhook(place.url)
+    form = WebhookForm({"name": "other", "is_on": "on"}, webhook=row)
+    assert form.is_valid()
+    Webhook.objects.all().delete()
+    with pytest.raises(Http404):
+        form.save(make.staff_user())
+    assert not Webhook.objects.exists()
+
+
+def test_of_two_who_change_a_secret_the_second_keeps_the_secret_of_the_first(place: Place) -> None:
+    row, by = webhook(place.url), make.staff_user()
+    first = webhook_forms.change_secret(row, 2, by)
+    webhook_forms.change_secret(row, 2, by)
+    assert unseal(Webhook.objects.get().former_secret) == first
 
 
 def test_an_event_is_sent_signed_under_its_own_name(place: Place) -> None:
