@@ -29,8 +29,24 @@ WHO = ("actor", "token", "address", "door", "request_id")
 WORDS = ("host", "volume", "job", "actor", "request_id")
 FILTERS = (*WORDS, "since", "until")
 COLUMNS = (
-    *("at", "phase", "op_id", "job", "kind", "actor", "token", "address", "door", "host"),
-    *("machine_id", "volume", "volume_label", "vg", "verb", "args", "commands", "result"),
+    "at",
+    "phase",
+    "op_id",
+    "job",
+    "kind",
+    "actor",
+    "token",
+    "address",
+    "door",
+    "host",
+    "machine_id",
+    "volume",
+    "volume_label",
+    "vg",
+    "verb",
+    "args",
+    "commands",
+    "result",
     "request_id",
 )
 

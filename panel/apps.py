@@ -31,5 +31,11 @@ class StaticConfig(StaticFilesConfig):
 
     ignore_patterns = [  # noqa: RUF012 - Django's type says: a list of each instance
         *StaticFilesConfig.ignore_patterns,
-        *("libs", "types", "editors", "ext", "scripts", "skills", "*.rtl.*"),
+        "libs",
+        "types",
+        "editors",
+        "ext",
+        "scripts",
+        "skills",
+        "*.rtl.*",
     ]

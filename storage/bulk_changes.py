@@ -200,7 +200,7 @@ def _unfit(row: VolumeSnapshot, action: Action) -> Refused | None:
         return _refused("The volume has no cache.")
     if action is Action.ADD_CACHE and row.cache is not None:
         return _refused(
-            "The volume already has a cache.", ("Change the cache size on the volume's page.")
+            "The volume already has a cache.", "Change the cache size on the volume's page."
         )
     return None
 
@@ -217,7 +217,7 @@ def _planned(row: VolumeSnapshot, wish: Wish, action: Action) -> PlannedChange:
         return PlannedChange(row, None, (), "", _refused("No changes needed."))
     if action is Action.MANAGE and any(step.verb != "volume.tag" for step in steps):
         refused = _refused(
-            ("Tagging the volume would also change its settings."), "Manage the volume on its page."
+            "Tagging the volume would also change its settings.", "Manage the volume on its page."
         )
         return PlannedChange(row, None, titles, "", refused)
     spent = cost(facts, target, steps)

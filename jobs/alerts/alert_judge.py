@@ -40,8 +40,16 @@ KEPT_AS_THEY_ARE: Final = tuple(
     each.name for each in fields(AlertState) if each.name not in ("seen", "cause")
 )
 OF_PROBLEM: Final = (
-    *("family", "code", "severity", "rank", "subject", "job_error", "message", "correction"),
-    *("since", "count"),
+    "family",
+    "code",
+    "severity",
+    "rank",
+    "subject",
+    "job_error",
+    "message",
+    "correction",
+    "since",
+    "count",
 )
 WRITTEN: Final = (*KEPT_AS_THEY_ARE, *OF_PROBLEM, "cause")
 

@@ -134,7 +134,13 @@ def _absent(state: AlertState, now: datetime) -> AlertState:
 # --- Which follows from which --------------------------------------------------------------------
 
 PRECEDENCE: Final = (
-    *("trust", "contact", "array", "pv_missing", "missing", "ssd_lost", "cache_lost"),
+    "trust",
+    "contact",
+    "array",
+    "pv_missing",
+    "missing",
+    "ssd_lost",
+    "cache_lost",
     *OF_DISK,
     *OF_VOLUME,
 )

@@ -278,6 +278,6 @@ def _submit(
             volume,
             busy.job,
             False,
-            ("Another job holds the volume. Wait until that job has ended."),
+            "Another job holds the volume. Wait until that job has ended.",
         )
     return VolumeOutcome(volume, job, True, "A job makes this change.")

@@ -67,7 +67,7 @@ def to_new_password(person: User, by: User | None) -> tuple[Invitation, str]:
         )
     if not person.is_active:
         raise Refused(
-            "not_active", (f"{person.email} is deactivated."), "Reactivate the account first."
+            "not_active", f"{person.email} is deactivated.", "Reactivate the account first."
         )
     return _begin(person.email, SHORT_LIFETIME, user=person, created_by=by)
 
@@ -231,7 +231,7 @@ def _valid(email: str) -> str:
     except ValidationError:
         raise Refused(
             "bad_request",
-            (f"{email[:80]!r} is not an e-mail address."),
+            f"{email[:80]!r} is not an e-mail address.",
             "Enter an address like name@example.org.",
         ) from None
     return User.objects.normalize_email(email)

@@ -252,8 +252,18 @@ class RouteForm(QuietForm):
         data, made = self.cleaned_data, ""
         row = AlertRoute() if self.route is None else locked(AlertRoute.objects.all(), self.route)
         for name in (
-            *("name", "kind", "is_on", "tier", "most_rank", "sites", "tags", "zone"),
-            *("quiet_start", "quiet_end", "risk_pierces", "digest_hour"),
+            "name",
+            "kind",
+            "is_on",
+            "tier",
+            "most_rank",
+            "sites",
+            "tags",
+            "zone",
+            "quiet_start",
+            "quiet_end",
+            "risk_pierces",
+            "digest_hour",
         ):
             setattr(row, name, data[name])
         if data["kind"] == RouteKind.EMAIL:

@@ -31,16 +31,21 @@ from storage.models.physical_disk import REASON_LIMIT
 
 LAST = 20
 MEASURED = (
-    *("state", "message", "is_gone", "gone_since", "asked_at", "read_at"),
-    *(
-        "temperature_celsius",
-        "power_on_hours",
-        "used_percent",
-        "written",
-        "worn_out_at",
-        "worn_out_assumption",
-    ),
-    *("error_counts", "new_errors", "findings"),
+    "state",
+    "message",
+    "is_gone",
+    "gone_since",
+    "asked_at",
+    "read_at",
+    "temperature_celsius",
+    "power_on_hours",
+    "used_percent",
+    "written",
+    "worn_out_at",
+    "worn_out_assumption",
+    "error_counts",
+    "new_errors",
+    "findings",
 )
 """Of a disk: what no request says."""
 DISK_STATES = ["read", "standby", "unasked", "hung", "slow", "failed"]

@@ -49,11 +49,11 @@ def make(user: User, next_path: str, seconds: int = SECONDS) -> str:
         raise Refused(
             "not_allowed",
             "Staff cannot sign in with a link.",
-            ("Staff must sign in on the sign-in page."),
+            "Staff must sign in on the sign-in page.",
         )
     if not user.is_active:
         raise Refused(
-            "not_active", f"{user.email} is deactivated.", ("Reactivate the account first.")
+            "not_active", f"{user.email} is deactivated.", "Reactivate the account first."
         )
     if not leads(next_path):
         raise Refused(

@@ -86,7 +86,7 @@ def _try(message: Message, send: Send) -> bool:
         _retry(
             message,
             GONE,
-            ("The billing system answered that it is gone (410). Sending is disabled."),
+            "The billing system answered that it is gone (410). Sending is disabled.",
         )
         log.error("the billing system answered 410: sending is disabled")
         return False

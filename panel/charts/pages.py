@@ -292,8 +292,10 @@ def _csv(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
     lines = ([measured.at(n), *(column[n] for column in columns)] for n in range(measured.points))
     file_name = "-".join(
         (
-            *(subject.name, *((chart,) if names is not subject.names else ())),
-            *(f"{span.start:%Y%m%dT%H%M}", f"{span.end:%Y%m%dT%H%M}.csv"),
+            subject.name,
+            *((chart,) if names is not subject.names else ()),
+            f"{span.start:%Y%m%dT%H%M}",
+            f"{span.end:%Y%m%dT%H%M}.csv",
         )
     )
     return csv_file(file_name, ["until (UTC)", *titles], lines)

@@ -56,8 +56,18 @@ def completion_script(shell: str) -> None:
 
 
 for command in (
-    *(panels_group, whoami, hosts_group, volumes_group, cache_group, jobs_group),
-    *(orders_group, list_plans, events_group, top, audit, call_api),
+    panels_group,
+    whoami,
+    hosts_group,
+    volumes_group,
+    cache_group,
+    jobs_group,
+    orders_group,
+    list_plans,
+    events_group,
+    top,
+    audit,
+    call_api,
 ):
     tiercel.add_command(command)
 

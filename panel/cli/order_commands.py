@@ -10,8 +10,14 @@ from .terminal import Column, moment, money, pairs, size
 from .volume_commands import name_of, volume_argument
 
 STATES = (
-    *("scheduled", "authorising", "pending", "running"),
-    *("completed", "failed", "refused", "cancelled"),
+    "scheduled",
+    "authorising",
+    "pending",
+    "running",
+    "completed",
+    "failed",
+    "refused",
+    "cancelled",
 )
 PLANS = (
     Column("KEY", lambda row: row["key"]),

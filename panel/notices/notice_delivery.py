@@ -50,8 +50,14 @@ def sweep() -> None:
 
 def _try(claimed: Notice) -> None:
     with_all = Notice.objects.select_related(
-        *("user", "order__volume", "order__customer", "order__job"),
-        *("order__from_plan", "order__to_plan", "order__reverts", "alert__volume__customer"),
+        "user",
+        "order__volume",
+        "order__customer",
+        "order__job",
+        "order__from_plan",
+        "order__to_plan",
+        "order__reverts",
+        "alert__volume__customer",
     )
     notice = with_all.get(pk=claimed.pk)
     if not _is_wanted(notice):

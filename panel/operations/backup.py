@@ -113,8 +113,12 @@ def restore(path: Path) -> Note:
         _clear()
         connection.close()
         _run(
-            *("pg_restore", "--no-owner", "--single-transaction", "--exit-on-error"),
-            *(f"--dbname={connection.settings_dict['NAME']}", str(Path(folder) / DUMP)),
+            "pg_restore",
+            "--no-owner",
+            "--single-transaction",
+            "--exit-on-error",
+            f"--dbname={connection.settings_dict['NAME']}",
+            str(Path(folder) / DUMP),
         )
     call_command("migrate", verbosity=0, interactive=False)
     _demand_guarded()

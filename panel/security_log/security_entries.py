@@ -124,7 +124,11 @@ def note(
     )
     log.info(
         "%s: %r by %r from %s: %s",
-        *(entry.get_kind_display(), entry.person, entry.actor, entry.address, detail),
+        entry.get_kind_display(),
+        entry.person,
+        entry.actor,
+        entry.address,
+        detail,
     )
     entry.save()
     if kind in TOLD and isinstance(person, User) and person.is_active and not person.is_service:

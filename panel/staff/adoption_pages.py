@@ -231,7 +231,7 @@ class CsvForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false"}),
     )
     new_customers = forms.BooleanField(
-        required=False, label=("Create customers that do not exist yet")
+        required=False, label="Create customers that do not exist yet"
     )
 
     def clean(self) -> dict[str, Any]:

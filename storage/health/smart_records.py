@@ -51,8 +51,11 @@ KEPT: Final = timedelta(days=5 * 365)
 MOST_DISKS: Final = 2 * DISKS_LIMIT
 """Of one host that are kept, those that are gone too."""
 DECIDED: Final = (
-    *("entered_unit_bytes", "entered_rated_bytes"),
-    *("accepted_at", "accepted_by", "accepted_reason"),
+    "entered_unit_bytes",
+    "entered_rated_bytes",
+    "accepted_at",
+    "accepted_by",
+    "accepted_reason",
 )
 
 

@@ -141,7 +141,7 @@ class VolumeSnapshot:
         host, placement = self.host, self.placement
         if host is None or placement is None:
             return Refused(
-                "not_found", "The volume is not on any host.", ("Move the volume to a host first.")
+                "not_found", "The volume is not on any host.", "Move the volume to a host first."
             )
         if host.state != HostState.ACTIVE:
             return Refused(

@@ -120,8 +120,14 @@ def token_json(token: ApiToken, text: str | None = None) -> Json:
     data: Json = {
         name: getattr(token, name)
         for name in (
-            *("key", "name", "scopes", "networks", "created_at", "expires_at"),
-            *("revoked_at", "last_used_at"),
+            "key",
+            "name",
+            "scopes",
+            "networks",
+            "created_at",
+            "expires_at",
+            "revoked_at",
+            "last_used_at",
         )
     }
     data |= {

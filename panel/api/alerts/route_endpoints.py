@@ -179,8 +179,19 @@ def route_json(route: AlertRoute, secret: str = "", view: str = "api-alert-route
     data: Json = {
         name: getattr(route, name)
         for name in (
-            *("key", "name", "kind", "tier", "most_rank", "sites", "tags", "zone"),
-            *("quiet_start", "quiet_end", "risk_pierces", "digest_hour", "paused_until"),
+            "key",
+            "name",
+            "kind",
+            "tier",
+            "most_rank",
+            "sites",
+            "tags",
+            "zone",
+            "quiet_start",
+            "quiet_end",
+            "risk_pierces",
+            "digest_hour",
+            "paused_until",
         )
     }
     data |= {

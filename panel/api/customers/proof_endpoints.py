@@ -23,11 +23,23 @@ from storage.analysis.before_after import Verdict
 
 VERDICTS = [verdict.value for verdict in Verdict]
 FIGURES = (
-    *("hit_rate_before", "hit_rate_after"),
-    *("hit_rate_change", "hit_rate_change_low", "hit_rate_change_high"),
-    *("read_ms_before", "read_ms_after", "read_times", "read_times_low", "read_times_high"),
-    *("read_ms_p50_before", "read_ms_p50_after", "read_ms_p95_before", "read_ms_p95_after"),
-    *("read_iops_before", "read_iops_after", "slow_reads_spared_per_second"),
+    "hit_rate_before",
+    "hit_rate_after",
+    "hit_rate_change",
+    "hit_rate_change_low",
+    "hit_rate_change_high",
+    "read_ms_before",
+    "read_ms_after",
+    "read_times",
+    "read_times_low",
+    "read_times_high",
+    "read_ms_p50_before",
+    "read_ms_p50_after",
+    "read_ms_p95_before",
+    "read_ms_p95_after",
+    "read_iops_before",
+    "read_iops_after",
+    "slow_reads_spared_per_second",
 )
 
 

@@ -56,7 +56,13 @@ MEASURED = ("figures", "job", "wish", "updated_at")
 """Of a volume: what no change of its record says."""
 FOR_ALL = (
     *cursor.PARAMETERS,
-    *("external_id", "customer", "include", "ids", "search", "sort", "updated_since"),
+    "external_id",
+    "customer",
+    "include",
+    "ids",
+    "search",
+    "sort",
+    "updated_since",
 )
 FOR_STAFF = (*FOR_ALL, "guest", "has_drift", "host", "state", "technology")
 OLDEST, MOST_WAITING = "created_at", "-waiting_reads"

@@ -54,7 +54,7 @@ def deliver_test(request: HttpRequest) -> HttpResponse:
     if outbox.is_on():
         outbox.write(MessageType.TEST, new_key(), {"text": "This is a test message."})
         messages.success(
-            request, ("The test message is being sent. Reload this page to see the answer.")
+            request, "The test message is being sent. Reload this page to see the answer."
         )
     else:
         messages.error(request, "Nothing was sent: no billing system is configured.")

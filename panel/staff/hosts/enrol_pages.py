@@ -91,7 +91,7 @@ class HostForm(forms.Form):
     name = forms.CharField(
         validators=[demand_name],
         max_length=64,
-        help_text=("Name shown in the panel: a-z, 0-9, dots and dashes, for example node7."),
+        help_text="Name shown in the panel: a-z, 0-9, dots and dashes, for example node7.",
     )
     address = forms.CharField(
         max_length=255,

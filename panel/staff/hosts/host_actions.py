@@ -41,7 +41,7 @@ VOLUMES_NAMED = 20
 UNREAD = Refused(
     "not_read",
     "The host has not been read yet.",
-    ("Refresh the host, and come back when its disks are known."),
+    "Refresh the host, and come back when its disks are known.",
 )
 
 
@@ -194,7 +194,7 @@ def settle_missing(request: HttpRequest, key: str) -> HttpResponse:
     unfinished = Job.objects.unfinished().filter(host=host)
     count = settle(host, database_now(), unfinished.values_list("volume_id", flat=True))
     messages.success(
-        request, (f"{count} volume{'s' if count != 1 else ''} removed from {host.name}.")
+        request, f"{count} volume{'s' if count != 1 else ''} removed from {host.name}."
     )
     return redirect("host", host.key)
 

@@ -64,7 +64,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "option": form[form.option] if form.option else None,
-        "title": dict(form.fields[("action")].choices).get(request.POST.get("action"), ""),  # type: ignore[attr-defined]
+        "title": dict(form.fields["action"].choices).get(request.POST.get("action"), ""),  # type: ignore[attr-defined]
         "rows": rows,
         "is_every": "every" in request.POST,
         "drafts": drafted[:SHOWN],
@@ -93,7 +93,7 @@ def bulk_confirm(request: HttpRequest) -> HttpResponse:
         deal = unseal(request.POST.get("sealed", ""))
     except BadSignature:
         messages.error(
-            request, ("The preview is too old. Create a new preview. Nothing was changed.")
+            request, "The preview is too old. Create a new preview. Nothing was changed."
         )
         return redirect("volumes")
     back = request.POST.get("list", "")

@@ -86,8 +86,13 @@ IOPS = ExpressionWrapper(
 )
 NAMED: Final = {"host": "place__host", "customer": "customer"}
 SAID: Final = (
-    *("label", "guest", "external_id", "key"),
-    *("customer__name", "place__lv_name", "place__host__name"),
+    "label",
+    "guest",
+    "external_id",
+    "key",
+    "customer__name",
+    "place__lv_name",
+    "place__host__name",
 )
 """What the search looks through: each word is in one of them."""
 

@@ -207,7 +207,15 @@ def _extend_commands(args: Args) -> tuple[Command, ...]:
     return (
         run(
             "reserve",
-            *("lvcreate", "-y", *WIPE, "-n", room, "-L", f"{more}b", *tagged, vg),
+            "lvcreate",
+            "-y",
+            *WIPE,
+            "-n",
+            room,
+            "-L",
+            f"{more}b",
+            *tagged,
+            vg,
             *(f"/dev/{pv}" for pv in args["pvs"]),
         ),
         zero(device(vg, room), watch="room_zeroed"),

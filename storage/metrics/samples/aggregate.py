@@ -61,13 +61,25 @@ CHARTED: Final = VOLUMES.only(
     *FIGURES.rows.layout.counters,
     *FIGURES.rows.layout.histograms,
     *FIGURES.rows.layout.gauges,
-    *("counted_hits", "counted_misses", "bypass_hits", "bypass_misses"),
-    *("metadata_used_bytes", "metadata_total_bytes"),
-    *("flushes", "flush_ms", "discards", "suspended_ms"),
+    "counted_hits",
+    "counted_misses",
+    "bypass_hits",
+    "bypass_misses",
+    "metadata_used_bytes",
+    "metadata_total_bytes",
+    "flushes",
+    "flush_ms",
+    "discards",
+    "suspended_ms",
 )
 """With all that charts draw."""
 LEGS: Final = (
-    *("dt_ms", "slow_read_sectors", "read_sectors", "read_hits", "read_misses", "promotions"),
+    "dt_ms",
+    "slow_read_sectors",
+    "read_sectors",
+    "read_hits",
+    "read_misses",
+    "promotions",
 )
 # A reader that leaves out what began too early looks at the first intervals one by one.
 LONGEST: Final = timedelta(milliseconds=MAX_INTERVAL_MS)

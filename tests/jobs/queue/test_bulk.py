@@ -105,7 +105,7 @@ def test_volumes_are_given_to_a_customer_at_once(staff: Client) -> None:
     acme = make.customer("Acme")
     Volume.objects.filter(pk=theirs.volume.pk).update(customer=acme)
     page = shown(staff, "customer", first, second, theirs, customer=acme.key)
-    assert ("The volume already belongs to this customer.") in text_of(
+    assert "The volume already belongs to this customer." in text_of(
         page
     ) and "Apply to 2 volumes" in text_of(page)
     assert "2 of 2" in text_of(confirmed(staff, page))
@@ -145,7 +145,7 @@ def test_a_volume_stays_whose_it_is_while_a_job_changes_it(staff: Client, action
     Volume.objects.filter(pk=there.volume.pk).update(customer=owner)
     page = shown(staff, action, there, customer=acme.key)
     job(there)
-    assert ("A job is changing the volume.") in text_of(
+    assert "A job is changing the volume." in text_of(
         shown(staff, action, there, customer=acme.key)
     )
     assert "A job is changing the volume." in text_of(confirmed(staff, page))

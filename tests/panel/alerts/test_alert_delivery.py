@@ -155,7 +155,9 @@ def test_a_mail_server_that_is_away_loses_and_doubles_nothing(
     tasks.send_alerts()
     row = AlertDelivery.objects.get()
     assert (row.attempts, row.delivered_at, row.last_error) == (
-        *(1, None, "The mail server refused the connection."),
+        1,
+        None,
+        "The mail server refused the connection.",
     )
     assert row.next_at > timezone.now()
     monkeypatch.setattr(EmailMessage, "send", send)

@@ -22,8 +22,16 @@ def test_a_refusal_brings_its_reason() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        *(b"", b"ok", b"[]", b"null", b"\xff", b'{"decision": "yes"}', b"{}"),
-        *(b'{"decision": null}', b'{"decision": ["approve"]}', b'{"decision":"refuse","reason":1}'),
+        b"",
+        b"ok",
+        b"[]",
+        b"null",
+        b"\xff",
+        b'{"decision": "yes"}',
+        b"{}",
+        b'{"decision": null}',
+        b'{"decision": ["approve"]}',
+        b'{"decision":"refuse","reason":1}',
     ],
 )
 def test_what_cannot_be_understood_decides_nothing(body: bytes) -> None:

@@ -212,7 +212,9 @@ def test_the_range_is_in_the_url_and_survives_a_reload(browser: Browser, served:
     assert page.locator("#charts [aria-current=true]").inner_text() == "6 h"
     seen = page.evaluate(SEEN)
     assert [panel["title"] for panel in seen] == [
-        *("IOPS and latency", "Latency of reads and writes", "Throughput")
+        "IOPS and latency",
+        "Latency of reads and writes",
+        "Throughput",
     ]
     low, high = seen[0]["limits"]
     assert high - low == 6 * 3_600_000

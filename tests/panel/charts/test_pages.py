@@ -180,7 +180,9 @@ def test_the_legs_are_in_the_csv_of_their_chart(staff: Client) -> None:
     text = staff.get(url, {"range": "15m", "panel": "ssd_leg"}).content.decode()
     head, *rows = csv.reader(text.lstrip("\ufeff").splitlines())
     assert [each.partition(" ")[0] for each in head[1:]] == [
-        *("ssd_leg_p50_ms", "ssd_leg_p95_ms", "ssd_leg_p99_ms")
+        "ssd_leg_p50_ms",
+        "ssd_leg_p95_ms",
+        "ssd_leg_p99_ms",
     ]
     assert any(cell for row in rows for cell in row[1:])
 

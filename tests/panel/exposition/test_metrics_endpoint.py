@@ -54,7 +54,10 @@ DASHBOARD = json.loads((DOCS / "metrics" / "grafana-dashboard.json").read_text()
 RULES = yaml.safe_load((DOCS / "metrics" / "prometheus-rules.yml").read_text())
 FAMILIES = (
     *(family for family, _ in VOLUME_FAMILIES),
-    *(INFO, CACHE_INFO, LATENCY, *FLEET_FAMILIES),
+    INFO,
+    CACHE_INFO,
+    LATENCY,
+    *FLEET_FAMILIES,
 )
 
 

@@ -38,7 +38,12 @@ pytestmark = pytest.mark.django_db
 MOMENTS = {
     Event: ("at",),
     WebhookDelivery: (
-        *("created_at", "tried_since", "next_at", "held_until", "delivered_at", "given_up_at"),
+        "created_at",
+        "tried_since",
+        "next_at",
+        "held_until",
+        "delivered_at",
+        "given_up_at",
     ),
     Webhook: ("created_at", "rests_until", "disabled_at", "former_until"),
 }

@@ -40,7 +40,7 @@ def test_a_customer_is_named_in_three_ways(name: str) -> None:
             AdoptionQuestion(2, "vg0/web12", "Acme"),
             {"is_missing": True},
             AdoptionVerdict.UNKNOWN,
-            ("missing from the last inventory"),
+            "missing from the last inventory",
         ),
         (
             AdoptionQuestion(2, "vg0/web12", "Acme"),

@@ -114,7 +114,10 @@ def test_types_families_volumes_and_hosts_narrow_the_list() -> None:
     job(other)
     assert types(asking.get("/events/", type="job.queued")) == ["job.queued"] * 2
     assert types(asking.get("/events/?type=job.*&type=host.*")) == [
-        *("host.added", "host.added", "job.queued", "job.queued")
+        "host.added",
+        "host.added",
+        "job.queued",
+        "job.queued",
     ]
     assert types(asking.get("/events/", volume=there.volume.key)) == ["volume.added", "job.queued"]
     on_host = types(asking.get("/events/", host=there.host.key, type="host.*"))

@@ -186,11 +186,12 @@ def test_a_failed_member_is_removed_and_the_one_free_disk_added(client: Client) 
 
 def test_a_spare_takes_the_place_by_itself(client: Client) -> None:
     members = (
-        *(ArrayMember("sdx", "in_sync", "0"), ArrayMember("sdy", "faulty", "none")),
+        ArrayMember("sdx", "in_sync", "0"),
+        ArrayMember("sdy", "faulty", "none"),
         ArrayMember("sdz", "spare", "1"),
     )
     host = with_disks(
-        *(make.host(), "sdx", "sdy", "sdz"),
+        make.host(), "sdx", "sdy", "sdz",
         members=members, degraded_count=1, sync_action="recover",
     )  # fmt: skip
     assert commands(client, host) == [f"{MD0} --remove /dev/sdy"]

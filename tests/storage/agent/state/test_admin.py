@@ -91,9 +91,17 @@ def test_what_the_operator_says_is_kept() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("garbage", "[]", '{"vg":[]}', '{"vgs":"vg0"}', '{"vgs":["/"]}'),
-        *('{"others_rise_percent":0}', '{"clear_freed":1}', '{"replace_members":"yes"}'),
-        *('{"destroy_per_hour":-1}', '{"destroy_per_hour":true}', '{"undo_hours":"24"}'),
+        "garbage",
+        "[]",
+        '{"vg":[]}',
+        '{"vgs":"vg0"}',
+        '{"vgs":["/"]}',
+        '{"others_rise_percent":0}',
+        '{"clear_freed":1}',
+        '{"replace_members":"yes"}',
+        '{"destroy_per_hour":-1}',
+        '{"destroy_per_hour":true}',
+        '{"undo_hours":"24"}',
     ],
 )
 def test_a_file_that_cannot_be_understood_allows_nothing_and_is_not_overwritten(text: str) -> None:

@@ -100,8 +100,15 @@ def test_an_operation_that_waited_while_the_host_changed_hands_changes_nothing(
 @pytest.mark.parametrize(
     "panel",
     [
-        *("one", 7, [], {"id": "one"}, {"id": ONE.upper()}, {"id": ONE, "name": "x"}),
-        *({"after": [ONE]}, {"id": ONE, "after": TWO}, {"id": ONE, "after": ["../x"]}),
+        "one",
+        7,
+        [],
+        {"id": "one"},
+        {"id": ONE.upper()},
+        {"id": ONE, "name": "x"},
+        {"after": [ONE]},
+        {"id": ONE, "after": TWO},
+        {"id": ONE, "after": ["../x"]},
         {"id": ONE, "after": [str(uuid.uuid4()) for _ in range(17)]},
     ],
 )
