@@ -20,10 +20,10 @@ class PanelConfig(AppConfig):
         from panel.security_log import listeners
 
         choice.listen()
-        order_events.connect()
+        order_events.connect_orders()
         notice_delivery.listen()
-        listeners.connect()
-        sessions.connect()
+        listeners.connect_listeners()
+        sessions.connect_sign_ins()
 
 
 class StaticConfig(StaticFilesConfig):

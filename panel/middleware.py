@@ -337,7 +337,7 @@ class AccessMiddleware(LoginRequiredMiddleware):
                 return HttpResponse(status=FORBIDDEN, headers={"HX-Redirect": place})
             return redirect(place)
         back = (
-            protected_actions.demand(request)
+            protected_actions.demand_by_route(request)
             if getattr(view_func, "login_required", True)
             else None
         )
@@ -360,7 +360,11 @@ class AccessMiddleware(LoginRequiredMiddleware):
         if isinstance(exception, PermissionDenied):
             name = request.resolver_match.view_name if request.resolver_match else ""
             log.warning("%s may not %s %s", request.user, request.method, name)
-        return step_up.ask(request, exception.back) if isinstance(exception, ProofNeeded) else None
+        return (
+            step_up.ask_for_proof(request, exception.back)
+            if isinstance(exception, ProofNeeded)
+            else None
+        )
 
 
 def _page_above(path: str) -> str | None:
@@ -421,7 +425,7 @@ class SessionActivityMiddleware:
         if len(self._noted) >= REMEMBERED_SESSIONS:
             self._noted.clear()
         self._noted[key] = now
-        sessions.note(request)
+        sessions.note_session(request)
 
 
 SAFE = ("GET", "HEAD", "OPTIONS")

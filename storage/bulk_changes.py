@@ -22,7 +22,7 @@ from storage.named_choice import NamedChoiceField
 from storage.planner import Disks, Refused, plan
 from storage.planner.cost import Cost, cost
 from storage.planner.current_wish import uncached
-from storage.planner.fingerprint import disks_of, fingerprint
+from storage.planner.fingerprint import disks_of, plan_fingerprint
 from storage.planner.wish import Wish
 from storage.volumes.lifecycle import life_refusal, life_wish
 from storage.volumes.ownership import refusal_to_give, refusal_to_take
@@ -221,7 +221,7 @@ def _planned(row: VolumeSnapshot, wish: Wish, action: Action) -> PlannedChange:
         )
         return PlannedChange(row, None, titles, "", refused)
     spent = cost(facts, target, steps)
-    return PlannedChange(row, wish, titles, fingerprint(steps), None, spent, disks_of(steps))
+    return PlannedChange(row, wish, titles, plan_fingerprint(steps), None, spent, disks_of(steps))
 
 
 def _refused(message: str, correction: str = "") -> Refused:

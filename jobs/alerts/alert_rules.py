@@ -221,7 +221,7 @@ def _seen(problem: Problem) -> SeenProblem:
     )
 
 
-def hold(seen: SeenProblem) -> timedelta:
+def hold_seconds(seen: SeenProblem) -> timedelta:
     """How long it must be there before anybody is told; data at risk never waits long."""
     if seen.rank == AT_RISK_RANK:
         return timedelta(0)

@@ -28,7 +28,7 @@ from jobs.alerts.alert_rules import (
     are_siblings,
     comes_late,
     follows,
-    hold,
+    hold_seconds,
     is_news_of_the_host,
     lapse,
     resolve_after,
@@ -293,7 +293,7 @@ def _one(
     if state.opened_at is None:
         if cause is not None and cause.opened_at is None:
             return state, news
-        if cause is None and now - state.present_since < hold(state.seen):
+        if cause is None and now - state.present_since < hold_seconds(state.seen):
             return state, news
         state = replace(state, opened_at=now)
         if cause is not None:

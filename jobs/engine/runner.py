@@ -52,7 +52,7 @@ from storage.health import smart_records
 from storage.inventory.facts import HostFacts
 from storage.models import Placement, Volume
 from storage.planner import PlannedStep, Refused
-from storage.planner.fingerprint import fingerprint
+from storage.planner.fingerprint import plan_fingerprint
 from storage.planner.member_wish import Replacement
 from storage.row_locks import hold
 from storage.volumes import lifecycle
@@ -165,7 +165,7 @@ def _first_planned(job: Job) -> PlannedStep | None:
             planned = remaining_steps(job, facts, placement)
             if planned:
                 vg_lock.check_fence_known(planned[0])
-                retirement_clock.demand(job, planned[0])
+                retirement_clock.demand_sound_clock(job, planned[0])
         except TransportError as error:
             wait_for_contact(job, error)
             return None
@@ -198,7 +198,7 @@ def _is_stale(job: Job, planned: tuple[PlannedStep, ...]) -> bool:
     back, or did not reach the host, has begun nothing."""
     if not job.fingerprint or has_changed_host(job):
         return False
-    return fingerprint(planned) != job.fingerprint
+    return plan_fingerprint(planned) != job.fingerprint
 
 
 def _cancelled(job: Job, planned: PlannedStep) -> bool:
@@ -237,7 +237,7 @@ def _record(job: Job, facts: HostFacts, placement: Placement) -> None:
     if wish.life != "live":
         hold(volume)
         with audit_trail.signed(job):
-            lifecycle.follow(placement, wish, database_now())
+            lifecycle.follow_host(placement, wish, database_now())
         return
     named = facts.lv_named(placement.vg_uuid, placement.lv_name)
     lv = facts.lv(placement.lv_uuid) if placement.lv_uuid else named

@@ -41,7 +41,9 @@ def due() -> list[int]:
 def all_due() -> list[tuple[str, int]]:
     """These jobs, and the changes for many volumes: each with the name of its task."""
     jobs = [(notify_workers.RUN_JOB, job_id) for job_id in due()]
-    return jobs + [("jobs.tasks.go_on_with_bulk_change", change_id) for change_id in bulk.due()]
+    return jobs + [
+        ("jobs.tasks.go_on_with_bulk_change", change_id) for change_id in bulk.due_changes()
+    ]
 
 
 def sweep() -> int:

@@ -242,7 +242,7 @@ class OneDisk(Resource):
         values = request_bodies.read(request, DiskBody, partial=True)
         names = [name for name in ("unit_bytes", "rated_bytes") if name in values]
         if "undo" in values:
-            smart_records.undo(changed, values["undo"], now)
+            smart_records.undo_decision(changed, values["undo"], now)
         elif names:
             entered = {f"entered_{name}": values[name] for name in names}
             smart_records.enter(changed, now, **entered)

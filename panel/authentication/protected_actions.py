@@ -64,7 +64,7 @@ class Act:
         return request.get_full_path()
 
 
-def demand(request: HttpRequest) -> str | None:
+def demand_by_route(request: HttpRequest) -> str | None:
     """Where to come back to from the proof that this request takes by its route; None where it
     takes none, or where its view asks."""
     match = request.resolver_match

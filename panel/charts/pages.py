@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 
 from panel.charts import definitions as chart_definitions
 from panel.charts.definitions import LATENCIES
-from panel.charts.picture import Overlay, OverlayKind, Picture, choices, picture_of
+from panel.charts.picture import Overlay, OverlayKind, Picture, overlay_choices, picture_of
 from panel.charts.subject import ChartSubject, of_fleet, of_host, of_volume
 from panel.charts.time_range import LONGEST, Span, button_text, ranges
 from panel.lists.listing import csv_file
@@ -81,8 +81,8 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
         measured = subject.apart(measured)
     columns = (
         chart_definitions.columns(
-            chart_definitions.named(
-                chart_definitions.known(subject.panels, measured), subject.labels(span)
+            chart_definitions.labelled(
+                chart_definitions.known_panels(subject.panels, measured), subject.labels(span)
             )
         )
         if is_table_wanted
@@ -131,7 +131,7 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
                 "none_query": _without(request.GET, *OVER_NAMES),
                 "previous_query": _previous_query(request.GET),
                 "of_volume": subject.volume is not None,
-                **choices(subject, request),
+                **overlay_choices(subject, request),
                 "with": request.GET.get("with", ""),
                 "job": request.GET.get("job", ""),
             },

@@ -72,7 +72,7 @@ for command in (
     tiercel.add_command(command)
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def run_command_line(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -118,7 +118,7 @@ def redacted(text: str) -> str:
 
 def main() -> None:
     """The program."""
-    sys.exit(run())
+    sys.exit(run_command_line())
 
 
 if __name__ == "__main__":

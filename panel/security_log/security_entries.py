@@ -144,7 +144,7 @@ def tell(email: str, entry: SecurityEntry) -> None:
     with translation.override(spoken_to(reader) if reader is not None else None):
         written = letter(email, entry, timezone.now(), device)
     if written is not None:
-        background_mail.post(written)
+        background_mail.post_mail(written)
 
 
 def failed(person: User | None, detail: str) -> None:

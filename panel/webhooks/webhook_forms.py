@@ -111,7 +111,7 @@ class WebhookForm(forms.Form):
         row.save()
         if not row.is_on:
             webhook_fanout.give_up_waiting(row, webhook_fanout.OFF)
-        note(row, verb, by)
+        note_webhook(row, verb, by)
         return row, made
 
 
@@ -120,7 +120,7 @@ def _locked(webhook: Webhook) -> Webhook:
     return get_object_or_404(Webhook.objects.select_for_update(no_key=True), pk=webhook.pk)
 
 
-def note(webhook: Webhook, verb: str, by: User) -> None:
+def note_webhook(webhook: Webhook, verb: str, by: User) -> None:
     """Events leave the panel by it: what is done with one leaves a trace."""
     state = "" if webhook.is_on else ", switched off"
     security_entries.note(SecurityKind.WEBHOOK, "", f"{webhook.name} {verb}{state}", by=by)
@@ -133,13 +133,13 @@ def change_secret(webhook: Webhook, hours: int, by: User) -> str:
     Webhook.objects.filter(pk=webhook.pk).update(
         secret=seal(made), former_secret=F("secret") if hours else "", former_until=until
     )
-    note(webhook, f"got a new secret; the former one signs for {hours} h", by)
+    note_webhook(webhook, f"got a new secret; the former one signs for {hours} h", by)
     return made
 
 
 def delete(webhook: Webhook, by: User) -> None:
     """Nothing is sent there any more; what was sent is forgotten."""
-    note(webhook, "deleted", by)
+    note_webhook(webhook, "deleted", by)
     webhook.delete()
 
 
@@ -149,7 +149,7 @@ def send_again(row: WebhookDelivery) -> None:
     # It is tried for as long as a new one.
     WebhookDelivery.objects.filter(pk=row.pk).update(tried_since=database_now())
     Webhook.objects.filter(pk=row.webhook_id).update(rests_until=None)
-    transaction.on_commit(webhook_fanout.announce, robust=True)
+    transaction.on_commit(webhook_fanout.announce_events, robust=True)
 
 
 def initial_of(webhook: Webhook) -> dict[str, Any]:

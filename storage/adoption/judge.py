@@ -97,7 +97,7 @@ class Judgement:
         return self.verdict == AdoptionVerdict.ADOPT
 
 
-def judge(
+def judge_rows(
     asks: Sequence[AdoptionQuestion],
     candidates: Iterable[Candidate],
     buyers: Iterable[Buyer],

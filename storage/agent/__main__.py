@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     command, rest = arguments[0], list(arguments[1:])
     try:
         if command == "policy" and not rest:
-            print(admin.show(host))
+            print(admin.show_policy(host))
         elif command == "allow-vg" and len(rest) == 1:
             print(admin.allow_vg(host, rest[0]))
         elif command == "allow-vg" and len(rest) == 2 and rest[1] == "--alone":
@@ -45,9 +45,9 @@ def main(arguments: Sequence[str]) -> int:
         elif command in REPLACEMENT and not rest:
             print(admin.set_replacement(host, allowed=REPLACEMENT[command]))
         elif command == "adopt-panel" and len(rest) == 1:
-            print(owner.adopt(host, rest[0]))
+            print(owner.adopt_host(host, rest[0]))
         elif command == "hide-guests" and not rest:
-            print(hiding.hide_guests(host, policy.load(host)))
+            print(hiding.hide_guests(host, policy.load_policy(host)))
         elif command == "keep-bcache" and len(rest) == 1:
             print(admin.keep_bcache(host, rest[0]))
         elif command == "boot" and not rest:

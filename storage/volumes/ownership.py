@@ -47,7 +47,7 @@ def give(volume: Volume, customer: Customer, at: datetime) -> None:
 
 
 @transaction.atomic
-def take(volume: Volume) -> None:
+def disown(volume: Volume) -> None:
     """Let the volume be nobody's; what is in the books of it otherwise stays."""
     volume.customer = None
     volume.save(update_fields=["customer"])

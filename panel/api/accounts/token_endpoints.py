@@ -222,7 +222,7 @@ class OneToken(Resource):
     def delete(self, request: Request, key: str) -> Response:
         """It opens nothing from the next request on; it stays in the list."""
         token = get_object_or_404(_tokens(self), key=key)
-        end = api_tokens.forget if truth(request, "forget") else api_tokens.revoke
+        end = api_tokens.forget if truth(request, "forget") else api_tokens.revoke_token
         end(token, self.user)
         return Response(status=204)
 

@@ -376,7 +376,7 @@ class AlertMessageAgain(Resource):
         who has it knows it."""
         row = get_object_or_404(_messages_of(self, key), key=message)
         delivery_queue.again(row)
-        transaction.on_commit(alert_routing.announce, robust=True)
+        transaction.on_commit(alert_routing.announce_alerts, robust=True)
         row.refresh_from_db()
         return Response(message_json(row), status=202)
 

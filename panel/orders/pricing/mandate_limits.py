@@ -124,7 +124,7 @@ def others_minor(mandate: Mandate, volume: Volume) -> int:
     return sum(months.values())
 
 
-def refusal(
+def mandate_refusal(
     mandate: Mandate | None,
     left_this_period: int | None,
     others_cost: int,

@@ -131,7 +131,7 @@ def _lvm_can(view: View, call: VerbCall) -> Check:
         if checks.volume(view, call)["cache"] is None:
             return
         lack = program_versions.missing_feature(
-            "extend_cached", program_versions.read(view.host, "lvm")
+            "extend_cached", program_versions.read_version(view.host, "lvm")
         )
         if lack is not None:
             raise Refusal(

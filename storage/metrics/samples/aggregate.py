@@ -45,8 +45,8 @@ from storage.metrics.samples.interval_table import (
     IntervalTable,
     known_ms,
     microseconds,
-    moment,
     rate_of,
+    time_of_microseconds,
 )
 from storage.models import Resolution
 
@@ -405,7 +405,7 @@ def last_known(
         table = table.where(table[gauge] != NULL)
         if len(table):
             last = int(np.argmax(table.line(ENDED)))
-            return moment(int(table.line(ENDED)[last])), int(table[gauge][last])
+            return time_of_microseconds(int(table.line(ENDED)[last])), int(table[gauge][last])
     return None
 
 
@@ -424,7 +424,7 @@ def nearest(
     while before is not None and low < start:
         table = intervals([subject_id], max(low, before), start, kind=kind.only())
         if len(table):
-            return moment(int(table.line(ENDED).max()))
+            return time_of_microseconds(int(table.line(ENDED).max()))
         start = before
         before, _after = bounds(kind, subject_id, start, end)
     if after is not None:
@@ -432,5 +432,5 @@ def nearest(
         until = max(first, after) + timedelta(days=1)
         table = intervals([subject_id], first, until, kind=kind.only())
         if len(table):
-            return moment(int(table.line(ENDED).min()))
+            return time_of_microseconds(int(table.line(ENDED).min()))
     return None

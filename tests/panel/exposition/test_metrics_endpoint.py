@@ -37,7 +37,7 @@ from storage.metrics.counters import (
     DmCacheCounters,
     Latency,
     VolumeCounters,
-    encode,
+    encode_counters,
 )
 from storage.models import HostOutline, LatestSample
 from tests import make
@@ -106,7 +106,7 @@ def sampled(there: Scene, **fields: Any) -> LatestSample:
         "at": timezone.now(),
         "boot_id": "b",
         "boottime_ns": 1,
-        "counters": encode(counters),
+        "counters": encode_counters(counters),
         "technology": 1,
         "cache_mode": "writeback",
         "cache_size_bytes": GIB,
@@ -339,4 +339,4 @@ def test_a_counter_that_is_read_back_is_the_same() -> None:
     """The stored counters are JSON of the type that the exposition decodes."""
     row = sampled(scene())
     text = json.dumps(row.counters)
-    assert encode(msgspec.json.decode(text, type=VolumeCounters)) == row.counters
+    assert encode_counters(msgspec.json.decode(text, type=VolumeCounters)) == row.counters

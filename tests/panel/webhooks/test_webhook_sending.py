@@ -166,18 +166,18 @@ def test_two_secrets_sign_while_one_is_changed_and_one_alone_afterwards(place: P
 
 def let_others_send(monkeypatch: pytest.MonkeyPatch, senders: int) -> None:
     """While a message is on its way, the next sender takes what is due meanwhile."""
-    post, at_work = webhook_sending.post, []
+    post, at_work = webhook_sending.send_event, []
 
     def posted(row: WebhookDelivery) -> Answer:
         at_work.append(row)
         try:
             if len(at_work) < senders:
-                webhook_sending.send_due()
+                webhook_sending.send_due_events()
             return post(row)
         finally:
             at_work.pop()
 
-    monkeypatch.setattr(webhook_sending, "post", posted)
+    monkeypatch.setattr(webhook_sending, "send_event", posted)
 
 
 @pytest.mark.parametrize("senders", [1, webhook_sending.SENDERS])
@@ -204,7 +204,7 @@ def test_a_receiver_that_is_down_for_a_day_gets_each_event_once_in_order(
             place.statuses[:] = [chance.choice([200, 500, 503, 429]) for _ in range(3)]
         for _ in range(2):
             tasks.send_webhooks()
-            webhook_fanout.prune(timezone.now())
+            webhook_fanout.prune_webhook_messages(timezone.now())
         pass_time(timedelta(minutes=30))
     events = list(Event.objects.listed().filter(position__gt=row.position))
     yes = [each for each in place.got if each["status"] == 200]
@@ -250,13 +250,13 @@ def test_a_receiver_that_comes_back_is_not_sent_what_another_sender_holds(place:
     Webhook.objects.update(failures=3)
     held = delivery_queue.claim(WebhookDelivery.objects.due())
     assert held is not None
-    webhook_sending.send_due()
+    webhook_sending.send_due_events()
     row.refresh_from_db()
     assert row.failures == 0
     assert len(ids(place)) == 1
     assert held.name not in ids(place)
     pass_time(delivery_queue.LEASE)
-    webhook_sending.send_due()
+    webhook_sending.send_due_events()
     assert ids(place)[1:] == [held.name], "its sender died"
 
 
@@ -433,7 +433,7 @@ def test_a_name_that_changes_its_address_leads_to_the_one_that_was_checked(
         webhook=webhook("https://rebind.example.org/hook"), subject="test"
     )
     with pytest.raises(http_post.NoResponse):
-        webhook_sending.post(row)
+        webhook_sending.send_event(row)
     assert asked == ["rebind.example.org"]
     assert called == [("93.184.215.14", 443)]
 
