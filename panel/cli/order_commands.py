@@ -88,7 +88,7 @@ def show_order(session: CommandSession, order: str) -> None:
 @click.option("--idempotency-key", "request_key", default="", help="To repeat a command.")
 @yes_option
 @asks_the_panel
-def place_order(
+def place_order(  # noqa: PLR0913 (click passes every option)
     session: CommandSession,
     volume: str,
     plan: str | None,
