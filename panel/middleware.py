@@ -61,27 +61,6 @@ PERMISSIONS: Final = ", ".join(
     [*(f"{name}=()" for name in REFUSED_FEATURES), *(f"{name}=(self)" for name in OWN_FEATURES)]
 )
 
-# 512 KiB, half of them for the frames of a page.
-STACK_SLOTS: Final = 2**15
-
-
-def data_stack_middleware(
-    get_response: Callable[[HttpRequest], HttpResponseBase],
-) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Every request has room for its frames in one piece.
-
-    CPython keeps frames in chunks of 16 KiB, and maps and unmaps one on every call that crosses
-    the end of a chunk (python/cpython#142183; Python 3.11 stays so). A template's loop at that
-    depth did so a thousand times a page, which took up to a third of its time. A frame that is too
-    large for a chunk is given a larger one, in which the frames of its calls find room too.
-    """
-
-    def answer(request: HttpRequest) -> HttpResponseBase:
-        return get_response(request)
-
-    answer.__code__ = answer.__code__.replace(co_stacksize=STACK_SLOTS)
-    return answer
-
 
 class HeaderMiddleware:
     """No other site embeds what the panel serves, no script uses a device, and what depends on who

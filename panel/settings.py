@@ -121,7 +121,6 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "panel.middleware.data_stack_middleware",
     "panel.http.request_log.RequestIdMiddleware",
     "panel.middleware.HeaderMiddleware",
     "panel.middleware.HostMiddleware",
