@@ -18,7 +18,8 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help venv node debian requirements secrets services stop static up demo screenshots pages \
 	cli clients lab lab-ssh openapi digests quick test thorough uneven faults fuzz-api bench-jobs \
-	bench-pages bench-api bench-door bench-samples bench-metrics bench-charts lint format clean
+	bench-pages bench-api bench-door bench-samples bench-metrics bench-charts lint format budgets \
+	clean
 
 help:
 	@echo "make demo      a panel with a lab host under load (AUTO=1 adds the caches, PORT= the port)"
@@ -40,6 +41,7 @@ help:
 	@echo "make bench-charts  how long until the first chart is seen, with a year of figures"
 	@echo "make bench-samples  figures stored and read beside Prometheus (SIZE=small: two minutes)"
 	@echo "make lint      the gates alone             make format    reformat the source"
+	@echo "make budgets   lower the budgets of lines to what the rooms have (tests/budgets.toml)"
 	@echo "make cli       the command line tiercel as a wheel, in dist/ (docs/cli.md)"
 	@echo "make clients   generate a Go and a Python client from the API's description, and use them"
 	@echo "make lab       boot a lab host             make lab-ssh   a shell on it"
@@ -234,6 +236,9 @@ format: $(STAMPS)/venv
 	@$(VENV)/ruff check --fix --quiet || true
 	@$(VENV)/ruff format --quiet
 	@$(VENV)/djade --target-version 5.2 $$(find templates -name '*.html') || true
+
+budgets: $(STAMPS)/venv
+	@$(VENV)/python -m tests.budgets
 
 # The database and the secrets of `make up` stay: they are nobody's to throw away by a make target.
 clean:

@@ -29,8 +29,24 @@ WHO = ("actor", "token", "address", "door", "request_id")
 WORDS = ("host", "volume", "job", "actor", "request_id")
 FILTERS = (*WORDS, "since", "until")
 COLUMNS = (
-    *("at", "phase", "op_id", "job", "kind", "actor", "token", "address", "door", "host"),
-    *("machine_id", "volume", "volume_label", "vg", "verb", "args", "commands", "result"),
+    "at",
+    "phase",
+    "op_id",
+    "job",
+    "kind",
+    "actor",
+    "token",
+    "address",
+    "door",
+    "host",
+    "machine_id",
+    "volume",
+    "volume_label",
+    "vg",
+    "verb",
+    "args",
+    "commands",
+    "result",
     "request_id",
 )
 
@@ -143,10 +159,10 @@ class AuditedOperation:
 def filtered(rows: AuditQuerySet, query: Mapping[str, str]) -> AuditQuerySet:
     """The entries that match the filters of a request; raises `BadSince`."""
     words = {name: query.get(name, "").strip() for name in WORDS}
-    return rows.about(**words, since=moment(query), until=moment(query, "until"))
+    return rows.about(**words, since=parsed_moment(query), until=parsed_moment(query, "until"))
 
 
-def moment(query: Mapping[str, str], field: str = "since") -> datetime | None:
+def parsed_moment(query: Mapping[str, str], field: str = "since") -> datetime | None:
     """A day or an RFC 3339 time, UTC where it names no zone; None for "". `until` a day is until
     its end. Raises `BadSince`."""
     text = query.get(field, "").strip()

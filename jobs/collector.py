@@ -37,7 +37,7 @@ from storage.database_clock import database_now
 from storage.health import smart_records
 from storage.host_data import BadHostData
 from storage.metrics import close_watch
-from storage.metrics.samples import HostRound, Recorded, record, record_all
+from storage.metrics.samples import HostRound, Recorded, record_all, record_sample
 from storage.models import Host
 
 log = logging.getLogger(__name__)
@@ -129,7 +129,7 @@ def _asked(
     if not _take(host, busy):
         return None
     try:
-        call = connection.start(question())
+        call = connection.start_on_loop(question())
     except BaseException:
         _release(host, busy)
         raise
@@ -151,7 +151,7 @@ def _store_watched(host: Host, future: Future[Reply]) -> bool:
         if reply.error is not None:
             log.info("watch of host %s: %s", host.name, reply.error.message)
             return False
-        record(host, reply.data, reply.stamp, database_now(), is_whole=False)
+        record_sample(host, reply.data, reply.stamp, database_now(), is_whole=False)
     except (TransportError, BadHostData) as error:
         log.info("watch of host %s: %s", host.name, error)
         return False
@@ -311,7 +311,7 @@ def collect_disks(shard: int) -> int:
     )
     ours = [host for host in waiting if position(host) % settings.TIERCEL_COLLECT_SHARDS == shard]
     hosts_by_call: dict[Future[Reply], Host] = {
-        connection.start(
+        connection.start_on_loop(
             ask(Destination.of(host), {"verb": "smart"}, deadline_seconds=DISKS_DEADLINE_SECONDS)
         ): host
         for host in ours[:DISKS_AT_ONCE]
@@ -326,7 +326,7 @@ def _store_disks(host: Host, call: Future[Reply]) -> bool:
         if reply.error is None:
             boot_id = str(reply.stamp.get("boot_id", ""))
             now = database_now()
-            smart_records.record(host, reply.data, boot_id, now)
+            smart_records.record_smart(host, reply.data, boot_id, now)
             follow_tests(host, now)
             return True
         why = reply.error.message

@@ -23,11 +23,11 @@ from redis.exceptions import RedisError
 
 from jobs import notify_workers
 from jobs.collector import position
-from jobs.transport import Destination, connection, watch
+from jobs.transport import Destination, connection, watch_counters
 from jobs.transport.errors import TransportError
 from jobs.transport.replies import Reply
 from storage.host_data import BadHostData, decoded
-from storage.metrics.counters import VolumeCounters, decode, decode_stamp
+from storage.metrics.counters import VolumeCounters, decode_counters, decode_stamp
 from storage.metrics.rates import CounterReading, Delta, Sums, delta, figures, gauges
 from storage.models import Placement, Volume
 from storage.models.host import HostState
@@ -79,7 +79,7 @@ def _view(volume_id: int) -> str:
     return f"live:{volume_id}:view"
 
 
-def begin(volume: Volume) -> bool:
+def begin_live_view(volume: Volume) -> bool:
     """Somebody begins to look. False where that cannot be: the volume is not active on a host."""
     placed = _placement(volume.pk)
     if placed is None:
@@ -136,13 +136,13 @@ def stream(volume_id: int) -> bool:
             _end(volume_id)
             return False
         _streams[placed.host_id] += 1
-    connection.start(_read(volume_id, Destination.of(placed.host), placed.lv_uuid))
+    connection.start_on_loop(_read(volume_id, Destination.of(placed.host), placed.lv_uuid))
     return True
 
 
 async def _read(volume_id: int, destination: Destination, lv_uuid: str) -> None:
     reader = _Reader(volume_id, destination.host_id)
-    replies = watch(destination, [lv_uuid], every_seconds=1, count=STREAM_SECONDS)
+    replies = watch_counters(destination, [lv_uuid], every_seconds=1, count=STREAM_SECONDS)
     try:
         async with aclosing(replies):
             async for reply in replies:
@@ -179,7 +179,7 @@ class _Reader:
             _keep(self._volume_id, LiveView(trouble=trouble))
             return False
         stamp = decode_stamp(reply.stamp)
-        for counters in decode(reply.data):
+        for counters in decode_counters(reply.data):
             self._note(CounterReading(self._host_id, stamp.boot_id, stamp.boottime_ns, counters))
         _keep(self._volume_id, LiveView(tuple(self._seconds)))
         cache.touch(_stream(self._volume_id), LEASE_SECONDS)

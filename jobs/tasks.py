@@ -40,7 +40,7 @@ def sweep() -> None:
 
 @shared_task
 def begin_check(check_id: int) -> None:
-    media_checks.begin(check_id)
+    media_checks.begin_media_check(check_id)
 
 
 @shared_task
@@ -67,8 +67,8 @@ def read_disks(shard: int) -> None:
 def prune_host_history() -> None:
     """Readings of disks, and the time lines of hosts."""
     now = database_now()
-    smart_records.prune(now)
-    host_timeline.prune(now)
+    smart_records.prune_readings(now)
+    host_timeline.prune_timeline(now)
 
 
 @shared_task

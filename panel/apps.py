@@ -20,10 +20,10 @@ class PanelConfig(AppConfig):
         from panel.security_log import listeners
 
         choice.listen()
-        order_events.connect()
+        order_events.connect_orders()
         notice_delivery.listen()
-        listeners.connect()
-        sessions.connect()
+        listeners.connect_listeners()
+        sessions.connect_sign_ins()
 
 
 class StaticConfig(StaticFilesConfig):
@@ -31,5 +31,11 @@ class StaticConfig(StaticFilesConfig):
 
     ignore_patterns = [  # noqa: RUF012 - Django's type says: a list of each instance
         *StaticFilesConfig.ignore_patterns,
-        *("libs", "types", "editors", "ext", "scripts", "skills", "*.rtl.*"),
+        "libs",
+        "types",
+        "editors",
+        "ext",
+        "scripts",
+        "skills",
+        "*.rtl.*",
     ]

@@ -16,7 +16,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
 from jobs.hosts import enrolment
-from jobs.hosts.trust import fingerprint
+from jobs.hosts.trust import key_fingerprint
 from storage.agent_zipapp import build
 from storage.planner import Refused
 
@@ -37,7 +37,7 @@ def enrol(request: HttpRequest, token: str) -> HttpResponse:
     """GET: the script. POST: the host's report, which uses the token up."""
     if request.method == "POST":
         return _report(request, token)
-    host = enrolment.waiting(token)
+    host = enrolment.enrolling_host(token)
     if host is None:
         return _text(GONE, 404)
     return _text(enrolment.script(host, token, _reached_at(request), _agent()))
@@ -48,7 +48,7 @@ def enrol(request: HttpRequest, token: str) -> HttpResponse:
 @require_safe
 def agent(request: HttpRequest, token: str) -> HttpResponse:
     """The agent, for hosts that are enrolling."""
-    if enrolment.waiting(token) is None:
+    if enrolment.enrolling_host(token) is None:
         return _text(GONE, 404)
     return HttpResponse(_agent(), content_type="application/octet-stream")
 
@@ -77,7 +77,7 @@ def _report(request: HttpRequest, token: str) -> HttpResponse:
     form = request.POST
     port = form.get("port", "")
     try:
-        host = enrolment.report(
+        host = enrolment.report_host(
             token,
             form.get("machine_id", ""),
             form.get("host_key", ""),
@@ -88,7 +88,7 @@ def _report(request: HttpRequest, token: str) -> HttpResponse:
         status = 404 if refused.code == "not_found" else 409
         return _text(f"{refused.message} {refused.correction}\n", status)
     seen = host.host_key_seen or host.host_key
-    return _text(f"{host.name}: {host.get_state_display()}, {fingerprint(seen)}\n")
+    return _text(f"{host.name}: {host.get_state_display()}, {key_fingerprint(seen)}\n")
 
 
 def _text(text: str, status: int = 200) -> HttpResponse:

@@ -61,27 +61,6 @@ PERMISSIONS: Final = ", ".join(
     [*(f"{name}=()" for name in REFUSED_FEATURES), *(f"{name}=(self)" for name in OWN_FEATURES)]
 )
 
-# 512 KiB, half of them for the frames of a page.
-STACK_SLOTS: Final = 2**15
-
-
-def data_stack_middleware(
-    get_response: Callable[[HttpRequest], HttpResponseBase],
-) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Every request has room for its frames in one piece.
-
-    CPython keeps frames in chunks of 16 KiB, and maps and unmaps one on every call that crosses
-    the end of a chunk (python/cpython#142183; Python 3.11 stays so). A template's loop at that
-    depth did so a thousand times a page, which took up to a third of its time. A frame that is too
-    large for a chunk is given a larger one, in which the frames of its calls find room too.
-    """
-
-    def answer(request: HttpRequest) -> HttpResponseBase:
-        return get_response(request)
-
-    answer.__code__ = answer.__code__.replace(co_stacksize=STACK_SLOTS)
-    return answer
-
 
 class HeaderMiddleware:
     """No other site embeds what the panel serves, no script uses a device, and what depends on who
@@ -337,7 +316,7 @@ class AccessMiddleware(LoginRequiredMiddleware):
                 return HttpResponse(status=FORBIDDEN, headers={"HX-Redirect": place})
             return redirect(place)
         back = (
-            protected_actions.demand(request)
+            protected_actions.demand_by_route(request)
             if getattr(view_func, "login_required", True)
             else None
         )
@@ -360,7 +339,11 @@ class AccessMiddleware(LoginRequiredMiddleware):
         if isinstance(exception, PermissionDenied):
             name = request.resolver_match.view_name if request.resolver_match else ""
             log.warning("%s may not %s %s", request.user, request.method, name)
-        return step_up.ask(request, exception.back) if isinstance(exception, ProofNeeded) else None
+        return (
+            step_up.ask_for_proof(request, exception.back)
+            if isinstance(exception, ProofNeeded)
+            else None
+        )
 
 
 def _page_above(path: str) -> str | None:
@@ -421,7 +404,7 @@ class SessionActivityMiddleware:
         if len(self._noted) >= REMEMBERED_SESSIONS:
             self._noted.clear()
         self._noted[key] = now
-        sessions.note(request)
+        sessions.note_session(request)
 
 
 SAFE = ("GET", "HEAD", "OPTIONS")

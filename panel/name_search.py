@@ -62,7 +62,7 @@ def cleaned(text: str) -> str:
     return " ".join(text.replace("\0", "").split())[:MOST_CHARACTERS].strip()
 
 
-def find(user: Person, text: str, most: int) -> tuple[HitGroup, ...]:
+def find_names(user: Person, text: str, most: int) -> tuple[HitGroup, ...]:
     """Return the kinds of which something has every word of `text` (`cleaned`) in its names, with
     at most `most` hits each; nothing for no words."""
     words = text.split()
@@ -178,7 +178,7 @@ def every_word(words: Iterable[str], fields: Iterable[str]) -> Q:
 def search(request: HttpRequest) -> HttpResponse:
     """Everything found, by kind; the thing itself where a person sent the form and there is one."""
     text = cleaned(request.GET.get("q", ""))
-    groups = find(request.user, text, MOST_ON_PAGE)
+    groups = find_names(request.user, text, MOST_ON_PAGE)
     hits = [hit for group in groups for hit in group.hits]
     if len(hits) == 1 and "HX-Request" not in request.headers:
         return redirect(hits[0].url)
@@ -190,7 +190,7 @@ def search(request: HttpRequest) -> HttpResponse:
 def found(request: HttpRequest) -> HttpResponse:
     """The first few of each kind, for the top bar."""
     text = cleaned(request.GET.get("q", ""))
-    groups = find(request.user, text, MOST_IN_BAR)
+    groups = find_names(request.user, text, MOST_IN_BAR)
     hit_count = sum(len(group.hits) for group in groups)
     context = {"q": text, "groups": groups, "hit_count": hit_count}
     return render(request, "search/_found.html", context)

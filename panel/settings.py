@@ -57,7 +57,9 @@ ALLOWED_HOSTS = [
     for host in (
         public.hostname,
         *env.words("TIERCEL_ALLOWED_HOSTS"),
-        *("localhost", "127.0.0.1", "[::1]"),
+        "localhost",
+        "127.0.0.1",
+        "[::1]",
     )
     if host
 ]
@@ -119,7 +121,6 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "panel.middleware.data_stack_middleware",
     "panel.http.request_log.RequestIdMiddleware",
     "panel.middleware.HeaderMiddleware",
     "panel.middleware.HostMiddleware",

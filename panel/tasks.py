@@ -18,17 +18,17 @@ from storage.database_clock import database_now
 
 @shared_task
 def sweep_orders() -> None:
-    due_orders.sweep()
+    due_orders.sweep_orders()
 
 
 @shared_task
 def sweep_proofs() -> None:
-    measure.sweep()
+    measure.sweep_proofs()
 
 
 @shared_task
 def send_messages() -> None:
-    billing_delivery.send_due()
+    billing_delivery.send_due_messages()
 
 
 @shared_task
@@ -39,12 +39,12 @@ def write_usage() -> None:
 @shared_task
 def prune_told() -> None:
     now = database_now()
-    outbox.prune(now)
-    call_log.prune(now)
-    notice_delivery.prune(now)
-    alert_routing.prune(now)
-    webhook_fanout.prune(now)
-    event_list.prune(now)
+    outbox.prune_billing_messages(now)
+    call_log.prune_calls(now)
+    notice_delivery.prune_notices(now)
+    alert_routing.prune_alert_messages(now)
+    webhook_fanout.prune_webhook_messages(now)
+    event_list.prune_events(now)
 
 
 @shared_task
@@ -54,26 +54,26 @@ def warn_of_expiring_tokens() -> None:
 
 @shared_task
 def prune_sessions() -> None:
-    sessions.prune()
+    sessions.prune_sessions()
 
 
 @shared_task
 def send_notices() -> None:
     alert_notices.tell_customers()
-    notice_delivery.sweep()
+    notice_delivery.send_due_notices()
 
 
 @shared_task
 def send_alerts() -> None:
     alert_routing.route_events()
     alert_routing.write_digests()
-    alert_delivery.send_due()
+    alert_delivery.send_due_alerts()
 
 
 @shared_task
 def send_webhooks() -> None:
     webhook_fanout.fan_out()
-    webhook_sending.send_due()
+    webhook_sending.send_due_events()
 
 
 @shared_task

@@ -22,7 +22,7 @@ from storage.named_choice import NamedChoiceField
 from storage.planner import Disks, Refused, plan
 from storage.planner.cost import Cost, cost
 from storage.planner.current_wish import uncached
-from storage.planner.fingerprint import disks_of, fingerprint
+from storage.planner.fingerprint import disks_of, plan_fingerprint
 from storage.planner.wish import Wish
 from storage.volumes.lifecycle import life_refusal, life_wish
 from storage.volumes.ownership import refusal_to_give, refusal_to_take
@@ -200,7 +200,7 @@ def _unfit(row: VolumeSnapshot, action: Action) -> Refused | None:
         return _refused("The volume has no cache.")
     if action is Action.ADD_CACHE and row.cache is not None:
         return _refused(
-            "The volume already has a cache.", ("Change the cache size on the volume's page.")
+            "The volume already has a cache.", "Change the cache size on the volume's page."
         )
     return None
 
@@ -217,11 +217,11 @@ def _planned(row: VolumeSnapshot, wish: Wish, action: Action) -> PlannedChange:
         return PlannedChange(row, None, (), "", _refused("No changes needed."))
     if action is Action.MANAGE and any(step.verb != "volume.tag" for step in steps):
         refused = _refused(
-            ("Tagging the volume would also change its settings."), "Manage the volume on its page."
+            "Tagging the volume would also change its settings.", "Manage the volume on its page."
         )
         return PlannedChange(row, None, titles, "", refused)
     spent = cost(facts, target, steps)
-    return PlannedChange(row, wish, titles, fingerprint(steps), None, spent, disks_of(steps))
+    return PlannedChange(row, wish, titles, plan_fingerprint(steps), None, spent, disks_of(steps))
 
 
 def _refused(message: str, correction: str = "") -> Refused:

@@ -61,6 +61,6 @@ def given_out() -> int:
         return int(cursor.fetchone()[0])
 
 
-def prune(now: datetime) -> int:
+def prune_events(now: datetime) -> int:
     """Forget what is older than `KEPT`."""
     return Event.objects.filter(at__lt=now - KEPT, position__isnull=False).delete()[0]

@@ -19,9 +19,18 @@ def build(folder: Path) -> Path:
         shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__"))
         subprocess.run(
             [
-                *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index"),
-                *("--disable-pip-version-check", "--no-build-isolation"),
-                *("--wheel-dir", folder, copy),
+                sys.executable,
+                "-m",
+                "pip",
+                "wheel",
+                "--quiet",
+                "--no-deps",
+                "--no-index",
+                "--disable-pip-version-check",
+                "--no-build-isolation",
+                "--wheel-dir",
+                folder,
+                copy,
             ],
             check=True,
         )

@@ -55,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
     emptying.replace_flush()
     compile_all(settings.LOCALE_PATHS[0])
     if not hasattr(config, "workerinput"):
-        STARTED.extend(local_services.start(local_services.wanted(os.environ)))
+        STARTED.extend(local_services.start_services(local_services.wanted(os.environ)))
         drop_leftovers()
         config.pluginmanager.register(durations.Recorder())
 

@@ -8,7 +8,7 @@ import os
 
 from panel.management.commands import secrets
 
-os.environ.update(secrets.make(), TIERCEL_DEBUG="1", TIERCEL_DB_ROLE="app", PORT="8000")
+os.environ.update(secrets.make_secrets(), TIERCEL_DEBUG="1", TIERCEL_DB_ROLE="app", PORT="8000")
 # Relaxed: the tests of it switch it on.
 os.environ["TIERCEL_STAFF_NEED_SECOND_FACTOR"] = "0"
 # Relaxed too: most customers of the tests gave no payment authorisation.

@@ -1,9 +1,12 @@
 """The shape of the project: who imports whom, how long files are, what must fit together."""
 
 import ast
+import io
+import keyword
 import re
 import subprocess
 import sys
+import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -13,10 +16,18 @@ from typing import Any
 import pytest
 import yaml
 
+from tests import budgets
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("panel", "storage", "jobs")
-SOURCE_LINES = 500
-TEST_LINES = 500
+FILE_LINES = 600
+MOST_OF_A_NAME = 2
+EXCUSED_FILES = {
+    "jobs/engine/runner.py",
+    "jobs/queue/submit.py",
+    "panel/api/framework/problem.py",
+    "storage/metrics/samples/aggregate.py",
+}
 REQUIREMENTS = (
     "requirements",
     "requirements-embedded",
@@ -26,7 +37,6 @@ REQUIREMENTS = (
     "requirements-clients",
 )
 FOLDER_MODULES = 20
-SOURCE_MODULES = 660
 ORDINARY_MODULES = {"__init__", "__main__", "apps", "forms", "models", "pages", "tasks", "urls"}
 
 
@@ -71,14 +81,102 @@ def test_the_agent_imports_nothing_but_the_standard_library() -> None:
     assert not foreign
 
 
-def test_no_file_is_longer_than_500_lines() -> None:
+def test_no_file_is_longer_than_600_lines() -> None:
+    """Above 350 lines a file asks to be divided; `make budgets` names those."""
     too_long = {
         str(path.relative_to(ROOT)): lines
         for path in python_files(*SOURCES, "tests")
-        if (lines := len(path.read_text().splitlines()))
-        > (TEST_LINES if path.is_relative_to(ROOT / "tests") else SOURCE_LINES)
+        if (lines := len(path.read_text().splitlines())) > FILE_LINES
     }
     assert not too_long
+
+
+def test_no_room_has_more_lines_than_its_budget() -> None:
+    lines, limits = budgets.lines_by_room(), budgets.budgets()
+    assert {room: n for room, n in lines.items() if n > limits.get(room, 0)} == {}, (
+        "Make the room smaller, or raise its budget in tests/budgets.toml and say why there."
+    )
+
+
+def test_a_budget_falls_with_its_room() -> None:
+    lines, limits = budgets.lines_by_room(), budgets.budgets()
+    assert set(limits) == set(lines)
+    wide = [room for room, limit in limits.items() if budgets.is_too_wide(limit, lines[room])]
+    assert not wide, "Run make budgets."
+
+
+def test_make_budgets_lowers_and_never_raises() -> None:
+    text = '# Why.\n"jobs/queue" = 50\n"panel/api" = 70\n"panel/gone" = 9\n'
+    lines = {"jobs/queue": 60, "panel/api": 40}
+    assert budgets.lowered(text, lines) == '# Why.\n"jobs/queue" = 50\n"panel/api" = 40\n'
+
+
+def test_no_more_files_are_excused_from_the_limits_of_ruff() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    excused = project["tool"]["ruff"]["lint"]["per-file-ignores"]
+    limits = {name: rules for name, rules in excused.items() if name != "tests/**"}
+    assert set(limits) <= EXCUSED_FILES, "This list only gets shorter."
+    assert sum(map(len, limits.values())) <= len(EXCUSED_FILES)
+
+
+def test_no_literal_sequence_is_starred_into_another() -> None:
+    starred = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in python_files(*SOURCES, "tests")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Starred) and isinstance(node.value, ast.Tuple | ast.List | ast.Set)
+    ]
+    assert not starred
+
+
+def test_no_single_string_stands_in_parentheses() -> None:
+    bare = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in python_files(*SOURCES, "tests")
+        for line in parenthesised_strings(path.read_text())
+    ]
+    assert not bare
+
+
+def parenthesised_strings(text: str) -> Iterator[int]:
+    """The lines on which parentheses hold one string and nothing else, and call nothing."""
+    layout = {
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.COMMENT,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+    }
+    tokens = [
+        token
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type not in layout
+    ]
+    for before, opening, string, closing in zip(
+        tokens, tokens[1:], tokens[2:], tokens[3:], strict=False
+    ):
+        is_call = before.type == tokenize.STRING or (
+            before.string in (")", "]")
+            or (before.type == tokenize.NAME and not keyword.iskeyword(before.string))
+        )
+        is_one_line = opening.start[0] == closing.start[0]
+        held = (opening.string, string.type, closing.string) == ("(", tokenize.STRING, ")")
+        if held and is_one_line and not is_call:
+            yield string.start[0]
+
+
+def test_no_public_function_name_stands_for_more_than_two() -> None:
+    """Functions of modules; a method has its class beside it."""
+    places: dict[str, list[str]] = {}
+    for path in python_files(*SOURCES):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {
+        name: found
+        for name, found in places.items()
+        if len(found) > MOST_OF_A_NAME and not name.startswith("_")
+    } == {}
 
 
 def test_no_folder_holds_more_than_twenty_modules() -> None:
@@ -151,10 +249,6 @@ def test_every_folder_says_in_its_init_what_it_is_for() -> None:
         if folder.name not in bare and not (folder / "__init__.py").read_text().strip()
     ]
     assert not silent
-
-
-def test_the_source_has_a_bounded_number_of_modules() -> None:
-    assert len(list(python_files(*SOURCES))) <= SOURCE_MODULES
 
 
 def test_every_module_says_what_lives_in_it() -> None:

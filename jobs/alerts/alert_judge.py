@@ -40,8 +40,16 @@ KEPT_AS_THEY_ARE: Final = tuple(
     each.name for each in fields(AlertState) if each.name not in ("seen", "cause")
 )
 OF_PROBLEM: Final = (
-    *("family", "code", "severity", "rank", "subject", "job_error", "message", "correction"),
-    *("since", "count"),
+    "family",
+    "code",
+    "severity",
+    "rank",
+    "subject",
+    "job_error",
+    "message",
+    "correction",
+    "since",
+    "count",
 )
 WRITTEN: Final = (*KEPT_AS_THEY_ARE, *OF_PROBLEM, "cause")
 
@@ -68,7 +76,7 @@ def _round(at: datetime | None) -> list[AlertEvent]:
     }
     seen = seen_problems([*problems_now(now), *problems_of_all_hosts()])
     _carry_over(rows, seen)
-    before = {fingerprint: state_of(row) for fingerprint, row in rows.items()}
+    before = {fingerprint: alert_state_of(row) for fingerprint, row in rows.items()}
     outcome = next_round(before, seen, _context(now, {*rows, *seen}))
     gone = [rows[each].pk for each in rows.keys() - outcome.alerts.keys()]
     Alert.objects.filter(pk__in=gone).delete()
@@ -111,7 +119,7 @@ def _tell() -> None:
     notify_workers.send(TELL)
 
 
-def state_of(row: Alert) -> AlertState:
+def alert_state_of(row: Alert) -> AlertState:
     """An alert as the rules see it; the row came with its volume, job and cause."""
     seen = SeenProblem(
         fingerprint=row.fingerprint,

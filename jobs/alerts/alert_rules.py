@@ -21,8 +21,17 @@ TRUST: Final = frozenset({"quarantined", "twins", "machine_changed"})
 """Nothing is sent to the host."""
 CONTACT: Final = frozenset(
     {
-        *("silent", "unreachable", "no_answer", "auth_refused", "sshd_totp", "sudo_tty"),
-        *("agent_missing", "bad_reply", "transport", "not_active", "key_sealed"),
+        "silent",
+        "unreachable",
+        "no_answer",
+        "auth_refused",
+        "sshd_totp",
+        "sudo_tty",
+        "agent_missing",
+        "bad_reply",
+        "transport",
+        "not_active",
+        "key_sealed",
         "host_key_changed",
     }
 )
@@ -88,22 +97,34 @@ OF_CACHE: Final = RECENT_CODES | LASTING_CODES | STATE_CODES
 """What the figures of a cache show; each of them follows from a broken one."""
 OF_GROUP: Final = OF_CACHE | frozenset(
     {
-        *("ssd_lost", "cache_lost", "cache_failed", "cache_needs_check", "cache_unregistered"),
-        *("volume_inactive", "drift", "unfinished", "writeback_degraded"),
+        "ssd_lost",
+        "cache_lost",
+        "cache_failed",
+        "cache_needs_check",
+        "cache_unregistered",
+        "volume_inactive",
+        "drift",
+        "unfinished",
+        "writeback_degraded",
     }
 )
 OF_DISK: Final = (
-    *("disk_vanished", "disk_failing", "attribute_failed", "self_test_failed", "spare_low"),
-    *(
-        "uncorrectable_rose",
-        "reported_rose",
-        "pending_rose",
-        "reallocated_rose",
-        "worn",
-        "wears_out_soon",
-        "crc_rose",
-    ),
-    *("disk_hung", "disk_unread", "disk_hot", "ssd_saturated"),
+    "disk_vanished",
+    "disk_failing",
+    "attribute_failed",
+    "self_test_failed",
+    "spare_low",
+    "uncorrectable_rose",
+    "reported_rose",
+    "pending_rose",
+    "reallocated_rose",
+    "worn",
+    "wears_out_soon",
+    "crc_rose",
+    "disk_hung",
+    "disk_unread",
+    "disk_hot",
+    "ssd_saturated",
 )
 """What one disk can say of itself: each may be there because of one before it."""
 OF_VOLUME: Final = {
@@ -200,7 +221,7 @@ def _seen(problem: Problem) -> SeenProblem:
     )
 
 
-def hold(seen: SeenProblem) -> timedelta:
+def hold_seconds(seen: SeenProblem) -> timedelta:
     """How long it must be there before anybody is told; data at risk never waits long."""
     if seen.rank == AT_RISK_RANK:
         return timedelta(0)

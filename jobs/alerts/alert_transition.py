@@ -28,7 +28,7 @@ from jobs.alerts.alert_rules import (
     are_siblings,
     comes_late,
     follows,
-    hold,
+    hold_seconds,
     is_news_of_the_host,
     lapse,
     resolve_after,
@@ -134,7 +134,13 @@ def _absent(state: AlertState, now: datetime) -> AlertState:
 # --- Which follows from which --------------------------------------------------------------------
 
 PRECEDENCE: Final = (
-    *("trust", "contact", "array", "pv_missing", "missing", "ssd_lost", "cache_lost"),
+    "trust",
+    "contact",
+    "array",
+    "pv_missing",
+    "missing",
+    "ssd_lost",
+    "cache_lost",
     *OF_DISK,
     *OF_VOLUME,
 )
@@ -287,7 +293,7 @@ def _one(
     if state.opened_at is None:
         if cause is not None and cause.opened_at is None:
             return state, news
-        if cause is None and now - state.present_since < hold(state.seen):
+        if cause is None and now - state.present_since < hold_seconds(state.seen):
             return state, news
         state = replace(state, opened_at=now)
         if cause is not None:

@@ -20,7 +20,7 @@ from jobs.transport.errors import BadReply, TransportError
 from jobs.transport.replies import decode_preview
 from storage.host_data import BadHostData
 from storage.planner import PlannedStep, Refused
-from storage.planner.fingerprint import disks_of, fingerprint
+from storage.planner.fingerprint import disks_of, plan_fingerprint
 
 NOTHING = "No changes needed."
 
@@ -31,7 +31,7 @@ def fill(job: Job) -> None:
         facts = read_facts(job.host)
         planned = remaining_steps(job, facts)
         if not planned:
-            nothing = fingerprint(planned)
+            nothing = plan_fingerprint(planned)
             finish_job(job, State.SUCCEEDED, explanation=NOTHING, fingerprint=nothing)
             return
         renew(job)
@@ -78,6 +78,6 @@ def _store(job: Job, planned: tuple[PlannedStep, ...], answers: list[dict[str, A
     if errors:
         fail_job(job, errors[0])
     else:
-        renew(job, fingerprint=fingerprint(planned), disks=disks_of(planned))
+        renew(job, fingerprint=plan_fingerprint(planned), disks=disks_of(planned))
         count = "1 step" if len(planned) == 1 else f"{len(planned)} steps"
         finish_job(job, State.SUCCEEDED, explanation=f"Ready: {count}.")

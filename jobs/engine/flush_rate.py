@@ -118,7 +118,7 @@ def _stop_if_rate_changed(job: Job, step: Step) -> None:
     reply = contact.ask(job.host, "op.abort", {"op": str(step.op_id)}, panel=panel)
     stopping = {
         "code": "stopping",
-        "message": ("The step continues at the new speed."),
+        "message": "The step continues at the new speed.",
         "correction": "",
     }
     steps.mark_asked_to_stop(job, step, reply.error.to_json() if reply.error else stopping)

@@ -104,7 +104,7 @@ def announce_due() -> None:
         notify_workers.send("jobs.tasks.begin_check", pk)
 
 
-def begin(check_id: int) -> None:
+def begin_media_check(check_id: int) -> None:
     """Begin the check on its host, if that is due. To be called again does no harm: the host begins
     no check that runs."""
     check = _claim(check_id)

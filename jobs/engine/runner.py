@@ -54,7 +54,7 @@ from storage.health import smart_records
 from storage.inventory.facts import HostFacts
 from storage.models import Placement, Volume
 from storage.planner import PlannedStep, Refused
-from storage.planner.fingerprint import fingerprint
+from storage.planner.fingerprint import plan_fingerprint
 from storage.planner.member_wish import Replacement
 from storage.row_locks import hold
 from storage.volumes import lifecycle
@@ -67,6 +67,7 @@ HOLD_SECONDS = 15.0
 HAND_BACK_TRIES = 5
 HAND_BACK_SECONDS = 1.0
 
+AGAIN = "request the change again. The new job starts from the current state."
 POISON = {
     "code": "poison",
     "message": f"{CLAIMS_LIMIT} workers took this job and died with it.",
@@ -116,13 +117,11 @@ def _run_claimed(job: Job) -> None:
         log.exception("job %s", job.key)
         # While an operation may run on the host, or the work is half done, the volume stays locked.
         is_held = has_changed_host(job)
-        next_act = (
-            "resume the job" if is_held else ("request the change again: the new job starts from")
-        )
+        next_act = "resume the job." if is_held else AGAIN
         internal = {
             "code": "internal",
             "message": "The panel itself failed while it ran this job.",
-            "correction": f"See the worker's log, then {next_act}.",
+            "correction": f"See the worker's log, then {next_act}",
         }
         to = State.NEEDS_ATTENTION if is_held else State.FAILED
         transition(job, State.RUNNING, to, error=internal)
@@ -180,7 +179,7 @@ def _first_planned(job: Job) -> PlannedStep | None:
             planned = remaining_steps(job, facts, placement)
             if planned:
                 vg_lock.check_fence_known(planned[0])
-                retirement_clock.demand(job, planned[0])
+                retirement_clock.demand_sound_clock(job, planned[0])
         except TransportError as error:
             wait_for_contact(job, error)
             return None
@@ -213,7 +212,7 @@ def _is_stale(job: Job, planned: tuple[PlannedStep, ...]) -> bool:
     back, or did not reach the host, has begun nothing."""
     if not job.fingerprint or has_changed_host(job):
         return False
-    return fingerprint(planned) != job.fingerprint
+    return plan_fingerprint(planned) != job.fingerprint
 
 
 def _cancelled(job: Job, planned: PlannedStep) -> bool:
@@ -252,7 +251,7 @@ def _record(job: Job, facts: HostFacts, placement: Placement) -> None:
     if wish.life != "live":
         hold(volume)
         with audit_trail.signed(job):
-            lifecycle.follow(placement, wish, database_now())
+            lifecycle.follow_host(placement, wish, database_now())
         return
     named = facts.lv_named(placement.vg_uuid, placement.lv_name)
     lv = facts.lv(placement.lv_uuid) if placement.lv_uuid else named

@@ -46,7 +46,7 @@ HOSTNAME = RegexValidator(r"\A[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?\Z"
 
 
 @transaction.atomic
-def begin(
+def begin_enrolment(
     name: str,
     address: str,
     port: int | None = None,
@@ -109,7 +109,7 @@ def waiting_token(host: Host) -> str | None:
     return token if is_ours and host.enrol_expires_at > timezone.now() else None
 
 
-def waiting(token: str) -> Host | None:
+def enrolling_host(token: str) -> Host | None:
     """The host that this token enrols; None once it is used, too old or never was."""
     return Host.objects.filter(enrol_digest=_digest(token), enrol_expires_at__gt=Now()).first()
 
@@ -131,7 +131,7 @@ def script(host: Host, token: str, public_url: str, agent: bytes) -> str:
 
 
 @transaction.atomic
-def report(token: str, machine_id: str, host_key: str, port: int) -> Host:
+def report_host(token: str, machine_id: str, host_key: str, port: int) -> Host:
     """Take a host's word for who it is; a person confirms it by the fingerprint.
 
     Uses the token up. Raises `Refused`, and then it is not used up.

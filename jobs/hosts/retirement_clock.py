@@ -22,7 +22,7 @@ from storage.planner import PlannedStep, Refused
 LIMIT_SECONDS = 5.0
 
 
-def demand(job: Job, planned: PlannedStep) -> None:
+def demand_sound_clock(job: Job, planned: PlannedStep) -> None:
     """Raises `Refused` where a retirement would be marked by a wrong clock, or a destruction comes
     too early by the panel's; `TransportError` where the host does not answer."""
     if planned.verb not in ("volume.retire", "volume.destroy"):

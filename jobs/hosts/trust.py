@@ -28,7 +28,7 @@ from storage.planner import Refused
 log = logging.getLogger(__name__)
 
 
-def fingerprint(openssh_key: str) -> str:
+def key_fingerprint(openssh_key: str) -> str:
     """`SHA256:…` of a public key line, as `ssh-keygen -l` prints it; ValueError otherwise."""
     words = openssh_key.split()
     try:
@@ -49,7 +49,7 @@ def accept_fingerprint(host: Host, fingerprint_seen: str, actor: AbstractBaseUse
     quarantined again by the contact that this asks for.
     """
     row = Host.objects.select_for_update(no_key=True).get(pk=host.pk)
-    waiting = {fingerprint(key): key for key in _acceptable(row)}
+    waiting = {key_fingerprint(key): key for key in _acceptable(row)}
     if not waiting:
         raise Refused(
             "not_found",

@@ -69,7 +69,11 @@ class AlertQuerySet(models.QuerySet["Alert"]):
     def with_names(self) -> Self:
         """With all that a row names."""
         return self.select_related(
-            *("host", "volume", "job", "cause__host", "acknowledged_by"),
+            "host",
+            "volume",
+            "job",
+            "cause__host",
+            "acknowledged_by",
         ).defer("host__facts", "cause__host__facts")
 
 

@@ -50,7 +50,11 @@ OF_HOST = (Kind.PREPARE_SSD, Kind.REPLACE_MEMBER)
 """What is about a host's disks, and no volume."""
 CHANGING_SPEED = frozenset(
     {
-        *(Kind.ADD_CACHE, Kind.SET_CACHE, Kind.REPLACE_CACHE, Kind.REMOVE_CACHE, Kind.DROP_CACHE),
+        Kind.ADD_CACHE,
+        Kind.SET_CACHE,
+        Kind.REPLACE_CACHE,
+        Kind.REMOVE_CACHE,
+        Kind.DROP_CACHE,
         Kind.MOVE_VOLUME,
     }
 )
@@ -114,8 +118,19 @@ class State(models.TextChoices):
 
 OVER = (State.SUCCEEDED, State.FAILED, State.CANCELLED)
 TOLD = (
-    *("key", "kind", "dry_run", "state", "explanation", "error", "host__name", "volume__label"),
-    *("created_at", "started_at", "ended_at", "not_before", "awaits"),
+    "key",
+    "kind",
+    "dry_run",
+    "state",
+    "explanation",
+    "error",
+    "host__name",
+    "volume__label",
+    "created_at",
+    "started_at",
+    "ended_at",
+    "not_before",
+    "awaits",
 )
 
 

@@ -14,7 +14,7 @@ from jobs import notify_workers
 from jobs.models import Job, Kind
 from jobs.queue.submit import Busy, cancel, holder_of, submit
 from jobs.requester import Requester
-from storage.adoption import AdoptionQuestion, Judgement, adopt, release
+from storage.adoption import AdoptionQuestion, Judgement, adopt_volumes, release
 from storage.database_clock import database_now
 from storage.health.drift import accept_refusal, drift_of
 from storage.models import Volume
@@ -68,7 +68,7 @@ def adopt_and_tag(
 ) -> tuple[Adopted, ...]:
     """Adopt what can be adopted in one transaction; then a tag job for each volume of a group
     that root on the host allows. A refused job leaves the adoption as it is."""
-    judged = adopt(asks, user, database_now(), make_customers=make_customers)
+    judged = adopt_volumes(asks, user, database_now(), make_customers=make_customers)
     keys = [each.candidate.key for each in judged if each.is_good and each.candidate]
     adopted = Volume.objects.filter(key__in=keys).select_related("customer")
     rows = {row.volume.key: row for row in snapshots_of(adopted)}
@@ -79,13 +79,13 @@ def adopt_and_tag(
             results.append(Adopted(each, None, None))
             continue
         is_late = made >= TAGS_AT_ONCE and row.vg is not None and row.vg.allowed
-        tagging = Tagging(None, LATER) if is_late else tag(row, requester)
+        tagging = Tagging(None, LATER) if is_late else tag_volume(row, requester)
         made += tagging.job is not None
         results.append(Adopted(each, row.volume, tagging))
     return tuple(results)
 
 
-def tag(row: VolumeSnapshot, requester: Requester) -> Tagging:
+def tag_volume(row: VolumeSnapshot, requester: Requester) -> Tagging:
     """A job that tags the volume, where that is needed and allowed."""
     wish, group = row.wish, row.vg
     if row.volume.managed:
@@ -135,7 +135,7 @@ def untagged(user: AbstractBaseUser) -> list[VolumeSnapshot]:
     ]
 
 
-def undo(volumes: Iterable[Volume], requester: Requester) -> Undone:
+def release_adopted(volumes: Iterable[Volume], requester: Requester) -> Undone:
     """Release adopted volumes on which no job has run since; a job that still waits is cancelled.
     Customers that an adoption made stay."""
     released, kept = [], []

@@ -29,7 +29,7 @@ from storage.planner import Disks, Refused
 from storage.planner.wish import Wish
 from storage.request_id import during_request
 from storage.row_locks import Gone, hold_one
-from storage.volumes.ownership import give, refusal_to_give, refusal_to_take, take
+from storage.volumes.ownership import disown, give, refusal_to_give, refusal_to_take
 from storage.volumes.snapshot import BlockingJob, VolumeSnapshot
 
 log = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ def blocking_jobs(rows: Iterable[VolumeSnapshot]) -> dict[int, BlockingJob]:
     }
 
 
-def seal(action: Action, option: str, drafts: Iterable[PlannedChange]) -> str:
+def sign_drafts(action: Action, option: str, drafts: Iterable[PlannedChange]) -> str:
     """What was shown and can be done, as text for a hidden field that nobody can alter."""
     items = [
         ConfirmedVolume(
@@ -117,14 +117,14 @@ def seal(action: Action, option: str, drafts: Iterable[PlannedChange]) -> str:
     return signing.dumps([action.value, option, items], salt=SALT, compress=True)
 
 
-def unseal(text: str) -> ConfirmedChange:
-    """Raises `django.core.signing.BadSignature` for anything `seal` did not make, and once it is
-    an hour old."""
+def signed_drafts(text: str) -> ConfirmedChange:
+    """Raises `django.core.signing.BadSignature` for anything `sign_drafts` did not
+    make, and once it is an hour old."""
     action, option, items = signing.loads(text, salt=SALT, max_age=SEALED_SECONDS)
     return ConfirmedChange(Action(action), option, tuple(ConfirmedVolume(*item) for item in items))
 
 
-def begin(deal: ConfirmedChange, requester: Requester, back: str = "") -> BulkChange:
+def begin_bulk(deal: ConfirmedChange, requester: Requester, back: str = "") -> BulkChange:
     """Store what a person confirmed, and tell a worker after commit; `go_on` does it. Changes that
     are long over are forgotten."""
     BulkChange.objects.filter(created_at__lt=Now() - KEPT).delete()
@@ -143,7 +143,7 @@ def begin(deal: ConfirmedChange, requester: Requester, back: str = "") -> BulkCh
     return change
 
 
-def due() -> list[int]:
+def due_changes() -> list[int]:
     """Ids of the changes that a worker could go on with this moment; none while all jobs are
     paused."""
     if Halt.objects.exists():
@@ -188,7 +188,7 @@ def _begin_next(change_id: int) -> bool:
 
 
 @transaction.atomic
-def cancel(change: BulkChange, person: str) -> int:
+def cancel_bulk(change: BulkChange, person: str) -> int:
     """Leave the volumes that were not begun as they are; how many they were. Jobs that were
     accepted go on."""
     locked = BulkChange.objects.select_for_update().get(pk=change.pk)
@@ -245,7 +245,7 @@ def _take(volume: Volume) -> VolumeOutcome:
             return VolumeOutcome(
                 volume, None, False, f"{refused.message} {refused.correction}".strip()
             )
-        take(locked)
+        disown(locked)
     return VolumeOutcome(volume, None, True, "The volume no longer belongs to a customer.")
 
 
@@ -278,6 +278,6 @@ def _submit(
             volume,
             busy.job,
             False,
-            ("Another job holds the volume. Wait until that job has ended."),
+            "Another job holds the volume. Wait until that job has ended.",
         )
     return VolumeOutcome(volume, job, True, "A job makes this change.")

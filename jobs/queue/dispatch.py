@@ -96,7 +96,7 @@ class BrokerlessPoll(bootsteps.StartStopStep):
             looks: list[tuple[Callable[..., object], Any]] = [
                 (run_due, site) for site in self.sites for _ in reaper.due(site)
             ]
-            looks += [(bulk.go_on, change_id) for change_id in bulk.due()]
+            looks += [(bulk.go_on, change_id) for change_id in bulk.due_changes()]
         except (DatabaseError, InterfaceError) as error:
             log.warning("the database cannot be asked for jobs: %s", error)
             return

@@ -50,7 +50,7 @@ def sweep() -> int:
     for site in notify_workers.sites():
         slots = min(len(due(site)), notify_workers.ENOUGH_UNREAD)
         messages += [(notify_workers.RUN_DUE_JOBS, site)] * slots
-    messages += [(notify_workers.BULK_CHANGE, change_id) for change_id in bulk.due()]
+    messages += [(notify_workers.BULK_CHANGE, change_id) for change_id in bulk.due_changes()]
     sent = itertools.takewhile(lambda message: notify_workers.send(*message), messages)
     return len(list(sent))
 

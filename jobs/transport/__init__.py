@@ -51,12 +51,12 @@ def call(
         request["fence"] = fence
     if panel is not None:
         request["panel"] = dict(panel)
-    return connection.run(ask(Destination.of(host), request, request_id, deadline_seconds))
+    return connection.run_on_loop(ask(Destination.of(host), request, request_id, deadline_seconds))
 
 
 def dry_run(host: Host, steps: Sequence[Mapping[str, Any]]) -> Reply:
     """Ask what the steps `{verb, args, expect}` would run; raises `TransportError`."""
-    return connection.run(ask(Destination.of(host), {"dry_run": list(steps)}))
+    return connection.run_on_loop(ask(Destination.of(host), {"dry_run": list(steps)}))
 
 
 async def ask(
@@ -75,7 +75,7 @@ async def ask(
         raise AnswerTimeout(destination.where, deadline_seconds) from None
 
 
-async def watch(
+async def watch_counters(
     destination: Destination,
     lv_uuids: Sequence[str],
     *,

@@ -4,8 +4,8 @@ No ssh_config, no agent, no known_hosts file is read: the pinned key and the hos
 are all there is.
 
 One asyncio loop in one thread serves all SSH of a process, and never touches the database. Celery's
-worker threads call `run`; the collector starts many calls with `start` and takes them as they
-end.
+worker threads call `run_on_loop`; the collector starts many calls with `start_on_loop` and takes
+them as they end.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from jobs.transport.errors import (
     refused_start,
 )
 from jobs.transport.key_encryption import unseal
-from jobs.transport.replies import Reply, decode
+from jobs.transport.replies import Reply, decode_reply
 from storage.host_data import BadHostData
 from storage.models import Host
 from storage.naming import AGENT_PATH
@@ -110,7 +110,7 @@ class Connection:
             channel = await self._open()
             try:
                 async for reply in channel.stream(line):
-                    yield decode(reply, request_id)
+                    yield decode_reply(reply, request_id)
             except BadHostData as error:
                 raise BadReply(self.destination.where, str(error)) from None
             except Ended as ended:
@@ -122,9 +122,9 @@ class Connection:
         try:
             answer = await channel.exchange(line)
             if len(answer) > LONG_REPLY:
-                reply = await asyncio.to_thread(decode, answer, request_id)
+                reply = await asyncio.to_thread(decode_reply, answer, request_id)
             else:
-                reply = decode(answer, request_id)
+                reply = decode_reply(answer, request_id)
         except BadHostData as error:
             channel.close()
             raise BadReply(self.destination.where, str(error)) from None
@@ -379,11 +379,11 @@ def shared() -> asyncio.AbstractEventLoop:
         return _loop
 
 
-def start(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+def start_on_loop(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
     """Run a coroutine on the loop; the future is for another thread."""
     return asyncio.run_coroutine_threadsafe(coroutine, shared())
 
 
-def run(coroutine: Coroutine[Any, Any, T]) -> T:
+def run_on_loop(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on the loop and wait for it. Coroutines carry their own deadline."""
-    return start(coroutine).result()
+    return start_on_loop(coroutine).result()

@@ -123,7 +123,7 @@ class PreviewedStep:
     error: AgentError | None = None
 
 
-def decode(line: bytes, request_id: str) -> Reply:
+def decode_reply(line: bytes, request_id: str) -> Reply:
     """One reply line to the request `request_id`; raises `BadHostData`."""
     document = _load(line)
     if not isinstance(document, dict):

@@ -109,7 +109,7 @@ def note_use(token: ApiToken, ip: str | None) -> None:
         ApiToken.objects.filter(due, pk=token.pk).update(last_used_at=now, last_used_ip=ip)
 
 
-def revoke(token: ApiToken, by: User | None = None) -> None:
+def revoke_token(token: ApiToken, by: User | None = None) -> None:
     """From now on the token opens nothing; the first revocation stays."""
     if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=Now()):
         security_entries.note(
@@ -120,7 +120,7 @@ def revoke(token: ApiToken, by: User | None = None) -> None:
 @transaction.atomic
 def forget(token: ApiToken, by: User | None = None) -> None:
     """The same, and it is in no list any more. Jobs and logs go on naming its key."""
-    revoke(token, by)
+    revoke_token(token, by)
     security_entries.note(
         SecurityKind.TOKEN_REVOKED, token.user, f"{token.name} ({token.key}), forgotten", by=by
     )

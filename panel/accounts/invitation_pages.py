@@ -25,9 +25,9 @@ from storage.planner import Refused
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 @row_security.beyond()
-def accept(request: HttpRequest, token: str) -> HttpResponseBase:
+def invitation_page(request: HttpRequest, token: str) -> HttpResponseBase:
     """Choose a name and a password; then the person is signed in."""
-    invitation = invitations.waiting(token)
+    invitation = invitations.open_invitation(token)
     if invitation is None:
         return render(request, "account/invitation_gone.html", status=HTTPStatus.NOT_FOUND)
     known = invitation.user
@@ -36,7 +36,7 @@ def accept(request: HttpRequest, token: str) -> HttpResponseBase:
     )
     if request.method == "POST" and form.is_valid():
         try:
-            person = invitations.accept(
+            person = invitations.accept_invitation(
                 token, form.cleaned_data["name"], form.cleaned_data["password"]
             )
         except Refused as refused:

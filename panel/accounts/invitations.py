@@ -67,7 +67,7 @@ def to_new_password(person: User, by: User | None) -> tuple[Invitation, str]:
         )
     if not person.is_active:
         raise Refused(
-            "not_active", (f"{person.email} is deactivated."), "Reactivate the account first."
+            "not_active", f"{person.email} is deactivated.", "Reactivate the account first."
         )
     return _begin(person.email, SHORT_LIFETIME, user=person, created_by=by)
 
@@ -87,14 +87,14 @@ def to_first_admin(email: str, *, force: bool = False) -> tuple[Invitation, str]
 
 
 @transaction.atomic
-def revoke(invitation: Invitation, by: User) -> None:
+def revoke_invitation(invitation: Invitation, by: User) -> None:
     """Its link lets nobody in any more."""
     Invitation.objects.filter(pk=invitation.pk, used_at=None).delete()
     whom = invitation.user or invitation.email
     security_entries.note(SecurityKind.LINK_REVOKED, whom, invitation.what, by=by)
 
 
-def again(invitation: Invitation, by: User) -> tuple[Invitation, str]:
+def invite_again(invitation: Invitation, by: User) -> tuple[Invitation, str]:
     """A new link to the same place, in the old one's stead. Raises `Refused`."""
     if invitation.user is not None:
         return to_new_password(invitation.user, by)
@@ -104,14 +104,14 @@ def again(invitation: Invitation, by: User) -> tuple[Invitation, str]:
     return to_staff(invitation.email, StaffRole(invitation.staff_role), by)
 
 
-def waiting(token: str) -> Invitation | None:
+def open_invitation(token: str) -> Invitation | None:
     """The invitation of this token; None once it is used, too old or never was."""
     invitations = Invitation.objects.open().select_related("customer", "user")
     return invitations.filter(digest=_digest(token)).first()
 
 
 @transaction.atomic
-def accept(token: str, name: str, password: str) -> User:
+def accept_invitation(token: str, name: str, password: str) -> User:
     """Use the token up: the person exists from now on, or has a new password. Raises `Refused`,
     and then it is not used up. The password was validated before."""
     open_invitations = Invitation.objects.select_for_update(of=("self",)).open()
@@ -126,7 +126,8 @@ def accept(token: str, name: str, password: str) -> User:
             person.staff_role, person.is_active = invitation.staff_role, True
             person.memberships.all().delete()
         person.name = name or person.name
-        person.save()
+        # Only what this changes: the row was read without a lock.
+        person.save(update_fields=("password", "name", "staff_role", "is_active"))
         revoked = api_tokens.revoke_all(person)
         done = f"{invitation.what}; {revoked} API tokens revoked"
         security_entries.note(SecurityKind.PASSWORD, person, done)
@@ -141,7 +142,7 @@ def accept(token: str, name: str, password: str) -> User:
             Member.objects.create(
                 customer=invitation.customer, user=person, role=invitation.member_role
             )
-        tour.begin(person)
+        tour.begin_tour(person)
     security_entries.note(SecurityKind.LINK_USED, person, invitation.what)
     return person
 
@@ -159,7 +160,7 @@ def place_words(invitation: Invitation) -> str:
     return gettext("{role} of {customer}").format(role=role, customer=invitation.customer)
 
 
-def mail(invitation: Invitation, token: str) -> bool:
+def mail_invitation(invitation: Invitation, token: str) -> bool:
     """Send the link to its person; False where no mail server is set or it did not take it. To
     somebody new of a customer in every language: nobody knows yet which one they read."""
     if not settings.SMTP_HOST:
@@ -230,7 +231,7 @@ def _valid(email: str) -> str:
     except ValidationError:
         raise Refused(
             "bad_request",
-            (f"{email[:80]!r} is not an e-mail address."),
+            f"{email[:80]!r} is not an e-mail address.",
             "Enter an address like name@example.org.",
         ) from None
     return User.objects.normalize_email(email)

@@ -28,7 +28,7 @@ def session_list(request: HttpRequest) -> HttpResponse:
     live_sessions = sessions.live(cast("User", request.user))
     here = request.session.session_key
     if all(each.session_key != here for each in live_sessions):
-        sessions.note(request)
+        sessions.note_session(request)
         live_sessions = sessions.live(cast("User", request.user))
     own = [
         (each, browser_words(each.user_agent), each.session_key == here) for each in live_sessions
@@ -42,7 +42,7 @@ def session_end(request: HttpRequest, pk: int) -> HttpResponse:
     """End another session of the signed-in person."""
     for session in _others(request):
         if session.pk == pk:
-            sessions.end([session])
+            sessions.end_sessions([session])
             messages.success(
                 request,
                 gettext("{browser} is signed out.").format(
@@ -57,7 +57,7 @@ def session_end(request: HttpRequest, pk: int) -> HttpResponse:
 def sessions_end(request: HttpRequest) -> HttpResponse:
     """End all sessions of the signed-in person but this one."""
     others = _others(request)
-    sessions.end(others)
+    sessions.end_sessions(others)
     messages.success(request, gettext("Your other sessions are signed out."))
     return redirect("sessions")
 
@@ -124,7 +124,7 @@ def token_revoke(request: HttpRequest, key: str) -> HttpResponse:
     user = cast("User", request.user)
     token = get_object_or_404(ApiToken, user=user, key=key, revoked_at=None)
     if request.method == "POST":
-        api_tokens.revoke(token)
+        api_tokens.revoke_token(token)
         messages.success(request, gettext("{name} is revoked.").format(name=token.name))
         return redirect("tokens")
     return render(request, "account/token_revoke.html", {"token": token})

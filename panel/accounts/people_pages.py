@@ -80,11 +80,11 @@ def invitation(request: HttpRequest, pk: int) -> HttpResponse:
     waiting = get_object_or_404(Invitation.objects.open().select_related("customer", "user"), pk=pk)
     form = InviteForm(_me(request))
     if "resend" not in request.POST:
-        invitations.revoke(waiting, _me(request))
+        invitations.revoke_invitation(waiting, _me(request))
         messages.success(request, f"The link for {waiting.email} no longer works.")
         return redirect("people")
     try:
-        made, token = invitations.again(waiting, _me(request))
+        made, token = invitations.invite_again(waiting, _me(request))
     except Refused as refused:
         messages.error(request, f"{refused.message} {refused.correction}")
         return redirect("people")
@@ -173,7 +173,7 @@ def sign_out(request: HttpRequest, pk: int) -> HttpResponse:
     user = _person(request, pk)
     live = sessions.live(user)
     here = request.session.session_key
-    sessions.end([each for each in live if each.session_key != here])
+    sessions.end_sessions([each for each in live if each.session_key != here])
     messages.success(request, f"{user} is signed out everywhere.")
     return redirect("person", user.pk)
 
@@ -238,7 +238,7 @@ def _shown(made: Invitation, token: str) -> dict[str, object]:
     return {
         "made": made,
         "link": invitations.link(token),
-        "is_mailed": invitations.mail(made, token),
+        "is_mailed": invitations.mail_invitation(made, token),
     }
 
 

@@ -48,14 +48,14 @@ def live(user: User) -> list[UserSession]:
     )
 
 
-def note(request: HttpRequest) -> None:
+def note_session(request: HttpRequest) -> None:
     """Record that the request's session is used now, and from where; also a session that began
     before sessions were listed."""
     UserSession.objects.create_from_request(request)
 
 
 @transaction.atomic
-def end(sessions: Iterable[UserSession]) -> None:
+def end_sessions(sessions: Iterable[UserSession]) -> None:
     """End them at once."""
     ended = list(sessions)
     Session.objects.filter(session_key__in=[each.session_key for each in ended]).delete()
@@ -67,10 +67,10 @@ def end(sessions: Iterable[UserSession]) -> None:
 def end_others(request: HttpRequest, user: User) -> None:
     """End all of the person's but the one of this request."""
     here = request.session.session_key
-    end([each for each in live(user) if each.session_key != here])
+    end_sessions([each for each in live(user) if each.session_key != here])
 
 
-def prune() -> int:
+def prune_sessions() -> int:
     """Forget sessions that expired, and where they were used; how many were forgotten."""
     _, deleted = Session.objects.filter(expire_date__lt=Now()).delete()
     kept = Session.objects.values("session_key")
@@ -80,7 +80,7 @@ def prune() -> int:
     return deleted.get(Session._meta.label, 0)
 
 
-def connect() -> None:
+def connect_sign_ins() -> None:
     """From now on every sign-in is a beginning."""
     user_logged_in.connect(_begin)
 

@@ -31,12 +31,12 @@ def warn() -> None:
     """Mail about every token that expires soon. What could not be sent is tried again."""
     if not settings.SMTP_HOST:
         return
-    for token in due().select_related("user"):
+    for token in ending_tokens().select_related("user"):
         if all([_mail(token, reader) for reader in _readers(token)]):
             ApiToken.objects.filter(pk=token.pk).update(warned_at=Now())
 
 
-def due() -> ApiTokenQuerySet:
+def ending_tokens() -> ApiTokenQuerySet:
     """Tokens that end soon, that have been used, and that no newer one of the same name follows."""
     follower = ApiToken.objects.filter(
         user=OuterRef("user"), name=OuterRef("name"), created_at__gt=OuterRef("created_at")

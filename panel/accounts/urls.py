@@ -9,7 +9,7 @@ from panel.staff.customers import mandate_pages
 from panel.staff.customers import pages as customer_pages
 
 urlpatterns = [
-    path("invitation/<str:token>", invitation_pages.accept, name="invitation"),
+    path("invitation/<str:token>", invitation_pages.invitation_page, name="invitation"),
     path("people/", people_pages.people_list, name="people"),
     path("people/<int:pk>/", people_pages.person, name="person"),
     path("people/<int:pk>/role", people_pages.change_role, name="person-role"),

@@ -53,7 +53,7 @@ class NotTaken(Exception):
         self.pause_seconds = pause_seconds
 
 
-def send_due() -> int:
+def send_due_alerts() -> int:
     """Try each message that is due, at most `AT_ONCE`; how many were tried."""
     with delivery_queue.turn(TASK, SENDERS) as is_ours:
         if not is_ours:
@@ -75,7 +75,7 @@ def _try(row: AlertDelivery) -> None:
         delivery_queue.given_up(row, None, NOT_IN_USE)
         return
     try:
-        status = send(row)
+        status = send_alert(row)
     except NotTaken as refusal:
         _retry(row, refusal.status, str(refusal), refusal.pause_seconds)
     except (NoResponse, Forbidden, OSError, ValueError) as error:
@@ -101,14 +101,14 @@ def _retry(row: AlertDelivery, status: int | None, error: str, asked: float | No
         delivery_queue.later(row, status, error, pause)
 
 
-def send(row: AlertDelivery) -> int | None:
+def send_alert(row: AlertDelivery) -> int | None:
     """Send one message, now; the status of the answer, None for a mail. Raises where it was not
     taken."""
     stories = stories_of(row)
     letter = _letter(row, stories)
     route = row.route
     if route.kind == RouteKind.EMAIL:
-        mail(row, letter, stories).send()
+        alert_message(row, letter, stories).send()
         return None
     target = AlertTarget(RouteKind(route.kind), unseal(route.url), _secret(route))
     at = database_now()
@@ -178,7 +178,9 @@ def _digest(route: AlertRoute) -> AlertLetter:
     return digest_of(open_now, sum(is_about(route, each.host) for each in ended), now)
 
 
-def mail(row: AlertDelivery, letter: AlertLetter, stories: Sequence[AlertStory]) -> EmailMessage:
+def alert_message(
+    row: AlertDelivery, letter: AlertLetter, stories: Sequence[AlertStory]
+) -> EmailMessage:
     """The mail; those of one alert are one conversation."""
     user = row.route.user
     if user is None:

@@ -41,11 +41,11 @@ def route_events(at: datetime | None = None) -> int:
         heard = [each for each in events if hears(route, each, told_before)]
         _write(route, heard, now)
     AlertEvent.objects.filter(pk__in=[each.pk for each in events]).update(routed_at=now)
-    transaction.on_commit(announce, robust=True)
+    transaction.on_commit(announce_alerts, robust=True)
     return len(events)
 
 
-def announce() -> None:
+def announce_alerts() -> None:
     """Have what is due sent; the sweep does it too."""
     notify_workers.send(TASK)
 
@@ -195,11 +195,11 @@ def why_no_test(route: AlertRoute) -> str:
 def write_test(route: AlertRoute) -> AlertDelivery:
     """A message that means nothing, sent at once whatever the hour, and also in a pause."""
     row = AlertDelivery.objects.create(route=route, purpose=AlertDelivery.Purpose.TEST)
-    transaction.on_commit(announce, robust=True)
+    transaction.on_commit(announce_alerts, robust=True)
     return row
 
 
-def prune(now: datetime) -> None:
+def prune_alert_messages(now: datetime) -> None:
     """Forget what was delivered or given up long ago; the events stay. Messages of an alert stay as
     long as it does: who was told of it is told that it is over."""
     ended = Q(delivered_at__lt=now - KEPT) | Q(given_up_at__lt=now - KEPT)

@@ -326,7 +326,7 @@ KINDS: Final = {
     "halt": ConcernKind(
         "All jobs paused",
         "All jobs are paused",
-        ("No new step starts on any host until an admin resumes jobs."),
+        "No new step starts on any host until an admin resumes jobs.",
         JOBS,
     ),
     # Hosts
@@ -427,8 +427,11 @@ KINDS: Final = {
             f"{title} too old", f"{title} is too old on {{count}} hosts", REFUSES
         )
         for program, title in (
-            *(("kernel", "Kernel"), ("lvm", "LVM"), ("systemd", "systemd")),
-            *(("python", "Python"), ("util_linux", "util-linux")),
+            ("kernel", "Kernel"),
+            ("lvm", "LVM"),
+            ("systemd", "systemd"),
+            ("python", "Python"),
+            ("util_linux", "util-linux"),
         )
     },
     "no_lvm2": ConcernKind("LVM missing", "LVM is missing on {count} hosts", REFUSES),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, Final
 from zoneinfo import available_timezones
@@ -21,6 +22,7 @@ from panel.models.alert_route import NOTHING_AT_ONCE
 from panel.security_log import security_entries
 from storage.database_clock import database_now
 from storage.models import Host
+from storage.models.host import SITE_LIMIT, TAG_LIMIT
 from storage.name_validators import demand_name
 
 RANKS: Final = (
@@ -36,8 +38,9 @@ TIERS: Final = (
 )
 HOURS: Final = (("", "No digest"), *((str(hour), f"{hour:02d}:00") for hour in range(24)))
 CLOCK: Final = ["%H:%M", "%H:%M:%S"]
-SEPARATOR: Final = re.compile(r"[,\n]")
+WORD: Final = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^,\n]+))')
 SHOWN_WORDS: Final = 30
+SEPARATED: Final = "Separated by commas."
 PAUSES: Final = (
     ("", "As it is"),
     ("4", "For 4 hours"),
@@ -55,9 +58,38 @@ PAUSED: Final = (
 NOBODY: Final = "Nobody is to be told of alerts"
 
 
-def words(text: str) -> list[str]:
-    """What commas or lines separate, each once."""
-    return list(dict.fromkeys(word.strip() for word in SEPARATOR.split(text) if word.strip()))
+def read_words(text: str) -> list[str]:
+    """What commas or lines separate, each once; quotes keep the commas of a word."""
+    words = (quoted.replace('""', '"') or plain for quoted, plain in WORD.findall(text))
+    return list(dict.fromkeys(word.strip() for word in words if word.strip()))
+
+
+def write_words(words: Iterable[str]) -> str:
+    """As `read_words` reads them."""
+    return ", ".join(
+        '"{}"'.format(word.replace('"', '""')) if {*',"'} & {*word} else word for word in words
+    )
+
+
+class WordsField(forms.Field):
+    """Words of at most `longest` characters: a person separates them by commas, a program gives a
+    list."""
+
+    def __init__(self, *, longest: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.longest = longest
+
+    def to_python(self, value: Any) -> list[str]:
+        """The words."""
+        words = list(dict.fromkeys(value)) if isinstance(value, list) else read_words(value or "")
+        for word in words:
+            if len(word) > self.longest or "\0" in word:
+                raise forms.ValidationError(f"A word has at most {self.longest} characters.")
+        return words
+
+    def prepare_value(self, value: Any) -> Any:
+        """As a person writes them."""
+        return write_words(value) if isinstance(value, list) else value
 
 
 class QuietForm(forms.Form):
@@ -141,13 +173,14 @@ class RouteForm(QuietForm):
     is_on = forms.BooleanField(required=False, initial=True, label="Switched on")
     tier = forms.TypedChoiceField(choices=TIERS, coerce=int, label="Tier", initial="1")
     most_rank = forms.TypedChoiceField(choices=RANKS, coerce=int, label="Told of", initial="2")
-    hosts = forms.CharField(
+    hosts = WordsField(
+        longest=64,
         required=False,
         widget=forms.TextInput({"data-suggest": "host-list", "autocomplete": "off"}),
         help_text="Names, separated by commas. Leave hosts, sites and tags empty for all hosts.",
     )
-    sites = forms.CharField(max_length=1000, required=False, help_text="Separated by commas.")
-    tags = forms.CharField(max_length=1000, required=False, help_text="Separated by commas.")
+    sites = WordsField(longest=SITE_LIMIT, required=False, help_text=SEPARATED)
+    tags = WordsField(longest=TAG_LIMIT, required=False, help_text=SEPARATED)
     digest_hour = forms.TypedChoiceField(
         choices=HOURS,
         coerce=int,
@@ -167,8 +200,8 @@ class RouteForm(QuietForm):
             ("tags", {tag for host in hosts for tag in host.tags}),
         ):
             if given:
-                known = ", ".join(sorted(given)[:SHOWN_WORDS])
-                self.fields[name].help_text = f"Separated by commas. In use: {known}."
+                known = write_words(sorted(given)[:SHOWN_WORDS])
+                self.fields[name].help_text = f"{SEPARATED} In use: {known}."
         people: Any = self.fields["person"]
         people.queryset = User.objects.filter(is_active=True, is_service=False).exclude(
             staff_role=""
@@ -183,17 +216,11 @@ class RouteForm(QuietForm):
 
     def clean_hosts(self) -> list[Host]:
         """The hosts by their names."""
-        names = words(self.cleaned_data["hosts"])
+        names = self.cleaned_data["hosts"]
         hosts = {host.name: host for host in self.visible_hosts.filter(name__in=names)}
         if missing := [name for name in names if name not in hosts]:
             raise forms.ValidationError(f"There is no host “{missing[0]}”.")
         return list(hosts.values())
-
-    def clean_sites(self) -> list[str]:
-        return words(self.cleaned_data["sites"])
-
-    def clean_tags(self) -> list[str]:
-        return words(self.cleaned_data["tags"])
 
     def clean_url(self) -> str:
         """One that the panel may call."""
@@ -225,8 +252,18 @@ class RouteForm(QuietForm):
         data, made = self.cleaned_data, ""
         row = AlertRoute() if self.route is None else locked(AlertRoute.objects.all(), self.route)
         for name in (
-            *("name", "kind", "is_on", "tier", "most_rank", "sites", "tags", "zone"),
-            *("quiet_start", "quiet_end", "risk_pierces", "digest_hour"),
+            "name",
+            "kind",
+            "is_on",
+            "tier",
+            "most_rank",
+            "sites",
+            "tags",
+            "zone",
+            "quiet_start",
+            "quiet_end",
+            "risk_pierces",
+            "digest_hour",
         ):
             setattr(row, name, data[name])
         if data["kind"] == RouteKind.EMAIL:
@@ -307,9 +344,9 @@ def initial_of(route: AlertRoute) -> dict[str, Any]:
         "is_on": route.is_on,
         "tier": route.tier,
         "most_rank": route.most_rank,
-        "hosts": ", ".join(host.name for host in route.hosts.all()),
-        "sites": ", ".join(route.sites),
-        "tags": ", ".join(route.tags),
+        "hosts": [host.name for host in route.hosts.all()],
+        "sites": route.sites,
+        "tags": route.tags,
         "zone": route.zone,
         "quiet_start": route.quiet_start,
         "quiet_end": route.quiet_end,

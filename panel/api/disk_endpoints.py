@@ -31,16 +31,21 @@ from storage.models.physical_disk import REASON_LIMIT
 
 LAST = 20
 MEASURED = (
-    *("state", "message", "is_gone", "gone_since", "asked_at", "read_at"),
-    *(
-        "temperature_celsius",
-        "power_on_hours",
-        "used_percent",
-        "written",
-        "worn_out_at",
-        "worn_out_assumption",
-    ),
-    *("error_counts", "new_errors", "findings"),
+    "state",
+    "message",
+    "is_gone",
+    "gone_since",
+    "asked_at",
+    "read_at",
+    "temperature_celsius",
+    "power_on_hours",
+    "used_percent",
+    "written",
+    "worn_out_at",
+    "worn_out_assumption",
+    "error_counts",
+    "new_errors",
+    "findings",
 )
 """Of a disk: what no request says."""
 DISK_STATES = ["read", "standby", "unasked", "hung", "slow", "failed"]
@@ -237,7 +242,7 @@ class OneDisk(Resource):
         values = request_bodies.read(request, DiskBody, partial=True)
         names = [name for name in ("unit_bytes", "rated_bytes") if name in values]
         if "undo" in values:
-            smart_records.undo(changed, values["undo"], now)
+            smart_records.undo_decision(changed, values["undo"], now)
         elif names:
             entered = {f"entered_{name}": values[name] for name in names}
             smart_records.enter(changed, now, **entered)

@@ -21,7 +21,7 @@ from jobs.queue.removal import removal_of, remove
 from jobs.queue.submit import submit_for_host
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
-from panel.api.framework.resource import Resource, choices, ids, since, truth
+from panel.api.framework.resource import Resource, chosen_values, ids, since, truth
 from panel.api.framework.shape import Shape
 from panel.api.hosts.host_enrolment import EnrolmentShape, NewHostBody, made_host
 from panel.api.resource_json import host_json
@@ -75,7 +75,7 @@ class Hosts(Resource):
     def get(self, request: Request) -> Response:
         """Oldest first, without their volume groups."""
         rows = Host.objects.visible_to(self.user).without_inventory()
-        if states := choices(request, "state", PRESENT):
+        if states := chosen_values(request, "state", PRESENT):
             rows = rows.filter(state__in=states)
         if (site := request.query_params.get("site")) is not None:
             rows = rows.filter(site=site)
@@ -437,7 +437,7 @@ class FaultAcceptance(Resource):
             raise request_bodies.unprocessable(
                 ValidationError({"confirm_code": "The code does not match."})
             )
-        accepted_faults.accept(host, fault, self.user.email, values["reason"], database_now())
+        accepted_faults.accept_fault(host, fault, self.user.email, values["reason"], database_now())
         return Response(_faults_json(host))
 
     @extend_schema(
@@ -449,7 +449,7 @@ class FaultAcceptance(Resource):
         """For admins. The fault refuses plans again; jobs that have begun go on."""
         host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
         self.demand(Right.ADMINISTER)
-        accepted_faults.revoke(host, fault)
+        accepted_faults.revoke_acceptance(host, fault)
         return Response(_faults_json(host))
 
 

@@ -251,17 +251,17 @@ def save(instance: Model, values: Json, *, fields: Collection[str] | None = None
     others write too; raises `ApiProblem`."""
     for name, value in values.items():
         setattr(instance, name, value)
-    check(instance)
+    check_instance(instance)
     try:
         with transaction.atomic():
             instance.save(update_fields=fields)
     except IntegrityError:
         # Another request was first, after the check: what it left says why.
-        check(instance)
+        check_instance(instance)
         raise
 
 
-def check(instance: Model) -> None:
+def check_instance(instance: Model) -> None:
     """Raises `ApiProblem` for what the model does not allow."""
     try:
         instance.full_clean()

@@ -8,7 +8,7 @@ from functools import cache
 
 from django.urls import reverse
 
-from jobs.hosts.trust import fingerprint
+from jobs.hosts.trust import key_fingerprint
 from jobs.models import Job, Kind, Step
 from jobs.problems import Problem
 from jobs.queue.cost_estimate import estimate_of
@@ -130,8 +130,8 @@ def host_json(host: Host, problems: Sequence[Problem], *, groups: bool = False) 
         "dirty_limit_percent": host.dirty_limit_percent,
         "leaves_writeback": host.leaves_writeback,
         "fingerprints": {
-            "accepted": fingerprint(host.host_key) if host.host_key else None,
-            "waiting": fingerprint(host.host_key_seen) if host.host_key_seen else None,
+            "accepted": key_fingerprint(host.host_key) if host.host_key else None,
+            "waiting": key_fingerprint(host.host_key_seen) if host.host_key_seen else None,
         },
         "problems": [
             {

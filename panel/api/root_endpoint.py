@@ -34,8 +34,21 @@ from storage.access import is_staff
 from storage.agent import VERSION
 
 NAMES = (
-    *("hosts", "volumes", "jobs", "alerts", "silences", "alert-routes", "audit", "customers"),
-    *("cache-plans", "orders", "proofs", "events", "webhooks", "people", "invitations"),
+    "hosts",
+    "volumes",
+    "jobs",
+    "alerts",
+    "silences",
+    "alert-routes",
+    "audit",
+    "customers",
+    "cache-plans",
+    "orders",
+    "proofs",
+    "events",
+    "webhooks",
+    "people",
+    "invitations",
     "tokens",
 )
 OPENAPI: Final = "/api/v1/openapi.json"

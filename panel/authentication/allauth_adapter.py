@@ -20,7 +20,7 @@ from django.urls import reverse
 from panel.authentication import throttle
 from panel.models import User
 from panel.security_log import background_mail, security_entries
-from panel.security_log.listeners import known
+from panel.security_log.listeners import person_of_address
 
 TOO_MANY = "too_many_login_attempts"
 
@@ -54,14 +54,14 @@ class ClosedAdapter(DefaultAccountAdapter):
             return
         site = SimpleNamespace(name="Tiercel", domain=urlsplit(settings.TIERCEL_PUBLIC_URL).netloc)
         full_context = {"email": email, **context, "request": None, "current_site": site}
-        background_mail.post(self.render_mail(template_prefix, email, full_context))
+        background_mail.post_mail(self.render_mail(template_prefix, email, full_context))
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Count the try (`panel.authentication.throttle`) instead of as allauth does, whose count
         of an address lets anybody keep its person out."""
         address = str(credentials.get("email", ""))
-        person = known(address)
-        self._login_failed_rl_usage = throttle.take(request, address, person)
+        person = person_of_address(address)
+        self._login_failed_rl_usage = throttle.count_try(request, address, person)
         if self._login_failed_rl_usage is None:
             security_entries.locked_out(person, "password")
             raise super().validation_error(TOO_MANY)
@@ -81,7 +81,7 @@ class ClosedAdapter(DefaultAccountAdapter):
 
     def _delete_login_attempts_cached_email(self, request: HttpRequest, **credentials: Any) -> None:
         address = str(credentials.get("email", ""))
-        throttle.forget(request, address, known(address))
+        throttle.forget(request, address, person_of_address(address))
 
     def get_client_ip(self, request: HttpRequest) -> str:
         """Without the zone that a link-local address may carry: PostgreSQL knows none."""

@@ -29,7 +29,7 @@ MOST_PER_HOUR = 5
 WRONG = marked("The code is wrong or has expired. Use the newest mail, or request a new code.")
 
 
-def send(user: User, session_key: str) -> None:
+def send_code(user: User, session_key: str) -> None:
     """Mail a new code that is good in this session alone; older ones stop working. Raises
     `Refused` (too_soon, too_many, not_sent)."""
     if not settings.SMTP_HOST:
@@ -82,7 +82,7 @@ def has_open(user: User) -> bool:
     return StepUpCode.objects.open().filter(user=user).exists()
 
 
-def accept(user: User, session_key: str, typed: str) -> bool:
+def accept_code(user: User, session_key: str, typed: str) -> bool:
     """Whether it is the code mailed last. Each try counts before it is compared, so that many at
     once are no more tries than one after the other."""
     last = StepUpCode.objects.open().filter(user=user).values_list("pk", "digest").first()

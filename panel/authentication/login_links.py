@@ -41,7 +41,7 @@ PAGES = ("my-volumes", "my-volume", "my-plan")
 KEPT = timedelta(days=1)
 
 
-def make(user: User, next_path: str, seconds: int = SECONDS) -> str:
+def make_link(user: User, next_path: str, seconds: int = SECONDS) -> str:
     """The address that signs the person in once, within so many seconds (1 to `MOST_SECONDS`), and
     leads to `next_path`. Raises `Refused` for staff, for whoever may not sign in, and for another
     page than those of `PAGES`."""
@@ -49,11 +49,11 @@ def make(user: User, next_path: str, seconds: int = SECONDS) -> str:
         raise Refused(
             "not_allowed",
             "Staff cannot sign in with a link.",
-            ("Staff must sign in on the sign-in page."),
+            "Staff must sign in on the sign-in page.",
         )
     if not user.is_active:
         raise Refused(
-            "not_active", f"{user.email} is deactivated.", ("Reactivate the account first.")
+            "not_active", f"{user.email} is deactivated.", "Reactivate the account first."
         )
     if not leads(next_path):
         raise Refused(
@@ -79,14 +79,14 @@ def make(user: User, next_path: str, seconds: int = SECONDS) -> str:
     return f"{settings.TIERCEL_PUBLIC_URL}{reverse('login-link', args=[token])}"
 
 
-def waiting(token: str) -> LoginLink | None:
+def open_link(token: str) -> LoginLink | None:
     """The link of this token; None once it is used, too old or never was."""
     return LoginLink.objects.open().select_related("user").filter(digest=_digest(token)).first()
 
 
 def use_up(token: str) -> LoginLink | None:
     """The same, and from now on it is used: of two at once one gets it."""
-    link = waiting(token)
+    link = open_link(token)
     if link is None or not LoginLink.objects.open().filter(pk=link.pk).update(used_at=Now()):
         return None
     security_entries.note(SecurityKind.LINK_USED, link.user, "login link")
@@ -110,7 +110,7 @@ def leads(path: str) -> bool:
 def login_link(request: HttpRequest, token: str) -> HttpResponseBase:
     """A button that signs in; pressed, the person is where the link leads."""
     is_pressed = request.method == "POST"
-    link = use_up(token) if is_pressed else waiting(token)
+    link = use_up(token) if is_pressed else open_link(token)
     if link is None:
         return render(request, "account/login_link_gone.html", status=HTTPStatus.NOT_FOUND)
     if not is_pressed:

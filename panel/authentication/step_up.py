@@ -60,7 +60,7 @@ class CodeForm(forms.Form):
 
     def clean_code(self) -> str:
         typed = "".join(self.cleaned_data["code"].split())
-        if not email_codes.accept(self.user, self.session_key, typed):
+        if not email_codes.accept_code(self.user, self.session_key, typed):
             raise forms.ValidationError(gettext(email_codes.WRONG))
         return typed
 
@@ -85,7 +85,7 @@ def step_up(request: HttpRequest) -> HttpResponse:
 @require_safe
 def instead(request: HttpRequest) -> HttpResponse:
     """Where allauth would ask in its own way, which takes the password of whoever has a factor."""
-    return ask(request, _back(request))
+    return ask_for_proof(request, _back(request))
 
 
 def _form(request: HttpRequest, user: User, way: Way) -> forms.Form:
@@ -113,12 +113,12 @@ def _record(request: HttpRequest, user: User, way: Way, form: forms.Form) -> Non
 
 def _send(request: HttpRequest, user: User, back: str) -> HttpResponse:
     try:
-        email_codes.send(user, request.session.session_key or "")
+        email_codes.send_code(user, request.session.session_key or "")
     except Refused as refused:
         form = CodeForm(user, request.session.session_key or "")
         problem = f"{refused.message} {refused.correction}"
         return _show(request, user, Way.CODE, form, back, problem)
-    return ask(request, back)
+    return ask_for_proof(request, back)
 
 
 def _show(
@@ -213,7 +213,7 @@ def demand(request: HttpRequest, back: str = "") -> HttpResponse | None:
     """None with a fresh proof; else where it is asked for, which leads back to `back` (a page that
     shows itself on GET; the request's own address where it is ""). Nothing of a POST is kept: the
     person confirms it again, knowing what it is."""
-    return None if is_proven(request) else ask(request, back)
+    return None if is_proven(request) else ask_for_proof(request, back)
 
 
 def demand_of_link(request: HttpRequest) -> HttpResponse | None:
@@ -221,7 +221,7 @@ def demand_of_link(request: HttpRequest) -> HttpResponse | None:
     return demand(request) if is_by_link(request) else None
 
 
-def ask(request: HttpRequest, back: str = "") -> HttpResponse:
+def ask_for_proof(request: HttpRequest, back: str = "") -> HttpResponse:
     """Send the browser to the page that asks for a proof; also a part of a page."""
     query = urlencode({"next": back or request.get_full_path()})
     place = f"{reverse('step-up')}?{query}"

@@ -30,7 +30,7 @@ MOST: Final = 5
 """People that one browser remembers, the last ones."""
 
 
-def take(request: HttpRequest, address: str, person: User | None) -> RateLimitUsage | None:
+def count_try(request: HttpRequest, address: str, person: User | None) -> RateLimitUsage | None:
     """Count a try of the password of that address; None where it may not be tried now."""
     together = RateLimitUsage(usage=[])
     for action, key in _counts(request, address.lower(), person):

@@ -36,10 +36,10 @@ def decision_of(body: bytes) -> Decision:
     reason = answer.get("reason") or ""
     if not isinstance(reason, str):
         raise BadAnswer("The reason in the answer is not text.")
-    return Decision(cast("Word", word), plain(reason))
+    return Decision(cast("Word", word), plain_reason(reason))
 
 
-def plain(reason: str) -> str:
+def plain_reason(reason: str) -> str:
     """One line of plain text: no control or direction characters, at most `MAX_REASON` long."""
     kept = (" " if char.isspace() else char for char in reason if _is_readable(char))
     line = " ".join("".join(kept).split())

@@ -55,7 +55,7 @@ def once(
         return answer
 
 
-def prune(now: datetime) -> None:
+def prune_calls(now: datetime) -> None:
     """Forget old calls: their signatures are no good any more."""
     BillingCall.objects.filter(created_at__lt=now - KEPT).delete()
 

@@ -1,7 +1,7 @@
 """Posts due messages to the billing system, and acts on its answers to questions.
 
-Level-triggered: `send_due` sends what the database says is due, whoever calls it. A lost answer is
-asked for again under the same name.
+Level-triggered: `send_due_messages` sends what the database says is due, whoever calls it. A lost
+answer is asked for again under the same name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ GONE = 410
 Send = Callable[[Message], Answer]
 
 
-def send_due(send: Send | None = None) -> int:
+def send_due_messages(send: Send | None = None) -> int:
     """Try each message that is due, at most `AT_ONCE`; how many were tried. It stops at the first
     that gets no answer at all: the others would wait as long for the same nothing."""
     if not outbox.is_on() or outbox.endpoint().disabled_at is not None:
@@ -44,12 +44,12 @@ def send_due(send: Send | None = None) -> int:
 
 def _send_due(send: Send) -> int:
     for tried in range(AT_ONCE):
-        message = outbox.claim()
+        message = outbox.claim_message()
         if message is None:
             return tried
         if not _try(message, send):
             return tried + 1
-    outbox.announce()
+    outbox.announce_messages()
     return AT_ONCE
 
 
@@ -86,7 +86,7 @@ def _try(message: Message, send: Send) -> bool:
         _retry(
             message,
             GONE,
-            ("The billing system answered that it is gone (410). Sending is disabled."),
+            "The billing system answered that it is gone (410). Sending is disabled.",
         )
         log.error("the billing system answered 410: sending is disabled")
         return False
@@ -126,7 +126,7 @@ def act(order: Any, decision: Decision) -> bool:
         return authorisation.approve(order)
     if decision.word == "refuse":
         return authorisation.refuse(order, decision.reason)
-    return authorisation.hold(order)
+    return authorisation.hold_order(order)
 
 
 def _retry(message: Message, status: int | None, error: str, asked: float | None = None) -> None:

@@ -97,7 +97,9 @@ class BillingMessageAgain(Resource):
     def post(self, request: Request, name: str) -> Response:
         """For admins. Now, under the same webhook-id."""
         self.demand(Right.ADMINISTER)
-        outbox.again(get_object_or_404(Message.objects.visible_to(self.user), name=name))
+        outbox.send_message_again(
+            get_object_or_404(Message.objects.visible_to(self.user), name=name)
+        )
         return Response(status=202)
 
 
@@ -118,7 +120,7 @@ class BillingAddress(Resource):
         """For admins."""
         self.demand(Right.ADMINISTER)
         Endpoint.objects.filter(url=settings.TIERCEL_BILLING_URL).update(disabled_at=None)
-        outbox.announce()
+        outbox.announce_messages()
         return Response(status=204)
 
 

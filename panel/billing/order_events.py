@@ -10,7 +10,7 @@ from panel.models import MessageType, Order, OrderState
 from panel.orders import events
 
 
-def connect() -> None:
+def connect_orders() -> None:
     """Listen to orders; called once, at start."""
     events.placed.connect(on_placed, dispatch_uid="billing-placed")
     events.completed.connect(on_completed, dispatch_uid="billing-completed")

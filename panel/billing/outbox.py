@@ -35,10 +35,10 @@ def write(kind: MessageType, about: str, data: payload.Json, order: Order | None
     envelope = payload.message(kind, database_now(), data)
     row = Message(name=name, type=kind, order=order, payload=envelope)
     Message.objects.bulk_create([row], ignore_conflicts=True)
-    announce()
+    announce_messages()
 
 
-def announce() -> None:
+def announce_messages() -> None:
     """Have what is due sent once this transaction is committed; the sweep does it too."""
     transaction.on_commit(lambda: notify_workers.send(TASK), robust=True)
 
@@ -53,18 +53,18 @@ def since() -> datetime:
     return min(endpoint().created_at, *Endpoint.objects.values_list("created_at", flat=True))
 
 
-def claim() -> Message | None:
+def claim_message() -> Message | None:
     """The next message that is due, for one sender."""
     return delivery_queue.claim(Message.objects.due())
 
 
-def again(message: Message) -> None:
+def send_message_again(message: Message) -> None:
     """Send it once more, now."""
     delivery_queue.again(message)
-    announce()
+    announce_messages()
 
 
-def prune(now: datetime) -> None:
+def prune_billing_messages(now: datetime) -> None:
     """Forget what was delivered long ago, and questions that nobody waited for any more. What else
     was given up stays: somebody may still want it."""
     Message.objects.filter(delivered_at__lt=now - KEPT).delete()

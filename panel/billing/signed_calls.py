@@ -132,7 +132,7 @@ class SignedCall(Resource):
                 result = self.call.act(request_bodies.read(request, self.call.body), caller)
                 return Response(result.to_json(), status=result.status)
         except REFUSALS as refusal:
-            return problem.answer(refusal, {"request": request})
+            return problem.problem_answer(refusal, {"request": request})
 
 
 def _body(request: Request) -> bytes:

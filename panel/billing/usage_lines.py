@@ -56,7 +56,7 @@ def write_months(now: datetime) -> int:
 
 def _write_month(month: Month) -> int:
     made = 0
-    for volume in volumes(month):
+    for volume in unbilled_volumes(month):
         cost = monthly_cost(volume, month)
         if cost is None or not cost.minor:
             continue
@@ -140,7 +140,7 @@ def owed(now: datetime, since: datetime) -> Iterator[Month]:
         begin = end
 
 
-def volumes(month: Month) -> QuerySet[Volume]:
+def unbilled_volumes(month: Month) -> QuerySet[Volume]:
     """Those that may owe something for the month and have no line yet. Where an order for a lower
     price was at work when it began, the price is not known before that has ended."""
     later = Order.objects.filter(_later(month), from_plan__isnull=False)
@@ -169,7 +169,7 @@ def monthly_cost(volume: Volume, month: Month) -> MonthlyCost | None:
     if customer is None or plan is None:
         return None
     if first is None and (customer, plan) == (volume.customer, volume.cache_plan):
-        price = paid(volume) if trials.running(volume) is None else None
+        price = paid(volume) if trials.running_trial(volume) is None else None
         return (
             MonthlyCost(customer, plan, price.minor, price.currency) if price is not None else None
         )

@@ -273,7 +273,7 @@ SPACE: Final = ChartPanel(
 )
 
 
-def named(shown: tuple[ChartPanel, ...], labels: Mapping[str, str]) -> tuple[ChartPanel, ...]:
+def labelled(shown: tuple[ChartPanel, ...], labels: Mapping[str, str]) -> tuple[ChartPanel, ...]:
     """The panels with the labels that some of their lines have in a time."""
     return tuple(
         replace(
@@ -293,7 +293,7 @@ def names(*, plain: bool) -> tuple[str, ...]:
     return tuple(name for name in UNITS if name in drawn)
 
 
-def known(shown: tuple[ChartPanel, ...], measured: Series) -> tuple[ChartPanel, ...]:
+def known_panels(shown: tuple[ChartPanel, ...], measured: Series) -> tuple[ChartPanel, ...]:
     """The panels and their lines of which anything is known."""
     known_names = {name for name in measured.units if measured.knows(name)}
     lines_by_panel = (

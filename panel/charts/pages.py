@@ -19,9 +19,9 @@ from django.views.decorators.http import require_safe
 
 from panel.charts import definitions as chart_definitions
 from panel.charts.definitions import LATENCIES
-from panel.charts.picture import Overlay, OverlayKind, Picture, choices, picture_of
+from panel.charts.picture import Overlay, OverlayKind, Picture, overlay_choices, picture_of
 from panel.charts.subject import ChartSubject, of_fleet, of_host, of_volume
-from panel.charts.time_range import Span, button_text, ranges
+from panel.charts.time_range import LONGEST, Span, button_text, ranges
 from panel.lists.listing import csv_file
 from storage.access import staff_view
 from storage.metrics.counters import LATENCY_BOUNDS_NS
@@ -81,8 +81,8 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
         measured = subject.apart(measured)
     columns = (
         chart_definitions.columns(
-            chart_definitions.named(
-                chart_definitions.known(subject.panels, measured), subject.labels(span)
+            chart_definitions.labelled(
+                chart_definitions.known_panels(subject.panels, measured), subject.labels(span)
             )
         )
         if is_table_wanted
@@ -131,7 +131,7 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
                 "none_query": _without(request.GET, *OVER_NAMES),
                 "previous_query": _previous_query(request.GET),
                 "of_volume": subject.volume is not None,
-                **choices(subject, request),
+                **overlay_choices(subject, request),
                 "with": request.GET.get("with", ""),
                 "job": request.GET.get("job", ""),
             },
@@ -142,6 +142,7 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
             "nearest": nearest,
             "now": now,
             "refresh_seconds": min(subject.seconds, 60),
+            "longest_seconds": round(LONGEST.total_seconds()),
             "sample_seconds": subject.seconds,
             "first_point_seconds": 2 * subject.seconds,
         }
@@ -291,8 +292,10 @@ def _csv(subject: ChartSubject, request: HttpRequest) -> HttpResponse:
     lines = ([measured.at(n), *(column[n] for column in columns)] for n in range(measured.points))
     file_name = "-".join(
         (
-            *(subject.name, *((chart,) if names is not subject.names else ())),
-            *(f"{span.start:%Y%m%dT%H%M}", f"{span.end:%Y%m%dT%H%M}.csv"),
+            subject.name,
+            *((chart,) if names is not subject.names else ()),
+            f"{span.start:%Y%m%dT%H%M}",
+            f"{span.end:%Y%m%dT%H%M}.csv",
         )
     )
     return csv_file(file_name, ["until (UTC)", *titles], lines)

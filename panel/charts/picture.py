@@ -156,7 +156,7 @@ def jobs_of(subject: ChartSubject, user: Any) -> QuerySet[Job]:
     return ended.select_related("cache_plan").order_by("-ended_at")
 
 
-def choices(subject: ChartSubject, request: HttpRequest) -> Mapping[str, Any]:
+def overlay_choices(subject: ChartSubject, request: HttpRequest) -> Mapping[str, Any]:
     """What the form offers: names of volumes, and changes with their words and when they ended."""
     if subject.volume is None:
         return {"volumes": (), "jobs": ()}

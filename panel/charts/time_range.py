@@ -153,10 +153,10 @@ def _step(start: datetime, end: datetime, least_seconds: int, every: SampledEver
 
 def _end(text: str) -> datetime | None:
     """A time of the URL; a date picker of a page without scripts names no zone."""
-    return moment(text) or moment(f"{text}Z")
+    return parsed_time(text) or parsed_time(f"{text}Z")
 
 
-def moment(text: str) -> datetime | None:
+def parsed_time(text: str) -> datetime | None:
     """The RFC 3339 time of `YEARS` with a time zone that the text is, else None."""
     try:
         at = parse_datetime(text)

@@ -56,13 +56,23 @@ def completion_script(shell: str) -> None:
 
 
 for command in (
-    *(panels_group, whoami, hosts_group, volumes_group, cache_group, jobs_group),
-    *(orders_group, list_plans, events_group, top, audit, call_api),
+    panels_group,
+    whoami,
+    hosts_group,
+    volumes_group,
+    cache_group,
+    jobs_group,
+    orders_group,
+    list_plans,
+    events_group,
+    top,
+    audit,
+    call_api,
 ):
     tiercel.add_command(command)
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def run_command_line(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -108,7 +118,7 @@ def redacted(text: str) -> str:
 
 def main() -> None:
     """The program."""
-    sys.exit(run())
+    sys.exit(run_command_line())
 
 
 if __name__ == "__main__":

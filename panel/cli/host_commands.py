@@ -12,7 +12,7 @@ from .command_session import (
     path_of,
 )
 from .panel_client import Json
-from .terminal import Column, moment, pairs, plain, screen_width, size, table
+from .terminal import Column, pairs, plain, screen_width, shown_time, size, table
 
 host_argument = click.argument("host", shell_complete=completed_from("/hosts/", "name", "site"))
 HOSTS = (
@@ -21,7 +21,7 @@ HOSTS = (
     Column("STATE", lambda row: row["state"]),
     Column("SITE", lambda row: row["site"], shrinks=True, spare=True),
     Column("PROBLEMS", lambda row: len(row["problems"]), right=True),
-    Column("LAST SEEN", lambda row: moment(row["last_seen_at"]), spare=True),
+    Column("LAST SEEN", lambda row: shown_time(row["last_seen_at"]), spare=True),
 )
 GROUPS = (
     Column("GROUP", lambda row: row["name"], shrinks=True),
@@ -69,7 +69,7 @@ def _host_lines(row: Json) -> list[str]:
             ("state", row["state"]),
             ("site", row["site"]),
             ("tags", ", ".join(row["tags"])),
-            ("last seen", moment(row["last_seen_at"])),
+            ("last seen", shown_time(row["last_seen_at"])),
             ("maintenance", maintenance["reason"] if maintenance else ""),
         ]
     )

@@ -17,7 +17,7 @@ from .command_session import (
 from .exit_codes import CommandError, ExitCode, PanelRefusal
 from .job_progress import OVER, ProgressNotes, commands_of, ending, new_lines, until_over
 from .panel_client import Json
-from .terminal import Column, duration, json_text, moment, pairs, paragraphs, plain
+from .terminal import Column, duration, json_text, pairs, paragraphs, plain, shown_time
 from .volume_commands import name_of
 
 STATES = ("queued", "running", "waiting", "succeeded", "failed", "cancelled", "needs_attention")
@@ -27,10 +27,10 @@ JOBS = (
     Column("STATE", lambda row: row["state"]),
     Column("VOLUME", lambda row: name_of(row, "volume"), shrinks=True),
     Column("HOST", lambda row: name_of(row, "host"), shrinks=True, spare=True),
-    Column("CREATED", lambda row: moment(row["created_at"]), spare=True),
+    Column("CREATED", lambda row: shown_time(row["created_at"]), spare=True),
 )
 ENTRIES = (
-    Column("AT", lambda row: moment(row["at"])),
+    Column("AT", lambda row: shown_time(row["at"])),
     Column("PHASE", lambda row: row["phase"]),
     Column("VERB", lambda row: row["verb"], shrinks=True),
     Column("STATE", lambda row: row["result"].get("state")),
@@ -75,7 +75,7 @@ def list_jobs(
 @jobs_group.command("show")
 @click.argument("job")
 @asks_the_panel
-def show(session: CommandSession, job: str) -> None:
+def job_details(session: CommandSession, job: str) -> None:
     """Show a job with its steps and their commands."""
     row = session.client.get(path_of("jobs", job))
     session.show(row, _job_lines(row))
@@ -95,7 +95,7 @@ def show_lines(session: CommandSession, job: str, after: int) -> None:
 @click.argument("job")
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Seconds at most.")
 @asks_the_panel
-def follow(session: CommandSession, job: str, timeout: float | None) -> None:
+def follow_job(session: CommandSession, job: str, timeout: float | None) -> None:
     """Show the output of a job until it has ended; its end is the exit code.
 
     With --json, each line of output is a JSON object on a line of its own, and the job is the last.
@@ -175,7 +175,7 @@ _steer("pace", "Let a flush, zeroing or a move go faster; guests wait longer mea
 @click.option("--why", required=True, help="What was done on the host.")
 @waiting
 @asks_the_panel
-def resolve(
+def resolve_job(
     session: CommandSession,
     job: str,
     why: str,
@@ -232,9 +232,9 @@ def _job_lines(row: Json) -> list[str]:
             ("volume", name_of(row, "volume")),
             ("host", name_of(row, "host")),
             ("actor", row.get("actor")),
-            ("created", moment(row["created_at"])),
-            ("started", moment(row["started_at"])),
-            ("ended", moment(row["ended_at"])),
+            ("created", shown_time(row["created_at"])),
+            ("started", shown_time(row["started_at"])),
+            ("ended", shown_time(row["ended_at"])),
             ("takes about", duration(cost["seconds"]) if cost else ""),
             ("error", error.get("message")),
             ("what to do", error.get("correction")),

@@ -6,12 +6,18 @@ import click
 
 from .command_session import CommandSession, asks_the_panel, confirmed, listing, path_of, yes_option
 from .panel_client import Json
-from .terminal import Column, moment, money, pairs, size
+from .terminal import Column, money, pairs, shown_time, size
 from .volume_commands import name_of, volume_argument
 
 STATES = (
-    *("scheduled", "authorising", "pending", "running"),
-    *("completed", "failed", "refused", "cancelled"),
+    "scheduled",
+    "authorising",
+    "pending",
+    "running",
+    "completed",
+    "failed",
+    "refused",
+    "cancelled",
 )
 PLANS = (
     Column("KEY", lambda row: row["key"]),
@@ -27,7 +33,7 @@ ORDERS = (
     Column("VOLUME", lambda row: name_of(row, "volume"), shrinks=True),
     Column("PLAN", lambda row: name_of(row, "to_plan"), shrinks=True),
     Column("PRICE", lambda row: money(row["price_minor"], row["currency"]), right=True),
-    Column("CREATED", lambda row: moment(row["created_at"]), spare=True),
+    Column("CREATED", lambda row: shown_time(row["created_at"]), spare=True),
 )
 
 
@@ -82,7 +88,7 @@ def show_order(session: CommandSession, order: str) -> None:
 @click.option("--idempotency-key", "request_key", default="", help="To repeat a command.")
 @yes_option
 @asks_the_panel
-def place_order(
+def place_order(  # noqa: PLR0913 (click passes every option)
     session: CommandSession,
     volume: str,
     plan: str | None,
@@ -149,8 +155,8 @@ def _money_lines(row: Json) -> list[str]:
             ("charge today", money(row["charge_minor"], currency)),
             ("credit", money(row["credit_minor"], currency)),
             ("next invoice", money(row["next_invoice_minor"], currency)),
-            ("next invoice on", moment(row["next_invoice_at"])),
-            ("begins", moment(row["due_at"]) or "now"),
+            ("next invoice on", shown_time(row["next_invoice_at"])),
+            ("begins", shown_time(row["due_at"]) or "now"),
         ]
     )
 
@@ -166,7 +172,7 @@ def _order_lines(row: Json) -> list[str]:
                 ("to", name_of(row, "to_plan") or "no cache"),
                 ("reason", row["reason"]),
                 ("job", (row["job"] or "").rpartition("/")[2]),
-                ("can be undone until", moment(row["revert_until"])),
+                ("can be undone until", shown_time(row["revert_until"])),
             ]
         ),
         *_money_lines(row),

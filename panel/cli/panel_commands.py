@@ -10,8 +10,8 @@ import click
 from .command_session import CommandSession, asks_the_panel, complete_panel
 from .exit_codes import CommandError, ExitCode
 from .panel_client import PanelClient
-from .panel_profiles import TOKEN_VARIABLE, made, read_file
-from .terminal import Column, json_text, moment, pairs, screen_width, table
+from .panel_profiles import TOKEN_VARIABLE, made_profile, read_file
+from .terminal import Column, json_text, pairs, screen_width, shown_time, table
 
 
 @click.group("panels", help="Panels you work with, and the current one.")
@@ -52,7 +52,7 @@ def add_panel(name: str, url: str, ca_file: str, plain_http: bool) -> None:
     TIERCEL_TOKEN. The panel is asked whether it knows the token.
     """
     file = read_file()
-    profile = made(name, url, _typed_token(), ca_file, plain_http=plain_http)
+    profile = made_profile(name, url, _typed_token(), ca_file, plain_http=plain_http)
     root = PanelClient(profile).get("/")
     file.panels[name] = profile
     file.current = name
@@ -92,7 +92,7 @@ def whoami(session: CommandSession) -> None:
             ("version", root["version"]),
             ("user", root["user"]),
             ("scopes", ", ".join(root["scopes"])),
-            ("expires", moment((root.get("token") or {}).get("expires_at"))),
+            ("expires", shown_time((root.get("token") or {}).get("expires_at"))),
         ]
     )
     session.show(root, lines)

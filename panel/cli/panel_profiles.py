@@ -144,7 +144,7 @@ def chosen(name: str | None) -> PanelProfile:
     """The panel of this name; without one, the variables', and else the current one."""
     url, token = os.environ.get(URL_VARIABLE), os.environ.get(TOKEN_VARIABLE)
     if name is None and url and token:
-        return made("environment", url, token, os.environ.get(CA_VARIABLE, ""))
+        return made_profile("environment", url, token, os.environ.get(CA_VARIABLE, ""))
     file = read_file()
     wanted = name or file.current
     if not wanted:
@@ -163,7 +163,7 @@ def chosen(name: str | None) -> PanelProfile:
     return file.panels[wanted]
 
 
-def made(
+def made_profile(
     name: str, url: str, token: str, ca_file: str = "", *, plain_http: bool = False
 ) -> PanelProfile:
     """A profile of values that were typed or set; raises `CommandError`."""
@@ -204,7 +204,7 @@ def _profile(path: Path, name: str, values: Any) -> PanelProfile:
     url, token, ca_file = (values.get(key, "") for key in ("url", "token", "ca_file"))
     if not all(isinstance(each, str) for each in (url, token, ca_file)):
         raise _unusable(path, name)
-    return made(name, url, token, ca_file, plain_http=values.get("plain_http") is True)
+    return made_profile(name, url, token, ca_file, plain_http=values.get("plain_http") is True)
 
 
 def _unusable(path: Path, name: str) -> CommandError:

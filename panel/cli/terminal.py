@@ -206,7 +206,7 @@ def duration(value: object) -> str:
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
-def moment(value: object) -> str:
+def shown_time(value: object) -> str:
     """A time of the API as "2026-11-23 16:05:14Z"; "" for none."""
     if value is None:
         return ""

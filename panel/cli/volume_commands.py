@@ -19,11 +19,11 @@ from .terminal import (
     UNKNOWN,
     Column,
     figure,
-    moment,
     pairs,
     percent,
     plain,
     screen_width,
+    shown_time,
     size,
     table,
 )
@@ -158,7 +158,7 @@ def _series_columns(data: Json) -> list[Column]:
         "dirty_bytes": ("DIRTY", size),
     }
     start, step = datetime.fromisoformat(data["t0"]), timedelta(seconds=data["step_seconds"])
-    until = Column("UNTIL", lambda row: moment((start + (row["n"] + 1) * step).isoformat()))
+    until = Column("UNTIL", lambda row: shown_time((start + (row["n"] + 1) * step).isoformat()))
     return [until] + [
         Column(
             title,

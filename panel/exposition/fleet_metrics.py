@@ -71,10 +71,31 @@ DISK_WEAR: Final = gauge("disk_wear_ratio", "Share of the endurance that is used
 DISK_HEAT: Final = gauge("disk_temperature_celsius", "Temperature of the disk.")
 DISK_ON: Final = counter("disk_power_on_seconds_total", "Time that the disk has run.")
 FLEET_FAMILIES: Final = (
-    *(BUILD, HALTED, DATABASE, EVENTS, JOBS, OLDEST_JOB, ENDED_JOBS, ORDERS, ALERTS, JUDGED),
-    *(MESSAGES, OLDEST_MESSAGE, HOST_INFO, HOST_UP, HOST_SEEN, HOST_MAINTENANCE, HOST_ALERTS),
+    BUILD,
+    HALTED,
+    DATABASE,
+    EVENTS,
+    JOBS,
+    OLDEST_JOB,
+    ENDED_JOBS,
+    ORDERS,
+    ALERTS,
+    JUDGED,
+    MESSAGES,
+    OLDEST_MESSAGE,
+    HOST_INFO,
+    HOST_UP,
+    HOST_SEEN,
+    HOST_MAINTENANCE,
+    HOST_ALERTS,
     *HOST_SPACE.values(),
-    *(DISK_INFO, DISK_READ, DISK_PASSED, DISK_FINDINGS, DISK_WEAR, DISK_HEAT, DISK_ON),
+    DISK_INFO,
+    DISK_READ,
+    DISK_PASSED,
+    DISK_FINDINGS,
+    DISK_WEAR,
+    DISK_HEAT,
+    DISK_ON,
 )
 
 
@@ -157,9 +178,18 @@ def _hosts() -> Iterator[str]:
         Host.objects.exclude(state=HostState.REMOVED)
         .order_by("pk")
         .values(
-            *("pk", "key", "name", "site", "state", "error", "last_seen_at"),
-            *("maintenance_since", "maintenance_until"),
-            *("hello__kernel", "hello__agent", "hello__lvm2"),
+            "pk",
+            "key",
+            "name",
+            "site",
+            "state",
+            "error",
+            "last_seen_at",
+            "maintenance_since",
+            "maintenance_until",
+            "hello__kernel",
+            "hello__agent",
+            "hello__lvm2",
         )
     )
     label = {host["pk"]: _of(host=host["name"]) for host in hosts}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 from django.db import connection
@@ -77,53 +77,61 @@ def read_volumes() -> list[VolumeReading]:
     """All volumes of active hosts, in one query."""
     with connection.cursor() as cursor:
         cursor.execute(READ, [silent_seconds()])
-        return [_reading(*row) for row in cursor.fetchall()]
+        return [_reading(StoredRow(*row)) for row in cursor.fetchall()]
 
 
-def _reading(
-    key: str,
-    host: str,
-    label: str,
-    customer: str,
-    external_id: str,
-    guest: str,
-    size_bytes: int,
-    managed: bool,
-    at: float | None,
-    is_fresh: bool | None,
-    counters: str | None,
-    technology: int | None,
-    mode: str | None,
-    state: str | None,
-    cache_size_bytes: int | None,
-    used_bytes: int | None,
-    dirty_bytes: int | None,
-    suspended: bool | None,
-) -> VolumeReading:
-    own = {"volume": key, "host": host}
+class StoredRow(NamedTuple):
+    """What `READ` selects of a volume, in its order."""
+
+    key: str
+    host: str
+    label: str
+    customer: str
+    external_id: str
+    guest: str
+    size_bytes: int
+    managed: bool
+    at: float | None
+    is_fresh: bool | None
+    counters: str | None
+    technology: int | None
+    mode: str | None
+    state: str | None
+    cache_size_bytes: int | None
+    used_bytes: int | None
+    dirty_bytes: int | None
+    suspended: bool | None
+
+
+def _reading(stored: StoredRow) -> VolumeReading:
+    own = {"volume": stored.key, "host": stored.host}
     about = {
-        "label": label,
-        "customer": customer,
-        "external_id": external_id,
-        "guest": guest,
-        "managed": "true" if managed else "false",
+        "label": stored.label,
+        "customer": stored.customer,
+        "external_id": stored.external_id,
+        "guest": stored.guest,
+        "managed": "true" if stored.managed else "false",
     }
     labels = labels_text(own)
-    row = VolumeReading(labels, labels[:-1], labels_text(own | about), size_bytes, at)
-    last = _decoded(counters) if is_fresh and counters is not None else None
+    row = VolumeReading(labels, labels[:-1], labels_text(own | about), stored.size_bytes, stored.at)
+    is_known = stored.is_fresh and stored.counters is not None
+    last = _decoded(stored.counters or "") if is_known else None
     if last is None:
         return row
     row.disk = last.bcache.disk if last.bcache is not None else last.disk
-    row.lv, row.suspended = last.disk, bool(suspended)
+    row.lv, row.suspended = last.disk, bool(stored.suspended)
     if last.cache is not None and not last.cache.failed:
         row.cache = last.cache
     if last.latency is not None:
         row.latency = last.latency.counts
-    if technology:
-        made_of = {"technology": TECHNOLOGIES[CachedBy(technology)], "mode": mode or ""}
-        row.cache_about = labels_text(own | made_of | {"state": state or "ok"})
-        row.cache_size_bytes, row.used_bytes = cache_size_bytes, used_bytes
-        row.dirty_bytes = dirty_bytes
+    if stored.technology:
+        made_of = {
+            "technology": TECHNOLOGIES[CachedBy(stored.technology)],
+            "mode": stored.mode or "",
+        }
+        row.cache_about = labels_text(own | made_of | {"state": stored.state or "ok"})
+        row.cache_size_bytes = stored.cache_size_bytes
+        row.used_bytes, row.dirty_bytes = stored.used_bytes, stored.dirty_bytes
     return row
 
 

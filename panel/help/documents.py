@@ -98,7 +98,7 @@ def anchor_of(title: str) -> str:
     return NOT_IN_ANCHORS.sub("", title.lower()).replace(" ", "-")
 
 
-def plain(token: Token) -> str:
+def plain_text(token: Token) -> str:
     """The text of a heading, a paragraph or a cell, without markup."""
     parts = (
         child.content if child.type in ("text", "code_inline") else " "
@@ -113,7 +113,7 @@ def _number_anchors(tokens: list[Token]) -> None:
     seen = Counter[str]()
     for opening, inline in pairwise(tokens):
         if opening.type == "heading_open":
-            anchor = anchor_of(plain(inline))
+            anchor = anchor_of(plain_text(inline))
             opening.attrSet("id", f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor)
             seen[anchor] += 1
 
@@ -152,10 +152,10 @@ def _sections(tokens: list[Token]) -> Iterator[Section]:
         if token.type == "heading_open":
             if heading is not None:
                 yield Section(*heading, " ".join(text))
-            anchor, title = str(token.attrGet("id")), plain(tokens[n + 1])
+            anchor, title = str(token.attrGet("id")), plain_text(tokens[n + 1])
             heading, text = (anchor, title, int(token.tag[1:])), []
         elif token.type == "inline" and tokens[n - 1].type != "heading_open":
-            text.append(plain(token))
+            text.append(plain_text(token))
         elif token.type in ("fence", "code_block"):
             text.append(token.content)
     if heading is not None:

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
-from panel.help.documents import GLOSSARY, anchor_of, folder, parser, plain, retarget
+from panel.help.documents import GLOSSARY, anchor_of, folder, parser, plain_text, retarget
 
 FOR_CUSTOMERS: Final = ("Figures", "Caches", "Plans and orders")
 """Sections that speak of no machine and of no technology."""
@@ -82,7 +82,7 @@ def _rows(text: str) -> Iterator[Term]:
         retarget(parsed[0])
         rendered = markdown.renderer.render(parsed, markdown.options, {})
         html = mark_safe(rendered)  # noqa: S308 (raw HTML is off)
-        yield Term(plain(name), section, plain(parsed[0]), html)
+        yield Term(plain_text(name), section, plain_text(parsed[0]), html)
 
 
 @lru_cache(maxsize=2)

@@ -138,7 +138,7 @@ def card(request: HttpRequest) -> TourCard | None:
     return TourCard(number, len(steps), step.title, step.text, url, is_here)
 
 
-def begin(person: Model) -> None:
+def begin_tour(person: Model) -> None:
     """From the next page on the person sees the first step."""
     _set(person, FIRST)
 

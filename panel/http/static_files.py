@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-IMPORTS = (r'(?P<matched>from "(?P<url>\./[^"]+)";)', 'from "%(url)s";')
+IMPORTS = (r'(?P<matched>from "(?P<url>\.{1,2}/[^"]+)";)', 'from "%(url)s";')
 
 
 class HashedFiles(CompressedManifestStaticFilesStorage):

@@ -64,7 +64,7 @@ def link(wish: MailPreference) -> str:
     return f"{settings.TIERCEL_PUBLIC_URL}{reverse('notices-off', args=[token])}"
 
 
-def named(token: str) -> MailPreference | None:
+def person_of_link(token: str) -> MailPreference | None:
     """What such a link names; None for one that we did not sign, or whose person is gone."""
     try:
         pk, kind = signing.loads(token, salt=SALT)
@@ -112,7 +112,7 @@ def notices(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def notices_off(request: HttpRequest, token: str) -> HttpResponse:
     """A button that ends one kind of mail; looking changes nothing."""
-    wish = named(token)
+    wish = person_of_link(token)
     if wish is None:
         return render(request, "account/notices_gone.html", status=NOT_FOUND)
     is_done = request.method == "POST"

@@ -38,7 +38,7 @@ TASK = "panel.tasks.send_notices"
 NOT_WANTED = "Not wanted any more."
 
 
-def sweep() -> None:
+def send_due_notices() -> None:
     """Send everything that is due."""
     with delivery_queue.turn(TASK, SENDERS) as is_ours:
         for _ in range(BATCH if is_ours else 0):
@@ -50,8 +50,14 @@ def sweep() -> None:
 
 def _try(claimed: Notice) -> None:
     with_all = Notice.objects.select_related(
-        *("user", "order__volume", "order__customer", "order__job"),
-        *("order__from_plan", "order__to_plan", "order__reverts", "alert__volume__customer"),
+        "user",
+        "order__volume",
+        "order__customer",
+        "order__job",
+        "order__from_plan",
+        "order__to_plan",
+        "order__reverts",
+        "alert__volume__customer",
     )
     notice = with_all.get(pk=claimed.pk)
     if not _is_wanted(notice):
@@ -59,7 +65,7 @@ def _try(claimed: Notice) -> None:
         return
     try:
         with translation.override(spoken_to(notice.user)):
-            message = mail(notice)
+            message = notice_message(notice)
         message.send()
     except (OSError, ValueError) as error:  # smtplib's are OSErrors, a bad address is a ValueError
         _retry(notice, failure_words(error, "mail server"))
@@ -83,7 +89,7 @@ def _retry(notice: Notice, error: str) -> None:
         delivery_queue.later(notice, None, error, pause)
 
 
-def prune(now: datetime) -> None:
+def prune_notices(now: datetime) -> None:
     """Forget what was sent, dropped or given up long ago; but of an alert only once that has long
     been over, or it would be told anew, and its end to nobody."""
     ended = Q(delivered_at__lt=now - KEPT) | Q(given_up_at__lt=now - KEPT)
@@ -91,7 +97,7 @@ def prune(now: datetime) -> None:
     Notice.objects.filter(ended).exclude(alert__in=lasting).delete()
 
 
-def mail(notice: Notice) -> EmailMessage:
+def notice_message(notice: Notice) -> EmailMessage:
     """The message of a notice, in the language spoken now."""
     written = letter(notice, _links(notice))
     off = mail_preferences.link(

@@ -67,7 +67,7 @@ class Note:
     dump_sha256: str
 
 
-def make(path: Path, *, with_secrets: bool) -> Note:
+def make_backup(path: Path, *, with_secrets: bool) -> Note:
     """Write the backup; raises `BackupError`. The file is readable by its owner only, and is there
     whole or not at all."""
     _demand_owner()
@@ -113,8 +113,12 @@ def restore(path: Path) -> Note:
         _clear()
         connection.close()
         _run(
-            *("pg_restore", "--no-owner", "--single-transaction", "--exit-on-error"),
-            *(f"--dbname={connection.settings_dict['NAME']}", str(Path(folder) / DUMP)),
+            "pg_restore",
+            "--no-owner",
+            "--single-transaction",
+            "--exit-on-error",
+            f"--dbname={connection.settings_dict['NAME']}",
+            str(Path(folder) / DUMP),
         )
     call_command("migrate", verbosity=0, interactive=False)
     _demand_guarded()
@@ -155,7 +159,7 @@ def held_messages() -> Iterator[str]:
         yield f"  {notice.user.email}, {what[:1].lower()}{what[1:]}: {about}"
 
 
-def read(path: Path) -> Note:
+def read_backup(path: Path) -> Note:
     """What a backup says of itself, its dump compared with that; raises `BackupError`."""
     with tempfile.TemporaryDirectory(prefix="tiercel-restore-") as folder:
         return _unpack(path, Path(folder))

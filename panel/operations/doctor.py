@@ -264,7 +264,7 @@ def examine(names: Iterable[str] = CHECKS, *, patience_seconds: float = 0) -> It
         yield finding
 
 
-def report(findings: Iterable[Finding]) -> Iterator[str]:
+def report_lines(findings: Iterable[Finding]) -> Iterator[str]:
     """Yield a line of text for each finding, with the correction below a problem."""
     for finding in findings:
         yield f"{'ok' if finding.is_ok else 'problem':8} {finding.name}: {finding.message}"

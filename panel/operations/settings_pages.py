@@ -50,7 +50,7 @@ STORED: Final = (
     (Resolution.HOUR, "In steps of 1 hour", "TIERCEL_1H_KEPT_DAYS"),
     (Resolution.DAY, "In steps of 1 day", ""),
 )
-NOBODY_TOLD: Final = "Nobody is told of alerts."
+NO_RECIPIENT: Final = "Nobody is told of alerts."
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,12 @@ def _mail(now: datetime) -> SettingsGroup:
             SettingRow("Sender", settings.DEFAULT_FROM_EMAIL, "TIERCEL_MAIL_FROM"),
         ]
     return SettingsGroup(
-        *("Mail", tuple(rows), "production", "settings", "settings-mail", "Send a test message"),
+        "Mail",
+        tuple(rows),
+        "production",
+        "settings",
+        "settings-mail",
+        "Send a test message",
         untested="" if host else "Set TIERCEL_SMTP_HOST first.",
     )
 
@@ -175,7 +180,7 @@ def _alerts(now: datetime) -> SettingsGroup:
         SettingRow(
             "Told",
             counted(routes, "route"),
-            warning=away if routes else "Nobody is told of alerts.",
+            warning=away if routes else NO_RECIPIENT,
         ),
         SettingRow(
             "The next tier is told after",
@@ -194,7 +199,9 @@ def _alerts(now: datetime) -> SettingsGroup:
             "TIERCEL_WEBHOOK_PRIVATE_HOSTS",
         ),
         SettingRow(
-            *("Dead-man's switch", urlsplit(url).hostname or "not set", "TIERCEL_HEARTBEAT_URL"),
+            "Dead-man's switch",
+            urlsplit(url).hostname or "not set",
+            "TIERCEL_HEARTBEAT_URL",
             warning=sign,
         ),
         SettingRow("Last sign of life", _ago(last.heartbeat_at if last is not None else None, now)),
@@ -229,7 +236,12 @@ def _billing(now: datetime) -> SettingsGroup:
         )
     )
     return SettingsGroup(
-        *("Billing", tuple(rows), "billing", "set-up", "billing-test", "Send a test message"),
+        "Billing",
+        tuple(rows),
+        "billing",
+        "set-up",
+        "billing-test",
+        "Send a test message",
         untested="" if url else "Set TIERCEL_BILLING_URL first.",
     )
 
@@ -241,7 +253,9 @@ def _selling(now: datetime) -> SettingsGroup:
     rows = (
         SettingRow("Customers order themselves", may, "TIERCEL_CUSTOMERS_MAY_ORDER"),
         SettingRow(
-            *("Payment authorisation", demand, "TIERCEL_MANDATE_REQUIRED"),
+            "Payment authorisation",
+            demand,
+            "TIERCEL_MANDATE_REQUIRED",
             warning=mandate_limits.dead_end(),
         ),
         SettingRow(

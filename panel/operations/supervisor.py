@@ -163,7 +163,7 @@ class Processes:
     def look(self, services: Iterable[local_services.Service]) -> None:
         """Once: start again what has ended. A service that does not start is tried next time."""
         try:
-            for service in local_services.start(services):
+            for service in local_services.start_services(services):
                 self._tell(f"{service.name} had ended and was started again")
         except local_services.ServiceError as error:
             self._tell(str(error))

@@ -39,12 +39,12 @@ def refuse(order: Order, reason: str = "", code: str = "refused") -> bool:
     return True
 
 
-def hold(order: Order) -> bool:
+def hold_order(order: Order) -> bool:
     """The billing system will say later; `authorise_by` stays."""
     return order.transition(OrderState.AUTHORISING, OrderState.PENDING)
 
 
-def cancel(order: Order, requester: Requester | None) -> None:
+def cancel_order(order: Order, requester: Requester | None) -> None:
     """The customer thought better of it, before any work. Raises `OrderRefused` (`too_late`)."""
     with transaction.atomic():
         fields = {"reason_code": "cancelled", "reason": marked("Cancelled before it started.")}

@@ -20,8 +20,8 @@ from jobs.models import OVER
 from panel.models import Intent, Order, OrderState
 from panel.models.order import OPEN
 from panel.orders import authorisation, events, rights
-from panel.orders.completion import settle
-from panel.orders.evaluate import KINDS, Evaluation, cache_of, no_offer
+from panel.orders.completion import settle_order
+from panel.orders.evaluate import KINDS, Evaluation, cache_before, no_offer
 from panel.orders.order_request import OrderRefused, OrderRequest
 from panel.orders.place_order import begin_job, demand_free, lock, place_order
 from panel.orders.plan_choices import offers_of
@@ -46,12 +46,12 @@ TOO_LATE: Final = marked(
 )
 
 
-def sweep() -> None:
+def sweep_orders() -> None:
     """End the orders whose jobs are over; decide what nobody decided in time; begin what is due;
     take back the trials that are over. One order that fails the program stops no other."""
     now = database_now()
     running = Order.objects.open().select_related("volume").order_by("id")
-    _each(settle, running.filter(job__state__in=OVER))
+    _each(settle_order, running.filter(job__state__in=OVER))
     _each(overdue, running.filter(state__in=authorisation.ASKED, authorise_by__lte=now))
     _each(begin_scheduled, due_at_period_end(now))
     _each(_end_trial, due_trials(now))
@@ -80,7 +80,7 @@ def _forbidden_since(order: Order) -> OrderRefused | None:
         left_minor = mandate_limits.left_minor(mandate, now, but_for=order)
         others_minor = mandate_limits.others_minor(mandate, order.volume)
     due = quote(now, order.from_price_minor, order.price_minor, order.currency)
-    return mandate_limits.refusal(mandate, left_minor, others_minor or 0, due, now)
+    return mandate_limits.mandate_refusal(mandate, left_minor, others_minor or 0, due, now)
 
 
 def _end_trial(order: Order) -> bool:
@@ -173,7 +173,7 @@ def _begin(order: Order) -> bool:
         kind=KINDS[offer.change],
     )
     job = begin_job(scheduled, evaluation)
-    had = cache_of(row)
+    had = cache_before(row)
     return scheduled.transition(OrderState.SCHEDULED, OrderState.RUNNING, job=job, from_cache=had)
 
 

@@ -42,8 +42,8 @@ def account_of(row: VolumeSnapshot, now: datetime) -> Account:
     mandate = mandate_limits.mandate_of(customer) if customer is not None else None
     return Account(
         paid=paid(row.volume),
-        on_trial=trials.running(row.volume),
-        untried=trials.refusal(row),
+        on_trial=trials.running_trial(row.volume),
+        untried=trials.trial_refusal(row),
         mandate=mandate,
         left_minor=mandate_limits.left_minor(mandate, now) if mandate is not None else None,
         others_minor=mandate_limits.others_minor(mandate, row.volume) if mandate is not None else 0,
@@ -110,7 +110,7 @@ def evaluate(
         costs_more=price.minor > from_minor,
         from_minor=from_minor,
         replaces_trial=account.on_trial is not None,
-        from_cache=cache_of(row),
+        from_cache=cache_before(row),
     )
     return replace(evaluation, refusal=_refusal(ask, row, offer, evaluation, now, account))
 
@@ -127,7 +127,7 @@ def _refusal(
         if ask.by == "panel":  # at the end of a trial, whatever the time limit was
             refusal = reversal.changed_since(ask.takes_back, row.volume)
         else:
-            refusal = reversal.refusal(ask.takes_back, row.volume, now)
+            refusal = reversal.reversal_refusal(ask.takes_back, row.volume, now)
         refusal = refusal or reversal.cached_since(ask.takes_back, row.cache is not None)
         if refusal is not None:
             return refusal
@@ -153,10 +153,10 @@ def _refusal(
     if quote is None:
         return None
     left_minor, others_minor = account.left_minor, account.others_minor
-    return mandate_limits.refusal(account.mandate, left_minor, others_minor, quote, now)
+    return mandate_limits.mandate_refusal(account.mandate, left_minor, others_minor, quote, now)
 
 
-def cache_of(row: VolumeSnapshot) -> dict[str, Any] | None:
+def cache_before(row: VolumeSnapshot) -> dict[str, Any] | None:
     """The cache that the volume has now, for `Order.from_cache`."""
     return row.wish.to_json()["cache"] if row.wish is not None else None
 

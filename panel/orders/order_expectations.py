@@ -53,8 +53,11 @@ def measured(but_for: int | None = None) -> list[SimilarVolume]:
     ).exclude(order__customer=but_for)
     blocks = Case(When(state=ProofState.IMPOSSIBLE, then=F("before")))
     rows = first_caches.order_by("-id").values_list(
-        *("order__customer", blocks, "order__volume__size_bytes"),
-        *("order__to_plan__size_bytes", "order__to_plan__ratio_percent"),
+        "order__customer",
+        blocks,
+        "order__volume__size_bytes",
+        "order__to_plan__size_bytes",
+        "order__to_plan__ratio_percent",
         *(f"result__{name}" for name in FIGURES),
     )
     results = [

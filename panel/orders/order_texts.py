@@ -116,7 +116,7 @@ class StateChip:
     text: str
 
 
-def outcome(job: Job) -> StateChip:
+def change_outcome(job: Job) -> StateChip:
     """What became of a change, in a word or two, for the history."""
     if job.state == State.SUCCEEDED:
         return StateChip("ok", "ok", gettext("done"))

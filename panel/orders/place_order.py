@@ -13,7 +13,7 @@ from jobs.models import Job, Origin
 from jobs.queue.submit import Busy, holder_of, submit
 from panel.models import Intent, Order, OrderState
 from panel.orders import events, rights
-from panel.orders.completion import settle
+from panel.orders.completion import settle_order
 from panel.orders.evaluate import Evaluation, account_of, evaluate, no_offer
 from panel.orders.order_expectations import expected_of
 from panel.orders.order_request import OrderRefused, OrderRequest
@@ -40,7 +40,7 @@ def place_order(ask: OrderRequest) -> Order:
     to the end: of two orders at once the second one sees the first one's charge and job.
     """
     customer, volume = lock(ask.volume)
-    rights.demand(ask, volume)
+    rights.demand_customer(ask, volume)
     if (known := _known(ask, customer)) is not None:
         return known
     refusal = rights.suspended(customer) if ask.by != "panel" else None
@@ -85,7 +85,7 @@ def preview(ask: OrderRequest) -> Evaluation:
     earlier order whose job is over is ended."""
     volume = ask.volume
     try:
-        customer = rights.demand(ask, volume)
+        customer = rights.demand_customer(ask, volume)
         refusal = rights.suspended(customer)
         if refusal is None:
             demand_free(volume)
@@ -134,7 +134,7 @@ def begin_job(order: Order, evaluation: Evaluation, token: str = "") -> Job:
 def demand_free(volume: Volume) -> None:
     """Raises `OrderRefused` (`order_running`) where an order or a job holds the volume."""
     running = Order.objects.open().filter(volume=volume).select_related("job").first()
-    if running is not None and not settle(running):
+    if running is not None and not settle_order(running):
         plan = running.to_plan
         name = plan.name if plan is not None else unplanned_after(running)
         raise OrderRefused(

@@ -56,7 +56,7 @@ def choices(row: VolumeSnapshot, now: datetime | None = None) -> list[PlanChoice
     return [_choice(row, offer, now, account) for offer in offers_of(row)]
 
 
-def choice(row: VolumeSnapshot, offer: Offer, now: datetime) -> PlanChoice:
+def weighed_choice(row: VolumeSnapshot, offer: Offer, now: datetime) -> PlanChoice:
     """One offer, weighed."""
     return _choice(row, offer, now, account_of(row, now))
 

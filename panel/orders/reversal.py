@@ -26,7 +26,7 @@ def restored_by(order: Order) -> CacheWish | None:
     return cache_from_json(order.cache_back) if order.cache_back is not None else None
 
 
-def refusal(order: Order, volume: Volume, now: datetime) -> OrderRefused | None:
+def reversal_refusal(order: Order, volume: Volume, now: datetime) -> OrderRefused | None:
     """Why `order` of `volume` (read just now) cannot be taken back; None where it can."""
     late = order.revert_until is None or order.revert_until <= now
     if order.state != OrderState.COMPLETED or order.intent == Intent.REVERT or late:

@@ -41,7 +41,7 @@ def suspended(customer: Customer) -> OrderRefused | None:
     )
 
 
-def demand(ask: OrderRequest, volume: Volume) -> Customer:
+def demand_customer(ask: OrderRequest, volume: Volume) -> Customer:
     """The customer the order is for; raises `OrderRefused`."""
     if volume.customer is None:
         raise OrderRefused("not_allowed", "This volume has no customer.", "Ask your provider.")

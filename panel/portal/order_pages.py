@@ -54,7 +54,7 @@ def order_cancel(request: HttpRequest, key: str) -> HttpResponse:
         if refused is not None:
             raise refused
         requester = Requester(cast("User", request.user), address_of(request), Origin.PORTAL)
-        authorisation.cancel(order, requester)
+        authorisation.cancel_order(order, requester)
     except OrderRefused as late:
         messages.warning(request, f"{late.message} {late.way_out}")
         return redirect("my-order", order.key)
@@ -128,7 +128,7 @@ def _context(request: HttpRequest, order: Order) -> dict[str, object]:
     steps = list(order.job.step_set.all()) if order.job is not None else []
     proof = getattr(order, "proof", None)
     may_order = rights.barred(request.user, order.volume) is None
-    can_go_back = reversal.refusal(order, order.volume, database_now()) is None
+    can_go_back = reversal.reversal_refusal(order, order.volume, database_now()) is None
     is_ready = proof is not None and proof.state == ProofState.READY
     return {
         "order": order,

@@ -213,7 +213,7 @@ def _proof(proof: Proof | None) -> str:
     return gettext("The effect has been measured: see the report.")
 
 
-def outcome(order: Order) -> StateChip:
+def order_outcome(order: Order) -> StateChip:
     """What became of the order, in a word or two, for the history."""
     match order.state:
         case OrderState.COMPLETED:
@@ -247,7 +247,7 @@ def poll_seconds(order: Order, proof: Proof | None) -> int:
     return 0
 
 
-def running(job: Job | None) -> dict[str, object]:
+def running_change(job: Job | None) -> dict[str, object]:
     """The context of `portal/_running.html`: the change that runs, None for none."""
     if job is None:
         return {"running": None}

@@ -29,7 +29,7 @@ from panel.orders.order_expectations import expectations, others_of
 from panel.orders.order_request import OrderRefused, OrderRequest, When
 from panel.orders.place_order import place_order
 from panel.orders.plan_choices import PlanChoice, choices, offers_of
-from panel.orders.plan_choices import choice as weighed
+from panel.orders.plan_choices import weighed_choice as weighed
 from panel.orders.pricing import prices, trials
 from panel.portal import order_progress, plan_texts
 from panel.portal.member_scope import (
@@ -78,7 +78,7 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
     row, now = row_of(request, key), database_now()
     use, all_choices = use_of(row, now), choices(row, now)
     expected = expectations(use, [each.offer for each in all_choices], source=others_of(row.volume))
-    trial = trials.running(row.volume)
+    trial = trials.running_trial(row.volume)
     cards = plan_cards(row, all_choices, expected, trial)
     barred = rights.barred(request.user, row.volume)
     notices = volume_notices(request.user, row.volume)
@@ -101,7 +101,7 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
         "revert_days": settings.TIERCEL_REVERT_DAYS,
         "several_customers": several_customers(request.user),
         **notices,
-        **order_progress.running(_running(request, row.volume)),
+        **order_progress.running_change(_running(request, row.volume)),
     }
     return render(request, "portal/plans.html", context)
 
@@ -145,7 +145,7 @@ class Wanted:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @member_view
-def confirm(request: HttpRequest, key: str, choice: str) -> HttpResponse:
+def confirm_choice(request: HttpRequest, key: str, choice: str) -> HttpResponse:
     """What a choice costs and does; sent back, it is ordered. In the address, `trial` is for
     nothing and for a time, and `when` the time that was chosen before."""
     row, is_post, now = row_of(request, key), request.method == "POST", database_now()
@@ -204,7 +204,7 @@ def _confirm(
     is_later = choice.when == "period_end"
     quote = choice.trial if is_trial else choice.other if is_later else choice.quote
     paid, plan, has_cache = prices.paid(row.volume), row.volume.cache_plan, row.cache is not None
-    on_trial = trials.running(row.volume) is not None
+    on_trial = trials.running_trial(row.volume) is not None
     is_kept = on_trial and choice.offer.is_current
     context = {
         "volume": row.volume,

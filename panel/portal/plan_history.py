@@ -64,7 +64,7 @@ def of_order(order: Order) -> PlanHistoryEntry:
         order.credit_minor if is_done else 0,
         order.created_at,
         _name(order.actor),
-        order_progress.outcome(order),
+        order_progress.order_outcome(order),
         reverse("my-report", args=[order.key]) if is_told else "",
     )
 
@@ -80,7 +80,7 @@ def of_change(job: Job) -> PlanHistoryEntry:
         0,
         job.created_at,
         _name(job.actor),
-        order_texts.outcome(job),
+        order_texts.change_outcome(job),
         "",
     )
 

@@ -65,7 +65,7 @@ def _report(
         "is_print": "print" in request.GET,
         "poll_seconds": _poll_seconds(proof) if proof is not None or has_proof(order) else None,
         "may_revert": plain
-        and reversal.refusal(order, volume, database_now()) is None
+        and reversal.reversal_refusal(order, volume, database_now()) is None
         and rights.barred(request.user, volume) is None,
         **_chart(request, order, proof, plain=plain),
     }

@@ -92,7 +92,7 @@ def _orderable(request: HttpRequest, volumes: Iterable[Volume]) -> set[int]:
 
 @require_safe
 @member_view
-def volume(request: HttpRequest, key: str) -> HttpResponse:
+def member_volume(request: HttpRequest, key: str) -> HttpResponse:
     """One volume: is it fast, what runs, its plan, what the last change did, and the newest
     changes; `changes=all` shows every one."""
     volume, now = get_object_or_404(volumes_of(request.user), key=key), database_now()
@@ -101,14 +101,14 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
     card, last = _card(volume, running), _last(request, volume)
     done = changes.filter(state=State.SUCCEEDED, kind__in=CHANGING_SPEED).first()
     is_all = request.GET.get("changes") == "all"
-    trial = trials.running(volume)
+    trial = trials.running_trial(volume)
     history, has_older = plan_history(request.user, volume, None if is_all else ROWS)
     context: dict[str, object] = {
         "card": card,
         "row": card.row,
         "volume": volume,
         "paid": paid_for(request.user, volume),
-        **order_progress.running(running),
+        **order_progress.running_change(running),
         **(_last_change(done, now) if last is None else {}),
         "history": history,
         "has_older": has_older,
@@ -151,7 +151,7 @@ def _last(request: HttpRequest, volume: Volume) -> dict[str, object] | None:
     if order is None or order.to_plan_id != volume.cache_plan_id:
         return None
     proof = Proof.objects.visible_to(request.user).defer("before").filter(order=order).first()
-    is_open = reversal.refusal(order, volume, database_now()) is None
+    is_open = reversal.reversal_refusal(order, volume, database_now()) is None
     return {
         "order": order,
         "has_report": proof is not None and proof.state == ProofState.READY,
@@ -179,7 +179,9 @@ def volume_running(request: HttpRequest, key: str) -> HttpResponse:
     if running is None and request.headers.get("HX-Request"):
         return HttpResponseClientRefresh()
     return render(
-        request, "portal/_running.html", {"volume": volume, **order_progress.running(running)}
+        request,
+        "portal/_running.html",
+        {"volume": volume, **order_progress.running_change(running)},
     )
 
 
@@ -203,7 +205,7 @@ def _card(volume: Volume, running: Job | None) -> Card:
 
 @require_safe
 @member_view
-def figures(request: HttpRequest, key: str) -> HttpResponse:
+def member_figures(request: HttpRequest, key: str) -> HttpResponse:
     """The latest figures alone: the element of the charts' page that renews itself."""
     row = row_of(request, key)
     return render(request, "portal/_figures.html", {"row": row, "volume": row.volume})
@@ -211,7 +213,7 @@ def figures(request: HttpRequest, key: str) -> HttpResponse:
 
 @require_safe
 @member_view
-def change(request: HttpRequest, key: str) -> HttpResponse:
+def plan_change(request: HttpRequest, key: str) -> HttpResponse:
     """One change of plan while it runs, and what became of it, also once newer ones came; that of
     an order is told there."""
     order = orders_of(request.user).filter(job__key=key).first()

@@ -145,11 +145,31 @@ def tallies(proofs: Iterable[Proof]) -> tuple[Tally, list[Tally]]:
 
 
 COLUMNS = (
-    *("order", "ordered_at", "customer", "volume", "plan", "intent", "state", "verdict"),
-    *("confidence", "expected_kind", "expected_hit_rate_low", "expected_hit_rate_high"),
-    *("hit_rate_before", "hit_rate_after", "held", "read_ms_before", "read_ms_after"),
-    *("read_ms_p95_before", "read_ms_p95_after", "slow_reads_spared_per_second", "reason"),
-    *("reads_verdict", "writes_verdict", "write_ms_before", "write_ms_after"),
+    "order",
+    "ordered_at",
+    "customer",
+    "volume",
+    "plan",
+    "intent",
+    "state",
+    "verdict",
+    "confidence",
+    "expected_kind",
+    "expected_hit_rate_low",
+    "expected_hit_rate_high",
+    "hit_rate_before",
+    "hit_rate_after",
+    "held",
+    "read_ms_before",
+    "read_ms_after",
+    "read_ms_p95_before",
+    "read_ms_p95_after",
+    "slow_reads_spared_per_second",
+    "reason",
+    "reads_verdict",
+    "writes_verdict",
+    "write_ms_before",
+    "write_ms_after",
 )
 
 

@@ -1,5 +1,5 @@
 """From a completed order to its proof: the time before, the wait for a warm cache, the time
-after, the comparison. `sweep` does what the rows and samples say is due; any number of
+after, the comparison. `sweep_proofs` does what the rows and samples say is due; any number of
 processes may run it."""
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from storage.analysis.before_after import (
     before_window,
     block_seconds,
     combine,
-    judge,
     judge_writes,
     pairs,
     period_seconds,
+    verdict_of,
     warm_from,
 )
 from storage.analysis.before_after.block import DAY, HOUR, WEEK
@@ -70,7 +70,7 @@ LATE_SAMPLES: Final = 2
 """So many intervals of samples after the end of a window all its figures are there."""
 
 
-def begin(order: Order, *, window_seconds: int | None = None) -> Proof | None:
+def begin_proof(order: Order, *, window_seconds: int | None = None) -> Proof | None:
     """The proof of a completed order with the time before it; None where it has none: nothing was
     done on a host, or it only took another order back. Asked again, it is the same one."""
     job = order.job
@@ -173,7 +173,7 @@ def compare(
     period, is_short = period_seconds(length.total_seconds()), length < timedelta(seconds=WEEK)
     reads = pairs(before, after, period)
     writes = pairs(before, after, period, of_writes=True)
-    of_reads = judge(reads, is_short=is_short)
+    of_reads = verdict_of(reads, is_short=is_short)
     of_writes = judge_writes(writes, is_short=is_short)
     waited = sum(each.read_ms for each, _ in reads), sum(each.write_ms for each, _ in writes)
     combined = combine(of_reads, of_writes if with_writes else None, waited)
@@ -288,7 +288,7 @@ def _covered(measured: list[Block]) -> float:
 
 
 def _done_at(order: Order) -> datetime:
-    """`begin` makes no proof of an order without it."""
+    """`begin_proof` makes no proof of an order without it."""
     return cast("datetime", cast("Job", order.job).ended_at)
 
 
@@ -322,12 +322,12 @@ def unfinished() -> QuerySet[Proof]:
     return open_.select_related("order__job", "order__volume", "order__from_plan", "order__to_plan")
 
 
-def sweep() -> None:
+def sweep_proofs() -> None:
     """Each for itself: one that fails the program stops no other."""
     now = database_now()
     for order in missing():
         try:
-            begin(order)
+            begin_proof(order)
         except DatabaseError:
             raise
         except Exception:

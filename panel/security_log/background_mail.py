@@ -14,7 +14,7 @@ POST = ThreadPoolExecutor(max_workers=1, thread_name_prefix="mail")
 """A process that ends sends first what waits here."""
 
 
-def post(message: EmailMessage) -> None:
+def post_mail(message: EmailMessage) -> None:
     """Send it soon, after what waits already."""
     POST.submit(_send, message)
 

@@ -21,7 +21,7 @@ from panel.security_log import security_entries
 RECORDS = "account_authentication_methods"
 
 
-def connect() -> None:
+def connect_listeners() -> None:
     """From now on these are written."""
     account.user_logged_in.connect(_signed_in)
     user_login_failed.connect(_password_failed)
@@ -37,7 +37,7 @@ def connect() -> None:
     account.email_changed.connect(_address_changed)
 
 
-def known(address: str) -> User | None:
+def person_of_address(address: str) -> User | None:
     """Whose address it is."""
     own = EmailAddress.objects.select_related("user").filter(email__iexact=address, verified=True)
     verified = own.first()
@@ -53,7 +53,7 @@ def _signed_in(*, request: HttpRequest, user: User, **given: Any) -> None:
 
 
 def _password_failed(*, credentials: dict[str, Any], **given: Any) -> None:
-    security_entries.failed(known(str(credentials.get("email", ""))), "password")
+    security_entries.failed(person_of_address(str(credentials.get("email", ""))), "password")
 
 
 def _factor_failed(*, user: User, **given: Any) -> None:

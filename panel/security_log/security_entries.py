@@ -124,7 +124,11 @@ def note(
     )
     log.info(
         "%s: %r by %r from %s: %s",
-        *(entry.get_kind_display(), entry.person, entry.actor, entry.address, detail),
+        entry.get_kind_display(),
+        entry.person,
+        entry.actor,
+        entry.address,
+        detail,
     )
     entry.save()
     if kind in TOLD and isinstance(person, User) and person.is_active and not person.is_service:
@@ -140,7 +144,7 @@ def tell(email: str, entry: SecurityEntry) -> None:
     with translation.override(spoken_to(reader) if reader is not None else None):
         written = letter(email, entry, timezone.now(), device)
     if written is not None:
-        background_mail.post(written)
+        background_mail.post_mail(written)
 
 
 def failed(person: User | None, detail: str) -> None:

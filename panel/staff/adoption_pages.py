@@ -18,7 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from jobs.queue.adoption import TAGS_AT_ONCE, adopt_and_tag, tag, undo, untagged
+from jobs.queue.adoption import TAGS_AT_ONCE, adopt_and_tag, release_adopted, tag_volume, untagged
 from panel.staff.job_requests import requester_of
 from storage.access import Person, Right, staff_view
 from storage.adoption import (
@@ -29,7 +29,7 @@ from storage.adoption import (
     asked_by_pattern,
     buyers_of,
     candidates_of,
-    judge,
+    judge_rows,
     last_batch,
     read_csv,
 )
@@ -54,7 +54,7 @@ SEALED_SECONDS: Final = 3600
 
 @staff_view(Right.OPERATE)
 @require_http_methods(["GET", "HEAD", "POST"])
-def adopt(request: HttpRequest) -> HttpResponse:
+def adoption_page(request: HttpRequest) -> HttpResponse:
     """The two forms; posting one shows the preview. Nothing is stored here."""
     is_csv = request.method == "POST" and request.POST.get("way") == "csv"
     is_pattern = request.method == "POST" and not is_csv
@@ -82,7 +82,7 @@ def adopt(request: HttpRequest) -> HttpResponse:
 
 def _preview(request: HttpRequest, form: PatternForm | CsvForm) -> HttpResponse:
     asks, make_customers = form.asks, form.make_customers
-    judged = judge(
+    judged = judge_rows(
         asks,
         candidates_of(request.user),
         buyers_of(request.user),
@@ -93,7 +93,7 @@ def _preview(request: HttpRequest, form: PatternForm | CsvForm) -> HttpResponse:
         "rows": [(each, WORDS[each.verdict]) for each in judged],
         "summary": _summary(judged),
         "good_count": sum(each.is_good for each in judged),
-        "sealed": seal(asks, make_customers=make_customers),
+        "sealed": sign_questions(asks, make_customers=make_customers),
     }
     return render(request, "staff/adoption/adopt_preview.html", context)
 
@@ -107,11 +107,11 @@ def _summary(judged: tuple[Judgement, ...]) -> str:
 
 @staff_view(Right.OPERATE)
 @require_POST
-def confirm(request: HttpRequest) -> HttpResponse:
+def confirm_adoption(request: HttpRequest) -> HttpResponse:
     """Adopt what the preview showed; every row is judged again, so that a repeated click or
     another person's adoption in between does no harm."""
     try:
-        asks, make_customers = unseal(request.POST.get("sealed", ""))
+        asks, make_customers = signed_questions(request.POST.get("sealed", ""))
     except BadSignature:
         messages.error(request, "The preview is too old. Create a new preview. Nothing was stored.")
         return redirect("adopt")
@@ -133,7 +133,7 @@ def undo_adoption(request: HttpRequest) -> HttpResponse:
     key = request.POST.get("volume", "").replace("\0", "\ufffd")
     mine = Volume.objects.visible_to(request.user)
     volumes = [get_object_or_404(mine, key=key)] if key else last_batch(request.user)
-    done = undo(volumes, requester_of(request))
+    done = release_adopted(volumes, requester_of(request))
     if done.released:
         count = len(done.released)
         messages.success(request, f"Undone for {count} volume{'s' if count != 1 else ''}.")
@@ -151,7 +151,7 @@ def tag_adopted(request: HttpRequest) -> HttpResponse:
     rows = iter(untagged(_person(request)))
     count, refused = 0, []
     while count < TAGS_AT_ONCE and (row := next(rows, None)) is not None:
-        tagging = tag(row, requester_of(request))
+        tagging = tag_volume(row, requester_of(request))
         count += tagging.job is not None
         if tagging.job is None:
             refused.append(f"{row.volume.label}: {tagging.note}")
@@ -231,7 +231,7 @@ class CsvForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false"}),
     )
     new_customers = forms.BooleanField(
-        required=False, label=("Create customers that do not exist yet")
+        required=False, label="Create customers that do not exist yet"
     )
 
     def clean(self) -> dict[str, Any]:
@@ -251,7 +251,7 @@ class CsvForm(forms.Form):
         return bool(self.cleaned_data["new_customers"])
 
 
-def seal(asks: tuple[AdoptionQuestion, ...], *, make_customers: bool) -> str:
+def sign_questions(asks: tuple[AdoptionQuestion, ...], *, make_customers: bool) -> str:
     """What was previewed, as text for a hidden field that nobody can alter."""
     rows = [
         [ask.line, ask.volume, ask.customer, ask.external_id, ask.label, ask.by_pattern]
@@ -261,8 +261,8 @@ def seal(asks: tuple[AdoptionQuestion, ...], *, make_customers: bool) -> str:
     return signing.dumps([make_customers, rows], salt=SALT, compress=True)
 
 
-def unseal(text: str) -> tuple[tuple[AdoptionQuestion, ...], bool]:
-    """The rows and `make_customers` of `seal`; raises `django.core.signing.BadSignature` for
-    anything else, and once the preview is an hour old."""
+def signed_questions(text: str) -> tuple[tuple[AdoptionQuestion, ...], bool]:
+    """The rows and `make_customers` of `sign_questions`; raises
+    `django.core.signing.BadSignature` for anything else, and once the preview is an hour old."""
     make_customers, rows = signing.loads(text, salt=SALT, max_age=SEALED_SECONDS)
     return tuple(AdoptionQuestion(*row) for row in rows), bool(make_customers)

@@ -19,7 +19,7 @@ from jobs.audit_trail import (
     csv_lines,
     filtered,
     json_lines,
-    moment,
+    parsed_moment,
 )
 from jobs.models import AuditEntry, AuditQuerySet, Phase
 from panel.models import SecurityEntry, SecurityKind
@@ -152,7 +152,10 @@ def _span(request: HttpRequest) -> AskedTime:
     presets = [(text, f"{now - ago:%Y-%m-%dT%H:%M}") for text, ago in PRESETS]
     span: AskedTime = {"since": None, "until": None, "error": "", "presets": presets}
     try:
-        span["since"], span["until"] = moment(request.GET), moment(request.GET, "until")
+        span["since"], span["until"] = (
+            parsed_moment(request.GET),
+            parsed_moment(request.GET, "until"),
+        )
     except BadSince as bad:
         span["error"] = str(bad)
     return span

@@ -85,7 +85,7 @@ urlpatterns = [
     path("jobs/<str:key>/rollback", job_actions.roll_back_job, name="job-rollback"),
     path("jobs/<str:key>/resolve", job_actions.resolve_job, name="job-resolve"),
     path("jobs/<str:key>/apply", job_actions.apply_preview, name="preview-apply"),
-    path("adopt/confirm", adoption_pages.confirm, name="adopt-confirm"),
+    path("adopt/confirm", adoption_pages.confirm_adoption, name="adopt-confirm"),
     path("adopt/undo", adoption_pages.undo_adoption, name="adopt-undo"),
     path("adopt/tag", adoption_pages.tag_adopted, name="adopt-tag"),
     path("volumes/bulk", bulk_pages.bulk, name="volumes-bulk"),
@@ -137,15 +137,23 @@ urlpatterns = [
     path("hosts/<str:key>/disks", host_pages.host_disks, name="host-disks"),
     path("hosts/<str:key>/disks/<str:disk>", disk_pages.disk, name="host-disk"),
     path("hosts/<str:key>/disks/<str:disk>/enter", disk_pages.enter, name="host-disk-enter"),
-    path("hosts/<str:key>/disks/<str:disk>/accept", disk_pages.accept, name="host-disk-accept"),
+    path(
+        "hosts/<str:key>/disks/<str:disk>/accept",
+        disk_pages.accept_disk_errors,
+        name="host-disk-accept",
+    ),
     path("hosts/<str:key>/disks/<str:disk>/test", disk_pages.test, name="host-disk-test"),
     path(
-        "hosts/<str:key>/arrays/<str:array>/check", disk_pages.check_array, name="host-array-check"
+        "hosts/<str:key>/arrays/<str:array>/check",
+        disk_pages.compare_array,
+        name="host-array-check",
     ),
     path(
         "hosts/<str:key>/arrays/<str:array>/member", host_actions.replace_member, name="host-member"
     ),
-    path("hosts/<str:key>/disks/<str:disk>/undo", disk_pages.undo, name="host-disk-undo"),
+    path(
+        "hosts/<str:key>/disks/<str:disk>/undo", disk_pages.undo_disk_change, name="host-disk-undo"
+    ),
     path("hosts/<str:key>/labels", host_list.host_labels, name="host-labels"),
     path("hosts/<str:key>/jobs", host_pages.host_jobs, name="host-jobs"),
     path("hosts/<str:key>/history", timeline_pages.history, name="host-history"),
@@ -165,7 +173,7 @@ urlpatterns = [
     ),
     path("hosts/<str:key>/window", host_actions.set_window, name="host-window"),
     path("hosts/<str:key>/writeback", host_actions.set_writeback, name="host-writeback"),
-    path("adopt/", adoption_pages.adopt, name="adopt"),
+    path("adopt/", adoption_pages.adoption_page, name="adopt"),
     path("hosts/", host_list.hosts, name="hosts"),
     path("hosts/<str:key>/", host_pages.host, name="host"),
     path("hosts/<str:key>/now", host_pages.host_now, name="host-now"),

@@ -78,7 +78,7 @@ def felt(others: dict[str, int]) -> str:
     """What the other volumes on the disks feel, and what that makes of our share of the time."""
     allowed, share = others["allowed_percent"], others["share_percent"]
     works = (
-        (f"this step works {share} % of the time")
+        f"this step works {share} % of the time"
         if share < 100
         else "this step works without a pause"
     )

@@ -26,7 +26,7 @@ def at(mapping: Mapping[str, object], key: str) -> object:
 @register.filter
 def fingerprint(openssh_key: str) -> str:
     """`SHA256:…` of a public key line, "" for none, as a person compares it."""
-    return trust.fingerprint(openssh_key) if openssh_key else ""
+    return trust.key_fingerprint(openssh_key) if openssh_key else ""
 
 
 @register.filter

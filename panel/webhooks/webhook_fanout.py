@@ -52,11 +52,11 @@ def _fan_out(key: int) -> int:
 def write_test(webhook: Webhook) -> WebhookDelivery:
     """A message that means nothing, sent at once."""
     row = WebhookDelivery.objects.create(webhook=webhook, subject=f"webhook:{webhook.key}")
-    transaction.on_commit(announce, robust=True)
+    transaction.on_commit(announce_events, robust=True)
     return row
 
 
-def announce() -> None:
+def announce_events() -> None:
     """Have what is due sent; beat does it too."""
     notify_workers.send(TASK)
 
@@ -67,7 +67,7 @@ def give_up_waiting(webhook: Webhook, why: str) -> None:
     waiting.update(given_up_at=Now(), last_error=why)
 
 
-def prune(now: datetime) -> None:
+def prune_webhook_messages(now: datetime) -> None:
     """Give up what nobody took for so long, and forget tests: messages of events go with these."""
     old = now - GIVEN_UP_AFTER
     WebhookDelivery.objects.unsent().filter(tried_since__lt=old, next_at__lt=now).update(

@@ -8,6 +8,8 @@ from typing import Any, Final
 from django import forms
 from django.conf import settings
 from django.db import transaction
+from django.db.models import F
+from django.shortcuts import get_object_or_404
 
 from panel.authentication.second_factor import seal, unseal
 from panel.deliveries import delivery_queue, http_post
@@ -90,8 +92,10 @@ class WebhookForm(forms.Form):
 
     @transaction.atomic
     def save(self, by: User) -> tuple[Webhook, str]:
-        """The webhook as it is stored, and its secret where one was made, else ""."""
-        data, row, made = self.cleaned_data, self.webhook or Webhook(), ""
+        """The webhook as it is stored, and its secret where one was made, else "". Fan-out and
+        sender keep its place and its failures meanwhile: it is read anew under a lock."""
+        data, made = self.cleaned_data, ""
+        row = Webhook() if self.webhook is None else _locked(self.webhook)
         was_in_use = row.pk is not None and row.is_on and row.disabled_at is None
         for name in ("name", "kinds", "customer", "is_on"):
             setattr(row, name, data[name])
@@ -107,11 +111,16 @@ class WebhookForm(forms.Form):
         row.save()
         if not row.is_on:
             webhook_fanout.give_up_waiting(row, webhook_fanout.OFF)
-        note(row, verb, by)
+        note_webhook(row, verb, by)
         return row, made
 
 
-def note(webhook: Webhook, verb: str, by: User) -> None:
+def _locked(webhook: Webhook) -> Webhook:
+    """As it is now; 404 where it was deleted since it was read."""
+    return get_object_or_404(Webhook.objects.select_for_update(no_key=True), pk=webhook.pk)
+
+
+def note_webhook(webhook: Webhook, verb: str, by: User) -> None:
     """Events leave the panel by it: what is done with one leaves a trace."""
     state = "" if webhook.is_on else ", switched off"
     security_entries.note(SecurityKind.WEBHOOK, "", f"{webhook.name} {verb}{state}", by=by)
@@ -122,15 +131,15 @@ def change_secret(webhook: Webhook, hours: int, by: User) -> str:
     made = new_secret()
     until = database_now() + timedelta(hours=hours)
     Webhook.objects.filter(pk=webhook.pk).update(
-        secret=seal(made), former_secret=webhook.secret if hours else "", former_until=until
+        secret=seal(made), former_secret=F("secret") if hours else "", former_until=until
     )
-    note(webhook, f"got a new secret; the former one signs for {hours} h", by)
+    note_webhook(webhook, f"got a new secret; the former one signs for {hours} h", by)
     return made
 
 
 def delete(webhook: Webhook, by: User) -> None:
     """Nothing is sent there any more; what was sent is forgotten."""
-    note(webhook, "deleted", by)
+    note_webhook(webhook, "deleted", by)
     webhook.delete()
 
 
@@ -140,7 +149,7 @@ def send_again(row: WebhookDelivery) -> None:
     # It is tried for as long as a new one.
     WebhookDelivery.objects.filter(pk=row.pk).update(tried_since=database_now())
     Webhook.objects.filter(pk=row.webhook_id).update(rests_until=None)
-    transaction.on_commit(webhook_fanout.announce, robust=True)
+    transaction.on_commit(webhook_fanout.announce_events, robust=True)
 
 
 def initial_of(webhook: Webhook) -> dict[str, Any]:

@@ -40,7 +40,7 @@ TEST: Final = "webhook.test"
 INTERNAL: Final = "The panel itself failed with this message. See the worker's log."
 
 
-def send_due() -> int:
+def send_due_events() -> int:
     """Try each message that is due, at most `AT_ONCE`; how many were tried."""
     with delivery_queue.turn(webhook_fanout.TASK, SENDERS) as is_ours:
         if not is_ours:
@@ -50,7 +50,7 @@ def send_due() -> int:
             if row is None:
                 return tried
             _try(row)
-    webhook_fanout.announce()
+    webhook_fanout.announce_events()
     return AT_ONCE
 
 
@@ -58,7 +58,7 @@ def _try(row: WebhookDelivery) -> None:
     status: int | None = None
     asked: float | None = None
     try:
-        answer = post(row)
+        answer = send_event(row)
         status, asked = answer.status, delivery_queue.pause_asked(answer)
         error = "" if 200 <= status < 300 else f"The receiver answered with {status}."
     except (NoResponse, Forbidden, ValueError) as failure:  # ValueError: no key opens the address
@@ -115,7 +115,7 @@ def _chance() -> float:
     return random.random()  # noqa: S311 - spreads the tries, guards nothing
 
 
-def post(row: WebhookDelivery) -> Answer:
+def send_event(row: WebhookDelivery) -> Answer:
     """Send one message, now; the answer. Raises `NoResponse` and `Forbidden`."""
     at = database_now()
     body = json.dumps(body_of(row, at), separators=(",", ":")).encode()

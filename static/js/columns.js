@@ -1,18 +1,16 @@
 // Columns of a list that a person does not want to see, by the list's name; the browser remembers
 // them. A sheet of its own hides them, so rows that come later are hidden too.
+import * as stored from "./stored.js";
+
 const menu = () => document.querySelector("[data-columns]");
 const sheet = new CSSStyleSheet();
 document.adoptedStyleSheets.push(sheet);
 
 const keyOf = () => `columns-${menu().dataset.columns}`;
 
-const read = () => {
-  try {
-    return new Set(JSON.parse(localStorage.getItem(keyOf()) ?? "[]"));
-  } catch {
-    return new Set(); // storage is blocked, or another version wrote it
-  }
-};
+// What is hidden on this page, where the browser remembers nothing.
+let chosen = null;
+const read = () => chosen ?? stored.readSet(keyOf());
 
 const heads = () =>
   [...document.querySelectorAll("#found thead th")]
@@ -33,7 +31,8 @@ const choose = (title, isShown) => {
   const hidden = read();
   if (isShown) hidden.delete(title);
   else hidden.add(title);
-  localStorage.setItem(keyOf(), JSON.stringify([...hidden]));
+  chosen = hidden;
+  stored.writeSet(keyOf(), hidden);
   apply();
 };
 

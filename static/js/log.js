@@ -1,21 +1,6 @@
 // The output of a job: follows its end until the reader scrolls away, wraps or not, leads to lines.
 // Without it the output is all there, and its end comes by a reload.
-
-function kept() {
-  try {
-    return localStorage.getItem("log-wrap");
-  } catch {
-    return null; // storage is blocked: as it is by default
-  }
-}
-
-function keep(choice) {
-  try {
-    localStorage.setItem("log-wrap", choice);
-  } catch {
-    return; // storage is blocked: the choice holds for this page
-  }
-}
+import * as stored from "./stored.js";
 
 document.addEventListener("DOMContentLoaded", () => {
   const log = document.querySelector("[data-log]");
@@ -68,7 +53,7 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   wrapButton.addEventListener("click", () => {
     wrap(log.classList.contains("log-long"));
-    keep(wrapButton.getAttribute("aria-pressed"));
+    stored.write("log-wrap", wrapButton.getAttribute("aria-pressed"));
     if (isFollowing) toEnd();
   });
   log.addEventListener("scroll", () => {
@@ -91,7 +76,7 @@ document.addEventListener("DOMContentLoaded", () => {
   }).observe(list, { childList: true });
 
   last = Math.max(0, ...[...list.children].map(counterOf));
-  wrap(kept() !== "false");
+  wrap(stored.read("log-wrap") !== "false");
   for (const button of [followButton, wrapButton, document.querySelector("[data-log-copy]")]) {
     button.hidden = false;
   }

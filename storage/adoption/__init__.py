@@ -4,9 +4,9 @@
 it out in one transaction. Nothing on a host changes here.
 """
 
-from storage.adoption.adopt import adopt, buyers_of, candidates_of, last_batch, release
+from storage.adoption.adopt import adopt_volumes, buyers_of, candidates_of, last_batch, release
 from storage.adoption.ask import COLUMNS, AdoptionQuestion, BadCsv, asked_by_pattern, read_csv
-from storage.adoption.judge import AdoptionVerdict, Buyer, Candidate, Judgement, judge
+from storage.adoption.judge import AdoptionVerdict, Buyer, Candidate, Judgement, judge_rows
 
 __all__ = [
     "COLUMNS",
@@ -16,11 +16,11 @@ __all__ = [
     "Buyer",
     "Candidate",
     "Judgement",
-    "adopt",
+    "adopt_volumes",
     "asked_by_pattern",
     "buyers_of",
     "candidates_of",
-    "judge",
+    "judge_rows",
     "last_batch",
     "read_csv",
     "release",

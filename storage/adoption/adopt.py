@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 
 from storage.access import Person
-from storage.adoption.judge import AdoptionQuestion, Buyer, Candidate, Judgement, judge
+from storage.adoption.judge import AdoptionQuestion, Buyer, Candidate, Judgement, judge_rows
 from storage.discovery.ingest import GUEST_KINDS
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.inventory.stored import inventory_of
@@ -40,7 +40,7 @@ def buyers_of(user: Person) -> tuple[Buyer, ...]:
 
 
 @transaction.atomic
-def adopt(
+def adopt_volumes(
     asks: Sequence[AdoptionQuestion], user: Person, at: datetime, *, make_customers: bool
 ) -> tuple[Judgement, ...]:
     """Judge every row anew and adopt the good ones, all with the same `adopted_at`."""
@@ -48,7 +48,7 @@ def adopt(
     # inventory that is being stored holds the same locks.
     hosts = Host.objects.visible_to(user).order_by("pk")
     list(hosts.select_for_update(no_key=True).values_list("pk"))
-    judged = judge(
+    judged = judge_rows(
         asks,
         candidates_of(user),
         buyers_of(user),

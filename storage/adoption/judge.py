@@ -97,7 +97,7 @@ class Judgement:
         return self.verdict == AdoptionVerdict.ADOPT
 
 
-def judge(
+def judge_rows(
     asks: Sequence[AdoptionQuestion],
     candidates: Iterable[Candidate],
     buyers: Iterable[Buyer],
@@ -151,7 +151,7 @@ def _judge(
         return Judgement(
             ask,
             AdoptionVerdict.AMBIGUOUS,
-            (f"Several volumes match: {places}. Enter one of these."),
+            f"Several volumes match: {places}. Enter one of these.",
         )
     (candidate,) = matches
     if (barred := _barred(ask, candidate)) is not None:
@@ -161,7 +161,7 @@ def _judge(
         return Judgement(ask, AdoptionVerdict.ID_TAKEN, message, candidate)
     if not ask.customer:
         why = (
-            ("The volume has no guest whose name could be used.")
+            "The volume has no guest whose name could be used."
             if ask.by_pattern
             else "The customer is missing."
         )
@@ -180,7 +180,7 @@ def _judge(
     return Judgement(
         ask,
         AdoptionVerdict.ADOPT,
-        (f"Will be assigned to {buyer.name}."),
+        f"Will be assigned to {buyer.name}.",
         candidate,
         buyer.key,
         buyer.name,

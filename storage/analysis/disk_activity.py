@@ -38,14 +38,25 @@ TOP: Final = 5
 COURSE_POINTS: Final = 100
 """A course is read in no more buckets than these: each costs a row for each volume."""
 TIMES: Final = VOLUMES.only(
-    *("write_sectors", "slow_read_sectors", "slow_write_sectors"),
-    *("slow_read_ms", "slow_write_ms", "fast_read_ms", "fast_write_ms"),
+    "write_sectors",
+    "slow_read_sectors",
+    "slow_write_sectors",
+    "slow_read_ms",
+    "slow_write_ms",
+    "fast_read_ms",
+    "fast_write_ms",
 )
 
 BUSY: Final = DEVICES.only("dt_ms", "busy_ms")
 DISK_TIMES: Final = DEVICES.only("dt_ms", "busy_ms", "reads", "writes", "read_ms", "write_ms")
 OWN: Final = DEVICES.only(
-    *("dt_ms", "reads", "writes", "read_sectors", "write_sectors", "read_ms", "write_ms"),
+    "dt_ms",
+    "reads",
+    "writes",
+    "read_sectors",
+    "write_sectors",
+    "read_ms",
+    "write_ms",
     "weighted_ms",
 )
 

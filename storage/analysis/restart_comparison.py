@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
-from storage.analysis.before_after import Block, Pair, before_window, judge, pairs, total
+from storage.analysis.before_after import Block, Pair, before_window, pairs, total, verdict_of
 from storage.analysis.before_after.block import DAY, HOUR, WEEK, period_seconds
 from storage.analysis.before_after.change import LEAST
 from storage.formatting import counted, iops, ms
@@ -144,7 +144,7 @@ def _hours(host: Host, start: datetime, end: datetime) -> list[Block]:
 
 def _compared(days: int, alike: Sequence[Pair]) -> RestartComparison:
     before, after = (_like(total(side)) for side in zip(*alike, strict=True))
-    judged = judge(alike, is_short=days * DAY < WEEK)
+    judged = verdict_of(alike, is_short=days * DAY < WEEK)
     times = None if judged is None else judged.times_as_long
     return RestartComparison(days, len(alike), "", before, after, times)
 

@@ -15,8 +15,12 @@ from storage.volumes.snapshot import VolumeSnapshot
 DRIFT = ("drift", "unfinished")
 """Codes of findings about a volume that is not as recorded."""
 FIELDS = (
-    *("fast_total_bytes", "fast_free_bytes", "slow_total_bytes", "slow_free_bytes"),
-    *("cache_names", "findings"),
+    "fast_total_bytes",
+    "fast_free_bytes",
+    "slow_total_bytes",
+    "slow_free_bytes",
+    "cache_names",
+    "findings",
 )
 
 

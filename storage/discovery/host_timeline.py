@@ -115,7 +115,7 @@ def _disks(stored: object) -> Iterator[_DiskSeen]:
         yield _DiskSeen(each["name"], each["model"], each["serial"], each["size_bytes"])
 
 
-def note(host: Host, changes: Iterable[SeenChange], at: datetime) -> None:
+def note_host_events(host: Host, changes: Iterable[SeenChange], at: datetime) -> None:
     """Keep them; the caller's transaction holds the host."""
     for change in changes:
         subject = clean_text(change.subject, TEXT_LIMIT)
@@ -131,6 +131,6 @@ def note(host: Host, changes: Iterable[SeenChange], at: datetime) -> None:
             last.save(update_fields=["after", "count"])
 
 
-def prune(now: datetime) -> None:
+def prune_timeline(now: datetime) -> None:
     """The time line is kept as long as samples are."""
     HostChange.objects.filter(at__lt=now - kept()).delete()

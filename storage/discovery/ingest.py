@@ -33,7 +33,7 @@ def apply_hello(
     # The row lock puts two answers of one host in order, so that each change is seen once.
     rows = Host.objects.select_for_update(no_key=True).filter(pk=host.pk)
     for before in rows.values_list("hello", flat=True):
-        host_timeline.note(host, host_timeline.changes_of_hello(before, data), at)
+        host_timeline.note_host_events(host, host_timeline.changes_of_hello(before, data), at)
     host.problems = dated_problems(storable(problems), host.problems, at)
     host.hello, host.hello_at = storable(data), at
     host.last_seen_at, host.error = at, {}
@@ -66,7 +66,7 @@ def apply_facts(
         Host.objects.filter(pk=host.pk).update(facts_at=at, last_seen_at=at)
     else:
         disks = Host.objects.filter(pk=host.pk).values_list("facts__disks", flat=True).get()
-        host_timeline.note(host, host_timeline.changes_of_disks(disks, facts.disks), at)
+        host_timeline.note_host_events(host, host_timeline.changes_of_disks(disks, facts.disks), at)
         # What was decoded, not what was sent: PostgreSQL cannot hold all that JSON can.
         host.facts, host.facts_at, host.last_seen_at = encode(facts), at, at
         host.save(update_fields=["facts", "facts_at", "last_seen_at"])

@@ -48,7 +48,7 @@ def _decision(host: Host, present: PresentFault) -> dict[str, Any] | None:
 
 
 @transaction.atomic
-def accept(host: Host, code: str, who: str, reason: str, now: datetime) -> None:
+def accept_fault(host: Host, code: str, who: str, reason: str, now: datetime) -> None:
     """From now on the fault refuses no plan of this host. Raises `Refused` for a fault that never
     refuses one, or is in no table."""
     fault = BY_CODE.get(code)
@@ -64,7 +64,7 @@ def accept(host: Host, code: str, who: str, reason: str, now: datetime) -> None:
 
 
 @transaction.atomic
-def revoke(host: Host, code: str) -> None:
+def revoke_acceptance(host: Host, code: str) -> None:
     """The fault refuses plans again; jobs that have begun go on. Raises `Refused` where it is not
     accepted."""
     kept = _locked(host)

@@ -72,7 +72,10 @@ STATE_CODES: Final = frozenset({"volume_frozen", "cache_read_only", "cache_metad
 """What the last sample shows."""
 RECENT_CODES: Final = frozenset(
     {
-        *("cache_dirty_stuck", "cache_dirty_high", "cache_thrash", "cache_bypassed"),
+        "cache_dirty_stuck",
+        "cache_dirty_high",
+        "cache_thrash",
+        "cache_bypassed",
         "hit_rate_doubtful",
     }
 )

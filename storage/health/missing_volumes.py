@@ -10,7 +10,7 @@ from django.db import transaction
 from storage.models import Host, Placement, Volume
 
 
-def settle(host: Host, at: datetime, held: Iterable[int]) -> int:
+def settle_missing_volumes(host: Host, at: datetime, held: Iterable[int]) -> int:
     """A person says that the missing volumes of a host are gone for good, but for those `held`
     (primary keys of volumes). Returns how many."""
     missing = Placement.objects.filter(host=host, until=None, missing_since__isnull=False)

@@ -45,15 +45,16 @@ SEVERITY: Final[Mapping[str, Severity]] = {
 }
 
 CODES: Final = (
-    *(
-        "disk_vanished",
-        "disk_failing",
-        "attribute_failed",
-        "spare_low",
-        "self_test_failed",
-        "disk_hung",
-    ),
-    *("disk_unread", "disk_hot", "worn", "wears_out_soon"),
+    "disk_vanished",
+    "disk_failing",
+    "attribute_failed",
+    "spare_low",
+    "self_test_failed",
+    "disk_hung",
+    "disk_unread",
+    "disk_hot",
+    "worn",
+    "wears_out_soon",
     *(f"{name}_rose" for name in COUNTS),
 )
 """Every code that a finding can have."""

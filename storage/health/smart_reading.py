@@ -168,7 +168,7 @@ class SmartReply:
     disks: Annotated[tuple[DiskAnswer, ...], msgspec.Meta(max_length=DISKS_LIMIT)]
 
 
-def decode(data: object) -> SmartReply:
+def decode_smart(data: object) -> SmartReply:
     """Raises `BadHostData`."""
     return decoded(data, SmartReply, "smart")
 

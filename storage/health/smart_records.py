@@ -37,7 +37,7 @@ from storage.health.smart_reading import (
     DiskAnswer,
     SmartHealth,
     SmartReply,
-    decode,
+    decode_smart,
 )
 from storage.host_data import clean_text, decoded, storable
 from storage.inventory.device_tree import is_part_of
@@ -51,8 +51,11 @@ KEPT: Final = timedelta(days=5 * 365)
 MOST_DISKS: Final = 2 * DISKS_LIMIT
 """Of one host that are kept, those that are gone too."""
 DECIDED: Final = (
-    *("entered_unit_bytes", "entered_rated_bytes"),
-    *("accepted_at", "accepted_by", "accepted_reason"),
+    "entered_unit_bytes",
+    "entered_rated_bytes",
+    "accepted_at",
+    "accepted_by",
+    "accepted_reason",
 )
 
 
@@ -70,9 +73,9 @@ class DiskCondition:
     is_gone: bool
 
 
-def record(host: Host, data: object, boot_id: str, now: datetime) -> int:
+def record_smart(host: Host, data: object, boot_id: str, now: datetime) -> int:
     """Store the agent's reply; how many disks said how they are. Raises `BadHostData`."""
-    reply = decode(data)
+    reply = decode_smart(data)
     facts = inventory_of(host)
     # Names of another start of the host may be those of other disks.
     is_now = facts is not None and facts.boot_id == boot_id and not facts.stale
@@ -314,7 +317,7 @@ def last_decision(disk: PhysicalDisk) -> Any | None:
 
 
 @transaction.atomic
-def undo(disk: PhysicalDisk, shown: int, now: datetime) -> None:
+def undo_decision(disk: PhysicalDisk, shown: int, now: datetime) -> None:
     """Take back the last decision, which is the one that a person was `shown` (its `pgh_id`).
     Undone twice it stands again. Raises `Refused`."""
     locked = PhysicalDisk.objects.select_for_update().get(pk=disk.pk)
@@ -338,7 +341,7 @@ def _counts(disk: PhysicalDisk) -> dict[str, int]:
     return error_counts(decoded(disk.health, SmartHealth, "health")) if disk.health else {}
 
 
-def prune(now: datetime) -> None:
+def prune_readings(now: datetime) -> None:
     """Readings older than five weeks stay as one for each day, for five years."""
     with connection.cursor() as cursor:
         cursor.execute(

@@ -21,7 +21,7 @@ LONGEST: Final = timedelta(hours=24)
 
 
 @transaction.atomic
-def begin(unlocked: Volume, until: datetime, now: datetime) -> None:
+def begin_close_watch(unlocked: Volume, until: datetime, now: datetime) -> None:
     """Watch the volume closely until then; another end where it is watched already. Raises
     `Refused` where it lies nowhere, and where the host has as many as it can have."""
     volume = hold_one(unlocked)
@@ -41,7 +41,7 @@ def begin(unlocked: Volume, until: datetime, now: datetime) -> None:
 
 
 @transaction.atomic
-def end(unlocked: Volume) -> None:
+def end_close_watch(unlocked: Volume) -> None:
     """Watch the volume as any other. Nothing happens to one that is not watched closely."""
     volume = hold_one(unlocked)
     if volume.watched_until is not None:

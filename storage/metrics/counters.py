@@ -2,8 +2,8 @@
 
 A value of another type or out of range raises `BadHostData`, and no part of that reply is used.
 Counters stay as the kernel printed them; `storage.metrics.rates` subtracts. Field names are those
-of the wire. `encode` gives data that decodes again: so the counters of the last sample are kept for
-the next difference.
+of the wire. `encode_counters` gives data that decodes again: so the counters of the last
+sample are kept for the next difference.
 """
 
 from __future__ import annotations
@@ -319,7 +319,7 @@ def decode_sample(data: object) -> HostSample:
     )
 
 
-def decode(data: object) -> tuple[VolumeCounters, ...]:
+def decode_counters(data: object) -> tuple[VolumeCounters, ...]:
     """The `data` of a `sample` reply; raises `BadHostData`."""
     return decoded(data, _Sample, "sample", TEXT_LIMIT).volumes
 
@@ -341,7 +341,7 @@ def decode_stamp(host: object) -> Stamp:
 
 
 def decode_volume(data: object) -> VolumeCounters:
-    """The counters that `encode` kept of a volume; raises `BadHostData`."""
+    """The counters that `encode_counters` kept of a volume; raises `BadHostData`."""
     return decoded(data, VolumeCounters, "volume", TEXT_LIMIT)
 
 
@@ -354,11 +354,11 @@ def decode_kept(text: str) -> VolumeCounters:
 
 
 def encode_kept(volume: VolumeCounters) -> bytes:
-    """The text of what `encode` gives."""
+    """The text of what `encode_counters` gives."""
     return msgspec.json.encode(volume)
 
 
-def encode(volume: VolumeCounters) -> dict[str, Any]:
+def encode_counters(volume: VolumeCounters) -> dict[str, Any]:
     """Plain data that decodes to the same counters."""
     plain: dict[str, Any] = msgspec.to_builtins(volume)
     return plain

@@ -89,10 +89,19 @@ class HostQuerySet(models.QuerySet["Host"]):
     pghistory.DeleteEvent(),
     # Secrets, and what only repeats the host's reports.
     exclude=[
-        *("sealed_key", "enrol_digest", "enrol_expires_at"),
+        "sealed_key",
+        "enrol_digest",
+        "enrol_expires_at",
         "name_order",
-        *("hello", "hello_at", "facts", "facts_at", "problems", "error", "last_seen_at"),
-        *("updated_at", "facts_digest"),
+        "hello",
+        "hello_at",
+        "facts",
+        "facts_at",
+        "problems",
+        "error",
+        "last_seen_at",
+        "updated_at",
+        "facts_digest",
     ],
     context_field=pghistory.ContextJSONField(),
     append_only=True,
@@ -200,8 +209,16 @@ class Host(models.Model):
             touched(
                 "host_touched",
                 # The database knows the order of names only once the row is written.
-                *("name_order", "enrol_digest", "enrol_expires_at", "sealed_key"),
-                *("hello", "hello_at", "facts", "facts_at", "facts_digest", "last_seen_at"),
+                "name_order",
+                "enrol_digest",
+                "enrol_expires_at",
+                "sealed_key",
+                "hello",
+                "hello_at",
+                "facts",
+                "facts_at",
+                "facts_digest",
+                "last_seen_at",
             ),
             # A generated column would be computed anew with every contact.
             pgtrigger.Trigger(

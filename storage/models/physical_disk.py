@@ -43,8 +43,11 @@ class PhysicalDiskQuerySet(models.QuerySet["PhysicalDisk"]):
     # What people decide; the rest repeats what the disk says.
     fields=[
         "identity",
-        *("entered_unit_bytes", "entered_rated_bytes"),
-        *("accepted_at", "accepted_by", "accepted_reason"),
+        "entered_unit_bytes",
+        "entered_rated_bytes",
+        "accepted_at",
+        "accepted_by",
+        "accepted_reason",
     ],
     model_name="PhysicalDiskEvent",
     obj_field=pghistory.ObjForeignKey(related_name="events"),

@@ -17,7 +17,7 @@ from storage.planner.draft import (
     PlannedStep,
     Refused,
     Target,
-    begin,
+    begin_draft,
     may_change,
 )
 from storage.planner.technologies.lookup import of_layout
@@ -33,9 +33,9 @@ def plan(
     lies on the `preferred` disks where they have room, else on the emptiest."""
     if wish.life == "gone" and life.is_gone(facts, target):
         return ()
-    draft = begin(facts, target, wish, preferred)
+    draft = begin_draft(facts, target, wish, preferred)
     if wish.life != "live":
-        life.end(draft)
+        life.end_volume(draft)
     elif life.is_retired(draft):
         # What else is wished for is planned anew once the volume is back.
         life.restore(draft)

@@ -196,7 +196,9 @@ def group_of(facts: HostFacts, vg_uuid: str, vg_name: str) -> VolumeGroup:
     return vg
 
 
-def begin(facts: HostFacts, target: Target, wish: Wish, preferred: Disks = ANY_DISKS) -> Draft:
+def begin_draft(
+    facts: HostFacts, target: Target, wish: Wish, preferred: Disks = ANY_DISKS
+) -> Draft:
     """A draft without steps, once the group and the volume are what they are said to be."""
     vg = group_of(facts, target.vg_uuid, target.vg_name)
     if target.lv_uuid is not None:

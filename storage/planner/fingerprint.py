@@ -20,7 +20,7 @@ ALLOCATED = ("pvs", "to_pvs")
 """Arguments that say where a step allocates."""
 
 
-def fingerprint(steps: Sequence[PlannedStep]) -> str:
+def plan_fingerprint(steps: Sequence[PlannedStep]) -> str:
     """SHA-256 in hex over verb, arguments and expectations of the steps.
 
     Nothing else of the host is in it: another volume's snapshot, or a cache that has become dirty

@@ -176,7 +176,7 @@ def _tell(draft: Draft, lv: LogicalVolume, size_bytes: int, from_bytes: int | No
     if domains:
         args["domains"] = [{"uuid": uuid, "path": path} for uuid, path in domains]
     title = (
-        ("No guest needs to learn the new size")
+        "No guest needs to learn the new size"
         if not running
         else "No guest is informed of the size"
     )

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from storage.agent.facts.program_versions import parse
+from storage.agent.facts.program_versions import parse_version
 from storage.inventory.facts import HostFacts, KernelIdentity
 from storage.planner.draft import PlannedStep, Refused
 from storage.planner.wish import TechnologyName
@@ -282,8 +282,12 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         "Start a kernel 5.4.253, 5.10.190, 5.15.124, 6.1.43 or newer of its series, or 6.5 or "
         "newer.",
         stable=(
-            *((4, 19, 291), (5, 4, 253), (5, 10, 190)),
-            *((5, 15, 124), (6, 1, 43), (6, 4, 8)),
+            (4, 19, 291),
+            (5, 4, 253),
+            (5, 10, 190),
+            (5, 15, 124),
+            (6, 1, 43),
+            (6, 4, 8),
         ),
     ),
     KernelFault(
@@ -337,7 +341,7 @@ def faults_of(facts: HostFacts) -> tuple[PresentFault, ...]:
 
 def _of_lvm(fault: KernelFault, version: str) -> Standing:
     """An LVM that does not say its version is refused by the agent anyway."""
-    parsed = parse(version)
+    parsed = parse_version(version)
     return "affected" if parsed and fault.since <= parsed < fault.fixed else "clear"
 
 

@@ -28,7 +28,7 @@ def is_retired(draft: Draft) -> bool:
     return draft.lv is not None and retired(draft.lv.tags) is not None
 
 
-def end(draft: Draft) -> None:
+def end_volume(draft: Draft) -> None:
     """Add the steps that retire the volume, or destroy one that is retired."""
     if draft.lv is None:
         raise Refused(

@@ -18,7 +18,7 @@ from storage.volumes.snapshot import VolumeSnapshot
 
 
 @transaction.atomic
-def follow(placement: Placement, wish: Wish, at: datetime) -> None:
+def follow_host(placement: Placement, wish: Wish, at: datetime) -> None:
     """The host has made it so: the volume is retired, or destroyed at `at`. Nobody pays for the
     cache of a volume that is off; a destroyed one lies nowhere, and its record stays."""
     volume = Volume.objects.filter(pk=placement.volume_id)

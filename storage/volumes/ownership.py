@@ -25,7 +25,7 @@ def refusal_to_give(volume: Volume, customer: Customer, *, is_busy: bool) -> Ref
         return Refused("unsupported", "The volume already belongs to this customer.", "")
     if volume.customer is not None:
         return Refused(
-            "in_use", (f"The volume belongs to {volume.customer}."), "First remove its customer."
+            "in_use", f"The volume belongs to {volume.customer}.", "First remove its customer."
         )
     return _unsettled(volume, is_busy=is_busy)
 
@@ -47,7 +47,7 @@ def give(volume: Volume, customer: Customer, at: datetime) -> None:
 
 
 @transaction.atomic
-def take(volume: Volume) -> None:
+def disown(volume: Volume) -> None:
     """Let the volume be nobody's; what is in the books of it otherwise stays."""
     volume.customer = None
     volume.save(update_fields=["customer"])
@@ -90,10 +90,10 @@ def _unsettled(volume: Volume, *, is_busy: bool) -> Refused | None:
         return Refused(
             "busy",
             "A job is changing the volume.",
-            ("Wait until the job has ended, then try again."),
+            "Wait until the job has ended, then try again.",
         )
     if volume.cache_plan_id is not None:
         return Refused(
-            "in_use", ("The customer pays for a cache plan of this volume."), "End the plan first."
+            "in_use", "The customer pays for a cache plan of this volume.", "End the plan first."
         )
     return None

@@ -29,7 +29,7 @@ DEFAULT_RATIO = 4
 """The suggested cache is a quarter of the volume, or the largest there is room for below that."""
 
 MODES = {
-    "writethrough": ("Writes wait for the HDD; reads come from SSD. Losing the SSD loses no data."),
+    "writethrough": "Writes wait for the HDD; reads come from SSD. Losing the SSD loses no data.",
     "writeback": (
         "Writes complete on SSD and reach the HDD later. Fastest, but until then the data "
         "exists only on SSD."
@@ -199,7 +199,7 @@ class CacheForm(OfferedSizes, NewCacheForm):
             return Refused(
                 "unsupported",
                 str(error),
-                ("Move the volume to HDD, or leave it on SSD."),
+                "Move the volume to HDD, or leave it on SSD.",
             )
         return refusal or Refused(
             "no_space", "There is no SSD space left for a cache.", "Free SSD space first."

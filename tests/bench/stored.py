@@ -30,7 +30,7 @@ from storage.metrics.samples.interval_table import (
     bucketed,
     measured,
     microseconds,
-    moment,
+    time_of_microseconds,
 )
 from storage.models import Resolution
 from tests.bench.http_timing import WebServer, say, timed
@@ -184,7 +184,7 @@ class Ours:
     def _put(self, resolution: Resolution, buckets: IntervalTable) -> None:
         """Buckets of many chunks, each into its own."""
         starts = buckets.line(AT) - (resolution is Resolution.RAW)
-        at = moment(int(starts.min()))
+        at = time_of_microseconds(int(starts.min()))
         while microseconds(at) <= starts.max():
             first = chunk_start(resolution, at)
             at = chunk_end(resolution, first)
@@ -324,7 +324,7 @@ class Ours:
 def _by_hour(table: IntervalTable) -> Iterator[tuple[datetime, IntervalTable]]:
     hours = bucket_start(table.line(ENDED), HOUR)
     for hour in np.unique(hours).tolist():
-        yield moment(hour), table.where(hours == hour)
+        yield time_of_microseconds(hour), table.where(hours == hour)
 
 
 def _size(owner: psycopg.Connection[Any], suffix: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from storage.metrics.counters import DiskCounters, decode, decode_sample, decode_stamp
+from storage.metrics.counters import DiskCounters, decode_counters, decode_sample, decode_stamp
 from storage.metrics.rates import (
     CacheDelta,
     CounterReading,
@@ -41,7 +41,7 @@ class Rounds:
         reply = self.agent.ask("sample")
         self.data = reply["data"]
         stamp = decode_stamp(reply["host"])
-        (counters,) = (each for each in decode(self.data) if each.lv_uuid == self.uuid)
+        (counters,) = (each for each in decode_counters(self.data) if each.lv_uuid == self.uuid)
         return CounterReading(1, stamp.boot_id, stamp.boottime_ns, counters)
 
     def change(self, most_io: int) -> Delta:
@@ -72,7 +72,7 @@ def readings(reply: Any) -> dict[str, CounterReading]:
     stamp = decode_stamp(reply["host"])
     return {
         each.lv_uuid: CounterReading(n, stamp.boot_id, stamp.boottime_ns, each)
-        for n, each in enumerate(decode(reply["data"]))
+        for n, each in enumerate(decode_counters(reply["data"]))
     }
 
 

@@ -95,7 +95,9 @@ class Meter:
         return self._lab.run(["dmsetup", "message", self._name, "0", message]).stdout.strip()
 
     def counts(self) -> list[int]:
-        found = stats.parse(self._say(f"@stats_print {self._region}"), len(stats.FINE_NS) + 1)
+        found = stats.parse_histogram(
+            self._say(f"@stats_print {self._region}"), len(stats.FINE_NS) + 1
+        )
         assert found is not None
         return list(found)
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from storage.health.cache_condition_records import judge_lasting, judge_recent, judge_states
-from storage.metrics.samples import record
+from storage.metrics.samples import record_sample
 from storage.models import CacheCondition, Host, Volume
 from tests import make
 from tests.contract.client import Agent
@@ -32,7 +32,7 @@ class Watched:
         reply = self.agent.ask("sample")
         boottime_ns = round((3600 + 60 * self.minute) * 1e9)
         stamp = {"boot_id": reply["host"]["boot_id"], "boottime_ns": boottime_ns}
-        record(self.host, reply["data"], stamp, self.now)
+        record_sample(self.host, reply["data"], stamp, self.now)
 
     def hours(self, count: int, does: Callable[[], object] | None = None) -> None:
         """So many hours go by, and their first quarter brings what the guest `does`."""

@@ -134,7 +134,7 @@ def _run(stack: ExitStack, port: int, *, auto: bool, screenshots: bool) -> None:
 def _prepare(stack: ExitStack, environment: dict[str, str]) -> None:
     """Services, which end with the stack; an empty database; tables."""
     place = local_services.here()
-    started = local_services.start(local_services.every_service(place))
+    started = local_services.start_services(local_services.every_service(place))
     stack.callback(local_services.stop, started)
     database.fresh(place)
     database.migrate(environment)
@@ -170,7 +170,7 @@ def _order_past(past: list[Kept], record: Host) -> None:
 
 
 def _enrol(environment: dict[str, str], host: DemoHost, admin: Admin, port: int) -> Host:
-    from jobs.hosts.trust import fingerprint
+    from jobs.hosts.trust import key_fingerprint
     from storage.models import Host
     from tests.demo.recipes import LOAD_SECONDS
 
@@ -188,7 +188,7 @@ def _enrol(environment: dict[str, str], host: DemoHost, admin: Admin, port: int)
     # Root allows the group while the panel reads the host for the first time, to save the time.
     with ThreadPoolExecutor(1) as beside:
         allowed = beside.submit(host.allow, VG)
-        admin.accept(record, fingerprint(host.host_key()))
+        admin.accept(record, key_fingerprint(host.host_key()))
         _wait_for(record, "its first inventory", lambda: bool(record.facts and record.hello))
         allowed.result()
     return record

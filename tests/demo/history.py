@@ -18,7 +18,7 @@ from jobs.models import Job, Kind, Origin, State
 from panel.models.order import Intent, Order, OrderState
 from panel.models.proof import ProofState
 from panel.orders.pricing.quote import quote
-from panel.proofs.measure import advance, begin
+from panel.proofs.measure import advance, begin_proof
 from storage.byte_sizes import GIB
 from storage.models import CachePlan, Customer, Member, Volume
 from storage.naming import new_key
@@ -88,7 +88,7 @@ def orders(found: list[Kept], host: Host, now: datetime) -> list[Order]:
     has no step or audit line of them."""
     made = [_order(kept, host, now - ORDERED_AGO) for kept in found]
     for order in made:
-        proof = begin(order, window_seconds=int(COMPARED.total_seconds()))
+        proof = begin_proof(order, window_seconds=int(COMPARED.total_seconds()))
         if proof is not None:
             # Longer than the demo's own orders are waited for, whose caches are warm in a minute.
             proof.warm_by = now - COMPARED - timedelta(minutes=5)

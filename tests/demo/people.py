@@ -75,7 +75,7 @@ def settle(*, with_tour: bool) -> tuple[list[Login], str]:
         )  # fmt: skip
     if with_tour:
         for person in User.objects.all():
-            tour.begin(person)
+            tour.begin_tour(person)
     _, token = api_tokens.issue(user, name="demo", scopes=api_tokens.scopes_of(user), days=1)
     return logins, token
 

@@ -8,7 +8,7 @@ import asyncssh
 import pytest
 
 from jobs.hosts import enrolment
-from jobs.hosts.trust import accept_fingerprint, fingerprint
+from jobs.hosts.trust import accept_fingerprint, key_fingerprint
 from storage.models import Host
 from tests.fake.host import FakeHost
 from tests.fake.server import FakeServer
@@ -54,8 +54,10 @@ def enrolled_fake_host(fake_server: FakeServer, db: None) -> Host:
 
 def enrol(server: FakeServer, name: str = "fake") -> Host:
     """What the enrolment script and then a person do, for a host behind `server`."""
-    host, token = enrolment.begin(name, "127.0.0.1", server.port)
+    host, token = enrolment.begin_enrolment(name, "127.0.0.1", server.port)
     server.authorize(host.public_key)
-    host = enrolment.report(token, server.host.machine.machine_id, server.host_key, server.port)
-    accept_fingerprint(host, fingerprint(host.host_key_seen), None)
+    host = enrolment.report_host(
+        token, server.host.machine.machine_id, server.host_key, server.port
+    )
+    accept_fingerprint(host, key_fingerprint(host.host_key_seen), None)
     return host

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from storage.agent.facts.program_versions import parse
+from storage.agent.facts.program_versions import parse_version
 from storage.agent.kernel.local_host import CommandResult
 from tests.fake import lvmfilter
 from tests.fake.machine import Machine
@@ -95,7 +95,7 @@ def _escaped(text: str) -> str:
 
 def _complaint(machine: Machine, lines: Sequence[str]) -> CommandResult:
     """As the lab has it: 2.03.11 and 2.03.16 on stderr, 2.03.31 in a log beside the report."""
-    if parse(machine.versions["lvm"]) < LOGS_IN_JSON:
+    if parse_version(machine.versions["lvm"]) < LOGS_IN_JSON:
         return CommandResult(5, "", "".join(f"  {line}\n" for line in lines))
     rows = ",\n".join(
         f'          {{"log_seq_num":"{number}", "log_type":"error", "log_context":"processing", '

@@ -25,7 +25,7 @@ def cluster() -> Iterator[tuple[Path, Postgres]]:
     folder = Path(tempfile.mkdtemp(prefix="tiercel-own-"))
     place = Place(folder)
     postgres = Postgres(place)
-    os.environ.update(secrets.make(), TIERCEL_DEBUG="0", TIERCEL_DB_ROLE="app")
+    os.environ.update(secrets.make_secrets(), TIERCEL_DEBUG="0", TIERCEL_DB_ROLE="app")
     os.environ["DJANGO_SETTINGS_MODULE"] = "panel.settings"
     os.environ["TIERCEL_LOG_LEVEL"] = "CRITICAL"
     os.environ["DATABASE_URL"] = place.database_url("tiercel_app")

@@ -32,7 +32,7 @@ def read(host: Host, of: Machine, now: datetime, is_shown: bool) -> None:
     for hours in ROUNDS_HOURS if is_shown else FEW:
         listed = [_answer(of, disk, hours, is_shown) for disk in facts(of, now).disks]
         reply = {"installed": True, "version": "7.3", "message": "", "disks": listed}
-        smart_records.record(host, reply, BOOT, now - timedelta(hours=hours, minutes=7))
+        smart_records.record_smart(host, reply, BOOT, now - timedelta(hours=hours, minutes=7))
         if of.role == ACCEPTED[0] and hours == FEW[0]:
             found = PhysicalDisk.objects.get(host=host, name=ACCEPTED[1])
             why = "Cable replaced on the 12th"

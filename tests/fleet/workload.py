@@ -29,14 +29,24 @@ Columns = Mapping[str, Column | None]
 DAY_SECONDS: Final = 86_400
 CHUNK_BYTES: Final = 65_536
 GAUGES: Final = (
-    *("cache_size_bytes", "used_bytes", "dirty_bytes"),
-    *("metadata_used_bytes", "metadata_total_bytes"),
+    "cache_size_bytes",
+    "used_bytes",
+    "dirty_bytes",
+    "metadata_used_bytes",
+    "metadata_total_bytes",
 )
 NO_FIGURES: Final = ("dt_ms", "technology")
 """The time itself, and what is a label elsewhere."""
 LEG: Final = (
-    *("reads", "writes", "read_sectors", "write_sectors", "read_ms", "write_ms"),
-    *("busy_ms", "weighted_ms", "latency_counts"),
+    "reads",
+    "writes",
+    "read_sectors",
+    "write_sectors",
+    "read_ms",
+    "write_ms",
+    "busy_ms",
+    "weighted_ms",
+    "latency_counts",
 )
 HISTOGRAMS: Final = ("latency_counts", "slow_latency_counts", "fast_latency_counts")
 # Shares of the I/Os in each latency bucket: on the SSD, and on a slow disk.
@@ -220,10 +230,21 @@ def _cache(
 ) -> dict[str, Column | None]:
     """What the cache's own counters say, and what it holds; null without a cache."""
     names = (
-        *("read_hits", "read_misses", "write_hits", "write_misses", "demotions", "promotions"),
-        *("counted_hits", "counted_misses", "bypass_hits", "bypass_misses"),
-        *("cache_size_bytes", "used_bytes", "dirty_bytes"),
-        *("metadata_used_bytes", "metadata_total_bytes"),
+        "read_hits",
+        "read_misses",
+        "write_hits",
+        "write_misses",
+        "demotions",
+        "promotions",
+        "counted_hits",
+        "counted_misses",
+        "bypass_hits",
+        "bypass_misses",
+        "cache_size_bytes",
+        "used_bytes",
+        "dirty_bytes",
+        "metadata_used_bytes",
+        "metadata_total_bytes",
     )
     columns: dict[str, Column | None] = dict.fromkeys(names)
     if how.technology == CachedBy.NONE:

@@ -10,7 +10,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from jobs.hosts.trust import fingerprint
+from jobs.hosts.trust import key_fingerprint
 from tests.contract.fake_world import FakeWorld
 from tests.fake.host import FakeHost, Pause
 from tests.fake.parts import EXTENT, GIB, Disk
@@ -71,7 +71,7 @@ class FakeMachine:
         assert done.rc == 0, done
 
     def fingerprint(self) -> str:
-        return fingerprint(self.server.host_key)
+        return key_fingerprint(self.server.host_key)
 
     def allow(self, vg: str) -> None:
         self.world.allow([vg])

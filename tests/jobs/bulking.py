@@ -44,7 +44,7 @@ def begun(client: Client, page: Any) -> Any:
 
 def work_off() -> None:
     """What a worker does with all that is due."""
-    for change_id in bulk.due():
+    for change_id in bulk.due_changes():
         while bulk.go_on(change_id):
             pass
 

@@ -116,7 +116,7 @@ class Sshd:
                 encoding=None,
             )
 
-        self._acceptor = transport_connection.run(listen())
+        self._acceptor = transport_connection.run_on_loop(listen())
         self.port = self._acceptor.get_port()
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ class Sshd:
             for connection in list(self._open):
                 connection.abort()
 
-        transport_connection.run(stop())
+        transport_connection.run_on_loop(stop())
 
     def host(self, **fields: Any) -> Host:
         """A host record that trusts this server."""

@@ -40,7 +40,7 @@ def volumes(fake_server: FakeServer, fake_host: FakeHost) -> tuple[Volume, Volum
     assert refresh.refresh(host)
     watched, other = (Volume.objects.get(label=name) for name in ("web12", "db1"))
     assert collector.collect(0).sampled == 1
-    close_watch.begin(watched, database_now() + HOUR, database_now())
+    close_watch.begin_close_watch(watched, database_now() + HOUR, database_now())
     return watched, other
 
 
@@ -85,9 +85,9 @@ def test_a_watch_ends_by_itself_and_by_hand(
     watched, _ = volumes
     Volume.objects.update(watched_until=database_now())
     assert collector.collect_watched(0) == collector.CollectionRound()
-    close_watch.begin(watched, database_now() + HOUR, database_now())
+    close_watch.begin_close_watch(watched, database_now() + HOUR, database_now())
     assert close_watch.watched(database_now())
-    close_watch.end(watched)
+    close_watch.end_close_watch(watched)
     assert close_watch.watched(database_now()) == {}
 
 
@@ -118,18 +118,18 @@ def test_a_host_has_a_bounded_number_of_them() -> None:
         make.placement(volume, host)
     *first, last = placed
     for volume in first:
-        close_watch.begin(volume, now + HOUR, now)
-    close_watch.begin(first[0], now + 2 * HOUR, now)
+        close_watch.begin_close_watch(volume, now + HOUR, now)
+    close_watch.begin_close_watch(first[0], now + 2 * HOUR, now)
     with pytest.raises(Refused, match="16 volumes"):
-        close_watch.begin(last, now + HOUR, now)
-    close_watch.end(first[0])
-    close_watch.begin(last, now + HOUR, now)
+        close_watch.begin_close_watch(last, now + HOUR, now)
+    close_watch.end_close_watch(first[0])
+    close_watch.begin_close_watch(last, now + HOUR, now)
 
 
 def test_what_is_not_active_cannot_be_watched() -> None:
     there, now = scene(make.lv()), database_now()
     Volume.objects.update(retired_at=now)
     with pytest.raises(Refused, match="not active"):
-        close_watch.begin(there.volume, now + HOUR, now)
+        close_watch.begin_close_watch(there.volume, now + HOUR, now)
     with pytest.raises(Refused, match="not active"):
-        close_watch.begin(make.volume(), now + HOUR, now)
+        close_watch.begin_close_watch(make.volume(), now + HOUR, now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -373,8 +374,13 @@ def test_every_active_host_is_refreshed_by_a_message_of_its_own(
     assert sorted(sent) == [("jobs.tasks.refresh_host", host.pk) for host in hosts[:2]]
 
 
-def test_partitions_are_kept() -> None:
+def test_partitions_are_made_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead = datetime(2031, 5, 1, 12, tzinfo=UTC)
+    monkeypatch.setattr(tasks, "database_now", lambda: ahead)
     tasks.keep_partitions()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass('storage_sample_20310502')")
+        assert cursor.fetchone() == ("storage_sample_20310502",)
 
 
 def test_a_restarted_host_is_read_anew(

@@ -108,7 +108,7 @@ def test_a_reply_of_megabytes_is_not_read_where_all_hosts_are_served(
     sshd: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: dict[int, set[str]] = {}
-    decode = connection.decode
+    decode = connection.decode_reply
 
     def noted(line: bytes, request_id: str) -> Any:
         threads.setdefault(len(line) > connection.LONG_REPLY, set()).add(
@@ -116,7 +116,7 @@ def test_a_reply_of_megabytes_is_not_read_where_all_hosts_are_served(
         )
         return decode(line, request_id)
 
-    monkeypatch.setattr(connection, "decode", noted)
+    monkeypatch.setattr(connection, "decode_reply", noted)
     sshd(lambda request: {"volumes": [], "disks": [], "more": [{}] * 100_000}).host()
     sshd(lambda request: SAMPLE).host()
     assert collector.collect(0).sampled == 2
@@ -134,5 +134,5 @@ def test_a_host_that_cannot_be_reached_gives_its_turn_back(sshd: Make) -> None:
     closed.host()
     closed.close()
     collector.collect(0)
-    assert connection.run(free()) == connection.HANDSHAKES
+    assert connection.run_on_loop(free()) == connection.HANDSHAKES
     closed.start()

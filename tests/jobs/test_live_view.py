@@ -67,7 +67,7 @@ def test_who_looks_sees_each_second_and_the_stream_ends_when_nobody_does(
 ) -> None:
     monkeypatch.setattr(live_view, "LEASE_SECONDS", 3)
     assert live_view.look(volume) is None
-    assert live_view.begin(volume)
+    assert live_view.begin_live_view(volume)
     assert sent == [("jobs.tasks.stream_live", volume.pk, "collect.0")]
     assert seen(volume) == LiveView()
     tasks.stream_live(volume.pk)
@@ -91,7 +91,7 @@ def test_a_message_that_comes_when_nobody_looks_any_more_begins_nothing(
 
 def test_a_volume_that_is_not_active_has_no_live_view(volume: Volume, sent: list[object]) -> None:
     Volume.objects.update(retired_at=database_now())
-    assert live_view.begin(volume) is False
+    assert live_view.begin_live_view(volume) is False
     assert sent == []
 
 
@@ -99,18 +99,18 @@ def test_an_agent_too_old_for_it_is_the_trouble_that_is_shown(
     volume: Volume, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transport, "WATCH", "sample.unheard_of")
-    assert live_view.begin(volume) and live_view.stream(volume.pk)
+    assert live_view.begin_live_view(volume) and live_view.stream(volume.pk)
     until(lambda: "too old" in seen(volume).trouble)
 
 
 def test_a_host_that_is_cut_off_is_the_trouble_that_is_shown(
     volume: Volume, fake_server: FakeServer
 ) -> None:
-    assert live_view.begin(volume) and live_view.stream(volume.pk)
+    assert live_view.begin_live_view(volume) and live_view.stream(volume.pk)
     until(lambda: bool(seen(volume).seconds))
     fake_server.cut()
     until(lambda: "cannot be reached" in seen(volume).trouble)
-    assert live_view.begin(volume) and live_view.stream(volume.pk), "and may begin again"
+    assert live_view.begin_live_view(volume) and live_view.stream(volume.pk), "and may begin again"
     until(lambda: bool(seen(volume).seconds))
 
 
@@ -126,20 +126,20 @@ def test_a_stream_that_fails_while_redis_is_away_is_in_the_log(
     def away(*args: object) -> None:
         raise RedisError("away")
 
-    monkeypatch.setattr(live_view, "watch", cut)
+    monkeypatch.setattr(live_view, "watch_counters", cut)
     monkeypatch.setattr(live_view, "_keep", away)
-    assert live_view.begin(volume) and live_view.stream(volume.pk)
+    assert live_view.begin_live_view(volume) and live_view.stream(volume.pk)
     until(lambda: "and Redis: away" in caplog.text)
 
 
 def test_a_host_has_few_streams_at_a_time(volume: Volume, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_view, "OF_A_HOST", 0)
-    assert live_view.begin(volume)
+    assert live_view.begin_live_view(volume)
     assert live_view.stream(volume.pk) is False
     assert "Others look" in seen(volume).trouble
 
 
 def test_what_lies_in_redis_and_is_not_ours_is_shown_as_nothing(volume: Volume) -> None:
-    live_view.begin(volume)
+    live_view.begin_live_view(volume)
     cache.set(f"live:{volume.pk}:view", {"seconds": "none"}, 10)
     assert seen(volume).seconds == ()

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from jobs.models import State
 from jobs.problems import Problem, ProblemTally, grouped, problems_of, tallies, total
-from storage.health.smart_records import record, record_failure
+from storage.health.smart_records import record_failure, record_smart
 from storage.models import DiskRound, Host, HostChange, HostOutline, Placement
 from tests import make
 from tests.scene import Scene, end, job, scene
@@ -238,7 +238,7 @@ def test_jobs_are_told_apart_by_what_was_wanted_and_what_went_wrong() -> None:
 def read_disk(of: Host, pending: int = 0, **more: Any) -> None:
     row = attribute(197, "Current_Pending_Sector", pending)
     document = ata("ST8000NM000A", "H1", [row], rotation_rpm=7200, **more)
-    record(of, reply(disk(document)), "boot", NOW())
+    record_smart(of, reply(disk(document)), "boot", NOW())
 
 
 def test_what_is_wrong_with_a_disk_is_a_problem_of_its_host_until_the_disk_is_well() -> None:
@@ -271,7 +271,7 @@ def test_disks_that_cannot_be_read_for_a_day_though_they_were_before_are_a_probl
 
 def test_a_host_without_smartctl_is_told_what_to_type() -> None:
     there = host()
-    record(there, reply(installed=False), "boot", NOW())
+    record_smart(there, reply(installed=False), "boot", NOW())
     (problem,) = problems(there)
     assert (problem.code, problem.rank) == ("no_smartctl", 2)
     assert "apt-get install smartmontools" in problem.correction

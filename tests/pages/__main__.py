@@ -69,7 +69,7 @@ def prepare(port: str) -> None:
 
     place = here()
     os.environ.update(
-        secrets.make(),
+        secrets.make_secrets(),
         DJANGO_SETTINGS_MODULE="tests.pages.settings",
         TIERCEL_DEBUG="1",
         TIERCEL_DB_ROLE="app",

@@ -213,9 +213,9 @@ def cast() -> Cast:
     }
     plan = CachePlan.objects.create(name="Fast", size_bytes=2**30, price_minor=490, currency="EUR")
     stock()
-    _, enrol_token = enrolment.begin("enrolling", "198.51.100.7")
+    _, enrol_token = enrolment.begin_enrolment("enrolling", "198.51.100.7")
     _, invitation_token = invitations.to_staff("new@provider.org", StaffRole.ADMIN, None)
-    login_token = login_links.make(zebra.viewer, "/my/").rsplit("/", 1)[1]
+    login_token = login_links.make_link(zebra.viewer, "/my/").rsplit("/", 1)[1]
     unverified = make.host(state="unverified", host_key="", host_key_seen=HOST_KEY)
     users = {"viewer": acme.viewer, "owner": acme.owner, "other": zebra.owner, **staff}
     bulk_change = BulkChange.objects.create(

@@ -26,8 +26,16 @@ NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?")
 FIGURES = {"volume-csv", "host-csv", "fleet-csv"}
 """Files of nothing but times and numbers."""
 NAMES = {
-    *("alerts", "audit-export", "customers", "hosts", "jobs", "ledger-csv", "people"),
-    *("revenue-csv", "volumes", "host-history"),
+    "alerts",
+    "audit-export",
+    "customers",
+    "hosts",
+    "jobs",
+    "ledger-csv",
+    "people",
+    "revenue-csv",
+    "volumes",
+    "host-history",
 }
 
 

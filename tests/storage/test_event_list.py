@@ -119,7 +119,7 @@ def test_places_go_on_after_everything_was_forgotten() -> None:
     event_list.give_places()
     place = Event.objects.get().position
     Event.objects.update(at=timezone.now() - event_list.KEPT - timedelta(hours=1))
-    assert event_list.prune(timezone.now()) == 1
+    assert event_list.prune_events(timezone.now()) == 1
     write("new")
     event_list.give_places()
     assert place is not None
@@ -131,7 +131,7 @@ def test_an_event_is_kept_for_thirty_days() -> None:
     write("kept")
     event_list.give_places()
     Event.objects.update(at=timezone.now() - timedelta(days=29, hours=23))
-    assert event_list.prune(timezone.now()) == 0
+    assert event_list.prune_events(timezone.now()) == 0
 
 
 @pytest.mark.django_db

@@ -29,13 +29,28 @@ from tests.scene import job
 EXEMPT: dict[str, str] = {}
 """Tables that lead to a customer and have no policy, each with the reason why."""
 STAFF_ONLY = {
-    *("jobs_auditentry", "jobs_bulkchange", "jobs_mediacheck", "panel_billingcall"),
-    *("storage_diskround", "storage_physicaldisk", "storage_diskreading"),
-    *("storage_device", "storage_devicesample", "storage_latestdevicesample"),
-    *("storage_physicaldiskevent", "storage_cachecondition", "storage_hostchange"),
-    *("storage_hostload", "storage_fleetload", "storage_hostactivity"),
-    *("jobs_alert", "jobs_alertevent", "jobs_silence", "panel_alertdelivery_events"),
-    *("panel_webhook", "panel_webhookdelivery"),
+    "jobs_auditentry",
+    "jobs_bulkchange",
+    "jobs_mediacheck",
+    "panel_billingcall",
+    "storage_diskround",
+    "storage_physicaldisk",
+    "storage_diskreading",
+    "storage_device",
+    "storage_devicesample",
+    "storage_latestdevicesample",
+    "storage_physicaldiskevent",
+    "storage_cachecondition",
+    "storage_hostchange",
+    "storage_hostload",
+    "storage_fleetload",
+    "storage_hostactivity",
+    "jobs_alert",
+    "jobs_alertevent",
+    "jobs_silence",
+    "panel_alertdelivery_events",
+    "panel_webhook",
+    "panel_webhookdelivery",
 }
 """Tables that tell of customers or of the hosts below them, and are no customer's."""
 UNTIED = {"storage_samplechunk"}

@@ -53,7 +53,7 @@ class Command(BaseCommand):
         if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
             raise CommandError(f"{url} is no http(s) URL")
         try:
-            _, token = enrolment.begin(
+            _, token = enrolment.begin_enrolment(
                 options["name"],
                 options["address"],
                 options["port"],

@@ -240,7 +240,7 @@ class PersonSessions(AdminResource):
     )
     def delete(self, request: Request, key: str) -> Response:
         """For admins. They may sign in again; their tokens stay."""
-        sessions.end(list(sessions.live(_person(self, key))))
+        sessions.end_sessions(list(sessions.live(_person(self, key))))
         return Response(status=204)
 
 
@@ -324,7 +324,7 @@ class OneInvitation(AdminResource):
     )
     def delete(self, request: Request, key: str) -> Response:
         """For admins. Its link lets nobody in any more."""
-        invitations.revoke(_invitation(key), self.user)
+        invitations.revoke_invitation(_invitation(key), self.user)
         return Response(status=204)
 
 
@@ -342,7 +342,7 @@ class InvitationAgain(AdminResource):
     )
     def post(self, request: Request, key: str) -> Response:
         """For admins. The old link no longer works."""
-        return _invited(*invitations.again(_invitation(key), self.user))
+        return _invited(*invitations.invite_again(_invitation(key), self.user))
 
 
 class CustomerMembers(AdminResource):
@@ -460,7 +460,7 @@ def invitation_json(made: Invitation) -> Json:
 
 
 def _invited(made: Invitation, token: str) -> Response:
-    shown = {"link": invitations.link(token), "mailed": invitations.mail(made, token)}
+    shown = {"link": invitations.link(token), "mailed": invitations.mail_invitation(made, token)}
     return Response(InvitationShape({**invitation_json(made), **shown}).data, status=201)
 
 

@@ -120,8 +120,14 @@ def token_json(token: ApiToken, text: str | None = None) -> Json:
     data: Json = {
         name: getattr(token, name)
         for name in (
-            *("key", "name", "scopes", "networks", "created_at", "expires_at"),
-            *("revoked_at", "last_used_at"),
+            "key",
+            "name",
+            "scopes",
+            "networks",
+            "created_at",
+            "expires_at",
+            "revoked_at",
+            "last_used_at",
         )
     }
     data |= {
@@ -216,7 +222,7 @@ class OneToken(Resource):
     def delete(self, request: Request, key: str) -> Response:
         """It opens nothing from the next request on; it stays in the list."""
         token = get_object_or_404(_tokens(self), key=key)
-        end = api_tokens.forget if truth(request, "forget") else api_tokens.revoke
+        end = api_tokens.forget if truth(request, "forget") else api_tokens.revoke_token
         end(token, self.user)
         return Response(status=204)
 

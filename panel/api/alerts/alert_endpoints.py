@@ -174,8 +174,19 @@ def alert_json(alert: Alert, *, whole: bool = False) -> Json:
     data: Json = {
         name: getattr(alert, name)
         for name in (
-            *("key", "code", "severity", "subject", "message", "correction", "since"),
-            *("opened_at", "told_at", "resolved_at", "hushed_by", "openings", "tier"),
+            "key",
+            "code",
+            "severity",
+            "subject",
+            "message",
+            "correction",
+            "since",
+            "opened_at",
+            "told_at",
+            "resolved_at",
+            "hushed_by",
+            "openings",
+            "tier",
         )
     }
     data |= {

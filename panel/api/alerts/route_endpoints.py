@@ -179,8 +179,19 @@ def route_json(route: AlertRoute, secret: str = "", view: str = "api-alert-route
     data: Json = {
         name: getattr(route, name)
         for name in (
-            *("key", "name", "kind", "tier", "most_rank", "sites", "tags", "zone"),
-            *("quiet_start", "quiet_end", "risk_pierces", "digest_hour", "paused_until"),
+            "key",
+            "name",
+            "kind",
+            "tier",
+            "most_rank",
+            "sites",
+            "tags",
+            "zone",
+            "quiet_start",
+            "quiet_end",
+            "risk_pierces",
+            "digest_hour",
+            "paused_until",
         )
     }
     data |= {
@@ -365,7 +376,7 @@ class AlertMessageAgain(Resource):
         who has it knows it."""
         row = get_object_or_404(_messages_of(self, key), key=message)
         delivery_queue.again(row)
-        transaction.on_commit(alert_routing.announce, robust=True)
+        transaction.on_commit(alert_routing.announce_alerts, robust=True)
         row.refresh_from_db()
         return Response(message_json(row), status=202)
 
@@ -457,9 +468,6 @@ def _saved(view: Resource, request: Request, route: AlertRoute | None) -> Json:
         "is_on": given["on"],
         "url": given.get("address", ""),
         "person": None,
-        "hosts": ", ".join(given["hosts"]),
-        "sites": ", ".join(given["sites"]),
-        "tags": ", ".join(given["tags"]),
     }
     if email := given.get("person"):
         person = User.objects.filter(email__iexact=email).first()

@@ -25,7 +25,7 @@ from panel.api.customers.order_shapes import (
 )
 from panel.api.framework import cursor, described, idempotent_requests
 from panel.api.framework.problem import ApiProblem, flat
-from panel.api.framework.resource import Resource, choices, ids, since, truth
+from panel.api.framework.resource import Resource, chosen_values, ids, since, truth
 from panel.http.client_address import address_of
 from panel.models import Order, OrderState, Scope
 from panel.orders import authorisation, rights
@@ -123,7 +123,7 @@ class Orders(Resource):
     def get(self, request: Request) -> Response:
         """Newest first."""
         rows = _orders(self)
-        if states := choices(request, "state", OrderState.values):
+        if states := chosen_values(request, "state", OrderState.values):
             rows = rows.filter(state__in=states)
         for name in ("volume", "customer"):
             if (key := request.query_params.get(name)) is not None:
@@ -170,7 +170,7 @@ class OrderCancel(Resource):
         def act() -> Response:
             if (outsider := rights.outsider(self.user, order.volume)) is not None:
                 raise outsider
-            authorisation.cancel(order, self.requester)
+            authorisation.cancel_order(order, self.requester)
             return Response(order_json(_order(self, key), self.user))
 
         return idempotent_requests.once(request, self.user, act)

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api.framework import cursor, described
-from panel.api.framework.resource import Resource, choices
+from panel.api.framework.resource import Resource, chosen_values
 from panel.api.framework.shape import Shape
 from panel.api.resource_json import plan_ref, volume_ref
 from panel.api.response_shapes import Json, Ref
@@ -23,11 +23,23 @@ from storage.analysis.before_after import Verdict
 
 VERDICTS = [verdict.value for verdict in Verdict]
 FIGURES = (
-    *("hit_rate_before", "hit_rate_after"),
-    *("hit_rate_change", "hit_rate_change_low", "hit_rate_change_high"),
-    *("read_ms_before", "read_ms_after", "read_times", "read_times_low", "read_times_high"),
-    *("read_ms_p50_before", "read_ms_p50_after", "read_ms_p95_before", "read_ms_p95_after"),
-    *("read_iops_before", "read_iops_after", "slow_reads_spared_per_second"),
+    "hit_rate_before",
+    "hit_rate_after",
+    "hit_rate_change",
+    "hit_rate_change_low",
+    "hit_rate_change_high",
+    "read_ms_before",
+    "read_ms_after",
+    "read_times",
+    "read_times_low",
+    "read_times_high",
+    "read_ms_p50_before",
+    "read_ms_p50_after",
+    "read_ms_p95_before",
+    "read_ms_p95_after",
+    "read_iops_before",
+    "read_iops_after",
+    "slow_reads_spared_per_second",
 )
 
 
@@ -187,7 +199,7 @@ class Proofs(Resource):
         rows = _proofs(self)
         if (volume := request.query_params.get("volume")) is not None:
             rows = rows.filter(order__volume__key=volume)
-        if verdicts := choices(request, "verdict", list(Verdict)):
+        if verdicts := chosen_values(request, "verdict", list(Verdict)):
             rows = rows.filter(verdict__in=verdicts)
         order = ("created_at", "id")
         page, after = cursor.page(request, rows, "proofs", newest_first=True, order=order)

@@ -36,7 +36,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["panel.api.framework.rendering.JsonRenderer"],
     "DEFAULT_PARSER_CLASSES": ["panel.api.framework.parsing.PlainJson"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "panel.api.framework.problem.answer",
+    "EXCEPTION_HANDLER": "panel.api.framework.problem.problem_answer",
     # ?format= is an unknown parameter like any other.
     "URL_FORMAT_OVERRIDE": None,
 }

@@ -111,7 +111,7 @@ class ApiProblem(Exception):
         return body
 
 
-def answer(error: Exception, context: dict[str, Any]) -> Response:
+def problem_answer(error: Exception, context: dict[str, Any]) -> Response:
     """DRF's exception handler: every exception of a view ends as a problem."""
     request = context["request"]
     problem = _problem(error, request.user if hasattr(request, "_user") else None)

@@ -24,7 +24,7 @@ from jobs.requester import Requester
 from panel.api.framework import entity_tags, idempotent_requests
 from panel.api.framework.authentication import READING
 from panel.api.framework.problem import ApiProblem
-from panel.charts.time_range import moment
+from panel.charts.time_range import parsed_time
 from panel.http.client_address import address_of
 from panel.http.request_log import id_of
 from panel.middleware import set_scope_for, with_nul
@@ -245,7 +245,7 @@ def bad_parameter(name: str, code: str, message: str) -> ApiProblem:
     )
 
 
-def choices(request: Request, name: str, allowed: Collection[str]) -> list[str]:
+def chosen_values(request: Request, name: str, allowed: Collection[str]) -> list[str]:
     """The values of a parameter that may be repeated; [] where it is missing."""
     values = request.query_params.getlist(name)
     if not set(values) <= set(allowed):
@@ -272,7 +272,7 @@ def since(request: Request, name: str = "updated_since") -> datetime | None:
     text = request.query_params.get(name)
     if text is None:
         return None
-    at = moment(text)
+    at = parsed_time(text)
     if at is None:
         message = "An RFC 3339 time with a time zone, not far from now: 2026-11-21T08:00:00Z "
         raise bad_parameter(name, "invalid", f"{message}(a + in a URL is written %2B).")

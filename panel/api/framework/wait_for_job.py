@@ -69,13 +69,13 @@ def out(first: Response, view: Resource, within: int) -> Response:
     """`first`, or what becomes of the job that it names within so many seconds."""
     if first.status_code != 202 or not within:
         return first
-    final = answer(first.data["key"], view, within)
+    final = answer_after_wait(first.data["key"], view, within)
     if "Idempotency-Replayed" in first:
         final["Idempotency-Replayed"] = first["Idempotency-Replayed"]
     return final
 
 
-def answer(key: str, view: Resource, within: int) -> Response:
+def answer_after_wait(key: str, view: Resource, within: int) -> Response:
     """The job after the wait: 200 with its end, whatever that is, or 202 while it is not over."""
     job = Job.objects.get(key=key)
     headers = until_over(job, view, within)

@@ -24,7 +24,7 @@ from panel.api.response_shapes import Json, MaintenanceShape, Ref
 from panel.models import Scope
 from storage.access import Right
 from storage.database_clock import database_now
-from storage.health.missing_volumes import settle
+from storage.health.missing_volumes import settle_missing_volumes
 from storage.models import Host, Placement
 
 REASON_LIMIT = 200
@@ -140,7 +140,7 @@ class MissingVolumes(HostResource):
         holds is left."""
         host = self.host(key, Right.OPERATE)
         held = Job.objects.unfinished().filter(host=host).values_list("volume_id", flat=True)
-        count = settle(host, database_now(), [pk for pk in held if pk is not None])
+        count = settle_missing_volumes(host, database_now(), [pk for pk in held if pk is not None])
         return Response(SettledShape({"count": count}).data)
 
 

@@ -84,7 +84,7 @@ class HostEnrolment(HostResource):
     def post(self, request: Request, key: str) -> Response:
         """For admins. A line that was made before no longer works."""
         host = self.host(key, Right.ADMINISTER)
-        return enrolled(*enrolment.begin(host.name, host.address))
+        return enrolled(*enrolment.begin_enrolment(host.name, host.address))
 
 
 class HostKey(HostResource):
@@ -134,7 +134,7 @@ def made_host(view: Resource, request: Request) -> Response:
             "A host with this name is enrolled already.",
             "Use POST /hosts/{key}/enrolment for another line.",
         )
-    return enrolled(*enrolment.begin(**values))
+    return enrolled(*enrolment.begin_enrolment(**values))
 
 
 def enrolled(host: Host, token: str) -> Response:

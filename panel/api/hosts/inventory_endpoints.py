@@ -30,11 +30,24 @@ from storage.volumes.snapshot import snapshots_of
 DISK = ("name", "dev", "size_bytes", "rotational", "model", "serial", "transport", "read_only")
 ARRAY = ("name", "uuid", "level", "state", "size_bytes", "degraded_count")
 PV = (
-    *("uuid", "name", "vg_uuid", "vg_name", "size_bytes", "free_bytes", "tier", "redundant"),
-    *("healthy", "missing", "allocatable"),
+    "uuid",
+    "name",
+    "vg_uuid",
+    "vg_name",
+    "size_bytes",
+    "free_bytes",
+    "tier",
+    "redundant",
+    "healthy",
+    "missing",
+    "allocatable",
 )
 SUGGESTION = (
-    *("size_bytes", "waited_seconds", "covered_seconds", "waited_seconds_per_day", "is_enough"),
+    "size_bytes",
+    "waited_seconds",
+    "covered_seconds",
+    "waited_seconds_per_day",
+    "is_enough",
 )
 VG = ("uuid", "name", "size_bytes", "free_bytes", "extent_bytes", "allowed", "partial")
 

@@ -154,8 +154,10 @@ class BulkChanges(Resource):
             }
             return Response(BulkPreviewShape(data).data)
         option = form.cleaned_data.get(form.option)
-        sealed = bulk.seal(Action(values["action"]), getattr(option, "key", option) or "", good)
-        change = bulk.begin(bulk.unseal(sealed), self.requester)
+        sealed = bulk.sign_drafts(
+            Action(values["action"]), getattr(option, "key", option) or "", good
+        )
+        change = bulk.begin_bulk(bulk.signed_drafts(sealed), self.requester)
         data = change_json(change, whole=True)
         return Response(data, status=202, headers={"Location": data["url"]})
 
@@ -206,7 +208,7 @@ class BulkChangeCancel(Resource):
         """For operators. Jobs that have begun go on; cancel each by itself."""
         change = get_object_or_404(_changes(self), key=key)
         self.demand(Right.OPERATE)
-        if not bulk.cancel(change, str(self.user)):
+        if not bulk.cancel_bulk(change, str(self.user)):
             raise ApiProblem(409, "too_late", "Every volume was begun already.", "Cancel the jobs.")
         return Response(change_json(get_object_or_404(_changes(self), key=key), whole=True))
 

@@ -21,7 +21,15 @@ from jobs.requester import Requester
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
 from panel.api.framework.problem import ApiProblem
-from panel.api.framework.resource import Resource, bad_parameter, choices, ids, since, truth, whole
+from panel.api.framework.resource import (
+    Resource,
+    bad_parameter,
+    chosen_values,
+    ids,
+    since,
+    truth,
+    whole,
+)
 from panel.api.request_bodies import Body
 from panel.api.resource_json import job_json, job_url
 from panel.api.response_shapes import JobShape, LinesShape
@@ -132,9 +140,9 @@ class Jobs(Resource):
         for name in ("host", "dry_run"):
             if name in request.query_params and not is_staff(self.user):
                 raise bad_parameter(name, "unknown", f"Known here: {', '.join(FOR_ALL)}.")
-        if states := choices(request, "state", State.values):
+        if states := chosen_values(request, "state", State.values):
             rows = rows.filter(state__in=states)
-        if kinds := choices(request, "kind", Kind.values):
+        if kinds := chosen_values(request, "kind", Kind.values):
             rows = rows.filter(kind__in=kinds)
         if (keys := ids(request)) is not None:
             rows = rows.filter(key__in=keys)

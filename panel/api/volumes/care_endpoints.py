@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.models import Kind
-from jobs.queue.adoption import accept_drift, adopt_and_tag, undo
+from jobs.queue.adoption import accept_drift, adopt_and_tag, release_adopted
 from jobs.queue.submit import holder_of, submit
 from panel.api import request_bodies
 from panel.api.framework import described, idempotent_requests, wait_for_job
@@ -22,10 +22,10 @@ from panel.api.framework.resource import Resource, truth
 from panel.api.framework.shape import Shape
 from panel.api.resource_json import job_url
 from panel.api.response_shapes import DifferenceShape, JobShape, Json
-from panel.api.volumes.volume_endpoints import row_of
+from panel.api.volumes.volume_endpoints import visible_row
 from panel.models import Scope
 from storage.access import Right
-from storage.adoption import AdoptionQuestion, Judgement, buyers_of, candidates_of, judge
+from storage.adoption import AdoptionQuestion, Judgement, buyers_of, candidates_of, judge_rows
 from storage.adoption.adopt import taken_ids
 from storage.health.drift import accept_refusal, drift_of, repair_refusal, repaired
 from storage.health.lost_cache import dropped, loss_of_row
@@ -57,7 +57,7 @@ class VolumeDriftView(Resource):
     )
     def get(self, request: Request, key: str) -> Response:
         """Nothing while a job changes the volume."""
-        row = row_of(self, key)
+        row = visible_row(self, key)
         drift = None if holder_of(row.volume) is not None else drift_of(row)
         data: Json = {"differences": [], "accepts": False, "repairs": False}
         if drift is not None:
@@ -83,7 +83,7 @@ class DriftAcceptance(Resource):
     )
     def post(self, request: Request, key: str) -> Response:
         """For operators. Nothing on the host changes."""
-        volume = row_of(self, key).volume
+        volume = visible_row(self, key).volume
         self.demand(Right.OPERATE)
         accept_drift(volume)
         return Response(status=204)
@@ -102,7 +102,7 @@ class _VolumeWork(Resource):
         self, request: Request, key: str, kind: Kind, wish_of: Callable[[VolumeSnapshot], Wish]
     ) -> Response:
         """The job, or its preview."""
-        row = row_of(self, key)
+        row = visible_row(self, key)
         self.demand(Right.OPERATE)
         dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
 
@@ -242,7 +242,7 @@ class Adoptions(Resource):
             self.demand_scope(Scope.CUSTOMERS)
         asks = tuple(AdoptionQuestion(n, **each) for n, each in enumerate(values["items"], 1))
         if truth(request, "dry_run"):
-            judged = judge(
+            judged = judge_rows(
                 asks,
                 candidates_of(self.user),
                 buyers_of(self.user),
@@ -276,7 +276,7 @@ class VolumeAdoption(Resource):
         """For operators. While no job has run on the volume since, and no plan is paid for."""
         volume = get_object_or_404(Volume.objects.visible_to(self.user), key=key)
         self.demand(Right.OPERATE)
-        done = undo([volume], self.requester)
+        done = release_adopted([volume], self.requester)
         for _, reason in done.kept:
             raise ApiProblem(409, "not_now", reason, "Undo first what was done since.")
         return Response(status=204)

@@ -25,7 +25,7 @@ from jobs.requester import Requester
 from panel.api import request_bodies
 from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
 from panel.api.framework.problem import ApiProblem, flat
-from panel.api.framework.resource import Resource, bad_parameter, choices, ids, since, truth
+from panel.api.framework.resource import Resource, bad_parameter, chosen_values, ids, since, truth
 from panel.api.response_shapes import STATES, JobShape, Json, VolumeShape, WatchShape
 from panel.api.volumes.volume_resource import (
     VolumeWork,
@@ -56,7 +56,13 @@ MEASURED = ("figures", "job", "wish", "updated_at")
 """Of a volume: what no change of its record says."""
 FOR_ALL = (
     *cursor.PARAMETERS,
-    *("external_id", "customer", "include", "ids", "search", "sort", "updated_since"),
+    "external_id",
+    "customer",
+    "include",
+    "ids",
+    "search",
+    "sort",
+    "updated_since",
 )
 FOR_STAFF = (*FOR_ALL, "guest", "has_drift", "host", "state", "technology")
 OLDEST, MOST_WAITING = "created_at", "-waiting_reads"
@@ -169,7 +175,7 @@ class Volumes(Resource):
                 # Whether a filter matched would tell where a volume lies.
                 raise bad_parameter(name, "unknown", f"Known here: {', '.join(FOR_ALL)}.")
             if name == "state":
-                states = choices(request, "state", STATES)
+                states = chosen_values(request, "state", STATES)
                 rows = rows.filter(reduce(or_, map(_in_state, states)))
             elif name == "has_drift":
                 drifted = Q(key__in=keys_with_drift())
@@ -209,7 +215,7 @@ class OneVolume(Resource):
     def patch(self, request: Request, key: str) -> Response:
         """Changes label, customer and external ID in the panel only. To give a volume to another
         customer, set the customer to null first. Not possible while a job changes the volume."""
-        unlocked = row_of(self, key).volume
+        unlocked = visible_row(self, key).volume
         self.demand(Right.OPERATE)
         values = request_bodies.read(request, request_bodies.VolumeBody, partial=True)
         with transaction.atomic():
@@ -228,7 +234,7 @@ class OneVolume(Resource):
     def delete(self, request: Request, key: str) -> Response:
         """For operators. Removes the record of a dry run. To destroy a volume, see `life` of its
         wish."""
-        volume = row_of(self, key).volume
+        volume = visible_row(self, key).volume
         self.demand(Right.OPERATE)
         discard_record(volume)
         return Response(status=204)
@@ -246,12 +252,12 @@ class VolumeWatch(Resource):
     def put(self, request: Request, key: str) -> Response:
         """For operators. For as many minutes the panel has an interval of the volume every ten
         seconds instead of every minute. A host has at most 16 such volumes."""
-        volume = row_of(self, key).volume
+        volume = visible_row(self, key).volume
         self.demand(Right.OPERATE)
         values = request_bodies.read(request, request_bodies.WatchBody)
         now = database_now()
         until = now + timedelta(minutes=values["minutes"])
-        close_watch.begin(volume, until, now)
+        close_watch.begin_close_watch(volume, until, now)
         return Response({"watched_until": until})
 
     @extend_schema(
@@ -261,14 +267,14 @@ class VolumeWatch(Resource):
     )
     def delete(self, request: Request, key: str) -> Response:
         """For operators. Also where nobody watches the volume."""
-        volume = row_of(self, key).volume
+        volume = visible_row(self, key).volume
         self.demand(Right.OPERATE)
-        close_watch.end(volume)
+        close_watch.end_close_watch(volume)
         return Response(status=204)
 
 
 def _shown(view: Resource, request: Request, key: str) -> Json:
-    row = row_of(view, key)
+    row = visible_row(view, key)
     with_wish = includes_wish(request)
     work = work_of([row.volume], with_last=with_wish).get(row.volume.pk, VolumeWork())
     return volume_json(row, view.user, work, with_wish=with_wish)
@@ -282,7 +288,7 @@ def includes_wish(request: Request) -> bool:
     return given == "wish"
 
 
-def row_of(view: Resource, key: str) -> VolumeSnapshot:
+def visible_row(view: Resource, key: str) -> VolumeSnapshot:
     """The volume, where the person may see it; 404 else."""
     return snapshots_of([get_object_or_404(_visible(view), key=key)])[0]
 
@@ -356,7 +362,7 @@ def make_volume(values: Json, user: User, requester: Requester, *, dry_run: bool
         layout=wish.layout,
         size_bytes=wish.size_bytes,
     )
-    request_bodies.check(volume)
+    request_bodies.check_instance(volume)
     return create_volume(volume, group, wish, requester, dry_run=dry_run)
 
 

@@ -41,7 +41,7 @@ class RequestedChange:
     not_before: datetime | None = None
 
 
-def change(row: VolumeSnapshot, cache_body: Json | None) -> RequestedChange | None:
+def change_of_wish(row: VolumeSnapshot, cache_body: Json | None) -> RequestedChange | None:
     """What is to be done for the volume to have the cache `cache_body`, None for no cache, else
     `{size_bytes}` and any of `mode` and `SETTINGS`, of which what is left out stays; None where
     it is so already.
@@ -108,7 +108,7 @@ def _mode(now: Wish) -> str:
 
 
 def flushing(row: VolumeSnapshot, change: RequestedChange | None) -> RequestedChange:
-    """`change`, and dirty data written to the slow disk; raises `Refused`."""
+    """`change_of_wish`, and dirty data written to the slow disk; raises `Refused`."""
     kind, wish = (
         (change.kind, change.wish) if change else (Kind.FLUSH_CACHE, allowed(row, row.wish))
     )
@@ -203,8 +203,9 @@ def meets_shape(row: VolumeSnapshot, wish: Wish, body: Json) -> bool:
 def shape_change(
     row: VolumeSnapshot, body: Json, change: RequestedChange | None
 ) -> RequestedChange | None:
-    """The change of size and tier beside `change`, that of the cache; None where nothing changes.
-    A volume that goes to SSD loses its cache. Raises `Refused`, and `ApiProblem` for bad values."""
+    """The change of size and tier beside `change_of_wish`, that of the cache; None where nothing
+    changes. A volume that goes to SSD loses its cache. Raises `Refused`, and `ApiProblem` for bad
+    values."""
     if not any(name in body for name in SHAPE_FIELDS):
         return change
     now = allowed(row, row.wish)

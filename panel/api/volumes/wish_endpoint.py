@@ -16,7 +16,7 @@ from panel.api.framework.entity_tags import demand_unchanged, entity_tag
 from panel.api.framework.resource import Resource, truth
 from panel.api.response_shapes import JobShape, Json, WishNow
 from panel.api.volumes import wish_changes as wishes
-from panel.api.volumes.volume_endpoints import row_of
+from panel.api.volumes.volume_endpoints import visible_row
 from panel.api.volumes.volume_resource import VolumeWork, wish_now_json, work_of
 from panel.models import Scope
 from storage.access import Right, is_staff
@@ -50,7 +50,7 @@ class VolumeWish(Resource):
     )
     def get(self, request: Request, key: str) -> Response:
         """What the volume is or, while a job changes it, becomes. Send the ETag as If-Match."""
-        row = row_of(self, key)
+        row = visible_row(self, key)
         data = self._now(row)
         return Response(data, headers={"ETag": entity_tag(data, MEASURED)})
 
@@ -78,7 +78,7 @@ class VolumeWish(Resource):
         admins `{"life": "gone", "confirm_label": …}` to destroy it; `{"managed": true}` for a found
         volume. `POST /jobs/{key}/apply` carries out a dry run.
         If a job already fulfils the wish, the answer is that job."""
-        volume = row_of(self, key).volume
+        volume = visible_row(self, key).volume
         self.demand(Right.OPERATE)
         body = request_bodies.read(request, request_bodies.WishBody)
         dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
@@ -89,7 +89,7 @@ class VolumeWish(Resource):
         once = idempotent_requests.once_if_named if dry_run else idempotent_requests.once
         answer = once(request, self.user, lambda: self._put(volume, body, dry_run=dry_run))
         final = wait_for_job.out(answer, self, within)
-        final["ETag"] = entity_tag(self._now(row_of(self, key)), MEASURED)
+        final["ETag"] = entity_tag(self._now(visible_row(self, key)), MEASURED)
         return final
 
     def _now(self, row: VolumeSnapshot) -> Json:
@@ -146,7 +146,7 @@ def _change(row: VolumeSnapshot, body: Json) -> wishes.RequestedChange | None:
         return wishes.life_change(row, body)
     if "managed" in body:
         return wishes.management_change(row)
-    change = wishes.change(row, body["cache"]) if "cache" in body else None
+    change = wishes.change_of_wish(row, body["cache"]) if "cache" in body else None
     if body["flushed"]:
         change = wishes.flushing(row, change)
     return wishes.shape_change(row, body, change)

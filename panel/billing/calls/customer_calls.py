@@ -74,7 +74,7 @@ def login_link(body: Json, _: Caller) -> CallResult:
         if volume.customer_id != customer.pk:
             raise missing("volume", "Bind it with bind-volume first.")
         path = reverse("my-plan", args=[volume.key])
-    url = login_links.make(member.user, path, body["seconds"])
+    url = login_links.make_link(member.user, path, body["seconds"])
     return CallResult({"url": url, "seconds": body["seconds"]})
 
 

@@ -8,7 +8,7 @@ from jobs.models import Job, Origin, State
 from jobs.models.job import OVER
 from panel.api.framework.problem import ApiProblem
 from panel.api.response_shapes import Json
-from panel.billing.answer import plain
+from panel.billing.answer import plain_reason
 from panel.billing.calls.calling import ACTOR, Caller, CallResult, missing, volume_of
 from panel.models import Order, OrderState
 from panel.orders import authorisation
@@ -45,7 +45,7 @@ def decide_order(body: Json, _: Caller) -> CallResult:
     if body["decision"] == "approve":
         is_done, same = authorisation.approve(order), (OrderState.RUNNING, OrderState.COMPLETED)
     else:
-        reason = plain(body.get("reason", ""))
+        reason = plain_reason(body.get("reason", ""))
         is_done, same = authorisation.refuse(order, reason), (OrderState.REFUSED,)
     order.refresh_from_db()
     if not is_done and order.state not in same:

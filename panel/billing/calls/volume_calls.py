@@ -78,7 +78,7 @@ def terminate(body: Json, caller: Caller) -> CallResult:
 def _retire(volume: Volume, caller: Caller) -> Job | None:
     """The job that switches the volume off, None where it is off; raises `Refused` and `Busy`."""
     for order in Order.objects.filter(volume=volume, state__in=NOT_BEGUN):
-        authorisation.cancel(order, None)
+        authorisation.cancel_order(order, None)
     if (holder := holder_of(volume)) is not None:
         if holder.kind == Kind.RETIRE_VOLUME and not holder.cancel_requested:
             return holder

@@ -25,7 +25,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, file: Path, with_secrets: bool, **options: Any) -> None:
         """Write the file and say what is in it."""
         try:
-            note = backup.make(file.absolute(), with_secrets=with_secrets)
+            note = backup.make_backup(file.absolute(), with_secrets=with_secrets)
         except backup.BackupError as error:
             raise CommandError(str(error)) from None
         secrets = "with its secrets" if with_secrets else "without its secrets: keep those apart"

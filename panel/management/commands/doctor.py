@@ -27,7 +27,7 @@ class Command(BaseCommand):
         if json:
             self.stdout.write(dump(findings))
         else:
-            for line in doctor.report(findings):
+            for line in doctor.report_lines(findings):
                 self.stdout.write(line)
         if not all(finding.is_ok for finding in findings):
             sys.exit(1)

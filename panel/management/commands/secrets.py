@@ -15,7 +15,7 @@ from nacl.public import PrivateKey
 HEADER = "# Secrets of this panel. Keep a copy: without them no stored host key can be read.\n"
 
 
-def make() -> dict[str, str]:
+def make_secrets() -> dict[str, str]:
     """Return fresh values for every secret setting.
 
     The host-key halves are X25519 keys (libsodium sealed boxes) in URL-safe base64.
@@ -30,7 +30,7 @@ def make() -> dict[str, str]:
 
 def lines() -> str:
     """Fresh values for every secret setting, as the file has them."""
-    return "".join(f"{name}={value}\n" for name, value in make().items())
+    return "".join(f"{name}={value}\n" for name, value in make_secrets().items())
 
 
 def ensure(path: Path) -> bool:

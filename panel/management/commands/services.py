@@ -23,7 +23,7 @@ class Command(BaseCommand):
         services = local_services.every_service()
         try:
             if action == "start":
-                local_services.start(services)
+                local_services.start_services(services)
             elif action == "stop":
                 local_services.stop(services)
             states = {service: service.is_running() for service in services}

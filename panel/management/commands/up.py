@@ -35,12 +35,12 @@ class Command(BaseCommand):
         try:
             with ExitStack() as stack:
                 services = local_services.wanted(os.environ)
-                started = local_services.start(services)
+                started = local_services.start_services(services)
                 stack.callback(local_services.stop, started)
                 self.prepare()
                 running = stack.enter_context(supervisor.Processes(os.environ, port))
                 running.wait_healthy()
-                for line in doctor.report(doctor.examine(patience_seconds=30)):
+                for line in doctor.report_lines(doctor.examine(patience_seconds=30)):
                     self.stdout.write(line)
                 self.stdout.write(f"Tiercel answers at http://localhost:{port} (Ctrl-C stops it)")
                 self.stdout.flush()

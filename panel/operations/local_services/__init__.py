@@ -43,7 +43,7 @@ def wanted(environment: Mapping[str, str]) -> list[Service]:
     return [service for service in every_service() if not environment.get(replaced[service.name])]
 
 
-def start(services: Iterable[Service]) -> list[Service]:
+def start_services(services: Iterable[Service]) -> list[Service]:
     """Start those that do not run, wait until they answer, return the ones started now."""
     started = []
     for service in services:

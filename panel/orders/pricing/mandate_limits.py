@@ -108,7 +108,10 @@ def others_minor(mandate: Mandate, volume: Volume) -> int:
     last = done.order_by("-ended_at", "-id")
     planned = Volume.objects.filter(customer=mandate.customer, cache_plan__isnull=False)
     agreed = planned.exclude(pk=volume.pk).values_list(
-        *("pk", "cache_plan", "cache_plan__price_minor", "cache_plan__currency"),
+        "pk",
+        "cache_plan",
+        "cache_plan__price_minor",
+        "cache_plan__currency",
         *(Subquery(last.values(name)[:1]) for name in ("to_plan", "price_minor", "currency")),
     )
     months = dict(
@@ -121,7 +124,7 @@ def others_minor(mandate: Mandate, volume: Volume) -> int:
     return sum(months.values())
 
 
-def refusal(
+def mandate_refusal(
     mandate: Mandate | None,
     left_this_period: int | None,
     others_cost: int,

@@ -22,7 +22,7 @@ def length() -> timedelta:
     return timedelta(days=settings.TIERCEL_TRIAL_DAYS)
 
 
-def refusal(row: VolumeSnapshot) -> OrderRefused | None:
+def trial_refusal(row: VolumeSnapshot) -> OrderRefused | None:
     """Why the volume gets no trial; None where it does."""
     if not length():
         return _refused(marked("Free trials are not offered."))
@@ -34,7 +34,7 @@ def refusal(row: VolumeSnapshot) -> OrderRefused | None:
     return None
 
 
-def running(volume: Volume) -> Order | None:
+def running_trial(volume: Volume) -> Order | None:
     """The trial that the volume's plan comes from; None where it is paid for, or has none."""
     last = last_completed(volume)
     if last is None or last.intent != Intent.TRIAL or last.to_plan_id != volume.cache_plan_id:

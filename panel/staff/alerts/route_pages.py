@@ -211,6 +211,6 @@ def send_again(request: HttpRequest, key: str) -> HttpResponse:
     """Send a message once more, now."""
     row = get_object_or_404(AlertDelivery.objects.visible_to(request.user), key=key)
     delivery_queue.again(row)
-    alert_routing.announce()
+    alert_routing.announce_alerts()
     messages.success(request, "The message is being sent again under the same id.")
     return redirect("alert-routes")

@@ -42,7 +42,7 @@ def deliveries(request: HttpRequest) -> HttpResponse:
 def deliver_again(request: HttpRequest, name: str) -> HttpResponse:
     """Send a message once more, now."""
     message = get_object_or_404(Message.objects.visible_to(request.user), name=name)
-    outbox.again(message)
+    outbox.send_message_again(message)
     messages.success(request, f"{message.type} is being sent again under the same id.")
     return redirect("billing")
 
@@ -54,7 +54,7 @@ def deliver_test(request: HttpRequest) -> HttpResponse:
     if outbox.is_on():
         outbox.write(MessageType.TEST, new_key(), {"text": "This is a test message."})
         messages.success(
-            request, ("The test message is being sent. Reload this page to see the answer.")
+            request, "The test message is being sent. Reload this page to see the answer."
         )
     else:
         messages.error(request, "Nothing was sent: no billing system is configured.")
@@ -66,6 +66,6 @@ def deliver_test(request: HttpRequest) -> HttpResponse:
 def enable(request: HttpRequest) -> HttpResponse:
     """Send again to an address that said it was gone."""
     Endpoint.objects.filter(url=settings.TIERCEL_BILLING_URL).update(disabled_at=None)
-    outbox.announce()
+    outbox.announce_messages()
     messages.success(request, "Messages are sent again.")
     return redirect("billing")

@@ -186,4 +186,4 @@ class CustomerForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Customer
         fields = ("name", "external_id")
-        help_texts = {"external_id": ("The customer's id in your billing system. Optional.")}  # noqa: RUF012
+        help_texts = {"external_id": "The customer's id in your billing system. Optional."}  # noqa: RUF012

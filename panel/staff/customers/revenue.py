@@ -30,8 +30,14 @@ FULL_SHARE: Final = 0.01
 """With a smaller share free, a host is full."""
 LATELY: Final = timedelta(days=30)
 SIZED: Final = (
-    *(Kind.ADD_CACHE, Kind.REPLACE_CACHE, Kind.REMOVE_CACHE, Kind.DROP_CACHE),
-    *(Kind.CREATE_VOLUME, Kind.EXTEND_VOLUME, Kind.MOVE_VOLUME, Kind.DESTROY_VOLUME),
+    Kind.ADD_CACHE,
+    Kind.REPLACE_CACHE,
+    Kind.REMOVE_CACHE,
+    Kind.DROP_CACHE,
+    Kind.CREATE_VOLUME,
+    Kind.EXTEND_VOLUME,
+    Kind.MOVE_VOLUME,
+    Kind.DESTROY_VOLUME,
 )
 """What jobs do with the space on SSDs."""
 
@@ -260,7 +266,7 @@ def spaces(user: Person) -> list[HostSpace]:
         host__in=Host.objects.visible_to(user), fast_total_bytes__gt=0
     )
     rows = hosts.values_list(
-        *("host_id", "host__name", "host__key", "fast_total_bytes", "fast_free_bytes")
+        "host_id", "host__name", "host__key", "fast_total_bytes", "fast_free_bytes"
     )
     spaces = [HostSpace(*row) for row in rows]
     return sorted(spaces, key=lambda each: (each.free_bytes / each.total_bytes, each.name))

@@ -30,8 +30,16 @@ PAGE_ROWS: Final = 50
 HOST_ROWS: Final = 10
 CHUNK_ROWS: Final = 500
 COLUMNS: Final = (
-    *("volume", "label", "customer", "customer_external_id", "host", "plan"),
-    *("price_minor", "currency", "trial", "cache_bytes"),
+    "volume",
+    "label",
+    "customer",
+    "customer_external_id",
+    "host",
+    "plan",
+    "price_minor",
+    "currency",
+    "trial",
+    "cache_bytes",
 )
 
 

@@ -235,7 +235,13 @@ def _recent(jobs: JobQuerySet) -> list[Job]:
 def _unfinished(jobs: JobQuerySet) -> tuple[Unfinished, ...]:
     lies = Placement.objects.filter(volume=OuterRef("volume"), until=None, lv_uuid__isnull=False)
     rows = jobs.unfinished().values_list(
-        *("host_id", "volume__key", "state", "wish", "fallback", "turned", "volume__size_bytes"),
+        "host_id",
+        "volume__key",
+        "state",
+        "wish",
+        "fallback",
+        "turned",
+        "volume__size_bytes",
         Subquery(lies.values("lv_name")[:1]),
         Subquery(lies.values("cache_bytes")[:1]),
     )

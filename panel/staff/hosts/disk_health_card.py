@@ -107,7 +107,7 @@ class DiskHealthCard:
 def disk_health(host: Host, facts: HostFacts, now: datetime) -> DiskHealthCard:
     last = DiskRound.objects.filter(host=host).first()
     conditions = [each for each in conditions_of(host, now) if not each.is_gone or each.findings]
-    rows = [row_of(facts, each) for each in conditions]
+    rows = [disk_row(facts, each) for each in conditions]
     asked_at = None if last is None else last.answered_at
     return DiskHealthCard(_lines(facts, rows), bool(rows), _note(last, rows), asked_at)
 
@@ -141,7 +141,7 @@ def _note(last: DiskRound | None, rows: Sequence[DiskHealthRow]) -> str:
     return "" if rows else "smartctl knows none of the host's disks."
 
 
-def row_of(facts: HostFacts | None, condition: DiskCondition) -> DiskHealthRow:
+def disk_row(facts: HostFacts | None, condition: DiskCondition) -> DiskHealthRow:
     """`facts` know the kernel's name of a disk behind a controller."""
     disk, health = condition.disk, condition.health
     known = None if facts is None else known_as(facts, condition)

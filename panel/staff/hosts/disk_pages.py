@@ -15,8 +15,8 @@ from django.views.decorators.http import require_POST, require_safe
 from jobs.engine import media_checks
 from jobs.models import CheckKind
 from panel.staff.change_log import edits
-from panel.staff.hosts.disk_health_card import CheckRow, known_as, row_of
-from panel.staff.hosts.pages import find, frame
+from panel.staff.hosts.disk_health_card import CheckRow, disk_row, known_as
+from panel.staff.hosts.pages import find_host, frame
 from panel.staff.job_requests import actor_of, requester_of, show_refusal
 from storage.access import Right, staff_view
 from storage.analysis.ssd_writers import SPANS, SsdWriters, ssd_writers
@@ -126,7 +126,7 @@ def _page(
     entered: EnteredForm | None = None,
     accepting: AcceptErrorsForm | None = None,
 ) -> HttpResponse:
-    host, now = find(request, disk.host.key), database_now()
+    host, now = find_host(request, disk.host.key), database_now()
     facts = inventory_of(host)
     listed = conditions_of(host, now)
     condition = next(each for each in listed if each.disk.pk == disk.pk)
@@ -142,7 +142,7 @@ def _page(
         **frame(request, host, "host-disks"),
         "facts": facts,
         "disk": condition.disk,
-        "row": row_of(facts, condition),
+        "row": disk_row(facts, condition),
         "health": condition.health,
         "condition": condition,
         "powered_on": _powered_on(condition),
@@ -239,7 +239,7 @@ def enter(request: HttpRequest, key: str, disk: str) -> HttpResponse:
 
 @staff_view(Right.ADMINISTER)
 @require_POST
-def accept(request: HttpRequest, key: str, disk: str) -> HttpResponse:
+def accept_disk_errors(request: HttpRequest, key: str, disk: str) -> HttpResponse:
     """The errors that the disk has now are known, and that it is gone."""
     found = _find(request, key, disk)
     form = AcceptErrorsForm(request.POST)
@@ -274,9 +274,9 @@ def test(request: HttpRequest, key: str, disk: str) -> HttpResponse:
 
 @staff_view(Right.OPERATE)
 @require_POST
-def check_array(request: HttpRequest, key: str, array: str) -> HttpResponse:
+def compare_array(request: HttpRequest, key: str, array: str) -> HttpResponse:
     """Ask the host to compare the copies of an array."""
-    host = find(request, key)
+    host = find_host(request, key)
     facts = inventory_of(host)
     named = [each for each in facts.arrays if each.name == array] if facts is not None else []
     if not named:
@@ -291,13 +291,13 @@ def check_array(request: HttpRequest, key: str, array: str) -> HttpResponse:
 
 @staff_view(Right.ADMINISTER)
 @require_POST
-def undo(request: HttpRequest, key: str, disk: str) -> HttpResponse:
+def undo_disk_change(request: HttpRequest, key: str, disk: str) -> HttpResponse:
     """Take back what was entered or accepted last."""
     found = _find(request, key, disk)
     form = UndoForm(request.POST)
     shown = form.cleaned_data["change"] if form.is_valid() else 0
     try:
-        smart_records.undo(found, shown, database_now())
+        smart_records.undo_decision(found, shown, database_now())
     except Refused as refused:
         return show_refusal(request, refused)
     messages.success(request, "The last change is undone.")

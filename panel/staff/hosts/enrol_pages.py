@@ -35,7 +35,7 @@ def new_host(request: HttpRequest) -> HttpResponse:
     host."""
     form = HostForm(request.POST or None, initial=request.GET.dict())
     if request.method == "POST" and form.is_valid():
-        host, _ = enrolment.begin(**form.cleaned_data)
+        host, _ = enrolment.begin_enrolment(**form.cleaned_data)
         return redirect("host-enrol", host.key)
     code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     return render(request, "staff/hosts/host_new.html", {"form": form}, status=code)
@@ -50,7 +50,7 @@ def enrol_host(request: HttpRequest, key: str) -> HttpResponse:
     that is to be upgraded."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     if request.method == "POST":
-        enrolment.begin(host.name, host.address)
+        enrolment.begin_enrolment(host.name, host.address)
         return redirect("host-enrol", host.key)
     token = enrolment.waiting_token(host)
     public_url: str = settings.TIERCEL_PUBLIC_URL
@@ -91,7 +91,7 @@ class HostForm(forms.Form):
     name = forms.CharField(
         validators=[demand_name],
         max_length=64,
-        help_text=("Name shown in the panel: a-z, 0-9, dots and dashes, for example node7."),
+        help_text="Name shown in the panel: a-z, 0-9, dots and dashes, for example node7.",
     )
     address = forms.CharField(
         max_length=255,

@@ -23,11 +23,24 @@ from storage.models import Host, HostActivity, HostOutline
 from storage.models.host import HostState
 
 FIELDS: Final = (
-    *("key", "name", "name_order", "site", "tags", "address", "state", "error"),
-    *("last_seen_at", "created_at"),
-    *("maintenance_since", "maintenance_until"),
-    *("activity__at", "activity__read_iops", "activity__write_iops", "activity__busy"),
-    *("activity__busiest_id", "activity__dirty_bytes"),
+    "key",
+    "name",
+    "name_order",
+    "site",
+    "tags",
+    "address",
+    "state",
+    "error",
+    "last_seen_at",
+    "created_at",
+    "maintenance_since",
+    "maintenance_until",
+    "activity__at",
+    "activity__read_iops",
+    "activity__write_iops",
+    "activity__busy",
+    "activity__busiest_id",
+    "activity__dirty_bytes",
     *(f"outline__{name}" for name in OUTLINE_FIELDS),
 )
 """What the pages over all hosts look at: never the inventory."""

@@ -29,7 +29,7 @@ from panel.staff.jobs.forms import (
 )
 from storage.access import Right, staff_view
 from storage.database_clock import database_now
-from storage.health.missing_volumes import settle
+from storage.health.missing_volumes import settle_missing_volumes
 from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.models.host import HostState
@@ -41,7 +41,7 @@ VOLUMES_NAMED = 20
 UNREAD = Refused(
     "not_read",
     "The host has not been read yet.",
-    ("Refresh the host, and come back when its disks are known."),
+    "Refresh the host, and come back when its disks are known.",
 )
 
 
@@ -192,9 +192,11 @@ def settle_missing(request: HttpRequest, key: str) -> HttpResponse:
     """The missing volumes of a host are gone for good, but for those that a job still holds."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     unfinished = Job.objects.unfinished().filter(host=host)
-    count = settle(host, database_now(), unfinished.values_list("volume_id", flat=True))
+    count = settle_missing_volumes(
+        host, database_now(), unfinished.values_list("volume_id", flat=True)
+    )
     messages.success(
-        request, (f"{count} volume{'s' if count != 1 else ''} removed from {host.name}.")
+        request, f"{count} volume{'s' if count != 1 else ''} removed from {host.name}."
     )
     return redirect("host", host.key)
 

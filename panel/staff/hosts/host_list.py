@@ -115,7 +115,7 @@ def hosts(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     asked = {name: request.GET.get(name, "")[:100] for name in ("q", "state", "site", "tag")}
     every = fleet.lines_of(request.user, now)
-    matching = labelled(named(every, asked["q"]), asked["site"], asked["tag"])
+    matching = labelled(hosts_named(every, asked["q"]), asked["site"], asked["tag"])
     chosen = in_state(matching, asked["state"])
     if wants_csv(request):
         return csv_of(request, LISTING, _rows(chosen), lambda rows: _filled(rows, now))
@@ -222,7 +222,7 @@ class StateFilter:
     count: int
 
 
-def named(lines: Iterable[HostSummaryRow], text: str) -> list[HostSummaryRow]:
+def hosts_named(lines: Iterable[HostSummaryRow], text: str) -> list[HostSummaryRow]:
     """Those with the text in their name or address."""
     part = text.strip().casefold()
     return [

@@ -18,9 +18,16 @@ from storage.planner.technologies.lookup import layout_of
 from storage.planner.wish import BadWish
 
 COLUMNS = (
-    *("volume_id", "lv_uuid", "volume__key", "volume__label", "volume__layout"),
-    *("volume__managed", "volume__adopted_at", "volume__latest_sample__gap"),
-    *("volume__latest_sample__dt_ms", "volume__latest_sample__read_ms"),
+    "volume_id",
+    "lv_uuid",
+    "volume__key",
+    "volume__label",
+    "volume__layout",
+    "volume__managed",
+    "volume__adopted_at",
+    "volume__latest_sample__gap",
+    "volume__latest_sample__dt_ms",
+    "volume__latest_sample__read_ms",
     "volume__latest_sample__write_ms",
 )
 # A gap has no figures.

@@ -129,7 +129,7 @@ def _problems(host: Host) -> dict[str, Any]:
     }
 
 
-def find(request: HttpRequest, key: str) -> Host:
+def find_host(request: HttpRequest, key: str) -> Host:
     """The host with its outline; raises `Http404`."""
     return get_object_or_404(
         Host.objects.visible_to(request.user).select_related("outline"), key=key
@@ -145,7 +145,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
     if removed is not None:
         gone = {"host": removed, "edits": edits(removed)}
         return render(request, "staff/hosts/host_removed.html", gone)
-    shown = find(request, key)
+    shown = find_host(request, key)
     now, facts, figures = timezone.now(), inventory_of(shown), figures_of(shown)
     context: dict[str, Any] = {
         **frame(request, shown, "host"),
@@ -217,7 +217,7 @@ def _locked_volumes(host: Host) -> frozenset[str]:
 @require_safe
 def host_volumes(request: HttpRequest, key: str) -> HttpResponse:
     """Its volumes by wait time, those that are missing, and those that are not as recorded."""
-    shown = find(request, key)
+    shown = find_host(request, key)
     facts = inventory_of(shown)
     missing = Placement.objects.filter(host=shown, until=None, missing_since__isnull=False)
     placements = list(missing.select_related("volume").order_by("missing_since", "pk"))
@@ -275,7 +275,7 @@ def _drifts(request: HttpRequest, host: Host, facts: HostFacts) -> dict[str, obj
 @require_safe
 def host_disks(request: HttpRequest, key: str) -> HttpResponse:
     """What the host's storage is built of; `stack=all` draws every volume."""
-    shown = find(request, key)
+    shown = find_host(request, key)
     facts = inventory_of(shown)
     context: dict[str, Any] = {**frame(request, shown, "host-disks"), "facts": facts}
     if facts is not None:
@@ -301,7 +301,7 @@ def host_disks(request: HttpRequest, key: str) -> HttpResponse:
 def host_jobs(request: HttpRequest, key: str) -> HttpResponse:
     """The jobs of a host that have not ended, the last ones that have, and the SSD space that
     accepted ones will take. The list renews itself."""
-    shown = find(request, key)
+    shown = find_host(request, key)
     all_jobs = Job.objects.visible_to(request.user).with_names().filter(host=shown, dry_run=False)
     unfinished = list(all_jobs.unfinished()[:LAST_JOBS])
     facts = inventory_of(shown) if unfinished else None
@@ -319,7 +319,7 @@ def host_jobs(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 def host_settings(request: HttpRequest, key: str) -> HttpResponse:
     """Maintenance, policy, keys, preflight, and the history of the record."""
-    shown = find(request, key)
+    shown = find_host(request, key)
     facts, reported = inventory_of(shown), reported_problems(shown)
     context = {
         **frame(request, shown, "host-settings"),

@@ -150,7 +150,13 @@ def _row(problems: Sequence[Problem]) -> ProblemRow:
     if first.job_key or not first.volume_key:
         way: Way = "job" if first.job_key else _way(first.code)
         return ProblemRow(
-            *(first.severity, first.message, first.correction, way, first.since, (), first.job_key),
+            first.severity,
+            first.message,
+            first.correction,
+            way,
+            first.since,
+            (),
+            first.job_key,
             at_risk=first.rank == 0,
         )
     volumes = tuple(

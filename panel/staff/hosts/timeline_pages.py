@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
-from panel.staff.hosts.pages import find, frame
+from panel.staff.hosts.pages import find_host, frame
 from panel.staff.job_requests import actor_of, show_refusal
 from storage.access import Right, staff_view
 from storage.analysis.restart_comparison import RestartComparison, compare_restart
@@ -72,7 +72,7 @@ class AcceptFaultForm(forms.Form):
 @require_safe
 def history(request: HttpRequest, key: str) -> HttpResponse:
     """`compare` is a restart into another kernel, by its number."""
-    shown = find(request, key)
+    shown = find_host(request, key)
     if wants_csv(request):
         return csv_of(request, TIMELINE, _rows(request, shown))
     return _page(request, shown)
@@ -130,13 +130,13 @@ def _named(request: HttpRequest) -> str:
 @require_POST
 def accept_fault(request: HttpRequest, key: str) -> HttpResponse:
     """New plans of this host may rely on what the `fault` spoils."""
-    host, fault = find(request, key), _named(request)
+    host, fault = find_host(request, key), _named(request)
     form = AcceptFaultForm(fault, request.POST)
     if not form.is_valid():
         return _page(request, host, form)
     who, reason = str(actor_of(request)), form.cleaned_data["reason"]
     try:
-        accepted_faults.accept(host, fault, who, reason, database_now())
+        accepted_faults.accept_fault(host, fault, who, reason, database_now())
     except Refused as refused:
         return show_refusal(request, refused)
     messages.success(request, f"The fault {fault} is accepted on {host.name}.")
@@ -147,9 +147,9 @@ def accept_fault(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 def revoke_fault(request: HttpRequest, key: str) -> HttpResponse:
     """The `fault` refuses plans again."""
-    host, fault = find(request, key), _named(request)
+    host, fault = find_host(request, key), _named(request)
     try:
-        accepted_faults.revoke(host, fault)
+        accepted_faults.revoke_acceptance(host, fault)
     except Refused as refused:
         return show_refusal(request, refused)
     messages.success(request, f"The fault {fault} is no longer accepted on {host.name}.")

@@ -47,7 +47,7 @@ def apply_preview(request: HttpRequest, key: str) -> HttpResponse:
     form = ConfirmForm(request.POST)
     if not form.is_valid():
         refusal = Refused(
-            "invalid", form.problem, ("Go back and enter another time, or leave the field empty.")
+            "invalid", form.problem, "Go back and enter another time, or leave the field empty."
         )
         return show_refusal(request, refusal, preview.volume)
     not_before = form.cleaned_data["not_before"]

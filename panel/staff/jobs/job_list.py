@@ -92,7 +92,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
                 request, f"There is no {name} “{known.pop(name)[-1]}”. It was left out."
             )
         return redirect(f"{reverse('jobs')}?{known.urlencode()}")
-    matching = form.found(listed(request.user), request.user)
+    matching = form.found(listed_jobs(request.user), request.user)
     if wants_csv(request):
         return csv_of(request, LISTING, matching)
     shown = list_page(request, LISTING, matching)
@@ -167,6 +167,6 @@ class JobFilter(forms.Form):
         return jobs.order_by(F("ended_at").desc(nulls_first=True), URGENCY, "-id")
 
 
-def listed(user: Person) -> JobQuerySet:
+def listed_jobs(user: Person) -> JobQuerySet:
     """What the person may see of the jobs, with all that a row of the list names."""
     return Job.objects.visible_to(user).with_names().select_related("volume__customer")

@@ -79,7 +79,7 @@ def volume_jobs(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _job(request: HttpRequest, key: str) -> Job:
-    return get_object_or_404(job_list.listed(request.user), key=key)
+    return get_object_or_404(job_list.listed_jobs(request.user), key=key)
 
 
 def _status(request: HttpRequest, job: Job) -> dict[str, object]:

@@ -96,12 +96,8 @@ def _of_size(row: VolumeSnapshot) -> tuple[MenuItem, ...]:
             refusal=extend_refusal(row),
             is_asked=True,
         ),
-        _item(
-            row,
-            "volume-move",
-            offers.move_title,
-            offers.move_effect,
-            refusal=offers.move,
+        replace(
+            _item(row, "volume-move", offers.move_title, offers.move_effect, refusal=offers.move),
             fields=(("tier", offers.tier),),
         ),
     )
@@ -192,7 +188,6 @@ def _item(
     is_asked: bool = False,
     opens_here: bool = True,
     is_danger: bool = False,
-    fields: tuple[tuple[str, str], ...] = (),
 ) -> MenuItem:
     url = reverse(name, args=[row.volume.key])
-    return MenuItem(name, title, url, hint, refusal, is_asked, opens_here, is_danger, fields)
+    return MenuItem(name, title, url, hint, refusal, is_asked, opens_here, is_danger)

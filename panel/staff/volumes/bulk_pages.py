@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import BulkChange, Job, State
 from jobs.queue import bulk as bulk_queue
-from jobs.queue.bulk import KINDS, blocking_jobs, reserved_by_group, seal, unseal
+from jobs.queue.bulk import KINDS, blocking_jobs, reserved_by_group, sign_drafts, signed_drafts
 from jobs.queue.cost_estimate import estimate
 from jobs.queue.submit import submit
 from panel.http.client_address import address_of
@@ -64,7 +64,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "option": form[form.option] if form.option else None,
-        "title": dict(form.fields[("action")].choices).get(request.POST.get("action"), ""),  # type: ignore[attr-defined]
+        "title": dict(form.fields["action"].choices).get(request.POST.get("action"), ""),  # type: ignore[attr-defined]
         "rows": rows,
         "is_every": "every" in request.POST,
         "drafts": drafted[:SHOWN],
@@ -78,7 +78,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
     if good:
         option = form.cleaned_data.get(form.option)
         key = getattr(option, "key", option) or ""
-        context["sealed"] = seal(Action(form.cleaned_data["action"]), key, good)
+        context["sealed"] = sign_drafts(Action(form.cleaned_data["action"]), key, good)
     asks_option = form.has_error("__all__", "no_option")
     status = 200 if drafted or asks_option else HTTPStatus.UNPROCESSABLE_ENTITY
     return render(request, "staff/volumes/bulk.html", context, status=status)
@@ -90,14 +90,14 @@ def bulk_confirm(request: HttpRequest) -> HttpResponse:
     """Have a worker do what was shown; it judges every volume again, so that a repeated click does
     no harm."""
     try:
-        deal = unseal(request.POST.get("sealed", ""))
+        deal = signed_drafts(request.POST.get("sealed", ""))
     except BadSignature:
         messages.error(
-            request, ("The preview is too old. Create a new preview. Nothing was changed.")
+            request, "The preview is too old. Create a new preview. Nothing was changed."
         )
         return redirect("volumes")
     back = request.POST.get("list", "")
-    change = bulk_queue.begin(deal, requester_of(request), back)
+    change = bulk_queue.begin_bulk(deal, requester_of(request), back)
     return redirect("volumes-bulk-result", change.key)
 
 
@@ -114,7 +114,7 @@ def bulk_result(request: HttpRequest, key: str) -> HttpResponse:
 def bulk_cancel(request: HttpRequest, key: str) -> HttpResponse:
     """Begin with no further volume, whoever confirmed the change."""
     change = get_object_or_404(BulkChange.objects.visible_to(request.user), key=key)
-    count = bulk_queue.cancel(change, str(request.user))
+    count = bulk_queue.cancel_bulk(change, str(request.user))
     if count:
         messages.success(request, f"Cancelled for {counted(count, 'volume')}.")
     else:
@@ -220,7 +220,7 @@ def bulk_commands(request: HttpRequest, key: str) -> HttpResponse:
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
     is_part = request.headers.get("HX-Request") == "true"
     try:
-        deal = unseal(request.POST.get("sealed", ""))
+        deal = signed_drafts(request.POST.get("sealed", ""))
     except BadSignature:
         if is_part:
             return render(request, TEMPLATE, {"refused": TOO_OLD})

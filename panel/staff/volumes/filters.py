@@ -86,8 +86,13 @@ IOPS = ExpressionWrapper(
 )
 NAMED: Final = {"host": "place__host", "customer": "customer"}
 SAID: Final = (
-    *("label", "guest", "external_id", "key"),
-    *("customer__name", "place__lv_name", "place__host__name"),
+    "label",
+    "guest",
+    "external_id",
+    "key",
+    "customer__name",
+    "place__lv_name",
+    "place__host__name",
 )
 """What the search looks through: each word is in one of them."""
 
@@ -122,7 +127,9 @@ class VolumeFilter(forms.Form):
         if not self.is_valid():
             return volumes.none()
         filters = self.cleaned_data
-        volumes = volumes.filter(state_of(filters["state"], now), cache_of(filters["cache"]))
+        volumes = volumes.filter(
+            state_condition(filters["state"], now), cached_by(filters["cache"])
+        )
         volumes = volumes.filter(every_word(filters["q"].split(), SAID))
         for name, path in NAMED.items():
             if text := filters[name].strip():
@@ -153,7 +160,7 @@ def placed(volumes: QuerySet[Volume]) -> QuerySet[Volume]:
     )
 
 
-def state_of(name: str, now: datetime) -> Q:
+def state_condition(name: str, now: datetime) -> Q:
     """The condition of one of `STATES`; destroyed volumes and previews are in none but
     their own."""
     existing, fresh = (
@@ -179,7 +186,7 @@ def state_of(name: str, now: datetime) -> Q:
     }.get(name, existing)
 
 
-def cache_of(name: str) -> Q:
+def cached_by(name: str) -> Q:
     """The condition of one of `CACHES`."""
     none = Q(place__cache_technology="") | Q(place__isnull=True)
     if name == "none":

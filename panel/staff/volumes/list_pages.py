@@ -104,9 +104,11 @@ def volumes(request: HttpRequest) -> HttpResponse:
     filters = VolumeFilter(request.GET.dict(), request.user)
     matching = filters.found(now)
     if wants_csv(request):
-        return csv_of(request, LISTING, matching, lambda some: listed(some, now, with_course=False))
+        return csv_of(
+            request, LISTING, matching, lambda some: volume_rows(some, now, with_course=False)
+        )
     page = list_page(request, LISTING, matching)
-    rows = listed(page.page.object_list, now)
+    rows = volume_rows(page.page.object_list, now)
     context = {
         "filters": filters,
         "list": page,
@@ -156,7 +158,9 @@ class Listed:
         return self.latest.dirty_bytes if self.latest is not None else None
 
 
-def listed(volumes: Iterable[Volume], now: datetime, *, with_course: bool = True) -> list[Listed]:
+def volume_rows(
+    volumes: Iterable[Volume], now: datetime, *, with_course: bool = True
+) -> list[Listed]:
     """The rows in the order of `volumes`, by one query each for places, figures and courses."""
     volumes = list(volumes)
     places = {

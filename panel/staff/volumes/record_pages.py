@@ -20,7 +20,7 @@ from storage.name_validators import demand_name
 from storage.named_choice import NamedChoiceField
 from storage.planner import Refused
 from storage.row_locks import hold_one
-from storage.volumes.ownership import give, refusal_to_give, refusal_to_take, take
+from storage.volumes.ownership import disown, give, refusal_to_give, refusal_to_take
 from storage.volumes.snapshot import VolumeSnapshot
 
 
@@ -106,7 +106,7 @@ def _change(unlocked: Volume, customer: Customer | None) -> Refused | None:
     if volume.customer_id is not None:
         if (refused := refusal_to_take(volume, is_busy=is_busy)) is not None:
             return refused
-        take(volume)
+        disown(volume)
     if customer is None:
         return None
     if (refused := refusal_to_give(volume, customer, is_busy=is_busy)) is not None:

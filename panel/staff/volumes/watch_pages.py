@@ -31,13 +31,13 @@ def watch_volume(request: HttpRequest, key: str) -> HttpResponse:
     """Watch the volume closely for an hour from now, or no more (`end`)."""
     volume = row_of(request, key).volume
     if "end" in request.POST:
-        close_watch.end(volume)
+        close_watch.end_close_watch(volume)
         messages.success(request, f"{volume.label} is no longer watched closely.")
         return redirect("volume", key)
     now = database_now()
     until = now + close_watch.USUAL
     try:
-        close_watch.begin(volume, until, now)
+        close_watch.begin_close_watch(volume, until, now)
     except Refused as refused:
         return show_refusal(request, refused, volume)
     messages.success(request, f"{volume.label} is watched closely for an hour.")
@@ -50,7 +50,7 @@ def live(request: HttpRequest, key: str) -> HttpResponse:
     """The volume second by second: a POST begins to look, and each GET looks on."""
     row = row_of(request, key)
     volume = row.volume
-    view = LiveView() if request.method == "POST" and live_view.begin(volume) else None
+    view = LiveView() if request.method == "POST" and live_view.begin_live_view(volume) else None
     if request.method == "POST" and request.headers.get("HX-Request") != "true":
         return redirect("volume", key)
     context = {"row": row, "volume": volume, **live_context(volume, view)}

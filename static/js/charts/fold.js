@@ -1,17 +1,12 @@
 // Charts that a person has folded away, and those that begin folded and were opened, by their
 // panels' names; the browser remembers both. The URL names those that are not as they begin, and
 // counts more than what is remembered.
+import * as stored from "../stored.js";
 import * as state from "./state.js";
 
 const keyOf = (panel) => (panel.is_folded ? "charts-opened" : "charts-folded");
 
-const read = (panel) => {
-  try {
-    return new Set(JSON.parse(localStorage.getItem(keyOf(panel)) ?? "[]"));
-  } catch {
-    return new Set(); // another version wrote it
-  }
-};
+const read = (panel) => stored.readSet(keyOf(panel));
 
 const show = ({ element }, isFolded) => {
   element.toggleAttribute("data-folded", isFolded);
@@ -35,7 +30,7 @@ export const foldable = (figures, unfolded) => {
       const names = read(panel);
       if (turned.has(panel.name)) names.add(panel.name);
       else names.delete(panel.name);
-      localStorage.setItem(keyOf(panel), JSON.stringify([...names]));
+      stored.writeSet(keyOf(panel), names);
       show(figure, turned.has(panel.name) !== panel.is_folded);
       tell();
       unfolded(figure);

@@ -1,4 +1,5 @@
 // Numbers, units, times and texts as charts write them.
+import * as stored from "../stored.js";
 import * as state from "./state.js";
 
 const BINARY = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -31,13 +32,13 @@ export const withUnit = (text, unit) => (unit.startsWith("/") ? text + unit : `$
 
 // Times are those of the browser's zone or UTC as the URL says, or else as the person chose before,
 // which is remembered.
-let isUtc = (state.read("tz") ?? localStorage.getItem(KEPT)) === "utc";
+let isUtc = (state.read("tz") ?? stored.read(KEPT)) === "utc";
 
 export const inUtc = () => isUtc;
 
 export const toggleUtc = () => {
   isUtc = !isUtc;
-  localStorage.setItem(KEPT, isUtc ? "utc" : "local");
+  stored.write(KEPT, isUtc ? "utc" : "local");
   state.write({ tz: isUtc ? "utc" : "local" });
 };
 

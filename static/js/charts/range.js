@@ -4,7 +4,8 @@ import { moment } from "./format.js";
 import * as state from "./state.js";
 
 const SHORTEST = 60_000;
-const LONGEST = 366 * 86_400_000;
+const SECTION = document.querySelector("[data-charts]");
+const LONGEST = 1000 * Number(SECTION.dataset.longestSeconds);
 
 export const rangeOf = (section) => {
   const { range, from, to } = section.dataset;

@@ -58,7 +58,7 @@ def ranges(marks: Iterable[str]) -> tuple[Range, ...]:
     return tuple(sorted({(pv, first, last) for pv, first, last in each if first <= last}))
 
 
-def tag(place: Range) -> str:
+def extent_tag(place: Range) -> str:
     pv, first, last = place
     return f"{PREFIX}{pv}/{first}-{last}"
 
@@ -86,7 +86,9 @@ def joined(places: Iterable[Range], most: int = MOST_RANGES) -> tuple[Range, ...
     return tuple((pv, first, last) for pv, each in by_pv.items() for first, last in each)
 
 
-def note(vg: str, lv: str, parts: Sequence[str], disks: Sequence[str] = (ANY_DISK,)) -> Command:
+def note_vacated(
+    vg: str, lv: str, parts: Sequence[str], disks: Sequence[str] = (ANY_DISK,)
+) -> Command:
     """Note on `lv` what `parts` of it (or of its cache) have on these disks, before they go."""
     where = f"{vg}/{','.join(parts)} has on {','.join(disks)}"
     shell = f"lvchange --addtag {PREFIX}<each range that {where}> {vg}/{lv}"
@@ -133,7 +135,7 @@ def unknown_to_lvm(host: LocalHost, vg_uuid: str, vg: str) -> list[str]:
     before = host.list("/sys/block")
     # Another group may be locked for hours; of this one the report is fresh.
     report = replace(report_of(host, vg_uuid, vg), stale=False)
-    devices = [device for device in dm.devices(host) if device.vg_uuid == vg_uuid]
+    devices = [device for device in dm.dm_devices(host) if device.vg_uuid == vg_uuid]
     return [each["name"] for each in orphans(report, devices, before)]
 
 
@@ -154,7 +156,7 @@ def _words(word: str, args: Args, report: lvm.Report) -> list[str]:
                 f"Nobody knows where {match.group(1)}/{match.group(2)} lies.",
                 "Plan again.",
             )
-        return tags(*(tag(place) for place in joined(places)))
+        return tags(*(extent_tag(place) for place in joined(places)))
     if word not in (_WHERE, _COUNT, _CLEARED):
         return [word]
     noted = noted_on(report, args["lv"])
@@ -163,7 +165,7 @@ def _words(word: str, args: Args, report: lvm.Report) -> list[str]:
         return [str(sum(last - first + 1 for _, first, last in free))]
     if word == _WHERE:
         return _in_words(report, free)
-    return [each for place in taken_of(noted, free) for each in ("--deltag", tag(place))]
+    return [each for place in taken_of(noted, free) for each in ("--deltag", extent_tag(place))]
 
 
 def not_cleared(host: LocalHost, vg_uuid: str, args: Args, argv: Sequence[str]) -> str:

@@ -32,7 +32,7 @@ def sample(
 ) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """(data, warnings), of some volumes alone where `lv_uuids` names them. Without dmsetup the
     dm-cache figures are null and a warning says so."""
-    devices = dm.devices(host)
+    devices = dm.dm_devices(host)
     warnings = []
     statuses: Mapping[str, dm.CacheStatus] = {}
     try:

@@ -41,14 +41,14 @@ def hello(host: LocalHost) -> dict[str, Any]:
     tools = {tool: host.has_tool(tool) for tool in TOOLS}
     named = program_versions.every(host)
     kernel = named["kernel"]
-    local = policy.load(host)
+    local = policy.load_policy(host)
     facts, failure = _facts(host, local)
     booted = boot_state.last(host)
     problems = [
         *_policy_problems(local),
         *_owner_problems(host),
         *_tool_problems(tools, bus=host.exists(BUS)),
-        *program_versions.problems(named),
+        *program_versions.version_problems(named),
         *guest_lvm_exposure.of_config(host),
         *recovery.of_boot(booted),
         *_facts_problems(host, facts),
@@ -109,7 +109,7 @@ def _policy_problems(local: policy.Policy) -> Iterable[Problem]:
 
 def _owner_problems(host: LocalHost) -> Iterable[Problem]:
     try:
-        owner.load(host)
+        owner.load_owner(host)
     except Refusal as refusal:
         yield problem("owner_broken", "error", refusal.message, refusal.correction)
 
@@ -118,7 +118,7 @@ def _list_problems(local: policy.Policy, facts: dict[str, Any] | None) -> Iterab
     """Which PVs the lists of the policy name, is known only where LVM has answered."""
     if facts is None:
         return ()
-    return policy.problems(local, {pv["uuid"]: pv["name"] for pv in facts["pvs"]})
+    return policy.policy_problems(local, {pv["uuid"]: pv["name"] for pv in facts["pvs"]})
 
 
 def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:
@@ -174,12 +174,12 @@ def _facts_problems(host: LocalHost, facts: dict[str, Any] | None) -> Iterable[P
                 subject=array["name"],
             )
     yield from _group_problems(facts)
-    yield from recovery.of_facts(facts, users.resting(host, facts["lvs"]))
-    yield from orphan_devices.of_facts(facts)
+    yield from recovery.recovery_problems(facts, users.resting(host, facts["lvs"]))
+    yield from orphan_devices.orphan_problems(facts)
     yield from _split_vgs(facts)
     yield from guest_lvm_exposure.of_facts(host, facts)
-    yield from bcache_by_hand.problems(host, facts)
-    yield from writeback.of_facts(host, facts)
+    yield from bcache_by_hand.bcache_problems(host, facts)
+    yield from writeback.writeback_facts(host, facts)
 
 
 ALLOCATIONS = {

@@ -20,7 +20,7 @@ def is_own(mount_point: str) -> bool:
     return _OWN.fullmatch(mount_point) is not None
 
 
-def uses(host: LocalHost) -> dict[str, str]:
+def host_uses(host: LocalHost) -> dict[str, str]:
     """Kernel name of each device that holds a part of the host itself, with what it holds."""
     use_by_kname: dict[str, str] = {}
     for device, use in [*_mounted(host), *_swaps(host)]:

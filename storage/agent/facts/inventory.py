@@ -14,7 +14,7 @@ from ..guests import guest_configs, users
 from ..kernel import attachment, bcache_sysfs, disks, dm, lvm
 from ..kernel.dm import SECTOR, text
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
-from ..kernel.lvm import Row, flag, listed, number
+from ..kernel.lvm import Row, flag, number, split_list
 from ..state.policy import Policy, tier
 from . import cset_fill, host_devices, lvm_activity, program_versions
 from .logical_volumes import Layout, cache_facts, lv_facts, pv_name
@@ -31,7 +31,9 @@ _TABLE = re.compile(r"(?P<name>[^:]+): \d+ \d+ writecache [sp] \S+ \S+ (?P<block
 def writecaches_of_volumes(host: LocalHost, layout: Layout) -> dict[str, dict[str, Any]]:
     """By LV uuid. Unless `dirty_known` the kernel told nothing, and `dirty_bytes` 0 does not mean
     clean."""
-    rows = [row for row in layout.by_uuid.values() if listed(row["lv_layout"]) == ["writecache"]]
+    rows = [
+        row for row in layout.by_uuid.values() if split_list(row["lv_layout"]) == ["writecache"]
+    ]
     dirty = _dirty(host) if rows else {}
     caches = {}
     for row in rows:
@@ -141,7 +143,7 @@ def storage(
     `fresh`, and what dm.caches raises."""
     before = host.list("/sys/block")
     whole = lvm.read(host, fresh=fresh, needed=policy.vgs, timeout=timeout)
-    devices = dm.devices(host)
+    devices = dm.dm_devices(host)
     guests = guests_groups(host, whole.pvs, devices)
     sifted = sift(whole, guests, policy.vgs)
     report = sifted.report
@@ -149,7 +151,7 @@ def storage(
     statuses = cache_statuses(host, devices)
     work = lvm_activity.of_volumes(host, layout)
     snapshots = lvm_activity.snapshots(layout)
-    own = host_devices.uses(host)
+    own = host_devices.host_uses(host)
     writecaches = writecaches_of_volumes(host, layout)
     lvs = []
     for row in report.lvs:
@@ -236,7 +238,7 @@ def top_device(host: LocalHost, lv: Mapping[str, Any]) -> str | None:
 
 def _lvm_version(host: LocalHost) -> str:
     try:
-        return program_versions.read(host, "lvm")
+        return program_versions.read_version(host, "lvm")
     except TimedOut:
         return ""
 
@@ -293,7 +295,7 @@ def _vg(
         "free_bytes": lvm.number(row["vg_free"]),
         "extent_bytes": lvm.number(row["vg_extent_size"]),
         "seqno": lvm.number(row["vg_seqno"]),
-        "tags": lvm.listed(row["vg_tags"]),
+        "tags": lvm.split_list(row["vg_tags"]),
         "missing_pv_count": lvm.number(row["vg_missing_pv_count"]),
         "allowed": row["vg_name"] in policy.vgs and not left_out and (alone or not others),
         "sharing": others,

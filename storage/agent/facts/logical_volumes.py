@@ -8,7 +8,7 @@ from typing import Any
 
 from ..calls.names import printable
 from ..kernel.dm import SECTOR, CacheStatus
-from ..kernel.lvm import Row, flag, listed, number
+from ..kernel.lvm import Row, flag, number, split_list
 
 _DEVICE = re.compile(r"(.+)\((\d+)\)")
 
@@ -104,9 +104,9 @@ def lv_facts(row: Row, layout: Layout, kname: str | None) -> dict[str, Any]:
         "vg_uuid": row["vg_uuid"],
         "vg_name": row["vg_name"],
         "size_bytes": number(row["lv_size"]),
-        "layout": listed(row["lv_layout"]),
-        "role": listed(row["lv_role"]),
-        "tags": listed(row["lv_tags"]),
+        "layout": split_list(row["lv_layout"]),
+        "role": split_list(row["lv_role"]),
+        "tags": split_list(row["lv_tags"]),
         "active": active,
         "suspended": flag(row["lv_suspended"]),
         "open_count": max(0, number(row["lv_device_open"])),
@@ -131,7 +131,7 @@ def cache_facts(
     """The cache of an LV with a cache pool; None for any other LV. `statuses` by LV uuid; for an
     inactive LV the figures are those LVM stores (mode, policy) and zeros. Unless `dirty_known`
     the kernel told nothing, and `dirty_bytes` 0 does not mean clean."""
-    if "cache" not in listed(row["lv_layout"]) or not row["pool_lv"]:
+    if "cache" not in split_list(row["lv_layout"]) or not row["pool_lv"]:
         return None
     pool_uuid = row["pool_lv_uuid"]
     pool = layout.by_uuid.get(pool_uuid)
@@ -142,7 +142,7 @@ def cache_facts(
     if status is not None and not status.failed:
         chunk = status.chunk_sectors * SECTOR
     settings = dict(
-        item.split("=", 1) for item in listed(stored.get("cache_settings", "")) if "=" in item
+        item.split("=", 1) for item in split_list(stored.get("cache_settings", "")) if "=" in item
     )  # type: dict[str, str]
     threshold = number(settings.get("migration_threshold", "")) or 2048
     if status is not None and status.migration_threshold is not None:
@@ -177,6 +177,6 @@ def pool_pvs(pool_uuid: str, layout: Layout) -> list[str]:
 
 
 def _devices(segment: Row) -> list[str]:
-    words = listed(segment["devices"]) + listed(segment["metadata_devices"])
+    words = split_list(segment["devices"]) + split_list(segment["metadata_devices"])
     matches = [_DEVICE.fullmatch(word) for word in words]
     return [match.group(1) for match in matches if match is not None]

@@ -10,7 +10,7 @@ from ..calls.names import printable
 from ..commands.command import MOVING
 from ..kernel import mirror
 from ..kernel.local_host import LocalHost
-from ..kernel.lvm import Row, flag, listed
+from ..kernel.lvm import Row, flag, split_list
 from .logical_volumes import Layout, pv_name
 
 PVMOVE = "pvmove"
@@ -23,12 +23,12 @@ def of_volumes(host: LocalHost, layout: Layout) -> dict[str, Facts]:
     """By LV uuid, for volumes that something is at work on: its kind, the PV that a pvmove clears,
     how far it is in percent (None: unknown), and whether it is our own move of this volume."""
     movers = {uuid for uuid, row in layout.by_uuid.items() if _is_mover(row)}
-    copied = [row for row in layout.by_uuid.values() if COPIED & set(listed(row["lv_layout"]))]
+    copied = [row for row in layout.by_uuid.values() if COPIED & set(split_list(row["lv_layout"]))]
     done = mirror.percents(host, raids=len(copied) > len(movers)) if copied else {}
     movers_by_lv = {uuid: _movers_of(uuid, layout, movers) for uuid in layout.by_uuid}
     activity: dict[str, Facts] = {}
     for uuid, row in layout.by_uuid.items():
-        if uuid in movers or "public" not in listed(row["lv_role"]):
+        if uuid in movers or "public" not in split_list(row["lv_role"]):
             continue
         fact = _moved(uuid, layout, movers_by_lv, done) or _changed(row, done)
         if fact is not None:
@@ -40,13 +40,13 @@ def snapshots(layout: Layout) -> dict[tuple[str, str], list[str]]:
     """Names of the classic snapshots, by the VG uuid and the name of what they were taken of."""
     by_origin: dict[tuple[str, str], list[str]] = {}
     for row in layout.by_uuid.values():
-        if "snapshot" in listed(row["lv_role"]) and row["origin"]:
+        if "snapshot" in split_list(row["lv_role"]) and row["origin"]:
             by_origin.setdefault((row["vg_uuid"], row["origin"]), []).append(row["lv_name"])
     return by_origin
 
 
 def _is_mover(row: Row) -> bool:
-    return row["lv_name"].startswith(PVMOVE) and PVMOVE in listed(row["lv_role"])
+    return row["lv_name"].startswith(PVMOVE) and PVMOVE in split_list(row["lv_role"])
 
 
 def _movers_of(uuid: str, layout: Layout, movers: set[str]) -> set[str]:
@@ -63,7 +63,7 @@ def _moved(
         return None
     mover = layout.by_uuid[at_work[0]]
     users = {part for part, movers in movers_by_lv.items() if movers & set(at_work)}
-    is_marked = MOVING in listed(layout.by_uuid[uuid]["lv_tags"])
+    is_marked = MOVING in split_list(layout.by_uuid[uuid]["lv_tags"])
     return {
         "kind": PVMOVE,
         "source": printable(pv_name(mover["move_pv"])),

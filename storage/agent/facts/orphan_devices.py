@@ -43,7 +43,7 @@ def orphans(
     ]
 
 
-def of_facts(facts: dict[str, Any]) -> Iterable[Problem]:
+def orphan_problems(facts: dict[str, Any]) -> Iterable[Problem]:
     """As preflight problems."""
     for orphan in facts["orphans"]:
         name = shlex.quote(orphan["name"])

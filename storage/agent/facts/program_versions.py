@@ -74,7 +74,7 @@ _COMMANDS: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-def read(host: LocalHost, program: str) -> str:
+def read_version(host: LocalHost, program: str) -> str:
     """What a program calls itself, "" where it does not say or is not there. Raises TimedOut."""
     if program == "kernel":
         return text(host, "/proc/sys/kernel/osrelease")
@@ -113,13 +113,13 @@ def every(host: LocalHost) -> Mapping[str, str]:
     versions = {}
     for program in PROGRAMS:
         try:
-            versions[program] = read(host, program)
+            versions[program] = read_version(host, program)
         except TimedOut:
             versions[program] = ""
     return versions
 
 
-def parse(version: str) -> Version:
+def parse_version(version: str) -> Version:
     """ "2.03.16" -> (2, 3, 16), "6.1.0-37-amd64" -> (6, 1, 0); () where there is no number."""
     match = re.match(r"\d{1,9}(\.\d{1,9})*", version)
     return () if match is None else tuple(int(part) for part in match.group().split("."))
@@ -127,7 +127,7 @@ def parse(version: str) -> Version:
 
 def obstacle(program: str, version: str) -> str | None:
     """Why this version may not be used; None where it may. Unknown is too old."""
-    known, parsed = PROGRAMS[program], parse(version)
+    known, parsed = PROGRAMS[program], parse_version(version)
     if not parsed:
         return f"{known.title} does not say its version."
     if parsed < known.least:
@@ -139,7 +139,7 @@ def missing_feature(feature: str, version: str) -> str | None:
     """Why this version of the feature's program lacks it; None where it does not. Unknown lacks
     it."""
     known = FEATURES[feature]
-    title, parsed = PROGRAMS[known.program].title, parse(version)
+    title, parsed = PROGRAMS[known.program].title, parse_version(version)
     if not parsed:
         return (
             f"The host does not say which {title} it has: before {_dotted(known.since)} "
@@ -150,11 +150,11 @@ def missing_feature(feature: str, version: str) -> str | None:
     return None
 
 
-def check(host: LocalHost, programs: Iterable[str]) -> None:
+def check_versions(host: LocalHost, programs: Iterable[str]) -> None:
     """Raises Refusal(unsupported) unless each may be used, (timeout) where one does not answer."""
     for program in programs:
         try:
-            version = read(host, program)
+            version = read_version(host, program)
         except TimedOut:
             raise Refusal(
                 "timeout",
@@ -166,7 +166,7 @@ def check(host: LocalHost, programs: Iterable[str]) -> None:
             raise Refusal("unsupported", reason, _upgrade(program))
 
 
-def problems(versions: Mapping[str, str]) -> Iterable[Problem]:
+def version_problems(versions: Mapping[str, str]) -> Iterable[Problem]:
     """What is too old, and what nobody has tried. A program that is not there says nothing here:
     that it is missing is told elsewhere."""
     present = {program: version for program, version in versions.items() if version}
@@ -190,7 +190,7 @@ def problems(versions: Mapping[str, str]) -> Iterable[Problem]:
 
 
 def _is_tried(program: str, version: str) -> bool:
-    parsed = parse(version)
+    parsed = parse_version(version)
     return any(parsed[: len(tried)] == tried for tried in PROGRAMS[program].tried)
 
 

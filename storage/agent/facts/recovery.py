@@ -37,7 +37,7 @@ def of_boot(booted: dict[str, Any]) -> Iterable[Problem]:
         )
 
 
-def of_facts(facts: dict[str, Any], resting: Collection[str]) -> Iterable[Problem]:
+def recovery_problems(facts: dict[str, Any], resting: Collection[str]) -> Iterable[Problem]:
     """Disks that are away, and volumes of ours that are off though nobody retired them and they are
     not `resting`, by uuid."""
     for pv in facts["pvs"]:

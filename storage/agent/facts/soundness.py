@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ..calls import names
-from ..kernel.lvm import Report, Row, consistent, listed
+from ..kernel.lvm import Report, Row, consistent, split_list
 
 _PV = {"pv_uuid": names.lvm_uuid, "vg_name": names.vg_name}
 _LV = {
@@ -93,7 +93,7 @@ def sift(report: Report, guests: Collection[str], allowed: Collection[str]) -> S
 
 
 def _shown(row: Row) -> Row:
-    tags = [tag for tag in listed(row["vg_tags"]) if _refused(names.tag, tag) is None]
+    tags = [tag for tag in split_list(row["vg_tags"]) if _refused(names.tag, tag) is None]
     return {**row, "vg_name": names.printable(row["vg_name"]), "vg_tags": ",".join(tags)}
 
 
@@ -136,7 +136,7 @@ def _odd(row: Row, checks: Mapping[str, names.Check], tags: str) -> str | None:
         why = _refused(check, row[field])
         if why is not None:
             return f"{field} is {names.printable(row[field])!r}, not {why}"
-    for tag in listed(tags):
+    for tag in split_list(tags):
         why = _refused(names.tag, tag)
         if why is not None:
             return f"it has the tag {names.printable(tag)!r}, which is not {why}"

@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 from ..calls.refusals import Refusal
 from ..kernel.local_host import LocalHost
-from ..state.policy import HIDE, Policy, load
+from ..state.policy import HIDE, Policy, load_policy
 from .inventory import storage
 
 Facts = dict[str, Any]
@@ -49,7 +49,7 @@ class View:
         self, host: LocalHost, *, vg: str | None = None, planned: Planned | None = None
     ) -> None:
         self.host = host
-        self.policy: Policy = load(host)
+        self.policy: Policy = load_policy(host)
         self.planned = planned or Planned()
         self._vg = vg
         self._facts: Facts | None = None

@@ -13,7 +13,7 @@ from ..kernel.attachment import redundancy
 from ..kernel.local_host import LocalHost
 
 
-def of_facts(host: LocalHost, facts: dict[str, Any]) -> Iterable[Problem]:
+def writeback_facts(host: LocalHost, facts: dict[str, Any]) -> Iterable[Problem]:
     """By what `inventory.storage` tells, and `backings`."""
     for lv in facts["lvs"]:
         name = f"{lv['vg_name']}/{lv['name']}"

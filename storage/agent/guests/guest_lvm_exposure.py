@@ -37,12 +37,12 @@ def of_config(host: LocalHost) -> Iterable[Problem]:
 def _may_see(host: LocalHost) -> bool:
     """There are guests' bcache devices, or there may be: the host has none of its own."""
     own = {each.device for each in hiding.own_backings(host)}
-    return not own or bool(set(bcache_sysfs.devices(host)) - own)
+    return not own or bool(set(bcache_sysfs.bcache_devices(host)) - own)
 
 
 def of_facts(host: LocalHost, facts: dict[str, Any]) -> Iterable[Problem]:
     """Volume groups that are not the host's, and those that are left out."""
-    lvs = frozenset(device.kname for device in dm.devices(host))
+    lvs = frozenset(device.kname for device in dm.dm_devices(host))
     for pv in facts["pvs"]:
         real = host.real(f"/dev/{pv['name']}") if pv["vg_uuid"] in facts["guests"] else None
         kname = None if real is None else real.rsplit("/", 1)[-1]

@@ -150,7 +150,7 @@ def dm_uuid(lv: Facts) -> str:
 
 def own_backings(host: LocalHost) -> tuple[bcache_sysfs.Backing, ...]:
     """Backing devices at work that stand on no logical volume: the host's own."""
-    lvs = frozenset(device.kname for device in dm.devices(host))
+    lvs = frozenset(device.kname for device in dm.dm_devices(host))
     backings = bcache_sysfs.other_backings(host, lvs)
     return tuple(each for each in backings if disks.stands_on(host, each.kname, lvs) is None)
 
@@ -212,7 +212,7 @@ def hides_guests(host: LocalHost) -> bool:
     return re.search(r"(?m)^\s*use_devicesfile=1\s*$", listed.stdout) is not None
 
 
-def demand(host: LocalHost) -> None:
+def demand_hiding(host: LocalHost) -> None:
     """Raises Refusal(unsupported) where LVM would take what a guest writes for the host's own."""
     if not hides_guests(host):
         raise Refusal(
@@ -228,7 +228,8 @@ def hide_guests(host: LocalHost, policy: Policy) -> str:
     facts = storage(host, policy)
     sentences = [*_switch_off(host, facts)]
     sentences += [
-        f"{each['message']} {each['correction']}" for each in bcache_by_hand.problems(host, facts)
+        f"{each['message']} {each['correction']}"
+        for each in bcache_by_hand.bcache_problems(host, facts)
     ]
     if hides_guests(host):
         return "\n".join([*sentences, "LVM on this host already ignores guests' disks."])

@@ -146,7 +146,7 @@ def sockets(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(path for path in paths if path.startswith("/"))
 
 
-def run(host: LocalHost, command: Command, args: Args, say: Callable[[str], None]) -> int:
+def run_qmp(host: LocalHost, command: Command, args: Args, say: Callable[[str], None]) -> int:
     """Tell every QEMU that holds the volume its size (growth.guest_resize), and say what became of
     it. Raises Refusal(guest_busy) where a monitor does not answer or a job keeps the disk, and
     Refusal(cmd_failed) where it does not do it."""

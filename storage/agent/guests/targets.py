@@ -30,7 +30,7 @@ _TAGS = {
 NESTED_LIMIT = 24
 
 
-def uses(host: LocalHost) -> Iterator[Use]:
+def guest_uses(host: LocalHost) -> Iterator[Use]:
     yield from _nvmet(host)
     yield from _lio(host)
     yield from _rnbd(host)

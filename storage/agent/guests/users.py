@@ -93,7 +93,7 @@ def of_inactive(host: LocalHost, lvs: Iterable[Mapping[str, Any]]) -> dict[str, 
         if guest.path in paths:
             known = user(guest.kind, guest.name, guest.disk, format=guest.format)
             _merge(users_by_lv[paths[guest.path]], known)
-    for kind, name, path in targets.uses(host):
+    for kind, name, path in targets.guest_uses(host):
         if path in paths:
             users_by_lv[paths[path]].append(user(kind, name))
     return users_by_lv
@@ -206,7 +206,7 @@ def _configured(
 
 def _targets(host: LocalHost, paths: Paths) -> list[tuple[str, User]]:
     users = []
-    for kind, name, path in targets.uses(host):
+    for kind, name, path in targets.guest_uses(host):
         device = paths.device(path) if path.startswith("/") else None
         if device is not None:
             users.append((device, user(kind, name)))

@@ -34,7 +34,7 @@ def blockresize(disk: Mapping[str, str], size_bytes: int) -> tuple[str, ...]:
     return (*VIRSH, "blockresize", disk["uuid"], disk["path"], f"{size_bytes}B")
 
 
-def run(host: LocalHost, command: Command, args: Args, say: Callable[[str], None]) -> int:
+def run_virsh(host: LocalHost, command: Command, args: Args, say: Callable[[str], None]) -> int:
     """Tell one domain the size that blockresize names. A disk that the domain sees with any
     other size than the volume's own before is left alone. Raises Refusal(guest_busy) while libvirt
     does not answer or the domain has a job at work, and what `refusal_of` says."""

@@ -74,7 +74,7 @@ def is_device(kname: str) -> bool:
     return _DEVICE.fullmatch(kname) is not None
 
 
-def devices(host: LocalHost) -> tuple[str, ...]:
+def bcache_devices(host: LocalHost) -> tuple[str, ...]:
     """Every bcacheN that is there."""
     return tuple(name for name in host.list("/sys/block") if is_device(name))
 

@@ -95,7 +95,7 @@ def text(host: LocalHost, path: str) -> str:
     return "" if data is None else data.decode("utf-8", "replace").strip()
 
 
-def devices(host: LocalHost) -> tuple[DmDevice, ...]:
+def dm_devices(host: LocalHost) -> tuple[DmDevice, ...]:
     """Every device that LVM made, hidden layers too."""
     listed = []
     for kname in host.list("/sys/block"):
@@ -115,7 +115,7 @@ def lv_uuid(host: LocalHost, vg: str, lv: str) -> str | None:
     """Uuid of an active LV by its name, without asking LVM; None where the kernel has none. In
     device-mapper's names each dash of a part is doubled."""
     name = "-".join(part.replace("-", "--") for part in (vg, lv))
-    return next((each.lv_uuid for each in devices(host) if each.name == name), None)
+    return next((each.lv_uuid for each in dm_devices(host) if each.name == name), None)
 
 
 def dashed(plain: str) -> str:

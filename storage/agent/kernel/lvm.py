@@ -238,7 +238,7 @@ def flag(text: str) -> bool:
     return text == "1"
 
 
-def listed(text: str) -> list[str]:
+def split_list(text: str) -> list[str]:
     return [part for part in text.split(",") if part]
 
 

@@ -69,7 +69,7 @@ def _ends(host: LocalHost) -> dict[str, int]:
     return sizes
 
 
-def follow(host: LocalHost, kname: Callable[[], str]) -> Callable[[], tuple[int, int]]:
+def follow_mirror(host: LocalHost, kname: Callable[[], str]) -> Callable[[], tuple[int, int]]:
     """Asks again and again: before the mirror is there (0, 0), once it is gone all of it."""
     total = 0
 

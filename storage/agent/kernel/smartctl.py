@@ -87,7 +87,7 @@ def scan(host: LocalHost) -> tuple[tuple[SmartTarget, ...], str]:
     return tuple(targets), _version(document)
 
 
-def ask(host: LocalHost, target: SmartTarget) -> SmartAnswer:
+def ask_disk(host: LocalHost, target: SmartTarget) -> SmartAnswer:
     """One disk. Raises MissingTool."""
     try:
         result = host.run(list(target.command()), timeout=DISK_SECONDS)

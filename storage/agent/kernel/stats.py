@@ -62,7 +62,7 @@ def latency(
         answer = host.dm_message(name, f"@stats_print {region}")
     except OSError:
         return None
-    counts = parse(answer, len(bounds) + 1)
+    counts = parse_histogram(answer, len(bounds) + 1)
     if counts is None:
         return None
     return {"bounds_ns": list(bounds), "counts": list(counts), **directions(answer)}
@@ -74,7 +74,7 @@ def creation(program: str) -> str:
     return f"@stats_create - /1 2 precise_timestamps histogram:{bounds} {program}"
 
 
-def parse(answer: str, classes: int) -> tuple[int, ...] | None:
+def parse_histogram(answer: str, classes: int) -> tuple[int, ...] | None:
     """The histogram of a one-area region: the last word, colon-separated. None for anything
     else."""
     lines = answer.split("\n", 1)
@@ -88,7 +88,7 @@ def parse(answer: str, classes: int) -> tuple[int, ...] | None:
 
 
 def directions(answer: str) -> dict[str, int]:
-    """Reads and writes of a one-area region that `parse` took, with their time."""
+    """Reads and writes of a one-area region that `parse_histogram` took, with their time."""
     words = answer.split()
     return {
         "reads": int(words[1]),

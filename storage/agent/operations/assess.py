@@ -65,7 +65,7 @@ def tools(host: LocalHost, call: VerbCall, remaining: Iterable[Command]) -> None
             )
     packages = {PACKAGES[tool] for tool in needed if tool in PACKAGES}
     counted = [program for package, program in VERSIONED.items() if package in packages]
-    program_versions.check(host, counted)
+    program_versions.check_versions(host, counted)
 
 
 def preview(host: LocalHost, calls: Sequence[VerbCall]) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ from ..kernel.dm import text
 from ..kernel.local_host import LocalHost, LockBusy, MissingTool, TimedOut
 from ..state import bcache_by_hand, boot_state, udev_links, undo_window
 from ..state.boot_state import BOOT_ID, FILES, FILES_SECONDS, REPORT, BootNote, Kept
-from ..state.policy import load
+from ..state.policy import load_policy
 from ..verbs.registry import MARKS, VERBS
 from . import ops
 
@@ -63,14 +63,14 @@ def boot(host: LocalHost) -> tuple[list[str], list[str]]:
         done += ops.end_throttles(host)
         with host.lock(FILES, FILES_SECONDS):
             done += udev_links.scrub(host)
-        failed += _all_back(host, boot_state.load(host), done)
+        failed += _all_back(host, boot_state.load_boot_state(host), done)
         failed += _mark(host, done)
         with host.lock(FILES, FILES_SECONDS):
             facts = _facts(host)
-            boot_state.note(host, facts)
-            bcache_by_hand.note(host, facts)
+            boot_state.note_boot_state(host, facts)
+            bcache_by_hand.note_bcache_by_hand(host, facts)
             done += undo_window.note_all(host, facts)
-            done += udev_links.refresh(host, facts, boot_state.load(host))
+            done += udev_links.refresh(host, facts, boot_state.load_boot_state(host))
         sample(host)
     except Refusal as refusal:
         failed.append(f"{refusal.message} {refusal.correction}")
@@ -93,8 +93,8 @@ def remember(view: View, call: VerbCall) -> list[str]:
     with view.host.lock(FILES, FILES_SECONDS):
         boot_state.after(view, call, boot_note)
         if boot_note is BootNote.TAGGED:
-            bcache_by_hand.note(view.host, view.facts)
-        return udev_links.refresh(view.host, view.facts, boot_state.load(view.host))
+            bcache_by_hand.note_bcache_by_hand(view.host, view.facts)
+        return udev_links.refresh(view.host, view.facts, boot_state.load_boot_state(view.host))
 
 
 def demand_started(host: LocalHost) -> None:
@@ -148,7 +148,7 @@ def _facts(host: LocalHost) -> Facts:
     end_ns = host.boottime_ns() + int(REPORTED_SECONDS * 1e9)
     while True:
         try:
-            return storage(host, load(host), timeout=REPORT_SECONDS)
+            return storage(host, load_policy(host), timeout=REPORT_SECONDS)
         except Refusal as refusal:
             if refusal.code not in PASSING or host.boottime_ns() >= end_ns:
                 raise

@@ -17,7 +17,7 @@ from ..calls.refusals import Refusal
 from ..facts.counter_sample import diskstats
 from ..kernel import disks, dm, smartctl
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
-from ..state.policy import check_any, load
+from ..state.policy import check_any, load_policy
 
 # All disks together; of a host with more than answer in this time others are asked next time.
 TOTAL_SECONDS = 120.0
@@ -74,7 +74,7 @@ def _turned(
 
 
 def _disk(host: LocalHost, target: smartctl.SmartTarget) -> dict[str, Any]:
-    answer = smartctl.ask(host, target)
+    answer = smartctl.ask_disk(host, target)
     counters = diskstats(dm.text(host, "/proc/diskstats")).get(kernel_name(host, target))
     written = None if counters is None else counters[SECTORS_WRITTEN]
     return _answer(host, target, answer) | {"sectors_written": written}
@@ -110,9 +110,9 @@ def kernel_name(host: LocalHost, target: smartctl.SmartTarget) -> str:
 def test_disk(host: LocalHost, args: Mapping[str, Any]) -> dict[str, Any]:
     """Begin a self-test of the disk with this serial number. Raises Refusal for one that sleeps, is
     tested already, or is needed by an array that is being rebuilt."""
-    check_any(load(host))
+    check_any(load_policy(host))
     target = _target(host, args["device"], args["type"])
-    answer = smartctl.ask(host, target)
+    answer = smartctl.ask_disk(host, target)
     if answer.state == "standby":
         raise Refusal(
             "busy",
@@ -187,7 +187,7 @@ def _check_not_rebuilding(host: LocalHost, name: str) -> None:
 def check_array(host: LocalHost, args: Mapping[str, Any]) -> dict[str, Any]:
     """Have the kernel read an array and compare its copies. Raises Refusal for one that is not
     whole, or is at work."""
-    check_any(load(host))
+    check_any(load_policy(host))
     name = args["array"]
     array = disks.array(host, name) if disks.is_array(host, name) else None
     if array is None or array["uuid"] != args["uuid"]:

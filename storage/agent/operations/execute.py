@@ -90,7 +90,7 @@ class Execution:
         self._acquire()
         # Another owner may have come while this operation waited for the lock.
         vg_uuid = self._call.expect["vg_uuid"]
-        fence.check(self._host, vg_uuid, self._fence, self._op, self._panel)
+        fence.check_fence(self._host, vg_uuid, self._fence, self._op, self._panel)
         view, todo = self._patiently(lambda view: (view, assess(view, self._call)))
         commands = [*todo]
         self._entry.plan(commands)
@@ -123,7 +123,7 @@ class Execution:
             return
         try:
             with self._host.lock(FILES, RETAKE_SECONDS):
-                undo_window.note(self._host, self._lv_uuid, view.facts)
+                undo_window.note_retirement(self._host, self._lv_uuid, view.facts)
         except OSError as error:
             raise journal.unwritable(error) from None
 
@@ -184,7 +184,9 @@ class Execution:
             self._release()
 
     def _allowed_percent(self) -> int:
-        return pacer.allowed(self._host, self._op, policy.load(self._host).others_rise_percent)
+        return pacer.allowed(
+            self._host, self._op, policy.load_policy(self._host).others_rise_percent
+        )
 
     def _go_on(self) -> None:
         if self._stopping():
@@ -206,13 +208,13 @@ class Execution:
         self._entry.begin(number)
         try:
             if command.argv[0] == "write":
-                rc = sysfs.run(self._host, command, self._call.args, self._entry.say)
+                rc = sysfs.run_sysfs(self._host, command, self._call.args, self._entry.say)
             elif command.argv[0] == "qmp":
-                rc = qmp.run(self._host, command, self._call.args, self._entry.say)
+                rc = qmp.run_qmp(self._host, command, self._call.args, self._entry.say)
             elif command.argv[0] == "wait":
                 rc = 0
             elif command.argv[0] == "virsh":
-                rc = virsh.run(self._host, command, self._call.args, self._entry.say)
+                rc = virsh.run_virsh(self._host, command, self._call.args, self._entry.say)
             else:
                 rc = self._paced(command, watch, pacing)
         except Refusal as refusal:
@@ -315,7 +317,7 @@ class Execution:
             if command.argv[:2] == ("write", REGISTER):
                 # Whoever has the device open at that moment keeps it from being registered, and
                 # register_quiet says nothing of it; nor does it of a device that is registered.
-                sysfs.run(self._host, command, self._call.args, self._entry.say)
+                sysfs.run_sysfs(self._host, command, self._call.args, self._entry.say)
             waited = (self._host.boottime_ns() - start) / 1e9
             if wait.seconds is not None and waited > wait.seconds:
                 raise Refusal(

@@ -26,7 +26,7 @@ def unwritable(error: OSError) -> Refusal:
     )
 
 
-def prune(host: LocalHost) -> None:
+def prune_journal(host: LocalHost) -> None:
     """Remove records that ended over 30 days ago, but keep the newest 200, and what began in this
     boot by the clock that nobody sets: an id that is forgotten could run again. Raises OSError."""
     ops = host.op_ids()

@@ -70,7 +70,7 @@ def _begin(
 ) -> Record | None:
     """Check the request and start it; the record instead where the same id came in meanwhile."""
     try:
-        fences.check(host, call.expect["vg_uuid"], fence, op, panel)
+        fences.check_fence(host, call.expect["vg_uuid"], fence, op, panel)
         remaining = assess(View(host, vg=call.args["vg"]), call)
     except Refusal:
         # What is in the way may be what the same request, sent twice, has done meanwhile.
@@ -217,7 +217,7 @@ def _enter(host: LocalHost, op: str, record: Record, panel: PanelIdentity | None
     try:
         with host.lock(fences.lock_name(vg_uuid), FENCE_SECONDS):
             fences.put_up(host, vg_uuid, record["fence"], op, panel)
-            journal.prune(host)
+            journal.prune_journal(host)
             return host.op_create(op, record)
     except LockBusy:
         raise Refusal(

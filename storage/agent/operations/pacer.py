@@ -77,7 +77,7 @@ class Neighbours:
     def _find(self) -> tuple[tuple[str, str, str], ...]:
         """(kname, name, disks) of the LVM devices that stand on these disks with nothing of LVM
         between, the busiest of them."""
-        devices = dm.devices(self._host)
+        devices = dm.dm_devices(self._host)
         lvm = {device.kname for device in devices}
         neighbours = []
         for device in devices:

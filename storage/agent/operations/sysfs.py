@@ -17,10 +17,10 @@ _MEANINGS = {
 }
 
 
-def run(host: LocalHost, command: Command, args: Args, say: Callable[[str], None]) -> int:
+def run_sysfs(host: LocalHost, command: Command, args: Args, say: Callable[[str], None]) -> int:
     """Write, and return 0. Raises Refusal(cmd_failed | not_found)."""
     _, target, value = command.argv
-    path = resolve(host, target, args)
+    path = resolve_path(host, target, args)
     try:
         host.write(path, value)
     except OSError as error:
@@ -37,7 +37,7 @@ def run(host: LocalHost, command: Command, args: Args, say: Callable[[str], None
     return 0
 
 
-def resolve(host: LocalHost, target: str, args: Args) -> str:
+def resolve_path(host: LocalHost, target: str, args: Args) -> str:
     """The real path of a symbolic `/sys/block/<VG/LV>/bcache/…`."""
     head, opening, rest = target.partition("<")
     if not opening:

@@ -223,7 +223,7 @@ def _left_zeroed(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
 
 
 def _moved(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
-    return _rising(host, "moved", mirror.follow(host, lambda: kname(host, args)))
+    return _rising(host, "moved", mirror.follow_mirror(host, lambda: kname(host, args)))
 
 
 def _rebuilt(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:

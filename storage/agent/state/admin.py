@@ -47,18 +47,18 @@ def allow_vg(host: LocalHost, name: str, *, alone: bool = False) -> str:
             if vg["name"] == name:
                 bcache_by_hand.note_all_of(host, facts, vg["uuid"])
     policy.save(host, policy.with_vg(current, name, alone=alone))
-    return show(host)
+    return show_policy(host)
 
 
 def deny_vg(host: LocalHost, name: str) -> str:
     policy.save(host, policy.without_vg(_usable(host), name))
-    return show(host)
+    return show_policy(host)
 
 
 def set_replacement(host: LocalHost, *, allowed: bool) -> str:
     """Root says whether the panel may put unused disks in the place of members of arrays."""
     policy.save(host, replace(_usable(host), replace_members=allowed))
-    return show(host)
+    return show_policy(host)
 
 
 def keep_bcache(host: LocalHost, name: str) -> str:
@@ -67,7 +67,7 @@ def keep_bcache(host: LocalHost, name: str) -> str:
     facts = storage(host, _usable(host))
     with host.lock(FILES, FILES_SECONDS):
         bcache_by_hand.by_root(host, facts, name)
-        udev_links.refresh(host, facts, boot_state.load(host))
+        udev_links.refresh(host, facts, boot_state.load_boot_state(host))
     return f"The bcache on {name} is the host's own: it comes back after a restart as before."
 
 
@@ -85,7 +85,7 @@ def list_pv(host: LocalHost, list_name: str, name: str) -> str:
             f"Physical volumes here: {', '.join(sorted(pvs.values())) or 'none'}.",
         )
     policy.save(host, policy.with_pv(current, list_name, uuid, pvs[uuid]))
-    return show(host)
+    return show_policy(host)
 
 
 def forget_pv(host: LocalHost, name: str) -> str:
@@ -93,7 +93,7 @@ def forget_pv(host: LocalHost, name: str) -> str:
     plain = pv_name(name)
     uuids = (uuid for uuid, known in _pvs(host).items() if known == plain)
     policy.save(host, policy.without_pv(_usable(host), plain, *uuids))
-    return show(host)
+    return show_policy(host)
 
 
 def _pvs(host: LocalHost) -> dict[str, str]:
@@ -101,9 +101,9 @@ def _pvs(host: LocalHost) -> dict[str, str]:
     return {row["pv_uuid"]: pv_name(row["pv_name"]) for row in rows if row["pv_uuid"]}
 
 
-def show(host: LocalHost) -> str:
+def show_policy(host: LocalHost) -> str:
     """The policy as understood, and what it means."""
-    current = policy.load(host)
+    current = policy.load_policy(host)
     if current.broken:
         return (
             f"{policy.PATH} cannot be used: {current.broken}. Nothing on this host can be changed."
@@ -128,7 +128,7 @@ def show(host: LocalHost) -> str:
 
 
 def _usable(host: LocalHost) -> policy.Policy:
-    current = policy.load(host)
+    current = policy.load_policy(host)
     if current.broken:
         raise Refusal(
             "unsupported",

@@ -81,16 +81,16 @@ def look(host: LocalHost, facts: Facts, kept: Iterable[Kept]) -> RunningBcache:
     return result
 
 
-def note(host: LocalHost, facts: Facts) -> None:
+def note_bcache_by_hand(host: LocalHost, facts: Facts) -> None:
     """Keep what is the host's own in the VGs that root names. Raises Refusal or OSError."""
-    own = look(host, facts, boot_state.load(host)).own
+    own = look(host, facts, boot_state.load_boot_state(host)).own
     boot_state.add(host, [each for each in own if each.vg_uuid in facts["named"]], facts)
 
 
 def note_all_of(host: LocalHost, facts: Facts, vg_uuid: str) -> None:
     """Keep what is the host's own in a VG before root allows it. Raises Refusal(unsupported) where
     something cannot be told; OSError."""
-    at_work = look(host, facts, boot_state.load(host))
+    at_work = look(host, facts, boot_state.load_boot_state(host))
     lvs = [lv for lv in facts["lvs"] if lv["vg_uuid"] == vg_uuid]
     doubts = [lv for lv in lvs if lv["uuid"] in at_work.unclear]
     if doubts:
@@ -130,7 +130,7 @@ def by_root(host: LocalHost, facts: Facts, name: str) -> None:
                 "bcache device: who uses it may have written the superblock.",
                 "Give it the bcache device, or end it; then run this again.",
             )
-    noted = {(each.lv_uuid, each.uuid): each for each in boot_state.load(host)}
+    noted = {(each.lv_uuid, each.uuid): each for each in boot_state.load_boot_state(host)}
     fresh = []
     for each in named:
         made = _backing(each) if each["bcache"] is not None else _cset(each, sets[each["uuid"]])
@@ -148,7 +148,9 @@ def is_sure(view: View, vg: str, name: str) -> Check:
 
     def check() -> None:
         lv = view.lv(vg, name)
-        why = look(view.host, view.facts, boot_state.load(view.host)).unclear.get(lv["uuid"])
+        why = look(view.host, view.facts, boot_state.load_boot_state(view.host)).unclear.get(
+            lv["uuid"]
+        )
         if why is not None:
             raise Refusal("unsupported", _message(lv, why), _cure(lv), subject=lv_subject(vg, name))
 
@@ -167,10 +169,10 @@ def left_to_udev(facts: Facts, kept: Iterable[Kept]) -> Iterator[tuple[Facts, Ke
             yield lv, each
 
 
-def problems(host: LocalHost, facts: Facts) -> Iterable[Problem]:
+def bcache_problems(host: LocalHost, facts: Facts) -> Iterable[Problem]:
     """What cannot be told, named before anything is hidden."""
     try:
-        unclear = look(host, facts, boot_state.load(host)).unclear
+        unclear = look(host, facts, boot_state.load_boot_state(host)).unclear
     except Refusal as refusal:
         yield problem("tunables_broken", "error", refusal.message, refusal.correction)
         return

@@ -80,7 +80,7 @@ class Kept:
         }
 
 
-def load(host: LocalHost) -> tuple[Kept, ...]:
+def load_boot_state(host: LocalHost) -> tuple[Kept, ...]:
     """Everything kept; () before there is anything. Raises Refusal(unsupported) for a file that is
     there and cannot be read or understood: guessing would register what is not ours, and forget
     what is."""
@@ -118,22 +118,22 @@ def last(host: LocalHost) -> dict[str, Any]:
 def after(view: View, call: VerbCall, boot_note: BootNote) -> None:
     """Keep what a finished operation brought, or one of SETTINGS will bring. Raises Refusal or
     OSError."""
-    before = load(view.host)
+    before = load_boot_state(view.host)
     is_kept = boot_note in (BootNote.NOTHING, BootNote.LINKS, BootNote.TAGGED)
     changed = before if is_kept else _changed(before, view, call, boot_note)
     _save(view.host, before, changed, view.facts)
 
 
-def note(host: LocalHost, facts: Facts) -> None:
+def note_boot_state(host: LocalHost, facts: Facts) -> None:
     """Keep what is at work and was not noted: an operation that was killed after its last command,
     or an agent of an earlier release. Raises Refusal or OSError."""
-    before = load(host)
+    before = load_boot_state(host)
     _save(host, before, before, facts)
 
 
 def add(host: LocalHost, made: Iterable[Kept], facts: Facts) -> None:
     """Keep these, in place of what was noted of the same LVs. Raises Refusal or OSError."""
-    before, fresh = load(host), tuple(made)
+    before, fresh = load_boot_state(host), tuple(made)
     lvs = {each.lv_uuid for each in fresh}
     _save(host, before, (*(each for each in before if each.lv_uuid not in lvs), *fresh), facts)
 

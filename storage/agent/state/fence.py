@@ -53,13 +53,13 @@ def seen(host: LocalHost, vg_uuid: str) -> Fence | None:
         ) from None
 
 
-def check(
+def check_fence(
     host: LocalHost, vg_uuid: str, number: int | None, op: str, panel: PanelIdentity | None
 ) -> None:
     """Raises Refusal(other_panel) for a panel that does not manage this host, Refusal(stale_fence)
     for a number below the highest of this panel, for the highest of another operation, and for none
     at all where one was seen."""
-    owner.check(host, panel)
+    owner.check_owner(host, panel)
     known = seen(host, vg_uuid)
     if known is None or (number is not None and number > known.number):
         return
@@ -81,11 +81,11 @@ def check(
 def put_up(
     host: LocalHost, vg_uuid: str, number: int | None, op: str, panel: PanelIdentity | None
 ) -> None:
-    """`check`, then keep the panel and the number, fsynced. The caller holds the lock
+    """`check_fence`, then keep the panel and the number, fsynced. The caller holds the lock
     `lock_name(vg_uuid)`. Raises OSError, LockBusy."""
-    check(host, vg_uuid, number, op, panel)
+    check_fence(host, vg_uuid, number, op, panel)
     with host.lock(owner.LOCK, owner.LOCK_SECONDS):
-        owner.take(host, panel)
+        owner.take_host(host, panel)
     who = "" if panel is None else panel.id
     if number is not None and seen(host, vg_uuid) != (number, op, who):
         document = {"fence": number, "op": op, "panel": who}

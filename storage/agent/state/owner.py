@@ -62,7 +62,7 @@ def panel_from_json(document: Any) -> PanelIdentity:
     return PanelIdentity(names.request_id(document.get("id")), tuple(map(names.request_id, after)))
 
 
-def load(host: LocalHost) -> Owner | None:
+def load_owner(host: LocalHost) -> Owner | None:
     """None before any panel named itself. Raises Refusal(journal_unwritable) for a file that is
     there and cannot be understood: then nobody knows whose host this is."""
     data = host.read(PATH)
@@ -79,10 +79,10 @@ def load(host: LocalHost) -> Owner | None:
         ) from None
 
 
-def check(host: LocalHost, panel: PanelIdentity | None) -> None:
+def check_owner(host: LocalHost, panel: PanelIdentity | None) -> None:
     """Raises Refusal(other_panel) unless the request comes from the panel that manages this host,
     or from one that was restored from it. Who is refused is noted, for both to be told."""
-    known = load(host)
+    known = load_owner(host)
     if known is None or (panel is not None and _may(known, panel)):
         return
     if panel is not None:
@@ -98,20 +98,20 @@ def check(host: LocalHost, panel: PanelIdentity | None) -> None:
     )
 
 
-def take(host: LocalHost, panel: PanelIdentity | None) -> None:
-    """`check`, then note that the panel manages this host. The caller holds LOCK.
+def take_host(host: LocalHost, panel: PanelIdentity | None) -> None:
+    """`check_owner`, then note that the panel manages this host. The caller holds LOCK.
     Raises OSError."""
-    check(host, panel)
+    check_owner(host, panel)
     if panel is None:
         return
-    known, at_s = load(host), _now(host)
+    known, at_s = load_owner(host), _now(host)
     if known is None or known.panel != panel.id:
         _save(host, Owner(panel.id, at_s, at_s))
     elif at_s - known.seen_s >= 60 or at_s < known.seen_s:
         _save(host, replace(known, seen_s=at_s))
 
 
-def adopt(host: LocalHost, panel_id: str) -> str:
+def adopt_host(host: LocalHost, panel_id: str) -> str:
     """Root names the panel. Returns what that means. Raises ValueError or OSError."""
     at_s = _now(host)
     with host.lock(LOCK, LOCK_SECONDS):
@@ -122,7 +122,7 @@ def adopt(host: LocalHost, panel_id: str) -> str:
 def shown(host: LocalHost) -> dict[str, Any] | None:
     """What `hello` says: None before any panel named itself."""
     try:
-        known = load(host)
+        known = load_owner(host)
     except Refusal:
         return None
     return None if known is None else known.to_json()
@@ -131,7 +131,7 @@ def shown(host: LocalHost) -> dict[str, Any] | None:
 def _note(host: LocalHost, rival: PanelIdentity) -> None:
     """For people to be told: the refusal stands without it."""
     with suppress(OSError, LockBusy), host.lock(LOCK, LOCK_SECONDS):
-        known = load(host)
+        known = load_owner(host)
         if known is not None and not _may(known, rival):
             _save(host, replace(known, rival=rival.id, rival_seen_s=_now(host)))
 

@@ -59,7 +59,7 @@ class Policy:
         }
 
 
-def load(host: LocalHost) -> Policy:
+def load_policy(host: LocalHost) -> Policy:
     """A missing file is the observe-only policy; a file that cannot be understood allows
     nothing and says so."""
     data = host.read(PATH)
@@ -208,7 +208,7 @@ def tier(policy: Policy, uuid: str, name: str, rotational: bool | None) -> str:
     return "fast" if rotational is False else "slow"
 
 
-def problems(policy: Policy, pvs: Mapping[str, str]) -> Iterator[Problem]:
+def policy_problems(policy: Policy, pvs: Mapping[str, str]) -> Iterator[Problem]:
     """What the lists of PVs have that is not sure, or not there. `pvs` are names by uuid."""
     names_there = set(pvs.values())
     for list_name, entries in _lists(policy).items():

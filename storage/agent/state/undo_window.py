@@ -65,7 +65,7 @@ def is_fresh(host: LocalHost, marks: Retired, lv_uuid: str) -> bool:
     return wall <= HOUR and since.boot_id == text(host, BOOT_ID) and _waited(host, since) <= HOUR
 
 
-def note(host: LocalHost, lv_uuid: str, facts: Facts) -> None:
+def note_retirement(host: LocalHost, lv_uuid: str, facts: Facts) -> None:
     """The retirement of a volume begins now. Raises Refusal or OSError: then it must not begin."""
     _save(host, {**_load(host), lv_uuid: _now(host)}, facts)
 

@@ -138,7 +138,7 @@ def _format_state(view: View, call: VerbCall) -> list[Check]:
 
 def hidden_from_lvm(view: View) -> Check:
     """LVM on this host looks away from what a guest writes to a bcache volume."""
-    return lambda: hiding.demand(view.host)
+    return lambda: hiding.demand_hiding(view.host)
 
 
 def _format_commands(args: Args) -> tuple[Command, ...]:

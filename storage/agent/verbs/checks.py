@@ -58,7 +58,7 @@ def vg(view: View, call: VerbCall) -> Check:
         if group["uuid"] != call.expect["vg_uuid"]:
             raise Refusal(
                 "stale",
-                (f"VG {name} has a different uuid ({group['uuid']}) from the expected one."),
+                f"VG {name} has a different uuid ({group['uuid']}) from the expected one.",
                 LOOK_AGAIN,
             )
 

@@ -78,7 +78,7 @@ def _nothing_in_it(view: View, call: VerbCall) -> Check:
         volume = checks.volume(view, call)
         cache = volume["cache"]
         name = f"The cache {cache['pool']}"
-        status = cache_statuses(view.host, dm.devices(view.host)).get(volume["uuid"])
+        status = cache_statuses(view.host, dm.dm_devices(view.host)).get(volume["uuid"])
         if status is None:
             message = f"{name}: the kernel does not say whether it held unwritten data."
             raise _refusal(call, "degraded", message, RUNBOOK)

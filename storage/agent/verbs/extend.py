@@ -131,7 +131,7 @@ def _lvm_can(view: View, call: VerbCall) -> Check:
         if checks.volume(view, call)["cache"] is None:
             return
         lack = program_versions.missing_feature(
-            "extend_cached", program_versions.read(view.host, "lvm")
+            "extend_cached", program_versions.read_version(view.host, "lvm")
         )
         if lack is not None:
             raise Refusal(
@@ -207,7 +207,15 @@ def _extend_commands(args: Args) -> tuple[Command, ...]:
     return (
         run(
             "reserve",
-            *("lvcreate", "-y", *WIPE, "-n", room, "-L", f"{more}b", *tagged, vg),
+            "lvcreate",
+            "-y",
+            *WIPE,
+            "-n",
+            room,
+            "-L",
+            f"{more}b",
+            *tagged,
+            vg,
             *(f"/dev/{pv}" for pv in args["pvs"]),
         ),
         zero(device(vg, room), watch="room_zeroed"),

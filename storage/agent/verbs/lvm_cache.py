@@ -333,7 +333,7 @@ def _right_pool(view: View, call: VerbCall) -> Check:
 def _detach_commands(args: Args) -> tuple[Command, ...]:
     target, pool = f"{args['vg']}/{args['lv']}", f"{args['pool']}_cpool"
     return (
-        vacated_extents.note(args["vg"], args["lv"], (f"{pool}_cdata", f"{pool}_cmeta")),
+        vacated_extents.note_vacated(args["vg"], args["lv"], (f"{pool}_cdata", f"{pool}_cmeta")),
         run("detach", "lvconvert", "-y", "--uncache", target, watch="flushed"),
     )
 

@@ -140,7 +140,7 @@ def _move_commands(args: Args) -> tuple[Command, ...]:
     to = [f"/dev/{pv}" for pv in args["to_pvs"]]
     words = ("pvmove", *ONE_REQUEST, "-i", POLL_SECONDS, "--atomic", "-n", name)
     return (
-        vacated_extents.note(args["vg"], args["lv"], (args["lv"],), args["from_pvs"]),
+        vacated_extents.note_vacated(args["vg"], args["lv"], (args["lv"],), args["from_pvs"]),
         run("mark", "lvchange", "--addtag", MOVING, name),
         *(
             replace(
@@ -210,7 +210,7 @@ def _abort_commands(args: Args) -> tuple[Command, ...]:
     """During the move the volume lies on both sides: what was copied by then is noted, and cleared
     afterwards. The note of the source is dropped then, because the volume has it."""
     return (
-        vacated_extents.note(args["vg"], args["lv"], (args["lv"],)),
+        vacated_extents.note_vacated(args["vg"], args["lv"], (args["lv"],)),
         run("abort", "pvmove", "--abort", f"/dev/{args['pv']}"),
         run("unmark", "lvchange", "--deltag", MOVING, f"{args['vg']}/{args['lv']}"),
     )

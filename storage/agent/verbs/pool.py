@@ -218,7 +218,10 @@ def _remove_commands(args: Args) -> tuple[Command, ...]:
     remove = run("remove", "lvremove", "-y", f"{vg}/{pool}")
     if "lv" not in args:
         return (remove,)
-    return (vacated_extents.note(vg, args["lv"], (f"{pool}_cdata", f"{pool}_cmeta")), remove)
+    return (
+        vacated_extents.note_vacated(vg, args["lv"], (f"{pool}_cdata", f"{pool}_cmeta")),
+        remove,
+    )
 
 
 REMOVE = Verb(

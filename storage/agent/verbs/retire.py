@@ -202,7 +202,7 @@ def _let_go(view: View, call: VerbCall) -> Check:
             )
         backing = volume["bcache"]
         is_cset = is_cache_device(view, volume)
-        ours = {each.lv_uuid for each in boot_state.load(view.host)}
+        ours = {each.lv_uuid for each in boot_state.load_boot_state(view.host)}
         layout = "cset" if is_cset else "bcache" if backing is not None else ""
         if layout not in ("", call.args["layout"]) or (is_cset and volume["uuid"] in ours):
             raise Refusal(

@@ -14,7 +14,7 @@ from ..facts.inventory import inventory
 from ..kernel.local_host import LocalHost
 from ..operations import disk_checks, ops
 from ..operations.pacer import RISES
-from ..state.policy import load
+from ..state.policy import load_policy
 
 Data = Mapping[str, Any]
 Warnings = tuple[Mapping[str, str], ...]
@@ -57,7 +57,7 @@ READING: Mapping[str, ReadingVerb] = {
         ReadingVerb(
             "inventory",
             "Volume groups, disks, volumes, caches and who uses them",
-            lambda host, call: (inventory(host, load(host)), ()),
+            lambda host, call: (inventory(host, load_policy(host)), ()),
             needs_reachable=True,
             needs_started=True,
         ),

@@ -131,7 +131,7 @@ def answer(request: Request, host: LocalHost) -> tuple[Data, Warnings]:
         return ops.accept(host, request.id, call, request.fence, request.panel), ()
     verb = READING[call.verb]
     if verb.is_owners:
-        owner.check(host, request.panel)
+        owner.check_owner(host, request.panel)
     if verb.needs_reachable:
         _reachable(host)
     if verb.needs_started:

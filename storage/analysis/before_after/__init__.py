@@ -15,8 +15,8 @@ from storage.analysis.before_after.block import (
     total,
     warm_from,
 )
-from storage.analysis.before_after.change import MeasuredChange, change
-from storage.analysis.before_after.verdict import Judged, Verdict, judge
+from storage.analysis.before_after.change import MeasuredChange, mean_change
+from storage.analysis.before_after.verdict import Judged, Verdict, verdict_of
 from storage.analysis.before_after.writes import Combined, JudgedWrites, combine, judge_writes
 
 __all__ = [
@@ -30,13 +30,13 @@ __all__ = [
     "Verdict",
     "before_window",
     "block_seconds",
-    "change",
     "combine",
     "is_warm",
-    "judge",
     "judge_writes",
+    "mean_change",
     "pairs",
     "period_seconds",
     "total",
+    "verdict_of",
     "warm_from",
 ]

@@ -49,7 +49,7 @@ class MeasuredChange:
         return student.cdf((value - self.mean) / self.error, self.freedom)
 
 
-def change(
+def mean_change(
     differences: Sequence[float],
     weights: Sequence[float],
     *,

@@ -9,7 +9,7 @@ from math import exp, log
 from typing import Final
 
 from storage.analysis.before_after.block import Pair
-from storage.analysis.before_after.change import LEAST, MeasuredChange, capped, change
+from storage.analysis.before_after.change import LEAST, MeasuredChange, capped, mean_change
 from storage.metrics.compare import notable
 
 LEAST_ERROR: Final = 0.003
@@ -54,7 +54,7 @@ class Judged:
         return factors(self.read_time) if self.read_time is not None else None
 
 
-def judge(measured: Sequence[Pair], *, is_short: bool = False) -> Judged | None:
+def verdict_of(measured: Sequence[Pair], *, is_short: bool = False) -> Judged | None:
     """None where there are too few pairs for any word. Each pair counts by the harmonic mean of its
     two numbers of reads, so that an hour that is busy in one window alone cannot decide. In windows
     that are short, of less than a week, more has to be seen before anything is claimed."""
@@ -62,7 +62,7 @@ def judge(measured: Sequence[Pair], *, is_short: bool = False) -> Judged | None:
         return None
     weights = capped([_weight(before.accesses, after.accesses) for before, after in measured])
     alike = least_alike(is_short=is_short)
-    shift = change(
+    shift = mean_change(
         [after.hit_rate - before.hit_rate for before, after in measured],
         weights,
         least_error=LEAST_ERROR,
@@ -116,7 +116,7 @@ def time_change(measured: Sequence[Timed], alike: float) -> MeasuredChange | Non
     timed = [each for each in measured if min(each) > 0]
     if len(timed) < LEAST:
         return None
-    return change(
+    return mean_change(
         [
             log(after_ms / after * before / before_ms)
             for before, before_ms, after, after_ms in timed

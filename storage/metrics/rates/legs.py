@@ -9,8 +9,14 @@ from storage.metrics.counters import BcacheCounters, DiskCounters, DmCacheCounte
 from storage.metrics.rates.disk import counts_since, is_plausible, subtract
 
 FIGURES: Final = (
-    *("reads", "writes", "read_sectors", "write_sectors"),
-    *("read_ms", "write_ms", "busy_ms", "weighted_ms"),
+    "reads",
+    "writes",
+    "read_sectors",
+    "write_sectors",
+    "read_ms",
+    "write_ms",
+    "busy_ms",
+    "weighted_ms",
 )
 SUMMED: Final = tuple(name for name in FIGURES if name != "busy_ms")
 """Two devices that are busy at once are not busy for twice the time."""

@@ -9,8 +9,8 @@ from storage.metrics.samples.sample_round import (
     HostRound,
     Recorded,
     ensure_partitions,
-    record,
     record_all,
+    record_sample,
 )
 from storage.metrics.samples.window import window
 
@@ -22,7 +22,7 @@ __all__ = [
     "ensure_partitions",
     "latest",
     "latest_of",
-    "record",
     "record_all",
+    "record_sample",
     "window",
 ]

@@ -45,8 +45,8 @@ from storage.metrics.samples.interval_table import (
     IntervalTable,
     known_ms,
     microseconds,
-    moment,
     rate_of,
+    time_of_microseconds,
 )
 from storage.models import Resolution
 
@@ -61,13 +61,25 @@ CHARTED: Final = VOLUMES.only(
     *FIGURES.rows.layout.counters,
     *FIGURES.rows.layout.histograms,
     *FIGURES.rows.layout.gauges,
-    *("counted_hits", "counted_misses", "bypass_hits", "bypass_misses"),
-    *("metadata_used_bytes", "metadata_total_bytes"),
-    *("flushes", "flush_ms", "discards", "suspended_ms"),
+    "counted_hits",
+    "counted_misses",
+    "bypass_hits",
+    "bypass_misses",
+    "metadata_used_bytes",
+    "metadata_total_bytes",
+    "flushes",
+    "flush_ms",
+    "discards",
+    "suspended_ms",
 )
 """With all that charts draw."""
 LEGS: Final = (
-    *("dt_ms", "slow_read_sectors", "read_sectors", "read_hits", "read_misses", "promotions"),
+    "dt_ms",
+    "slow_read_sectors",
+    "read_sectors",
+    "read_hits",
+    "read_misses",
+    "promotions",
 )
 # A reader that leaves out what began too early looks at the first intervals one by one.
 LONGEST: Final = timedelta(milliseconds=MAX_INTERVAL_MS)
@@ -393,7 +405,7 @@ def last_known(
         table = table.where(table[gauge] != NULL)
         if len(table):
             last = int(np.argmax(table.line(ENDED)))
-            return moment(int(table.line(ENDED)[last])), int(table[gauge][last])
+            return time_of_microseconds(int(table.line(ENDED)[last])), int(table[gauge][last])
     return None
 
 
@@ -412,7 +424,7 @@ def nearest(
     while before is not None and low < start:
         table = intervals([subject_id], max(low, before), start, kind=kind.only())
         if len(table):
-            return moment(int(table.line(ENDED).max()))
+            return time_of_microseconds(int(table.line(ENDED).max()))
         start = before
         before, _after = bounds(kind, subject_id, start, end)
     if after is not None:
@@ -420,5 +432,5 @@ def nearest(
         until = max(first, after) + timedelta(days=1)
         table = intervals([subject_id], first, until, kind=kind.only())
         if len(table):
-            return moment(int(table.line(ENDED).min()))
+            return time_of_microseconds(int(table.line(ENDED).min()))
     return None

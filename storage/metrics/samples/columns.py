@@ -178,8 +178,12 @@ DEVICE_LAYOUT: Final = ColumnLayout(
 LOAD: Final = {column.name: TYPES[type(column)] for column in Load._meta.local_fields}
 """Of all volumes of a host, or of the fleet."""
 LOAD_GAUGES: Final = (
-    *("cache_size_bytes", "used_bytes", "dirty_bytes"),
-    *("sold_bytes", "fast_total_bytes", "fast_free_bytes"),
+    "cache_size_bytes",
+    "used_bytes",
+    "dirty_bytes",
+    "sold_bytes",
+    "fast_total_bytes",
+    "fast_free_bytes",
 )
 LOAD_LAYOUT: Final = ColumnLayout(
     counters=tuple(

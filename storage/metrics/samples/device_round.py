@@ -53,7 +53,7 @@ DeviceRound = tuple[int, HostDevices, Stamp, datetime]
 """A host's id, its devices, when they were read, and the panel's time of the round."""
 
 
-def record(rounds: Iterable[DeviceRound]) -> None:
+def record_devices(rounds: Iterable[DeviceRound]) -> None:
     """Store rounds of the devices that the inventory of this boot of their host knows by these
     names: an older inventory may have given the names to others. Two statements. The caller holds
     the lock of the hosts' rounds."""

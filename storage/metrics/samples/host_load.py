@@ -69,8 +69,16 @@ def _sums(values: Sequence[int]) -> Sums:
 # than there was. What is sold is the caches of volumes whose customers pay for one. A latency of
 # less than a read a second says little.
 ACTIVITY_NAMES: Final = (
-    *("host_id", "at", "read_iops", "write_iops", "busy", "busiest_id", "dirty_bytes"),
-    *("sold_bytes", "top_iops", "top_read_ms"),
+    "host_id",
+    "at",
+    "read_iops",
+    "write_iops",
+    "busy",
+    "busiest_id",
+    "dirty_bytes",
+    "sold_bytes",
+    "top_iops",
+    "top_read_ms",
 )
 TOP: Final = (
     "coalesce(to_jsonb((array_agg(jsonb_build_array(volume_id, {figure}) ORDER BY {figure} DESC)"

@@ -146,7 +146,7 @@ def microseconds(at: datetime) -> int:
     return (at - EPOCH) // timedelta(microseconds=1)
 
 
-def moment(microseconds: int) -> datetime:
+def time_of_microseconds(microseconds: int) -> datetime:
     """The other way round."""
     return EPOCH + timedelta(microseconds=microseconds)
 

@@ -16,8 +16,16 @@ from storage.models.key_sets import any_of
 
 FIGURES: Final = tuple(field.name for field in fields(Figures))
 GAUGES: Final = (
-    *("at", "gap", "cache_gap", "technology", "cache_mode", "cache_state"),
-    *("cache_size_bytes", "used_bytes", "dirty_bytes", "suspended"),
+    "at",
+    "gap",
+    "cache_gap",
+    "technology",
+    "cache_mode",
+    "cache_state",
+    "cache_size_bytes",
+    "used_bytes",
+    "dirty_bytes",
+    "suspended",
 )
 SUMMED: Final = (
     *(field.name for field in fields(Sums) if field.name in {**DISK, **CACHE}),

@@ -30,9 +30,18 @@ SUMS: Final = {
     **{
         name: f"coalesce(sum({name}), 0)"
         for name in (
-            *("reads", "writes", "read_sectors", "write_sectors", "read_ms", "write_ms"),
-            *("read_hits", "read_misses", "write_hits", "write_misses"),
-            *("promotions", "demotions"),
+            "reads",
+            "writes",
+            "read_sectors",
+            "write_sectors",
+            "read_ms",
+            "write_ms",
+            "read_hits",
+            "read_misses",
+            "write_hits",
+            "write_misses",
+            "promotions",
+            "demotions",
         )
     },
     "bcache_reads": f"coalesce(sum(reads) FILTER (WHERE {BCACHE}), 0)",

@@ -142,7 +142,7 @@ class _Reading:
         return [volume.lv_uuid for volume in self.sample.volumes]
 
 
-def record(
+def record_sample(
     host: Host, data: object, stamp: object, at: datetime, *, is_whole: bool = True
 ) -> Recorded:
     """`record_all` of one round; raises `BadHostData`."""
@@ -192,7 +192,7 @@ def record_all(
     stored = _store(rows, {each.at for each in good}, is_whole=is_whole) if rows else {}
     if is_whole:
         _keep_disk_counters([each for each in good if counts[each.host_id][0]])
-    device_round.record(
+    device_round.record_devices(
         [(each.host_id, each.sample.devices, each.read_at, each.at) for each in good]
     )
     return [

@@ -12,7 +12,7 @@ from typing import Any
 
 from jobs.hosts import enrolment
 from jobs.hosts.refresh import refresh
-from jobs.hosts.trust import accept_fingerprint, fingerprint
+from jobs.hosts.trust import accept_fingerprint, key_fingerprint
 from storage.agent.operations import ops
 from storage.inventory.facts import HostFacts, decode
 from storage.models import Host
@@ -138,12 +138,12 @@ class Site:
 
     def _enrol(self) -> Host:
         """What the enrolment script and then a person do."""
-        host, token = enrolment.begin(NAME, "127.0.0.1", self.lab.ssh_port)
+        host, token = enrolment.begin_enrolment(NAME, "127.0.0.1", self.lab.ssh_port)
         self.lab.run(ADMIT.format(keys=KEYS, key=f'"{host.public_key}"'))
         machine_id = self.lab.run("cat /etc/machine-id").stdout.strip()
         key = self.lab.keys.host_public
-        host = enrolment.report(token, machine_id, key, self.lab.ssh_port)
-        accept_fingerprint(host, fingerprint(host.host_key_seen), None)
+        host = enrolment.report_host(token, machine_id, key, self.lab.ssh_port)
+        accept_fingerprint(host, key_fingerprint(host.host_key_seen), None)
         return host
 
 

@@ -39,8 +39,15 @@ A_ROUND_SECONDS: Final = 25.0
 ESCALATE_SECONDS: Final = 300
 MOMENTS: Final = {
     Alert: (
-        *("first_seen_at", "present_since", "absent_since", "opened_at", "told_at"),
-        *("last_told_at", "resolved_at", "acknowledged_at", "tier_at"),
+        "first_seen_at",
+        "present_since",
+        "absent_since",
+        "opened_at",
+        "told_at",
+        "last_told_at",
+        "resolved_at",
+        "acknowledged_at",
+        "tier_at",
     ),
     AlertEvent: ("at", "routed_at"),
     AlertDelivery: ("next_at", "delivered_at", "given_up_at", "created_at"),

@@ -71,7 +71,7 @@ def _rival(workers: Workers) -> Played:
 
 def _adopted(workers: Workers) -> Played:
     with Stage(workers, BY_NAME["add lvmcache"]) as stage:
-        owner.adopt(stage.fake, RIVAL)
+        owner.adopt_host(stage.fake, RIVAL)
         before = _turn(stage)
         since = time.time()
         job = stage.submit()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from jobs.hosts.refresh import refresh
-from jobs.hosts.trust import accept_fingerprint, fingerprint
+from jobs.hosts.trust import accept_fingerprint, key_fingerprint
 from jobs.models import State
 from storage.models import Host, Placement
 from storage.models.host import HostState
@@ -80,7 +80,7 @@ def _cloned(make: Callable[[Stage], FakeHost], mend: Callable[[Stage, FakeHost],
                 since = time.time()
                 for host in (clone, stage.host):
                     host.refresh_from_db()
-                    accept_fingerprint(host, fingerprint(host.host_key_seen), None)
+                    accept_fingerprint(host, key_fingerprint(host.host_key_seen), None)
                     if not refresh(host):
                         problems.append(f"{host} is not let in again: {host.error}")
                 again = stage.submit()

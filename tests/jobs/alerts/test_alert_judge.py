@@ -15,7 +15,7 @@ from jobs.alerts.alert_rules import SeenProblem
 from jobs.models import Alert, AlertEvent, AlertRound, Silence, State
 from storage.database_clock import database_now
 from storage.health import smart_records
-from storage.health.smart_records import record
+from storage.health.smart_records import record_smart
 from storage.models import Host, HostActivity, HostOutline, PhysicalDisk
 from tests import make
 from tests.jobs.alerts import rounds
@@ -126,7 +126,9 @@ def test_each_failing_disk_behind_a_raid_controller_is_told(clock: Clock) -> Non
             disk(ata("ST8000NM000A", f"H{n}", [], passed=well), "", kind=f"megaraid,{n}")
             for n, well in enumerate(passed, start=3)
         ]
-        record(there.host, reply(*({**each, "device": "/dev/bus/0"} for each in disks)), "b", AT)
+        record_smart(
+            there.host, reply(*({**each, "device": "/dev/bus/0"} for each in disks)), "b", AT
+        )
 
     read(False, True)
     assert clock.passes(minutes=5) == ["opened"]
@@ -169,7 +171,7 @@ def test_an_alert_goes_on_when_an_upgraded_agent_names_what_has_the_trouble(cloc
 def test_an_alert_of_a_disk_goes_on_when_an_upgrade_tells_it_by_its_serial(clock: Clock) -> None:
     there = scene()
     show(there)
-    record(there.host, reply(disk(ata("ST8000NM000A", "H1", [], passed=False))), "b", AT)
+    record_smart(there.host, reply(disk(ata("ST8000NM000A", "H1", [], passed=False))), "b", AT)
     assert clock.passes(minutes=5) == ["opened"]
     Alert.objects.update(fingerprint="of the release before")
     assert clock.passes(minutes=5) == []
@@ -183,7 +185,7 @@ def test_a_failing_disk_that_drops_off_is_told_until_somebody_accepts_it(clock: 
     stays = disk(ata("ST8000NM000A", "H2", []), "sdb")
 
     def read(*listed: dict[str, Any]) -> None:
-        record(there.host, reply(*listed), "b", AT + timedelta(hours=next(hours)))
+        record_smart(there.host, reply(*listed), "b", AT + timedelta(hours=next(hours)))
 
     read(failing, stays)
     assert clock.passes(minutes=5) == ["opened"]
@@ -203,8 +205,8 @@ def test_disks_that_one_controller_takes_along_are_one_alert(clock: Clock) -> No
     there = scene()
     show(there)
     stays, *lost = (disk(ata("ST8000NM000A", f"H{n}", []), f"sd{n}") for n in range(5))
-    record(there.host, reply(stays, *lost), "b", AT)
-    record(there.host, reply(stays), "b", AT + timedelta(hours=1))
+    record_smart(there.host, reply(stays, *lost), "b", AT)
+    record_smart(there.host, reply(stays), "b", AT + timedelta(hours=1))
     assert clock.passes(minutes=5) == ["opened"]
     assert Alert.objects.open().count() == 4
 
@@ -215,9 +217,9 @@ def test_disks_of_one_host_that_go_one_after_the_other_are_alerts_of_their_own(
     there = scene()
     show(there)
     stays, *lost = (disk(ata("ST8000NM000A", f"H{n}", []), f"sd{n}") for n in range(3))
-    record(there.host, reply(stays, *lost), "b", AT)
+    record_smart(there.host, reply(stays, *lost), "b", AT)
     for minutes, left in ((60, lost[1:]), (65, [])):
-        record(there.host, reply(stays, *left), "b", AT + timedelta(minutes=minutes))
+        record_smart(there.host, reply(stays, *left), "b", AT + timedelta(minutes=minutes))
         assert clock.passes(minutes=5) == ["opened"]
 
 
@@ -371,7 +373,7 @@ def test_a_stored_alert_is_read_back_as_it_was(clock: Clock) -> None:
     there = scene()
     show(there, finding("ssd_lost", subject="vg0/web", volume=there.volume.key))
     clock.passes(minutes=1)
-    state = alert_judge.state_of(Alert.objects.select_related("volume", "job", "cause").get())
+    state = alert_judge.alert_state_of(Alert.objects.select_related("volume", "job", "cause").get())
     assert isinstance(state.seen, SeenProblem)
     assert state.seen.volume_key == there.volume.key
     assert isinstance(state.first_seen_at, datetime)

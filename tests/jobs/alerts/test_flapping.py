@@ -20,7 +20,11 @@ def test_a_flapping_link_sends_at_most_six_messages_in_a_day() -> None:
         world.passes(minutes=5)
     world.passes(hours=2)
     assert [kind for _, kind in world.told] == [
-        *("opened", "resolved", "opened", "flapping", "resolved")
+        "opened",
+        "resolved",
+        "opened",
+        "flapping",
+        "resolved",
     ]
 
 

@@ -16,7 +16,7 @@ from jobs.problems import problems_now
 from storage.database_clock import database_now
 from storage.discovery.ingest import apply_facts, apply_hello
 from storage.health import cache_condition_records
-from storage.metrics.samples import record
+from storage.metrics.samples import record_sample
 from storage.metrics.samples.sample_round import make_partition
 from storage.models import Host, Sample
 from tests import make
@@ -97,7 +97,7 @@ class OrdinaryDay:
 
     def sample(self, at: datetime) -> None:
         reply = self.agent.ask("sample")
-        record(self.record, reply["data"], reply["host"], at)
+        record_sample(self.record, reply["data"], reply["host"], at)
         Host.objects.filter(pk=self.record.pk).update(last_seen_at=at)
 
     def at(self, minute: int) -> datetime:

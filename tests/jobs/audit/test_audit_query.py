@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.audit_trail import COLUMNS, BadSince, moment
+from jobs.audit_trail import COLUMNS, BadSince, parsed_moment
 from jobs.models import AuditEntry
 from tests import make
 from tests.scene import HOSTILE
@@ -148,13 +148,13 @@ def test_since_leaves_older_entries_out(staff: Client) -> None:
     ],
 )
 def test_since_is_a_day_or_a_time(text: str, at: datetime | None) -> None:
-    assert moment({"since": text}) == at
+    assert parsed_moment({"since": text}) == at
 
 
 @pytest.mark.parametrize("text", ["yesterday", "2026-13-01", "2026-11-21T25:00Z", HOSTILE])
 def test_any_other_since_is_refused_with_an_example(staff: Client, text: str) -> None:
     with pytest.raises(BadSince):
-        moment({"since": text})
+        parsed_moment({"since": text})
     response = staff.get(reverse("audit"), {"since": text})
     assert response.status_code == 400
     assert "enter one like 2026-11-21" in response.content.decode()

@@ -246,11 +246,11 @@ def test_a_check_that_a_person_interrupts_has_not_passed(there: Host, fake_host:
 def test_a_host_of_another_panel_begins_no_check(there: Host, fake_host: FakeHost) -> None:
     refresh.refresh(there)
     there.refresh_from_db()
-    owner.adopt(fake_host, str(uuid.uuid4()))
+    owner.adopt_host(fake_host, str(uuid.uuid4()))
     for check in (begin(asked(there)), begin(array_check(there))):
         assert check.state == CheckState.REFUSED
         assert "manages this host" in check.message
-    owner.adopt(fake_host, str(panel_identity.this().panel))
+    owner.adopt_host(fake_host, str(panel_identity.this().panel))
     for check in (begin(asked(there)), begin(array_check(there))):
         assert check.state == CheckState.RUNNING, check.message
 

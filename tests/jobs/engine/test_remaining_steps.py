@@ -62,11 +62,11 @@ def test_what_a_person_accepted_runs_and_what_he_took_back_does_not(
 ) -> None:
     boots(fake_host, "5.15.2")
     volume = new_volume(enrolled, "bcache")
-    accepted_faults.accept(enrolled, CODE, "a@example.org", "a test machine", database_now())
+    accepted_faults.accept_fault(enrolled, CODE, "a@example.org", "a test machine", database_now())
     assert done(Kind.CREATE_VOLUME, volume, BARE).state == State.SUCCEEDED
-    accepted_faults.revoke(enrolled, CODE)
+    accepted_faults.revoke_acceptance(enrolled, CODE)
     assert ask(volume, with_cache()).error["code"] == "kernel_fault"
-    accepted_faults.accept(enrolled, CODE, "a@example.org", "a test machine", database_now())
+    accepted_faults.accept_fault(enrolled, CODE, "a@example.org", "a test machine", database_now())
     assert ask(volume, with_cache()).state == State.SUCCEEDED
 
 

@@ -354,6 +354,7 @@ def test_a_mistake_in_the_panel_fails_the_job_and_does_not_come_back(
     job, _ = start(sshd, agent)
     run(job)
     assert (job.state, job.error["code"]) == (State.FAILED, "internal")
+    assert job.error["correction"].endswith("The new job starts from the current state.")
     assert due() == []
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from jobs import notify_workers, transport
 from jobs.hosts import contact
-from jobs.hosts.trust import accept_fingerprint, fingerprint
+from jobs.hosts.trust import accept_fingerprint, key_fingerprint
 from jobs.transport.errors import HostKeyChanged, NotActive, Unreachable
 from storage.models import Host
 from storage.models.host import HostState
@@ -30,9 +30,9 @@ def test_a_fingerprint_is_what_ssh_keygen_prints(tmp_path: Path) -> None:
         ["ssh-keygen", "-lf", str(tmp_path / "key.pub")],
         check=True, capture_output=True, text=True,
     ).stdout  # fmt: skip
-    assert fingerprint(line) == shown.split()[1]
+    assert key_fingerprint(line) == shown.split()[1]
     with pytest.raises(ValueError, match="not an OpenSSH public key"):
-        fingerprint("ssh-ed25519")
+        key_fingerprint("ssh-ed25519")
 
 
 def test_the_right_fingerprint_makes_a_host_active(
@@ -44,7 +44,7 @@ def test_the_right_fingerprint_makes_a_host_active(
     _, key = transport.new_key_pair()
     host = make.host(state="unverified", host_key="", host_key_seen=key)
     with django_capture_on_commit_callbacks(execute=True):  # type: ignore[attr-defined]
-        accept_fingerprint(host, f" {fingerprint(key)}\n", make.staff_user())
+        accept_fingerprint(host, f" {key_fingerprint(key)}\n", make.staff_user())
     host.refresh_from_db()
     assert (host.state, host.host_key, host.host_key_seen) == (HostState.ACTIVE, key, "")
     assert sent == [("jobs.tasks.refresh_host", host.pk)]
@@ -78,13 +78,13 @@ def test_a_changed_key_quarantines_the_host_until_a_person_accepts_it(sshd: Make
     assert (host.state, host.host_key) == (HostState.QUARANTINED, trusted)
     assert host.host_key_seen == server.host_key
     assert host.error["code"] == "host_key_changed"
-    assert fingerprint(server.host_key) in host.error["message"]
-    assert fingerprint(trusted) in host.error["message"]
+    assert key_fingerprint(server.host_key) in host.error["message"]
+    assert key_fingerprint(trusted) in host.error["message"]
     connections = server.connections
     with pytest.raises(NotActive):
         contact.ask(host, "inventory")
     assert (server.connections, server.requests) == (connections, [])
-    accept_fingerprint(host, fingerprint(server.host_key), None)
+    accept_fingerprint(host, key_fingerprint(server.host_key), None)
     assert contact.ask(host, "inventory").ok
     host.refresh_from_db()
     assert (host.state, host.error) == (HostState.ACTIVE, {})
@@ -112,7 +112,7 @@ def test_a_host_that_is_back_with_its_pinned_key_is_let_in_by_it(sshd: Make) -> 
     server.close()
     server.server_key = true_key
     server.start()
-    accept_fingerprint(host, fingerprint(server.host_key), make.staff_user())
+    accept_fingerprint(host, key_fingerprint(server.host_key), make.staff_user())
     assert (host.state, host.host_key, host.host_key_seen) == ("active", server.host_key, "")
     assert contact.ask(host, "hello").ok
     host.refresh_from_db()
@@ -121,7 +121,7 @@ def test_a_host_that_is_back_with_its_pinned_key_is_let_in_by_it(sshd: Make) -> 
 
 def test_a_stranger_stays_out_also_when_the_pinned_key_is_accepted_again(sshd: Make) -> None:
     host, stranger, true_key = quarantined_by_a_stranger(sshd)
-    accept_fingerprint(host, fingerprint(true_key), make.staff_user())
+    accept_fingerprint(host, key_fingerprint(true_key), make.staff_user())
     with pytest.raises(HostKeyChanged):
         contact.ask(host, "hello")
     host.refresh_from_db()
@@ -132,12 +132,12 @@ def test_a_stranger_stays_out_also_when_the_pinned_key_is_accepted_again(sshd: M
 
 def test_a_quarantined_host_takes_neither_a_third_fingerprint_nor_none(sshd: Make) -> None:
     host, stranger, true_key = quarantined_by_a_stranger(sshd)
-    for given in ("", fingerprint(transport.new_key_pair()[1])):
+    for given in ("", key_fingerprint(transport.new_key_pair()[1])):
         with pytest.raises(Refused) as caught:
             accept_fingerprint(host, given, None)
         assert caught.value.code == "fingerprint_mismatch"
         for key in (true_key, stranger.host_key):
-            assert fingerprint(key) in caught.value.message
+            assert key_fingerprint(key) in caught.value.message
     host.refresh_from_db()
     assert host.state == HostState.QUARANTINED
 
@@ -145,7 +145,7 @@ def test_a_quarantined_host_takes_neither_a_third_fingerprint_nor_none(sshd: Mak
 def test_the_pinned_key_waits_for_nobody_while_the_host_is_in_service() -> None:
     host = make.host(host_key=transport.new_key_pair()[1])
     with pytest.raises(Refused, match="no key to accept"):
-        accept_fingerprint(host, fingerprint(host.host_key), None)
+        accept_fingerprint(host, key_fingerprint(host.host_key), None)
 
 
 def test_a_failure_is_kept_until_the_next_good_contact(sshd: Make) -> None:

@@ -18,7 +18,7 @@ from django.test import Client
 
 from jobs import transport
 from jobs.hosts import enrolment
-from jobs.hosts.trust import accept_fingerprint, fingerprint
+from jobs.hosts.trust import accept_fingerprint, key_fingerprint
 from jobs.transport.key_encryption import unseal
 from storage.agent_zipapp import build
 from storage.models import Host
@@ -31,7 +31,7 @@ MACHINE_ID = "0123456789abcdef0123456789abcdef"
 
 @pytest.fixture
 def begun() -> tuple[Host, str]:
-    return enrolment.begin("web1", "198.51.100.7")
+    return enrolment.begin_enrolment("web1", "198.51.100.7")
 
 
 def host_key() -> str:
@@ -54,7 +54,7 @@ def test_a_line_is_printed_that_fetches_the_script() -> None:
     assert err.getvalue() == ""
     token = line.split("/enrol/")[1].split()[0]
     host = Host.objects.get(name="web1")
-    assert enrolment.waiting(token) == host
+    assert enrolment.enrolling_host(token) == host
     assert token not in str(Host.objects.filter(pk=host.pk).values().get())
     assert unseal(bytes(host.sealed_key)).startswith(b"-----BEGIN OPENSSH PRIVATE KEY")
 
@@ -86,7 +86,7 @@ def test_hostile_names_and_addresses_are_refused(
     name: str, address: str, port: int, account: str
 ) -> None:
     with pytest.raises(Refused):
-        enrolment.begin(name, address, port, account)
+        enrolment.begin_enrolment(name, address, port, account)
     assert not Host.objects.exists()
 
 
@@ -164,7 +164,7 @@ def test_a_report_waits_for_a_person_and_uses_the_token_up(begun: tuple[Host, st
     key = host_key()
     status, text = post(token, host_key=f"{key} root@web1", port="2222")
     assert status == 200
-    assert fingerprint(key) in text
+    assert key_fingerprint(key) in text
     host.refresh_from_db()
     assert (host.state, host.host_key, host.host_key_seen) == (HostState.UNVERIFIED, "", key)
     assert (host.machine_id, host.port) == (MACHINE_ID, 2222)
@@ -184,11 +184,11 @@ def test_a_token_ends_after_an_hour(begun: tuple[Host, str]) -> None:
 
 def test_a_new_line_ends_the_old_one(begun: tuple[Host, str]) -> None:
     host, old = begun
-    again, new = enrolment.begin("web1", "198.51.100.8")
+    again, new = enrolment.begin_enrolment("web1", "198.51.100.8")
     assert again.pk == host.pk
     assert again.public_key == host.public_key
-    assert enrolment.waiting(old) is None
-    assert enrolment.waiting(new) == again
+    assert enrolment.enrolling_host(old) is None
+    assert enrolment.enrolling_host(new) == again
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_unknown_tokens_are_told_nothing(begun: tuple[Host, str]) -> None:
 
 def test_one_machine_enrols_once_and_the_second_is_told_why(begun: tuple[Host, str]) -> None:
     assert post(begun[1])[0] == 200
-    _, token = enrolment.begin("web2", "198.51.100.8")
+    _, token = enrolment.begin_enrolment("web2", "198.51.100.8")
     status, text = post(token)
     assert status == 409
     assert "web1" in text
@@ -253,7 +253,7 @@ def test_an_upgrade_keeps_an_active_host_active(begun: tuple[Host, str]) -> None
     key = host_key()
     post(token, host_key=key)
     Host.objects.update(state=HostState.ACTIVE, host_key=key, host_key_seen="")
-    _, token = enrolment.begin("web1", "198.51.100.7")
+    _, token = enrolment.begin_enrolment("web1", "198.51.100.7")
     assert post(token, host_key=key)[0] == 200
     host.refresh_from_db()
     assert (host.state, host.host_key) == (HostState.ACTIVE, key)
@@ -266,7 +266,7 @@ def test_a_reinstalled_host_is_quarantined_until_its_new_key_is_accepted(
     key, new_key = host_key(), host_key()
     post(token, host_key=key)
     Host.objects.update(state=HostState.ACTIVE, host_key=key, host_key_seen="")
-    _, token = enrolment.begin("web1", "198.51.100.7")
+    _, token = enrolment.begin_enrolment("web1", "198.51.100.7")
     assert post(token, host_key=new_key, machine_id="e" * 32)[0] == 200
     host.refresh_from_db()
     assert (host.state, host.host_key, host.host_key_seen) == (
@@ -285,12 +285,12 @@ def test_a_quarantined_host_that_reports_its_pinned_key_offers_that_one(
     Host.objects.update(
         state=HostState.QUARANTINED, host_key=pinned, host_key_seen=host_key(), error=error
     )
-    _, token = enrolment.begin("web1", "198.51.100.7")
+    _, token = enrolment.begin_enrolment("web1", "198.51.100.7")
     status, text = post(token, host_key=pinned)
-    assert (status, fingerprint(pinned) in text) == (200, True)
+    assert (status, key_fingerprint(pinned) in text) == (200, True)
     host.refresh_from_db()
     assert (host.state, host.host_key_seen) == (HostState.QUARANTINED, pinned)
-    accept_fingerprint(host, fingerprint(pinned), None)
+    accept_fingerprint(host, key_fingerprint(pinned), None)
     assert (host.state, host.host_key, host.error) == (HostState.ACTIVE, pinned, {})
 
 
@@ -300,7 +300,7 @@ def test_a_quarantined_host_that_reports_a_third_key_offers_that_one_and_stays(
     host, _ = begun
     pinned, reported = host_key(), host_key()
     Host.objects.update(state=HostState.QUARANTINED, host_key=pinned, host_key_seen=host_key())
-    _, token = enrolment.begin("web1", "198.51.100.7")
+    _, token = enrolment.begin_enrolment("web1", "198.51.100.7")
     post(token, host_key=reported)
     host.refresh_from_db()
     assert (host.state, host.host_key) == (HostState.QUARANTINED, pinned)
@@ -389,8 +389,8 @@ def test_a_systemd_without_what_the_operations_need_is_refused_before_anything_i
 
 
 def test_the_panels_key_for_a_host_is_made_anew_only_when_asked() -> None:
-    first, _ = enrolment.begin("web1", "198.51.100.7")
-    same, _ = enrolment.begin("web1", "198.51.100.7")
+    first, _ = enrolment.begin_enrolment("web1", "198.51.100.7")
+    same, _ = enrolment.begin_enrolment("web1", "198.51.100.7")
     assert (same.public_key, bytes(same.sealed_key)) == (first.public_key, bytes(first.sealed_key))
     call_command("enrol", "web1", "198.51.100.7", new_key=True, stdout=StringIO())
     same.refresh_from_db()

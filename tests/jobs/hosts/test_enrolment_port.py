@@ -18,7 +18,7 @@ MACHINE_ID = "0123456789abcdef0123456789abcdef"
 
 
 def port_after_report(token: str, reported: int) -> int:
-    return enrolment.report(token, MACHINE_ID, HOST_KEY, reported).port
+    return enrolment.report_host(token, MACHINE_ID, HOST_KEY, reported).port
 
 
 def renewed(**options: object) -> tuple[str, int, str, HostState]:
@@ -39,20 +39,20 @@ def test_port_and_account_are_changed_where_they_are_given() -> None:
 
 
 def test_a_new_host_has_the_usual_account_and_the_port_it_says() -> None:
-    host, token = enrolment.begin("web1", "198.51.100.7")
+    host, token = enrolment.begin_enrolment("web1", "198.51.100.7")
     assert (host.port, host.account) == (22, "tiercel")
     assert port_after_report(token, 2222) == 2222
 
 
 @pytest.mark.parametrize("given", [2201, 22])
 def test_a_forwarded_port_is_kept_also_where_it_is_the_default(given: int) -> None:
-    _, token = enrolment.begin("web1", "198.51.100.7", given)
+    _, token = enrolment.begin_enrolment("web1", "198.51.100.7", given)
     assert port_after_report(token, 2222) == given
 
 
 def test_a_later_line_knows_that_the_port_was_given() -> None:
-    enrolment.begin("web1", "198.51.100.7", 22)
-    host, token = enrolment.begin("web1", "198.51.100.7")
+    enrolment.begin_enrolment("web1", "198.51.100.7", 22)
+    host, token = enrolment.begin_enrolment("web1", "198.51.100.7")
     assert enrolment.waiting_token(host) == token
     assert port_after_report(token, 2222) == 22
 
@@ -65,6 +65,6 @@ def test_a_host_in_service_changes_its_port_only_where_nothing_answers(
     error: dict[str, str], port: int
 ) -> None:
     make.host(name="web1", host_key=HOST_KEY, error=error)
-    _, token = enrolment.begin("web1", "198.51.100.7")
+    _, token = enrolment.begin_enrolment("web1", "198.51.100.7")
     assert port_after_report(token, 2222) == port
     assert Host.objects.get().state == HostState.ACTIVE

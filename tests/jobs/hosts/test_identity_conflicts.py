@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from jobs.hosts import enrolment
 from jobs.hosts.refresh import refresh
-from jobs.hosts.trust import accept_fingerprint, check_groups, fingerprint
+from jobs.hosts.trust import accept_fingerprint, check_groups, key_fingerprint
 from jobs.models import Kind, State
 from jobs.queue.submit import submit
 from storage.byte_sizes import MIB
@@ -78,7 +78,7 @@ def test_with_an_identity_of_its_own_each_is_let_in_again(pair: Pair) -> None:
             lv.uuid = lv.uuid[::-1]
     for host in (clone, original):
         host.refresh_from_db()
-        accept_fingerprint(host, fingerprint(host.host_key_seen), None)
+        accept_fingerprint(host, key_fingerprint(host.host_key_seen), None)
         assert refresh(host)
     assert states() == {"original": "active", "clone": "active"}
     assert Placement.objects.filter(host=clone).count() == 1
@@ -157,13 +157,13 @@ def test_a_reinstalled_host_says_its_new_id_by_a_new_enrolment_line(
     assert not refresh(enrolled)
     enrolled.refresh_from_db()
     # Its key alone is not enough: it is the same, and so is the other machine.
-    accept_fingerprint(enrolled, fingerprint(enrolled.host_key), None)
+    accept_fingerprint(enrolled, key_fingerprint(enrolled.host_key), None)
     assert not refresh(enrolled)
-    host, token = enrolment.begin(enrolled.name, enrolled.address)
-    enrolment.report(token, "f" * 32, fake_server.host_key, fake_server.port)
+    host, token = enrolment.begin_enrolment(enrolled.name, enrolled.address)
+    enrolment.report_host(token, "f" * 32, fake_server.host_key, fake_server.port)
     enrolled.refresh_from_db()
     assert enrolled.state == "quarantined"
-    accept_fingerprint(enrolled, fingerprint(enrolled.host_key), None)
+    accept_fingerprint(enrolled, key_fingerprint(enrolled.host_key), None)
     assert refresh(enrolled)
     enrolled.refresh_from_db()
     assert (host.pk, enrolled.state, enrolled.machine_id) == (enrolled.pk, "active", "f" * 32)
@@ -175,7 +175,7 @@ def test_the_right_machine_comes_back_by_the_key_that_was_accepted(
     another_machine(fake_host, "f" * 32)
     assert not refresh(enrolled)
     another_machine(fake_host, enrolled.machine_id)
-    accept_fingerprint(enrolled, fingerprint(enrolled.host_key), None)
+    accept_fingerprint(enrolled, key_fingerprint(enrolled.host_key), None)
     assert refresh(enrolled)
     enrolled.refresh_from_db()
     assert (enrolled.state, enrolled.error) == ("active", {})

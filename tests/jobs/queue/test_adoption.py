@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.models import Job, Kind, State
-from jobs.queue.adoption import undo
+from jobs.queue.adoption import release_adopted
 from jobs.requester import Requester
 from panel.models import User
 from storage.discovery.ingest import apply_facts
@@ -234,7 +234,7 @@ def test_a_waiting_tag_job_is_cancelled_by_undoing(client: Client) -> None:
 def test_a_volume_that_is_forgotten_meanwhile_is_told_of_and_the_others_are_released() -> None:
     volumes = [make.volume(label=label, adopted_at=timezone.now()) for label in ("gone", "there")]
     Volume.objects.filter(pk=volumes[0].pk).delete()
-    undone = undo(volumes, Requester(make.staff_user(), None))
+    undone = release_adopted(volumes, Requester(make.staff_user(), None))
     assert [volume.label for volume in undone.released] == ["there"]
     assert [(volume.label, why) for volume, why in undone.kept] == [
         ("gone", "The volume no longer exists.")

@@ -15,7 +15,7 @@ from storage.bulk_changes import MOST
 from storage.byte_sizes import GIB
 from storage.inventory.facts import PhysicalVolume
 from storage.models import CachePlan, Volume
-from storage.planner.fingerprint import fingerprint
+from storage.planner.fingerprint import plan_fingerprint
 from tests import make
 from tests.jobs.bulking import cached, confirmed, every, owned, shown, text_of
 from tests.scene import Scene, end, job, scene
@@ -72,7 +72,7 @@ def test_a_confirmed_action_is_a_job_bound_to_the_steps_that_were_shown(
     result = text_of(confirmed(staff, page))
     (made,) = Job.objects.all()
     assert made.kind == kind and made.volume == there.volume and not made.dry_run
-    assert made.fingerprint == page.context["drafts"][0].fingerprint != fingerprint(())
+    assert made.fingerprint == page.context["drafts"][0].fingerprint != plan_fingerprint(())
     assert "1 queued" in result and reverse("job", args=[made.key]) in result
 
 
@@ -105,7 +105,7 @@ def test_volumes_are_given_to_a_customer_at_once(staff: Client) -> None:
     acme = make.customer("Acme")
     Volume.objects.filter(pk=theirs.volume.pk).update(customer=acme)
     page = shown(staff, "customer", first, second, theirs, customer=acme.key)
-    assert ("The volume already belongs to this customer.") in text_of(
+    assert "The volume already belongs to this customer." in text_of(
         page
     ) and "Apply to 2 volumes" in text_of(page)
     assert "2 of 2" in text_of(confirmed(staff, page))
@@ -145,7 +145,7 @@ def test_a_volume_stays_whose_it_is_while_a_job_changes_it(staff: Client, action
     Volume.objects.filter(pk=there.volume.pk).update(customer=owner)
     page = shown(staff, action, there, customer=acme.key)
     job(there)
-    assert ("A job is changing the volume.") in text_of(
+    assert "A job is changing the volume." in text_of(
         shown(staff, action, there, customer=acme.key)
     )
     assert "A job is changing the volume." in text_of(confirmed(staff, page))
@@ -201,8 +201,8 @@ def test_each_cache_comes_on_the_ssd_that_was_promised_whichever_is_first(staff:
     facts = first.host.inventory
     assert facts is not None
     # Neither pool is there yet.
-    assert fingerprint(remaining_steps(last, facts)) == last.fingerprint
-    assert fingerprint(remaining_steps(first, facts)) == first.fingerprint
+    assert plan_fingerprint(remaining_steps(last, facts)) == last.fingerprint
+    assert plan_fingerprint(remaining_steps(first, facts)) == first.fingerprint
 
 
 def test_the_commands_of_one_are_those_on_the_ssd_that_was_promised(staff: Client) -> None:

@@ -18,7 +18,7 @@ from jobs.queue.bulk import AT_ONCE
 from jobs.tasks import go_on_with_bulk_change
 from panel.staff.change_log import edits
 from storage.models import Volume
-from storage.volumes.ownership import take
+from storage.volumes.ownership import disown
 from tests import make
 from tests.jobs.bulking import begun, cached, confirmed, every, owned, shown, text_of, work_off
 
@@ -117,11 +117,11 @@ def test_an_error_that_nobody_foresaw_is_the_result_of_its_volume(
     begun(staff, every(staff, ""))
 
     def broken(volume: Volume) -> None:
-        take(volume)
+        disown(volume)
         if volume.label == "app1":
             raise ZeroDivisionError("of the test")
 
-    monkeypatch.setattr(bulk, "take", broken)
+    monkeypatch.setattr(bulk, "disown", broken)
     work_off()
     results = {label: (is_done, note) for _, label, _, is_done, note in _outcomes()}
     assert results["app1"] == (False, bulk.INTERNAL) and "ZeroDivisionError" in caplog.text
@@ -135,7 +135,7 @@ def test_while_the_database_is_away_nothing_is_noted(
     owned(1)
     begun(staff, every(staff, ""))
     with monkeypatch.context() as away:
-        away.setattr(bulk, "take", Mock(side_effect=OperationalError("gone")))
+        away.setattr(bulk, "disown", Mock(side_effect=OperationalError("gone")))
         with pytest.raises(OperationalError):
             work_off()
     assert _outcomes() == []

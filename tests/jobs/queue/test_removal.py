@@ -13,7 +13,7 @@ from jobs.queue.removal import removal_of, remove
 from jobs.queue.submit import submit_for_host
 from jobs.requester import Requester
 from storage.discovery.ingest import apply_facts
-from storage.health.missing_volumes import settle
+from storage.health.missing_volumes import settle_missing_volumes
 from storage.models import CacheCondition, CachePlan, Host, HostOutline, Placement, Volume
 from storage.models.host import HostState
 from storage.planner import Refused
@@ -137,7 +137,7 @@ def test_no_job_is_accepted_for_a_host_that_was_removed_a_moment_ago() -> None:
 def test_nobody_pays_for_the_cache_of_a_missing_volume_that_is_gone_for_good() -> None:
     there = silent(cache_plan=plan())
     Placement.objects.update(missing_since=timezone.now())
-    assert settle(there.host, timezone.now(), ()) == 1
+    assert settle_missing_volumes(there.host, timezone.now(), ()) == 1
     there.volume.refresh_from_db()
     assert (there.volume.placed, there.volume.cache_plan) == (None, None)
 
@@ -155,7 +155,7 @@ def test_the_name_and_the_machine_may_come_back_and_its_volumes_with_them() -> N
     Host.objects.filter(pk=there.host.pk).update(machine_id="a" * 32)
     there.host.refresh_from_db()
     old = removed(there)
-    again, _ = enrolment.begin(old.name, "192.0.2.7")
+    again, _ = enrolment.begin_enrolment(old.name, "192.0.2.7")
     assert again.pk != old.pk
     again.machine_id = "a" * 32
     again.save()
@@ -178,9 +178,9 @@ def test_another_machine_does_not_take_over_the_volumes_of_a_removed_one() -> No
 
 
 def test_a_pending_enrolment_is_discarded_and_its_line_is_void() -> None:
-    host, token = enrolment.begin("node7", "192.0.2.7")
+    host, token = enrolment.begin_enrolment("node7", "192.0.2.7")
     remove(host, removal_of(host, timezone.now()).digest, timezone.now())
-    assert enrolment.waiting(token) is None
+    assert enrolment.enrolling_host(token) is None
     assert not Host.objects.visible_to(make.staff_user()).exists()
 
 

@@ -26,7 +26,7 @@ def test_what_is_sealed_comes_back_only_with_the_secret(settings: Settings) -> N
 
 def test_a_key_of_another_installation_says_so(settings: Settings) -> None:
     sealed = seal(b"key")
-    settings.TIERCEL_HOST_KEYS_SECRET = secrets.make()["TIERCEL_HOST_KEYS_SECRET"]
+    settings.TIERCEL_HOST_KEYS_SECRET = secrets.make_secrets()["TIERCEL_HOST_KEYS_SECRET"]
     with pytest.raises(CannotUnseal) as caught:
         unseal(sealed)
     assert "TIERCEL_HOST_KEYS_SECRET" in caught.value.correction

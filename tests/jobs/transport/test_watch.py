@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs.transport import Destination, connection, new_key_pair, watch
+from jobs.transport import Destination, connection, new_key_pair, watch_counters
 from jobs.transport.errors import BadReply, TransportError, Unreachable
 from jobs.transport.key_encryption import seal
 from jobs.transport.replies import Reply
@@ -33,7 +33,9 @@ def watched(host: Host, lv_uuid: str, count: int, most: int = 99, **more: Any) -
 
     async def read() -> list[Reply]:
         replies: list[Reply] = []
-        stream = watch(Destination.of(host), [lv_uuid], every_seconds=1, count=count, **more)
+        stream = watch_counters(
+            Destination.of(host), [lv_uuid], every_seconds=1, count=count, **more
+        )
         async with aclosing(stream):
             async for reply in stream:
                 replies.append(reply)
@@ -41,7 +43,7 @@ def watched(host: Host, lv_uuid: str, count: int, most: int = 99, **more: Any) -
                     break
         return replies
 
-    return connection.run(read())
+    return connection.run_on_loop(read())
 
 
 def test_each_second_has_a_reply_until_there_are_enough(fake_server: FakeServer) -> None:
@@ -73,7 +75,7 @@ def test_a_cut_connection_is_an_error_and_not_an_end(fake_server: FakeServer) ->
     uuid = fake_server.host.root.add_lv("web12", 1 << 30).uuid
 
     async def read() -> None:
-        stream = watch(Destination.of(host), [uuid], every_seconds=1, count=900)
+        stream = watch_counters(Destination.of(host), [uuid], every_seconds=1, count=900)
         async with aclosing(stream):
             async for _ in stream:
                 for each in list(fake_server._connections):
@@ -83,7 +85,7 @@ def test_a_cut_connection_is_an_error_and_not_an_end(fake_server: FakeServer) ->
         each._loop.call_soon_threadsafe(each.abort)
 
     with pytest.raises(TransportError) as raised:
-        connection.run(read())
+        connection.run_on_loop(read())
     assert isinstance(raised.value, Unreachable)
 
 

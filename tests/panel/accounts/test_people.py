@@ -41,8 +41,10 @@ def test_sign_up_is_closed(client: Client) -> None:
     assert not EmailAddress.objects.exists()
 
 
+@pytest.mark.parametrize("run", ["first", "second"])
 @pytest.mark.django_db(transaction=True)
-def test_real_transactions_leave_no_rows_behind() -> None:
+def test_real_transactions_leave_no_rows_behind(run: str) -> None:
+    assert not User.objects.exists()
     people.add(email="ann@example.org", password="correct horse")
 
 

@@ -203,9 +203,9 @@ def test_no_token_is_stored_or_logged(caplog: pytest.LogCaptureFixture, client: 
 
 def test_the_link_is_mailed_where_a_mail_server_is_set() -> None:
     made, token = invitations.to_staff("bob@example.org", StaffRole.ADMIN, None)
-    assert not invitations.mail(made, token)
+    assert not invitations.mail_invitation(made, token)
     with override_settings(SMTP_HOST="mail.example.org"):
-        assert invitations.mail(made, token)
+        assert invitations.mail_invitation(made, token)
     (sent,) = mail.outbox
     assert sent.to == ["bob@example.org"]
     assert invitations.link(token) in sent.body
@@ -216,7 +216,7 @@ def test_somebody_new_of_a_customer_is_invited_in_every_language() -> None:
     made, token = invitations.to_customer(
         "bob@example.org", make.customer(), MemberRole.OWNER, None
     )
-    assert invitations.mail(made, token)
+    assert invitations.mail_invitation(made, token)
     (sent,) = mail.outbox
     assert sent.subject == "Your access to Tiercel / Ihr Zugang zu Tiercel"
     assert sent.body.count(invitations.link(token)) == 2
@@ -228,7 +228,7 @@ def test_somebody_new_of_a_customer_is_invited_in_every_language() -> None:
 @override_settings(SMTP_HOST="mail.example.org")
 def test_who_reads_german_gets_the_link_to_a_new_password_in_german() -> None:
     made, token = invitations.to_new_password(make.user(language="de"), None)
-    assert invitations.mail(made, token)
+    assert invitations.mail_invitation(made, token)
     sent = mail.outbox[-1]
     assert sent.subject == "Ihr neues Passwort für Tiercel"
     assert sent.body.startswith("Mit diesem Link wählen Sie ein neues Passwort")

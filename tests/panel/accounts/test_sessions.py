@@ -161,7 +161,7 @@ def test_the_last_use_is_noted_with_its_address(ann: User) -> None:
 
 def test_it_is_noted_once_a_minute_at_most(ann: User, monkeypatch: pytest.MonkeyPatch) -> None:
     here, noted = signed_in(), []
-    monkeypatch.setattr(sessions, "note", noted.append)
+    monkeypatch.setattr(sessions, "note_session", noted.append)
     for _ in range(3):
         here.get(reverse("search"))
     assert len(noted) == 1
@@ -172,7 +172,7 @@ def test_it_is_noted_once_a_minute_at_most(ann: User, monkeypatch: pytest.Monkey
 
 def test_the_health_check_notes_nothing(ann: User, monkeypatch: pytest.MonkeyPatch) -> None:
     here, noted = signed_in(), []
-    monkeypatch.setattr(sessions, "note", noted.append)
+    monkeypatch.setattr(sessions, "note_session", noted.append)
     here.get(reverse("health"))
     assert noted == []
 
@@ -209,10 +209,10 @@ def test_sessions_that_expired_are_forgotten_once_a_day(ann: User) -> None:
     expired.update(expire_date=timezone.now() - timedelta(hours=1))
     noted = UserSession.objects.filter(session_key=gone.session.session_key)
     noted.update(last_seen_at=long_ago)
-    assert sessions.prune() == 1
+    assert sessions.prune_sessions() == 1
     assert [each.session_key for each in sessions.live(ann)] == [here.session.session_key]
     assert UserSession.objects.count() == Session.objects.count() == 1
-    assert sessions.prune() == 0
+    assert sessions.prune_sessions() == 0
 
 
 @pytest.mark.usefixtures("ann")
@@ -220,5 +220,5 @@ def test_a_worker_whose_clock_runs_ahead_ends_no_session(monkeypatch: pytest.Mon
     here = signed_in()
     ahead = timezone.now() + timedelta(days=400)
     monkeypatch.setattr("django.utils.timezone.now", lambda: ahead)
-    assert sessions.prune() == 0
+    assert sessions.prune_sessions() == 0
     assert Session.objects.filter(session_key=here.session.session_key).exists()

@@ -155,7 +155,9 @@ def test_a_mail_server_that_is_away_loses_and_doubles_nothing(
     tasks.send_alerts()
     row = AlertDelivery.objects.get()
     assert (row.attempts, row.delivered_at, row.last_error) == (
-        *(1, None, "The mail server refused the connection."),
+        1,
+        None,
+        "The mail server refused the connection.",
     )
     assert row.next_at > timezone.now()
     monkeypatch.setattr(EmailMessage, "send", send)
@@ -254,13 +256,13 @@ def test_a_message_that_nobody_can_write_keeps_no_other_from_its_reader(
         return written(row, stories)
 
     monkeypatch.setattr(alert_delivery, "_letter", letter)
-    alert_delivery.send_due()
+    alert_delivery.send_due_alerts()
     assert len(mail.outbox) == 1
     (waiting,) = AlertDelivery.objects.unsent()
     assert waiting.last_error == alert_delivery.INTERNAL
     AlertDelivery.objects.unsent().update(attempts=len(alert_delivery.PAUSES))
     later()
-    alert_delivery.send_due()
+    alert_delivery.send_due_alerts()
     waiting.refresh_from_db()
     assert waiting.given_up_at is not None
 

@@ -105,7 +105,7 @@ def test_a_link_that_flaps_all_day_sends_nobody_more_than_six_mails(swing_minute
         Host.objects.update(error=cut if is_cut else {}, last_seen_at=now)
         alert_judge.judge(now)
         alert_routing.route_events(now)
-        alert_delivery.send_due()
+        alert_delivery.send_due_alerts()
         now += timedelta(minutes=10)
     told = AlertEvent.objects.filter(is_told=True).order_by("id").values_list("kind", flat=True)
     assert "flapping" in told and len(told) <= 6, list(told)
@@ -136,12 +136,12 @@ def test_who_was_told_long_ago_is_told_that_it_is_over(fate: str) -> None:
     routed()
     long_ago = timezone.now() - alert_routing.KEPT - timedelta(days=1)
     AlertDelivery.objects.update(**{fate: long_ago})
-    alert_routing.prune(timezone.now())
+    alert_routing.prune_alert_messages(timezone.now())
     event(there, "resolved")
     there.resolved_at = timezone.now()
     there.save()
     # Also where the hour of forgetting comes between the end and its message.
-    alert_routing.prune(timezone.now())
+    alert_routing.prune_alert_messages(timezone.now())
     assert names(routed()) == ["anna@example.org"]
 
 
@@ -152,7 +152,7 @@ def test_messages_of_what_has_long_been_over_are_forgotten_and_digests_too() -> 
     routed()
     alert_routing.write_digests(NOON.replace(hour=8))
     AlertDelivery.objects.update(delivered_at=long_ago)
-    alert_routing.prune(timezone.now())
+    alert_routing.prune_alert_messages(timezone.now())
     assert not AlertDelivery.objects.exists()
 
 

@@ -156,6 +156,14 @@ def test_a_route_is_made_changed_tested_and_deleted() -> None:
     assert not AlertRoute.objects.exists()
 
 
+def test_a_site_may_have_a_comma_in_its_name() -> None:
+    site = 'Frankfurt, "FRA" 3'
+    given = {"name": "Pager", "kind": "slack", "address": "https://example.org/hook"}
+    made = staff().send("post", "/alert-routes/", {**given, "sites": [site, "Hel"]})
+    assert made.json()["sites"] == [site, "Hel"]
+    assert AlertRoute.objects.get().sites == [site, "Hel"]
+
+
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
@@ -190,7 +198,9 @@ def test_the_messages_to_a_route_are_listed_and_one_that_was_given_up_is_sent_ag
     [item] = staff().get(path).json()["items"]
     assert (item["key"], item["state"], item["attempts"]) == (row.key, "given_up", 34)
     assert (item["error"], item["next_at"], item["alert_keys"]) == (
-        *("The mail server refused.", None, [there.key]),
+        "The mail server refused.",
+        None,
+        [there.key],
     )
     answer = staff().send("post", f"{path}/{row.key}/again")
     assert (answer.status_code, answer.json()["state"]) == (202, "waiting")

@@ -85,8 +85,12 @@ def test_what_may_be_refused_to_be_deleted_says_so() -> None:
         path for path in DELETED.values() if "409" in paths[V1 + path]["delete"]["responses"]
     }
     assert refusing == {
-        *("/cache-plans/{key}", "/customers/{key}", "/hosts/{key}", "/people/{key}"),
-        *("/volumes/{key}", "/volumes/{key}/adoption"),
+        "/cache-plans/{key}",
+        "/customers/{key}",
+        "/hosts/{key}",
+        "/people/{key}",
+        "/volumes/{key}",
+        "/volumes/{key}/adoption",
     }
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from storage.health.smart_records import record
+from storage.health.smart_records import record_smart
 from storage.models import Host, PhysicalDisk
 from tests import make
 from tests.panel.api.asking import staff
@@ -23,7 +23,7 @@ def host_with_a_dom(pending: int = 0) -> Host:
         attribute(197, "Current_Pending_Sector", pending),
         attribute(241, "Total_LBAs_Written", 50_000),
     ]
-    record(host, reply(disk(ata("SuperMicro SSD", "D1", rows))), "b", NOW)
+    record_smart(host, reply(disk(ata("SuperMicro SSD", "D1", rows))), "b", NOW)
     return host
 
 
@@ -61,7 +61,7 @@ def test_an_admin_accepts_the_errors_of_a_disk() -> None:
     host = host_with_a_dom()
     rows = [attribute(197, "Current_Pending_Sector", 3)]
     later = NOW.replace(hour=13)
-    record(host, reply(disk(ata("SuperMicro SSD", "D1", rows))), "b", later)
+    record_smart(host, reply(disk(ata("SuperMicro SSD", "D1", rows))), "b", later)
     [item] = staff().get(f"/hosts/{host.key}/disks").json()["items"]
     assert item["new_errors"] == {"pending": 3}
     assert [each["code"] for each in item["findings"]] == ["pending_rose"]
@@ -81,7 +81,7 @@ def test_an_admin_accepts_the_errors_of_a_disk() -> None:
 
 def test_an_admin_accepts_that_a_disk_is_gone_and_takes_it_back() -> None:
     host = host_with_a_dom()
-    record(host, reply(disk(ata("M", "S2", []), "sdb")), "b", NOW.replace(hour=13))
+    record_smart(host, reply(disk(ata("M", "S2", []), "sdb")), "b", NOW.replace(hour=13))
     item = staff().get(f"/hosts/{host.key}/disks").json()["items"][-1]
     assert (item["is_gone"], item["gone_since"]) == (True, "2026-03-01T13:00:00Z")
     assert [each["code"] for each in item["findings"]] == ["disk_vanished"]

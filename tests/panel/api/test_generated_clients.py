@@ -136,11 +136,25 @@ def test_a_go_client_lists_a_volume_of_4_gib_and_knows_a_wish_from_a_job(
     there = scene(make.lv(size_bytes=4 * GIB))
     client = tmp_path / "client"
     run(
-        *(TOOLS / "openapi-generator-cli", "generate", "-g", "go", "-i", description, "-o", client),
-        *("--git-host", "example.org", "--git-user-id", "tiercel", "--git-repo-id", "client"),
-        *("--global-property", "apiTests=false,modelTests=false"),
+        TOOLS / "openapi-generator-cli",
+        "generate",
+        "-g",
+        "go",
+        "-i",
+        description,
+        "-o",
+        client,
+        "--git-host",
+        "example.org",
+        "--git-user-id",
+        "tiercel",
+        "--git-repo-id",
+        "client",
+        "--global-property",
+        "apiTests=false,modelTests=false",
         # Job states and order states have the same words.
-        *("--additional-properties", "packageName=tiercel,enumClassPrefix=true"),
+        "--additional-properties",
+        "packageName=tiercel,enumClassPrefix=true",
         folder=tmp_path,
         environment=asking,
     )
@@ -156,8 +170,15 @@ def test_a_python_client_lists_a_volume_of_4_gib_and_knows_a_wish_from_a_job(
 ) -> None:
     there = scene(make.lv(size_bytes=4 * GIB))
     run(
-        *(PYTHON.with_name("openapi-python-client"), "generate", "--path", description),
-        *("--meta", "none", "--output-path", tmp_path / "generated", "--fail-on-warning"),
+        PYTHON.with_name("openapi-python-client"),
+        "generate",
+        "--path",
+        description,
+        "--meta",
+        "none",
+        "--output-path",
+        tmp_path / "generated",
+        "--fail-on-warning",
         folder=tmp_path,
         environment=asking,
     )

@@ -86,9 +86,17 @@ def read_all(asking: Program, world: World) -> dict[str, Any]:
     """Every answer that a member's program can get by reading."""
     volume, made = world.mine.volume.key, world.my_job.key
     paths = [
-        *("/", "/volumes/", "/jobs/", "/customers/", "/cache-plans/"),
-        *(f"/volumes/{volume}", f"/volumes/{volume}/wish", f"/volumes/{volume}/series"),
-        *(f"/jobs/{made}", f"/customers/{world.ours.key}", f"/cache-plans/{world.plan.key}"),
+        "/",
+        "/volumes/",
+        "/jobs/",
+        "/customers/",
+        "/cache-plans/",
+        f"/volumes/{volume}",
+        f"/volumes/{volume}/wish",
+        f"/volumes/{volume}/series",
+        f"/jobs/{made}",
+        f"/customers/{world.ours.key}",
+        f"/cache-plans/{world.plan.key}",
     ]
     answers = {path: asking.get(path) for path in paths}
     assert {path: each.status_code for path, each in answers.items()} == dict.fromkeys(paths, 200)
@@ -115,8 +123,14 @@ def test_no_answer_to_a_member_names_a_host_a_technology_or_another_customer(
     text = json.dumps(read_all(asking, world), ensure_ascii=False)
     text = text.replace('"url": "/api/v1/hosts/"', "")
     for secret in (
-        *("storage-17", "storage-18", world.mine.host.key, world.mine.lv.uuid),
-        *(world.theirs.name, world.foreign.volume.key, "foreign-disk", "vps-foreign-disk"),
+        "storage-17",
+        "storage-18",
+        world.mine.host.key,
+        world.mine.lv.uuid,
+        world.theirs.name,
+        world.foreign.volume.key,
+        "foreign-disk",
+        "vps-foreign-disk",
     ):
         assert secret not in text
     assert TECHNICAL.findall(text) == []
@@ -138,10 +152,17 @@ def test_an_error_keeps_its_code_and_loses_its_words(asking: Program, world: Wor
 def test_what_is_foreign_is_as_if_it_were_not_there(asking: Program, world: World) -> None:
     there, made = world.foreign.volume.key, world.foreign_job.key
     paths = [
-        *(f"/volumes/{there}", f"/volumes/{there}/wish", f"/volumes/{there}/series"),
-        *(f"/jobs/{made}", f"/jobs/{made}/lines", f"/jobs/{world.my_job.key}/lines"),
-        *(f"/jobs/{world.staff_job.key}", f"/cache-plans/{world.retired.key}"),
-        *(f"/customers/{world.theirs.key}", "/hosts/", f"/hosts/{world.mine.host.key}"),
+        f"/volumes/{there}",
+        f"/volumes/{there}/wish",
+        f"/volumes/{there}/series",
+        f"/jobs/{made}",
+        f"/jobs/{made}/lines",
+        f"/jobs/{world.my_job.key}/lines",
+        f"/jobs/{world.staff_job.key}",
+        f"/cache-plans/{world.retired.key}",
+        f"/customers/{world.theirs.key}",
+        "/hosts/",
+        f"/hosts/{world.mine.host.key}",
     ]
     for path in paths:
         body = problem(asking.get(path), 404, "not_found")

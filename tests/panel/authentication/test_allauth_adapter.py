@@ -93,7 +93,7 @@ def test_without_a_mail_server_no_link_is_made(
 def test_without_a_mail_server_no_code_is_made(ann: User, settings: Settings) -> None:
     settings.SMTP_HOST = ""
     with pytest.raises(Refused) as caught:
-        email_codes.send(ann, "a-session")
+        email_codes.send_code(ann, "a-session")
     assert caught.value.code == "not_sent"
     assert posted() == []
 

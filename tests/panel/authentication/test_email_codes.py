@@ -34,7 +34,7 @@ def bob() -> User:
 
 
 def mailed(user: User, session: str = SESSION) -> str:
-    email_codes.send(user, session)
+    email_codes.send_code(user, session)
     assert mail.outbox[-1].to == [user.email]
     return digits()
 
@@ -52,8 +52,8 @@ def older(**by: int) -> None:
 
 def test_a_code_works_once(bob: User) -> None:
     code = mailed(bob)
-    assert email_codes.accept(bob, SESSION, code)
-    assert not email_codes.accept(bob, SESSION, code)
+    assert email_codes.accept_code(bob, SESSION, code)
+    assert not email_codes.accept_code(bob, SESSION, code)
 
 
 def test_the_database_keeps_no_code(bob: User) -> None:
@@ -63,43 +63,43 @@ def test_the_database_keeps_no_code(bob: User) -> None:
 
 def test_it_is_good_for_its_person_and_its_session_alone(bob: User) -> None:
     code = mailed(bob)
-    assert not email_codes.accept(bob, "another-session", code)
-    assert not email_codes.accept(make.user(), SESSION, code)
-    assert email_codes.accept(bob, SESSION, code)
+    assert not email_codes.accept_code(bob, "another-session", code)
+    assert not email_codes.accept_code(make.user(), SESSION, code)
+    assert email_codes.accept_code(bob, SESSION, code)
 
 
 def test_after_five_tries_the_right_one_is_wrong_too(bob: User) -> None:
     code = mailed(bob)
     wrong = f"{(int(code) + 1) % 1_000_000:06}"
-    assert not any(email_codes.accept(bob, SESSION, wrong) for _ in range(5))
-    assert not email_codes.accept(bob, SESSION, code)
+    assert not any(email_codes.accept_code(bob, SESSION, wrong) for _ in range(5))
+    assert not email_codes.accept_code(bob, SESSION, code)
     assert not email_codes.has_open(bob)
 
 
 def test_it_is_dead_after_its_time(bob: User) -> None:
     code = mailed(bob)
     StepUpCode.objects.update(expires_at=Now() - timedelta(seconds=1))
-    assert not email_codes.accept(bob, SESSION, code)
+    assert not email_codes.accept_code(bob, SESSION, code)
 
 
 def test_a_new_code_ends_the_old_one(bob: User) -> None:
     first = mailed(bob)
     older(minutes=2)
     second = mailed(bob)
-    assert first == second or not email_codes.accept(bob, SESSION, first)
-    assert email_codes.accept(bob, SESSION, second)
+    assert first == second or not email_codes.accept_code(bob, SESSION, first)
+    assert email_codes.accept_code(bob, SESSION, second)
 
 
 def test_one_a_minute_and_five_an_hour_are_mailed(bob: User) -> None:
     mailed(bob)
     with pytest.raises(Refused, match="less than a minute ago"):
-        email_codes.send(bob, SESSION)
+        email_codes.send_code(bob, SESSION)
     for _ in range(4):
         older(minutes=2)
         mailed(bob)
     older(minutes=2)
     with pytest.raises(Refused, match="too many"):
-        email_codes.send(bob, SESSION)
+        email_codes.send_code(bob, SESSION)
     assert len(mail.outbox) == 5
     older(hours=2)
     mailed(bob)
@@ -114,7 +114,7 @@ def test_a_mail_server_that_does_not_take_it_is_spoken_of(
 
     monkeypatch.setattr(email_codes, "send_mail", down)
     with pytest.raises(Refused, match="could not be sent"):
-        email_codes.send(bob, SESSION)
+        email_codes.send_code(bob, SESSION)
 
 
 def test_the_page_mails_it_and_takes_it(client: Client, bob: User) -> None:

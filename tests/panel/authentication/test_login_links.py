@@ -38,7 +38,7 @@ def path_of(link: str) -> str:
 
 
 def made(user: User, to: str = "/my/", **also: int) -> str:
-    return path_of(login_links.make(user, to, **also))
+    return path_of(login_links.make_link(user, to, **also))
 
 
 def press(path: str, client: Client | None = None) -> Any:
@@ -78,9 +78,9 @@ def test_it_works_once(ann: User) -> None:
 
 def test_of_two_who_press_at_once_one_is_let_in(ann: User, monkeypatch: pytest.MonkeyPatch) -> None:
     token = made(ann).rsplit("/", 1)[1]
-    both = login_links.waiting(token)
+    both = login_links.open_link(token)
     assert both is not None and login_links.use_up(token) is not None
-    monkeypatch.setattr(login_links, "waiting", lambda token: both)
+    monkeypatch.setattr(login_links, "open_link", lambda token: both)
     assert login_links.use_up(token) is None
 
 
@@ -109,12 +109,12 @@ def test_whoever_may_not_sign_in_does_not_get_in(client: Client, ann: User) -> N
     assert press(path, client).status_code == 404
     ann.refresh_from_db()
     with pytest.raises(Refused, match="is deactivated"):
-        login_links.make(ann, "/my/")
+        login_links.make_link(ann, "/my/")
 
 
 def test_staff_never_come_in_this_way(client: Client, ann: User) -> None:
     with pytest.raises(Refused, match="Staff"):
-        login_links.make(make.staff_user(staff_role="read_only"), "/my/")
+        login_links.make_link(make.staff_user(staff_role="read_only"), "/my/")
     path = made(ann)
     User.objects.filter(pk=ann.pk).update(staff_role="admin")
     assert press(path, client).status_code == 404
@@ -126,13 +126,13 @@ def test_staff_never_come_in_this_way(client: Client, ann: User) -> None:
 )
 def test_it_leads_to_pages_of_customers_only(ann: User, to: str) -> None:
     with pytest.raises(Refused, match="cannot lead"):
-        login_links.make(ann, to)
+        login_links.make_link(ann, to)
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 601])
 def test_it_lives_neither_for_ever_nor_not_at_all(ann: User, seconds: int) -> None:
     with pytest.raises(Refused, match="too long or not at all"):
-        login_links.make(ann, "/my/", seconds)
+        login_links.make_link(ann, "/my/", seconds)
 
 
 def test_the_database_keeps_no_token(ann: User) -> None:

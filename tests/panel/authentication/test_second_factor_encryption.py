@@ -120,7 +120,7 @@ def test_without_the_old_key_nothing_is_changed_and_it_is_said(
 
 def test_the_pair_of_the_host_keys_is_changed(settings: Settings) -> None:
     host = make.host(sealed_key=seal(b"a private key"))
-    made = secrets.make()
+    made = secrets.make_secrets()
     settings.TIERCEL_HOST_KEYS_SECRET_FALLBACKS = [settings.TIERCEL_HOST_KEYS_SECRET]
     settings.TIERCEL_HOST_KEYS_SECRET = made["TIERCEL_HOST_KEYS_SECRET"]
     settings.TIERCEL_HOST_KEYS_PUBLIC = made["TIERCEL_HOST_KEYS_PUBLIC"]
@@ -144,4 +144,4 @@ def test_fresh_values_are_printed_and_written_nowhere() -> None:
     output = StringIO()
     call_command("secrets", print=True, stdout=output)
     names = [line.partition("=")[0] for line in output.getvalue().splitlines()]
-    assert names == list(secrets.make())
+    assert names == list(secrets.make_secrets())

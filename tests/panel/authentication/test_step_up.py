@@ -197,7 +197,7 @@ def test_a_proof_that_is_too_old_is_spoken_of(ann: User) -> None:
 def test_a_part_of_a_page_sends_the_whole_page_there(ann: User) -> None:
     request: Any = signed_in(ann).get("/my/", headers={"HX-Request": "true"}).wsgi_request
     request.user = ann
-    response = step_up.ask(request)
+    response = step_up.ask_for_proof(request)
     assert response.status_code == 403
     assert response["HX-Redirect"].startswith(reverse("step-up"))
 

@@ -144,7 +144,7 @@ def test_an_old_proof_adds_and_accepts_no_host(left_alone: Client) -> None:
 
 
 def test_an_old_proof_is_shown_no_line_that_enrols(left_alone: Client, boss: User) -> None:
-    host, token = enrolment.begin("web9", "198.51.100.9")
+    host, token = enrolment.begin_enrolment("web9", "198.51.100.9")
     page = left_alone.get(reverse("host-enrol", args=[host.key])).content.decode()
     assert token not in page
     assert reverse("step-up") in page

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from panel.billing.answer import MAX_REASON, BadAnswer, Decision, decision_of, plain
+from panel.billing.answer import MAX_REASON, BadAnswer, Decision, decision_of, plain_reason
 
 
 @pytest.mark.parametrize("word", ["approve", "refuse", "pending"])
@@ -22,8 +22,16 @@ def test_a_refusal_brings_its_reason() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        *(b"", b"ok", b"[]", b"null", b"\xff", b'{"decision": "yes"}', b"{}"),
-        *(b'{"decision": null}', b'{"decision": ["approve"]}', b'{"decision":"refuse","reason":1}'),
+        b"",
+        b"ok",
+        b"[]",
+        b"null",
+        b"\xff",
+        b'{"decision": "yes"}',
+        b"{}",
+        b'{"decision": null}',
+        b'{"decision": ["approve"]}',
+        b'{"decision":"refuse","reason":1}',
     ],
 )
 def test_what_cannot_be_understood_decides_nothing(body: bytes) -> None:
@@ -32,5 +40,5 @@ def test_what_cannot_be_understood_decides_nothing(body: bytes) -> None:
 
 
 def test_a_reason_is_one_short_line_of_plain_text() -> None:
-    assert plain("Card\n declined\u202e\x00.") == "Card declined."
-    assert plain("x" * 1000) == "x" * (MAX_REASON - 1) + "…"
+    assert plain_reason("Card\n declined\u202e\x00.") == "Card declined."
+    assert plain_reason("x" * 1000) == "x" * (MAX_REASON - 1) + "…"

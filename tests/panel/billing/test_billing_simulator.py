@@ -14,7 +14,7 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from jobs import notify_workers
-from panel.billing.message_delivery import send_due
+from panel.billing.message_delivery import send_due_messages
 from panel.deliveries.http_post import post
 from panel.deliveries.signature import sign
 from panel.models import Message, Order, OrderState
@@ -107,11 +107,11 @@ def test_an_order_goes_the_whole_way_through_http(
     simulator.panel_url = live_server.url
     order = buy(shop(), plan(price_minor=1077))
     simulator.stop()
-    send_due()
+    send_due_messages()
     assert "refused" in Message.objects.get().last_error
     simulator.start()
     again_at_once()
-    send_due()
+    send_due_messages()
     order.refresh_from_db()
     assert order.state == OrderState.PENDING
     [waiting] = state_of(simulator)["pending"]

@@ -180,7 +180,7 @@ class World:
     def look(self) -> None:
         if self.clock.at < self.off_until:
             return
-        due_orders.sweep()
+        due_orders.sweep_orders()
         for life in self.lives:
             for order in Order.objects.filter(volume=life.shop.volume):
                 if order.pk not in life.orders:

@@ -336,7 +336,7 @@ def pending(settings: Settings) -> Order:
     settings.TIERCEL_BILLING_URL = "http://localhost:9/"
     settings.TIERCEL_MANDATE_REQUIRED = False
     order = buy(acme(), plan())
-    assert authorisation.hold(order)
+    assert authorisation.hold_order(order)
     return order
 
 

@@ -24,7 +24,7 @@ from pytest_django.live_server_helper import LiveServer
 from jobs import notify_workers
 from jobs.models import Job, State
 from panel.billing import outbox
-from panel.billing.message_delivery import send_due
+from panel.billing.message_delivery import send_due_messages
 from panel.deliveries.http_post import post
 from panel.deliveries.signature import sign
 from panel.models import Message, MessageType, Order, OrderState, UsageLine
@@ -266,7 +266,7 @@ def test_who_owes_nothing_may_order(
 ) -> None:
     order = asked(whmcs)
     whmcs.let(invoices={"42": overdue})
-    send_due()
+    send_due_messages()
     order.refresh_from_db()
     assert order.state == state
     assert order.reason.startswith(reason)
@@ -276,7 +276,7 @@ def test_a_customer_that_whmcs_does_not_know_may_not_order(whmcs: Whmcs) -> None
     order = asked(whmcs)
     Customer.objects.update(external_id="43")
     Message.objects.update(payload=payload_for(Message.objects.get(), "43"))
-    send_due()
+    send_due_messages()
     order.refresh_from_db()
     assert (order.state, "not known" in order.reason) == (OrderState.REFUSED, True)
 
@@ -299,10 +299,10 @@ def test_a_line_is_billed_once_however_often_it_comes(whmcs: Whmcs) -> None:
     for about in ("first", "second"):
         outbox.write(MessageType.USAGE, about, LINE)
     whmcs.let(fails=1)
-    assert send_due() == 2
+    assert send_due_messages() == 2
     assert [each["amount"] for each in whmcs.state["items"]] == [1.23]
     Message.objects.unsent().update(next_at=Now() - timedelta(seconds=1))
-    send_due()
+    send_due_messages()
     assert len(whmcs.state["items"]) == 1
     assert not Message.objects.unsent().exists()
     assert whmcs.state["items"][0]["invoiceaction"] == "nextcron"
@@ -310,7 +310,7 @@ def test_a_line_is_billed_once_however_often_it_comes(whmcs: Whmcs) -> None:
 
 def test_a_credit_is_negative_and_comes_with_the_next_invoice(whmcs: Whmcs) -> None:
     outbox.write(MessageType.USAGE, "one", {**LINE, "id": "k3-credit", "kind": "credit"})
-    send_due()
+    send_due_messages()
     (item,) = whmcs.state["items"]
     assert (item["amount"], item["invoiceaction"]) == (-1.23, "nextinvoice")
 
@@ -347,5 +347,5 @@ def test_what_tiercel_did_not_sign_is_refused(whmcs: Whmcs, fault: str) -> None:
 def test_while_a_secret_is_changed_both_are_good(whmcs: Whmcs, settings: Settings) -> None:
     settings.TIERCEL_BILLING_SECRETS = [OTHER, SECRET]
     outbox.write(MessageType.USAGE, "one", LINE)
-    send_due()
+    send_due_messages()
     assert len(whmcs.state["items"]) == 1

@@ -187,6 +187,20 @@ def test_charts_draw_on_any_screen_in_the_colours_of_the_theme_and_obey_the_poli
     context.close()
 
 
+def test_charts_are_drawn_where_the_browser_stores_nothing(browser: Browser, served: str) -> None:
+    context = browser.new_context()
+    context.add_init_script(
+        """Object.defineProperty(window, "localStorage", {
+          get() { throw new DOMException("blocked", "SecurityError"); },
+        });"""
+    )
+    page, complaints = opened(context, served, sampled(cached=False), "1h")
+    page.locator("[data-fold]").first.click()
+    assert page.locator("figure[data-folded]").count() > 0
+    assert complaints == []
+    context.close()
+
+
 def test_the_range_is_in_the_url_and_survives_a_reload(browser: Browser, served: str) -> None:
     there = sampled(cached=False)
     context = browser.new_context()
@@ -198,7 +212,9 @@ def test_the_range_is_in_the_url_and_survives_a_reload(browser: Browser, served:
     assert page.locator("#charts [aria-current=true]").inner_text() == "6 h"
     seen = page.evaluate(SEEN)
     assert [panel["title"] for panel in seen] == [
-        *("IOPS and latency", "Latency of reads and writes", "Throughput")
+        "IOPS and latency",
+        "Latency of reads and writes",
+        "Throughput",
     ]
     low, high = seen[0]["limits"]
     assert high - low == 6 * 3_600_000

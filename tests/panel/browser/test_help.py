@@ -32,7 +32,7 @@ def test_the_tour_is_followed_by_keyboard_alone(browser: Browser, served: str) -
     context = browser.new_context(viewport={"width": 360, "height": 740})
     page, complaints = signed_in(context, served)
     person = User.objects.get()
-    tour.begin(person)
+    tour.begin_tour(person)
     page.goto(served + reverse("home"))
     for number, address in (
         (2, reverse("host", args=[there.host.key])),
@@ -57,7 +57,7 @@ def test_without_javascript_the_tour_goes_on_and_a_word_is_explained(
 ) -> None:
     context = browser.new_context(java_script_enabled=False)
     page, _ = signed_in(context, served)
-    tour.begin(User.objects.get())
+    tour.begin_tour(User.objects.get())
     page.goto(served + reverse("jobs"))
     aside = page.get_by_role("complementary", name="Tour")
     aside.get_by_role("link", name="Continue").click()

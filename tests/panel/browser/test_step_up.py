@@ -52,7 +52,7 @@ def test_a_link_a_choice_a_code_and_the_order_by_keyboard_without_scripts(
     monkeypatch.setattr(notify_workers, "send", lambda task, *args: True)
     acme, fast = shop(), plan()
     to = reverse("my-plan-confirm", args=[acme.volume.key, fast.key])
-    link = login_links.make(acme.owner, reverse("my-plan", args=[acme.volume.key]))
+    link = login_links.make_link(acme.owner, reverse("my-plan", args=[acme.volume.key]))
     context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 800})
     page = context.new_page()
     page.goto(live_server.url + urlsplit(link).path)

@@ -105,7 +105,7 @@ def test_many_volumes_are_changed_by_keyboard_alone(page: Page) -> None:
     button.focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/volumes/bulk/*/")
-    (change,) = bulk.due()
+    (change,) = bulk.due_changes()
     while bulk.go_on(change):
         pass
     expect(page.get_by_text("to start")).to_have_count(0)

@@ -268,7 +268,9 @@ def test_a_disk_of_an_array_has_charts_of_its_own_beside_those_who_use_the_array
     page = staff.get(reverse("host", args=[there.host.key]), query).content.decode()
     assert "Who uses md1" in page and "sdb: IOPS and latency" in page
     assert re.findall(r'#charts"(?: aria-current="true")?>(md1|sd\w)</a>', page) == [
-        *("md1", "sda", "sdb")
+        "md1",
+        "sda",
+        "sdb",
     ]
 
 

@@ -14,7 +14,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
-from panel.charts import definitions, subject
+from panel.charts import definitions, subject, time_range
 from panel.charts.pages import chart_context
 from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.rates.figures import NO_LATENCY
@@ -66,6 +66,11 @@ def page(client: Client, volume: Volume, **query: str) -> str:
     response = client.get(reverse("volume", args=[volume.key]), query)
     assert response.status_code == 200
     return response.content.decode()
+
+
+def test_the_script_shows_as_long_a_time_as_the_page(staff: Client) -> None:
+    longest = round(time_range.LONGEST.total_seconds())
+    assert f'data-longest-seconds="{longest}"' in page(staff, sampled().volume)
 
 
 @pytest.mark.parametrize(("key", "seconds"), RANGES.items())
@@ -175,7 +180,9 @@ def test_the_legs_are_in_the_csv_of_their_chart(staff: Client) -> None:
     text = staff.get(url, {"range": "15m", "panel": "ssd_leg"}).content.decode()
     head, *rows = csv.reader(text.lstrip("\ufeff").splitlines())
     assert [each.partition(" ")[0] for each in head[1:]] == [
-        *("ssd_leg_p50_ms", "ssd_leg_p95_ms", "ssd_leg_p99_ms")
+        "ssd_leg_p50_ms",
+        "ssd_leg_p95_ms",
+        "ssd_leg_p99_ms",
     ]
     assert any(cell for row in rows for cell in row[1:])
 

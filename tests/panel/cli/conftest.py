@@ -13,7 +13,7 @@ from django.db import connections
 from pytest_django.live_server_helper import LiveServer
 
 from panel.cli import job_progress
-from panel.cli.__main__ import run
+from panel.cli.__main__ import run_command_line
 from panel.models import User
 from tests import make
 from tests.panel.api.asking import program
@@ -52,7 +52,7 @@ def tiercel(capsys: pytest.CaptureFixture[str]) -> Tiercel:
     def command(*arguments: str) -> Ran:
         capsys.readouterr()
         try:
-            code = run(arguments)
+            code = run_command_line(arguments)
         except SystemExit as ended:
             # So a shell's question for completions ends.
             code = int(ended.code or 0)

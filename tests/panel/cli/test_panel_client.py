@@ -13,7 +13,7 @@ import pytest
 from panel.cli import panel_client
 from panel.cli.exit_codes import CommandError, ExitCode, PanelRefusal
 from panel.cli.panel_client import PanelClient
-from panel.cli.panel_profiles import made
+from panel.cli.panel_profiles import made_profile
 
 TOKEN = "tcl_abcdefghijkl.s3cr3t"
 Answer = tuple[int, dict[str, str], bytes]
@@ -67,7 +67,7 @@ def scripted(pauses: list[float]) -> Iterator[Callable[..., tuple[ScriptedPanel,
         panel = ScriptedPanel(list(answers))
         panels.append(panel)
         threading.Thread(target=panel.server.serve_forever, daemon=True).start()
-        return panel, PanelClient(made("test", panel.url, TOKEN))
+        return panel, PanelClient(made_profile("test", panel.url, TOKEN))
 
     yield start
     for panel in panels:
@@ -155,7 +155,7 @@ def test_what_is_no_panel_gets_no_second_request(scripted: Start, answer: Answer
 
 def test_where_nothing_listens_it_says_so_without_the_token(pauses: list[float]) -> None:
     with pytest.raises(CommandError, match="does not answer") as refused:
-        PanelClient(made("test", "http://127.0.0.1:1", TOKEN)).get("/")
+        PanelClient(made_profile("test", "http://127.0.0.1:1", TOKEN)).get("/")
     assert refused.value.ends_with == ExitCode.NO_ANSWER
     assert refused.value.__suppress_context__ and "s3cr3t" not in str(refused.value)
 

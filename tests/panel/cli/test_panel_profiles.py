@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from panel.cli.exit_codes import CommandError
-from panel.cli.panel_profiles import PanelFile, chosen, made, read_file
+from panel.cli.panel_profiles import PanelFile, chosen, made_profile, read_file
 
 TOKEN = "tcl_abcdefghijkl.s3cr3t-s3cr3t_s3cr3t"
 
@@ -16,8 +16,10 @@ TOKEN = "tcl_abcdefghijkl.s3cr3t-s3cr3t_s3cr3t"
 @pytest.fixture
 def file(own_file: Path) -> PanelFile:
     panels = PanelFile(own_file, "berlin")
-    panels.panels["berlin"] = made("berlin", "https://panel.example.org/", TOKEN, "/ca\\\x7f.pem")
-    panels.panels["lab.2"] = made("lab.2", "http://10.0.0.1:8000", TOKEN, plain_http=True)
+    panels.panels["berlin"] = made_profile(
+        "berlin", "https://panel.example.org/", TOKEN, "/ca\\\x7f.pem"
+    )
+    panels.panels["lab.2"] = made_profile("lab.2", "http://10.0.0.1:8000", TOKEN, plain_http=True)
     return panels
 
 
@@ -67,7 +69,7 @@ def test_a_token_is_in_no_text_of_its_panel(file: PanelFile) -> None:
 )
 def test_what_is_no_token_is_refused_without_showing_it(token: str) -> None:
     with pytest.raises(CommandError) as refused:
-        made("x", "https://panel.example.org", token)
+        made_profile("x", "https://panel.example.org", token)
     assert "s3cr3t" not in str(refused.value.message) + refused.value.correction
 
 
@@ -76,12 +78,12 @@ def test_what_is_no_token_is_refused_without_showing_it(token: str) -> None:
 )
 def test_a_token_is_sent_to_no_such_address(url: str) -> None:
     with pytest.raises(CommandError):
-        made("x", url, TOKEN)
+        made_profile("x", url, TOKEN)
 
 
 @pytest.mark.parametrize("url", ["http://localhost:8000", "http://127.0.0.1", "http://[::1]:80"])
 def test_this_machine_needs_no_tls(url: str) -> None:
-    assert made("x", url, TOKEN).url == url
+    assert made_profile("x", url, TOKEN).url == url
 
 
 def test_the_variables_are_used_unless_a_panel_is_named(

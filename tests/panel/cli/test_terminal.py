@@ -12,8 +12,8 @@ from panel.cli.terminal import (
     cut,
     duration,
     json_text,
-    moment,
     plain,
+    shown_time,
     size,
     table,
     width_of,
@@ -116,9 +116,9 @@ def test_durations_are_in_words(value: object, shown: str) -> None:
 
 
 def test_times_are_in_utc_without_fractions() -> None:
-    assert moment("2026-11-23T17:05:14.510793+01:00") == "2026-11-23 16:05:14Z"
-    assert moment("2026-11-23T16:05:14Z") == "2026-11-23 16:05:14Z"
-    assert moment(None) == ""
+    assert shown_time("2026-11-23T17:05:14.510793+01:00") == "2026-11-23 16:05:14Z"
+    assert shown_time("2026-11-23T16:05:14Z") == "2026-11-23 16:05:14Z"
+    assert shown_time(None) == ""
 
 
 def test_a_cut_text_says_that_it_is() -> None:

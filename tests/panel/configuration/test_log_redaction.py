@@ -16,11 +16,11 @@ pytestmark = pytest.mark.django_db
 def test_a_refused_report_leaves_no_usable_token_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    _, token = enrolment.begin("web1", "198.51.100.7")
+    _, token = enrolment.begin_enrolment("web1", "198.51.100.7")
     caplog.handler.addFilter(TokenFilter())
     with caplog.at_level(logging.WARNING):
         assert Client().post(f"/enrol/{token}", {"host_key": "nonsense"}).status_code == 409
-    assert enrolment.waiting(token) is not None
+    assert enrolment.enrolling_host(token) is not None
     assert "/enrol/***" in caplog.text
     assert token not in caplog.text
 

@@ -37,7 +37,7 @@ from storage.metrics.counters import (
     DmCacheCounters,
     Latency,
     VolumeCounters,
-    encode,
+    encode_counters,
 )
 from storage.models import HostOutline, LatestSample
 from tests import make
@@ -54,7 +54,10 @@ DASHBOARD = json.loads((DOCS / "metrics" / "grafana-dashboard.json").read_text()
 RULES = yaml.safe_load((DOCS / "metrics" / "prometheus-rules.yml").read_text())
 FAMILIES = (
     *(family for family, _ in VOLUME_FAMILIES),
-    *(INFO, CACHE_INFO, LATENCY, *FLEET_FAMILIES),
+    INFO,
+    CACHE_INFO,
+    LATENCY,
+    *FLEET_FAMILIES,
 )
 
 
@@ -103,7 +106,7 @@ def sampled(there: Scene, **fields: Any) -> LatestSample:
         "at": timezone.now(),
         "boot_id": "b",
         "boottime_ns": 1,
-        "counters": encode(counters),
+        "counters": encode_counters(counters),
         "technology": 1,
         "cache_mode": "writeback",
         "cache_size_bytes": GIB,
@@ -336,4 +339,4 @@ def test_a_counter_that_is_read_back_is_the_same() -> None:
     """The stored counters are JSON of the type that the exposition decodes."""
     row = sampled(scene())
     text = json.dumps(row.counters)
-    assert encode(msgspec.json.decode(text, type=VolumeCounters)) == row.counters
+    assert encode_counters(msgspec.json.decode(text, type=VolumeCounters)) == row.counters

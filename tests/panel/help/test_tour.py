@@ -29,7 +29,7 @@ def go(client: Client, step: int) -> str:
 
 def test_who_accepts_an_invitation_begins_with_the_first_step(client: Client) -> None:
     _, token = invitations.to_staff("new@provider.org", StaffRole.ADMIN, None)
-    person = invitations.accept(token, "New", PASSWORD)
+    person = invitations.accept_invitation(token, "New", PASSWORD)
     client.force_login(User.objects.get(pk=person.pk))
     assert "step 1 of 4" in shown(client, reverse("home"))
 
@@ -37,14 +37,14 @@ def test_who_accepts_an_invitation_begins_with_the_first_step(client: Client) ->
 def test_who_chooses_a_new_password_sees_no_tour() -> None:
     person = make.staff_user()
     _, token = invitations.to_new_password(person, None)
-    invitations.accept(token, "", PASSWORD)
+    invitations.accept_invitation(token, "", PASSWORD)
     assert User.objects.get(pk=person.pk).tour_step == 0
 
 
 def test_an_admin_is_led_over_four_real_pages(client: Client) -> None:
     there = scene()
     person = make.staff_user()
-    tour.begin(person)
+    tour.begin_tour(person)
     client.force_login(person)
     addresses = [reverse("home"), *(go(client, step) for step in (2, 3, 4))]
     assert addresses == [
@@ -92,7 +92,7 @@ def test_a_customer_is_led_over_pages_of_their_own(client: Client) -> None:
 @pytest.mark.parametrize("step", ["", "5", "-1", "x", "²"])
 def test_a_step_that_is_none_ends_the_tour(client: Client, step: str) -> None:
     person = make.staff_user()
-    tour.begin(person)
+    tour.begin_tour(person)
     client.force_login(person)
     client.post(reverse("tour"), {"step": step})
     assert User.objects.get(pk=person.pk).tour_step == 0

@@ -31,10 +31,39 @@ from tests.storage.metrics.samples.rounds import NOON
 
 GERMAN = {"Accept-Language": "de"}
 NAMES = {
-    *("Tiercel", "Name", "English", "Deutsch", "Acme", "acme", "zebra", "Ltd", "disk", "mail"),
-    *("token", "all"),
-    *("Fast", "Large", "org", "example", "com", "owner", "viewer", "person", "user"),
-    *("GiB", "MiB", "KiB", "TiB", "EUR", "UTC", "IOPS", "CSV", "PNG", "SSD", "min", "ms"),
+    "Tiercel",
+    "Name",
+    "English",
+    "Deutsch",
+    "Acme",
+    "acme",
+    "zebra",
+    "Ltd",
+    "disk",
+    "mail",
+    "token",
+    "all",
+    "Fast",
+    "Large",
+    "org",
+    "example",
+    "com",
+    "owner",
+    "viewer",
+    "person",
+    "user",
+    "GiB",
+    "MiB",
+    "KiB",
+    "TiB",
+    "EUR",
+    "UTC",
+    "IOPS",
+    "CSV",
+    "PNG",
+    "SSD",
+    "min",
+    "ms",
 }
 """Names that the tests give, and units."""
 READABLE = [
@@ -48,8 +77,14 @@ READABLE = [
 MARKED = [row for row in READABLE if row.name not in ("glossary", "invitation")]
 """All but the glossary, which is a document in each language, and an invitation of staff."""
 ACCOUNT = (
-    *("account_change_password", "account_email", "account_logout", "mfa_index"),
-    *("mfa_activate_totp", "mfa_add_webauthn", "mfa_list_webauthn", "mfa_generate_recovery_codes"),
+    "account_change_password",
+    "account_email",
+    "account_logout",
+    "mfa_index",
+    "mfa_activate_totp",
+    "mfa_add_webauthn",
+    "mfa_list_webauthn",
+    "mfa_generate_recovery_codes",
 )
 ENTRANCE = ("account_login", "account_reset_password", "account_reset_password_done")
 ENTRANCE += ("account_signup", "account_email_verification_sent", "account_inactive")

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from jobs.engine import operation, runner
 from jobs.hosts import enrolment
-from jobs.hosts.trust import fingerprint
+from jobs.hosts.trust import key_fingerprint
 from jobs.models import State
 from jobs.queue.submit import submit
 from panel.staff.change_log import edits
@@ -37,7 +37,7 @@ def accepted(client: Client) -> Host:
     """A host whose fingerprint was accepted on its page."""
     host = make.host(state="unverified", host_key="", host_key_seen=HOST_KEY)
     url = reverse("host-accept", args=[host.key])
-    client.post(url, {"fingerprint": fingerprint(HOST_KEY)}, REMOTE_ADDR="203.0.113.9")
+    client.post(url, {"fingerprint": key_fingerprint(HOST_KEY)}, REMOTE_ADDR="203.0.113.9")
     host.refresh_from_db()
     return host
 
@@ -53,7 +53,7 @@ def test_a_page_leaves_its_person_with_address_and_route(ada: Client) -> None:
 
 
 def test_no_one_time_token_of_an_address_is_kept(client: Client) -> None:
-    host, token = enrolment.begin("enrolling", "198.51.100.7")
+    host, token = enrolment.begin_enrolment("enrolling", "198.51.100.7")
     client.get(reverse("enrol-script", args=[token]))
     report = {"host_key": HOST_KEY, "machine_id": "a" * 32, "port": "22"}
     client.post(reverse("enrol-script", args=[token]), report)

@@ -19,7 +19,10 @@ def _a_public_panel(settings: Settings) -> None:
     "host",
     # A proxy that does not pass the name on asks by loopback.
     [
-        *("panel.example.org", "panel.example.org:443", "panel.lan:8000", "PANEL.example.org"),
+        "panel.example.org",
+        "panel.example.org:443",
+        "panel.lan:8000",
+        "PANEL.example.org",
         "localhost:8000",
     ],
 )

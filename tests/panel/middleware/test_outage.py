@@ -26,7 +26,7 @@ def break_search(monkeypatch: MonkeyPatch, error: Exception) -> None:
     def broken(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(name_search, "find", broken)
+    monkeypatch.setattr(name_search, "find_names", broken)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_any_other_error_is_no_outage(staff: Client, monkeypatch: MonkeyPatch) -
 @pytest.mark.usefixtures("no_database")
 def test_programs_read_of_an_outage_in_a_problem() -> None:
     error = OperationalError("connection refused")
-    response = problem.answer(error, {"request": RequestFactory().get("/api/v1/volumes")})
+    response = problem.problem_answer(error, {"request": RequestFactory().get("/api/v1/volumes")})
     assert (response.status_code, response["Retry-After"]) == (503, "30")
     assert response.data["code"] == "service_unavailable"
 

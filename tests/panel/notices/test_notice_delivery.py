@@ -64,7 +64,7 @@ def test_it_is_sent_to_its_person(there: Case) -> None:
 def test_it_is_sent_once(there: Case) -> None:
     for _ in range(3):
         later()
-        notice_delivery.sweep()
+        notice_delivery.send_due_notices()
     assert len(mail.outbox) == 1
 
 
@@ -72,11 +72,11 @@ def test_of_two_workers_one_sends_it(there: Case, monkeypatch: pytest.MonkeyPatc
     send = EmailMessage.send
 
     def meanwhile(message: EmailMessage, *args: Any, **kwargs: Any) -> int:
-        notice_delivery.sweep()
+        notice_delivery.send_due_notices()
         return send(message, *args, **kwargs)
 
     monkeypatch.setattr(EmailMessage, "send", meanwhile)
-    notice_delivery.sweep()
+    notice_delivery.send_due_notices()
     assert len(mail.outbox) == 1
 
 
@@ -91,25 +91,25 @@ def test_a_worker_that_dies_while_it_sends_holds_it_for_a_while_only(
 
     with monkeypatch.context() as dying, pytest.raises(Killed):
         dying.setattr(EmailMessage, "send", die)
-        notice_delivery.sweep()
-    notice_delivery.sweep()
+        notice_delivery.send_due_notices()
+    notice_delivery.send_due_notices()
     assert not mail.outbox
     later()
-    notice_delivery.sweep()
+    notice_delivery.send_due_notices()
     assert len(mail.outbox) == 1
 
 
 def test_it_is_tried_again_and_nothing_is_lost(there: Case, down: list[int]) -> None:
-    notice_delivery.sweep()
+    notice_delivery.send_due_notices()
     found = notice()
     assert (found.given_up_at, found.attempts) == (None, 1)
     assert found.last_error == "The mail server refused the connection."
     assert timedelta(seconds=50) < found.next_at - found.created_at <= timedelta(seconds=90)
-    notice_delivery.sweep()
+    notice_delivery.send_due_notices()
     assert notice().attempts == 1
     down.append(1)
     later()
-    notice_delivery.sweep()
+    notice_delivery.send_due_notices()
     assert (notice().delivered_at is not None, notice().last_error) == (True, "")
     assert len(mail.outbox) == 1
 
@@ -117,7 +117,7 @@ def test_it_is_tried_again_and_nothing_is_lost(there: Case, down: list[int]) -> 
 def test_after_too_many_tries_it_is_given_up(there: Case, down: list[int]) -> None:
     for _ in range(len(notice_delivery.PAUSES) + 3):
         later()
-        notice_delivery.sweep()
+        notice_delivery.send_due_notices()
     assert notice().given_up_at is not None
     assert notice().attempts == len(notice_delivery.PAUSES) + 1
     assert not mail.outbox
@@ -127,7 +127,7 @@ def test_an_address_that_no_mail_can_have_keeps_nobody_waiting(there: Case) -> N
     User.objects.filter(pk=there.viewer.pk).update(email="vera@example.org\nBcc: all@example.org")
     Mute.objects.all().delete()
     notice_delivery.tell(there.order, NoticeKind.DONE)
-    notice_delivery.sweep()
+    notice_delivery.send_due_notices()
     assert [sent.to for sent in mail.outbox] == [[there.shop.owner.email]]
     bad = Notice.objects.get(user=there.viewer)
     assert (bad.given_up_at, bad.attempts) == (None, 1)
@@ -141,17 +141,20 @@ def test_what_nobody_foresaw_is_tried_again_and_given_up_like_any_failure(
         raise LookupError("of the test")
 
     monkeypatch.setattr(notice_delivery, "letter", broken)
-    notice_delivery.sweep()
+    notice_delivery.send_due_notices()
     assert (notice().given_up_at, notice().attempts) == (None, 1)
     assert "worker's log" in notice().last_error
     Notice.objects.update(attempts=len(notice_delivery.PAUSES))
     later()
-    notice_delivery.sweep()
+    notice_delivery.send_due_notices()
     assert notice().given_up_at is not None
 
 
 def test_every_try_has_the_same_name_for_mail_servers(there: Case) -> None:
-    first, second = notice_delivery.mail(notice()), notice_delivery.mail(notice())
+    first, second = (
+        notice_delivery.notice_message(notice()),
+        notice_delivery.notice_message(notice()),
+    )
     assert first.extra_headers["Message-ID"] == second.extra_headers["Message-ID"]
     assert notice().key in first.extra_headers["Message-ID"]
 
@@ -174,13 +177,13 @@ def test_who_wants_it_no_more_meanwhile_does_not_get_it(there: Case, change: str
         there.viewer.memberships.all().delete()
     else:
         User.objects.filter(pk=there.viewer.pk).update(is_active=False)
-    notice_delivery.sweep()
+    notice_delivery.send_due_notices()
     assert not mail.outbox
     assert notice().last_error == notice_delivery.NOT_WANTED
     assert notice().given_up_at is not None
 
 
 def test_one_click_ends_the_kind(there: Case) -> None:
-    headers = notice_delivery.mail(notice()).extra_headers
+    headers = notice_delivery.notice_message(notice()).extra_headers
     assert headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     assert "/notices/off/" in headers["List-Unsubscribe"]

@@ -213,7 +213,7 @@ def test_what_is_no_backup_is_told(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x"
     path.write_bytes(content)
     with pytest.raises(backup.BackupError, match="is no backup"):
-        backup.read(path)
+        backup.read_backup(path)
 
 
 def test_secrets_go_with_the_file_only_where_asked_for(file: Path, tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def test_a_panel_without_a_mail_server_is_well(settings: Settings) -> None:
 
 def test_the_report_gives_the_correction_below_a_problem() -> None:
     findings = [doctor.Finding("a", "well"), doctor.Finding("b", "ill", "heal it")]
-    assert list(doctor.report(findings)) == [
+    assert list(doctor.report_lines(findings)) == [
         "ok       a: well",
         "problem  b: ill",
         "         -> heal it",

@@ -32,7 +32,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cluster that was started once and stopped; making one takes seconds."""
     place = Place(tmp_path_factory.mktemp("made"))
     postgres = Postgres(place)
-    local_services.start([postgres])
+    local_services.start_services([postgres])
     local_services.stop([postgres])
     place.sockets.rmdir()
     return postgres.data
@@ -78,8 +78,8 @@ def test_the_first_admins_link_leads_to_the_port_of_the_panel() -> None:
 
 def test_start_answers_and_a_second_start_changes_nothing(place: Place) -> None:
     services = local_services.every_service(place)
-    assert local_services.start(services) == services
-    assert local_services.start(services) == []
+    assert local_services.start_services(services) == services
+    assert local_services.start_services(services) == []
     with psycopg.connect(place.database_url("tiercel_app")) as app:
         assert app.execute("SELECT current_user").fetchone() == ("tiercel_app",)
 
@@ -87,7 +87,7 @@ def test_start_answers_and_a_second_start_changes_nothing(place: Place) -> None:
 def test_the_app_may_use_what_the_owner_makes_but_not_change_it(
     place: Place, postgres: Postgres
 ) -> None:
-    local_services.start([postgres])
+    local_services.start_services([postgres])
     with psycopg.connect(place.database_url("tiercel_owner")) as owner:
         owner.execute("CREATE TABLE made (n bigserial, what text)")
         owner.execute("CREATE FUNCTION one() RETURNS int LANGUAGE sql RETURN 1")
@@ -102,12 +102,12 @@ def test_the_app_may_use_what_the_owner_makes_but_not_change_it(
 
 
 def test_data_outlives_a_stop(place: Place, postgres: Postgres) -> None:
-    local_services.start([postgres])
+    local_services.start_services([postgres])
     with psycopg.connect(place.database_url("tiercel_owner")) as owner:
         owner.execute("CREATE TABLE kept (n int)")
     assert local_services.stop([postgres]) == [postgres]
     assert not postgres.is_running()
-    local_services.start([postgres])
+    local_services.start_services([postgres])
     with psycopg.connect(place.database_url("tiercel_app")) as app:
         assert app.execute("SELECT count(*) FROM kept").fetchone() == (0,)
 
@@ -132,14 +132,14 @@ def test_a_socket_folder_open_to_others_is_refused(place: Place) -> None:
     place.sockets.mkdir(mode=0o700)
     place.sockets.chmod(0o755)
     with pytest.raises(ServiceError, match="open to others"):
-        local_services.start([Redis(place)])
+        local_services.start_services([Redis(place)])
 
 
 def test_a_socket_folder_that_is_a_link_is_refused(place: Place, tmp_path: Path) -> None:
     place.sockets.symlink_to(tmp_path)
     try:
         with pytest.raises(ServiceError, match="not our folder"):
-            local_services.start([Redis(place)])
+            local_services.start_services([Redis(place)])
     finally:
         place.sockets.unlink()
 

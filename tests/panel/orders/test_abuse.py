@@ -49,7 +49,7 @@ def test_an_order_that_waits_for_the_end_of_the_month_binds_no_later_customer() 
     has_cache(acme)
     waiting = buy(acme, None, when="period_end")
     assert waiting.state == OrderState.SCHEDULED
-    ownership.take(acme.volume)
+    ownership.disown(acme.volume)
     ownership.give(acme.volume, zebra.customer, timezone.now())
     Order.objects.filter(pk=waiting.pk).update(due_at=timezone.now() - timedelta(minutes=1))
     waiting.refresh_from_db()
@@ -65,7 +65,7 @@ def test_a_trial_of_a_former_customer_is_not_taken_back_from_the_next(settings: 
     finish(tried)
     later = timezone.now() + timedelta(days=8)
     assert due_orders.due_trials(later) == [tried]
-    ownership.take(acme.volume)
+    ownership.disown(acme.volume)
     ownership.give(acme.volume, zebra.customer, timezone.now())
     assert due_orders.due_trials(later) == []
 
@@ -86,7 +86,7 @@ def test_a_volume_that_left_its_customer_amid_the_order_is_not_theirs() -> None:
     """As the second wall shows it to them: not there at all."""
     acme, fast = shop(), plan()
     asked = acme.volume
-    ownership.take(acme.volume)
+    ownership.disown(acme.volume)
     with row_security.inside(str(acme.owner.pk)), pytest.raises(OrderRefused) as refused:
         place_order(OrderRequest(volume=asked, plan=fast, actor=acme.owner))
     assert refused.value.code == "not_allowed"

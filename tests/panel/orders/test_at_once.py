@@ -77,7 +77,7 @@ def test_one_word_is_taken_and_one_end_is_told(
     made.refresh_from_db()
     if made.state == OrderState.RUNNING:
         end(Job.objects.get())
-        at_once(3, lambda n: due_orders.sweep())
+        at_once(3, lambda n: due_orders.sweep_orders())
     made.refresh_from_db()
     assert told == [made.state]
 

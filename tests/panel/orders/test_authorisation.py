@@ -59,7 +59,7 @@ def test_approved_twice_it_begins_once(asked: Order, sent: list[int]) -> None:
     assert authorisation.approve(asked)
     assert not authorisation.approve(again)
     assert not authorisation.refuse(again, "No.")
-    assert not authorisation.hold(again)
+    assert not authorisation.hold_order(again)
     assert len(sent) == 1
 
 
@@ -83,19 +83,19 @@ def test_refused_without_a_reason_there_is_one(asked: Order) -> None:
 
 
 def test_after_pending_either_word_counts(asked: Order) -> None:
-    assert authorisation.hold(asked)
+    assert authorisation.hold_order(asked)
     assert asked.state == OrderState.PENDING
-    assert not authorisation.hold(asked)
+    assert not authorisation.hold_order(asked)
     assert authorisation.approve(asked)
 
 
 def test_without_an_answer_in_time_the_order_is_refused(asked: Order, told: list[str]) -> None:
-    due_orders.sweep()
+    due_orders.sweep_orders()
     asked.refresh_from_db()
     assert asked.state == OrderState.AUTHORISING
     Order.objects.update(authorise_by=timezone.now() - timedelta(seconds=1))
-    due_orders.sweep()
-    due_orders.sweep()
+    due_orders.sweep_orders()
+    due_orders.sweep_orders()
     asked.refresh_from_db()
     assert (asked.state, asked.reason_code) == (OrderState.REFUSED, "billing_timeout")
     assert "Nothing was charged" in asked.reason
@@ -105,9 +105,9 @@ def test_without_an_answer_in_time_the_order_is_refused(asked: Order, told: list
 
 def test_a_provider_who_trusts_lets_it_begin_then(asked: Order, settings: Settings) -> None:
     settings.TIERCEL_BILLING_TIMEOUT = "approve"
-    authorisation.hold(asked)
+    authorisation.hold_order(asked)
     Order.objects.update(authorise_by=timezone.now() - timedelta(seconds=1))
-    due_orders.sweep()
+    due_orders.sweep_orders()
     asked.refresh_from_db()
     assert asked.state == OrderState.RUNNING
     assert job_of(asked).awaits == ""
@@ -118,13 +118,13 @@ def test_what_was_forbidden_meanwhile_does_not_begin_for_want_of_an_answer(
     asked: Order, settings: Settings, code: str
 ) -> None:
     settings.TIERCEL_BILLING_TIMEOUT = "approve"
-    authorisation.hold(asked)
+    authorisation.hold_order(asked)
     if code == "suspended":
         Customer.objects.update(suspended_at=timezone.now())
     else:
         mandate(asked.customer, cap_charge_minor=100)
     Order.objects.update(authorise_by=timezone.now() - timedelta(seconds=1))
-    due_orders.sweep()
+    due_orders.sweep_orders()
     asked.refresh_from_db()
     assert (asked.state, asked.reason_code) == (OrderState.REFUSED, code)
 
@@ -135,7 +135,7 @@ def test_a_mandate_that_covers_the_order_itself_and_no_more_lets_it_begin(
     settings.TIERCEL_BILLING_TIMEOUT = "approve"
     mandate(asked.customer, cap_charge_minor=490, cap_period_minor=490)
     Order.objects.update(authorise_by=timezone.now() - timedelta(seconds=1))
-    due_orders.sweep()
+    due_orders.sweep_orders()
     asked.refresh_from_db()
     assert asked.state == OrderState.RUNNING
 
@@ -143,8 +143,8 @@ def test_a_mandate_that_covers_the_order_itself_and_no_more_lets_it_begin(
 @pytest.mark.parametrize("is_pending", [False, True])
 def test_a_customer_thinks_better_of_it(asked: Order, told: list[str], is_pending: bool) -> None:
     if is_pending:
-        authorisation.hold(asked)
-    authorisation.cancel(asked, Requester(asked.actor, None))
+        authorisation.hold_order(asked)
+    authorisation.cancel_order(asked, Requester(asked.actor, None))
     assert asked.state == OrderState.CANCELLED
     assert job_of(asked).state == State.CANCELLED
     assert told == ["cancelled cancelled"]
@@ -154,7 +154,7 @@ def test_once_it_runs_or_is_over_it_is_too_late() -> None:
     running = buy(shop(), plan())
     for _ in range(2):
         with pytest.raises(OrderRefused) as refused:
-            authorisation.cancel(running, Requester(running.actor, None))
+            authorisation.cancel_order(running, Requester(running.actor, None))
         assert refused.value.code == "too_late"
         assert job_of(running).state in (State.QUEUED, State.SUCCEEDED)
         if running.is_open:
@@ -163,7 +163,7 @@ def test_once_it_runs_or_is_over_it_is_too_late() -> None:
 
 def test_staff_who_cancel_the_waiting_job_end_the_order(asked: Order, told: list[str]) -> None:
     submission.cancel(job_of(asked), None)
-    due_orders.sweep()
+    due_orders.sweep_orders()
     asked.refresh_from_db()
     assert (asked.state, asked.reason_code) == (OrderState.FAILED, "stopped")
     assert "stopped by your provider" in asked.reason

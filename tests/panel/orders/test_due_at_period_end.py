@@ -44,7 +44,7 @@ def leave(acme: Shop, **fields: str) -> Order:
 def come(order: Order, ago: timedelta = timedelta(seconds=1)) -> Order:
     """Its time has come, and the panel looks; the pause after the last look is over."""
     Order.objects.filter(pk=order.pk).update(due_at=timezone.now() - ago, again_at=None)
-    due_orders.sweep()
+    due_orders.sweep_orders()
     order.refresh_from_db()
     return order
 
@@ -54,7 +54,7 @@ def test_it_waits_for_the_end_of_the_period_without_a_job(acme: Shop) -> None:
     assert (made.state, made.intent, made.job) == (OrderState.SCHEDULED, Intent.DOWNGRADE, None)
     assert made.due_at == period(made.created_at)[1] == made.next_invoice_at
     assert (made.charge_minor, made.credit_minor, made.next_invoice_minor) == (0, 0, 0)
-    due_orders.sweep()
+    due_orders.sweep_orders()
     made.refresh_from_db()
     assert made.state == OrderState.SCHEDULED
 
@@ -89,7 +89,7 @@ def test_looked_at_twice_it_begins_once(acme: Shop) -> None:
 
 def test_until_then_the_customer_may_cancel_it(acme: Shop) -> None:
     made = leave(acme)
-    authorisation.cancel(made, Requester(acme.owner, None))
+    authorisation.cancel_order(made, Requester(acme.owner, None))
     assert made.state == OrderState.CANCELLED
     assert come(made).job is None
 

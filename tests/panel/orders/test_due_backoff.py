@@ -23,7 +23,7 @@ def swept(order: Order, ago: timedelta) -> tuple[timedelta, timedelta]:
     least and at most, as the look is between two readings of the clock."""
     due_since(order, ago)
     before = timezone.now()
-    due_orders.sweep()
+    due_orders.sweep_orders()
     after = timezone.now()
     order.refresh_from_db()
     assert order.again_at is not None
@@ -84,11 +84,11 @@ def test_it_is_told_when_what_is_in_the_way_changes_and_not_each_time(
     Host.objects.update(state="quarantined")
     for _ in range(3):
         due_since(leaving, timedelta(minutes=1))
-        due_orders.sweep()
+        due_orders.sweep_orders()
     assert [leaving.key in line for line in caplog.messages] == [True]
     Host.objects.update(state="active")
     due_since(leaving, timedelta(minutes=1))
-    due_orders.sweep()
+    due_orders.sweep_orders()
     leaving.refresh_from_db()
     assert (leaving.state, leaving.again_at, leaving.obstacle) == (OrderState.RUNNING, None, "")
 
@@ -104,7 +104,7 @@ def test_a_trial_that_cannot_be_taken_back_yet_waits_too(
     assert at_least <= MOST <= at_most
     Host.objects.update(state="active")
     due_since(tried, timedelta(hours=3))
-    due_orders.sweep()
+    due_orders.sweep_orders()
     assert Order.objects.filter(intent=Intent.REVERT, reverts=tried).exists()
     tried.refresh_from_db()
     assert (tried.again_at, tried.obstacle) == (None, "")

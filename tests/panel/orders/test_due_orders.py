@@ -44,7 +44,7 @@ def test_while_the_job_works_or_needs_a_person_the_order_runs(told: list[str]) -
     for state in (State.RUNNING, State.WAITING, State.NEEDS_ATTENTION):
         lease = {"lease_owner": "w", "lease_until": timezone.now()}
         Job.objects.update(state=state, **(lease if state == State.RUNNING else {}))
-        due_orders.sweep()
+        due_orders.sweep_orders()
         made.refresh_from_db()
         assert made.state == OrderState.RUNNING
     assert told == []
@@ -57,9 +57,9 @@ def test_a_job_that_succeeded_completes_it_once_however_often_it_is_looked_at(
     made = buy(shop(), plan())
     stale = Order.objects.get(pk=made.pk)
     end(job_of(made))
-    due_orders.sweep()
-    assert not due_orders.settle(stale)
-    due_orders.sweep()
+    due_orders.sweep_orders()
+    assert not due_orders.settle_order(stale)
+    due_orders.sweep_orders()
     made.refresh_from_db()
     assert made.state == OrderState.COMPLETED
     assert made.ended_at is not None
@@ -75,8 +75,8 @@ def test_a_job_that_did_not_succeed_fails_it_in_the_customers_words(
     acme = shop()
     made = buy(acme, plan())
     end(job_of(made), state, error={"code": "x", "message": "lvcreate failed on vg0"})
-    due_orders.sweep()
-    due_orders.sweep()
+    due_orders.sweep_orders()
+    due_orders.sweep_orders()
     made.refresh_from_db()
     assert made.state == OrderState.FAILED
     assert clean(made.reason)
@@ -100,7 +100,7 @@ def test_an_order_whose_worker_died_ends_with_the_worker_that_takes_over(
     assert dead is not None
     step(dead, state="running", op_id=uuid.uuid4(), started_at=timezone.now())
     Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-    due_orders.sweep()
+    due_orders.sweep_orders()
     made.refresh_from_db()
     assert made.state == OrderState.RUNNING
 
@@ -110,7 +110,7 @@ def test_an_order_whose_worker_died_ends_with_the_worker_that_takes_over(
 
     monkeypatch.setattr(runner, "advance", over)
     runner.run(dead.pk)
-    due_orders.sweep()
+    due_orders.sweep_orders()
     made.refresh_from_db()
     assert made.state == OrderState.COMPLETED
     assert told == ["completed"]
@@ -124,15 +124,15 @@ def test_one_order_that_breaks_the_program_stops_no_other(
     first, second = buy(acme, fast), buy(zebra, fast)
     end(job_of(first))
     end(job_of(second))
-    said = due_orders.settle
+    said = due_orders.settle_order
 
     def broken(order: Order) -> bool:
         if order.pk == first.pk:
             raise error
         return said(order)
 
-    monkeypatch.setattr(due_orders, "settle", broken)
-    due_orders.sweep()
+    monkeypatch.setattr(due_orders, "settle_order", broken)
+    due_orders.sweep_orders()
     second.refresh_from_db()
     assert second.state == OrderState.COMPLETED
 
@@ -143,10 +143,10 @@ def test_without_a_database_the_round_ends(monkeypatch: pytest.MonkeyPatch) -> N
     def gone(order: Order) -> bool:
         raise OperationalError
 
-    monkeypatch.setattr(due_orders, "settle", gone)
+    monkeypatch.setattr(due_orders, "settle_order", gone)
     monkeypatch.setattr(connections["default"], "is_usable", lambda: False)
     with pytest.raises(OperationalError):
-        due_orders.sweep()
+        due_orders.sweep_orders()
 
 
 def test_a_move_that_no_order_makes_is_an_error_and_a_late_one_is_none() -> None:
@@ -160,7 +160,7 @@ def test_a_move_that_no_order_makes_is_an_error_and_a_late_one_is_none() -> None
 
 def test_the_task_of_the_clock_sweeps(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     swept: list[int] = []
-    monkeypatch.setattr(due_orders, "sweep", lambda: swept.append(1))
+    monkeypatch.setattr(due_orders, "sweep_orders", lambda: swept.append(1))
     names = [entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()]
     assert tasks.sweep_orders.name in names
     tasks.sweep_orders()

@@ -32,7 +32,7 @@ def test_a_member_orders_cancels_goes_back_and_others_of_theirs_are_told(
         assert choices(snapshots_of([acme.volume])[0])
         asked = buy(acme, fast)
         assert asked.state == OrderState.AUTHORISING
-        authorisation.cancel(asked, Requester(acme.owner, None))
+        authorisation.cancel_order(asked, Requester(acme.owner, None))
     settings.TIERCEL_BILLING_URL = ""
     with row_security.inside(str(acme.owner.pk)):
         first = buy(acme, fast)

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from jobs.models import Job, State
 from panel.models import Mandate, Order, User
-from panel.orders.completion import settle
+from panel.orders.completion import settle_order
 from panel.orders.order_request import OrderRefused, OrderRequest
 from panel.orders.place_order import place_order
 from panel.orders.reversal import reversal_of
@@ -39,7 +39,7 @@ def finish(order: Order, state: State = State.SUCCEEDED, **fields: Any) -> None:
     end(job, state, **fields)
     if state == State.SUCCEEDED:
         Volume.objects.filter(pk=order.volume_id).update(cache_plan=order.to_plan)
-    settle(order)
+    settle_order(order)
     order.refresh_from_db()
 
 

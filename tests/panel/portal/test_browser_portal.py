@@ -13,7 +13,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from jobs import notify_workers
 from jobs.models import Job, Origin
-from panel.orders.due_orders import sweep
+from panel.orders.due_orders import sweep_orders
 from storage.models import Volume
 from tests import make
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
@@ -70,7 +70,7 @@ def test_a_customer_upgrades_by_the_keyboard_alone(
     press(page, "Order for 4.90 EUR a month", times=2)
     page.get_by_text("Preparing your cache. Your machine keeps running").wait_for()
     run(Job.objects.get())
-    sweep()
+    sweep_orders()
     page.get_by_text("Done: this volume now has the plan Small.").wait_for()
     press(page, "Show volume")
     page.get_by_role("heading", name="Your cache plan").wait_for()
@@ -82,7 +82,7 @@ def test_a_customer_upgrades_by_the_keyboard_alone(
     press(page, "Undo order")
     page.get_by_text("Getting ready").first.wait_for()
     run(Job.objects.latest("id"))
-    sweep()
+    sweep_orders()
     page.get_by_text("Done: this volume no longer has a cache.").wait_for()
     assert real.volume.cache_plan is None
     assert complaints == []

@@ -11,8 +11,8 @@ from panel.portal.last_hour import PARTS, hours_of
 from storage.metrics.cache_warmth import POINTS, WarmthState, warmth
 from storage.metrics.series import series
 from storage.models import Host
+from storage.volumes.ownership import disown as take_away
 from storage.volumes.ownership import give
-from storage.volumes.ownership import take as take_away
 from tests import make
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import NOON, noon_gone, placed, reading, take

@@ -17,8 +17,8 @@ from panel.orders.order_texts import phases, sentence
 from panel.portal.plan_history import ROWS
 from storage.metrics.samples.sample_round import make_partition
 from storage.models import Host, Sample, Volume
+from storage.volumes.ownership import disown as take_away
 from storage.volumes.ownership import give
-from storage.volumes.ownership import take as take_away
 from tests import make
 from tests.panel.portal.shop import browser, plan, seen, shop
 from tests.panel.proofs.test_job_comparison import another, changed

@@ -12,7 +12,7 @@ from jobs.models import Job, Kind, State, Step
 from jobs.models.step import StepState
 from panel.models import Intent, Order, OrderState, Proof, ProofState
 from panel.portal.order_progress import (
-    outcome,
+    order_outcome,
     phases_of,
     plans_of,
     poll_seconds,
@@ -149,5 +149,5 @@ def test_the_page_looks_again_only_while_something_comes() -> None:
 
 @pytest.mark.parametrize("state", list(OrderState))
 def test_every_state_has_a_word_for_the_history(state: OrderState) -> None:
-    assert outcome(order(state)).text
+    assert order_outcome(order(state)).text
     assert sentence_of(order(state, due_at=AT), [], None)

@@ -56,7 +56,7 @@ def test_an_old_proof_is_asked_for_again_and_leads_back_to_the_confirmation(
 
 
 def test_a_login_link_is_no_proof(client: Client, acme: Shop) -> None:
-    link = login_links.make(acme.owner, "/my/")
+    link = login_links.make_link(acme.owner, "/my/")
     client.post(urlsplit(link).path)
     response: Any = client.post(confirm_path(acme), AGREED)
     assert response["Location"].startswith(reverse("step-up"))

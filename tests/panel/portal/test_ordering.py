@@ -18,7 +18,7 @@ from jobs.hosts.refresh import refresh
 from jobs.models import Job, Kind, Origin, State
 from jobs.queue.submit import submit
 from panel.models import Order, OrderState
-from panel.orders.due_orders import sweep
+from panel.orders.due_orders import sweep_orders
 from storage.byte_sizes import GIB, MIB
 from storage.models import CachePlan, Host, Volume
 from storage.planner.wish import CacheWish, LvmCache, Wish
@@ -281,7 +281,7 @@ def test_a_failed_change_leaves_the_plan_as_it_was() -> None:
         page = order_page(client)
         assert "nothing was changed" in page
         assert "Nothing was charged" in page
-        sweep()
+        sweep_orders()
     assert "not changed" in seen(client, "my-volume", acme.volume.key)
 
 
@@ -317,7 +317,7 @@ def test_a_customer_buys_a_cache_and_goes_back(real: Shop) -> None:
     assert "Preparing your cache" in order_page(client)
     run(bought)
     assert (bought.state, bought.error) == (State.SUCCEEDED, {})
-    sweep()
+    sweep_orders()
     assert "now has the plan Small" in order_page(client)
     assert real.volume.cache_plan == small
     page = seen(client, "my-volume", real.volume.key)
@@ -328,7 +328,7 @@ def test_a_customer_buys_a_cache_and_goes_back(real: Shop) -> None:
     run(removed)
     assert (removed.state, removed.error) == (State.SUCCEEDED, {})
     assert real.volume.cache_plan is None
-    sweep()
+    sweep_orders()
     assert "no longer has a cache" in order_page(client)
 
 
@@ -455,7 +455,7 @@ def test_what_undoing_promises_is_what_the_host_has_afterwards(real: Shop) -> No
     placed = Order.objects.get()
     assert placed.job is not None
     run(placed.job)
-    sweep()
+    sweep_orders()
     bought = cache_on(host, volume)
     assert bought is not None
     assert (bought.size_bytes, bought.mode) == (256 * MIB, "writethrough")
@@ -466,7 +466,7 @@ def test_what_undoing_promises_is_what_the_host_has_afterwards(real: Shop) -> No
     assert back.job is not None
     run(back.job)
     assert (back.job.state, back.job.error) == (State.SUCCEEDED, {})
-    sweep()
+    sweep_orders()
     restored = cache_on(host, volume)
     assert restored is not None
     assert replace(restored, name=before.name) == before

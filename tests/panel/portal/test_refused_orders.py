@@ -21,7 +21,7 @@ from jobs.models import Job, State
 from panel.models import Mandate, Order, OrderState
 from panel.models.billing import UsageLine
 from panel.orders import authorisation
-from panel.orders.due_orders import sweep
+from panel.orders.due_orders import sweep_orders
 from storage.models import CachePlan, Customer, Host
 from tests import make, scene
 from tests.demo.visitor import Form, FormReader
@@ -196,7 +196,7 @@ def test_the_billing_systems_refusal_is_told_in_its_words(sale: Sale, asked: Ord
 def test_a_billing_system_that_does_not_answer_costs_nothing(sale: Sale, asked: Order) -> None:
     Order.objects.update(authorise_by=timezone.now() - timedelta(seconds=1))
     with unchanged(sale):
-        sweep()
+        sweep_orders()
         assert "did not answer in time" in told(sale, asked)
         assert "Charged nothing" in told(sale, asked)
         assert (asked.state, asked.reason_code) == ("refused", "billing_timeout")
@@ -208,7 +208,7 @@ def test_a_job_that_fails_after_the_authorisation_costs_nothing(sale: Sale, aske
     with unchanged(sale):
         error = {"code": "command_failed", "message": "lvconvert ended with code 5"}
         scene.end(asked.job, State.FAILED, error=error)
-        sweep()
+        sweep_orders()
         assert "Charged nothing" in told(sale, asked)
         assert "nothing was charged" in told(sale, asked).lower()
         assert asked.state == "failed"

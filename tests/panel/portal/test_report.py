@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from panel.accounts.api_tokens import issue
 from panel.models import Intent, Order, OrderState, Proof, ProofState
-from panel.proofs.measure import advance, begin
+from panel.proofs.measure import advance, begin_proof
 from storage.models import CachePlan, Volume
 from tests import make
 from tests.panel.portal.shop import browser, seen
@@ -36,7 +36,7 @@ def told(after: float = 0.7, *, seconds: float = 1000, **fields: Any) -> Past:
     past = ordered(**fields)
     sampled(past.volume, 0, 300, hit_rate=0.2)
     sampled(past.volume, 310, 900, hit_rate=after, read_ms=1.0)
-    proof = begin(past.order)
+    proof = begin_proof(past.order)
     assert proof is not None
     advance(proof, at(seconds))
     return past
@@ -90,7 +90,7 @@ def wrote(write_ms: float, *, reads: int = 2000) -> Past:
     past.order.refresh_from_db()
     sampled(past.volume, 0, 300, reads=reads, writes=500, write_ms=9.0)
     sampled(past.volume, 310, 900, reads=reads, hit_rate=0.0, writes=500, write_ms=write_ms)
-    proof = begin(past.order)
+    proof = begin_proof(past.order)
     assert proof is not None
     advance(proof, at(1000))
     sold(past)

@@ -11,8 +11,8 @@ import pytest
 from jobs.models import Job, Kind, Origin, State
 from panel.proofs.job_comparison import last_change
 from storage.models import Volume
+from storage.volumes.ownership import disown as take_away
 from storage.volumes.ownership import give
-from storage.volumes.ownership import take as take_away
 from tests import make
 from tests.panel.portal.shop import plan, shop
 from tests.scene import end, job, step, stuck_job

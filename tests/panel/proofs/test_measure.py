@@ -10,13 +10,13 @@ from django.utils import timezone
 
 from panel.models import Intent, Message, MessageType, Order, Proof, ProofState, UsageLine
 from panel.orders import events
-from panel.proofs.measure import advance, begin, sweep
+from panel.proofs.measure import advance, begin_proof, sweep_proofs
 from storage.metrics.rates import CachedBy
 from storage.metrics.samples.chunk_store import VOLUMES
 from storage.metrics.samples.packer import pack_samples
 from storage.models import CachePlan, Resolution, Sample, SampleChunk, Volume
+from storage.volumes.ownership import disown as take_away
 from storage.volumes.ownership import give
-from storage.volumes.ownership import take as take_away
 from tests import make
 from tests.panel.proofs.past import NOON, Past, at, ordered, sampled
 from tests.scene import end, job
@@ -35,7 +35,7 @@ def minute(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def proved(past: Past, seconds: float = 1000) -> Proof:
     """The proof as far as it comes by then."""
-    proof = begin(past.order)
+    proof = begin_proof(past.order)
     assert proof is not None
     advance(proof, at(seconds))
     return proof
@@ -127,7 +127,7 @@ def test_nothing_is_said_before_the_time_after_is_over() -> None:
 
 def test_what_comes_step_by_step_is_what_comes_at_once() -> None:
     past = faster()
-    proof = begin(past.order)
+    proof = begin_proof(past.order)
     assert proof is not None
     for second in range(310, 460, 5):
         advance(proof, at(second))
@@ -149,7 +149,7 @@ def test_another_change_before_the_end_makes_it_impossible(began: int, state: st
 
 def test_a_volume_that_is_somebody_elses_now_is_not_measured_for_who_had_it() -> None:
     past = faster()
-    proof = begin(past.order)
+    proof = begin_proof(past.order)
     take_away(past.volume)
     give(past.volume, make.customer("Next"), NOON)
     assert proof is not None
@@ -224,8 +224,8 @@ def test_a_trial_is_measured_while_it_lasts(settings: Any) -> None:
 
 
 def test_an_order_that_only_took_another_back_has_no_proof() -> None:
-    assert begin(ordered(intent=Intent.REVERT).order) is None
-    sweep()
+    assert begin_proof(ordered(intent=Intent.REVERT).order) is None
+    sweep_proofs()
     assert not Proof.objects.exists()
 
 
@@ -239,7 +239,7 @@ def test_the_sweep_makes_proofs_of_all_orders_that_are_done_and_tells_of_each_on
     events.proof_ready.connect(hear)
     try:
         for _ in range(3):
-            sweep()
+            sweep_proofs()
     finally:
         events.proof_ready.disconnect(hear)
     assert told == ["gain"]
@@ -264,7 +264,7 @@ def test_a_broken_proof_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
         return advance(proof, at(1000))
 
     monkeypatch.setattr("panel.proofs.measure.advance", broken)
-    sweep()
+    sweep_proofs()
     assert Proof.objects.get(order=second.order).is_over
 
 
@@ -347,7 +347,7 @@ def test_a_proof_begun_before_writes_were_looked_at_is_one_of_reads() -> None:
     past = writeback()
     sampled(past.volume, 0, 300, writes=500)
     sampled(past.volume, 310, 900, hit_rate=0.7, writes=500, write_ms=0.3)
-    proof = begin(past.order)
+    proof = begin_proof(past.order)
     assert proof is not None
     for block in proof.before:
         del block["writes"], block["write_ms"]

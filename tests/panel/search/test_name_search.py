@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from panel.name_search import cleaned, find
+from panel.name_search import cleaned, find_names
 from panel.staff.volumes.filters import VolumeFilter
 from storage.models import Customer, Member
 from tests import make
@@ -29,7 +29,7 @@ def there() -> Scene:
 
 
 def titles(user: Any, text: str) -> dict[str, list[str]]:
-    return {group.name: [hit.title for hit in group.hits] for group in find(user, text, 5)}
+    return {group.name: [hit.title for hit in group.hits] for group in find_names(user, text, 5)}
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_a_customer_finds_own_volumes_only(there: Scene) -> None:
 
 
 def test_nothing_is_found_for_no_words(there: Scene) -> None:
-    assert find(make.staff_user(), "", 5) == ()
+    assert find_names(make.staff_user(), "", 5) == ()
 
 
 def test_what_was_typed_is_made_fit_for_the_database() -> None:
@@ -131,7 +131,7 @@ def test_search_asks_the_same_of_the_database_for_one_and_for_many(
         for n in range(count):
             make.volume(label=f"Shop {count} {n}")
         with django_assert_num_queries(6):
-            find(person, "shop", 5)
+            find_names(person, "shop", 5)
 
 
 def test_a_word_is_not_looked_for_inside_keys() -> None:
@@ -140,16 +140,16 @@ def test_a_word_is_not_looked_for_inside_keys() -> None:
     acme.key = "dbdbdbdbdbdbdbdb"
     acme.save()
     staff = make.staff_user()
-    assert find(staff, "ux", 5) == () and find(staff, "db", 5) == ()
-    (group,) = find(staff, "aauxbb", 5)
+    assert find_names(staff, "ux", 5) == () and find_names(staff, "db", 5) == ()
+    (group,) = find_names(staff, "aauxbb", 5)
     assert [hit.title for hit in group.hits] == ["reports"]
-    assert find(staff, "uxbbcc", 5) == ()
+    assert find_names(staff, "uxbbcc", 5) == ()
 
 
 def test_a_word_is_not_looked_for_inside_names_made_of_keys() -> None:
     scene(make.lv("v-aadbccddeeffgghh"), label="web203 data")
     staff = make.staff_user()
-    assert find(staff, "db", 5) == ()
+    assert find_names(staff, "db", 5) == ()
     assert titles(staff, "v-aadb") == {"Volumes": ["web203 data"]}
     assert not VolumeFilter({"q": "db"}, staff).found(timezone.now()).exists()
 
@@ -157,7 +157,7 @@ def test_a_word_is_not_looked_for_inside_names_made_of_keys() -> None:
 def test_a_name_that_is_shown_nowhere_else_is_told_where_it_was_found(there: Scene) -> None:
     staff = make.staff_user()
     for text, name in (("disk-9", "disk-9"), ("LV42", "v-lv42")):
-        (group,) = find(staff, text, 5)
+        (group,) = find_names(staff, text, 5)
         assert group.hits[0].detail.endswith(f" · {name}"), text
-    (group,) = find(staff, "shop", 5)
+    (group,) = find_names(staff, "shop", 5)
     assert "disk-9" not in group.hits[0].detail

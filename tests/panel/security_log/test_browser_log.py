@@ -30,7 +30,7 @@ def test_the_log_a_hidden_line_and_a_person_fit_and_can_be_read(
         SecurityEntry.objects.create(
             kind=kind, person=bob.email, actor=boss.email, address="2001:db8::7", detail="owner of"
         )
-    host, _ = enrolment.begin("web9", "198.51.100.9")
+    host, _ = enrolment.begin_enrolment("web9", "198.51.100.9")
     client = Client()
     client.force_login(boss)
     places = (reverse("security-log"), reverse("host-enrol", args=[host.key]))

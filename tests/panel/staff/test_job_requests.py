@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs.hosts.trust import fingerprint
+from jobs.hosts.trust import key_fingerprint
 from jobs.models import Job, State
 from storage.byte_sizes import GIB
 from storage.models import Customer, Volume
@@ -276,7 +276,7 @@ def test_a_queued_job_can_be_cancelled(staff: Client) -> None:
 
 def test_the_right_fingerprint_makes_a_host_active(staff: Client) -> None:
     host = make.host(state="unverified", host_key="", host_key_seen=HOST_KEY)
-    response = send(staff, "host-accept", host.key, fingerprint=fingerprint(HOST_KEY))
+    response = send(staff, "host-accept", host.key, fingerprint=key_fingerprint(HOST_KEY))
     assert response.status_code == 302
     host.refresh_from_db()
     assert (host.state, host.host_key) == ("active", HOST_KEY)

@@ -13,18 +13,20 @@ from typing import Any
 
 import pytest
 from django.db.models import F
+from django.http import Http404
 from django.utils import timezone
 from standardwebhooks.webhooks import Webhook as Verifier
 from standardwebhooks.webhooks import WebhookVerificationError
 
 from jobs.models import State
 from panel import tasks
-from panel.authentication.second_factor import seal
+from panel.authentication.second_factor import seal, unseal
 from panel.deliveries import delivery_queue, http_post
 from panel.deliveries.http_post import Answer
 from panel.deliveries.signature import new_secret
 from panel.models import Webhook, WebhookDelivery
 from panel.webhooks import webhook_fanout, webhook_forms, webhook_sending
+from panel.webhooks.webhook_forms import WebhookForm
 from storage.models import Event
 from tests import make
 from tests.panel.alerts.receivers import Place
@@ -36,7 +38,12 @@ pytestmark = pytest.mark.django_db
 MOMENTS = {
     Event: ("at",),
     WebhookDelivery: (
-        *("created_at", "tried_since", "next_at", "held_until", "delivered_at", "given_up_at"),
+        "created_at",
+        "tried_since",
+        "next_at",
+        "held_until",
+        "delivered_at",
+        "given_up_at",
     ),
     Webhook: ("created_at", "rests_until", "disabled_at", "former_until"),
 }
@@ -65,6 +72,35 @@ def bodies(place: Place) -> list[dict[str, Any]]:
 
 def sent(**fields: Any) -> list[WebhookDelivery]:
     return list(WebhookDelivery.objects.filter(**fields).order_by("pk"))
+
+
+def test_saving_the_form_keeps_what_fan_out_and_sender_wrote_meanwhile(place: Place) -> None:
+    row = webhook(place.url)
+    form = WebhookForm({"name": "other", "is_on": "on"}, webhook=row)
+    assert form.is_valid()
+    rests_until = timezone.now()
+    Webhook.objects.update(position=row.position + 7, failures=3, rests_until=rests_until)
+    form.save(make.staff_user())
+    now = Webhook.objects.get()
+    assert (now.name, now.failures, now.rests_until) == ("other", 3, rests_until)
+    assert now.position == row.position + 7
+
+
+def test_saving_the_form_brings_no_deleted_webhook_back(place: Place) -> None:
+    row = webhook(place.url)
+    form = WebhookForm({"name": "other", "is_on": "on"}, webhook=row)
+    assert form.is_valid()
+    Webhook.objects.all().delete()
+    with pytest.raises(Http404):
+        form.save(make.staff_user())
+    assert not Webhook.objects.exists()
+
+
+def test_of_two_who_change_a_secret_the_second_keeps_the_secret_of_the_first(place: Place) -> None:
+    row, by = webhook(place.url), make.staff_user()
+    first = webhook_forms.change_secret(row, 2, by)
+    webhook_forms.change_secret(row, 2, by)
+    assert unseal(Webhook.objects.get().former_secret) == first
 
 
 def test_an_event_is_sent_signed_under_its_own_name(place: Place) -> None:
@@ -130,18 +166,18 @@ def test_two_secrets_sign_while_one_is_changed_and_one_alone_afterwards(place: P
 
 def let_others_send(monkeypatch: pytest.MonkeyPatch, senders: int) -> None:
     """While a message is on its way, the next sender takes what is due meanwhile."""
-    post, at_work = webhook_sending.post, []
+    post, at_work = webhook_sending.send_event, []
 
     def posted(row: WebhookDelivery) -> Answer:
         at_work.append(row)
         try:
             if len(at_work) < senders:
-                webhook_sending.send_due()
+                webhook_sending.send_due_events()
             return post(row)
         finally:
             at_work.pop()
 
-    monkeypatch.setattr(webhook_sending, "post", posted)
+    monkeypatch.setattr(webhook_sending, "send_event", posted)
 
 
 @pytest.mark.parametrize("senders", [1, webhook_sending.SENDERS])
@@ -168,7 +204,7 @@ def test_a_receiver_that_is_down_for_a_day_gets_each_event_once_in_order(
             place.statuses[:] = [chance.choice([200, 500, 503, 429]) for _ in range(3)]
         for _ in range(2):
             tasks.send_webhooks()
-            webhook_fanout.prune(timezone.now())
+            webhook_fanout.prune_webhook_messages(timezone.now())
         pass_time(timedelta(minutes=30))
     events = list(Event.objects.listed().filter(position__gt=row.position))
     yes = [each for each in place.got if each["status"] == 200]
@@ -214,13 +250,13 @@ def test_a_receiver_that_comes_back_is_not_sent_what_another_sender_holds(place:
     Webhook.objects.update(failures=3)
     held = delivery_queue.claim(WebhookDelivery.objects.due())
     assert held is not None
-    webhook_sending.send_due()
+    webhook_sending.send_due_events()
     row.refresh_from_db()
     assert row.failures == 0
     assert len(ids(place)) == 1
     assert held.name not in ids(place)
     pass_time(delivery_queue.LEASE)
-    webhook_sending.send_due()
+    webhook_sending.send_due_events()
     assert ids(place)[1:] == [held.name], "its sender died"
 
 
@@ -397,7 +433,7 @@ def test_a_name_that_changes_its_address_leads_to_the_one_that_was_checked(
         webhook=webhook("https://rebind.example.org/hook"), subject="test"
     )
     with pytest.raises(http_post.NoResponse):
-        webhook_sending.post(row)
+        webhook_sending.send_event(row)
     assert asked == ["rebind.example.org"]
     assert called == [("93.184.215.14", 443)]
 

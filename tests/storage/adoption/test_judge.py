@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from storage.adoption import AdoptionQuestion, AdoptionVerdict, Buyer, Candidate, Judgement, judge
+from storage.adoption import (
+    AdoptionQuestion,
+    AdoptionVerdict,
+    Buyer,
+    Candidate,
+    Judgement,
+    judge_rows,
+)
 from tests.storage.adoption.test_ask import candidate
 
 ACME = Buyer("acme-key", "Acme", "c-1")
@@ -16,7 +23,7 @@ def judged(
     buyers: tuple[Buyer, ...] = (ACME,),
     make_customers: bool = False,
 ) -> Judgement:
-    (found,) = judge([ask], there, buyers, frozenset({"taken"}), make_customers=make_customers)
+    (found,) = judge_rows([ask], there, buyers, frozenset({"taken"}), make_customers=make_customers)
     return found
 
 
@@ -40,7 +47,7 @@ def test_a_customer_is_named_in_three_ways(name: str) -> None:
             AdoptionQuestion(2, "vg0/web12", "Acme"),
             {"is_missing": True},
             AdoptionVerdict.UNKNOWN,
-            ("missing from the last inventory"),
+            "missing from the last inventory",
         ),
         (
             AdoptionQuestion(2, "vg0/web12", "Acme"),
@@ -133,5 +140,5 @@ def test_two_names_of_one_volume_are_adopted_once() -> None:
         AdoptionQuestion(2, "vg0/web12", "Acme", "1"),
         AdoptionQuestion(3, "uuid-web12", "Acme", "2"),
     ]
-    found = judge(asks, [candidate()], [ACME], frozenset(), make_customers=False)
+    found = judge_rows(asks, [candidate()], [ACME], frozenset(), make_customers=False)
     assert [each.verdict for each in found] == [AdoptionVerdict.ADOPT, AdoptionVerdict.AMBIGUOUS]

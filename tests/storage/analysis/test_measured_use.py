@@ -14,8 +14,8 @@ from storage.byte_sizes import GIB
 from storage.metrics.samples.chunk_store import VOLUMES
 from storage.metrics.samples.packer import pack_samples
 from storage.models import Host, Resolution, Sample, SampleChunk, Volume
+from storage.volumes.ownership import disown as take_away
 from storage.volumes.ownership import give
-from storage.volumes.ownership import take as take_away
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from tests import make
 from tests.storage import wire

@@ -9,7 +9,7 @@ import pytest
 
 from storage.analysis.ssd_writers import SsdWriters, ssd_writers, uses_of
 from storage.byte_sizes import SECTOR_BYTES
-from storage.health.smart_records import conditions_of, record
+from storage.health.smart_records import conditions_of, record_smart
 from storage.inventory.facts import Array, ArrayMember, HostFacts
 from storage.metrics.samples.chunk_store import VOLUMES
 from storage.metrics.samples.packer import pack_samples
@@ -63,7 +63,7 @@ def placed(there: HostFacts) -> Host:
 
 def wear(host: Host, at: datetime, written_bytes: int) -> None:
     document = nvme("M", "N1", units_written=written_bytes // 512_000)
-    record(host, reply(disk(document)), "b", at)
+    record_smart(host, reply(disk(document)), "b", at)
 
 
 def asked(host: Host, there: HostFacts, now: datetime) -> SsdWriters:
@@ -95,7 +95,7 @@ def test_without_a_proven_unit_shares_are_of_what_volumes_explain() -> None:
     there, start = facts(), noon_gone()
     host = placed(there)
     dom = ata("SuperMicro SSD", "N1", [attribute(241, "Total_LBAs_Written", 5)])
-    record(host, reply(disk(dom)), "b", start)
+    record_smart(host, reply(disk(dom)), "b", start)
     sampled(host, there, start)
     found = asked(host, there, start + 5 * HOUR)
     assert (found.total_bytes, found.other_bytes, found.other_share) == (None, None, None)

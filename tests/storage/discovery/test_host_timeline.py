@@ -156,7 +156,7 @@ def test_the_time_line_is_kept_as_long_as_samples() -> None:
     host = make.host(hello={})
     says(host)
     says(host, 5, boot_id="two")
-    host_timeline.prune(NOW + kept())
+    host_timeline.prune_timeline(NOW + kept())
     assert len(rows(host)) == 1
-    host_timeline.prune(NOW + kept() + dt.timedelta(minutes=6))
+    host_timeline.prune_timeline(NOW + kept() + dt.timedelta(minutes=6))
     assert rows(host) == []

@@ -28,7 +28,7 @@ def test_an_accepted_fault_names_who_and_why_and_refuses_no_more() -> None:
     host, other = make.host(), make.host()
     assert refusing(host) == [CODE]
     at = timezone.now()
-    accepted_faults.accept(host, CODE, "ada@example.org", "a test machine", at)
+    accepted_faults.accept_fault(host, CODE, "ada@example.org", "a test machine", at)
     host.refresh_from_db()
     assert refusing(host) == [] and refusing(other) == [CODE]
     first = faults_with_decisions(host, FACTS)[0]
@@ -36,14 +36,14 @@ def test_an_accepted_fault_names_who_and_why_and_refuses_no_more() -> None:
         "at": at.isoformat(), "by": "ada@example.org", "reason": "a test machine",
     }  # fmt: skip
     assert first.effect == "data loss"
-    accepted_faults.revoke(host, CODE)
+    accepted_faults.revoke_acceptance(host, CODE)
     assert refusing(host) == [CODE]
 
 
 def test_the_history_of_the_host_has_both() -> None:
     host = make.host()
-    accepted_faults.accept(host, CODE, "ada@example.org", "why", timezone.now())
-    accepted_faults.revoke(host, CODE)
+    accepted_faults.accept_fault(host, CODE, "ada@example.org", "why", timezone.now())
+    accepted_faults.revoke_acceptance(host, CODE)
     tracked: Any = host
     before = [event.accepted_faults for event in tracked.events.order_by("pgh_id")][-2:]
     assert [list(each) for each in before] == [[], [CODE]]
@@ -53,10 +53,10 @@ def test_the_history_of_the_host_has_both() -> None:
 def test_what_refuses_nothing_cannot_be_accepted(code: str) -> None:
     host = make.host()
     with pytest.raises(Refused, match="refuses nothing"):
-        accepted_faults.accept(host, code, "ada@example.org", "why", timezone.now())
+        accepted_faults.accept_fault(host, code, "ada@example.org", "why", timezone.now())
     assert host.accepted_faults == {}
 
 
 def test_what_is_not_accepted_cannot_be_taken_back() -> None:
     with pytest.raises(Refused, match="not accepted"):
-        accepted_faults.revoke(make.host(), CODE)
+        accepted_faults.revoke_acceptance(make.host(), CODE)

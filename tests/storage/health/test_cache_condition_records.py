@@ -17,7 +17,7 @@ from storage.database_clock import database_now
 from storage.health.cache_condition_records import judge_lasting, judge_recent, judge_states
 from storage.metrics.rates import CachedBy
 from storage.metrics.rates.figures import NO_LATENCY
-from storage.metrics.samples import record
+from storage.metrics.samples import record_sample
 from storage.metrics.samples.sample_round import make_partition
 from storage.models import CacheCondition, Host, Placement, Sample, Volume
 from tests import make
@@ -165,7 +165,7 @@ def test_the_clock_judges_minutes_and_days() -> None:
         cache = wire.cache(dirty=30_000, mode="writeback")
         reply = wire.sample(wire.volume(lv_uuid, disk=disk, cache=cache))
         moment = now - timedelta(minutes=35 - minute)
-        record(host, reply, wire.stamp(3600 + 60 * minute), moment)
+        record_sample(host, reply, wire.stamp(3600 + 60 * minute), moment)
     tasks.judge_caches()
     tasks.judge_cache_days()
     assert findings(volume) == ["cache_dirty_stuck", "cache_dirty_high"]
@@ -361,7 +361,7 @@ def disks_sampled(host: Host, lv_uuid: str, minute: int, share: float) -> None:
         "volumes": [wire.volume(lv_uuid)],
         "disks": [{"name": "sda", "disk": full}, {"name": "sdb", "disk": full}],
     }
-    record(host, data, wire.stamp(3600 + 60 * minute), at(minute))
+    record_sample(host, data, wire.stamp(3600 + 60 * minute), at(minute))
 
 
 @pytest.mark.parametrize("share", [0.99, 0.9])

@@ -9,7 +9,7 @@ import pghistory
 import pytest
 
 from storage.health import smart_records
-from storage.health.smart_records import record
+from storage.health.smart_records import record_smart
 from storage.models import Host, PhysicalDisk
 from storage.planner import Refused
 from tests import make
@@ -23,7 +23,7 @@ LATER = NOW + timedelta(hours=1)
 def host_with_pending(*counts: int) -> Host:
     host = make.host()
     for hours, count in enumerate(counts):
-        record(host, reply(disk(hdd(count))), "b", NOW + timedelta(hours=hours))
+        record_smart(host, reply(disk(hdd(count))), "b", NOW + timedelta(hours=hours))
     return host
 
 
@@ -45,7 +45,7 @@ def undo() -> None:
     last = smart_records.last_decision(found)
     assert last is not None
     with pghistory.context(actor="bob@example.com"):
-        smart_records.undo(found, last.pgh_id, LATER)
+        smart_records.undo_decision(found, last.pgh_id, LATER)
 
 
 def test_accepted_errors_are_known_and_it_is_known_who_accepted_them() -> None:
@@ -74,14 +74,14 @@ def test_an_acceptance_that_is_taken_back_reports_the_errors_again_and_once_more
 def test_what_fell_meanwhile_is_not_forgotten_when_an_acceptance_is_taken_back() -> None:
     host = host_with_pending(2, 5)
     accept()
-    record(host, reply(disk(hdd(1))), "b", LATER)
+    record_smart(host, reply(disk(hdd(1))), "b", LATER)
     undo()
     assert PhysicalDisk.objects.get().baseline == {"pending": 1}
 
 
 def test_an_entered_unit_is_taken_back_to_what_was_entered_before() -> None:
     host = make.host()
-    record(host, reply(disk(dom(50_000))), "b", NOW)
+    record_smart(host, reply(disk(dom(50_000))), "b", NOW)
     found = PhysicalDisk.objects.get()
     with pghistory.context(actor="ada@example.com"):
         smart_records.enter(found, NOW, entered_unit_bytes=512)
@@ -100,7 +100,7 @@ def test_what_changed_since_a_person_looked_is_not_taken_back() -> None:
     with pghistory.context(actor="ada@example.com"):
         smart_records.enter(found, NOW, entered_rated_bytes=1)
     with pytest.raises(Refused, match="changed again"):
-        smart_records.undo(found, last.pgh_id, LATER)
+        smart_records.undo_decision(found, last.pgh_id, LATER)
 
 
 def test_readings_are_no_decision() -> None:
@@ -109,7 +109,7 @@ def test_readings_are_no_decision() -> None:
 
 
 def test_a_disk_that_told_nothing_yet_has_no_errors_to_accept() -> None:
-    record(make.host(), reply(disk(None, state="standby")), "b", NOW)
+    record_smart(make.host(), reply(disk(None, state="standby")), "b", NOW)
     with pytest.raises(Refused, match="have not been read"):
         accept()
 
@@ -118,7 +118,7 @@ def test_a_disk_that_is_gone_is_accepted_until_it_comes_back_and_goes_again() ->
     host, stays, hours = make.host(), disk(nvme("M", "N1"), "nvme0"), iter(range(9))
 
     def read(*listed: dict[str, Any]) -> list[str]:
-        record(host, reply(*listed, stays), "b", NOW + timedelta(hours=next(hours)))
+        record_smart(host, reply(*listed, stays), "b", NOW + timedelta(hours=next(hours)))
         return [each["code"] for each in gone().findings]
 
     def gone() -> PhysicalDisk:
@@ -137,7 +137,7 @@ def test_a_disk_that_is_gone_is_accepted_until_it_comes_back_and_goes_again() ->
     assert accept_at(3) == []
     last = smart_records.last_decision(gone())
     assert last is not None
-    smart_records.undo(gone(), last.pgh_id, LATER)
+    smart_records.undo_decision(gone(), last.pgh_id, LATER)
     assert [each["code"] for each in gone().findings] == ["disk_vanished"]
     assert accept_at(3) == read() == []
     assert read(disk(hdd(2))) == []

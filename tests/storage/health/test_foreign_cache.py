@@ -12,7 +12,7 @@ import pytest
 from storage.analysis.advice import outlook
 from storage.discovery.ingest import apply_facts
 from storage.inventory.stored import inventory_of
-from storage.metrics.samples import latest, record
+from storage.metrics.samples import latest, record_sample
 from storage.models import Host, Volume
 from storage.volumes.snapshot import snapshots_of
 from tests import make
@@ -53,7 +53,7 @@ class Found:
     def round(self, seconds: int) -> None:
         self.fake.advance(10)
         reply = self.ask("sample")
-        record(self.host, reply["data"], reply["host"], NOON + timedelta(seconds=seconds))
+        record_sample(self.host, reply["data"], reply["host"], NOON + timedelta(seconds=seconds))
 
 
 def test_a_cache_made_by_hand_has_its_hit_rate_after_two_samples() -> None:

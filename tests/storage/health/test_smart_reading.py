@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from storage.health.smart_reading import DiskAnswer, decode, disk_of
+from storage.health.smart_reading import DiskAnswer, decode_smart, disk_of
 from storage.host_data import BadHostData
 from storage.inventory.facts import Disk, HostFacts
 from tests.contract.client import Agent
@@ -69,7 +69,7 @@ def test_the_agents_reply_is_taken_whole(fake_host: FakeHost) -> None:
     host = fake_host
     with host.changing() as machine:
         machine.disks[0].smart = nvme("SAMSUNG MZQL", "N1", units_written=5)
-    reply = decode(Agent(FakeWorld(host)).data("smart"))
+    reply = decode_smart(Agent(FakeWorld(host)).data("smart"))
     assert reply.installed and [disk.name for disk in reply.disks] == ["sda", "sdb", "sdc", "sdd"]
     assert reply.disks[0].health is not None and reply.disks[0].health.is_ssd
 
@@ -87,6 +87,6 @@ def test_the_agents_reply_is_taken_whole(fake_host: FakeHost) -> None:
 )
 def test_an_odd_reply_is_refused(change: dict[str, Any]) -> None:
     whole = {"installed": True, "version": "7.3", "message": "", "disks": []}
-    assert decode(whole).disks == ()
+    assert decode_smart(whole).disks == ()
     with pytest.raises(BadHostData):
-        decode(whole | change)
+        decode_smart(whole | change)

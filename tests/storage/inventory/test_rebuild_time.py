@@ -17,8 +17,18 @@ LIMIT_KIB = 200_000
 # Zones of equal speed, as hard disks have them: the share of the sectors at which each begins, and
 # the speed as a share of the first zone's (the shape of published transfer diagrams of 3.5" disks).
 ZONES = (
-    *((0.0, 1.0), (0.08, 0.97), (0.17, 0.94), (0.26, 0.9), (0.35, 0.86), (0.44, 0.81)),
-    *((0.53, 0.76), (0.62, 0.71), (0.71, 0.66), (0.8, 0.6), (0.88, 0.55), (0.95, 0.5)),
+    (0.0, 1.0),
+    (0.08, 0.97),
+    (0.17, 0.94),
+    (0.26, 0.9),
+    (0.35, 0.86),
+    (0.44, 0.81),
+    (0.53, 0.76),
+    (0.62, 0.71),
+    (0.71, 0.66),
+    (0.8, 0.6),
+    (0.88, 0.55),
+    (0.95, 0.5),
 )
 
 

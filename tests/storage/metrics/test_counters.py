@@ -15,10 +15,10 @@ from storage.host_data import BadHostData
 from storage.metrics.counters import (
     LATENCY_BOUNDS_NS,
     DiskCounters,
-    decode,
+    decode_counters,
     decode_stamp,
     decode_volume,
-    encode,
+    encode_counters,
     makeup_of,
 )
 from tests.storage import wire
@@ -35,7 +35,7 @@ def full() -> dict[str, Any]:
 
 
 def test_a_sample_decodes_to_named_counters() -> None:
-    (volume,) = decode(wire.sample(full()))
+    (volume,) = decode_counters(wire.sample(full()))
     assert volume.lv_uuid == wire.LV_UUID
     assert volume.disk == DiskCounters(*range(1, 18))
     assert volume.disk.weighted_ms == 11
@@ -54,11 +54,13 @@ def test_the_buckets_are_those_of_the_agent() -> None:
 
 def test_decoded_counters_decode_again_after_json() -> None:
     volume = decode_volume(full())
-    assert decode_volume(json.loads(json.dumps(encode(volume)))) == volume
+    assert decode_volume(json.loads(json.dumps(encode_counters(volume)))) == volume
 
 
 def test_unknown_keys_of_a_newer_agent_are_ignored() -> None:
-    assert decode(wire.sample({**full(), "new": [1]})) == decode(wire.sample(full()))
+    assert decode_counters(wire.sample({**full(), "new": [1]})) == decode_counters(
+        wire.sample(full())
+    )
 
 
 def test_the_largest_counters_of_the_kernel_are_kept_whole() -> None:
@@ -68,7 +70,7 @@ def test_the_largest_counters_of_the_kernel_are_kept_whole() -> None:
 
 def test_one_logical_volume_twice_is_refused() -> None:
     with pytest.raises(BadHostData, match="twice"):
-        decode(wire.sample(full(), full()))
+        decode_counters(wire.sample(full(), full()))
 
 
 def test_text_that_a_database_refuses_is_replaced() -> None:
@@ -128,7 +130,7 @@ def test_what_does_not_fit_is_refused(path: tuple[str | int, ...], value: object
     else:
         data = value
     with pytest.raises(BadHostData):
-        decode(data)
+        decode_counters(data)
 
 
 @pytest.mark.parametrize("part", ["volume", "cache", "bcache", "latency"])
@@ -155,7 +157,7 @@ JSON = st.recursive(
 def test_junk_never_does_anything_but_decode_or_be_refused(junk: Any, at: str) -> None:
     data = wire.sample({**full(), at: junk}) if at else junk
     try:
-        decode(data)
+        decode_counters(data)
     except BadHostData:
         return
     assert at in ("lv_uuid", "cache", "bcache", "latency")

@@ -89,8 +89,10 @@ def test_nothing_is_known_before_the_first_interval(host: Host) -> None:
     for seconds, reads in ((13, 0), (23, 100), (33, 200)):
         take(host, seconds, reading(lv, reads))
     assert series(volume, NOON, after(40)).to_json()["series"]["read_iops"] == [
-        *(None, None),
-        *(10, 10),
+        None,
+        None,
+        10,
+        10,
     ]
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from storage.inventory.facts import VolumeGroup
-from storage.planner.draft import begin
+from storage.planner.draft import begin_draft
 from tests import make
 from tests.storage.planner.case import (
     KEY,
@@ -93,4 +93,4 @@ def test_ours_are_the_lvs_with_this_volumes_tag_in_this_group() -> None:
         make.pool("c-elsewhere", tags=POOL_TAGS, vg_uuid="another"),
         make.pool("half-tagged", tags=OURS[1:]),
     )
-    assert begin(make.facts(lv, pool, *others), aim(lv), PLAIN).ours() == (pool,)
+    assert begin_draft(make.facts(lv, pool, *others), aim(lv), PLAIN).ours() == (pool,)

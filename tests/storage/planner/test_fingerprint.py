@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from storage.planner import PlannedStep
-from storage.planner.fingerprint import fingerprint
+from storage.planner.fingerprint import plan_fingerprint
 
 ATTACH = PlannedStep("cache.attach", {"vg": "vg0", "pool": "c-a"}, {"lv_uuid": "u"}, "Attach")
 FLUSH = PlannedStep(
@@ -29,19 +29,19 @@ SMQ = PlannedStep(
     ],
 )
 def test_other_steps_have_another_fingerprint(other: tuple[PlannedStep, ...]) -> None:
-    assert fingerprint(other) != fingerprint((ATTACH,))
+    assert plan_fingerprint(other) != plan_fingerprint((ATTACH,))
 
 
 def test_the_order_of_names_and_the_words_of_a_title_do_not_count() -> None:
     args = dict(reversed(ATTACH.args.items()))
     same = dataclasses.replace(ATTACH, args=args, title="Attach the cache")
-    assert fingerprint((same,)) == fingerprint((ATTACH,))
+    assert plan_fingerprint((same,)) == plan_fingerprint((ATTACH,))
 
 
 def test_how_much_is_dirty_just_now_does_not_count() -> None:
-    assert fingerprint((FLUSH, ATTACH, SMQ)) == fingerprint((ATTACH,))
+    assert plan_fingerprint((FLUSH, ATTACH, SMQ)) == plan_fingerprint((ATTACH,))
 
 
 def test_a_setting_that_a_person_chose_counts() -> None:
     chosen = dataclasses.replace(SMQ, args={**SMQ.args, "mode": "writeback"})
-    assert fingerprint((chosen,)) != fingerprint((SMQ,))
+    assert plan_fingerprint((chosen,)) != plan_fingerprint((SMQ,))

@@ -11,7 +11,7 @@ from storage.byte_sizes import GIB
 from storage.inventory.facts import HostFacts, LogicalVolume, PhysicalVolume
 from storage.naming import room_name
 from storage.planner import PlannedStep, plan
-from storage.planner.fingerprint import disks_of, fingerprint
+from storage.planner.fingerprint import disks_of, plan_fingerprint
 from storage.planner.wish import Wish
 from tests import make
 from tests.storage.planner import model
@@ -75,10 +75,10 @@ def test_another_volumes_space_does_not_change_what_was_confirmed(
     facts, preview = seen(lv, wish)
     assert disks_of(preview)[verb] == [disk]
     snapshots = with_disk(facts, "sdc", "md0", free_bytes=38 * GIB)
-    assert fingerprint(plan(snapshots, aim(lv), wish)) != fingerprint(preview)
+    assert plan_fingerprint(plan(snapshots, aim(lv), wish)) != plan_fingerprint(preview)
     again = plan(snapshots, aim(lv), wish, disks_of(preview))
     model.check(again)
-    assert fingerprint(again) == fingerprint(preview)
+    assert plan_fingerprint(again) == plan_fingerprint(preview)
 
 
 @pytest.mark.parametrize("now", [{"free_bytes": GIB}, {"free_bytes": 38 * GIB, "healthy": False}])
@@ -90,7 +90,7 @@ def test_a_disk_that_will_not_do_any_more_is_not_insisted_on(
     other = {"sdc": "sdd", "md0": "md1"}[disk]
     again = plan(with_disk(facts, disk, **now), aim(lv), wish, disks_of(preview))
     assert disks_of(again)[verb] == [other]
-    assert fingerprint(again) != fingerprint(preview)
+    assert plan_fingerprint(again) != plan_fingerprint(preview)
 
 
 def test_what_was_to_lie_on_two_disks_lies_there_in_that_order() -> None:

@@ -77,7 +77,7 @@ def test_a_destroyed_volume_lies_nowhere_keeps_its_record_and_costs_nothing() ->
     host, lv = make.host(), off()
     apply(host, lv)
     placement = Placement.objects.get()
-    lifecycle.follow(placement, Wish(8 * GIB, life="gone"), LATER)
+    lifecycle.follow_host(placement, Wish(8 * GIB, life="gone"), LATER)
     volume = Volume.objects.get()
     assert (volume.destroyed_at, volume.placed, volume.cache_plan) == (LATER, None, None)
     assert not Volume.objects.existing().exists()

@@ -10,11 +10,11 @@ from django.utils import timezone
 
 from storage.models import Customer, Volume
 from storage.volumes.ownership import (
+    disown,
     each_theirs_since,
     give,
     refusal_to_give,
     refusal_to_take,
-    take,
     theirs_since,
 )
 from tests import make
@@ -46,7 +46,7 @@ def test_it_is_taken_from_one_customer_before_another_gets_it() -> None:
     give(volume, acme, NOON)
     assert said(volume, zebra) == "The volume belongs to Acme."
     assert said(volume, acme) == "The volume already belongs to this customer."
-    take(volume)
+    disown(volume)
     assert said(volume, zebra) == ""
     assert said(volume, None) == "The volume has no customer."
 
@@ -62,7 +62,7 @@ def test_it_is_another_customers_past_that_counts_and_not_ones_own() -> None:
     volume, acme, zebra = make.volume(), make.customer("Acme"), make.customer("Zebra")
     give(volume, acme, NOON)
     assert theirs_since(volume) is None
-    take(volume)
+    disown(volume)
     give(volume, zebra, NOON)
     since = theirs_since(volume)
     assert since is not None and timezone.now() - since < timedelta(minutes=5)

@@ -41,7 +41,7 @@ def test_a_cache_is_refused_until_somebody_accepts_the_fault() -> None:
     refusal = row.refusal(cached(row))
     assert refusal is not None and refusal.code == "kernel_fault"
     assert row.host is not None
-    accepted_faults.accept(row.host, CODE, "ada@example.org", "why", timezone.now())
+    accepted_faults.accept_fault(row.host, CODE, "ada@example.org", "why", timezone.now())
     assert row.refusal(cached(row)) is None
 
 

@@ -114,7 +114,10 @@ def test_types_families_volumes_and_hosts_narrow_the_list() -> None:
     job(other)
     assert types(asking.get("/events/", type="job.queued")) == ["job.queued"] * 2
     assert types(asking.get("/events/?type=job.*&type=host.*")) == [
-        *("host.added", "host.added", "job.queued", "job.queued")
+        "host.added",
+        "host.added",
+        "job.queued",
+        "job.queued",
     ]
     assert types(asking.get("/events/", volume=there.volume.key)) == ["volume.added", "job.queued"]
     on_host = types(asking.get("/events/", host=there.host.key, type="host.*"))
@@ -144,7 +147,7 @@ def test_a_place_that_is_not_kept_is_gone_and_says_what_to_do(clock: Clock) -> N
     place = asking.get("/events/").json()["next_after"]
     clock.shift = event_list.KEPT
     Event.objects.update(at=timezone.now() - event_list.KEPT - timedelta(hours=1))
-    event_list.prune(timezone.now())
+    event_list.prune_events(timezone.now())
     for gone in (event, place, seal("[1,1]"), "evt_nonsense", "plc_nonsense", ""):
         body = problem(asking.get("/events/", after=gone), 410, "place_gone")
         assert "after=latest" in body["correction"]
@@ -161,7 +164,7 @@ def test_who_pauses_in_a_backlog_is_told_once_events_behind_the_place_are_forgot
     place = asking.get("/events/", limit=1).json()["next_after"]
     assert len(types(asking.get("/events/", after=place))) == 2
     clock.shift = timedelta(days=2)
-    event_list.prune(timezone.now() + clock.shift)
+    event_list.prune_events(timezone.now() + clock.shift)
     problem(asking.get("/events/", after=place), 410, "place_gone")
 
 

@@ -195,7 +195,7 @@ def test_who_sends_many_sign_ins_is_refused_before_a_password_is_tried(
     settings.TIERCEL_SIGN_INS_A_MINUTE = 60 * RATE
     monkeypatch.setattr(rate_limits, "SIGN_IN_BURST_SECONDS", BURST_SECONDS)
     tried: list[object] = []
-    monkeypatch.setattr(throttle, "take", lambda *args: tried.append(args))
+    monkeypatch.setattr(throttle, "count_try", lambda *args: tried.append(args))
     client, form = Client(REMOTE_ADDR=address), {"login": "ann@example.org", "password": "x"}
     answers = [client.post("/account/login/", form) for _ in range(MOST + 3)]
     assert len(tried) <= MOST + 1

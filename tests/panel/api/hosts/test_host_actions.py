@@ -43,11 +43,11 @@ def test_only_the_fingerprint_of_the_console_is_accepted(asking: Program) -> Non
     path = f"/hosts/{host.key}"
     assert asking.get(path).json()["fingerprints"] == {
         "accepted": None,
-        "waiting": trust.fingerprint(HOST_KEY),
+        "waiting": trust.key_fingerprint(HOST_KEY),
     }
     refused = asking.send("post", f"{path}/accept", {"fingerprint": "SHA256:nonsense"})
     assert refused.status_code == 422
-    body = {"fingerprint": trust.fingerprint(HOST_KEY)}
+    body = {"fingerprint": trust.key_fingerprint(HOST_KEY)}
     assert asking.send("post", f"{path}/accept", body).status_code == 204
     host.refresh_from_db()
     assert host.host_key == HOST_KEY

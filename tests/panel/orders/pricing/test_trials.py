@@ -45,7 +45,7 @@ def tried(acme: Shop, fast: CachePlan) -> Order:
 def pass_by(tried: Order) -> None:
     """Its time is over, and the panel looks."""
     Order.objects.filter(pk=tried.pk).update(trial_until=timezone.now() - timedelta(seconds=1))
-    due_orders.sweep()
+    due_orders.sweep_orders()
 
 
 def test_it_costs_nothing_and_asks_for_no_authorisation(
@@ -98,17 +98,17 @@ def test_it_is_had_once_but_one_that_failed_is_none(acme: Shop, fast: CachePlan)
 
 
 def test_when_its_time_is_over_it_is_taken_back_by_itself(acme: Shop, tried: Order) -> None:
-    due_orders.sweep()
+    due_orders.sweep_orders()
     assert Order.objects.count() == 1
     pass_by(tried)
-    due_orders.sweep()
+    due_orders.sweep_orders()
     back = Order.objects.exclude(pk=tried.pk).get()
     assert (back.intent, back.reverts, back.to_plan) == (Intent.REVERT, tried, None)
     assert (back.state, back.actor, back.charge_minor) == (OrderState.RUNNING, None, 0)
     assert back.job is not None
     assert back.job.kind == Kind.REMOVE_CACHE
     finish(back)
-    due_orders.sweep()
+    due_orders.sweep_orders()
     assert Order.objects.count() == 2
     assert acme.volume.cache_plan is None
 
@@ -116,10 +116,10 @@ def test_when_its_time_is_over_it_is_taken_back_by_itself(acme: Shop, tried: Ord
 def test_a_way_back_that_failed_is_tried_again_after_a_while(tried: Order) -> None:
     pass_by(tried)
     finish(Order.objects.exclude(pk=tried.pk).get(), State.FAILED)
-    due_orders.sweep()
+    due_orders.sweep_orders()
     assert Order.objects.count() == 2
     Order.objects.filter(reverts=tried).update(ended_at=timezone.now() - timedelta(minutes=11))
-    due_orders.sweep()
+    due_orders.sweep_orders()
     assert Order.objects.filter(reverts=tried).count() == 2
 
 
@@ -134,7 +134,7 @@ def test_ordered_for_money_it_stays_and_the_host_is_asked_for_nothing_new(
     pass_by(tried)
     assert Order.objects.count() == 2
     finish(kept)
-    due_orders.sweep()
+    due_orders.sweep_orders()
     assert Order.objects.count() == 2
     assert refusal(acme, fast).code == "same_plan"
 

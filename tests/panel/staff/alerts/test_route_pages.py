@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from panel import tasks
-from panel.alerts.route_forms import OwnRouteForm, RouteForm
+from panel.alerts.route_forms import OwnRouteForm, RouteForm, initial_of
 from panel.authentication.second_factor import unseal
 from panel.models import AlertDelivery, AlertRoute, SecurityEntry, User
 from storage.models import Host
@@ -68,6 +68,27 @@ def test_a_person_is_told_by_mail(browser: Client, anna: User) -> None:
     assert "quiet 22:00 to 07:00" in page
     form = browser.get(reverse("alert-route", args=[route.key])).content.decode()
     assert 'value="22:00"' in form and "stor-hel-03" in form
+
+
+def test_a_site_with_a_comma_stands_in_quotes_and_stays_one_site(browser: Client) -> None:
+    sites = ['Frankfurt, "FRA" 3', "Hel"]
+    post(browser, sites='"Frankfurt, ""FRA"" 3", Hel')
+    route = AlertRoute.objects.get()
+    assert route.sites == sites
+    form = RouteForm(initial=initial_of(route), hosts=Host.objects.all(), route=route)
+    browser.post(
+        reverse("alert-route", args=[route.key]),
+        {**WEBHOOK, "url": "", "name": "other", "sites": form["sites"].value()},
+    )
+    route.refresh_from_db()
+    assert (route.name, route.sites) == ("other", sites)
+
+
+@pytest.mark.parametrize("field", ["sites", "tags"])
+def test_a_word_that_no_host_can_have_is_refused(browser: Client, field: str) -> None:
+    answer = post(browser, **{field: "x" * 65})
+    assert answer.status_code == 422
+    assert "characters." in answer.content.decode()
 
 
 def test_a_secret_that_is_made_is_shown_once_and_sealed(browser: Client) -> None:

@@ -126,10 +126,10 @@ def test_a_time_that_is_none_is_said_to_be(boss: Client) -> None:
 
 
 def test_until_a_day_is_until_its_end() -> None:
-    end = audit_trail.moment({"until": "2026-11-21"}, "until")
+    end = audit_trail.parsed_moment({"until": "2026-11-21"}, "until")
     assert f"{end:%Y-%m-%d %H:%M}" == "2026-11-22 00:00"
     with pytest.raises(BadSince):
-        audit_trail.moment({"until": "9999-12-31"}, "until")
+        audit_trail.parsed_moment({"until": "9999-12-31"}, "until")
 
 
 def test_the_number_of_queries_does_not_depend_on_that_of_rows(boss: Client) -> None:

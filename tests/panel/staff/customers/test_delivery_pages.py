@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from jobs import notify_workers
 from panel.billing import outbox
-from panel.billing.message_delivery import send_due
+from panel.billing.message_delivery import send_due_messages
 from panel.deliveries import delivery_queue
 from panel.models import Message, MessageType
 from tests import make
@@ -42,7 +42,7 @@ def test_a_test_is_sent_and_its_answer_shown(admin: Client) -> None:
     assert "No messages yet" in page(admin)
     assert "being sent" in press(admin, "billing-test")
     assert "waiting" in page(admin)
-    send_due(Desk(500))
+    send_due_messages(Desk(500))
     text = page(admin)
     assert "The billing system answered with 500." in text and "retrying" in text
     assert page(admin, only="open").count("<code") == 1
@@ -54,14 +54,14 @@ def test_what_was_given_up_can_be_sent_again(admin: Client) -> None:
     delivery_queue.given_up(message, None, "No answer within 10 s.")
     assert "given up" in page(admin)
     assert "being sent again" in press(admin, "billing-again", message.name)
-    send_due(Desk(200))
+    send_due_messages(Desk(200))
     assert "delivered" in page(admin)
     assert "All messages are delivered." in page(admin, only="open")
 
 
 def test_an_address_that_said_it_is_gone_is_enabled_by_a_person(admin: Client) -> None:
     outbox.write(MessageType.TEST, "abc", {})
-    send_due(Desk(410))
+    send_due_messages(Desk(410))
     assert "answered that its address is gone (410)" in page(admin)
     assert "address is gone" not in press(admin, "billing-enable")
 

@@ -95,7 +95,8 @@ def test_a_month_earns_what_was_agreed_each_currency_apart_and_a_trial_nothing()
     assert [(each.minor, each.currency) for each in rows["Fast"].per_gib] == [(56, "EUR")]
     fast_row = rows["Fast"]
     assert (fast_row.paid_bytes, fast_row.trial_bytes, fast_row.free_bytes) == (
-        *(16 * GIB, 8 * GIB),
+        16 * GIB,
+        8 * GIB,
         0,
     )
     assert fast_row.sold_bytes == 24 * GIB

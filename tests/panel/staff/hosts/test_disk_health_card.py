@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from storage.discovery.ingest import apply_facts
-from storage.health.smart_records import accept_errors, record
+from storage.health.smart_records import accept_errors, record_smart
 from storage.inventory.facts import ArrayMember
 from storage.models import Host, PhysicalDisk
 from tests import make
@@ -56,7 +56,7 @@ def built(*members: ArrayMember, degraded: int = 0) -> Host:
 
 def read(host: Host, *documents: Any, days_ago: int = 0, **more: Any) -> None:
     disks = [disk(each, f"sd{letter}") for letter, each in zip("xyz", documents, strict=False)]
-    record(host, reply(*disks, **more), "b", timezone.now() - timedelta(days=days_ago))
+    record_smart(host, reply(*disks, **more), "b", timezone.now() - timedelta(days=days_ago))
 
 
 def test_a_host_that_was_not_asked_says_so(client: Client, host: Host) -> None:
@@ -97,7 +97,7 @@ def test_a_rise_of_errors_is_shown_with_what_to_do(client: Client, host: Host) -
 
 def test_a_sleeping_disk_keeps_its_last_figures(client: Client, host: Host) -> None:
     read(host, ata("ST8000", "H1", [], rotation_rpm=7200), days_ago=1)
-    record(host, reply(disk(None, "sdx", state="standby")), "b", timezone.now())
+    record_smart(host, reply(disk(None, "sdx", state="standby")), "b", timezone.now())
     text = card(client, host)
     assert "asleep, not woken" in text and "ST8000" in text and "30 °C" in text
 
@@ -186,11 +186,12 @@ def test_a_failed_member_is_removed_and_the_one_free_disk_added(client: Client) 
 
 def test_a_spare_takes_the_place_by_itself(client: Client) -> None:
     members = (
-        *(ArrayMember("sdx", "in_sync", "0"), ArrayMember("sdy", "faulty", "none")),
+        ArrayMember("sdx", "in_sync", "0"),
+        ArrayMember("sdy", "faulty", "none"),
         ArrayMember("sdz", "spare", "1"),
     )
     host = with_disks(
-        *(make.host(), "sdx", "sdy", "sdz"),
+        make.host(), "sdx", "sdy", "sdz",
         members=members, degraded_count=1, sync_action="recover",
     )  # fmt: skip
     assert commands(client, host) == [f"{MD0} --remove /dev/sdy"]

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from storage.health.smart_records import record
+from storage.health.smart_records import record_smart
 from storage.inventory.facts import ArrayMember
 from storage.models import Host, PhysicalDisk
 from tests import make
@@ -25,7 +25,7 @@ def admin(client: Client) -> Client:
 
 def read(pending: int, host: Host | None = None) -> PhysicalDisk:
     host = host or make.host(last_seen_at=timezone.now())
-    record(host, reply(disk(hdd(pending))), "b", timezone.now())
+    record_smart(host, reply(disk(hdd(pending))), "b", timezone.now())
     return PhysicalDisk.objects.get(host=host)
 
 
@@ -77,7 +77,7 @@ def test_what_was_accepted_is_undone_by_the_button_below(admin: Client) -> None:
 def test_a_disk_that_is_gone_is_listed_until_somebody_accepts_it_on_its_page(admin: Client) -> None:
     host = scene(make.lv()).host
     of, stays = read(3, host), disk(dom(1), "sdb")
-    record(host, reply(stays), "b", timezone.now())
+    record_smart(host, reply(stays), "b", timezone.now())
     tab = reverse("host-disks", args=[host.key])
     assert address(of) in admin.get(tab).content.decode()
     text = page(admin, of)
@@ -93,7 +93,7 @@ def test_errors_accepted_before_a_disk_is_lost_are_no_accepted_loss(admin: Clien
     of, stays = read(0, host), disk(dom(1), "sdb")
     read(3, host)
     admin.post(address(of, "host-disk-accept"), {"reason": "A power cut"})
-    record(host, reply(stays), "b", timezone.now())
+    record_smart(host, reply(stays), "b", timezone.now())
     text = page(admin, of)
     assert "Errors accepted" in text and "Errors and loss" not in text
     assert "Accept that it is gone" in text
@@ -103,7 +103,7 @@ def test_errors_accepted_before_a_disk_is_lost_are_no_accepted_loss(admin: Clien
 
 def test_unit_and_endurance_are_entered_and_forgotten(admin: Client) -> None:
     host = make.host(last_seen_at=timezone.now())
-    record(host, reply(disk(dom(50_000))), "b", timezone.now())
+    record_smart(host, reply(disk(dom(50_000))), "b", timezone.now())
     of = PhysicalDisk.objects.get(host=host)
     admin.post(address(of, "host-disk-enter"), {"unit_bytes": 1 << 20, "rated_tb": "70.5"})
     of.refresh_from_db()
@@ -145,7 +145,7 @@ def test_a_sleeping_disk_is_not_tested(admin: Client) -> None:
 
 def test_who_writes_to_an_ssd_is_shown_for_the_time_that_is_chosen(admin: Client) -> None:
     there = scene(make.lv(), disks=(make.disk("sda", rotational=False, serial="D1"),))
-    record(there.host, reply(disk(dom(50_000))), "b", timezone.now())
+    record_smart(there.host, reply(disk(dom(50_000))), "b", timezone.now())
     of = PhysicalDisk.objects.get(host=there.host)
     text = admin.get(address(of), {"writers": "7d"}).content.decode()
     assert "Who writes to it" in text and "No volume wrote to this SSD in this time." in text

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.hosts import enrolment
-from jobs.hosts.trust import fingerprint
+from jobs.hosts.trust import key_fingerprint
 from jobs.models import State
 from storage.inventory.facts import VolumeUser
 from storage.models import Host
@@ -57,7 +57,7 @@ def test_a_name_and_an_address_give_a_line_to_paste(admin: Client) -> None:
         "node7", "192.0.2.7", 22, "tiercel",
     )  # fmt: skip
     text = page(admin, host)
-    assert enrolment.waiting(token_in(text)) == host
+    assert enrolment.enrolling_host(token_in(text)) == host
     assert 'data-copy="enrol-line"' in text
     assert "waiting for the host" in text
 
@@ -122,7 +122,7 @@ def test_a_new_line_of_the_page_does_not_forget_whether_the_port_was_given(
     ask(admin, port=given)
     host = Host.objects.get()
     admin.post(reverse("host-enrol", args=[host.key]))
-    enrolment.report(token_in(page(admin, host)), MACHINE_ID, HOST_KEY, 2222)
+    enrolment.report_host(token_in(page(admin, host)), MACHINE_ID, HOST_KEY, 2222)
     host.refresh_from_db()
     assert host.port == port
 
@@ -141,8 +141,8 @@ def test_a_new_line_makes_the_old_one_void(admin: Client) -> None:
     host = added(admin)
     old = token_in(page(admin, host))
     admin.post(reverse("host-enrol", args=[host.key]))
-    assert enrolment.waiting(old) is None
-    assert enrolment.waiting(token_in(page(admin, host))) == host
+    assert enrolment.enrolling_host(old) is None
+    assert enrolment.enrolling_host(token_in(page(admin, host))) == host
 
 
 def test_a_line_that_was_not_used_in_time_is_offered_anew(admin: Client) -> None:
@@ -173,14 +173,14 @@ def test_the_reported_fingerprint_is_shown_to_compare_and_accepting_stays_on_the
     admin: Client,
 ) -> None:
     host = added(admin)
-    enrolment.report(token_in(page(admin, host)), MACHINE_ID, HOST_KEY, 22)
+    enrolment.report_host(token_in(page(admin, host)), MACHINE_ID, HOST_KEY, 22)
     text = page(admin, host)
     assert "waiting for you" in text
-    assert fingerprint(HOST_KEY) in text
+    assert key_fingerprint(HOST_KEY) in text
     assert "ssh-keygen -lf" in text
     response = admin.post(
         reverse("host-accept", args=[host.key]),
-        {"fingerprint": fingerprint(HOST_KEY), "arriving": "1"},
+        {"fingerprint": key_fingerprint(HOST_KEY), "arriving": "1"},
     )
     assert response["Location"] == reverse("host-enrol", args=[host.key])
     text = page(admin, host)
@@ -191,8 +191,8 @@ def test_the_reported_fingerprint_is_shown_to_compare_and_accepting_stays_on_the
 def test_a_host_that_shows_another_key_is_compared_with_the_accepted_one(admin: Client) -> None:
     host = make.host(state="quarantined", host_key=HOST_KEY, host_key_seen=OTHER_HOST_KEY)
     text = page(admin, host)
-    assert fingerprint(HOST_KEY) in text
-    assert fingerprint(OTHER_HOST_KEY) in text
+    assert key_fingerprint(HOST_KEY) in text
+    assert key_fingerprint(OTHER_HOST_KEY) in text
     assert "different key" in text
 
 
@@ -202,7 +202,7 @@ def test_a_quarantined_host_may_come_back_by_the_key_accepted_before(
 ) -> None:
     host = make.host(state="quarantined", host_key=HOST_KEY, host_key_seen=OTHER_HOST_KEY)
     text = page(admin, host, name)
-    before, seen = fingerprint(HOST_KEY), fingerprint(OTHER_HOST_KEY)
+    before, seen = key_fingerprint(HOST_KEY), key_fingerprint(OTHER_HOST_KEY)
     assert f"Accepted before</dt><dd><code>{before}<" in text
     assert f"Seen last</dt><dd><code>{seen}<" in text
     assert "ssh-keygen -lf" in text
@@ -277,14 +277,14 @@ def test_an_enrolled_host_gets_a_line_to_upgrade_its_agent(admin: Client) -> Non
     there = scene(host={"hello_at": timezone.now()})
     admin.post(reverse("host-enrol", args=[there.host.key]))
     text = page(admin, there.host)
-    assert enrolment.waiting(token_in(text)) == there.host
+    assert enrolment.enrolling_host(token_in(text)) == there.host
     there.host.refresh_from_db()
     assert there.host.state == "active"
 
 
 def test_only_an_admin_sees_a_line(client: Client) -> None:
     client.force_login(make.staff_user(staff_role="operator"))
-    host, _ = enrolment.begin("node7", "192.0.2.7")
+    host, _ = enrolment.begin_enrolment("node7", "192.0.2.7")
     assert client.get(reverse("host-enrol", args=[host.key])).status_code == 403
 
 

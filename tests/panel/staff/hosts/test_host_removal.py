@@ -93,14 +93,14 @@ def test_what_changed_since_the_preview_is_shown_again(admin: Client) -> None:
 
 
 def test_an_enrolment_that_never_came_is_discarded_with_one_click(admin: Client) -> None:
-    host, _ = enrolment.begin("mistyped", "192.0.2.7")
+    host, _ = enrolment.begin_enrolment("mistyped", "192.0.2.7")
     enrol = admin.get(reverse("host-enrol", args=[host.key])).content.decode()
     assert reverse("host-remove", args=[host.key]) in enrol
     text, shown = preview(admin, host)
     assert "confirm_name" not in text
     admin.post(reverse("host-remove", args=[host.key]), {"shown": shown})
     assert "mistyped" not in admin.get(reverse("hosts")).content.decode().split("was removed")[-1]
-    assert enrolment.begin("mistyped", "192.0.2.8")[0].pk != host.pk
+    assert enrolment.begin_enrolment("mistyped", "192.0.2.8")[0].pk != host.pk
 
 
 def test_an_address_is_corrected_and_the_key_stays(admin: Client) -> None:

@@ -73,7 +73,8 @@ def test_a_retired_volume_can_be_restored_and_only_an_admin_destroys_it() -> Non
     for user in (None, operator):
         offered = menu(there, user)
         assert {each.name for group in offered.groups for each in group} == {
-            *("volume-restore", "volume-destroy"),
+            "volume-restore",
+            "volume-destroy",
             *RECORD,
         }
     assert "volume-destroy" in names(menu(there, operator), allowed=False)

@@ -16,11 +16,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from panel.lists.listing import in_order
-from panel.name_search import find
+from panel.name_search import find_names
 from panel.staff.hosts.host_list import volume_counts
 from panel.staff.hosts.host_volumes import residents_of
 from panel.staff.volumes.filters import CACHES, STATES, VolumeFilter
-from panel.staff.volumes.list_pages import LISTING, listed
+from panel.staff.volumes.list_pages import LISTING, volume_rows
 from storage.adoption.adopt import taken_ids
 from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts
@@ -116,7 +116,7 @@ def test_a_previewed_volume_is_in_no_list_or_count_but_its_own() -> None:
     assert {state for state in STATES if "preview" in found(state=state)} == {"previewed"}
     assert volume_counts([there.host.pk]) == {there.host.pk: 1}
     assert [each.volume_id for each in residents_of(there.host)] == [there.volume.pk]
-    assert not find(make.staff_user(), "preview", 5)
+    assert not find_names(make.staff_user(), "preview", 5)
     assert taken_ids() == frozenset()
     assert list(Volume.objects.in_service()) == [there.volume]
 
@@ -182,7 +182,7 @@ def test_what_the_panels_search_finds_is_in_the_list_it_leads_to() -> None:
     _volume(there, customer=make.customer("Acme Ltd"), external_id="whmcs-42")
     staff = make.staff_user()
     for text in ("acme base", "whmcs database", "lv-47", "ltd 42"):
-        (volumes,) = (group for group in find(staff, text, 5) if group.name == "Volumes")
+        (volumes,) = (group for group in find_names(staff, text, 5) if group.name == "Volumes")
         asked = dict(parse_qsl(urlsplit(volumes.more_url).query))
         assert [hit.title for hit in volumes.hits] == found(**asked) == ["database"]
 
@@ -229,7 +229,7 @@ def test_the_list_and_its_order_show_the_same_hit_rate() -> None:
     there = lvmcached("a")
     sampled(there, technology=1, read_hits=600, read_misses=400)
     (volume,) = VolumeFilter({}, make.staff_user()).found(timezone.now())
-    (row,) = listed([volume], timezone.now())
+    (row,) = volume_rows([volume], timezone.now())
     assert row.latest is not None
     assert volume.hit_rate == row.latest.hit_rate == 0.6  # type: ignore[attr-defined]
 

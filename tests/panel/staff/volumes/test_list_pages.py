@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.hosts.trust import fingerprint
+from jobs.hosts.trust import key_fingerprint
 from storage.discovery.ingest import apply_facts
 from storage.inventory.facts import VolumeUser
 from storage.metrics.rates import CachedBy, GapReason
@@ -105,7 +105,7 @@ def test_hosts_say_their_state_in_words(
 def test_a_host_to_accept_shows_its_fingerprint_and_how_to_compare_it(staff: Client) -> None:
     host = make.host(state="unverified", host_key="", host_key_seen=OTHER_HOST_KEY)
     text = page(staff, "host", host.key)
-    assert fingerprint(OTHER_HOST_KEY) in text
+    assert key_fingerprint(OTHER_HOST_KEY) in text
     assert "ssh-keygen -lf" in text
     assert reverse("host-accept", args=[host.key]) in text
 
@@ -113,8 +113,8 @@ def test_a_host_to_accept_shows_its_fingerprint_and_how_to_compare_it(staff: Cli
 def test_a_quarantined_host_shows_both_fingerprints(staff: Client) -> None:
     host = make.host(state="quarantined", host_key=HOST_KEY, host_key_seen=OTHER_HOST_KEY)
     text = page(staff, "host", host.key)
-    assert fingerprint(HOST_KEY) in text
-    assert fingerprint(OTHER_HOST_KEY) in text
+    assert key_fingerprint(HOST_KEY) in text
+    assert key_fingerprint(OTHER_HOST_KEY) in text
 
 
 def test_a_host_shows_problems_with_their_corrections(staff: Client) -> None:

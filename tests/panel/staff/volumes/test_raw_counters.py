@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from panel.staff.volumes.raw_counters import CounterGroup, groups
-from storage.metrics.counters import decode_volume, encode
+from storage.metrics.counters import decode_volume, encode_counters
 from tests.storage import wire
 
 
 def shown(**fields: Any) -> dict[str, CounterGroup]:
     """As `LatestSample.counters` keeps them, by title."""
-    stored = encode(decode_volume(wire.volume(**fields)))
+    stored = encode_counters(decode_volume(wire.volume(**fields)))
     return {group.title: group for group in groups(stored)}
 
 

@@ -253,7 +253,7 @@ def forgotten(host: FakeHost, agent: Agent) -> str:
     wished = {"cset_uuid": uuid, "cache_mode": "writeback", "sequential_cutoff_bytes": 0}
     agent.do("bcache.attach", {"lv": volume, **wished})
     host.save(boot_state.PATH, b'{"devices": []}')
-    assert boot_state.load(host) == ()
+    assert boot_state.load_boot_state(host) == ()
     return volume
 
 

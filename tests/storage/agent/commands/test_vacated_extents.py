@@ -72,7 +72,10 @@ def test_no_volume_in_many_pieces_writes_more_tags_than_there_is_room_for() -> N
     pieces = [(ONE, 10 * n, 10 * n + 3) for n in range(500)]
     noted = vacated_extents.joined(pieces)
     assert len(noted) == vacated_extents.MOST_RANGES
-    assert sum(len(vacated_extents.tag(each)) + 8 for each in noted) <= vacated_extents.TEXT_BYTES
+    assert (
+        sum(len(vacated_extents.extent_tag(each)) + 8 for each in noted)
+        <= vacated_extents.TEXT_BYTES
+    )
     for _, first, last in pieces:
         assert any(low <= first and last <= high for _, low, high in noted)
 
@@ -136,7 +139,7 @@ def mark(host: FakeHost, volume: str, *extents: tuple[int, int], pv: str = "sdc"
     """The volume is noted to have left these."""
     with host.changing() as machine:
         on = next(each for each in machine.vgs[0].pvs if each.device.name == pv)
-        marks = [vacated_extents.tag((on.uuid, first, last)) for first, last in extents]
+        marks = [vacated_extents.extent_tag((on.uuid, first, last)) for first, last in extents]
         host.root.lv(volume).tags += marks
 
 

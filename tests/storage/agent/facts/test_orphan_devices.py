@@ -52,7 +52,7 @@ def test_a_host_whose_devices_all_have_their_volumes_has_none(fake_host: FakeHos
 def test_nothing_is_said_on_a_report_without_locks_nor_of_what_is_just_made(
     fake_host: FakeHost, lost: Lv
 ) -> None:
-    report, devices = lvm.read(fake_host), dm.devices(fake_host)
+    report, devices = lvm.read(fake_host), dm.dm_devices(fake_host)
     there = fake_host.list("/sys/block")
     assert [each["uuid"] for each in orphans(report, devices, there)] == [lost.uuid]
     assert orphans(dataclasses.replace(report, stale=True), devices, there) == []

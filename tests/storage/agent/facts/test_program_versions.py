@@ -135,7 +135,7 @@ def test_a_cached_volume_can_be_extended_since_2_03_12(version: str, lacks: bool
     [("2.03.16", (2, 3, 16)), ("6.1.0-37-amd64", (6, 1, 0)), ("257", (257,)), ("unknown", ())],
 )
 def test_a_version_is_its_leading_numbers(version: str, parsed: tuple[int, ...]) -> None:
-    assert program_versions.parse(version) == parsed
+    assert program_versions.parse_version(version) == parsed
 
 
 def test_bcache_tools_are_asked_of_the_package_manager(host: FakeHost) -> None:

@@ -248,8 +248,10 @@ def test_a_guest_that_is_backed_up_is_busy_and_says_with_what(
         (["-qmp", "unix:/run/a.qmp,server=on,wait=off"], ("/run/a.qmp",)),
         (
             [
-                *("-chardev", "socket,id=mon,path=/run/b.qmp,server=on"),
-                *("-mon", "chardev=mon,mode=control"),
+                "-chardev",
+                "socket,id=mon,path=/run/b.qmp,server=on",
+                "-mon",
+                "chardev=mon,mode=control",
             ],
             ("/run/b.qmp",),
         ),

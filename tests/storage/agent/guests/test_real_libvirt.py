@@ -57,7 +57,7 @@ class Volume:
         said: list[str] = []
         words = blockresize({"uuid": self.uuid, "path": self.path}, AFTER)
         sizes = {"from_bytes": BEFORE, "size_bytes": AFTER}
-        assert virsh.run(self.host, command("tell", *words), sizes, said.append) == 0
+        assert virsh.run_virsh(self.host, command("tell", *words), sizes, said.append) == 0
         return said
 
     def begin(self, job: str) -> None:

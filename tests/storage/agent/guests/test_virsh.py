@@ -35,7 +35,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
         path.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/asked\n{script}\n')
         path.chmod(0o755)
         said: list[str] = []
-        return virsh.run(host, TELL, ARGS, said.append), said
+        return virsh.run_virsh(host, TELL, ARGS, said.append), said
 
     return tell
 

@@ -124,9 +124,9 @@ def test_public_volumes_are_told_apart_without_lvm(name: str, layer: str, visibl
 
 def test_a_histogram_is_the_last_word_of_a_region() -> None:
     answer = "0+2097152 1 0 8 9 1 0 8 9 0 9 9 9 9 0:1:6:4:7:10:5:3:2:1:4:2:0:0\n"
-    assert stats.parse(answer, 14) == (0, 1, 6, 4, 7, 10, 5, 3, 2, 1, 4, 2, 0, 0)
-    assert stats.parse("0+2097152 1 0 8 9 1 0 8 9 0 9 9 9 9\n", 14) is None
-    assert stats.parse("0+8 1:2\n", 14) is None
+    assert stats.parse_histogram(answer, 14) == (0, 1, 6, 4, 7, 10, 5, 3, 2, 1, 4, 2, 0, 0)
+    assert stats.parse_histogram("0+2097152 1 0 8 9 1 0 8 9 0 9 9 9 9\n", 14) is None
+    assert stats.parse_histogram("0+8 1:2\n", 14) is None
 
 
 def test_a_region_counts_reads_apart_from_writes_in_nanoseconds() -> None:

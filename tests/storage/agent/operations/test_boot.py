@@ -100,7 +100,7 @@ def test_a_group_that_is_left_out_for_a_while_is_not_forgotten(
     boot(host)
     with host.changing() as machine:
         machine.vgs[0].tags.clear()
-    assert len(boot_state.load(host)) == 2
+    assert len(boot_state.load_boot_state(host)) == 2
     host.root.reboot(registers=False)
     assert boot(host)[1] == []
     assert agent.lv(volume)["bcache"]["cset_uuid"] is not None
@@ -151,7 +151,7 @@ def test_a_file_that_is_there_and_gives_nothing_is_not_taken_for_none(
     read = host.read
     monkeypatch.setattr(host, "read", lambda path: None if path == boot_state.PATH else read(path))
     with pytest.raises(Refusal, match=boot_state.PATH):
-        boot_state.load(host)
+        boot_state.load_boot_state(host)
     lines = [line["text"] for line in agent.do("volume.create", agent.volume_args())["lines"]]
     assert any("could not be noted" in line for line in lines)
     assert host.machine.files[boot_state.PATH] == kept
@@ -191,10 +191,10 @@ def test_a_boot_unit_that_never_ends_holds_nobody_up_for_ever(host: FakeHost, ag
 def test_a_removed_cache_is_forgotten(host: FakeHost, agent: Agent) -> None:
     volume, name = cached(agent)
     uuid = agent.lv(volume)["bcache"]["cset_uuid"]
-    assert {each.kind for each in boot_state.load(host)} == {"backing", "cset"}
+    assert {each.kind for each in boot_state.load_boot_state(host)} == {"backing", "cset"}
     agent.do("bcache.detach", {"lv": volume, "cset_uuid": uuid})
     agent.do("cset.remove", {"name": name, "cset_uuid": uuid})
-    assert [each.kind for each in boot_state.load(host)] == ["backing"]
+    assert [each.kind for each in boot_state.load_boot_state(host)] == ["backing"]
 
 
 def test_a_key_that_two_volumes_carry_leads_nowhere(host: FakeHost, agent: Agent) -> None:
@@ -247,7 +247,7 @@ def test_what_a_killed_operation_did_not_note_is_noted_later(host: FakeHost, age
     volume, _ = cached(agent)
     del host.machine.files[boot_state.PATH]
     agent.volume()
-    noted = boot_state.load(host)
+    noted = boot_state.load_boot_state(host)
     assert sorted(each.kind for each in noted) == ["backing", "cset"]
     backing = next(each for each in noted if each.kind == "backing")
     assert backing.settings["sequential_cutoff"] == "0"
@@ -263,7 +263,9 @@ def test_a_setting_is_noted_before_it_is_made_and_a_moments_lock_after_it_fails_
     write, noted = host.write, []
 
     def written(path: str, value: str) -> None:
-        noted.append({each.kind: each for each in boot_state.load(host)}["backing"].settings)
+        noted.append(
+            {each.kind: each for each in boot_state.load_boot_state(host)}["backing"].settings
+        )
         write(path, value)
         host.machine.locked.add("vg0")
 
@@ -288,4 +290,4 @@ def test_a_tenants_device_is_never_noted(host: FakeHost, agent: Agent) -> None:
     host.write("/sys/fs/bcache/register_quiet", f"/dev/vg0/{plain}")
     agent.volume()
     uuid = agent.lv(plain)["uuid"]
-    assert uuid not in {each.lv_uuid for each in boot_state.load(host)}
+    assert uuid not in {each.lv_uuid for each in boot_state.load_boot_state(host)}

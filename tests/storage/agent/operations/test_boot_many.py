@@ -52,7 +52,7 @@ def the_fleet(host: FakeHost) -> tuple[list[Lv], list[Lv]]:
     for number in range(CACHED, VOLUMES):
         host.root.add_lv(f"plain{number}", 4 * MIB, ("sdc", "sdd")[number % 2])
     assert boot(host)[1] == []
-    assert len(boot_state.load(host)) == 2 * CACHED
+    assert len(boot_state.load_boot_state(host)) == 2 * CACHED
     return healthy, dying
 
 

@@ -183,7 +183,7 @@ def test_what_a_disk_says_wrongly_is_left_out() -> None:
 @pytest.mark.parametrize("output", ["", "no JSON", "[]", "[" * 100_000, '{"device": 3}'])
 def test_output_that_is_none_is_a_disk_that_failed(host: FakeHost, output: str) -> None:
     host._failures["smartctl"] = [CommandResult(0, output, "cannot open\nmore")]
-    answer = smartctl.ask(host, smartctl.SmartTarget("/dev/sda", ""))
+    answer = smartctl.ask_disk(host, smartctl.SmartTarget("/dev/sda", ""))
     assert (answer.state, answer.health) == ("failed", None)
     assert answer.message == "cannot open"
 
@@ -195,7 +195,7 @@ def test_output_that_is_none_is_a_disk_that_failed(host: FakeHost, output: str) 
 )  # fmt: skip
 def test_the_bits_of_the_exit_status(host: FakeHost, status: int, state: str) -> None:
     host._failures["smartctl"] = [CommandResult(status, json.dumps(ata("M", "S", [])))]
-    answer = smartctl.ask(host, smartctl.SmartTarget("/dev/sda", ""))
+    answer = smartctl.ask_disk(host, smartctl.SmartTarget("/dev/sda", ""))
     assert (answer.state, answer.exit_status) == (state, status)
 
 

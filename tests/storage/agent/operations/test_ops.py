@@ -304,13 +304,13 @@ def test_old_records_go_but_never_a_running_one_nor_the_newest(
         fields = {"state": state, "started_ns": ended_ns, "ended_ns": ended_ns}
         fields |= {"boot_id": "an earlier one", "started_boottime_ns": 0}
         host.op_create(f"op-{number:03}", fields)
-    journal.prune(host)
+    journal.prune_journal(host)
     left = set(host.op_ids())
     assert len(left) == journal.KEEP_LEAST
     assert "op-000" in left, "it runs"
     assert "op-001" not in left and "op-100" not in left
     assert "op-101" in left, "it is old, but among the newest 200"
-    journal.prune(host)
+    journal.prune_journal(host)
     assert len(host.op_ids()) == journal.KEEP_LEAST
 
 
@@ -322,10 +322,10 @@ def test_a_wall_clock_that_jumps_ahead_forgets_nothing(host: FakeHost) -> None:
             f"op-{number:03}", {"state": "done", "started_ns": host.wall_ns() + number, **began}
         )
     host.clock.step(365 * 86400)
-    journal.prune(host)
+    journal.prune_journal(host)
     assert len(host.op_ids()) == 300
     host.advance(31 * 86400)
-    journal.prune(host)
+    journal.prune_journal(host)
     assert len(host.op_ids()) == journal.KEEP_LEAST
 
 

@@ -64,14 +64,14 @@ def test_the_policy_says_what_may_be_destroyed() -> None:
     document = {"vgs": ["vg0"], "destroy_per_hour": 3, "undo_hours": 72}
     document |= {"others_rise_percent": 50, "clear_freed": False}
     host.recorded["read"][policy.PATH] = json.dumps(document)
-    shown = admin.show(host)
+    shown = admin.show_policy(host)
     assert "destroy 3 in an hour" in shown and "72 h after" in shown
     assert "is not cleared" in shown
 
 
 def test_root_allows_disks_to_be_put_into_arrays_and_takes_that_back() -> None:
     host = observing()
-    assert "may not put" in admin.show(host)
+    assert "may not put" in admin.show_policy(host)
     assert "it may put an unused disk" in admin.set_replacement(host, allowed=True)
     assert saved(host)["replace_members"] is True
     assert "may not put" in admin.set_replacement(host, allowed=False)
@@ -91,16 +91,24 @@ def test_what_the_operator_says_is_kept() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("garbage", "[]", '{"vg":[]}', '{"vgs":"vg0"}', '{"vgs":["/"]}'),
-        *('{"others_rise_percent":0}', '{"clear_freed":1}', '{"replace_members":"yes"}'),
-        *('{"destroy_per_hour":-1}', '{"destroy_per_hour":true}', '{"undo_hours":"24"}'),
+        "garbage",
+        "[]",
+        '{"vg":[]}',
+        '{"vgs":"vg0"}',
+        '{"vgs":["/"]}',
+        '{"others_rise_percent":0}',
+        '{"clear_freed":1}',
+        '{"replace_members":"yes"}',
+        '{"destroy_per_hour":-1}',
+        '{"destroy_per_hour":true}',
+        '{"undo_hours":"24"}',
     ],
 )
 def test_a_file_that_cannot_be_understood_allows_nothing_and_is_not_overwritten(text: str) -> None:
     host = observing()
     host.recorded["read"][policy.PATH] = text
-    assert policy.load(host).vgs == ()
-    assert policy.load(host).broken
+    assert policy.load_policy(host).vgs == ()
+    assert policy.load_policy(host).broken
     with pytest.raises(Refusal):
         admin.allow_vg(host, "vg0")
     assert host.recorded["read"][policy.PATH] == text

@@ -60,7 +60,7 @@ def test_it_is_back_on_a_host_that_is_only_looked_at(host: FakeHost, agent: Agen
     restarted(host)
     restarted(host)
     assert is_back(agent)
-    assert boot_state.load(host) == ()
+    assert boot_state.load_boot_state(host) == ()
 
 
 def test_it_is_back_where_its_group_was_allowed(host: FakeHost, agent: Agent) -> None:
@@ -122,9 +122,9 @@ def test_what_an_older_agent_forgot_root_says_again(host: FakeHost, agent: Agent
     adopt(agent)
     agent.do("bcache.set", {"lv": "data", "sequential_cutoff_bytes": 0})
     rewritten(host, lambda each: each.pop("by_hand"))
-    assert not any(each.by_hand for each in boot_state.load(host))
+    assert not any(each.by_hand for each in boot_state.load_boot_state(host))
     admin.keep_bcache(host, "vg0/data")
-    kept = boot_state.load(host)
+    kept = boot_state.load_boot_state(host)
     assert len(kept) == 2 and all(each.by_hand for each in kept)
     assert {"sequential_cutoff": "0"} in [each.settings for each in kept]
 
@@ -212,7 +212,7 @@ def test_what_a_guest_made_before_tiercel_came_does_not_come_back(
     if adopted:
         adopt(agent)
     boot(host)
-    assert boot_state.load(host) == ()
+    assert boot_state.load_boot_state(host) == ()
     restarted(host)
     assert agent.lv("data")["bcache"] is None
     assert agent.inventory()["csets"] == []
@@ -224,7 +224,7 @@ def test_root_cannot_keep_what_a_guest_uses_itself(host: FakeHost, agent: Agent)
     host.root.bcache_by_hand("evil")
     with pytest.raises(Refusal, match="vg0/evil itself is used by qemu evil"):
         admin.keep_bcache(host, "vg0/evil")
-    assert boot_state.load(host) == ()
+    assert boot_state.load_boot_state(host) == ()
 
 
 @pytest.mark.parametrize("name", ["vg0/fast2", "data", "vg0/plain"])

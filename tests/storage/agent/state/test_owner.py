@@ -57,7 +57,7 @@ def test_root_names_the_panel_and_the_other_is_refused_from_then(
     host: FakeHost, agent: Agent
 ) -> None:
     create(agent, {"id": ONE}, 100)
-    assert TWO in owner.adopt(host, TWO)
+    assert TWO in owner.adopt_host(host, TWO)
     assert code(agent, {"id": TWO}, 1) == "", "it counts its turns anew"
     assert code(agent, {"id": ONE}, 101) == "other_panel"
     assert code(agent, {"id": TWO}, 1) == "stale_fence"
@@ -91,7 +91,7 @@ def test_an_operation_that_waited_while_the_host_changed_hands_changes_nothing(
         args = {"vg": "vg0", **agent.volume_args()}
         expect = agent.expecting(None)
         reply = agent.ask("volume.create", args, expect, panel={"id": ONE}, fence=1)
-        owner.adopt(host, TWO)
+        owner.adopt_host(host, TWO)
     outcome = agent.outcome(reply["data"]["op"])
     assert outcome["error"]["code"] == "other_panel"
     assert agent.inventory()["lvs"] == []
@@ -100,8 +100,15 @@ def test_an_operation_that_waited_while_the_host_changed_hands_changes_nothing(
 @pytest.mark.parametrize(
     "panel",
     [
-        *("one", 7, [], {"id": "one"}, {"id": ONE.upper()}, {"id": ONE, "name": "x"}),
-        *({"after": [ONE]}, {"id": ONE, "after": TWO}, {"id": ONE, "after": ["../x"]}),
+        "one",
+        7,
+        [],
+        {"id": "one"},
+        {"id": ONE.upper()},
+        {"id": ONE, "name": "x"},
+        {"after": [ONE]},
+        {"id": ONE, "after": TWO},
+        {"id": ONE, "after": ["../x"]},
         {"id": ONE, "after": [str(uuid.uuid4()) for _ in range(17)]},
     ],
 )
@@ -120,19 +127,19 @@ def test_an_owner_that_cannot_be_understood_is_nobody(
 ) -> None:
     host.save(owner.PATH, content)
     with pytest.raises(Refusal, match="nobody knows which panel manages"):
-        owner.load(host)
+        owner.load_owner(host)
     assert code(agent, {"id": ONE}, 1) == "journal_unwritable"
     hello = agent.data("hello")
     assert hello["owner"] is None
     assert "owner_broken" in [problem["code"] for problem in hello["problems"]]
-    owner.adopt(host, ONE)
+    owner.adopt_host(host, ONE)
     assert code(agent, {"id": ONE}, 1) == ""
 
 
 @pytest.mark.parametrize("panel_id", ["", "one", f"{ONE}\n", f" {ONE}"])
 def test_root_names_a_panel_by_its_whole_id(host: FakeHost, panel_id: str) -> None:
     with pytest.raises(ValueError, match="UUID"):
-        owner.adopt(host, panel_id)
+        owner.adopt_host(host, panel_id)
 
 
 @pytest.mark.parametrize("panel", [{"id": TWO}, None])

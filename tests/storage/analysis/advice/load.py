@@ -27,8 +27,14 @@ def known(*lvs: LogicalVolume, **facts: object) -> tuple[Host, HostFacts, dict[s
 
 ZEROS = dict.fromkeys(
     (
-        *("reads", "writes", "read_sectors", "write_sectors"),
-        *("read_ms", "write_ms", "busy_ms", "weighted_ms"),
+        "reads",
+        "writes",
+        "read_sectors",
+        "write_sectors",
+        "read_ms",
+        "write_ms",
+        "busy_ms",
+        "weighted_ms",
     ),
     0,
 )

@@ -229,7 +229,7 @@ def test_the_first_to_cache_waited_longest_for_each_gib() -> None:
     )
     assert small.waited_seconds == 120
     assert small.usual.reads == small.waited_seconds / small.covered_seconds > 0
-    assert small.arithmetic == ("120 s waited for reads in 30 min / 2 GiB = 60.0 s per GiB")
+    assert small.arithmetic == "120 s waited for reads in 30 min / 2 GiB = 60.0 s per GiB"
     assert small.seconds_per_gib == 4 * large.seconds_per_gib
 
 

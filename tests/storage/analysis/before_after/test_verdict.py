@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from storage.analysis.before_after import Block, Verdict, judge, pairs
+from storage.analysis.before_after import Block, Verdict, pairs, verdict_of
 from storage.analysis.before_after.block import DAY, WEEK
 from tests.storage.analysis.before_after.load import HOUR, WEEK_HOURS, block, hours
 
@@ -24,7 +24,7 @@ def verdicts(
         before = hours(random, base=base, load=random.uniform(500, 5000), **kind)
         later = {"load": random.uniform(500, 5000), "start": 2 * WEEK}
         after = hours(random, base=base + effect, **later, **kind)
-        judged = judge(pairs(before, after, WEEK))
+        judged = verdict_of(pairs(before, after, WEEK))
         assert judged is not None
         found[judged.verdict] += 1
     return found
@@ -60,7 +60,7 @@ def test_where_days_resemble_each_other_the_interval_still_holds_the_truth(
             ]
             for week in (0, 1)
         ]
-        judged = judge(pairs(*weeks, WEEK))
+        judged = verdict_of(pairs(*weeks, WEEK))
         assert judged is not None
         held += judged.hit_rate.low <= 0 <= judged.hit_rate.high
         gains += judged.verdict == Verdict.GAIN
@@ -89,7 +89,7 @@ def test_in_short_windows_too_at_most_one_in_twenty_is_called_a_gain(count: int)
         base, noise = random.uniform(0.2, 0.6), random.uniform(0.02, 0.1)
         kind = {"noise": noise, "likeness": random.uniform(0, 0.9), "load": 2000, "count": count}
         before, after = (hours(random, base=base, **kind, start=at) for at in (0, 10 * DAY))
-        judged = judge(pairs(before, after, None), is_short=True)
+        judged = verdict_of(pairs(before, after, None), is_short=True)
         gains += judged is not None and judged.verdict == Verdict.GAIN
     assert gains <= 20
 
@@ -97,7 +97,9 @@ def test_in_short_windows_too_at_most_one_in_twenty_is_called_a_gain(count: int)
 def test_a_first_cache_is_found_in_a_minute_though_it_still_warms_up() -> None:
     rates = (0.45, 0.55, 0.62, 0.68, 0.72, 0.75)
     after = [block(100 + 10 * n, 1000, rate) for n, rate in enumerate(rates)]
-    judged = judge(pairs([block(10 * n, 1000, 0.0) for n in range(6)], after, None), is_short=True)
+    judged = verdict_of(
+        pairs([block(10 * n, 1000, 0.0) for n in range(6)], after, None), is_short=True
+    )
     assert judged is not None
     assert judged.verdict == Verdict.GAIN
 
@@ -115,7 +117,7 @@ def run(
 
 
 def test_a_minute_is_enough_where_the_difference_is_plain() -> None:
-    judged = judge(pairs(run(6, 0.01), run(6, 0.7, start=100, ms=0.5), None))
+    judged = verdict_of(pairs(run(6, 0.01), run(6, 0.7, start=100, ms=0.5), None))
     assert judged is not None
     assert (judged.verdict, judged.confidence) == (Verdict.GAIN, 0.999)
     assert judged.times_as_long is not None
@@ -123,7 +125,7 @@ def test_a_minute_is_enough_where_the_difference_is_plain() -> None:
 
 
 def test_no_gain_is_said_with_its_confidence_where_a_notable_one_is_ruled_out() -> None:
-    judged = judge(pairs(run(12, 0.4), run(12, 0.405, start=1000), None))
+    judged = verdict_of(pairs(run(12, 0.4), run(12, 0.405, start=1000), None))
     assert judged is not None
     assert judged.verdict == Verdict.NONE
     assert judged.confidence > 0.95
@@ -133,13 +135,13 @@ def test_no_gain_is_said_with_its_confidence_where_a_notable_one_is_ruled_out() 
 def test_figures_that_scatter_too_much_lead_to_no_claim() -> None:
     wild = [block(n * HOUR, 1000, 0.1 + 0.8 * (n % 2)) for n in range(8)]
     calm = [block(DAY + n * HOUR, 1000, 0.55) for n in range(8)]
-    judged = judge(pairs(wild, calm, None))
+    judged = verdict_of(pairs(wild, calm, None))
     assert judged is not None
     assert judged.verdict == Verdict.UNCLEAR
 
 
 def test_three_pairs_are_too_few_for_any_word() -> None:
-    assert judge(pairs(run(3, 0.1), run(3, 0.9, start=100), None)) is None
+    assert verdict_of(pairs(run(3, 0.1), run(3, 0.9, start=100), None)) is None
 
 
 def test_a_nightly_scan_of_one_window_decides_nothing() -> None:
@@ -147,6 +149,6 @@ def test_a_nightly_scan_of_one_window_decides_nothing() -> None:
     before = [block(n * HOUR, 1000, 0.5) for n in range(WEEK_HOURS)]
     after = [block(WEEK + n * HOUR, 1000, 0.5) for n in range(WEEK_HOURS)]
     after[3] = block(WEEK + 3 * HOUR, 8_000_000, 0.0)
-    judged = judge(pairs(before, after, WEEK))
+    judged = verdict_of(pairs(before, after, WEEK))
     assert judged is not None
     assert judged.verdict == Verdict.NONE

@@ -113,8 +113,30 @@ def test_two_unrelated_readings_never_give_absurd_figures(
     before: CounterReading, after: CounterReading
 ) -> None:
     found = delta(before, after)
-    if isinstance(found, Delta):
+    if isinstance(found, Gap):
+        assert found.reason != GapReason.FIRST
+    else:
         sane(found)
+
+
+@settings(deadline=None)
+@given(
+    start=st.lists(st.integers(0, U32), min_size=17, max_size=17),
+    more=st.lists(st.integers(0, 400), min_size=17, max_size=17),
+    seconds=st.floats(1, 600),
+    caches=st.tuples(CACHES, CACHES),
+)
+def test_unrelated_caches_of_a_busy_disk_never_give_absurd_figures(
+    start: list[int], more: list[int], seconds: float, caches: tuple[Any, Any]
+) -> None:
+    end = [before + step for before, step in zip(start, more, strict=True)]
+    before, after = (
+        wire.reading(at, disk=disk, cache=cache)
+        for at, disk, cache in zip((100, 100 + seconds), (start, end), caches, strict=True)
+    )
+    found = delta(before, after)
+    assert isinstance(found, Delta), found
+    sane(found)
 
 
 @settings(deadline=None)

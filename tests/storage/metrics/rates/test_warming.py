@@ -33,8 +33,13 @@ UNKNOWN: list[float | None] = [None] * LEAST_PARTS
         (UNKNOWN, RISING, False),
     ],
     ids=[
-        *("steady", "the hit rate rises", "the cache fills", "it is full", "the hit rate falls"),
-        *("fill unknown", "fill unknown and hit rate rising"),
+        "steady",
+        "the hit rate rises",
+        "the cache fills",
+        "it is full",
+        "the hit rate falls",
+        "fill unknown",
+        "fill unknown and hit rate rising",
     ],
 )
 def test_warm_is_what_neither_learns_nor_fills(

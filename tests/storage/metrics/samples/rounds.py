@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from storage.metrics.samples import Recorded, record
+from storage.metrics.samples import Recorded, record_sample
 from storage.metrics.samples.sample_round import make_partition
 from storage.models import Host, Volume
 from tests import make
@@ -40,7 +40,7 @@ def take(
 ) -> Recorded:
     """Record a round that many seconds after `start`, the host's boot being an hour before it."""
     at = start + timedelta(seconds=seconds)
-    return record(host, wire.sample(*volumes), wire.stamp(3600 + seconds, boot), at)
+    return record_sample(host, wire.sample(*volumes), wire.stamp(3600 + seconds, boot), at)
 
 
 def reading(lv_uuid: str, reads: int, **fields: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from storage.discovery.ingest import apply_facts
 from storage.metrics.rates import CachedBy, GapReason
-from storage.metrics.samples import latest, record, window
+from storage.metrics.samples import latest, record_sample, window
 from storage.models import Device, DeviceSample, Host, Sample, Volume
 from tests import make
 from tests.fake.host import FakeHost
@@ -49,7 +49,7 @@ class Sampled:
         self.seconds += seconds
         reply = self.ask("sample")
         at = NOON + timedelta(seconds=self.seconds)
-        assert record(self.host, reply["data"], reply["host"], at).unknown_lv_uuids == set()
+        assert record_sample(self.host, reply["data"], reply["host"], at).unknown_lv_uuids == set()
 
     def attach(self) -> None:
         vg = self.lv.vg

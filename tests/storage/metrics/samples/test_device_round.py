@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from storage.metrics.samples import record
+from storage.metrics.samples import record_sample
 from storage.models import Device, DeviceKind, DeviceSample, Host, LatestDeviceSample
 from tests import make
 from tests.storage import wire
@@ -30,7 +30,7 @@ def on(name: str, seq: int | None = 9, **fields: int) -> dict[str, Any]:
 
 def take(host: Host, seconds: float, boot: str = "boot-1", **devices: Any) -> None:
     sample = wire.sample(**{"disks": [], **devices})
-    record(host, sample, wire.stamp(3600 + seconds, boot), NOON + timedelta(seconds=seconds))
+    record_sample(host, sample, wire.stamp(3600 + seconds, boot), NOON + timedelta(seconds=seconds))
 
 
 def rows(of: Device) -> list[DeviceSample]:

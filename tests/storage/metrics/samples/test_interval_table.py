@@ -29,8 +29,8 @@ from storage.metrics.samples.interval_table import (
     joined,
     measured,
     microseconds,
-    moment,
     rate_of,
+    time_of_microseconds,
 )
 from storage.models import Resolution
 
@@ -68,7 +68,7 @@ def stored(part: IntervalTable, resolution: Resolution) -> IntervalTable:
         if Resolution.RAW < each <= resolution:
             part = bucketed(part, SECONDS[each])
     starts = part.line(AT) - (resolution is Resolution.RAW)
-    chunks = [chunk_start(resolution, moment(int(each))) for each in starts]
+    chunks = [chunk_start(resolution, time_of_microseconds(int(each))) for each in starts]
     read = []
     for start in sorted(set(chunks)):
         data = to_chunk(part.where(np.array([each == start for each in chunks])), resolution, start)

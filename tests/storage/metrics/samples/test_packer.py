@@ -74,9 +74,19 @@ def row(volume: Volume, ts: datetime, random: Random, **fields: Any) -> Sample:
 UNCACHED: dict[str, Any] = {
     **dict.fromkeys(
         (
-            *("read_hits", "read_misses", "write_hits", "write_misses", "promotions", "demotions"),
-            *("slow_read_sectors", "slow_write_sectors", "fast_read_sectors"),
-            *("fast_write_sectors", "cache_size_bytes", "used_bytes", "dirty_bytes"),
+            "read_hits",
+            "read_misses",
+            "write_hits",
+            "write_misses",
+            "promotions",
+            "demotions",
+            "slow_read_sectors",
+            "slow_write_sectors",
+            "fast_read_sectors",
+            "fast_write_sectors",
+            "cache_size_bytes",
+            "used_bytes",
+            "dirty_bytes",
         )
     ),
     "technology": int(CachedBy.NONE),

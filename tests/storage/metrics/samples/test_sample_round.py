@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from storage.host_data import BadHostData
-from storage.metrics.samples import record
+from storage.metrics.samples import record_sample
 from storage.metrics.samples.columns import INTERVAL
 from storage.metrics.samples.sample_round import COLUMNS
 from storage.models import Host, LatestSample, Placement, Sample
@@ -95,7 +95,7 @@ def test_a_late_round_changes_nothing_and_nothing_is_lost(host: Host) -> None:
 
 def test_a_host_whose_clock_stepped_far_back_is_followed_again(host: Host) -> None:
     volume, lv = placed(host)
-    record(host, wire.sample(reading(lv, 0)), wire.stamp(10**9), NOON)
+    record_sample(host, wire.sample(reading(lv, 0)), wire.stamp(10**9), NOON)
     assert take(host, 10, reading(lv, 100)).gaps == 1
     assert take(host, 20, reading(lv, 300)).rows == 1
     assert Sample.objects.get(volume=volume).reads == 200

@@ -29,21 +29,50 @@ DAYS: Final = 30
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 TIMED: Final = ("dt_ms", "reads", "writes", "read_sectors", "write_sectors", "read_ms", "write_ms")
 COUNTED: Final = (
-    *("read_hits", "read_misses", "write_hits", "write_misses", "promotions", "demotions"),
-    *("slow_read_sectors", "slow_write_sectors", "fast_read_sectors", "fast_write_sectors"),
+    "read_hits",
+    "read_misses",
+    "write_hits",
+    "write_misses",
+    "promotions",
+    "demotions",
+    "slow_read_sectors",
+    "slow_write_sectors",
+    "fast_read_sectors",
+    "fast_write_sectors",
 )
 GAUGES: Final = ("cache_size_bytes", "used_bytes", "dirty_bytes")
 COLUMNS: Final = (
-    *("ts", "volume_id", *TIMED, "busy_ms", "weighted_ms", *COUNTED, "latency_counts"),
-    *("technology", *GAUGES),
+    "ts",
+    "volume_id",
+    *TIMED,
+    "busy_ms",
+    "weighted_ms",
+    *COUNTED,
+    "latency_counts",
+    "technology",
+    *GAUGES,
 )
 SUMMED: Final = (*TIMED, "busy_ms", "weighted_ms", *COUNTED)
 CLASSES: Final = 14
 LOADS: Final = {"storage_hostload": HOSTS, "storage_fleetload": FLEET}
 LOAD_SUMS: Final = (
-    *("dt_ms", "busy_ms", "reads", "writes", "read_sectors", "write_sectors", "read_ms"),
-    *("write_ms", "read_hits", "read_misses", "bcache_reads", "bcache_read_sectors"),
-    *("backing_read_sectors", "write_hits", "write_misses", "promotions", "demotions"),
+    "dt_ms",
+    "busy_ms",
+    "reads",
+    "writes",
+    "read_sectors",
+    "write_sectors",
+    "read_ms",
+    "write_ms",
+    "read_hits",
+    "read_misses",
+    "bcache_reads",
+    "bcache_read_sectors",
+    "backing_read_sectors",
+    "write_hits",
+    "write_misses",
+    "promotions",
+    "demotions",
     "ssd_write_sectors",
 )
 LOAD_SIZES: Final = (*GAUGES, "sold_bytes", "fast_total_bytes", "fast_free_bytes")

@@ -18,7 +18,12 @@ ROOT = Path(__file__).resolve().parents[4]
 KEY = "aaaaaaaaaaaaaaaa"
 NAMES = {"lvmcache", "bcache"}
 CLASSES = {
-    *("LvmCache", "Bcache", "DmCache", "BcacheBacking", "DmCacheCounters", "BcacheCounters"),
+    "LvmCache",
+    "Bcache",
+    "DmCache",
+    "BcacheBacking",
+    "DmCacheCounters",
+    "BcacheCounters",
 }
 ASKED_IN = {
     # What the host says, and what a wish names: the shapes themselves.
