@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from jobs.models import PartKind
 from jobs.queue.job_threads import AT_ONCE
 from panel import gunicorn
 
@@ -45,12 +46,23 @@ def test_postgresql_has_a_connection_for_each_thread_also_of_a_second_worker(
         [found] = re.findall(rf"{option}[ =](\d+)", command)
         return int(found)
 
-    # A worker has as many threads for jobs as for tasks, and some for times without Redis.
-    worker = 2 * number(services["worker"]["command"], "--concurrency") + AT_ONCE
-    collector = number(services["collector"]["command"], "--concurrency")
+    # A worker has as many threads for jobs as for tasks, some for times without Redis, and one
+    # for its signs of life, as a collector has.
+    worker = 2 * number(services["worker"]["command"], "--concurrency") + AT_ONCE + 1
+    collector = number(services["collector"]["command"], "--concurrency") + 1
     web = gunicorn.workers * gunicorn.threads
     allowed = number(services["db"]["command"], "max_connections")
     assert web + 2 * worker + 2 * collector + 20 <= allowed
+
+
+def test_each_container_is_asked_whether_its_own_part_is_alive(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    for name in PartKind.values:
+        service = services[name]
+        assert service["healthcheck"]["test"] == ["CMD", "python", "manage.py", "alive", name]
+        if name != "beat":
+            assert f"--hostname {name}@%h" in service["command"], "by which it is looked for"
 
 
 def test_only_postgresql_begins_as_root_to_own_its_folder(

@@ -16,7 +16,7 @@ from functools import partial
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
-from jobs import audit_trail
+from jobs import audit_trail, life_signs
 from jobs.engine import decisions, dry_run, rollback, steps, vg_lock
 from jobs.engine.finish import (
     REST_SECONDS,
@@ -86,6 +86,11 @@ def run(job_id: int) -> None:
     job = claim(job_id, worker_name())
     if job is None:
         return
+    with life_signs.at_job(job.key):
+        _run(job)
+
+
+def _run(job: Job) -> None:
     try:
         if job.claims > CLAIMS_LIMIT:
             finish_job(job, State.FAILED if job.dry_run else State.NEEDS_ATTENTION, error=POISON)

@@ -20,7 +20,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from jobs import notify_workers
+from jobs import life_signs, notify_workers
 from jobs.engine import runner
 from jobs.notify_workers import RUN_JOB
 from jobs.queue import bulk, reaper
@@ -96,6 +96,7 @@ def watch(stop: threading.Event) -> None:
         while not stop.wait(POLL_SECONDS):
             if is_broker_there():
                 continue
+            life_signs.turn()
             running = {due: each for due, each in running.items() if not each.done()}
             for task, row_id in _due():
                 if (task, row_id) not in running:
