@@ -17,6 +17,7 @@ from django.db import connection
 from django.db.models import OuterRef, Subquery
 
 from jobs.models import OVER, Halt, Job, State
+from jobs.standstill import Standstill, standstills_now
 from storage.formatting import counted
 from storage.health.host_problems import problem_words, silent_seconds
 from storage.health.inventory_findings import MADE_FROM_INVENTORY
@@ -349,29 +350,36 @@ def problems_now(at: datetime) -> list[Problem]:
 
 
 def problems_of_all_hosts() -> list[Problem]:
-    """What is wrong with none of them, and concerns all: the global stop. One query."""
+    """What is wrong with none of them, and concerns all: the global stop, and what stands still in
+    the panel itself. Three queries."""
     halt = Halt.objects.active()
-    if halt is None:
-        return []
-    return [
-        Problem(
-            code="halt",
-            severity="warning",
-            rank=2,
-            message=f"All jobs are paused{halt.cause}{'' if halt.reason else '.'}",
-            correction="Resume jobs once the reason is gone.",
-            since=halt.since,
-            host_id=OF_ALL_HOSTS,
-            host_key="",
-            host_name="",
-            subject="",
-            subject_label="",
-            volume_key="",
-            job_key="",
-            job_kind="",
-            job_error="",
-        )
-    ]
+    found = [of_panel(each) for each in standstills_now()]
+    if halt is not None:
+        message = f"All jobs are paused{halt.cause}{'' if halt.reason else '.'}"
+        correction = "Resume jobs once the reason is gone."
+        found.append(of_panel(Standstill("halt", "warning", message, correction, halt.since)))
+    return found
+
+
+def of_panel(standstill: Standstill) -> Problem:
+    """A standstill as a problem of all hosts."""
+    return Problem(
+        code=standstill.code,
+        severity=standstill.severity,
+        rank=1 if standstill.severity == "error" else 2,
+        message=standstill.message,
+        correction=standstill.correction,
+        since=standstill.since,
+        host_id=OF_ALL_HOSTS,
+        host_key="",
+        host_name="",
+        subject="",
+        subject_label="",
+        volume_key="",
+        job_key="",
+        job_kind="",
+        job_error="",
+    )
 
 
 def tallies(at: datetime) -> dict[int, ProblemTally]:

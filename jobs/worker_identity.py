@@ -14,10 +14,15 @@ ZOMBIE = "Z"
 
 
 def worker_name() -> str:
-    """`HERE:PID:STARTED:RANDOM` of this process, another one each time. `STARTED` (clock ticks
-    since boot) tells it from a later process that the kernel gives the same id."""
+    """`HERE:PID:STARTED:RANDOM` of this process, another one each time."""
+    return f"{process_name()}:{uuid.uuid4().hex[:12]}"
+
+
+def process_name() -> str:
+    """What its names have in common. `STARTED` (clock ticks since boot) tells it from a later
+    process that the kernel gives the same id."""
     pid = os.getpid()
-    return f"{_here()}:{pid}:{_started(pid)}:{uuid.uuid4().hex[:12]}"
+    return f"{_here()}:{pid}:{_started(pid)}"
 
 
 def is_dead(name: str) -> bool:

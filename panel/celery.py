@@ -5,10 +5,16 @@ import os
 from celery import Celery
 from celery.signals import beat_init, task_postrun, task_prerun, worker_init
 from django.db import close_old_connections
+from kombu.transport import TRANSPORT_ALIASES
 
+from jobs import life_signs
 from storage import row_security
 
+__all__ = ["app", "life_signs"]
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panel.settings")
+for scheme in ("redis", "rediss"):
+    TRANSPORT_ALIASES[scheme] = "panel.configuration.broker_transport:Transport"
 
 app = Celery("tiercel")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -184,7 +184,7 @@ BACK_SOON: Final = marked("Back soon")
 
 
 class MaintenanceMiddleware:
-    """While `TIERCEL_MAINTENANCE` is set, everything but the health check answers with it."""
+    """While `TIERCEL_MAINTENANCE` is set, it is the answer to all but the health checks."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -192,7 +192,7 @@ class MaintenanceMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer, or say that the panel is being worked on."""
         text: str = settings.TIERCEL_MAINTENANCE
-        if not text or request.path == reverse("health"):
+        if not text or request.path in (reverse("health"), reverse("health-work")):
             return self.get_response(request)
         return unavailable(request, BACK_SOON, text)
 

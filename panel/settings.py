@@ -330,6 +330,8 @@ CELERY_BROKER_URL = broker(REDIS_URL)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # A worker waits for Redis as long as it takes; the default gives up after 100 tries.
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+# Nor does what another program wrote under one of Celery's names end a worker.
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     # Kombu would keep a copy of each message in Redis until its task begins, for a third of a
     # worker's time: the reaper finds what a worker that died had fetched.

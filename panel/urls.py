@@ -27,6 +27,7 @@ urlpatterns = [
     path("", dashboard_pages.home, name="home"),
     path("overview", dashboard_pages.fleet_fragment, name="overview"),
     path("health", doctor.health, name="health"),
+    path("health/work", doctor.work_health, name="health-work"),
     path("metrics", metrics_endpoint.Metrics.as_view(), name="api-metrics"),
     path("search", name_search.search, name="search"),
     path("search/found", name_search.found, name="search-found"),

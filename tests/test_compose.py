@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from jobs.models import PartKind
 from panel import gunicorn
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,14 +45,24 @@ def test_postgresql_has_a_connection_for_each_thread_also_of_a_second_worker(
         [found] = re.findall(rf"{option}[ =](\d+)", command)
         return int(found)
 
-    # One more asks for due jobs while Redis is away.
+    # Two more of each: for its signs of life, and to look for due jobs while Redis is away.
     slots = sum(
-        number(services[name]["command"], "--concurrency") + 1
+        number(services[name]["command"], "--concurrency") + 2
         for name in ("worker", "housekeeping", "collector")
     )
     web = gunicorn.workers * gunicorn.threads
     allowed = number(services["db"]["command"], "max_connections")
     assert web + 2 * slots + 20 <= allowed
+
+
+def test_each_container_is_asked_whether_its_own_part_is_alive(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    for name in PartKind.values:
+        service = services[name]
+        assert service["healthcheck"]["test"] == ["CMD", "python", "manage.py", "alive", name]
+        if name != "beat":
+            assert f"--hostname {name}@%h" in service["command"], "by which it is looked for"
 
 
 def test_only_postgresql_begins_as_root_to_own_its_folder(

@@ -46,6 +46,9 @@ FAMILIES: Final = {
     "inventory_shrank": "missing",
     "job_failed": "job",
     "job_undecided": "job",
+    "jobs_untaken": "worker",
+    "worker_silent": "worker",
+    "workers_busy": "worker",
 }
 """Codes that are one problem in several states, so that a change from one to the other is no new
 alert; any other code is a family of its own."""
@@ -61,6 +64,11 @@ HOLD_SECONDS: Final = {
     "smart_stale": 3600,
     # Jobs are paused on purpose: told is only that they stay so.
     "halt": 1800,
+    # Many jobs at once are no fault; that they wait for long is.
+    "workers_busy": 600,
+    # They lasted for a minute before they were a problem.
+    **dict.fromkeys(("jobs_untaken", "worker_silent", "housekeeping_silent", "slot_stuck"), 0),
+    **dict.fromkeys(("collector_silent", "beat_silent"), 30),
     **dict.fromkeys(("job_failed", "job_undecided"), 0),
     **dict.fromkeys(("unverified", "quarantined", "twins", "machine_changed"), 0),
 }
@@ -70,6 +78,8 @@ AT_RISK_RANK: Final = 0
 WARNING_RANK: Final = 2
 RESOLVE_SECONDS: Final = {
     **dict.fromkeys(("job", "unverified", "halt"), 0),
+    **dict.fromkeys(("worker", "housekeeping_silent", "slot_stuck"), 60),
+    **dict.fromkeys(("collector_silent", "beat_silent"), 60),
     "contact": 120,
     # They are judged every five minutes: twice it must be well.
     **dict.fromkeys(RECENT_CODES | LASTING_CODES | SSD_CODES, 660),

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
-from jobs import audit_trail
+from jobs import audit_trail, life_signs
 from jobs.engine import decisions, dry_run, rollback, steps, vg_lock
 from jobs.engine.finish import (
     REST_SECONDS,
@@ -98,6 +98,11 @@ def run_next(site: str, *, prefers_previews: bool) -> bool:
 
 
 def _run_claimed(job: Job) -> None:
+    with life_signs.at_job(job.key):
+        _run(job)
+
+
+def _run(job: Job) -> None:
     """Whatever is unforeseen ends the job or brings it before a person, with a trace in the log: it
     must not come back for ever. Without its database the panel only hands the job back."""
     try:

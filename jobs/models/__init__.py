@@ -14,6 +14,7 @@ from jobs.models.job import (
     Origin,
     State,
 )
+from jobs.models.life_sign import LifeSign, PartKind
 from jobs.models.locks import Halt, Installation, VgFence
 from jobs.models.media_check import CheckKind, CheckState, MediaCheck
 from jobs.models.step import Line, Step, StepState
@@ -37,9 +38,11 @@ __all__ = [
     "Job",
     "JobQuerySet",
     "Kind",
+    "LifeSign",
     "Line",
     "MediaCheck",
     "Origin",
+    "PartKind",
     "Phase",
     "Silence",
     "State",

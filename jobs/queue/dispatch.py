@@ -20,7 +20,7 @@ from django.db import DatabaseError, InterfaceError, connections
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from jobs import notify_workers
+from jobs import life_signs, notify_workers
 from jobs.engine import runner
 from jobs.queue import bulk, reaper
 
@@ -86,6 +86,7 @@ class BrokerlessPoll(bootsteps.StartStopStep):
         """Look until `stop`."""
         while not self.stopped.wait(POLL_SECONDS):
             if not is_broker_there():
+                life_signs.turn()
                 self.begin_due(pool)
 
     def begin_due(self, pool: Any) -> None:

@@ -329,6 +329,49 @@ KINDS: Final = {
         "No new step starts on any host until an admin resumes jobs.",
         JOBS,
     ),
+    # The panel itself
+    "jobs_untaken": ConcernKind(
+        "No worker takes jobs",
+        "No worker takes jobs",
+        "Nothing changes on any host.",
+        JOBS,
+    ),
+    "worker_silent": ConcernKind(
+        "Worker silent",
+        "No worker gives a sign of life",
+        "Nothing changes on any host.",
+        JOBS,
+    ),
+    "housekeeping_silent": ConcernKind(
+        "Housekeeping silent",
+        "Housekeeping gives no sign of life",
+        "Alerts, mails and orders are not handled.",
+        JOBS,
+    ),
+    "workers_busy": ConcernKind(
+        "All workers busy",
+        "All workers are busy",
+        "Jobs begin late.",
+        JOBS,
+    ),
+    "slot_stuck": ConcernKind(
+        "Part of a worker hangs",
+        "Parts of a worker or collector hang",
+        "Fewer jobs run at a time.",
+        JOBS,
+    ),
+    "collector_silent": ConcernKind(
+        "Collector silent",
+        "No collector gives a sign of life",
+        "Charts and hit rates have a gap, and advice is based on old data.",
+        JOBS,
+    ),
+    "beat_silent": ConcernKind(
+        "Beat silent",
+        "Beat gives no sign of life",
+        "Hosts are not sampled, alerts are not judged, and jobs that wait are not taken up again.",
+        JOBS,
+    ),
     # Hosts
     "quarantined": ConcernKind(
         "SSH key changed",

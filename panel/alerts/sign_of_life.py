@@ -12,6 +12,7 @@ from django.db.models import Exists, Max, Min, OuterRef
 from django.db.models.functions import Now
 
 from jobs.models import AlertRound
+from jobs.standstill import standstills_now
 from panel.alerts.alert_delivery import NOT_IN_USE
 from panel.alerts.alert_routing import first_due
 from panel.deliveries import http_post
@@ -67,8 +68,8 @@ def _call() -> str:
 
 
 def trouble(now: datetime) -> str:
-    """What does not work, "" where all does. That this is asked shows that beat, worker and
-    database work."""
+    """What does not work, "" where all does. That this is asked shows that beat, a worker and the
+    database work, but not that workers take jobs."""
     last = AlertRound.objects.values_list("at", flat=True).first()
     if last is None or now - last > timedelta(seconds=ROUND_SECONDS):
         return "Alerts are not judged."
@@ -76,6 +77,9 @@ def trouble(now: datetime) -> str:
     seen = hosts.aggregate(at=Max("last_seen_at"))["at"]
     if hosts.exists() and (seen is None or now - seen > timedelta(seconds=silent_seconds())):
         return "No host was heard for some minutes: the collector does not work."
+    for standstill in standstills_now():
+        if standstill.severity == "error":
+            return standstill.message
     if AlertDelivery.objects.due().filter(attempts=0, next_at__lt=now - STUCK).exists():
         return "Messages of alerts are not sent."
     return "No message of an alert is taken any more." if _is_nothing_taken(now) else ""

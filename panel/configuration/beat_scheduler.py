@@ -1,19 +1,19 @@
-"""Celery beat without a state file: it runs every task at start and leaves a heartbeat."""
+"""Celery beat without a state file: it runs every task at start and leaves signs of life."""
 
 import logging
+import socket
 import time
 from datetime import datetime, timedelta
 from typing import Any
 
 import redis
 from celery import beat
+from celery.signals import beat_init
 
+from jobs.life_signs import Signer
 from panel.configuration import redis_client
 
-MARK = "tiercel:beat"
 logger = logging.getLogger(__name__)
-# Several of beat's wake-ups (CELERY_BEAT_MAX_LOOP_INTERVAL) long.
-MARK_SECONDS = 30
 # Between two looks for Redis while it is away.
 REST_SECONDS = 5.0
 # By how much the wall clock may fall behind the monotonic one between two wake-ups.
@@ -24,10 +24,11 @@ class Scheduler(beat.Scheduler):
     """Keeps the schedule of the settings in memory."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Open the connection that carries the mark."""
-        self.marks = redis_client.client()
+        """Open a connection that shows whether Redis answers."""
+        self.redis = redis_client.client()
         self.is_away = False
         self.wall_offset = _wall_offset()
+        self.signer = Signer("beat", f"beat@{socket.gethostname()}", slots=1, queues=())
         super().__init__(*args, **kwargs)
 
     def setup_schedule(self) -> None:
@@ -36,17 +37,17 @@ class Scheduler(beat.Scheduler):
         self._make_due()
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
-        """Leave the mark, send what is due, say in how many seconds to wake again. While Redis is
-        away nothing is sent: kombu would try each message several times at once, and lose a file
-        descriptor with each connection that it gives up. Celery goes by the wall clock: one that is
-        set back by hours would put every task off for as long."""
+        """Send what is due, say in how many seconds to wake again. While Redis is away nothing is
+        sent: kombu would try each message several times at once, and lose a file descriptor with
+        each connection that it gives up. Celery goes by the wall clock: one that is set back by
+        hours would put every task off for as long."""
         offset = _wall_offset()
         if offset < self.wall_offset - SLEW_SECONDS:
             logger.warning("The clock was set back: every task is due now")
             self._make_due()
         self.wall_offset = offset
         try:
-            self.marks.set(MARK, "alive", ex=MARK_SECONDS)
+            self.redis.ping()
         except redis.RedisError as error:
             if not self.is_away:
                 logger.warning("Redis is away, beat sends nothing until it is back: %s", error)
@@ -57,7 +58,13 @@ class Scheduler(beat.Scheduler):
             self.is_away = False
             self._connect_anew()
         seconds: float = super().tick(*args, **kwargs)
+        self.signer.turn()
         return seconds
+
+    def close(self) -> None:
+        """Beat ends as it was asked to."""
+        super().close()
+        self.signer.stop()
 
     def reserve(self, entry: Any) -> Any:
         """Note that the task is sent now. One that is late puts off none of those after it."""
@@ -85,6 +92,12 @@ class Scheduler(beat.Scheduler):
             made = self.__dict__.pop(name, None)
             if made is not None:
                 made.release()
+
+
+@beat_init.connect
+def sign(sender: Any, **given: object) -> None:
+    """Leave signs of life from now on. `sender` is beat's service."""
+    sender.scheduler.signer.start()
 
 
 def due_at(last: datetime, now: datetime, every: timedelta) -> datetime:

@@ -10,7 +10,8 @@ from django.db import connection
 from django.db.models import Count, Min, QuerySet
 from django.db.models.functions import Now
 
-from jobs.models import OVER, Alert, AlertRound, Halt, Job
+from jobs import standstill
+from jobs.models import OVER, Alert, AlertRound, Halt, Job, PartKind
 from panel.exposition.metric_text import MetricFamily, labels_text, written
 from panel.models import AlertDelivery, Message, Notice, Order, WebhookDelivery
 from panel.models.order import OPEN
@@ -44,6 +45,14 @@ JOBS: Final = gauge("jobs", "Unfinished jobs by state, without previews.")
 OLDEST_JOB: Final = gauge(
     "job_oldest_timestamp_seconds", "When the oldest unfinished job of each state was accepted."
 )
+JOBS_DUE: Final = gauge("jobs_due", "Jobs that a worker could take now.")
+JOB_DUE: Final = gauge(
+    "job_due_oldest_timestamp_seconds", "Since when the first of them waits for a worker."
+)
+SLOTS: Final = gauge(
+    "slots", "Slots of workers, collectors and beat: idle, busy, stuck, or silent."
+)
+SIGNED: Final = gauge("sign_timestamp_seconds", "When the last one of a kind gave a sign of life.")
 ENDED_JOBS: Final = counter("jobs_ended_total", "Jobs that ended, by kind and result.")
 ORDERS: Final = gauge("orders_open", "Orders that hold their volume, by state.")
 ALERTS: Final = gauge("alerts_open", "Open alerts by gravity.")
@@ -81,6 +90,10 @@ FLEET_FAMILIES: Final = (
     ORDERS,
     ALERTS,
     JUDGED,
+    JOBS_DUE,
+    JOB_DUE,
+    SLOTS,
+    SIGNED,
     MESSAGES,
     OLDEST_MESSAGE,
     HOST_INFO,
@@ -103,6 +116,7 @@ def fleet_text() -> Iterator[str]:
     """Family after family."""
     yield from _panel()
     yield from _jobs()
+    yield from _work()
     yield from _alerts()
     yield from _messages()
     yield from _hosts()
@@ -133,6 +147,21 @@ def _jobs() -> Iterator[str]:
     yield written(
         ORDERS, [(_of(state=row["state"]), row["n"]) for row in orders.annotate(n=Count("pk"))]
     )
+
+
+def _work() -> Iterator[str]:
+    record = standstill.read()
+    yield written(JOBS_DUE, [("", record.due)])
+    oldest = record.oldest_due_at
+    yield written(JOB_DUE, [("", oldest.timestamp() if oldest is not None else None)])
+    slots = standstill.counts(record).items()
+    yield written(SLOTS, [(_of(kind=kind, state=state), n) for (kind, state), n in slots])
+    signed: Samples = [
+        (_of(kind=kind), at.timestamp())
+        for kind in PartKind.values
+        if (at := record.last_sign(kind)) is not None
+    ]
+    yield written(SIGNED, signed)
 
 
 def _alerts() -> Iterator[str]:

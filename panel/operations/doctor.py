@@ -1,5 +1,5 @@
-"""Checks of the panel itself, each with its remedy, and the health check for load balancers:
-whether PostgreSQL and Redis answer. For hosts, see `hello`.
+"""Checks of the panel itself, each with its remedy, and the health checks: for load balancers
+whether PostgreSQL and Redis answer, for monitoring whether work goes on. For hosts, see `hello`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,12 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
-from kombu.exceptions import KombuError
 from nacl.public import PrivateKey
 
-from jobs import notify_workers
+from jobs import notify_workers, standstill
+from jobs.models import PartKind
 from panel import middleware
-from panel.celery import app
 from panel.configuration import redis_client
-from panel.configuration.beat_scheduler import MARK
 
 log = logging.getLogger(__name__)
 
@@ -39,9 +37,28 @@ log = logging.getLogger(__name__)
 @require_safe
 def health(request: HttpRequest) -> JsonResponse:
     """200 when PostgreSQL and Redis answer, else 503. Redis away is no outage of the pages, but
-    jobs then wait for the workers' own poll."""
+    jobs then wait for the workers' own poll. What stands still behind the pages is said beside it:
+    a load balancer must not take the pages away because of that."""
     answers = {"database": middleware.reaches_database(), "redis": _redis()}
-    return JsonResponse(answers, status=200 if all(answers.values()) else 503)
+    status = 200 if all(answers.values()) else 503
+    return JsonResponse(
+        {**answers, "work": answers["database"] and not _standstills()}, status=status
+    )
+
+
+@login_not_required
+@require_safe
+def work_health(request: HttpRequest) -> JsonResponse:
+    """For monitoring: 200 while jobs are taken, hosts are sampled and the schedule goes on, else
+    503. Which of them does not is said by its code alone: whoever asks is unknown."""
+    if not middleware.reaches_database():
+        return JsonResponse({"database": False}, status=503)
+    codes = _standstills()
+    return JsonResponse({"standstills": codes}, status=503 if codes else 200)
+
+
+def _standstills() -> list[str]:
+    return [each.code for each in standstill.standstills_now() if each.severity == "error"]
 
 
 def _redis() -> bool:
@@ -57,7 +74,6 @@ def _redis() -> bool:
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 CLOCK_SECONDS = 5.0
 FREE_BYTES = 2 * 2**30
-PING_SECONDS = 2.0
 MAIL_SECONDS = 5
 
 
@@ -125,8 +141,7 @@ def queues() -> Finding:
     """Every queue needs a worker that takes from it."""
     needed = {"housekeeping", *map(notify_workers.queue_of, notify_workers.sites())}
     needed |= {f"collect.{n}" for n in range(settings.TIERCEL_COLLECT_SHARDS)}
-    active = app.control.inspect(timeout=PING_SECONDS).active_queues() or {}
-    missing = needed - {queue["name"] for served in active.values() for queue in served}
+    missing = standstill.unserved(standstill.read(), needed)
     if missing:
         return Finding(
             "workers",
@@ -137,11 +152,18 @@ def queues() -> Finding:
     return Finding("workers", f"{', '.join(sorted(needed))} are served")
 
 
+def work() -> Finding:
+    """Jobs are taken, and no part of a worker hangs."""
+    found = standstill.standstills_now()
+    if found:
+        return Finding("jobs", found[0].message.removesuffix("."), found[0].correction)
+    return Finding("jobs", "are taken")
+
+
 def beat() -> Finding:
     """Without beat nothing is sampled or swept."""
-    with redis_client.client() as client:
-        if client.exists(MARK):
-            return Finding("beat", "alive")
+    if standstill.read().is_living(PartKind.BEAT):
+        return Finding("beat", "alive")
     return Finding("beat", "beat is not running", "start beat (see the Procfile)")
 
 
@@ -226,6 +248,7 @@ CHECKS: dict[str, Callable[[], Finding]] = {
     "redis": messages,
     "workers": queues,
     "beat": beat,
+    "jobs": work,
     "secrets": secret_values,
     "public URL": public_url,
     "debug": debug,
@@ -240,7 +263,7 @@ NOT_REACHED = {
 }
 
 # What a check may meet; anything else is a bug of ours and shows its traceback.
-EXPECTED = (DatabaseError, redis.RedisError, KombuError, OSError, ValueError, ImproperlyConfigured)
+EXPECTED = (DatabaseError, redis.RedisError, OSError, ValueError, ImproperlyConfigured)
 
 
 def check(name: str) -> Finding:
@@ -258,7 +281,7 @@ def examine(names: Iterable[str] = CHECKS, *, patience_seconds: float = 0) -> It
     end = time.monotonic() + patience_seconds
     for name in names:
         finding = check(name)
-        while not finding.is_ok and name in {"workers", "beat"} and time.monotonic() < end:
+        while not finding.is_ok and name in {"workers", "beat", "jobs"} and time.monotonic() < end:
             time.sleep(0.5)
             finding = check(name)
         yield finding

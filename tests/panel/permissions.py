@@ -23,6 +23,7 @@ TABLE = (
     Row("home", "GET", "login mine mine mine in in in"),
     Row("overview", "GET", SEE),
     Row("health", "GET", OPEN),
+    Row("health-work", "GET", OPEN),
     Row("search", "GET", PERSON),
     Row("search-found", "GET", PERSON),
     Row("running-jobs", "GET", SEE),

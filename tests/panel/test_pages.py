@@ -15,7 +15,7 @@ from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.models import State
+from jobs.models import Job, State
 from panel.accounts import people
 from tests import make
 from tests.scene import HOSTILE, end, job, scene
@@ -168,7 +168,19 @@ def test_a_mistake_of_ours_gets_our_own_page_without_details() -> None:
 
 def test_health_says_that_both_servers_answer(client: Client) -> None:
     response = client.get(reverse("health"))
-    assert (response.status_code, response.json()) == (200, {"database": True, "redis": True})
+    answers = {"database": True, "redis": True, "work": True}
+    assert (response.status_code, response.json()) == (200, answers)
+
+
+def test_a_worker_that_takes_no_job_takes_the_pages_from_nobody(client: Client) -> None:
+    job(scene(), updated_at=timezone.now() - timedelta(minutes=5))
+    response = client.get(reverse("health"))
+    assert (response.status_code, response.json()["work"]) == (200, False)
+    response = client.get(reverse("health-work"))
+    assert (response.status_code, response.json()) == (503, {"standstills": ["jobs_untaken"]})
+    Job.objects.update(explanation="taken")
+    response = client.get(reverse("health-work"))
+    assert (response.status_code, response.json()) == (200, {"standstills": []})
 
 
 def test_health_is_unavailable_without_redis(client: Client) -> None:
@@ -180,4 +192,6 @@ def test_health_is_unavailable_without_redis(client: Client) -> None:
 def test_health_is_unavailable_without_the_database(client: Client) -> None:
     with mock.patch("panel.middleware.connection.cursor", side_effect=DatabaseError("away")):
         response = client.get(reverse("health"))
+        work = client.get(reverse("health-work"))
     assert (response.status_code, response.json()["database"]) == (503, False)
+    assert (work.status_code, work.json()) == (503, {"database": False})

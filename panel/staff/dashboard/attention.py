@@ -10,7 +10,7 @@ from typing import Final
 from django.urls import reverse
 
 from jobs.alerts.alert_rules import fingerprint_of
-from jobs.models import Alert, Halt
+from jobs.models import Alert
 from jobs.problems import AT_RISK, OF_ALL_HOSTS, Problem, ProblemGroup
 from panel.alerts.problem_kinds import KINDS, UNKNOWN, ConcernKind
 from panel.staff.hosts.problem_rows import WAYS, AlertMark
@@ -118,20 +118,25 @@ def at_once(rows: tuple[AttentionRow, ...]) -> tuple[AttentionRow, ...]:
     return rows[: max(OPEN_ROWS, *at_risk, 0)]
 
 
-def of_halt(halt: Halt, pages: Mapping[str, str]) -> AttentionRow:
-    """The row of the global stop."""
+def of_all_hosts(problem: Problem, pages: Mapping[str, str]) -> AttentionRow:
+    """The row of the global stop, or of what stands still in the panel itself."""
     return AttentionRow(
-        severity="warning",
+        severity=problem.severity,
         at_risk=False,
-        what=f"All jobs are paused{halt.cause}{'' if halt.reason else '.'}",
+        what=problem.message,
         count=1,
-        since=halt.since,
-        consequence=KINDS["halt"].consequence,
-        next_step="",
-        action=Remedy(pages["jobs"], "Resume jobs"),
+        since=problem.since,
+        consequence=KINDS[problem.code].consequence,
+        # Its button says it.
+        next_step="" if problem.code == "halt" else problem.correction,
+        action=_way_of_all_hosts(problem.code, pages["jobs"]),
         subjects=(),
         more=0,
     )
+
+
+def _way_of_all_hosts(code: str, jobs_url: str) -> Remedy:
+    return Remedy(jobs_url, "Resume jobs" if code == "halt" else "All jobs")
 
 
 def of_alert(alert: Alert, blocking: BlockingJob | None = None) -> tuple[Problem, Remedy]:
@@ -157,7 +162,7 @@ def of_alert(alert: Alert, blocking: BlockingJob | None = None) -> tuple[Problem
         blocking=blocking,
     )
     if alert.host is None:
-        return problem, Remedy(reverse("jobs"), "Resume jobs")
+        return problem, _way_of_all_hosts(alert.code, reverse("jobs"))
     group = ProblemGroup((problem,), 1, 1, is_one_host=True, is_one_correction=True)
     return problem, _action(group, KINDS.get(alert.code, UNKNOWN), {})
 

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from jobs.models import Halt, Job, JobQuerySet, State
-from jobs.problems import ProblemTally, grouped, tallies, total
+from jobs.problems import ProblemTally, grouped, problems_of_all_hosts, tallies, total
 from panel.alerts import route_forms
 from panel.alerts.alert_routing import untold_beside_others
 from panel.alerts.problem_kinds import KINDS
@@ -30,7 +30,7 @@ from panel.staff.dashboard.attention import (
     AttentionRow,
     at_once,
     items,
-    of_halt,
+    of_all_hosts,
 )
 from panel.staff.dashboard.fleet_summary import (
     FleetLatency,
@@ -186,7 +186,7 @@ def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) ->
     marks = marks_of(problem for group in groups for problem in group.problems)
     rows = items(groups, pages, marks)
     return Overview(
-        attention=(*([of_halt(halt, pages)] if halt is not None else []), *rows),
+        attention=(*(of_all_hosts(each, pages) for each in problems_of_all_hosts()), *rows),
         more_groups=group_count - len(groups),
         problems=total(counted.values()),
         shortages=shortages(SHOWN_SUBJECTS),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -15,8 +17,8 @@ import redis
 from celery import Celery
 from django.db import connection
 
-from jobs import notify_workers
-from jobs.models import Job, Kind, State
+from jobs import notify_workers, standstill
+from jobs.models import Job, Kind, LifeSign, State
 from jobs.queue.submit import submit
 from panel.configuration.environment import broker
 from panel.operations.local_services.postgres import Postgres, disguise, installed
@@ -26,11 +28,13 @@ from tests.faults.stage import Stage
 from tests.faults.sweep import finished
 from tests.faults.workers import Workers
 from tests.integration.running import REDIS, Running
+from tests.integration.until import until
 
 COMMITS = ("claim", "intend", "follow", "arrive", "move")
 REAL, PREVIEWS = 20, 180
 RESTARTED = 50
 SEND = notify_workers.send
+NOTICED_SECONDS = standstill.UNTAKEN.total_seconds() + 15
 BACKLOG_SECONDS = 400.0
 REDIS_DOWN_SECONDS = 60.0
 
@@ -52,6 +56,9 @@ def faults(postgres: Postgres | None) -> Iterator[Fault]:
                 alone=True)  # fmt: skip
     yield Fault(f"the worker is replaced twice (SIGTERM) under {RESTARTED} jobs",
                 "none fails, none runs twice", _replaced, "F47", alone=True)  # fmt: skip
+    yield Fault("every slot of a worker dies",
+                f"said within {NOTICED_SECONDS:.0f} s; another worker takes over, each job once",
+                _slots_die, "F56", alone=True)  # fmt: skip
 
 
 def _crash(postgres: Postgres, point: str) -> Play:
@@ -178,3 +185,23 @@ def _replaced(workers: Workers) -> Played:
             panel.stop("worker")
             panel.start("worker")
         return _all_done(stage, since, jobs)
+
+
+def _slots_die(workers: Workers) -> Played:
+    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, client):
+        panel.start("worker", prefix=(sys.executable, "-m", "tests.faults.hanging_worker"))
+        until("the worker signs", lambda: LifeSign.objects.exclude(kind="beat").exists())
+        jobs = _ask(stage, REAL)
+        since = time.time()
+        _announce(client, jobs)
+        until("it is noticed", _is_noticed, NOTICED_SECONDS)
+        noticed = f"noticed after {time.time() - since:.0f} s"
+        panel.start("worker:another")
+        played = _all_done(stage, time.time(), jobs)
+        until("it is over", lambda: not _is_noticed())
+        panel.kill("worker")
+        return replace(played, happened=f"{played.happened}, {noticed}")
+
+
+def _is_noticed() -> bool:
+    return any(each.code == "jobs_untaken" for each in standstill.standstills_now())

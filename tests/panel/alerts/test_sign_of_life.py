@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from jobs.models import AlertRound
+from jobs.models import AlertRound, LifeSign
 from panel import tasks
 from panel.alerts import alert_delivery, sign_of_life
 from panel.deliveries import delivery_queue
@@ -19,6 +19,7 @@ from storage.models import Host
 from tests import make
 from tests.panel.alerts.receivers import Place
 from tests.panel.alerts.telling import alert, event, mail_route
+from tests.scene import job, scene
 
 pytestmark = pytest.mark.django_db
 
@@ -53,6 +54,22 @@ def test_not_while_alerts_are_not_judged(place: Place) -> None:
     AlertRound.objects.update(at=timezone.now() - timedelta(minutes=5))
     assert not sign_of_life.send_sign()
     assert (place.got, why()) == ([], "Alerts are not judged.")
+
+
+def test_not_while_due_jobs_are_not_taken(place: Place) -> None:
+    job(scene(), updated_at=timezone.now() - timedelta(minutes=5))
+    assert not sign_of_life.send_sign()
+    assert (place.got, why()) == ([], "No worker took a job for 5 min though 1 is due.")
+
+
+def test_jobs_that_wait_for_busy_slots_do_not_stop_it(place: Place) -> None:
+    job(scene(), updated_at=timezone.now() - timedelta(minutes=5))
+    now = timezone.now()
+    LifeSign.objects.create(
+        kind="worker", node="a", process="p", slot=0, seen_at=now, doing="a job", busy_since=now,
+        took_at=now,
+    )  # fmt: skip
+    assert sign_of_life.send_sign()
 
 
 def test_not_while_no_host_is_heard(place: Place) -> None:

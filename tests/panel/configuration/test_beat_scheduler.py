@@ -1,6 +1,7 @@
 """Celery's clock."""
 
 import gc
+import math
 import socket
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -9,13 +10,15 @@ import pytest
 import redis
 import time_machine
 from celery.beat import ScheduleEntry
+from django.db import connection
 from django.utils import timezone
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from jobs import standstill
+from jobs.models import LifeSign
 from panel.celery import app
-from panel.configuration import redis_client
-from panel.configuration.beat_scheduler import MARK, REST_SECONDS, Scheduler, due_at
+from panel.configuration.beat_scheduler import REST_SECONDS, Scheduler, due_at
 
 
 @pytest.fixture
@@ -47,13 +50,32 @@ def test_every_scheduled_task_exists(scheduler: Scheduler) -> None:
     assert {entry.task for entry in scheduler.schedule.values()} <= set(app.tasks)
 
 
-def test_a_tick_leaves_a_mark(scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.django_db
+def test_beat_signs_while_it_ticks(scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[str] = []
     monkeypatch.setattr(scheduler, "apply_entry", lambda entry, producer=None: sent.append(entry))
-    with redis_client.client() as client:
-        client.delete(MARK)
+    scheduler.signer.turned = -math.inf
+    scheduler.signer.sign()
+    assert not standstill.read().is_living("beat")
+    scheduler.tick()
+    scheduler.signer.sign()
+    assert standstill.read().is_living("beat")
+    sign = LifeSign.objects.get()
+    assert (sign.kind, sign.node) == ("beat", f"beat@{socket.gethostname()}")
+    assert len(sent) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_beat_ticks_while_postgresql_is_away(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr(scheduler, "apply_entry", lambda entry, producer=None: sent.append(entry))
+    connection.close()
+    with monkeypatch.context() as away:
+        away.setitem(connection.settings_dict, "HOST", "/nowhere")
+        scheduler.signer.sign()
         scheduler.tick()
-        assert client.ttl(MARK) > 0
     assert len(sent) == 1
 
 
@@ -116,17 +138,17 @@ def test_while_redis_is_away_nothing_is_sent_and_nothing_lost(
 ) -> None:
     sent: list[str] = []
     monkeypatch.setattr(scheduler, "apply_entry", lambda entry, producer=None: sent.append(entry))
-    here = scheduler.marks
+    here = scheduler.redis
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    scheduler.marks = redis.Redis(port=port, retry=Retry(NoBackoff(), 0))
+    scheduler.redis = redis.Redis(port=port, retry=Retry(NoBackoff(), 0))
     before = descriptors()
     for _ in range(50):
         assert scheduler.tick() == REST_SECONDS
     assert sent == []
     assert descriptors() <= before
     assert len([line for line in caplog.messages if "Redis is away" in line]) == 1
-    scheduler.marks = here
+    scheduler.redis = here
     scheduler.tick()
     assert len(sent) == 1
 

@@ -19,6 +19,7 @@ from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
+from jobs.models import LifeSign
 from panel.exposition import metrics_endpoint
 from panel.exposition.fleet_metrics import FLEET_FAMILIES
 from panel.exposition.metric_text import labels_text
@@ -340,3 +341,19 @@ def test_a_counter_that_is_read_back_is_the_same() -> None:
     row = sampled(scene())
     text = json.dumps(row.counters)
     assert encode_counters(msgspec.json.decode(text, type=VolumeCounters)) == row.counters
+
+
+def test_metrics_say_whether_work_goes_on() -> None:
+    now = timezone.now()
+    job(scene(), updated_at=now - timedelta(minutes=5))
+    LifeSign.objects.create(kind="worker", node="a", process="p", slot=0, seen_at=now)
+    LifeSign.objects.create(
+        kind="worker", node="a", process="p", slot=1, seen_at=now, doing="b", busy_since=now
+    )
+    text = exposition()
+    assert "tiercel_jobs_due 1\n" in text
+    oldest = re.search(r"^tiercel_job_due_oldest_timestamp_seconds (\S+)$", text, re.M)
+    assert oldest is not None and float(oldest[1]) == pytest.approx(now.timestamp() - 300, abs=1)
+    for state, count in (("idle", 1), ("busy", 1), ("stuck", 0), ("silent", 0)):
+        assert f'tiercel_slots{{kind="worker",state="{state}"}} {count}\n' in text
+    assert f'tiercel_sign_timestamp_seconds{{kind="worker"}} {now.timestamp()}' in text

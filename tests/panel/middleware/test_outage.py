@@ -83,7 +83,8 @@ def test_maintenance_is_said_on_every_page_but_not_to_the_load_balancer(client: 
         response = client.get(path)
         assert response.status_code == 503
         assert b"New disks until noon" in response.content
-    assert client.get(reverse("health")).status_code == 200
+    for path in (reverse("health"), reverse("health-work")):
+        assert client.get(path).status_code == 200
 
 
 @override_settings(TIERCEL_MAINTENANCE="New disks until noon")

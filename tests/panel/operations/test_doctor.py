@@ -1,23 +1,28 @@
 """What `manage.py doctor` finds."""
 
 import json
+import socket
 import socketserver
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
+from django.db.models.functions import Now
+from django.utils import timezone
 from pytest_django import Settings
 
-from panel.configuration import redis_client
-from panel.configuration.beat_scheduler import MARK
+from jobs.models import LifeSign
 from panel.configuration.environment import database
 from panel.operations import doctor, local_services
 from tests.conftest import this_run, url_of
+from tests.scene import job, scene
 
 
 def run_doctor(environment: dict[str, str]) -> tuple[int, list[dict[str, str]]]:
@@ -124,12 +129,49 @@ def test_a_web_process_without_the_secret_half_is_well(settings: Settings) -> No
     assert doctor.check("secrets").is_ok
 
 
-def test_beat_is_alive_while_its_mark_lasts() -> None:
-    with redis_client.client() as client:
-        client.set(MARK, "alive", ex=60)
-        assert doctor.check("beat").is_ok
-        client.delete(MARK)
-        assert doctor.check("beat").correction == "start beat (see the Procfile)"
+def sign(kind: str, **fields: Any) -> LifeSign:
+    given = {"node": f"{kind}@{socket.gethostname()}", "process": kind, "slot": 0}
+    return LifeSign.objects.create(kind=kind, seen_at=Now(), **{**given, **fields})
+
+
+@pytest.mark.django_db
+def test_beat_is_alive_while_it_gives_signs() -> None:
+    assert doctor.check("beat").correction == "start beat (see the Procfile)"
+    beat = sign("beat")
+    assert doctor.check("beat").is_ok
+    LifeSign.objects.filter(pk=beat.pk).update(seen_at=Now() - timedelta(minutes=1))
+    assert not doctor.check("beat").is_ok
+
+
+@pytest.mark.django_db
+def test_each_queue_needs_a_living_slot() -> None:
+    assert doctor.check("workers").message == "no worker serves collect.0, jobs"
+    sign("worker", queues="jobs")
+    assert doctor.check("workers").message == "no worker serves collect.0"
+    sign("collector", queues="collect.0")
+    assert doctor.check("workers").is_ok
+
+
+@pytest.mark.django_db
+def test_jobs_that_no_worker_takes_are_a_problem() -> None:
+    assert doctor.check("jobs").is_ok
+    job(scene(), updated_at=timezone.now() - timedelta(minutes=5))
+    finding = doctor.check("jobs")
+    assert finding.message == "No worker took a job for 5 min though 1 is due"
+    assert finding.correction == "See the worker's log, then restart the worker."
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("kind", ["worker", "collector", "beat"])
+def test_a_container_asks_for_its_own_signs(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    elsewhere = sign(kind, node=f"{kind}@elsewhere")
+    with pytest.raises(SystemExit) as ended:
+        call_command("alive", kind)
+    assert ended.value.code == 1
+    elsewhere.delete()
+    sign(kind)
+    call_command("alive", kind)
+    assert capsys.readouterr().out.endswith(" is alive\n")
 
 
 def test_a_full_disk_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,14 +14,14 @@ from django.utils import timezone
 
 from jobs.alerts import alert_judge
 from jobs.engine import holds
-from jobs.models import Alert, AlertEvent, AlertRound, Silence
+from jobs.models import Alert, AlertEvent, AlertRound, Job, Silence
 from panel import tasks
 from panel.alerts import alert_routing
 from panel.models import AlertDelivery, User
 from storage.models import Host, HostActivity, HostOutline
 from tests import make
 from tests.panel.alerts.telling import mail_route
-from tests.scene import HOSTILE, Scene, scene, stuck_job
+from tests.scene import HOSTILE, Scene, job, scene, stuck_job
 
 pytestmark = pytest.mark.django_db
 SINCE = "2026-11-01T00:00:00+00:00"
@@ -220,6 +220,29 @@ def test_a_pause_of_all_jobs_that_lasts_is_an_alert_of_all_hosts(browser: Client
     text_of(browser, "home")
     holds.resume_all()
     alert_judge.judge(now + timedelta(minutes=32))
+    alert.refresh_from_db()
+    assert alert.resolved_at is not None
+
+
+def test_jobs_that_no_worker_takes_are_an_alert_and_a_row_of_the_overview(
+    browser: Client,
+) -> None:
+    there = scene()
+    now = timezone.now()
+    Host.objects.update(last_seen_at=now)
+    message = "No worker took a job for 5 min though 1 is due."
+    assert message not in text_of(browser, "home")
+    job(there, updated_at=now - timedelta(minutes=5))
+    alert_judge.judge(now)
+    alert = Alert.objects.open().get(code="jobs_untaken")
+    assert (alert.host, alert.severity, alert.message) == (None, "error", message)
+    page = text_of(browser, "alert", alert.key)
+    assert message in page and "Resume jobs" not in page
+    row = text_of(browser, "home")
+    assert message in row and "Nothing changes on any host" in row
+    Job.objects.update(explanation="taken")
+    alert_judge.judge(now + timedelta(seconds=10))
+    alert_judge.judge(now + timedelta(seconds=80))
     alert.refresh_from_db()
     assert alert.resolved_at is not None
 

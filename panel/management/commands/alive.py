@@ -1,0 +1,30 @@
+"""`manage.py alive worker`: whether the worker, collector or beat of this machine, or container,
+gives signs of life. Exit code 1 if not. For health checks."""
+
+import socket
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from jobs import standstill
+from jobs.models import PartKind
+
+
+class Command(BaseCommand):
+    """Ask PostgreSQL for the signs of one part here."""
+
+    help = "Says whether the worker, collector or beat of this machine gives signs of life."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Which part; it is called after the machine, as the Procfile calls it."""
+        parser.add_argument("kind", choices=PartKind.values)
+
+    def handle(self, *args: Any, kind: str, **options: Any) -> None:
+        """One word, and the exit code."""
+        node = f"{kind}@{socket.gethostname()}"
+        is_alive = standstill.is_alive(standstill.read(), node)
+        self.stdout.write(f"{node} {'is alive' if is_alive else 'gives no sign of life'}")
+        if not is_alive:
+            sys.exit(1)
