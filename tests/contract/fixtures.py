@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -14,7 +15,7 @@ from tests.lab.vm import Lab
 @pytest.fixture(scope="session")
 def lab() -> Iterator[Lab]:
     """A machine with disks, md0 and vg0, and nothing of Tiercel."""
-    with Lab(f"tests-{os.getpid()}") as machine:
+    with Lab(f"tests-{os.getpid()}", say=warnings.warn) as machine:
         yield machine
 
 

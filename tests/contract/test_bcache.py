@@ -8,6 +8,8 @@ from storage.naming import new_key
 from tests.contract.client import CSET_BYTES, MIB, VOLUME_BYTES, Agent, argvs, cset_args
 from tests.contract.world import World
 
+pytestmark = pytest.mark.thorough
+
 
 def test_a_fresh_volume_is_formatted_and_given_a_cache_as_previewed(
     agent: Agent, world: World
@@ -53,7 +55,6 @@ def test_a_fresh_volume_is_formatted_and_given_a_cache_as_previewed(
     assert device["segments"][0]["pvs"] == ["md0"]
 
 
-@pytest.mark.thorough
 def test_a_cache_comes_changes_and_goes_while_a_guest_holds_the_volume(
     agent: Agent, world: World
 ) -> None:
@@ -91,7 +92,6 @@ def test_a_cache_comes_changes_and_goes_while_a_guest_holds_the_volume(
     assert lv["bcache"] is None and lv["open_count"] == 0
 
 
-@pytest.mark.thorough
 def test_another_cache_set_takes_over_while_a_guest_holds_the_volume(
     agent: Agent, world: World
 ) -> None:
@@ -125,7 +125,6 @@ def test_another_cache_set_takes_over_while_a_guest_holds_the_volume(
     assert agent.names() == {volume, made["name"]}
 
 
-@pytest.mark.thorough
 def test_dirty_data_is_flushed_and_the_cache_stays(agent: Agent, world: World) -> None:
     volume = agent.backing()
     _, uuid = agent.cset(volume)

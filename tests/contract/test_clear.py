@@ -5,8 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+import pytest
+
 from tests.contract.client import CSET_BYTES, MIB, POOL_BYTES, VOLUME_BYTES, Agent
 from tests.contract.world import World
+
+pytestmark = pytest.mark.thorough
 
 LEFT = "tiercel.left="
 EXTENT_BYTES = 4 * MIB

@@ -50,6 +50,7 @@ def test_disks_arrays_and_physical_volumes_are_told_with_what_matters(
     assert vg["extent_bytes"] == 4 * MIB
 
 
+@pytest.mark.thorough
 def test_foreign_volumes_are_shown_whatever_their_names(agent: Agent, world: World) -> None:
     for name in ODD_NAMES:
         world.add_lv(name, 4 * MIB)
@@ -73,6 +74,7 @@ def test_foreign_volumes_are_shown_whatever_their_names(agent: Agent, world: Wor
     assert lv["cache"] is None and lv["bcache"] is None and lv["users"] == []
 
 
+@pytest.mark.thorough
 def test_who_uses_a_volume_is_shown_by_name(agent: Agent, world: World) -> None:
     world.add_lv("web12", 16 * MIB)
     with world.guest("web12", "web12") as pid:
@@ -107,6 +109,7 @@ def test_the_parts_of_a_cached_volume_are_hidden_and_say_where_they_lie(
     assert "spare" in lvs["lvol0_pmspare"]["role"]
 
 
+@pytest.mark.thorough
 def test_a_locked_volume_group_is_read_and_planned_for_without_its_lock_and_not_changed(
     agent: Agent, world: World
 ) -> None:

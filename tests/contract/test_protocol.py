@@ -6,9 +6,13 @@ import json
 import uuid
 from typing import Any
 
+import pytest
+
 from storage.naming import new_key
 from tests.contract.client import Agent
 from tests.contract.world import World
+
+pytestmark = pytest.mark.thorough
 
 ID = "4d3c9e3a-9c1b-4f6e-8d3c-000000000001"
 UUID = "AAAAAA-AAAA-AAAA-AAAA-AAAA-AAAA-AAAAAA"

@@ -9,6 +9,8 @@ import pytest
 from tests.contract.client import CSET_BYTES, MIB, VOLUME_BYTES, Agent, cset_args, pool_args
 from tests.contract.world import World
 
+pytestmark = pytest.mark.thorough
+
 OTHER_UUID = "AAAAAA-AAAA-AAAA-AAAA-AAAA-AAAA-AAAAAA"
 KEY = "aaaaaaaa"
 
@@ -45,7 +47,6 @@ def test_what_was_said_to_be_unknown_is_not_run_when_it_comes_after_all(agent: A
         assert reply["error"]["code"] == "op_conflict"
 
 
-@pytest.mark.thorough
 def test_what_is_not_ours_or_not_as_it_was_seen_is_refused(agent: Agent, world: World) -> None:
     volume = agent.volume()
     pool = agent.pool(volume)
@@ -93,7 +94,6 @@ def test_a_full_group_has_no_space(agent: Agent, world: World) -> None:
         assert agent.refused("cset.create", cset_args(KEY)) == "no_space"
 
 
-@pytest.mark.thorough
 def test_writeback_on_a_single_disk_is_not_redundant(agent: Agent, world: World) -> None:
     volume = agent.volume()
     pool = agent.pool(volume, pv=world.slow[1])
@@ -108,7 +108,6 @@ def test_writeback_on_a_single_disk_is_not_redundant(agent: Agent, world: World)
         assert agent.refused("cache.attach", second) == "already_exists"
 
 
-@pytest.mark.thorough
 def test_bcache_writeback_on_a_single_disk_is_not_redundant(agent: Agent, world: World) -> None:
     volume = agent.backing()
     _, cset_uuid = agent.cset(volume, pv=world.slow[0])

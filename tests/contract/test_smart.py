@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from tests.contract.client import Agent
 from tests.contract.world import World
 
@@ -25,6 +27,7 @@ def test_every_disk_that_smartctl_knows_is_asked(agent: Agent) -> None:
         assert (health["passed"], health["attributes"], health["nvme"]) == (None, [], None)
 
 
+@pytest.mark.thorough
 def test_a_disk_that_knows_no_self_tests_says_so(agent: Agent) -> None:
     disk = next(each for each in agent.data("smart")["disks"] if each["name"] == "sdc")
     args = {"device": disk["device"], "type": "", "kind": "short"}
@@ -35,6 +38,7 @@ def test_a_disk_that_knows_no_self_tests_says_so(agent: Agent) -> None:
     assert "self test failed" in reply["error"]["message"], reply
 
 
+@pytest.mark.thorough
 def test_the_kernel_checks_an_array_and_says_how_far_it_is(agent: Agent) -> None:
     (array,) = agent.inventory()["arrays"]
     assert (array["sync_action"], array["sync_done_sectors"]) == ("idle", None)
@@ -50,6 +54,7 @@ def test_the_kernel_checks_an_array_and_says_how_far_it_is(agent: Agent) -> None
         assert again["ok"] or again["error"]["code"] == "already_exists"
 
 
+@pytest.mark.thorough
 def test_an_interrupted_check_leaves_its_place_and_the_next_one_begins_anew(
     agent: Agent, world: World
 ) -> None:

@@ -1,4 +1,8 @@
-"""In the lab: caches come, change and go while a guest holds the volume and its data is checked."""
+"""In the lab: caches come, change and go while a guest holds the volume and its data is checked.
+
+That of bcache runs all its verbs, also in `make test`; tests/integration/test_lab.py does it there
+for lvmcache.
+"""
 
 from __future__ import annotations
 
@@ -29,18 +33,15 @@ def world(lab_world: LabWorld) -> LabWorld:
 @contextmanager
 def checked(world: LabWorld, volume: str) -> Iterator[None]:
     """A guest holds the volume, and a load writes to it and checks all it reads, to the end."""
-    device = world.device(volume)
-    with world.guest("web12", volume):
-        work = load.verify(world.lab, "contract", device, size_bytes=8 * MIB)
-        load.wait_until_reading(world.lab, device, timeout_seconds=120)
+    with (
+        world.guest("web12", volume),
+        load.losing_nothing(world.lab, "contract", world.device(volume)),
+    ):
         yield
         time.sleep(SECONDS_BETWEEN)
-        assert work.is_running(), work.report()
-        report = work.stop()
-    assert (report["errors"], report["first_error"]) == (0, ""), report
-    assert report["reads"] > 0 and report["writes"] > 0
 
 
+@pytest.mark.thorough
 def test_no_data_is_lost_while_an_lvm_cache_comes_changes_and_goes(
     agent: Agent, world: LabWorld
 ) -> None:
@@ -63,7 +64,12 @@ def test_no_data_is_lost_while_an_lvm_cache_comes_changes_and_goes(
         time.sleep(SECONDS_BETWEEN)
         agent.do("cache.set", {"lv": volume, "mode": "writethrough"})
         agent.do("cache.detach", {"lv": volume, "pool": bigger, "dirty_limit_bytes": 64 * MIB})
-    assert agent.lv(volume)["cache"] is None
+    lv = agent.lv(volume)
+    assert lv["cache"] is None and any(tag.startswith("tiercel.left=") for tag in lv["tags"])
+    agent.do("volume.clear", {"lv": volume, "volume_key": volume[2:]})
+    lv = agent.lv(volume)
+    assert sorted(lv["tags"]) == ["tiercel", f"tiercel.volume={volume[2:]}"]
+    assert agent.names() == {volume}
 
 
 def test_no_data_is_lost_while_a_bcache_comes_changes_and_goes(
@@ -77,11 +83,29 @@ def test_no_data_is_lost_while_a_bcache_comes_changes_and_goes(
         time.sleep(SECONDS_BETWEEN)
         agent.do("bcache.set", {"lv": volume, "cache_mode": "writeback"})
         time.sleep(SECONDS_BETWEEN)
+        flush = {"lv": volume, "dirty_limit_bytes": 0, "writeback_percent": 20}
+        agent.do("bcache.flush", flush)
+        assert agent.lv(volume)["bcache"]["writeback_percent"] == 20
+        agent.do("bcache.detach", {"lv": volume, "cset_uuid": uuid})
+        agent.do("cset.remove", {"name": name, "cset_uuid": uuid})
+        assert agent.refused("bcache.stop", {"lv": volume}) == "in_use"
+    assert agent.lv(volume)["bcache"]["state"] == "no cache"
+    agent.do("bcache.stop", {"lv": volume})
+    assert agent.lv(volume)["bcache"] is None
+
+
+@pytest.mark.thorough
+def test_no_data_is_lost_while_another_cache_set_takes_over(agent: Agent, world: LabWorld) -> None:
+    volume = agent.backing()
+    with checked(world, volume):
+        name, uuid = agent.cset(volume)
+        wished = {"cache_mode": "writeback", "sequential_cutoff_bytes": 0}
+        agent.do("bcache.attach", {"lv": volume, "cset_uuid": uuid, **wished})
+        time.sleep(SECONDS_BETWEEN)
         made = cset_args(volume[2:]) | {"name": f"s-{new_key()}"}
         agent.do("cset.create", made)
         agent.do("bcache.detach", {"lv": volume, "cset_uuid": uuid})
-        other = {"cset_uuid": made["cset_uuid"], "cache_mode": "writeback"}
-        agent.do("bcache.attach", {"lv": volume, "sequential_cutoff_bytes": 0, **other})
+        agent.do("bcache.attach", {"lv": volume, "cset_uuid": made["cset_uuid"], **wished})
         agent.do("cset.remove", {"name": name, "cset_uuid": uuid})
         time.sleep(SECONDS_BETWEEN)
         agent.do("bcache.detach", {"lv": volume, "cset_uuid": made["cset_uuid"]})

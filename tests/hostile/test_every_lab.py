@@ -13,11 +13,8 @@ from tests.hostile.ending import ends
 from tests.hostile.lab_guest import Written, harm, play
 from tests.hostile.scenarios import EVERY, Group, Scenario
 
-QUICK = (
-    "a tag that ends a udev rule",
-    "the host's own group, copied",
-    "a bcache cache set",
-)
+QUICK = "the host's own group, copied"
+"""The one that `make test` plays on the lab. The fake host plays every one."""
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("lab"), pytest.mark.timeout(900)]
 
@@ -59,7 +56,7 @@ def is_unharmed(world: LabWorld, agent: Agent, written: Written) -> None:
 @pytest.mark.parametrize(
     "scenario",
     [
-        pytest.param(each, marks=() if str(each) in QUICK else pytest.mark.thorough, id=str(each))
+        pytest.param(each, marks=() if str(each) == QUICK else pytest.mark.thorough, id=str(each))
         for each in EVERY
     ],
 )

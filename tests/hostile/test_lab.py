@@ -15,7 +15,7 @@ from tests.contract.lab_world import LabWorld
 from tests.hostile import lvm2
 from tests.hostile.scenarios import CRAFTED, MARK, Group
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("lab")]
+pytestmark = [pytest.mark.lab, pytest.mark.thorough, pytest.mark.xdist_group("lab")]
 
 RULES = "/etc/udev/rules.d/61-tiercel.rules"
 LOCAL = "/etc/lvm/lvmlocal.conf"
@@ -210,7 +210,6 @@ def at_work(world: LabWorld, lv: str, seconds: int = 5) -> bool:
     return world.lab.run(script, check=False, timeout_seconds=180 + seconds).returncode == 0
 
 
-@pytest.mark.thorough
 def test_bcache_that_root_made_by_hand_comes_back_and_a_guests_does_not(world: LabWorld) -> None:
     """By udev alone, early enough for what is mounted from it; the boot unit is the safety net."""
     # As before the group was allowed: another test may have hidden it.

@@ -8,9 +8,11 @@ from datetime import timedelta
 from django.utils import timezone
 
 from panel.accounts import people
-from panel.models import Mandate, User
+from panel.models import Mandate, Order, User
 from storage.models import CachePlan, Customer, Host, Volume
+from tests.demo.visitor import Visitor
 from tests.integration.person import MIB, Person, finished
+from tests.integration.until import until
 
 PASSWORD = "a customer's own long password"
 
@@ -55,3 +57,23 @@ def buyer(person: Person, host: Host, label: str) -> Buyer:
     for plan in (small, large):
         plan.hosts.add(host)
     return Buyer(user, volume, small, large)
+
+
+def ordered(visitor: Visitor, of: Buyer) -> Order:
+    """Confirm the small plan twice, as a double click does: there is one order."""
+    page = visitor.get(f"/my/volumes/{of.volume.key}/plan/{of.small.key}")
+    for _ in range(2):
+        assert visitor.send(page, of.small.key).status == 200
+    return Order.objects.select_related("job").get(volume=of.volume)
+
+
+def completed(order: Order) -> Order:
+    """The order once it is over, which must be well."""
+
+    def over() -> bool:
+        order.refresh_from_db()
+        return not order.is_open
+
+    until(lambda: f"{order} is over", over)
+    assert order.state == "completed"
+    return order

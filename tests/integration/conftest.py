@@ -32,7 +32,8 @@ from tests.integration.person import Person
 from tests.integration.running import Running
 from tests.integration.told import Told, telling
 
-LAB_SECONDS = 600
+LAB_SECONDS = 1200
+"""The first of them may have to make the image and boot it."""
 # Of the time for which a sign-in counts as proof of who one is (TIERCEL_STEP_UP_SECONDS), a test
 # has the rest.
 STAY_SECONDS = 60
@@ -44,12 +45,19 @@ OURS = ("PYTEST_", "DJANGO_ALLOW_ASYNC_UNSAFE")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what is not for the lab in one process, so that one set of processes serves it."""
+    """Run what is not for the lab in one process, so that one set of processes serves it; and what
+    is for the lab before all else there, which takes over the agent that a panel enrolled."""
     for item in items:
         if item.path.parent == FOLDER and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group("integration"))
-        if item.path.parent == FOLDER and item.get_closest_marker("lab") is not None:
+        if is_for_the_lab(item):
             item.add_marker(pytest.mark.timeout(LAB_SECONDS))
+    items.sort(key=lambda item: not is_for_the_lab(item))
+
+
+def is_for_the_lab(item: pytest.Item) -> bool:
+    """Whether it is one of this folder's that need the lab."""
+    return item.path.parent == FOLDER and item.get_closest_marker("lab") is not None
 
 
 @contextmanager

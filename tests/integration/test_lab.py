@@ -1,5 +1,8 @@
 """A volume's whole life on a real host while a guest holds it: created, cached, measured, changed
-and uncached, with the accidents that befall a job."""
+and uncached, with the accidents that befall a job.
+
+`make test` walks through it once, an admin and a customer taking turns.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,22 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
+from jobs.models import State
 from storage.formatting import percent
 from storage.metrics.samples import latest
 from storage.models import Host, LatestSample, Volume
+from storage.planner import DIRTY_LIMIT_BYTES
+from tests.demo.visitor import Visitor
 from tests.integration import by_hand
 from tests.integration.accidents import cut, kill_worker
-from tests.integration.confirmation import confirmed
+from tests.integration.buying import PASSWORD, buyer, completed, ordered
+from tests.integration.confirmation import confirmed, trail_of
 from tests.integration.lab_machine import LabMachine
-from tests.integration.person import Person, words
-from tests.integration.requests import refused
+from tests.integration.person import ADD_CACHE_TRAIL, Person, argvs, finished, trail, words
+from tests.integration.requests import done, refused
 from tests.integration.running import Running
 from tests.integration.until import until
+from tests.lab import load
 
 pytestmark = [
     pytest.mark.lab,
@@ -69,25 +77,40 @@ def agrees_with_the_kernel(person: Person, machine: LabMachine, volume: Volume) 
     assert 0.05 < noted <= 1
 
 
-def test_lvmcache_with_a_cut_connection_and_a_killed_worker(
+def test_an_lvmcache_is_bought_over_a_cut_connection_and_removed_by_a_killed_worker(
     machine: LabMachine, host: Host, panel: Running, person: Person
 ) -> None:
-    volume = created(person, machine, host, "plain")
-    lv, bare = f"v-{volume.key}", machine.lvs()
-    with machine.world.guest("web12", lv):
-        preview = person.add_cache(volume, 256)
+    of = buyer(person, host, "plain life")
+    volume, lv, bare = of.volume, of.lv_name, machine.lvs()
+    customer = Visitor(panel.url)
+    customer.sign_in(of.user.email, PASSWORD)
+    with (
+        machine.world.guest("web12", lv),
+        load.losing_nothing(machine.lab, "walk", machine.world.device(lv)),
+    ):
         with machine.hold("lvconvert") as held:
-            confirmed(person, machine, preview, partial(cut, machine, held))
+            order = ordered(customer, of)
+            assert order.job is not None
+            cut(machine, held, order.job)
+            job = finished(order.job)
+        assert (job.state, job.actor) == (State.SUCCEEDED, of.user)
+        assert trail(job) == ADD_CACHE_TRAIL and trail_of(job) == argvs(job)
+        assert completed(order).charge_minor > 0
+        assert of.small.name in words(customer.get(f"/my/volumes/{volume.key}/").text)
         assert "Mode writethrough Technology lvmcache" in words(person.volume_page(volume))
         agrees_with_the_kernel(person, machine, volume)
+        assert "Reads from SSD" in words(customer.get(f"/my/volumes/{volume.key}/charts").text)
         confirmed(person, machine, person.set_mode(volume, "writeback"))
+        done(host, "cache.flush", lv, dirty_limit_bytes=DIRTY_LIMIT_BYTES)
         preview = person.remove_cache(volume)
         with machine.hold("lvconvert") as held:
-            confirmed(person, machine, preview, partial(kill_worker, panel, held))
+            removed = confirmed(person, machine, preview, partial(kill_worker, panel, held))
+        assert [verb for verb, _ in trail(removed)] == ["cache.detach", "volume.clear"]
     assert "no cache Actions" in words(person.volume_page(volume))
     assert machine.lvs() == bare
 
 
+@pytest.mark.thorough
 def test_bcache_with_a_cut_connection(machine: LabMachine, host: Host, person: Person) -> None:
     volume = created(person, machine, host, "bcache")
     lv, bare = f"v-{volume.key}", machine.lvs()

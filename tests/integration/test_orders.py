@@ -12,21 +12,12 @@ from panel.models import Order
 from storage.models import Host
 from tests.demo.visitor import Visitor
 from tests.integration.accidents import kill_worker
-from tests.integration.buying import PASSWORD, Buyer, buyer
+from tests.integration.buying import PASSWORD, buyer, completed, ordered
 from tests.integration.machine import Machine
 from tests.integration.person import Person, finished, words
 from tests.integration.running import Running
-from tests.integration.until import until
 
 pytestmark = pytest.mark.parametrize("machine", ["fake"], indirect=True)
-
-
-def ordered(visitor: Visitor, of: Buyer) -> Order:
-    """Confirm the small plan twice, as a double click does: there is one order."""
-    page = visitor.get(f"/my/volumes/{of.volume.key}/plan/{of.small.key}")
-    for _ in range(2):
-        assert visitor.send(page, of.small.key).status == 200
-    return Order.objects.select_related("job").get(volume=of.volume)
 
 
 def test_a_worker_that_dies_in_the_middle_costs_nothing_until_another_one_has_done_the_work(
@@ -40,13 +31,7 @@ def test_a_worker_that_dies_in_the_middle_costs_nothing_until_another_one_has_do
         assert order.job is not None
         kill_worker(panel, held, order.job, meanwhile=partial(still_running, visitor, order))
         assert finished(order.job).state == State.SUCCEEDED
-
-    def over() -> bool:
-        order.refresh_from_db()
-        return not order.is_open
-
-    until(lambda: f"{order} is over", over)
-    assert order.state == "completed"
+    completed(order)
     assert "Done: this volume now has the plan" in told(visitor, order)
     charged = Order.objects.filter(volume=of.volume, state="completed")
     assert charged.aggregate(total=Sum("charge_minor"))["total"] == order.charge_minor

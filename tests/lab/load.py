@@ -2,6 +2,8 @@
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from tests.lab.vm import Lab
 
 CHECKER = Path(__file__).with_name("checker.py")
 SECTOR_BYTES = 512
+CHECKED_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,18 @@ def verify(
     )  # fmt: skip
 
 
+@contextmanager
+def losing_nothing(lab: Lab, name: str, device: str) -> Iterator[None]:
+    """A `verify` of the first MiB of `device` until the end of the block, which finds no error."""
+    work = verify(lab, name, device, size_bytes=CHECKED_BYTES)
+    wait_until_reading(lab, device)
+    yield
+    assert work.is_running(), work.report()
+    report = work.stop()
+    assert (report["errors"], report["first_error"]) == (0, ""), report
+    assert report["reads"] > 0 and report["writes"] > 0
+
+
 def reads_per_second(lab: Lab, device: str, seconds: float = 10) -> float:
     """Return the read IOPS of `device` from the lab kernel's counters over `seconds`.
 
@@ -132,7 +147,7 @@ def reads_per_second(lab: Lab, device: str, seconds: float = 10) -> float:
     return (last - first) / (ended - began)
 
 
-def wait_until_reading(lab: Lab, device: str, timeout_seconds: float = 30) -> None:
+def wait_until_reading(lab: Lab, device: str, timeout_seconds: float = 120) -> None:
     """Return once reads reach `device`; TimeoutError when none does in time."""
     deadline = time.monotonic() + timeout_seconds
     while reads_per_second(lab, device, 1) == 0:

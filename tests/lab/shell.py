@@ -11,6 +11,9 @@ from tests.lab.keys import Keys
 from tests.lab.packages import program
 
 CLOSE_SECONDS = 5
+OPEN_SECONDS = 120
+COMMAND_SECONDS = 300
+"""What takes a second takes minutes where others have the processors."""
 
 
 class LabCommandFailed(AssertionError):
@@ -40,14 +43,14 @@ class Shell:
             "-o", f"UserKnownHostsFile={self.keys.known_hosts}",
             "-o", "StrictHostKeyChecking=yes",
             "-o", "BatchMode=yes",
-            "-o", "ConnectTimeout=30",
+            "-o", "ConnectTimeout=100",
             "-o", "LogLevel=ERROR",
             "-o", f"ControlPath={self.control}",
             *options,
             "root@127.0.0.1",
         ]  # fmt: skip
 
-    def open(self, timeout_seconds: float = 60) -> None:
+    def open(self, timeout_seconds: float = OPEN_SECONDS) -> None:
         """Start the shared connection and wait until it takes commands."""
         # Our own child and no ControlPersist: a connection that puts itself in the background
         # keeps the caller's stderr, and capture_output would then wait for it for ever.
@@ -86,7 +89,7 @@ class Shell:
         command: str | Sequence[str],
         *,
         stdin: bytes | str = b"",
-        timeout_seconds: float = 120,
+        timeout_seconds: float = COMMAND_SECONDS,
         check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
         """Run an argv or a shell script as root and return its outcome as text.

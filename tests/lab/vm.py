@@ -18,10 +18,12 @@ from typing import Self
 
 from tests.lab import clock, disks, image, keys, monitor, standby, state
 from tests.lab.packages import LabUnavailable, Say, program
-from tests.lab.shell import LabCommandFailed, Shell
+from tests.lab.shell import COMMAND_SECONDS, LabCommandFailed, Shell
 
 BOOT_TIMEOUT_SECONDS = 400
 FORGET_SECONDS = 30
+PATIENCE_SECONDS = 3.0
+MORE_PATIENCE = 1.25
 READ_BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 # Without KVM the kernel distrusts the TSC of two processors and reads the clock from the emulated
 # HPET, under qemu's one lock: tsc=reliable lets `quick_clock` double the IOPS of a cached volume.
@@ -42,6 +44,10 @@ EMULATED = "max," + ",".join(
 
 def quiet(_message: str) -> None:
     """Say nothing."""
+
+
+class MachineEnded(LabUnavailable):
+    """qemu ended by itself."""
 
 
 class Lab:
@@ -105,7 +111,7 @@ class Lab:
         """Return once root's shell works and the disks are made; else stop the machine."""
         try:
             if not self._woken():
-                self._wait_for_sshd(BOOT_TIMEOUT_SECONDS)
+                self.wait_for_boot()
                 self.shell.open()
                 self.run(disks.NAME_IN_ORDER, timeout_seconds=300)
                 self._keep()
@@ -121,12 +127,23 @@ class Lab:
             raise
         self.boot_seconds = time.monotonic() - self._began
 
+    def wait_for_boot(self) -> None:
+        """Return once sshd answers. A qemu that crashes at its start, as has been seen, is started
+        once more: that tells nothing of what is to run in it."""
+        try:
+            self._wait_for_sshd(BOOT_TIMEOUT_SECONDS)
+        except MachineEnded as problem:
+            self._say(f"{problem}\nStarting the lab once more")
+            self._stop()
+            self._launch()
+            self._wait_for_sshd(BOOT_TIMEOUT_SECONDS)
+
     def run(
         self,
         command: str | Sequence[str],
         *,
         stdin: bytes | str = b"",
-        timeout_seconds: float = 120,
+        timeout_seconds: float = COMMAND_SECONDS,
         check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
         """Run an argv or a shell script in the lab as root; see Shell.run."""
@@ -241,7 +258,8 @@ class Lab:
         return clock.read(self.shell)
 
     def _keep(self) -> None:
-        if uses_kvm():
+        # One that booted beside this one may have been kept meanwhile, and may be waking already.
+        if uses_kvm() or self._standby.exists:
             return
         try:
             self._standby.keep(self._short / "qmp", self._image.root, self.keys)
@@ -334,22 +352,24 @@ class Lab:
             for command, arguments in commands:
                 machine.tell(command, **arguments)
 
-    def _wait_for_sshd(self, seconds: float, *, patience_seconds: float = 3) -> None:
+    def _wait_for_sshd(self, seconds: float, *, patience_seconds: float = PATIENCE_SECONDS) -> None:
         """Read sshd's banner: qemu accepts connections long before anything in the lab does.
 
-        One that accepted gets its time: each connection given up costs the lab a process of sshd,
-        and on a loaded machine it would never be done with them.
+        Each connection given up costs the lab a process of sshd, and on a loaded machine it would
+        never be done with them: each gets more time than the last.
         """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self._qemu is None or self._qemu.poll() is not None:
                 log = (self.folder / "qemu.log").read_text(errors="replace")
-                raise LabUnavailable(f"qemu ended while the lab booted: {log.strip()}")
+                raise MachineEnded(f"qemu ended while the lab started: {log.strip()}")
             try:
                 with socket.create_connection(("127.0.0.1", self.ssh_port), 1) as connection:
                     connection.settimeout(patience_seconds)
                     if connection.recv(4) == b"SSH-":
                         return
+            except TimeoutError:
+                patience_seconds *= MORE_PATIENCE
             except OSError:
                 pass
             time.sleep(0.1)

@@ -62,6 +62,7 @@ class Site:
         """Make the disks and the layers, install the agent, enrol."""
         self.layers.make()
         self.world = LabWorld(self.lab)
+        self.world.install()
         self.world.slow = (self.hdd, f"mapper/{OTHER_HDD}")
         self.host = self._enrol()
 
@@ -156,6 +157,7 @@ class Borrowed(Site):
         self.hdd, self.ssd = world.slow[0], "md0"
 
     def open(self) -> None:
+        self.world.install()
         self.host = self._enrol()
 
     def reset(self) -> None:
