@@ -40,6 +40,7 @@ FOLDER = Path(__file__).parent
 LAB = (pytest.mark.lab, pytest.mark.xdist_group("lab"))
 ODD_NAME = "mail--2.old+x_y"
 EMAIL, PASSWORD = "admin@example.com", "correct horse battery staple"
+HURRIED = "tests.integration.hurried_settings"
 OURS = ("PYTEST_", "DJANGO_ALLOW_ASYNC_UNSAFE")
 
 
@@ -82,7 +83,8 @@ def running(
         drop(name)
         owner.execute(f'CREATE DATABASE "{name}" TEMPLATE "{migrated}"')
         try:
-            with Running(environment, tmp_path_factory.mktemp("running")) as panel:
+            folder = tmp_path_factory.mktemp("running")
+            with Running(environment, folder, settings_module=HURRIED) as panel:
                 with django_db_blocker.unblock(), records_of(name):
                     people.add(email=EMAIL, password=PASSWORD, name="Admin", staff_role="admin")
                 yield panel
