@@ -40,15 +40,18 @@ FOLDER = Path(__file__).parent
 LAB = (pytest.mark.lab, pytest.mark.xdist_group("lab"))
 ODD_NAME = "mail--2.old+x_y"
 EMAIL, PASSWORD = "admin@example.com", "correct horse battery staple"
+WAITING = ("test_alerts", "test_upgrade")
 HURRIED = "tests.integration.hurried_settings"
 OURS = ("PYTEST_", "DJANGO_ALLOW_ASYNC_UNSAFE")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what is not for the lab in one process, so that one set of processes serves it."""
+    """Run what is not for the lab in two processes, so that two sets of processes serve it: tests
+    that mostly wait keep none of the others waiting."""
     for item in items:
         if item.path.parent == FOLDER and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group("integration"))
+            group = "waiting" if item.path.stem in WAITING else "integration"
+            item.add_marker(pytest.mark.xdist_group(group))
         if item.path.parent == FOLDER and item.get_closest_marker("lab") is not None:
             item.add_marker(pytest.mark.timeout(LAB_SECONDS))
 
