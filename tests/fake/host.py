@@ -101,10 +101,17 @@ class FakeHost(Journal):
     inside operations, in order.
     """
 
-    def __init__(self, seed: str = "1", *, real_time: bool = False, **variation: Any) -> None:
+    def __init__(
+        self,
+        seed: str = "1",
+        *,
+        real_time: bool = False,
+        haste: float = 1.0,
+        **variation: Any,
+    ) -> None:
         super().__init__()
         self.machine = shape.machine(seed, **variation)
-        self.clock = Clock(real=real_time)
+        self.clock = Clock(real=real_time, haste=haste)
         self.root = Hands(self)
         self.gaps: list[str] = []
         self.executed: list[tuple[str, ...]] = []
