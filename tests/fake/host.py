@@ -102,12 +102,7 @@ class FakeHost(Journal):
     """
 
     def __init__(
-        self,
-        seed: str = "1",
-        *,
-        real_time: bool = False,
-        haste: float = 1.0,
-        **variation: Any,
+        self, seed: str = "1", *, real_time: bool = False, haste: float = 1.0, **variation: Any
     ) -> None:
         super().__init__()
         self.machine = shape.machine(seed, **variation)

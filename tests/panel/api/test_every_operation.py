@@ -313,10 +313,10 @@ def test_a_method_that_an_address_does_not_know_is_answered_alike_everywhere(
     for route, views in ROUTES.items():
         path = f"{V1}/{re.sub('<str:.*?>', ABSENT, route)}"
         known = views | ({"HEAD"} if "GET" in views else set())
-        for method in sorted(METHODS - known):
-            with subtests.test(f"{method} {path}"):
+        with subtests.test(path):
+            for method in sorted(METHODS - known):
                 answer = Client().generic(method, path, headers=foreign.bearers[role])
-                assert (answer.status_code, answer["Content-Type"]) == (405, MEDIA_TYPE)
+                assert (answer.status_code, answer["Content-Type"]) == (405, MEDIA_TYPE), method
                 assert set(answer["Allow"].split(", ")) == known
                 if method != "HEAD":
                     assert answer.json()["code"] == "method_not_allowed"

@@ -60,9 +60,9 @@ def test_a_query_of_the_api_with_it_is_answered(people: Cast, subtests: pytest.S
         if not row.is_api:
             continue
         path = people.path(row)
-        for name in ("q", *known(path, row.method)):
-            with subtests.test(f"{row.method} {row.name}", name=name):
-                assert ask(people, "admin", row, f"{path}?{name}=%00", {}).status_code < 500
+        with subtests.test(f"{row.method} {row.name}"):
+            for name in ("q", *known(path, row.method)):
+                assert ask(people, "admin", row, f"{path}?{name}=%00", {}).status_code < 500, name
 
 
 def test_a_query_with_it_is_refused_and_a_form_does_no_harm(
