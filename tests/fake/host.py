@@ -97,8 +97,7 @@ class FakeHost(Journal):
     """A storage host in memory; `shape.machine` says what may differ (`split_vgs=True`, …).
 
     Each gap in the model is raised and kept in `gaps`: the fixtures fail a test that left one.
-    `root` is what root, guests and loads do; `executed` is every command and sysfs write that ran
-    inside operations, in order.
+    `root` is what root, guests and loads do; `executed` is what operations ran and wrote to sysfs.
     """
 
     def __init__(
