@@ -149,21 +149,23 @@ quick: secrets node
 	@$(VENV)/python -m tests.quick
 
 test: lint debian
-	@$(VENV)/python -m pytest -n $(JOBS) --dist loadgroup -m "not (lab and thorough)" $(ARGS)
+	@$(VENV)/python -m pytest -n $(JOBS) --dist loadgroup -m "not long and not (lab and thorough)" $(ARGS)
 
 # Where it is set, a test that needs the generators of clients fails without them.
 clients thorough: export CLIENTS := 1
 
 # What `make test` leaves to the fake host too, and all else that needs a real kernel: 45 minutes.
-# Before it, examples that no run has drawn yet, and the clients that others generate.
+# Before it, examples that no run has drawn yet, proofs over a longer time, and the clients that
+# others generate.
 thorough: venv debian $(STAMPS)/clients
 	@$(VENV)/python -m pytest tests/panel/api/test_generated_clients.py
 	@$(VENV)/python -m pytest -n $(JOBS) -m "hypothesis and not lab" --hypothesis-profile=new
+	@$(VENV)/python -m pytest -n $(JOBS) -m long
 	@$(VENV)/python -m pytest -m lab $(ARGS)
 
 # With `make test` green, what fails here waits for too little or looks too late.
 uneven: venv node debian
-	@$(VENV)/python -m tests.uneven -n $(JOBS) --dist loadgroup -m "not (lab and thorough)" $(ARGS)
+	@$(VENV)/python -m tests.uneven -n $(JOBS) --dist loadgroup -m "not long and not (lab and thorough)" $(ARGS)
 
 # The cheapest first: without its cache mypy takes five times as long as all the others. `manage.py
 # check` asks for secrets, which a fresh clone has not.

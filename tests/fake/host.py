@@ -97,14 +97,15 @@ class FakeHost(Journal):
     """A storage host in memory; `shape.machine` says what may differ (`split_vgs=True`, …).
 
     Each gap in the model is raised and kept in `gaps`: the fixtures fail a test that left one.
-    `root` is what root, guests and loads do; `executed` is every command and sysfs write that ran
-    inside operations, in order.
+    `root` is what root, guests and loads do; `executed` is what operations ran and wrote to sysfs.
     """
 
-    def __init__(self, seed: str = "1", *, real_time: bool = False, **variation: Any) -> None:
+    def __init__(
+        self, seed: str = "1", *, real_time: bool = False, haste: float = 1.0, **variation: Any
+    ) -> None:
         super().__init__()
         self.machine = shape.machine(seed, **variation)
-        self.clock = Clock(real=real_time)
+        self.clock = Clock(real=real_time, haste=haste)
         self.root = Hands(self)
         self.gaps: list[str] = []
         self.executed: list[tuple[str, ...]] = []

@@ -30,7 +30,13 @@ REDIS = "redis"
 class Running:
     """A panel at work. A context manager; everything it starts it stops, by its own pid."""
 
-    def __init__(self, environment: Mapping[str, str], folder: Path) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        folder: Path,
+        *,
+        settings_module: str = "panel.settings",
+    ) -> None:
         """`environment` names a database with its tables, and its owner; logs go to `folder`."""
         self.folder = folder
         self.port = free_port()
@@ -49,7 +55,7 @@ class Running:
             "TIERCEL_PROOF_SECONDS": str(PROOF_SECONDS),
             "TIERCEL_PROOF_WARM_SECONDS": str(2 * PROOF_SECONDS),
             "TIERCEL_STAFF_NEED_SECOND_FACTOR": "0",
-            "DJANGO_SETTINGS_MODULE": "panel.settings",
+            "DJANGO_SETTINGS_MODULE": settings_module,
             "WEB_CONCURRENCY": "1",
         }
         self._processes: dict[str, subprocess.Popen[bytes]] = {}

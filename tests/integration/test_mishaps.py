@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -25,11 +25,12 @@ from tests.integration.machine import Machine
 from tests.integration.mishaps import CachedBySpare, LabMishaps
 from tests.integration.person import Person, finished, words
 from tests.integration.running import Running
-from tests.integration.told import A_ROUND_AND_MORE, Told
+from tests.integration.told import Told
 from tests.integration.until import until
 from tests.lab import second_kernel
 
 SAMPLE_SECONDS: Final = 60
+A_ROUND_AND_MORE: Final = 25
 WITHIN_SECONDS: Final = 120
 END_SECONDS: Final = 400
 PACED: Final = ("beat", "collector", "worker")
@@ -126,16 +127,20 @@ class Watch:
 
 @pytest.fixture
 def paced(panel: Running) -> Iterator[None]:
-    """With the pace of production: other tests cannot wait so long for each sample."""
-    usual = panel.environment["TIERCEL_SAMPLE_SECONDS"]
+    """With the pace of production: other tests cannot wait so long for each sample and round."""
+    production = {
+        "TIERCEL_SAMPLE_SECONDS": str(SAMPLE_SECONDS),
+        "DJANGO_SETTINGS_MODULE": "panel.settings",
+    }
+    usual = {name: panel.environment[name] for name in production}
 
-    def set_pace(seconds: str) -> None:
-        panel.environment["TIERCEL_SAMPLE_SECONDS"] = seconds
+    def set_pace(settings: Mapping[str, str]) -> None:
+        panel.environment |= settings
         for name in PACED:
             panel.stop(name)
             panel.start(name)
 
-    set_pace(str(SAMPLE_SECONDS))
+    set_pace(production)
     yield
     set_pace(usual)
 

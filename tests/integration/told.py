@@ -14,13 +14,15 @@ from standardwebhooks.webhooks import Webhook
 from jobs.models import Alert
 from panel.models import AlertRoute, User
 from storage.models import Host
+from tests.integration.hurried_settings import ROUND_SECONDS
 from tests.integration.running import Running
 from tests.integration.until import until
 from tests.panel.alerts.receivers import Place, Postbox
 from tests.panel.alerts.telling import SECRET, arrived, route_to
 
 WITHIN_SECONDS = 120
-A_ROUND_AND_MORE = 25
+A_ROUND_AND_MORE = 3 * ROUND_SECONDS
+"""In which problems are judged, and what is new of them is sent."""
 
 
 @dataclass(frozen=True)

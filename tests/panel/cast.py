@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from allauth.usersessions.models import UserSession
 from django.db import transaction
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoDbBlocker
@@ -199,8 +199,10 @@ class Cast:
 
 @pytest.fixture(scope="module")
 def people(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Cast]:
-    """Made once for all tests of a module, and rolled back with the last one."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    """Made once for all tests of a module, and rolled back with the last one. Their proof of who
+    they are lasts as long, however slow the machine is."""
+    lasting = override_settings(TIERCEL_STEP_UP_SECONDS=86_400)
+    with django_db_blocker.unblock(), lasting, transaction.atomic():
         yield cast()
         transaction.set_rollback(True)
 

@@ -28,7 +28,6 @@ from tests.fake.host import FakeHost
 __all__ = ["make_fake_host"]
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(1200)]
 
-MINUTES: Final = 24 * 60
 BUSY_SECONDS: Final = 50
 FREE_METADATA_BLOCKS: Final = 3
 BEGIN, END = 60, 140
@@ -37,11 +36,13 @@ BEGIN, END = 60, 140
 class OrdinaryDay:
     """A host with a writethrough, a writeback and a bcache cache and a bare volume, whose guests
     work by day and rest by night; the night's backup reads what no cache holds. Guests have nothing
-    to do for some seconds of each minute: a cache that never rests never writes back."""
+    to do for some seconds of each minute: a cache that never rests never writes back. A shorter day
+    has all hours, of fewer minutes each."""
 
-    def __init__(self, host: FakeHost, minutes: int = MINUTES) -> None:
+    def __init__(self, host: FakeHost, minutes: int, *, minutes_an_hour: int = 60) -> None:
         self.fake = host
         self.minutes = minutes
+        self.minutes_an_hour = minutes_an_hour
         self.metadata_bytes = 0
         self.busy_seconds: float = BUSY_SECONDS
         agent = Agent(FakeWorld(host))
@@ -60,7 +61,7 @@ class OrdinaryDay:
 
     def work(self, minute: int) -> None:
         """What the guests do in this minute."""
-        hour = minute // 60
+        hour = minute // self.minutes_an_hour
         is_backup = hour == 3
         iops = 250 if is_backup else 600 if 8 <= hour < 18 else 40
         hits = 0.4 if is_backup else 0.9
@@ -132,13 +133,15 @@ def told() -> Counter[tuple[str, str]]:
     return Counter(rows.values_list("alert__family", "kind"))
 
 
+@pytest.mark.parametrize("minutes_an_hour", [10, pytest.param(60, marks=pytest.mark.long)])
 def test_a_day_of_ordinary_load_is_told_to_nobody(
-    make_fake_host: Callable[..., FakeHost],
+    make_fake_host: Callable[..., FakeHost], minutes_an_hour: int
 ) -> None:
-    day = OrdinaryDay(make_fake_host())
+    minutes = 24 * minutes_an_hour
+    day = OrdinaryDay(make_fake_host(), minutes, minutes_an_hour=minutes_an_hour)
     day.pass_by()
     assert told() == {}, "\n".join(said())
-    assert Sample.objects.filter(reads__gt=0).count() > 3 * MINUTES
+    assert Sample.objects.filter(reads__gt=0).count() > 3 * minutes
     assert not [each for each in problems_now(database_now()) if each.code != "silent"]
 
 

@@ -116,15 +116,14 @@ def parameters(operation: dict[str, Any], place: str) -> list[str]:
     return [each["name"] for each in operation.get("parameters", ()) if each["in"] == place]
 
 
-def case(method: str, path: str, *more: Any) -> Any:
-    return pytest.param(method, path, *more, id=" ".join((method, path, *more)))
-
-
-BY_KEY = [case(method, path) for method, path, each in operations() if parameters(each, "path")]
-LISTS = [case("get", path) for method, path, each in operations() if method == "get"
-         and not parameters(each, "path")]  # fmt: skip
+BY_KEY = [(method, path) for method, path, each in operations() if parameters(each, "path")]
+LISTS = [
+    ("get", path)
+    for method, path, each in operations()
+    if method == "get" and not parameters(each, "path")
+]
 BY_NAME = [
-    case(method, path, name)
+    (method, path, name)
     for method, path, each in operations()
     if not parameters(each, "path")
     for name in parameters(each, "query")
@@ -160,7 +159,7 @@ def filled(path: str, ids: dict[str, Any], absent: str) -> str:
 
 
 BY_FIELD = [
-    case(method, path, name)
+    (method, path, name)
     for method, path, each in operations()
     if not parameters(each, "path") or NOUNS[path.split("/")[3]] in OWN
     for name in fields_of(method, path)
@@ -168,71 +167,76 @@ BY_FIELD = [
 
 
 @pytest.mark.parametrize("who", WHO)
-@pytest.mark.parametrize(("method", "path"), BY_KEY)
 def test_what_is_foreign_is_answered_as_what_is_not_there(
-    foreign: Foreign, who: str, method: str, path: str
+    foreign: Foreign, subtests: pytest.Subtests, who: str
 ) -> None:
-    absent = NOBODYS_NUMBER if path.split("/")[3] in NUMBERED else ABSENT
-    body = body_of(method, path)
-    status, code, text = foreign.ask(who, method, filled(path, foreign.ids, ""), body)
-    assert (status, code) in ((404, "not_found"), (403, "insufficient_scope")), text
-    assert (status, code) == foreign.ask(who, method, filled(path, {}, absent), body)[:2]
-    assert foreign.traces_in(text) == []
+    for method, path in BY_KEY:
+        with subtests.test(f"{method} {path}"):
+            absent = NOBODYS_NUMBER if path.split("/")[3] in NUMBERED else ABSENT
+            body = body_of(method, path)
+            status, code, text = foreign.ask(who, method, filled(path, foreign.ids, ""), body)
+            assert (status, code) in ((404, "not_found"), (403, "insufficient_scope")), text
+            assert (status, code) == foreign.ask(who, method, filled(path, {}, absent), body)[:2]
+            assert foreign.traces_in(text) == []
 
 
 @pytest.mark.parametrize("who", WHO)
-@pytest.mark.parametrize(("method", "path"), LISTS)
-def test_no_list_shows_what_is_foreign(foreign: Foreign, who: str, method: str, path: str) -> None:
-    status, _, text = foreign.ask(who, method, path, None)
-    assert status in (200, 404), text
-    assert foreign.traces_in(text) == []
+def test_no_list_shows_what_is_foreign(
+    foreign: Foreign, subtests: pytest.Subtests, who: str
+) -> None:
+    for method, path in LISTS:
+        with subtests.test(f"{method} {path}"):
+            status, _, text = foreign.ask(who, method, path, None)
+            assert status in (200, 404), text
+            assert foreign.traces_in(text) == []
 
 
 @pytest.mark.parametrize("who", WHO)
-@pytest.mark.parametrize(("method", "path", "name"), BY_NAME)
 def test_a_foreign_name_in_a_filter_finds_what_a_name_of_nothing_finds(
-    foreign: Foreign, who: str, method: str, path: str, name: str
+    foreign: Foreign, subtests: pytest.Subtests, who: str
 ) -> None:
-    named = str(foreign.ids[NAMED[name]])
-    mine = foreign.ask(who, method, f"{path}?{name}={named}", None)
-    nothing = foreign.ask(who, method, f"{path}?{name}={ABSENT}", None)
-    assert mine[:2] == nothing[:2]
-    assert foreign.traces_in(mine[2]) == []
+    for method, path, name in BY_NAME:
+        with subtests.test(f"{method} {path} {name}"):
+            named = str(foreign.ids[NAMED[name]])
+            mine = foreign.ask(who, method, f"{path}?{name}={named}", None)
+            nothing = foreign.ask(who, method, f"{path}?{name}={ABSENT}", None)
+            assert mine[:2] == nothing[:2]
+            assert foreign.traces_in(mine[2]) == []
 
 
 @pytest.mark.parametrize("who", WHO)
-@pytest.mark.parametrize(("method", "path", "name"), BY_FIELD)
 def test_a_foreign_name_in_a_body_is_refused_as_a_name_of_nothing(
-    foreign: Foreign, who: str, method: str, path: str, name: str
+    foreign: Foreign, subtests: pytest.Subtests, who: str
 ) -> None:
-    def asked(thing: str) -> tuple[int, str, str]:
+    def asked(method: str, path: str, name: str, thing: str) -> tuple[int, str, str]:
         body = {**body_of(method, path), name: [thing] if name.endswith("s") else thing}
         status, code, text = foreign.ask(who, method, filled(path, foreign.own, ""), body)
         return status, code, text.replace(thing, "")
 
-    kind = FIELDS[name]
-    theirs = asked(str(foreign.ids[kind]))
-    assert theirs[0] >= 400
-    assert theirs[:2] == asked(ABSENT)[:2]
-    assert foreign.traces_in(theirs[2]) == []
+    for case in BY_FIELD:
+        with subtests.test(" ".join(case)):
+            theirs = asked(*case, str(foreign.ids[FIELDS[case[2]]]))
+            assert theirs[0] >= 400
+            assert theirs[:2] == asked(*case, ABSENT)[:2]
+            assert foreign.traces_in(theirs[2]) == []
 
 
 def test_no_operation_is_left_out() -> None:
-    asked = {each.values[:2] for each in (*BY_KEY, *LISTS)}
+    asked = {*BY_KEY, *LISTS}
     left = {(method, path) for method, path, _ in operations()} - asked
     assert all(method != "get" and "{" not in path for method, path in left)
     assert len(BY_FIELD) > 10
 
 
 KEYED = [
-    case(method, path)
+    (method, path)
     for method, path, each in operations()
     if "Idempotency-Key" in parameters(each, "header")
 ]
 
 
 VERSIONED = [
-    case(method, path)
+    (method, path)
     for method, path, each in operations()
     if "If-Match" in parameters(each, "header")
 ]
@@ -250,37 +254,44 @@ def acmes(foreign: Foreign, path: str) -> str:
     return filled(path, {**foreign.people.ids, "job": foreign.people.ids[job]}, "")
 
 
-@pytest.mark.parametrize(("method", "path"), KEYED)
-def test_no_request_is_in_its_own_way(foreign: Foreign, method: str, path: str) -> None:
+@pytest.mark.parametrize("who", ["admin", "owner"])
+def test_no_request_is_in_its_own_way(
+    foreign: Foreign, subtests: pytest.Subtests, who: str
+) -> None:
     """It would be where a view kept the key itself, and the framework kept it too."""
-    for who in ("admin", "owner"):
-        status, code, text = foreign.ask(who, method, acmes(foreign, path), body_of(method, path))
-        assert status < 500, text
-        assert code != "idempotency_key_in_use", text
+    for method, path in KEYED:
+        with subtests.test(f"{method} {path}"):
+            body = body_of(method, path)
+            status, code, text = foreign.ask(who, method, acmes(foreign, path), body)
+            assert status < 500, text
+            assert code != "idempotency_key_in_use", text
 
 
-@pytest.mark.parametrize(("method", "path"), VERSIONED)
-def test_who_changes_an_older_version_is_told(foreign: Foreign, method: str, path: str) -> None:
-    body = body_of(method, path)
-    answer = foreign.ask("admin", method, acmes(foreign, path), body, **{"If-Match": '"bogus"'})
-    expected = (404, "not_found") if path in NOT_YET and method == "delete" else (412, "changed")
-    assert answer[:2] == expected, answer
+def test_who_changes_an_older_version_is_told(foreign: Foreign, subtests: pytest.Subtests) -> None:
+    for method, path in VERSIONED:
+        with subtests.test(f"{method} {path}"):
+            is_missing = path in NOT_YET and method == "delete"
+            body, stale = body_of(method, path), {"If-Match": '"bogus"'}
+            answer = foreign.ask("admin", method, acmes(foreign, path), body, **stale)
+            assert answer[:2] == ((404, "not_found") if is_missing else (412, "changed")), answer
 
 
-@pytest.mark.parametrize(("method", "path"), KEYED)
 def test_a_key_is_required_where_the_description_says_so(
-    foreign: Foreign, method: str, path: str
+    foreign: Foreign, subtests: pytest.Subtests
 ) -> None:
     """Of whoever may ask; where there are dry runs, they need none."""
-    operation = described()["paths"][path][method]
-    [key] = [each for each in operation["parameters"] if each["name"] == "Idempotency-Key"]
-    at = acmes(foreign, path)
-    query = "?dry_run=true" if "dry_run" in parameters(operation, "query") else ""
-    codes = {
-        who: foreign.ask(who, method, at + query, body_of(method, path), with_key=False)[1]
-        for who in ("admin", "owner")
-    }
-    assert ("idempotency_key_required" in codes.values()) is key.get("required", False), codes
+    for method, path in KEYED:
+        with subtests.test(f"{method} {path}"):
+            operation = described()["paths"][path][method]
+            [key] = [each for each in operation["parameters"] if each["name"] == "Idempotency-Key"]
+            query = "?dry_run=true" if "dry_run" in parameters(operation, "query") else ""
+            at, body = acmes(foreign, path) + query, body_of(method, path)
+            codes = {
+                who: foreign.ask(who, method, at, body, with_key=False)[1]
+                for who in ("admin", "owner")
+            }
+            is_required = key.get("required", False)
+            assert ("idempotency_key_required" in codes.values()) is is_required, codes
 
 
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "USER"}
@@ -296,18 +307,19 @@ ROUTES = {
 
 
 @pytest.mark.parametrize("role", ["admin", "owner"])
-@pytest.mark.parametrize("route", ROUTES)
 def test_a_method_that_an_address_does_not_know_is_answered_alike_everywhere(
-    foreign: Foreign, route: str, role: str
+    foreign: Foreign, subtests: pytest.Subtests, role: str
 ) -> None:
-    path = f"{V1}/{re.sub('<str:.*?>', ABSENT, route)}"
-    known = ROUTES[route] | ({"HEAD"} if "GET" in ROUTES[route] else set())
-    for method in sorted(METHODS - known):
-        answer = Client().generic(method, path, headers=foreign.bearers[role])
-        assert (answer.status_code, answer["Content-Type"]) == (405, MEDIA_TYPE), method
-        assert set(answer["Allow"].split(", ")) == known
-        if method != "HEAD":
-            assert answer.json()["code"] == "method_not_allowed"
+    for route, views in ROUTES.items():
+        path = f"{V1}/{re.sub('<str:.*?>', ABSENT, route)}"
+        known = views | ({"HEAD"} if "GET" in views else set())
+        with subtests.test(path):
+            for method in sorted(METHODS - known):
+                answer = Client().generic(method, path, headers=foreign.bearers[role])
+                assert (answer.status_code, answer["Content-Type"]) == (405, MEDIA_TYPE), method
+                assert set(answer["Allow"].split(", ")) == known
+                if method != "HEAD":
+                    assert answer.json()["code"] == "method_not_allowed"
 
 
 def test_every_operation_says_what_an_unknown_method_gets() -> None:

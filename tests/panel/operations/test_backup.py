@@ -37,7 +37,7 @@ def manage(database: str, *words: str) -> subprocess.CompletedProcess[str]:
         "DATABASE_OWNER_URL": url_of("owner", database),
     }
     return subprocess.run(
-        [sys.executable, str(local_services.CHECKOUT / "manage.py"), *words],
+        [sys.executable, str(local_services.CHECKOUT / "manage.py"), *words, "--skip-checks"],
         env={**os.environ, **urls, "DJANGO_SETTINGS_MODULE": "panel.settings"},
         capture_output=True,
         text=True,
