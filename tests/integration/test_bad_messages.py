@@ -1,4 +1,4 @@
-"""Whatever is written to Redis, a worker and a collector at work go on with the next message."""
+"""Whatever is written to Redis, workers at work go on with the next message."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.integration.running import REDIS, Running
 from tests.integration.until import until
 
 HARMLESS = "panel.tasks.prune_sessions"
-QUEUES = {"jobs": "worker", "collect.0": "collector"}
+QUEUES = {"jobs": "worker", "housekeeping": "housekeeping", "collect.0": "collector"}
 MAILBOX = "/0.celery.pidbox"
 EVENTS = "/0.celeryev/worker.heartbeat"
 SECONDS = 60
@@ -32,7 +32,7 @@ SECONDS = 60
 def panel(
     django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Running, redis.Redis, Celery]]:
-    """Redis of its own, a worker and a collector, and a client of each."""
+    """Redis of its own, a worker of each kind, and a client of both."""
     environment = {
         **os.environ,
         "DATABASE_URL": url_of("app", this_run()),
@@ -46,7 +46,7 @@ def panel(
         url = running.environment["REDIS_URL"]
         client = redis.Redis.from_url(url)
         app = Celery("client", broker=broker(url), set_as_current=False)
-        until("both answer", lambda: len(ping(app)) == len(QUEUES), SECONDS)
+        until("each answers", lambda: len(ping(app)) == len(QUEUES), SECONDS)
         yield running, client, app
     finally:
         running.stop_all()
@@ -64,7 +64,7 @@ def done(app: Celery) -> dict[str, int]:
 
 def is_well(app: Celery) -> None:
     """Each does the next message that is one, and answers."""
-    until("both answer", lambda: done(app).keys() == set(QUEUES.values()), SECONDS)
+    until("each answers", lambda: done(app).keys() == set(QUEUES.values()), SECONDS)
     before = done(app)
     for queue in QUEUES:
         app.send_task(HARMLESS, queue=queue)

@@ -1,0 +1,155 @@
+"""Jobs are tasks of Celery's: `inspect` sees them, routing divides them, and few messages start
+many of them. Workers are the Procfile's, in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from celery import Celery
+from django.conf import LazySettings
+
+from jobs import notify_workers
+from jobs.models import Job, State
+from jobs.queue.submit import submit
+from panel.configuration.environment import broker
+from panel.operations.local_services import CHECKOUT
+from storage.models import Host, Volume
+from tests import make
+from tests.conftest import this_run, url_of
+from tests.integration.running import REDIS, Running
+from tests.integration.until import until
+from tests.jobs.agent import WISH, TaggingAgent
+from tests.jobs.fixtures import sshd as sshd
+from tests.jobs.sshd import Sshd
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SECONDS = 60
+PREVIEWS, MOST_MESSAGES = 300, 50
+
+
+@pytest.fixture
+def panel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transactional_db: None
+) -> Iterator[Running]:
+    """Redis, which this process sends its messages to as web does."""
+    environment = {
+        **os.environ,
+        "DATABASE_URL": url_of("app", this_run()),
+        "DATABASE_OWNER_URL": url_of("owner", this_run()),
+    }
+    running = Running(environment, tmp_path)
+    try:
+        running.start(REDIS)
+        app = Celery("web", set_as_current=False)
+        app.config_from_object("django.conf:settings", namespace="CELERY")
+        app.conf.broker_url = broker(running.environment["REDIS_URL"])
+        monkeypatch.setattr(notify_workers, "current_app", app)
+        yield running
+    finally:
+        running.stop_all()
+
+
+def placed(server: Sshd, agent: TaggingAgent, **host: str) -> Volume:
+    volume = make.volume()
+    make.placement(volume, server.host(**host), lv_name=agent.lv.name, lv_uuid=agent.lv.uuid)
+    return volume
+
+
+def unread(panel: Running) -> dict[str, int]:
+    client = redis.Redis.from_url(panel.environment["REDIS_URL"])
+    return {queue: client.llen(queue) for queue in ("jobs", "jobs.fra")}  # type: ignore[misc]
+
+
+def is_in(state: State, *jobs: Job) -> Callable[[], bool]:
+    keys = [job.pk for job in jobs]
+    return lambda: Job.objects.filter(pk__in=keys, state=state).count() == len(keys)
+
+
+def celery(panel: Running, *command: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "celery", "--app", "panel", *command],
+        cwd=CHECKOUT,
+        env=panel.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout
+
+
+def test_inspect_names_the_task_of_a_job_while_it_runs(
+    panel: Running, sshd: Callable[..., Sshd]
+) -> None:
+    agent, asked, goes_on = TaggingAgent(), threading.Event(), threading.Event()
+
+    def wait(request: object) -> None:
+        asked.set()
+        goes_on.wait(SECONDS)
+
+    agent.before["inventory"] = wait
+    panel.start("worker")
+    volume = placed(sshd(agent), agent)
+    job = submit(kind="tag-volume", volume=volume, wish=WISH, actor=None)
+    assert asked.wait(SECONDS)
+    active = celery(panel, "inspect", "active")
+    goes_on.set()
+    assert notify_workers.RUN_DUE_JOBS in active and "worker@" in active
+    until("the job is done", is_in(State.SUCCEEDED, job), SECONDS)
+
+
+def test_a_worker_of_a_site_runs_the_jobs_of_its_hosts_and_no_others(
+    panel: Running, sshd: Callable[..., Sshd], settings: LazySettings
+) -> None:
+    settings.TIERCEL_DEDICATED_SITES = ["fra"]
+    dedicated = {"TIERCEL_DEDICATED_SITES": "fra"}
+    agent = TaggingAgent()
+    volume = placed(sshd(agent), agent, site="ams")
+
+    def ask(site: str) -> Job:
+        Host.objects.update(site=site)
+        return submit(kind="tag-volume", volume=volume, wish=WISH, actor=None)
+
+    panel.start("worker", **dedicated)
+    until("a job elsewhere is done", is_in(State.SUCCEEDED, ask("ams")), SECONDS)
+    there = ask("fra")
+    panel.start("worker:fra", TIERCEL_JOB_QUEUES="jobs.fra", **dedicated)
+    until("its worker takes it", is_in(State.SUCCEEDED, there), SECONDS)
+    panel.stop("worker")
+    until("it takes the next", is_in(State.SUCCEEDED, ask("fra")), SECONDS)
+    panel.stop("worker:fra")
+    panel.start("worker", **dedicated)
+    there = ask("fra")
+    Host.objects.update(site="ams")
+    preview = submit(kind="tag-volume", volume=volume, wish=WISH, actor=None, dry_run=True)
+    Host.objects.update(site="fra")
+    until("all messages are read", lambda: unread(panel) == {"jobs": 0, "jobs.fra": 1}, SECONDS)
+    assert is_in(State.QUEUED, there, preview)(), "its worker was stopped"
+
+
+def test_a_burst_of_jobs_costs_few_messages(panel: Running, sshd: Callable[..., Sshd]) -> None:
+    agent = TaggingAgent()
+    volume = placed(sshd(agent), agent)
+    panel.start("worker")
+    first = submit(kind="tag-volume", volume=volume, wish=WISH, actor=None, dry_run=True)
+    until("the worker works", is_in(State.SUCCEEDED, first), SECONDS)
+    client = redis.Redis.from_url(panel.environment["REDIS_URL"])
+    before = pushed(client)
+    jobs = [
+        submit(kind="tag-volume", volume=volume, wish=WISH, actor=None, dry_run=True)
+        for _ in range(PREVIEWS)
+    ]
+    until("all are done", is_in(State.SUCCEEDED, *jobs), 2 * SECONDS)
+    assert 0 < pushed(client) - before <= MOST_MESSAGES
+
+
+def pushed(client: redis.Redis) -> int:
+    """Messages since Redis began."""
+    return int(client.info("commandstats").get("cmdstat_lpush", {}).get("calls", 0))
