@@ -30,6 +30,7 @@ from panel import middleware
 from panel.celery import app
 from panel.configuration import redis_client
 from panel.configuration.beat_scheduler import MARK
+from panel.operations import migration_history
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +95,10 @@ def database_role() -> Finding:
 
 def migrations() -> Finding:
     """Every migration must be applied."""
+    try:
+        migration_history.demand_recent(migration_history.applied(connection))
+    except migration_history.DatabaseTooOldError as error:
+        return Finding("migrations", "of an older panel", str(error))
     executor = MigrationExecutor(connection)
     waiting = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if waiting:
