@@ -3,7 +3,7 @@
 -- customer. The functions of triggers run with their owner's rights, whom no policy binds: whoever
 -- places an order need not see the host that it is about.
 
-CREATE SEQUENCE storage_event_places OWNED BY storage_event.position;
+CREATE SEQUENCE IF NOT EXISTS storage_event_places OWNED BY storage_event.position;
 
 CREATE OR REPLACE FUNCTION event_write(
     kind text, audience bigint, volume text, host text, data jsonb, internal jsonb,
