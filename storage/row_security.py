@@ -1,12 +1,12 @@
 """Row security: PostgreSQL itself shows each request only the rows of the customers its person
 belongs to, even if a view forgets `visible_to`.
 
-Every tenant table has a policy that compares its rows with `tiercel.wall`, a variable of the
-database session: "all" for staff and programs, a person's primary key for people of customers, ""
-for nobody, who sees and writes nothing. This module holds the value that the variable should have
-now; `panel.postgresql` sends it to the session before its next statement,
-`panel.middleware` sets it for requests. A process sees no rows until it calls
-`open_process`, so a forgotten call shows nothing.
+Every tenant table has a policy (`migrations/sql/row_security.sql` of its app) that compares its
+rows with `tiercel.wall`, a variable of the database session: "all" for staff and programs, a
+person's primary key for people of customers, "" for nobody, who sees and writes nothing. This
+module holds the value that the variable should have now; `panel.postgresql` sends it to the
+session before its next statement, `panel.middleware` sets it for requests. A process sees no rows
+until it calls `open_process`, so a forgotten call shows nothing.
 
 Row security protects against mistakes in queries, not against somebody who can run statements of
 their own.
@@ -63,28 +63,3 @@ def beyond() -> Iterator[None]:
     session (a link's token, a signature). A decorator, too."""
     with inside(ALL):
         yield
-
-
-# --- For migrations ------------------------------------------------------------------------------
-
-# Sub-selects are evaluated once a statement, not once a row; for "all" the second one never is.
-# PostgreSQL takes "equal" for rare and "not equal" for usual, and plans accordingly: for staff and
-# workers, who ask the large questions, every row is seen.
-IS_ALL: Final = (
-    "(SELECT CASE current_setting('tiercel.wall', true) WHEN 'all' THEN 1 ELSE 0 END) <> 0"
-)
-CUSTOMERS: Final = "ANY ((SELECT wall_customers())::bigint[])"
-VOLUMES: Final = "ANY ((SELECT wall_volumes())::bigint[])"
-STAFF_ONLY: Final = "false"
-
-
-def enclose(table: str, own: str) -> tuple[str, str]:
-    """SQL, and the SQL that undoes it, for a migration of a tenant table: whoever is not "all"
-    reads and writes those rows alone for which `own` is true, as `f"customer_id = {CUSTOMERS}"` or
-    `f"volume_id = {VOLUMES}"`. The owner of the table is not bound."""
-    seen = f"{IS_ALL} OR ({own})"
-    return (
-        f"CREATE POLICY wall ON {table} USING ({seen}) WITH CHECK ({seen});"
-        f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;",
-        f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY; DROP POLICY wall ON {table};",
-    )

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0024_request_of_bulk_changes'),
+        ('jobs', '0001_squashed_0024_request_of_bulk_changes'),
     ]
 
     operations = [

@@ -27,8 +27,6 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection, transaction
-from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.recorder import MigrationRecorder
 
 from jobs.engine import holds
 from jobs.hosts import panel_identity
@@ -36,6 +34,7 @@ from jobs.models import AlertRound
 from panel.alerts import alert_routing
 from panel.deliveries import delivery_queue
 from panel.models import AlertDelivery, Notice, SecurityKind
+from panel.operations import migration_history
 from panel.operations.local_services import ServiceError
 from panel.operations.local_services.postgres import installed
 from panel.security_log import security_entries
@@ -176,7 +175,7 @@ def secrets_in(path: Path) -> str:
 
 
 def _note(digest: str) -> Note:
-    applied = MigrationRecorder(connection).applied_migrations()
+    applied = migration_history.applied(connection)
     return Note(
         format=FORMAT,
         version=VERSION,
@@ -253,12 +252,17 @@ def _demand_empty() -> None:
 
 
 def _demand_known(migrations: Sequence[str]) -> None:
-    known = {".".join(each) for each in MigrationExecutor(connection).loader.disk_migrations}
+    known = {".".join(each) for each in migration_history.known()}
     newer = [each for each in migrations if each not in known]
     if newer:
         raise BackupError(
             f"the backup was made by a newer panel ({', '.join(newer[:3])}): install that one"
         )
+    names = [each.partition(".") for each in migrations]
+    try:
+        migration_history.demand_recent({(app, name) for app, _, name in names})
+    except migration_history.DatabaseTooOldError as error:
+        raise BackupError(str(error)) from None
 
 
 def _clear() -> None:
@@ -288,8 +292,9 @@ def _demand_guarded() -> None:
         )
 
 
-def _program(name: str) -> str:
-    """The embedded one or that on PATH, whichever is as new as the server."""
+def program(name: str) -> str:
+    """The path of a program of PostgreSQL's client: the embedded one or that on PATH, whichever is
+    as new as the server; raises `BackupError`."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version_num")
         needed = int(cursor.fetchone()[0]) // 10000
@@ -306,12 +311,12 @@ def _program(name: str) -> str:
     raise BackupError(f"there is no {name} of PostgreSQL {needed} or later: install its client")
 
 
-def _run(program: str, *arguments: str) -> None:
+def _run(name: str, *arguments: str) -> None:
     """The password goes by the environment, which only this user reads."""
-    program_path = _program(program)
+    program_path = program(name)
     entry = connection.settings_dict
-    names = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
-    given = {name: str(entry[key]) for name, key in names.items() if entry[key]}
+    keys = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
+    given = {variable: str(entry[key]) for variable, key in keys.items() if entry[key]}
     given |= {"PGDATABASE": str(entry["NAME"]), "LC_ALL": "C", "PATH": os.environ.get("PATH", "")}
     if "sslmode" in entry["OPTIONS"]:
         given["PGSSLMODE"] = str(entry["OPTIONS"]["sslmode"])
@@ -324,4 +329,4 @@ def _run(program: str, *arguments: str) -> None:
         check=False,
     )
     if done.returncode:
-        raise BackupError(f"{program} failed ({done.returncode}): {done.stderr.strip()[-1000:]}")
+        raise BackupError(f"{name} failed ({done.returncode}): {done.stderr.strip()[-1000:]}")

@@ -29,6 +29,7 @@ from jobs import notify_workers, standstill
 from jobs.models import PartKind
 from panel import middleware
 from panel.configuration import redis_client
+from panel.operations import migration_history
 
 log = logging.getLogger(__name__)
 
@@ -111,6 +112,10 @@ def database_role() -> Finding:
 
 def migrations() -> Finding:
     """Every migration must be applied."""
+    try:
+        migration_history.demand_recent(migration_history.applied(connection))
+    except migration_history.DatabaseTooOldError as error:
+        return Finding("migrations", "of an older panel", str(error))
     executor = MigrationExecutor(connection)
     waiting = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if waiting:

@@ -52,7 +52,8 @@ class Command(BaseCommand):
 
     def prepare(self) -> None:
         """Migrate as the owner and collect the static files."""
-        for command in (["migrate"], ["collectstatic", "--no-input"]):
+        # This command has run the checks.
+        for command in (["migrate", "--skip-checks"], ["collectstatic", "--no-input"]):
             # A process each: the owner's role is chosen when the settings are read.
             done = subprocess.run(
                 [sys.executable, "manage.py", *command, "--verbosity=0"],

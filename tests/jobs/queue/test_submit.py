@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from importlib import import_module
 
 import pytest
 from celery import Celery
 from django.conf import settings
-from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -220,18 +218,6 @@ def test_a_volume_that_was_only_previewed_goes_with_its_preview() -> None:
     assert prune_previews() == 1
     assert not Volume.objects.filter(pk=old.pk).exists()
     assert set(Volume.objects.all()) == kept
-
-
-def test_previews_of_before_an_upgrade_are_told_from_volumes() -> None:
-    mark = import_module("jobs.migrations.0011_previewed_volumes").MARK
-    preview = creation(1, dry_run=True, previewed=False, state=State.SUCCEEDED)
-    asked = creation(1, dry_run=False, previewed=False, state=State.SUCCEEDED)
-    there = placed()
-    with connection.cursor() as cursor:
-        cursor.execute(mark)
-    marked = Volume.objects.filter(previewed_at__isnull=False)
-    assert set(marked) == {preview}
-    assert set(Volume.objects.existing()) == {asked, there}
 
 
 def test_old_previews_go_but_not_jobs_nor_the_one_that_can_still_create_its_volume() -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from importlib import import_module
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -23,9 +21,6 @@ from tests.panel.portal.shop import Shop, plan, shop
 from tests.scene import end, job
 
 pytestmark = pytest.mark.django_db
-
-BACKFILL = import_module("panel.migrations.0017_order_prices_before").BACKFILL
-CACHES_BACKFILL = import_module("panel.migrations.0021_order_cache_before").BACKFILL
 
 
 @pytest.fixture
@@ -147,27 +142,6 @@ def test_who_may_not_order_takes_nothing_back(acme: Shop, bought: Order) -> None
     assert seen.code == "not_allowed"
 
 
-@pytest.mark.parametrize("is_trial", [True, False])
-def test_orders_from_before_learn_what_was_paid_then(
-    acme: Shop, fast: CachePlan, is_trial: bool
-) -> None:
-    first = buy(acme, fast)
-    finish(first)
-    has_cache(acme)
-    if is_trial:
-        Order.objects.filter(pk=first.pk).update(intent=Intent.TRIAL, price_minor=0)
-    CachePlan.objects.filter(pk=fast.pk).update(price_minor=fast.price_minor + 500)
-    second = buy(acme, plan(name="Faster", size_bytes=4 * 2**30, price_minor=9900))
-    Order.objects.update(from_price_minor=0, replaces_trial=False)
-    with connection.cursor() as cursor:
-        cursor.execute(BACKFILL)
-    second.refresh_from_db()
-    paid_minor = 0 if is_trial else first.price_minor
-    assert (second.from_price_minor, second.replaces_trial) == (paid_minor, is_trial)
-    first.refresh_from_db()
-    assert (first.from_price_minor, first.replaces_trial) == (0, False)
-
-
 # What the provider had set up without a plan
 
 
@@ -234,14 +208,3 @@ def test_what_the_provider_has_set_up_since_is_left_alone(acme: Shop, bought: Or
     left = buy(acme, None)
     finish(left)
     assert refused(left, acme) == "changed_since"
-
-
-def test_orders_from_before_learn_of_the_cache_that_was_there(acme: Shop) -> None:
-    has_cache(acme)
-    left = buy(acme, None)
-    Order.objects.update(from_cache=None)
-    with connection.cursor() as cursor:
-        cursor.execute(CACHES_BACKFILL)
-    had = left.from_cache
-    left.refresh_from_db()
-    assert left.from_cache == had is not None

@@ -7,11 +7,13 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 from django.db.models import ProtectedError
+from django.utils import timezone
 
 from storage.byte_sizes import GIB
 from storage.models import Customer, Host, Placement, Volume
 from storage.planner.wish import LvmCache, Wish
 from tests import make
+from tests.scene import scene
 
 pytestmark = pytest.mark.django_db
 
@@ -155,3 +157,16 @@ def test_the_database_fills_a_new_column_for_a_process_of_the_release_before(
         )
         (found,) = cursor.fetchone()
     assert found is not None
+
+
+def test_an_older_panel_can_add_a_place_without_a_note_of_the_cache() -> None:
+    there = scene()
+    Placement.objects.update(until=timezone.now())
+    columns = "volume_id, host_id, vg_name, vg_uuid, lv_name, lv_uuid, since"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO storage_placement ({columns})"  # noqa: S608 (words of this test)
+            f" SELECT {columns} FROM storage_placement WHERE volume_id = %s",
+            [there.volume.pk],
+        )
+    assert Placement.objects.get(until=None).cache_technology == ""

@@ -1,4 +1,5 @@
-"""A panel that kept its samples as rows for some days is upgraded to one that packs them."""
+"""A panel that kept its samples as rows for some days is upgraded to one that packs them. What the
+older panel did not measure is null in its rows."""
 
 from __future__ import annotations
 
@@ -22,8 +23,6 @@ from storage.models import FleetLoad, HostLoad, Resolution, Sample, SampleChunk
 from tests.conftest import this_run
 from tests.integration.conftest import records_of
 
-BEFORE: Final = "0029_plain_names"
-"""The last migration of a panel that knew rows alone."""
 VOLUME_IDS: Final = [11, 12]
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 TIMED: Final = ("dt_ms", "reads", "writes", "read_sectors", "write_sectors", "read_ms", "write_ms")
@@ -217,7 +216,7 @@ def test_an_upgrade_keeps_every_figure_of_some_days(
     now = timezone.now()
     end = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     first = end - day_count * DAY + HOUR
-    manage(installation, "migrate", "storage", BEFORE)
+    manage(installation, "migrate")
     with psycopg.connect(installation["DATABASE_OWNER_URL"], autocommit=True) as owner:
         owner.execute("SELECT set_config('tiercel.wall', %s, false)", [row_security.ALL])
         fill(owner, first, end)
@@ -230,7 +229,6 @@ def test_an_upgrade_keeps_every_figure_of_some_days(
         hours, minutes = by_sql(owner, "1 hour"), by_sql(owner, "1 minute")
     assert len(hours) > 2 * 24 * (day_count - 1) and len(minutes) > 2 * 1440 * (day_count - 1)
 
-    manage(installation, "migrate")
     with (
         django_db_blocker.unblock(),
         records_of(f"{this_run()}_panel"),
