@@ -179,6 +179,7 @@ POLICY: Mapping[str, Act] = {
         "home",
         "overview",
         "health",
+        "health-work",
         "search",
         "search-found",
         "running-jobs",

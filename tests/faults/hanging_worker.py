@@ -3,7 +3,7 @@ hangs for ever as soon as it would take a job."""
 
 from __future__ import annotations
 
-import shlex
+import subprocess
 import sys
 import threading
 
@@ -22,5 +22,8 @@ def hang(name: str) -> None:
 
 if __name__ == "__main__":
     failpoints.hook = hang
-    sys.argv = shlex.split(sys.argv[-1].removeprefix("exec "))
+    command = sys.argv[-1].removeprefix("exec ")
+    # A shell alone knows what its variables are.
+    words = subprocess.check_output(["sh", "-c", f"printf '%s\\n' {command}"], text=True)
+    sys.argv = words.splitlines()
     main()

@@ -30,14 +30,16 @@ def test_each_problem_is_one_mail_and_one_webhook_and_one_more_when_it_is_over(t
     assert told.subjects[1].startswith("[Tiercel] Resolved: alert-one")
 
 
-def test_neither_worker_nor_redis_nor_mail_server_loses_or_doubles_a_message(told: Told) -> None:
+def test_neither_housekeeping_nor_redis_nor_mail_server_loses_or_doubles_a_message(
+    told: Told,
+) -> None:
     told.postbox.is_down(True)
-    told.panel.kill("worker")
+    told.panel.kill("housekeeping")
     told.panel.kill(REDIS)
     host = new_host("alert-two")
     time.sleep(5)
     told.panel.start(REDIS)
-    told.panel.start("worker")
+    told.panel.start("housekeeping")
     until("the webhook came", lambda: len(told.place.got) == 1, WITHIN_SECONDS)
     until(
         "the mail was tried",
@@ -46,8 +48,8 @@ def test_neither_worker_nor_redis_nor_mail_server_loses_or_doubles_a_message(tol
         ).exists(),
         WITHIN_SECONDS,
     )
-    told.panel.kill("worker")
-    told.panel.start("worker")
+    told.panel.kill("housekeeping")
+    told.panel.start("housekeeping")
     told.postbox.is_down(False)
     told.wait_for("alert.opened")
     Host.objects.filter(pk=host.pk).update(state="pending")

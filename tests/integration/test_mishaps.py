@@ -33,7 +33,7 @@ SAMPLE_SECONDS: Final = 60
 A_ROUND_AND_MORE: Final = 25
 WITHIN_SECONDS: Final = 120
 END_SECONDS: Final = 400
-PACED: Final = ("beat", "collector", "worker")
+PACED: Final = ("beat", "collector", "housekeeping")
 HOLD_SECONDS: Final = {
     "contact": 90,
     "pending_rose": 30,

@@ -76,13 +76,13 @@ def telling(panel: Running) -> Iterator[Told]:
     """Nobody else is told meanwhile; afterwards nobody is."""
     with Postbox() as postbox, Place() as place:
         before = dict(panel.environment)
-        panel.stop("worker")
+        panel.stop("housekeeping")
         panel.environment |= {
             "TIERCEL_SMTP_HOST": "127.0.0.1",
             "TIERCEL_SMTP_PORT": str(postbox.port),
             "TIERCEL_SMTP_STARTTLS": "0",
         }
-        panel.start("worker")
+        panel.start("housekeeping")
         Alert.objects.all().delete()
         AlertRoute.objects.create(
             name="Anna", kind="email", user=User.objects.filter(staff_role="admin").first()
@@ -92,7 +92,7 @@ def telling(panel: Running) -> Iterator[Told]:
             yield Told(panel, postbox, place)
         finally:
             AlertRoute.objects.all().delete()
-            panel.stop("worker")
+            panel.stop("housekeeping")
             panel.environment.clear()
             panel.environment |= before
-            panel.start("worker")
+            panel.start("housekeeping")

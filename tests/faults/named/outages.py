@@ -61,9 +61,9 @@ def faults() -> Iterator[Fault]:
     expected = "each alert is told once, and once that it is over; acknowledged stays silent"
     minutes = AWAY_SECONDS / 60
     for name, what in (
-        ("worker", "the worker is killed and stays away"),
+        ("housekeeping", "housekeeping is killed and stays away"),
         (REDIS, "Redis is killed and stays away"),
-        (MAIL, "the mail server refuses everything, and the worker is killed,"),
+        (MAIL, "the mail server refuses everything, and housekeeping is killed,"),
     ):
         yield Fault(f"alerts: {what} for {minutes:.0f} minutes while problems open and resolve",
                     expected, _away(name), "A01", alone=True)  # fmt: skip
@@ -159,7 +159,6 @@ def _telling() -> Iterator[Told]:
         for route in told.routes:
             # Without a host a route is about all, also those of other scenes.
             route.hosts.add(nobody)
-        panel.start("worker")
         try:
             yield told
         finally:
@@ -203,8 +202,8 @@ def _played(told: Told, name: str) -> Played:
         # The webhook shows that it was judged; its mail is refused.
         expected += _both(("brief", "opened"), ("brief", "resolved"))
         until("it opens", lambda: _is_open(told.hosts["brief"]), TOLD_SECONDS)
-        told.panel.kill("worker")
-        told.panel.start("worker")
+        told.panel.kill("housekeeping")
+        told.panel.start("housekeeping")
     told.let_pass(AWAY_SECONDS / 2)
     told.solve("brief")
     told.solve("mended")

@@ -84,13 +84,14 @@ def _crash(postgres: Postgres, point: str) -> Play:
 
 @contextmanager
 def at_work(**settings: str) -> Iterator[tuple[Running, redis.Redis]]:
-    """Redis and beat as in production, and a client of that Redis; `settings` are more of the
-    environment."""
+    """Redis, beat and housekeeping as in production, and a client of that Redis; `settings` are
+    more of the environment."""
     with tempfile.TemporaryDirectory(prefix="tiercel-faults-") as folder:
         panel = Running({**os.environ, **settings}, Path(folder))
         try:
             panel.start(REDIS)
             panel.start("beat")
+            panel.start("housekeeping")
             yield panel, redis.Redis.from_url(panel.environment["REDIS_URL"])
         finally:
             panel.stop_all()
@@ -188,12 +189,12 @@ def _replaced(workers: Workers) -> Played:
 
 
 def _slots_die(workers: Workers) -> Played:
-    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, client):
+    with Stage(workers, BY_NAME["create"]) as stage, at_work() as (panel, _):
         panel.start("worker", prefix=(sys.executable, "-m", "tests.faults.hanging_worker"))
-        until("the worker signs", lambda: LifeSign.objects.exclude(kind="beat").exists())
+        until("the worker signs", lambda: LifeSign.objects.filter(kind="worker").exists())
         jobs = _ask(stage, REAL)
         since = time.time()
-        _announce(client, jobs)
+        _announce(panel, jobs)
         until("it is noticed", _is_noticed, NOTICED_SECONDS)
         noticed = f"noticed after {time.time() - since:.0f} s"
         panel.start("worker:another")

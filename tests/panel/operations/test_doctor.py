@@ -145,8 +145,9 @@ def test_beat_is_alive_while_it_gives_signs() -> None:
 
 @pytest.mark.django_db
 def test_each_queue_needs_a_living_slot() -> None:
-    assert doctor.check("workers").message == "no worker serves collect.0, jobs"
+    assert doctor.check("workers").message == "no worker serves collect.0, housekeeping, jobs"
     sign("worker", queues="jobs")
+    sign("housekeeping", queues="housekeeping")
     assert doctor.check("workers").message == "no worker serves collect.0"
     sign("collector", queues="collect.0")
     assert doctor.check("workers").is_ok
@@ -162,7 +163,7 @@ def test_jobs_that_no_worker_takes_are_a_problem() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("kind", ["worker", "collector", "beat"])
+@pytest.mark.parametrize("kind", ["worker", "housekeeping", "collector", "beat"])
 def test_a_container_asks_for_its_own_signs(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     elsewhere = sign(kind, node=f"{kind}@elsewhere")
     with pytest.raises(SystemExit) as ended:
