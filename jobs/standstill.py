@@ -11,9 +11,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, Literal, NamedTuple
 
+from django.conf import settings
 from django.db import connection
 
 from jobs.models import PartKind
+from jobs.notify_workers import queue_of
 from storage import row_security
 from storage.formatting import counted, seconds
 
@@ -37,7 +39,8 @@ WHERE NOT sign.is_stopped ORDER BY sign.kind, sign.node, sign.slot
 # last changed: it was accepted, confirmed, or began to wait.
 DUE: Final = """
 SELECT statement_timestamp(), EXISTS (SELECT FROM storage_host WHERE state = 'active'),
-    count(*) FILTER (WHERE job.id IS NOT NULL), min(CASE job.state WHEN 'running'
+    CASE WHEN host.site = ANY(%s) THEN host.site ELSE '' END AS of_site,
+    count(job.id), min(CASE job.state WHEN 'running'
         THEN job.lease_until ELSE greatest(job.updated_at, job.not_before) END)
 FROM (VALUES (1)) AS one LEFT JOIN (jobs_job job JOIN storage_host host ON host.id = job.host_id)
     ON NOT job.state IN ('succeeded', 'failed', 'cancelled')
@@ -54,6 +57,7 @@ FROM (VALUES (1)) AS one LEFT JOIN (jobs_job job JOIN storage_host host ON host.
         THEN (statement_timestamp() AT TIME ZONE 'UTC')::time >= host.window_start
             OR (statement_timestamp() AT TIME ZONE 'UTC')::time < host.window_end
         ELSE true END
+GROUP BY of_site ORDER BY of_site
 """
 
 
@@ -93,16 +97,31 @@ class Slot(NamedTuple):
         return self.state(at) in (SlotState.IDLE, SlotState.BUSY)
 
 
+class DueJobs(NamedTuple):
+    """How many jobs of a queue wait for a worker, the first of them since `oldest_at`."""
+
+    queue: str
+    count: int
+    oldest_at: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class WorkRecord:
-    """What the database knows at a moment. `oldest_due_at` is since when the first of the `due`
-    jobs waits for a worker, None without one; `has_hosts`: there is something to collect."""
+    """What the database knows at a moment. `has_hosts`: there is something to collect."""
 
     at: datetime
     slots: tuple[Slot, ...] = ()
-    due: int = 0
-    oldest_due_at: datetime | None = None
+    due_jobs: tuple[DueJobs, ...] = ()
     has_hosts: bool = False
+
+    @property
+    def due(self) -> int:
+        return sum(each.count for each in self.due_jobs)
+
+    @property
+    def oldest_due_at(self) -> datetime | None:
+        """None where no job is due."""
+        return min((each.oldest_at for each in self.due_jobs), default=None)
 
     def of(self, kind: str) -> tuple[Slot, ...]:
         return tuple(slot for slot in self.slots if slot.kind == kind)
@@ -138,9 +157,11 @@ def read() -> WorkRecord:
     with connection.cursor() as cursor:
         cursor.execute(SIGNS)
         slots = tuple(Slot(*row) for row in cursor.fetchall())
-        cursor.execute(DUE)
-        at, has_hosts, due, oldest = cursor.fetchone()
-    return WorkRecord(at, slots, due, oldest, has_hosts)
+        cursor.execute(DUE, [settings.TIERCEL_DEDICATED_SITES])
+        rows = cursor.fetchall()
+    at, has_hosts = rows[0][:2]
+    due = tuple(DueJobs(queue_of(site), *jobs) for _, _, site, *jobs in rows if jobs[0])
+    return WorkRecord(at, slots, due, has_hosts)
 
 
 def standstills(record: WorkRecord) -> tuple[Standstill, ...]:
@@ -161,38 +182,47 @@ def standstills_now() -> tuple[Standstill, ...]:
 
 
 def _workers(record: WorkRecord) -> Standstill | None:
-    """A worker takes a job every few seconds as long as any is due: jobs leave their slots for
-    whatever takes long. Where all slots are leased, nothing hangs."""
-    at, slots = record.at, record.of(PartKind.WORKER)
-    living = [slot for slot in slots if slot.is_living(at)]
-    oldest = record.oldest_due_at
-    if oldest is not None and at - oldest > UNTAKEN:
-        took = max((slot.took_at for slot in slots if slot.took_at is not None), default=oldest)
-        since = max(took, oldest)
-        is_at_work = bool(living) and all(slot.is_leased for slot in living)
-        if at - since > UNTAKEN and not is_at_work:
-            verb = "is" if record.due == 1 else "are"
-            return Standstill(
-                "jobs_untaken",
-                "error",
-                f"No worker took a job for {_for(at, since)} though {record.due:,} {verb} due.",
-                RESTART.format("worker"),
-                since,
-            )
-        if living and all(slot.doing for slot in living):
-            return _busy(record, len(living), oldest)
+    found = [each for due in record.due_jobs if (each := _untaken(record, due)) is not None]
+    if found:
+        return min(found, key=lambda each: (each.severity != "error", each.since))
     return _silent(record, PartKind.WORKER, "worker_silent", "No job is run.")
 
 
-def _busy(record: WorkRecord, busy: int, oldest: datetime) -> Standstill:
+def _untaken(record: WorkRecord, due: DueJobs) -> Standstill | None:
+    """A worker takes a job of its queue every few seconds as long as any is due: jobs leave their
+    slots for whatever takes long. Where all slots are leased, nothing hangs."""
+    at, oldest = record.at, due.oldest_at
+    if at - oldest <= UNTAKEN:
+        return None
+    slots = [slot for slot in record.of(PartKind.WORKER) if due.queue in slot.queues.split(",")]
+    living = [slot for slot in slots if slot.is_living(at)]
+    took = max((slot.took_at for slot in slots if slot.took_at is not None), default=oldest)
+    since = max(took, oldest)
+    is_at_work = bool(living) and all(slot.is_leased for slot in living)
+    if at - since > UNTAKEN and not is_at_work:
+        verb = "is" if due.count == 1 else "are"
+        worker = "worker" if due.queue == queue_of("") else f"worker of {due.queue}"
+        return Standstill(
+            "jobs_untaken",
+            "error",
+            f"No {worker} took a job for {_for(at, since)} though {due.count:,} {verb} due.",
+            RESTART.format("worker"),
+            since,
+        )
+    if living and all(slot.doing for slot in living):
+        return _busy(at, len(living), due)
+    return None
+
+
+def _busy(at: datetime, busy: int, due: DueJobs) -> Standstill:
     slots = "The only slot is" if busy == 1 else f"All {busy} slots are"
-    jobs = f"{counted(record.due, 'job')} {'waits' if record.due == 1 else 'wait'}"
+    jobs = f"{counted(due.count, 'job')} {'waits' if due.count == 1 else 'wait'}"
     return Standstill(
         "workers_busy",
         "warning",
-        f"{slots} busy: {jobs} for a worker, the oldest for {_for(record.at, oldest)}.",
+        f"{slots} busy: {jobs} for a worker, the oldest for {_for(at, due.oldest_at)}.",
         "Start another worker, or give the workers more slots (--concurrency).",
-        oldest,
+        due.oldest_at,
     )
 
 

@@ -91,7 +91,7 @@ def _run(stack: ExitStack, port: int, *, auto: bool, screenshots: bool) -> None:
     os.environ.update(environment)
     logins, token = _settle(with_tour=not screenshots)
     log = Path(local_services.CHECKOUT) / "var" / "log" / "demo.log"
-    with stage(f"Start web, worker, collector and beat (their lines are in {log.name})"):
+    with stage(f"Start web, workers and beat (their lines are in {log.name})"):
         running = stack.enter_context(supervisor.Processes(environment, port, output=log))
         running.wait_healthy()
     # Pictures for documents show nothing invented.

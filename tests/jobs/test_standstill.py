@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -13,7 +14,7 @@ from jobs import standstill
 from jobs.engine import holds
 from jobs.models import Job, LifeSign, State
 from jobs.queue import reaper
-from jobs.standstill import Slot, SlotState, WorkRecord, standstills
+from jobs.standstill import DueJobs, Slot, SlotState, WorkRecord, standstills
 from storage import row_security
 from storage.models import Host
 from tests.scene import job, scene
@@ -55,7 +56,7 @@ def said(*slots: Slot, **fields: Any) -> list[str]:
 
 
 def due(count: int, since: datetime) -> dict[str, Any]:
-    return {"due": count, "oldest_due_at": since}
+    return {"due_jobs": (DueJobs("jobs", count, since),)}
 
 
 def test_nothing_is_said_while_all_work() -> None:
@@ -79,6 +80,15 @@ def test_also_where_none_ever_signed() -> None:
 
 def test_a_long_queue_of_which_jobs_are_taken_is_no_standstill() -> None:
     assert said(slot(took_at=ago(seconds=5)), **due(900, ago(minutes=5))) == []
+
+
+def test_the_workers_of_a_site_are_missed_while_others_take_jobs() -> None:
+    others = slot(took_at=AT)
+    waiting = DueJobs("jobs.fra", 2, ago(minutes=5))
+    message = "No worker of jobs.fra took a job for 5 min though 2 are due."
+    assert said(others, due_jobs=(waiting,)) == [message]
+    both = Slot("worker", "w", "jobs,jobs.fra", AT, took_at=AT)
+    assert said(both, due_jobs=(waiting,)) == []
 
 
 def test_jobs_that_wait_for_busy_slots_are_said_mildly() -> None:
@@ -106,9 +116,7 @@ def test_slots_that_hang_are_not_busy() -> None:
     assert said(*slots, **due(40, ago(minutes=3))) == [
         "No worker took a job for 3 min though 40 are due."
     ]
-    assert said(*slots) == [
-        "Each slot of every worker hangs, the first for 20 min. No job and no task is done."
-    ]
+    assert said(*slots) == ["Each slot of every worker hangs, the first for 20 min. No job is run."]
 
 
 def test_one_slot_that_hangs_is_named() -> None:
@@ -120,7 +128,7 @@ def test_one_slot_that_hangs_is_named() -> None:
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("worker", "No worker has given a sign of life for 2 min. No job and no task is done."),
+        ("worker", "No worker has given a sign of life for 2 min. No job is run."),
         ("collector", "No collector has given a sign of life for 2 min. No host is sampled."),
         ("beat", "Beat has given no sign of life for 2 min. The schedule stands still."),
     ],
@@ -192,6 +200,16 @@ def test_the_jobs_that_are_due_are_those_that_the_reaper_announces(
     record = standstill.read()
     assert (record.due == 1, record.oldest_due_at is not None) == (is_due, is_due)
     assert record.has_hosts
+
+
+@pytest.mark.django_db
+def test_jobs_are_due_by_the_queue_of_their_hosts_site(settings: LazySettings) -> None:
+    settings.TIERCEL_DEDICATED_SITES = ["fra"]
+    made = scene()
+    job(made)
+    assert [each.queue for each in standstill.read().due_jobs] == ["jobs"]
+    Host.objects.update(site="fra")
+    assert [(each.queue, each.count) for each in standstill.read().due_jobs] == [("jobs.fra", 1)]
 
 
 def hour(hours: int) -> Any:

@@ -1,5 +1,5 @@
-"""`manage.py alive worker`: whether the worker, collector or beat of this machine, or container,
-gives signs of life. Exit code 1 if not. For health checks."""
+"""`manage.py alive worker`: whether the worker, housekeeping, collector or beat of this machine,
+or container, gives signs of life. Exit code 1 if not. For health checks."""
 
 import socket
 import sys
@@ -14,7 +14,7 @@ from jobs.models import PartKind
 class Command(BaseCommand):
     """Ask PostgreSQL for the signs of one part here."""
 
-    help = "Says whether the worker, collector or beat of this machine gives signs of life."
+    help = "Says whether one of the panel's processes on this machine gives signs of life."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
