@@ -28,7 +28,7 @@ SIGN_SECONDS: Final = 5.0
 HEARD_SECONDS: Final = 20.0
 """Within it the main loop must have turned, and the pool answered."""
 DOING_LIMIT: Final = 100
-KINDS: Final = {"collect.": "collector", "jobs": "worker", "": "housekeeping"}
+KINDS: Final = {"collect.": "collector", "jobs": "worker", "hosts": "worker", "": "housekeeping"}
 """What a process is (`jobs.models.PartKind`), by how its queues begin."""
 
 SIGN: Final = """

@@ -1,6 +1,6 @@
-"""What has come to a standstill in the panel itself: jobs that no worker takes, a collector or beat
-without a sign of life. `read` asks PostgreSQL, `standstills` judges; pages, alerts, health checks,
-`doctor` and `/metrics` say what it says.
+"""What has come to a standstill in the panel itself: jobs that no worker takes, a process
+without a sign of life. `work_record` asks PostgreSQL, `standstills` judges; pages, alerts, health
+checks, `doctor` and `/metrics` say what it says.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ RESTART: Final = "See the {0}'s log, then restart the {0}."
 
 
 @row_security.beyond()
-def read() -> WorkRecord:
+def work_record() -> WorkRecord:
     """As it is now, by the database's clock, whoever asks: counts of jobs are no customer's. Two
     queries."""
     with connection.cursor() as cursor:
@@ -166,25 +166,25 @@ def read() -> WorkRecord:
 
 def standstills(record: WorkRecord) -> tuple[Standstill, ...]:
     """What stands still, the worst first. Pure. A part that never signed was not started yet."""
-    found = (
+    judged = (
         _workers(record),
         _housekeeping(record),
         _collector(record),
         _beat(record),
         _stuck(record),
     )
-    return tuple(each for each in found if each is not None)
+    return tuple(each for each in judged if each is not None)
 
 
 def standstills_now() -> tuple[Standstill, ...]:
     """Those of this moment."""
-    return standstills(read())
+    return standstills(work_record())
 
 
 def _workers(record: WorkRecord) -> Standstill | None:
-    found = [each for due in record.due_jobs if (each := _untaken(record, due)) is not None]
-    if found:
-        return min(found, key=lambda each: (each.severity != "error", each.since))
+    untaken = [each for due in record.due_jobs if (each := _untaken(record, due)) is not None]
+    if untaken:
+        return min(untaken, key=lambda each: (each.severity != "error", each.since))
     return _silent(record, PartKind.WORKER, "worker_silent", "No job is run.")
 
 
@@ -284,10 +284,10 @@ def _for(at: datetime, since: datetime) -> str:
 
 def counts(record: WorkRecord) -> dict[tuple[str, str], int]:
     """How many slots of each kind are in each state."""
-    found = {(kind, state): 0 for kind in PartKind for state in SlotState}
+    slots = {(kind, state): 0 for kind in PartKind for state in SlotState}
     for slot in record.slots:
-        found[PartKind(slot.kind), slot.state(record.at)] += 1
-    return {(str(kind), str(state)): count for (kind, state), count in found.items()}
+        slots[PartKind(slot.kind), slot.state(record.at)] += 1
+    return {(str(kind), str(state)): count for (kind, state), count in slots.items()}
 
 
 def unserved(record: WorkRecord, queues: Iterable[str]) -> set[str]:

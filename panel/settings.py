@@ -348,9 +348,14 @@ CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
-# Jobs have slots to themselves: those that wait for a host must keep no alert and no mail waiting.
+# What talks to hosts has a worker of its own, which alone holds their keys, beside the collector:
+# what waits for a host must keep no alert and no mail waiting.
 CELERY_TASK_DEFAULT_QUEUE = "housekeeping"
-CELERY_TASK_ROUTES = {"jobs.tasks.run_due_jobs": {"queue": "jobs"}}
+CELERY_TASK_ROUTES = {
+    "jobs.tasks.run_due_jobs": {"queue": "jobs"},
+    "jobs.tasks.refresh_host": {"queue": "hosts"},
+    "jobs.tasks.begin_check": {"queue": "hosts"},
+}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # Celery would open a connection to PostgreSQL for each task. `panel.celery` keeps them, as Django
 # does from one request to the next; this says never to Celery's own count.

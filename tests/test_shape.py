@@ -356,13 +356,13 @@ def test_compose_passes_every_setting_that_the_docs_name(compose: dict[str, Any]
     }
 
 
-def test_only_those_that_talk_to_hosts_are_given_the_secret_half(compose: dict[str, Any]) -> None:
+def test_only_worker_and_collector_are_given_the_secret_half(compose: dict[str, Any]) -> None:
     given = {
         name
         for name, service in compose["services"].items()
         if "TIERCEL_HOST_KEYS_SECRET" in service.get("environment", {})
     }
-    assert given == {"worker", "housekeeping", "collector"}
+    assert given == {"worker", "collector"}
 
 
 def test_only_the_migrations_are_given_the_owners_role(compose: dict[str, Any]) -> None:

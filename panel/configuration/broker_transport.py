@@ -37,8 +37,17 @@ WHY_LIMIT: Final = 200
 COMMANDS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(
         (
-            *("active_queues", "clock", "disable_events", "enable_events", "heartbeat", "ping"),
-            *("report", "reserved", "revoked", "scheduled", "stats"),
+            "active_queues",
+            "clock",
+            "disable_events",
+            "enable_events",
+            "heartbeat",
+            "ping",
+            "report",
+            "reserved",
+            "revoked",
+            "scheduled",
+            "stats",
         ),
         frozenset[str](),
     ),
@@ -194,7 +203,7 @@ def _measure(raw: bytes, limit: int) -> None:
         raise BadMessage("it is too large")
 
 
-class Channel(redis.Channel):
+class CheckedChannel(redis.Channel):
     """Reads checked messages only."""
 
     # Which Kombu's types leave out.
@@ -278,4 +287,4 @@ class Channel(redis.Channel):
 class Transport(redis.Transport):
     """`redis://` and `rediss://` of the panel (`panel.celery`)."""
 
-    Channel = Channel
+    Channel = CheckedChannel

@@ -150,7 +150,7 @@ def _jobs() -> Iterator[str]:
 
 
 def _work() -> Iterator[str]:
-    record = standstill.read()
+    record = standstill.work_record()
     yield written(JOBS_DUE, [("", record.due)])
     oldest = record.oldest_due_at
     yield written(JOB_DUE, [("", oldest.timestamp() if oldest is not None else None)])

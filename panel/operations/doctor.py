@@ -144,9 +144,9 @@ def messages() -> Finding:
 
 def queues() -> Finding:
     """Every queue needs a worker that takes from it."""
-    needed = {"housekeeping", *map(notify_workers.queue_of, notify_workers.sites())}
+    needed = {"hosts", "housekeeping", *map(notify_workers.queue_of, notify_workers.sites())}
     needed |= {f"collect.{n}" for n in range(settings.TIERCEL_COLLECT_SHARDS)}
-    missing = standstill.unserved(standstill.read(), needed)
+    missing = standstill.unserved(standstill.work_record(), needed)
     if missing:
         return Finding(
             "workers",
@@ -167,7 +167,7 @@ def work() -> Finding:
 
 def beat() -> Finding:
     """Without beat nothing is sampled or swept."""
-    if standstill.read().is_living(PartKind.BEAT):
+    if standstill.work_record().is_living(PartKind.BEAT):
         return Finding("beat", "alive")
     return Finding("beat", "beat is not running", "start beat (see the Procfile)")
 

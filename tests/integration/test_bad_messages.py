@@ -95,7 +95,15 @@ def command(method: str, **fields: object) -> bytes:
 
 
 BAD = (
-    *(b"", b"\xff", b"null", b"[]", b"{}", b"7", b"1" * 5000, b"[" * 100_000, b'{"a":' * 50_000),
+    b"",
+    b"\xff",
+    b"null",
+    b"[]",
+    b"{}",
+    b"7",
+    b"1" * 5000,
+    b"[" * 100_000,
+    b'{"a":' * 50_000,
     b"x" * 50_000_000,
     task(b"[[], {}, {}]", eta="9999-12-31T23:59:59+00:00"),
     task(b"[[], {}, {}]", expires="never"),
@@ -184,10 +192,10 @@ def test_each_slot_signs_and_says_when_it_was_stopped(
     running, _, _ = panel
     until(
         "each slot signs",
-        lambda: standstill.counts(standstill.read())["worker", "idle"] == 16,
+        lambda: standstill.counts(standstill.work_record())["worker", "idle"] == 16,
         SECONDS,
     )
-    assert standstill.unserved(standstill.read(), QUEUES) == set()
+    assert standstill.unserved(standstill.work_record(), QUEUES) == set()
     assert "is alive" in running.manage("alive", "worker")
     running.stop("collector")
     signs = LifeSign.objects.filter(kind="collector")

@@ -197,7 +197,7 @@ def test_the_jobs_that_are_due_are_those_that_the_reaper_announces(
 ) -> None:
     job(scene(), **fields, created_at=timezone.now() - LATER)
     assert bool(reaper.due()) is is_due
-    record = standstill.read()
+    record = standstill.work_record()
     assert (record.due == 1, record.oldest_due_at is not None) == (is_due, is_due)
     assert record.has_hosts
 
@@ -207,9 +207,11 @@ def test_jobs_are_due_by_the_queue_of_their_hosts_site(settings: LazySettings) -
     settings.TIERCEL_DEDICATED_SITES = ["fra"]
     made = scene()
     job(made)
-    assert [each.queue for each in standstill.read().due_jobs] == ["jobs"]
+    assert [each.queue for each in standstill.work_record().due_jobs] == ["jobs"]
     Host.objects.update(site="fra")
-    assert [(each.queue, each.count) for each in standstill.read().due_jobs] == [("jobs.fra", 1)]
+    assert [(each.queue, each.count) for each in standstill.work_record().due_jobs] == [
+        ("jobs.fra", 1)
+    ]
 
 
 def hour(hours: int) -> Any:
@@ -221,26 +223,26 @@ def test_a_hold_keeps_jobs_from_being_due() -> None:
     made = scene()
     job(made)
     hosts = Host.objects.filter(pk=made.host.pk)
-    assert standstill.read().due == 1
+    assert standstill.work_record().due == 1
     holds.begin_maintenance(made.host, "disks", timezone.now() + LATER)
-    assert standstill.read().due == 0
+    assert standstill.work_record().due == 0
     holds.end_maintenance(made.host)
-    assert standstill.read().due == 1
+    assert standstill.work_record().due == 1
     hosts.update(window_start=hour(2), window_end=hour(3))
-    assert standstill.read().due == 0
+    assert standstill.work_record().due == 0
     hosts.update(window_start=hour(-1), window_end=hour(1))
-    assert standstill.read().due == 1
+    assert standstill.work_record().due == 1
     holds.stop_all(None, "")
-    assert standstill.read().due == 0
+    assert standstill.work_record().due == 0
 
 
 @pytest.mark.django_db
 def test_a_job_is_due_since_it_last_changed() -> None:
     waiting = job(scene(), updated_at=timezone.now() - LATER)
-    oldest = standstill.read().oldest_due_at
+    oldest = standstill.work_record().oldest_due_at
     assert oldest is not None and timezone.now() - oldest >= LATER
     Job.objects.filter(pk=waiting.pk).update(explanation="confirmed")
-    oldest = standstill.read().oldest_due_at
+    oldest = standstill.work_record().oldest_due_at
     assert oldest is not None and timezone.now() - oldest < LATER
 
 
@@ -258,10 +260,10 @@ def test_a_lease_of_another_process_is_no_sign_of_this_one() -> None:
         lease_until=timezone.now() + LATER,
     )
     sign(doing=leased.key, busy_since=timezone.now() - LATER)
-    [one] = standstill.read().slots
+    [one] = standstill.work_record().slots
     assert one.is_at_job and one.is_leased
     Job.objects.filter(pk=leased.pk).update(lease_owner="p:1:3:random")
-    [one] = standstill.read().slots
+    [one] = standstill.work_record().slots
     assert one.is_at_job and not one.is_leased
 
 
@@ -286,4 +288,4 @@ def test_housekeeping_without_a_sign_is_missed_while_workers_give_theirs() -> No
 def test_whoever_asks_all_jobs_count() -> None:
     job(scene())
     with row_security.inside(row_security.NOBODY):
-        assert standstill.read().due == 1
+        assert standstill.work_record().due == 1

@@ -24,7 +24,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, kind: str, **options: Any) -> None:
         """One word, and the exit code."""
         node = f"{kind}@{socket.gethostname()}"
-        is_alive = standstill.is_alive(standstill.read(), node)
+        is_alive = standstill.is_alive(standstill.work_record(), node)
         self.stdout.write(f"{node} {'is alive' if is_alive else 'gives no sign of life'}")
         if not is_alive:
             sys.exit(1)

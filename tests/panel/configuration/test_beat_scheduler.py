@@ -56,10 +56,10 @@ def test_beat_signs_while_it_ticks(scheduler: Scheduler, monkeypatch: pytest.Mon
     monkeypatch.setattr(scheduler, "apply_entry", lambda entry, producer=None: sent.append(entry))
     scheduler.signer.turned = -math.inf
     scheduler.signer.sign()
-    assert not standstill.read().is_living("beat")
+    assert not standstill.work_record().is_living("beat")
     scheduler.tick()
     scheduler.signer.sign()
-    assert standstill.read().is_living("beat")
+    assert standstill.work_record().is_living("beat")
     sign = LifeSign.objects.get()
     assert (sign.kind, sign.node) == ("beat", f"beat@{socket.gethostname()}")
     assert len(sent) == 1

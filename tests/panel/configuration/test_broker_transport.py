@@ -159,8 +159,18 @@ def test_each_command_that_is_taken_is_one_of_celery() -> None:
 @pytest.mark.parametrize(
     "method",
     [
-        *("shutdown", "terminate", "pool_restart", "pool_shrink", "pool_grow", "autoscale"),
-        *("add_consumer", "cancel_consumer", "rate_limit", "time_limit", "election", "memdump"),
+        "shutdown",
+        "terminate",
+        "pool_restart",
+        "pool_shrink",
+        "pool_grow",
+        "autoscale",
+        "add_consumer",
+        "cancel_consumer",
+        "rate_limit",
+        "time_limit",
+        "election",
+        "memdump",
     ],
 )
 def test_no_command_ends_a_worker_or_part_of_it(method: str) -> None:

@@ -145,8 +145,10 @@ def test_beat_is_alive_while_it_gives_signs() -> None:
 
 @pytest.mark.django_db
 def test_each_queue_needs_a_living_slot() -> None:
-    assert doctor.check("workers").message == "no worker serves collect.0, housekeeping, jobs"
-    sign("worker", queues="jobs")
+    assert (
+        doctor.check("workers").message == "no worker serves collect.0, hosts, housekeeping, jobs"
+    )
+    sign("worker", queues="hosts,jobs")
     sign("housekeeping", queues="housekeeping")
     assert doctor.check("workers").message == "no worker serves collect.0"
     sign("collector", queues="collect.0")
