@@ -63,9 +63,10 @@ def panel(worker: Running, monkeypatch: pytest.MonkeyPatch, settings: LazySettin
     return worker
 
 
-def placed(server: Sshd, agent: TaggingAgent, **host: str) -> Volume:
+def placed(server: Sshd, agent: TaggingAgent, vg: str = make.VG_UUID, **host: str) -> Volume:
     volume = make.volume()
-    make.placement(volume, server.host(**host), lv_name=agent.lv.name, lv_uuid=agent.lv.uuid)
+    lv = {"lv_name": agent.lv.name, "lv_uuid": agent.lv.uuid}
+    make.placement(volume, server.host(**host), vg_uuid=vg, **lv)
     return volume
 
 
@@ -139,7 +140,7 @@ def test_a_worker_of_a_site_runs_the_jobs_of_its_hosts_and_no_others(
     agent = TaggingAgent()
     there = placed(sshd(agent), agent, name="fra1", site=SITE)
     # A host that answers nothing: its previews fail once a worker takes them.
-    elsewhere = placed(sshd(), TaggingAgent(make.lv("web13")), name="ams1", site="ams")
+    elsewhere = placed(sshd(), TaggingAgent(), make.lvm_uuid(), name="ams1", site="ams")
 
     def ask(volume: Volume, *, dry_run: bool) -> Job:
         return submit(kind="tag-volume", volume=volume, wish=WISH, actor=None, dry_run=dry_run)
