@@ -51,7 +51,7 @@ def agrees_with_the_kernel(person: Person, machine: LabMachine, volume: Volume) 
     with machine.load(lv), by_hand.noting(machine.lab, lv):
         began = timezone.now()
 
-        def compared() -> tuple[float, float] | None:
+        def compared() -> tuple[float, list[float]] | None:
             row = LatestSample.objects.filter(volume=volume, gap="", cache_gap="").first()
             if row is None or row.dt_ms is None:
                 return None
@@ -62,7 +62,7 @@ def agrees_with_the_kernel(person: Person, machine: LabMachine, volume: Volume) 
             if figures is None or figures.at != row.at:
                 return None
             end = row.boottime_ns / 1e9
-            noted = by_hand.hit_rate(machine.lab, end - row.dt_ms / 1e3, end)
+            noted = by_hand.hit_rates(machine.lab, end - row.dt_ms / 1e3, end)
             if noted is None or figures.hit_rate is None:
                 return None
             assert f"Read hit rate {words(percent(figures.hit_rate))}" in page
@@ -73,8 +73,8 @@ def agrees_with_the_kernel(person: Person, machine: LabMachine, volume: Volume) 
             return f"an interval that root noted too: {row}, {Host.objects.get(name='lab').error}"
 
         shown, noted = until(missing, compared, MEASURE_SECONDS)
-    assert shown == pytest.approx(noted, abs=0.01)
-    assert 0.05 < noted <= 1
+    assert min(noted) - 0.01 <= shown <= max(noted) + 0.01
+    assert 0.05 < min(noted) and max(noted) - min(noted) < 0.2
 
 
 def test_an_lvmcache_is_bought_over_a_cut_connection_and_removed_by_a_killed_worker(
