@@ -53,12 +53,12 @@ def panel(
 
 
 def ping(app: Celery) -> dict[str, Any]:
-    return app.control.inspect(timeout=1).ping() or {}
+    return app.control.inspect(timeout=5, limit=len(QUEUES)).ping() or {}
 
 
 def done(app: Celery) -> dict[str, int]:
     """How many good messages each process began to work on."""
-    stats = app.control.inspect(timeout=2).stats() or {}
+    stats = app.control.inspect(timeout=5, limit=len(QUEUES)).stats() or {}
     return {node.partition("@")[0]: each["total"].get(HARMLESS, 0) for node, each in stats.items()}
 
 
