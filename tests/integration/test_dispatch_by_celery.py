@@ -13,6 +13,7 @@ import pytest
 import redis
 from celery import Celery
 from django.conf import LazySettings
+from django.db import transaction
 
 from jobs import notify_workers
 from jobs.models import Job, State
@@ -121,10 +122,12 @@ def test_a_burst_of_jobs_costs_few_messages(panel: Running, sshd: Callable[..., 
     until("the worker works", is_in(State.SUCCEEDED, first), SECONDS)
     client = redis.Redis.from_url(panel.environment["REDIS_URL"])
     before = pushed(client)
-    jobs = [
-        submit(kind="tag-volume", volume=volume, wish=WISH, actor=None, dry_run=True)
-        for _ in range(PREVIEWS)
-    ]
+    # One commit, or a machine on which accepting a job takes as long as running it measures itself.
+    with transaction.atomic():
+        jobs = [
+            submit(kind="tag-volume", volume=volume, wish=WISH, actor=None, dry_run=True)
+            for _ in range(PREVIEWS)
+        ]
     until("all are done", is_in(State.SUCCEEDED, *jobs), 2 * SECONDS)
     assert 0 < pushed(client) - before <= MOST_MESSAGES
 
