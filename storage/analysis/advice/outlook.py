@@ -10,6 +10,7 @@ from storage.analysis.advice.past_loads import LOOK_BACK, look_back_start, past_
 from storage.analysis.advice.suggestion import (
     ENOUGH_DAYS,
     LEAST_SECONDS,
+    LEAST_WAIT_SECONDS,
     Suggestion,
     known_days,
     suggestions,
@@ -82,6 +83,11 @@ class Outlook:
     @property
     def enough_days(self) -> int:
         return ENOUGH_DAYS
+
+    @property
+    def least_wait_seconds(self) -> int:
+        """Volumes whose reads wait less than this a day are not suggested."""
+        return LEAST_WAIT_SECONDS
 
     @property
     def look_back_days(self) -> int:
