@@ -36,11 +36,13 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class FormerCache:
-    """What a volume without a cache had from its last one: `hit_rate` (0 to 1), and what a read
-    took then."""
+    """What a volume without a cache had from its last one: `hit_rate` (0 to 1), between what and
+    what it lay in parts of the time, and what a read took then."""
 
     size_bytes: int
     hit_rate: float
+    hit_rate_low: float
+    hit_rate_high: float
     read_ms: float
 
 
@@ -147,11 +149,14 @@ def _former(earlier: list[Stretch]) -> FormerCache | None:
     last = next((each for each in reversed(earlier) if each.cache_size_bytes), None)
     if last is None:
         return None
-    sums = sum((each.sums for each in earlier if _is_same(each, last)), Sums())
+    parts = [each.sums for each in earlier if _is_same(each, last)]
+    sums = sum(parts, Sums())
     rate = read_hit_rate(sums)
     if sums.dt_ms / 1000 < ENOUGH_SECONDS or rate is None or not sums.reads:
         return None
-    return FormerCache(last.cache_size_bytes or 0, rate, sums.read_ms / sums.reads)
+    rates = [rate, *(each for part in parts if (each := read_hit_rate(part)) is not None)]
+    ms = sums.read_ms / sums.reads
+    return FormerCache(last.cache_size_bytes or 0, rate, min(rates), max(rates), ms)
 
 
 def _is_same(one: Stretch, other: Stretch) -> bool:

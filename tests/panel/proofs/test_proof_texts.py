@@ -212,3 +212,11 @@ def test_what_was_measured_is_held_against_what_was_expected(
     order = Order(expected={"hit_rate_low": low, "hit_rate_high": high})
     assert proof_texts.held(order, TOLD) == said
     assert proof_texts.held(Order(), TOLD) == ""
+
+
+def test_what_reads_alike_is_held_to_be_alike() -> None:
+    """Both are shown in whole points: 98 % is not below a forecast of 98 to 99 %."""
+    order = Order(expected={"hit_rate_low": 0.982, "hit_rate_high": 0.991})
+    assert proof_texts.held(order, {"hit_rate_after": 0.9801}) == "within"
+    assert proof_texts.held(order, {"hit_rate_after": 0.9951}) == "within"
+    assert proof_texts.held(order, {"hit_rate_after": 0.9799}) == "below"
