@@ -283,6 +283,16 @@ KINDS: Final = {
         "{count} SSDs have more to do than they can",
         "All caches on such an SSD are slow.",
     ),
+    "volume_slow": ConcernKind(
+        "Volume slow",
+        "{count} volumes are slow",
+        "Their guests wait for the disk.",
+    ),
+    "hdd_saturated": ConcernKind(
+        "HDD saturated",
+        "{count} HDDs are overloaded",
+        "All volumes on such an HDD are slow.",
+    ),
     "volume_inactive": ConcernKind(
         "Volume inactive", "{count} volumes are inactive", "Their guests cannot start."
     ),

@@ -82,7 +82,9 @@ RECENT_CODES: Final = frozenset(
 """What the samples of the last hour show."""
 LASTING_CODES: Final = frozenset({"cache_useless", "hit_rate_fell", "cache_slower"})
 """What the hours of the last days show."""
-SSD_CODES: Final = frozenset({"ssd_saturated"})
+DISK_CODES: Final = frozenset({"ssd_saturated", "hdd_saturated"})
+SLOW_CODES: Final = frozenset({"volume_slow"})
+"""What the last samples show of any volume, cached or not."""
 NO_SUMS: Final = Sums()
 
 
@@ -476,7 +478,7 @@ def _accesses(sums: Sums) -> int:
     return sums.read_hits + sums.read_misses + sums.bcache_reads
 
 
-def is_saturated(load: DiskLoad) -> bool:
+def is_saturated_ssd(load: DiskLoad) -> bool:
     """Whether the disk, if it is an SSD, had more to do than it can, all the time."""
     if load.seconds < COVERED * SATURATED_MINUTES * 60 or not load.ios:
         return False
@@ -489,7 +491,7 @@ def is_saturated(load: DiskLoad) -> bool:
 
 
 def ssd_finding(load: DiskLoad) -> HealthFinding:
-    """Of an SSD that `is_saturated`."""
+    """Of an SSD that `is_saturated_ssd`."""
     busy = min(1.0, load.busy_ms / (load.seconds * 1000))
     return HealthFinding(
         "ssd_saturated",

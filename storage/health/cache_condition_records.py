@@ -1,4 +1,4 @@
-"""The condition of all caches and SSDs in the database: figures are read for many at once, judged
+"""The condition of all caches in the database: figures are read for many at once, judged
 by `storage.health.cache_condition`, and what is wrong is kept on a row for each volume and host.
 
 A host that is silent says nothing new: what was found there stays as it is. All SQL here is made of
@@ -25,27 +25,21 @@ from storage.health.cache_condition import (
     RECENT_CODES,
     SAME_HOURS,
     SHORT,
-    SSD_CODES,
     STATE_CODES,
     CacheHours,
     CacheWindow,
-    DiskLoad,
     LastCacheState,
     LastingFigures,
     ReadCounts,
     RecentFigures,
-    is_saturated,
     lasting_findings,
     recent_findings,
-    ssd_finding,
     state_findings,
 )
 from storage.health.host_problems import HealthFinding, silent_seconds
 from storage.host_data import BadHostData
-from storage.inventory.stored import inventory_of
 from storage.metrics.counters import decode_volume
 from storage.metrics.rates import CachedBy, CacheInside, Sums, inside
-from storage.metrics.rates.disk import WRAP
 from storage.metrics.samples.aggregate import (
     FIGURES,
     Aggregate,
@@ -57,14 +51,13 @@ from storage.metrics.samples.aggregate import (
 )
 from storage.metrics.samples.interval_table import IntervalTable
 from storage.metrics.samples.window import kept
-from storage.models import CacheCondition, Host, HostActivity, LatestSample, Placement, Resolution
+from storage.models import CacheCondition, HostActivity, LatestSample, Placement, Resolution
 from storage.planner.wish import WRITEBACK_PERCENT
 
 WEEK: Final = timedelta(days=7)
 HOUR_SECONDS: Final = 3600
 MARK_EVERY: Final = timedelta(minutes=9)
 READS_OVER: Final = timedelta(minutes=75)
-DISKS_OVER: Final = timedelta(minutes=20)
 
 # Which volume lies where now, by its last sample; of a host that still answers.
 PLACED: Final = """
@@ -107,7 +100,7 @@ class _Placed(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Verdict:
+class Verdict:
     """What one judgement found of a volume or host, each with its subject, and what it notes for
     the next one."""
 
@@ -123,14 +116,14 @@ class _Verdict:
 def judge_states(now: datetime) -> None:
     """What the last samples show. Broken caches are told by the inventory, which is read as soon as
     a sample shows one (`jobs.collector`)."""
-    verdicts: dict[int, _Verdict] = {}
+    verdicts: dict[int, Verdict] = {}
     suspects = _placed(SUSPECT, now)
     of_suspects = Q(volume__in=[each.volume_id for each in suspects])
     rows = CacheCondition.objects.filter(of_suspects | Q(noted__has_key="suspended_at"))
     known = {row.volume_id: row for row in rows if row.volume_id is not None}
     fine = set(known) - {each.volume_id for each in suspects}
     for volume_id in fine - _silent(fine, now):
-        verdicts[volume_id] = _Verdict(known[volume_id].host_id, [], {"suspended_at": None})
+        verdicts[volume_id] = Verdict(known[volume_id].host_id, [], {"suspended_at": None})
     for each in suspects:
         noted = known[each.volume_id].noted if each.volume_id in known else {}
         suspended_at = noted.get("suspended_at") or each.at.isoformat()
@@ -144,7 +137,7 @@ def judge_states(now: datetime) -> None:
         )
         noted_now = {"suspended_at": suspended_at if each.suspended else None}
         verdicts[each.volume_id] = _verdict(each, state_findings(judged), noted_now)
-    _keep(verdicts, STATE_CODES, now)
+    keep(verdicts, STATE_CODES, now)
 
 
 def judge_recent(now: datetime) -> int:
@@ -171,8 +164,7 @@ def judge_recent(now: datetime) -> int:
             read_counts=read_counts,
         )
         verdicts[each.volume_id] = _verdict(each, recent_findings(recent), {"reads": marks})
-    _keep(verdicts, RECENT_CODES, now)
-    _judge_ssds(now)
+    keep(verdicts, RECENT_CODES, now)
     return len(cached)
 
 
@@ -197,20 +189,21 @@ def judge_lasting(now: datetime) -> None:
             before_cache=spans_of[3],
         )
         verdicts[each.volume_id] = _verdict(each, lasting_findings(lasting), {})
-    _keep(verdicts, LASTING_CODES, now)
+    keep(verdicts, LASTING_CODES, now)
 
 
-def _verdict(each: _Placed, findings: Iterable[HealthFinding], noted: dict[str, Any]) -> _Verdict:
-    return _Verdict(each.host_id, [(each.name, finding) for finding in findings], noted)
+def _verdict(each: _Placed, findings: Iterable[HealthFinding], noted: dict[str, Any]) -> Verdict:
+    return Verdict(each.host_id, [(each.name, finding) for finding in findings], noted)
 
 
-def _fresh(now: datetime) -> datetime:
+def fresh_since(now: datetime) -> datetime:
+    """What is older is of a host that is silent."""
     return now - timedelta(seconds=silent_seconds())
 
 
 def _placed(query: str, now: datetime) -> list[_Placed]:
     with connection.cursor() as cursor:
-        cursor.execute(query, {"fresh": _fresh(now)})
+        cursor.execute(query, {"fresh": fresh_since(now)})
         return [_Placed(*row) for row in cursor.fetchall()]
 
 
@@ -334,64 +327,9 @@ def _read_counts(
     return marks, counts
 
 
-def _judge_ssds(now: datetime) -> None:
-    """Disks that had more to do than they can, where they are SSDs: that is asked of the inventory,
-    which is large, for such hosts alone."""
-    activities = HostActivity.objects.filter(at__gte=_fresh(now)).exclude(disk_counters={})
-    rows = CacheCondition.objects.filter(volume=None)
-    noted = dict(rows.values_list("host_id", "noted"))
-    verdicts, saturated = {}, {}
-    for activity in activities.only("host_id", "at", "disk_counters"):
-        marks, loads = _disk_loads(activity, noted.get(activity.host_id, {}))
-        verdicts[activity.host_id] = _Verdict(activity.host_id, [], {"disks": marks})
-        full = [load for load in loads if is_saturated(load)]
-        if full:
-            saturated[activity.host_id] = full
-    for host in Host.objects.filter(pk__in=saturated):
-        facts = inventory_of(host)
-        fast = {disk.name for disk in facts.disks if not disk.rotational} if facts else set()
-        for load in saturated[host.pk]:
-            if load.disk in fast:
-                verdicts[host.pk].findings.append((load.disk, ssd_finding(load)))
-    _keep(verdicts, SSD_CODES, now, of_hosts=True)
-
-
-def _disk_loads(
-    activity: HostActivity, noted: Mapping[str, Any]
-) -> tuple[list[Any], list[DiskLoad]]:
-    """The marks to compare with next time, and what each disk did since the oldest of them."""
-    read = activity.disk_counters
-    marks = [
-        mark
-        for mark in noted.get("disks", ())
-        if mark["boot_id"] == read["boot_id"]
-        and 0 < read["boottime_ns"] - mark["boottime_ns"] <= DISKS_OVER.total_seconds() * 1e9
-    ]
-    loads = []
-    if marks:
-        lasted = (read["boottime_ns"] - marks[0]["boottime_ns"]) / 1e9
-        for name, (ios, busy_ms, weighted_ms) in read["disks"].items():
-            then = marks[0]["disks"].get(name)
-            if then is not None and ios >= then[0]:
-                # The kernel prints these two modulo 2^32.
-                busy, weighted = (busy_ms - then[1]) % WRAP, (weighted_ms - then[2]) % WRAP
-                loads.append(
-                    DiskLoad(
-                        disk=name,
-                        seconds=lasted,
-                        ios=ios - then[0],
-                        busy_ms=busy,
-                        weighted_ms=weighted,
-                    )
-                )
-    if not marks or read["boottime_ns"] - marks[-1]["boottime_ns"] >= 240e9:
-        marks.append(read)
-    return marks, loads
-
-
 @transaction.atomic
-def _keep(
-    verdicts: Mapping[int, _Verdict],
+def keep(
+    verdicts: Mapping[int, Verdict],
     codes: frozenset[str],
     now: datetime,
     *,
@@ -430,7 +368,7 @@ def _keep(
 
 
 def _dated(
-    verdict: _Verdict, before: Sequence[Mapping[str, str]], now: datetime
+    verdict: Verdict, before: Sequence[Mapping[str, str]], now: datetime
 ) -> list[dict[str, str]]:
     since = {(each["code"], each["subject"]): each["since"] for each in before}
     return [
@@ -443,7 +381,7 @@ def _silent(volumes: set[int], now: datetime) -> set[int]:
     """Those that lie on a host that says nothing new: they may be as they were."""
     if not volumes:
         return set()
-    heard = LatestSample.objects.filter(volume__in=volumes, at__gte=_fresh(now))
+    heard = LatestSample.objects.filter(volume__in=volumes, at__gte=fresh_since(now))
     placed = Placement.objects.filter(volume__in=volumes, until=None, missing_since=None)
     return set(
         placed.exclude(volume__in=heard.values("volume")).values_list("volume_id", flat=True)
@@ -451,5 +389,5 @@ def _silent(volumes: set[int], now: datetime) -> set[int]:
 
 
 def _silent_hosts(hosts: set[int], now: datetime) -> set[int]:
-    heard = HostActivity.objects.filter(host__in=hosts, at__gte=_fresh(now))
+    heard = HostActivity.objects.filter(host__in=hosts, at__gte=fresh_since(now))
     return hosts - set(heard.values_list("host_id", flat=True))

@@ -36,7 +36,6 @@ from panel.staff.hosts.host_volumes import (
 )
 from panel.staff.hosts.problem_rows import problem_rows
 from panel.staff.hosts.storage_stack import DRAWN, fold, stack_of
-from panel.staff.volumes.filters import SLOW_MS
 from storage.access import staff_view
 from storage.formatting import counted
 from storage.health.drift import differences_of, drift_of
@@ -45,12 +44,13 @@ from storage.health.host_problems import (
     reported_problems,
 )
 from storage.health.restart_checks import after_restart, before_restart
+from storage.health.slowness import SLOW_READ_MS
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import Host, Placement, Volume
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
-LATENCY_FULL_MS: Final = 2 * SLOW_MS
+LATENCY_FULL_MS: Final = 2 * SLOW_READ_MS
 """A bar of read latency is full here."""
 VOLUMES_SHOWN: Final = 12
 """Volumes on the host's own page; the list of volumes has them all."""

@@ -14,7 +14,7 @@ from django.urls import reverse
 from jobs.alerts.alert_rules import fingerprint_of
 from jobs.problems import Problem
 from storage.formatting import counted
-from storage.health.cache_condition import SSD_CODES
+from storage.health.cache_condition import DISK_CODES
 from storage.health.smart_findings import CODES
 from storage.volumes.snapshot import BlockingJob
 
@@ -32,6 +32,7 @@ TOGETHER: Final = {
     "cache_useless": "{} with a cache that is full but useless",
     "hit_rate_fell": "{} with a lower hit rate than last week",
     "cache_slower": "{} slower with cache than without",
+    "volume_slow": "{} slow",
 }
 """What several volumes have in common, by the code of the finding."""
 CORRECTIONS: Final = {
@@ -61,7 +62,7 @@ WAYS: Final[Mapping[str, Way]] = {
     "pv_missing": "disks",
     "smart_stale": "disks",
     "no_smartctl": "disks",
-    **dict.fromkeys((*CODES, *SSD_CODES), "disks"),
+    **dict.fromkeys((*CODES, *DISK_CODES), "disks"),
 }
 """Where each kind is mended; that of a volume on its page, unless it is listed here."""
 

@@ -13,6 +13,7 @@ import pytest
 from jobs.alerts import alert_judge
 from jobs.models import AlertEvent
 from jobs.problems import problems_now
+from storage.analysis import disk_condition
 from storage.database_clock import database_now
 from storage.discovery.ingest import apply_facts, apply_hello
 from storage.health import cache_condition_records
@@ -115,9 +116,11 @@ class OrdinaryDay:
             self.work(minute)
             self.sample(at)
             cache_condition_records.judge_states(at)
+            disk_condition.judge_volumes(at)
             if minute % 5 == 0:
                 self.read_host(at)
                 cache_condition_records.judge_recent(at)
+                disk_condition.judge_disks(at)
             alert_judge.judge(at)
 
 

@@ -22,7 +22,7 @@ from storage.health.cache_condition import (
     LastingFigures,
     ReadCounts,
     RecentFigures,
-    is_saturated,
+    is_saturated_ssd,
     lasting_findings,
     recent_findings,
     ssd_finding,
@@ -400,7 +400,7 @@ def load(**fields: Any) -> DiskLoad:
 def test_an_ssd_is_saturated_when_much_waits_for_it_all_the_time(
     of_disk: DiskLoad, is_full: bool
 ) -> None:
-    assert is_saturated(of_disk) == is_full
+    assert is_saturated_ssd(of_disk) == is_full
 
 
 def test_a_saturated_ssd_is_told_with_its_figures() -> None:

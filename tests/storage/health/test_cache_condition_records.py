@@ -350,45 +350,6 @@ def test_a_bcache_volume_that_is_slower_on_average_than_it_was_is_found(host: Ho
     assert findings(volume) == []
 
 
-# SSDs
-
-
-def disks_sampled(host: Host, lv_uuid: str, minute: int, share: float) -> None:
-    """A round with an HDD and an SSD that have been busy that share of all time, each."""
-    busy_ms = round(60_000 * minute * share)
-    full = wire.disk(reads=1000 * minute, busy_ms=busy_ms, weighted_ms=20 * busy_ms)
-    data = {
-        "volumes": [wire.volume(lv_uuid)],
-        "disks": [{"name": "sda", "disk": full}, {"name": "sdb", "disk": full}],
-    }
-    record_sample(host, data, wire.stamp(3600 + 60 * minute), at(minute))
-
-
-@pytest.mark.parametrize("share", [0.99, 0.9])
-def test_an_ssd_that_is_busy_all_the_time_is_found_and_an_hdd_is_not(
-    host: Host, share: float
-) -> None:
-    facts = make.facts(
-        disks=(make.disk("sda", rotational=True), make.disk("sdb", rotational=False))
-    )
-    Host.objects.update(facts=make.inventory(facts))
-    _, lv_uuid = placed(host)
-    for minute in range(21):
-        disks_sampled(host, lv_uuid, minute, share)
-        if minute % 5 == 0:
-            judge_recent(at(minute))
-    problems = problems_of([host.pk], NOON)[host.pk]
-    assert [(each.code, each.subject) for each in problems] == (
-        [("ssd_saturated", "sdb")] if share == 0.99 else []
-    )
-    row = CacheCondition.objects.get(volume=None)
-    assert len(row.noted["disks"]) <= 5
-    for minute in range(21, 26):
-        disks_sampled(host, lv_uuid, minute, share * 21 / minute)
-    judge_recent(at(25))
-    assert problems_of([host.pk], NOON)[host.pk] == ()
-
-
 def test_many_caches_are_judged_by_as_few_queries_as_one(host: Host) -> None:
     def judged() -> int:
         with CaptureQueriesContext(
