@@ -84,10 +84,45 @@ KINDS: Final = {
         "{count} arrays are degraded",
         "A second disk failure can destroy all data on this array.",
     ),
+    "array_failed": ConcernKind(
+        "Array failed",
+        "{count} arrays have failed",
+        "The array lost more disks than it can: its data cannot be read or written.",
+    ),
+    "array_inactive": ConcernKind(
+        "Array not started",
+        "{count} arrays are not started",
+        "Everything on such an array is away.",
+    ),
+    "array_read_only": ConcernKind(
+        "Array read-only",
+        "{count} arrays take no writes",
+        "Guests on such an array cannot write.",
+    ),
+    "array_unclear": ConcernKind(
+        "Array in an unclear state",
+        "{count} arrays are in an unclear state",
+        "The array may be missing a disk, or take no I/O.",
+    ),
     "lv_raid_degraded": ConcernKind(
         "Mirrored volume degraded",
         "{count} volumes that LVM mirrors are missing a disk",
         "Another disk failure can destroy their data.",
+    ),
+    "lv_raid_failed": ConcernKind(
+        "Mirrored volume failed",
+        "{count} volumes on LVM RAID have lost more disks than they survive",
+        "Their data cannot be read until the disks are back.",
+    ),
+    "lv_raid_unknown": ConcernKind(
+        "Mirrored volume in an unknown state",
+        "{count} volumes that LVM mirrors are in an unknown state",
+        "A copy of the data may be missing.",
+    ),
+    "pv_duplicate": ConcernKind(
+        "Disk seen twice",
+        "Physical volumes of {count} groups are seen twice",
+        "Nothing of such a group can be activated or changed.",
     ),
     "disk_vanished": ConcernKind(
         "Disk gone",

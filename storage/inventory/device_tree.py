@@ -81,6 +81,8 @@ def _standing(below: Chain, pv: Box) -> Chain:
 
 def degraded_words(array: Array) -> str:
     """How many of its disks a degraded array has, "degraded: 1 of 2 disks"; "" for a whole one."""
+    if array.has_failed:
+        return "failed" if array.state != "inactive" else "not started"
     if not array.degraded_count:
         return ""
     present_count = sum("in_sync" in member.state.split(",") for member in array.members)

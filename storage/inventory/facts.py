@@ -8,7 +8,7 @@ models and serials are other people's text: show them escaped, never build with 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal
 
@@ -16,6 +16,8 @@ import msgspec
 from msgspec import Meta
 
 from storage.agent.facts.host_devices import is_own
+from storage.agent.kernel import array_state
+from storage.agent.kernel.array_state import ArrayTrouble
 from storage.host_data import INT_LIMIT, Count, Percent, converted, decoded
 from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
 
@@ -67,9 +69,10 @@ class ArrayMember:
         return "in_sync" in words and "replacement" not in words and self.slot.isdecimal()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Array:
-    """An md array; `degraded_count` members are missing or failed. While it is rebuilt or checked,
+    """An md array; `degraded_count` members are missing or failed, None where the kernel does not
+    say (of an array that is not started, or has no copies). While it is rebuilt or checked,
     `sync_done_sectors` of `sync_total_sectors` are done, of each disk. `sync_min_sectors` is where
     an interrupted check stopped, 0 where the last one came to its end. `mismatch_sectors` are what
     the last check found to differ. None, where the kernel or an older agent does not say."""
@@ -80,7 +83,7 @@ class Array:
     level: str
     state: str
     size_bytes: Count
-    degraded_count: Count
+    degraded_count: Count | None
     sync_action: str
     members: tuple[ArrayMember, ...]
     sync_done_sectors: Count | None = None
@@ -94,11 +97,15 @@ class Array:
     def is_at_work(self) -> bool:
         return self.sync_action not in ("", "idle", "frozen")
 
+    @cached_property
+    def trouble(self) -> ArrayTrouble | None:
+        """The worst that is wrong with it; None where nothing is."""
+        return array_state.trouble_of(asdict(self))
+
     @property
-    def redundancy(self) -> int:
-        """How many more members may fail, whichever they are, before data is lost."""
-        whole = {"raid1": (self.disk_count or 2) - 1, "raid6": 2}.get(self.level, 1)
-        return max(0, whole - self.degraded_count)
+    def has_failed(self) -> bool:
+        """Whether it lost more members than it can, or is not started: then none may be added."""
+        return self.trouble is not None and self.trouble.code in ("array_failed", "array_inactive")
 
     @property
     def progress(self) -> float | None:
@@ -130,7 +137,8 @@ class PhysicalVolume:
     """An LVM physical volume. `tier` follows the host's local policy, else the kernel's flag;
     `redundant` means one device below may die without losing data, `healthy` that none has. Of
     one that is not `allocatable` (pvchange -xn), or exported, `free_bytes` is 0, and what is free
-    all the same is `unusable_bytes`. What has a default, an older agent does not say."""
+    all the same is `unusable_bytes`. A `duplicate` is seen on the devices `seen_on`. What has a
+    default, an older agent does not say."""
 
     uuid: str
     name: str
@@ -147,6 +155,7 @@ class PhysicalVolume:
     allocatable: bool = True
     exported: bool = False
     unusable_bytes: Count = 0
+    seen_on: tuple[str, ...] = ()
 
     @property
     def is_usable(self) -> bool:
@@ -196,9 +205,22 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
+class DataStanding:
+    """What the disks below a volume mean for its data, through all of LVM's hidden layers. `lost`:
+    some of it cannot be read. `degraded`: all of it can, and a copy is missing or old. `redundant`:
+    it is laid out so that any one disk may die, by LVM's own RAID or by arrays."""
+
+    lost: bool
+    degraded: bool
+    redundant: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DmCache:
     """A dm-cache (lvmcache) on a logical volume, from `dmsetup status` and `lvs`. `policy` is the
-    kernel's, `lvm_policy` the one that LVM has stored: "" where an older agent does not say."""
+    kernel's, `lvm_policy` the one that LVM has stored: "" where an older agent does not say.
+    Unless `dirty_known` the kernel told nothing, and 0 `dirty_bytes` do not mean clean. `standing`
+    is that of the pool, None where an older agent does not say."""
 
     pool: str
     pool_uuid: str
@@ -213,6 +235,8 @@ class DmCache:
     migration_threshold_sectors: Count
     pvs: tuple[str, ...]
     lvm_policy: str = ""
+    dirty_known: bool = True
+    standing: DataStanding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +300,9 @@ class Work:
 class LogicalVolume:
     """What has a default, an older agent does not say. `snapshots` are names of classic ones.
     `host_use` says what of the host itself lies on it ("mounted at /var"), "" for nothing.
-    `allocation` is its own policy, "inherit" for that of its group."""
+    `allocation` is its own policy, "inherit" for that of its group. `parts` are the uuids of all
+    sub-volumes of a public one, its cache pool's too; `standing` that of its own data, without its
+    cache."""
 
     uuid: Uuid
     name: LvmName
@@ -301,6 +327,8 @@ class LogicalVolume:
     host_use: str | None = None
     allocation: str = ""
     writecache: WriteCache | None = None
+    parts: tuple[Uuid, ...] = ()
+    standing: DataStanding | None = None
 
     @property
     def hosts_own(self) -> str:
@@ -428,6 +456,16 @@ class HostFacts:
     @cached_property
     def _csets(self) -> dict[str, CacheSet]:
         return {cset.uuid: cset for cset in reversed(self.csets)}
+
+    @cached_property
+    def _owners(self) -> dict[str, LogicalVolume]:
+        # The nearest one has the fewest.
+        far_first = sorted(self.lvs, key=lambda lv: -len(lv.parts))
+        return {part: lv for lv in far_first for part in lv.parts}
+
+    def owner(self, lv: LogicalVolume) -> LogicalVolume:
+        """The public volume that a hidden one is a part of; itself where it is none."""
+        return self._owners.get(lv.uuid, lv)
 
     def vg(self, uuid: str) -> VolumeGroup | None:
         return next((vg for vg in self.vgs if vg.uuid == uuid), None)

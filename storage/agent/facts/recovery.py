@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Iterable
 from typing import Any
 
 from ..calls.refusals import Problem, problem
 from ..commands.command import OURS
 from ..commands.retirement import is_retired
+from . import activation
 
 # How a sentence of the boot unit begins that is about one volume.
 _OF_VOLUME = re.compile(r"([^\s/:]+/[^\s/:]+): ")
@@ -50,6 +50,14 @@ def of_facts(facts: dict[str, Any], resting: Collection[str]) -> Iterable[Proble
                 "volume whose cache was on that disk.",
                 subject=pv["vg_name"],
             )
+        if pv["duplicate"] and pv["vg_uuid"] and pv["vg_uuid"] not in facts["guests"]:
+            yield problem(
+                "pv_duplicate",
+                "error",
+                f"VG {pv['vg_name']}: LVM sees {activation.double(pv['name'], pv['seen_on'])}.",
+                activation.state_of(facts, pv["vg_uuid"]).obstacle_to_activation,
+                subject=pv["vg_name"],
+            )
     for lv in facts["lvs"]:
         if _is_off(lv) and lv["uuid"] not in resting:
             name = f"{lv['vg_name']}/{lv['name']}"
@@ -57,7 +65,13 @@ def of_facts(facts: dict[str, Any], resting: Collection[str]) -> Iterable[Proble
                 "volume_inactive",
                 "error",
                 f"{name} is not active: its guest cannot start.",
-                f"lvchange -ay {shlex.quote(name)}",
+                activation.how_to_activate(
+                    activation.state_of(facts, lv["vg_uuid"]),
+                    lv["name"],
+                    is_lost=lv["standing"]["lost"]
+                    or (lv["cache"] is not None and lv["cache"]["standing"]["lost"]),
+                    is_known=lv["layout"] != ["unknown"],
+                ),
                 subject=name,
             )
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..calls.refusals import Refusal
 from ..facts.counter_sample import diskstats
-from ..kernel import disks, dm, smartctl
+from ..kernel import array_state, disks, dm, smartctl
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from ..state.policy import check_any, load
 
@@ -202,12 +202,9 @@ def check_array(host: LocalHost, args: Mapping[str, Any]) -> dict[str, Any]:
             f"{name} is {array['level']}: it has nothing to compare.",
             "Only arrays with copies or parity can be checked.",
         )
-    if array["degraded_count"]:
-        raise Refusal(
-            "degraded",
-            f"{name} is missing disks: {array['degraded_count']}.",
-            f"Replace the disk first: mdadm --manage /dev/{name} --add /dev/NEW",
-        )
+    trouble = array_state.trouble_of(array)
+    if trouble is not None and trouble.code != "array_recovering":
+        raise Refusal("degraded", f"{trouble.message}.", trouble.correction)
     if array["sync_action"] != "idle":
         raise Refusal(
             "already_exists" if array["sync_action"] == "check" else "busy",
