@@ -35,6 +35,7 @@ AT_RISK: Final = frozenset(
     {
         *("writeback_degraded", "writeback_single_ssd", "cache_lost", "ssd_lost", "pv_missing"),
         *("inventory_shrank", "array_degraded", "array_failed", "array_inactive"),
+        "bcache_waiting",
         *("lv_raid_degraded", "lv_raid_failed", "kernel_data_loss"),
         *("disk_vanished", "disk_failing", "attribute_failed", "spare_low", "self_test_failed"),
     }

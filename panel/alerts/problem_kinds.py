@@ -255,6 +255,26 @@ KINDS: Final = {
         "The volume is slow, or is stopped until its SSD is registered.",
         CACHES,
     ),
+    "bcache_waiting": ConcernKind(
+        "bcache without its SSD",
+        "{count} bcache devices made by hand wait for their SSD, or lost it",
+        "The device is away, and its newest data may be on that SSD alone.",
+    ),
+    "cset_without_device": ConcernKind(
+        "Cache set without a device",
+        "{count} bcache cache sets have no cache device",
+        "Volumes that use it are slow, or are stopped.",
+    ),
+    "lv_unknown_type": ConcernKind(
+        "Volume of an unknown type",
+        "LVM does not know the type of {count} volumes",
+        "LVM on these hosts can neither activate nor change them.",
+    ),
+    "unread_facts": ConcernKind(
+        "Part of a host not understood",
+        "Parts of {count} inventories cannot be read",
+        "What cannot be read is not shown, and nothing of its group is changed.",
+    ),
     "cache_read_only": ConcernKind(
         "Cache metadata read-only",
         "The metadata of {count} caches cannot be written",

@@ -54,7 +54,7 @@ def _serves(facts: HostFacts, disk: Disk) -> Iterator[str]:
             groups = [pv.vg_name for pv in facts.pvs if is_part_of(pv.name, backing.name)]
             yield f"{backing.name} → {', '.join(groups)}" if any(groups) else backing.name
     for cset in facts.csets:
-        if cset.lv_uuid is None and is_part_of(cset.device, disk.name):
+        if cset.lv_uuid is None and cset.device and is_part_of(cset.device, disk.name):
             yield "bcache cache set"
 
 

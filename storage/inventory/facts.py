@@ -364,7 +364,8 @@ class LogicalVolume:
 
 @dataclass(frozen=True, slots=True)
 class CacheSet:
-    """A registered bcache cache set and the LV it lies on (None when it is not an LV).
+    """A registered bcache cache set and the LV it lies on (None when it is not an LV). `device` is
+    None while it is being registered, or where its start failed.
 
     `available_percent` is what is not dirty; `unused_percent` is what holds nothing, None where the
     host has not asked the kernel for it lately.
@@ -372,7 +373,7 @@ class CacheSet:
 
     uuid: str
     lv_uuid: str | None
-    device: str
+    device: str | None
     size_bytes: Count
     bucket_bytes: Count
     available_percent: Count | None

@@ -230,6 +230,9 @@ def lv_facts(row: Row, layout: Layout, kname: str | None) -> dict[str, Any]:
     """An LV as the inventory gives it, without what only the kernel knows (cache figures,
     bcache, users)."""
     major, minor = row["lv_kernel_major"], row["lv_kernel_minor"]
+    layout_words = listed(row["lv_layout"])
+    if any("+" in segment["segtype"] for segment in layout.segments.get(row["lv_uuid"], ())):
+        layout_words = ["unknown"]
     active = row["lv_active"] in ("1", "active")
     known = active and number(minor) >= 0 and minor != ""
     segments = [
@@ -247,7 +250,7 @@ def lv_facts(row: Row, layout: Layout, kname: str | None) -> dict[str, Any]:
         "vg_uuid": row["vg_uuid"],
         "vg_name": row["vg_name"],
         "size_bytes": number(row["lv_size"]),
-        "layout": listed(row["lv_layout"]),
+        "layout": layout_words,
         "role": listed(row["lv_role"]),
         "tags": listed(row["lv_tags"]),
         "active": active,

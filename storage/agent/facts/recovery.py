@@ -58,6 +58,18 @@ def of_facts(facts: dict[str, Any], resting: Collection[str]) -> Iterable[Proble
                 activation.state_of(facts, pv["vg_uuid"]).obstacle_to_activation,
                 subject=pv["vg_name"],
             )
+    yield from _of_backings(facts)
+    for lv in facts["lvs"]:
+        if lv["layout"] == ["unknown"]:
+            types = ", ".join(dict.fromkeys(segment["type"] for segment in lv["segments"]))
+            yield problem(
+                "lv_unknown_type",
+                "warning",
+                f"LVM on this host does not know the type of {lv['vg_name']}/{lv['name']} "
+                f"({types}): a newer LVM made it. The other volumes of the group are sound.",
+                "Upgrade LVM on the host. Until then it can neither activate nor change it.",
+                subject=f"{lv['vg_name']}/{lv['name']}",
+            )
     for lv in facts["lvs"]:
         if _is_off(lv) and lv["uuid"] not in resting:
             name = f"{lv['vg_name']}/{lv['name']}"
@@ -74,6 +86,62 @@ def of_facts(facts: dict[str, Any], resting: Collection[str]) -> Iterable[Proble
                 ),
                 subject=name,
             )
+
+
+def _of_backings(facts: dict[str, Any]) -> Iterable[Problem]:
+    """bcache devices that root made of disks, partitions or arrays, and that lack their cache."""
+    there = {each["uuid"] for each in facts["csets"]}
+    for backing in facts["backings"]:
+        device, state = backing["device"], backing["state"]
+        here = f"/sys/class/block/{device}/bcache"
+        is_away = backing["kname"] is None
+        if is_away and state == "clean":
+            yield problem(
+                "bcache_waiting",
+                "error",
+                f"The bcache on {device} waits for its cache set, so its bcache device is not "
+                "there. It was clean when it was last used.",
+                "Reconnect the SSD and register it: echo /dev/SSD > /sys/fs/bcache/register_quiet. "
+                "Only if the SSD is dead for good, and bcache-super-show says that the device is "
+                f"clean: echo 1 > {here}/running",
+                subject=device,
+            )
+        elif is_away and state != "no cache":
+            yield problem(
+                "bcache_waiting",
+                "error",
+                f"The bcache on {device} waits for its cache set, so its bcache device is not "
+                f"there. Its state is {state}: what was written last is on the missing SSD alone.",
+                "Reconnect the SSD and register it: echo /dev/SSD > /sys/fs/bcache/register_quiet. "
+                f"Do not write to {here}/running as long as the SSD may come back: that gives up "
+                "what it holds.",
+                subject=device,
+            )
+        elif not is_away and _has_lost_its_set(backing, there):
+            yield problem(
+                "bcache_waiting",
+                "error",
+                f"{backing['kname']} on {device} runs without its cache set, and its state is "
+                f"{state}: what was written before that may be on the missing SSD alone.",
+                "Stop what uses it, check its file systems, or restore a backup. Keep the SSD.",
+                subject=device,
+            )
+    for cset in facts["csets"]:
+        if cset["device"] is None:
+            yield problem(
+                "cset_without_device",
+                "warning",
+                f"The bcache cache set {cset['uuid']} has no cache device: it is being registered, "
+                "or its start failed.",
+                "If this lasts, look at dmesg. Its SSD may be failing: keep it, and do not make a "
+                "new cache set on it.",
+                subject=cset["uuid"],
+            )
+
+
+def _has_lost_its_set(backing: dict[str, Any], there: Collection[str]) -> bool:
+    is_attached = backing["cset_uuid"] in there
+    return backing["state"] == "inconsistent" or (backing["state"] == "dirty" and not is_attached)
 
 
 def _is_off(lv: dict[str, Any]) -> bool:
