@@ -70,6 +70,16 @@ LVM_RAID: Final[dict[str, tuple[str, Literal["error", "warning"], str, str]]] = 
 LVM_RAID["repair needed"] = LVM_RAID["partial"]
 """By what LVM calls the health of a volume, or "lost": code, severity, sentence, and what to
 type."""
+UNREAD_PARTS: Final = {
+    "disks": "the disk",
+    "arrays": "the array",
+    "pvs": "the physical volume",
+    "vgs": "the volume group",
+    "lvs": "the logical volume",
+    "csets": "a bcache cache set",
+    "orphans": "the leftover device",
+    "backings": "a bcache device",
+}
 UNKNOWN_RAID: Final = (
     "lv_raid_unknown",
     "warning",
@@ -81,6 +91,7 @@ UNKNOWN_RAID: Final = (
 def findings_of(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> tuple[HealthFinding, ...]:
     """`rows` are the volumes of the books that lie on the host, with the same `facts`."""
     made = (
+        _of_unread(facts),
         _of_kernel(facts),
         _of_arrays(facts),
         _of_groups(facts),
@@ -88,6 +99,20 @@ def findings_of(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> tuple[Healt
         _of_volumes(facts, rows),
     )
     return tuple(chain.from_iterable(made))
+
+
+def _of_unread(facts: HostFacts) -> Iterator[HealthFinding]:
+    """What was left out of the inventory; each thing of it may be in any state."""
+    for each in facts.unread:
+        what = f"{UNREAD_PARTS[each.part]} {each.name}".rstrip()
+        yield HealthFinding(
+            "unread_facts",
+            "error",
+            f"What the host says of {what} cannot be read, and is left out ({each.why}).",
+            "Upgrade panel and agent to one version. If it stays, look at the thing itself on the "
+            "host: one of its values is none that LVM or the kernel should give.",
+            f"{each.part} {each.name}"[:255],
+        )
 
 
 def _of_kernel(facts: HostFacts) -> Iterator[HealthFinding]:

@@ -1,13 +1,16 @@
 """Facts: the current state of a host, as frozen dataclasses decoded from the agent's `inventory`
 reply.
 
-A reply that does not fit raises `BadHostData`, so that no half-read inventory is used. Names, tags,
-models and serials are other people's text: show them escaped, never build with them.
+A reply that does not fit raises `BadHostData`. Where one thing in it does not (a volume, a disk, a
+cache set), that is left out whole and named in `unread`: nothing is half read, and nothing else of
+the host is hidden by it. Names, tags, models and serials are other people's text: show them
+escaped, never build with them.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal
@@ -18,7 +21,7 @@ from msgspec import Meta
 from storage.agent.facts.host_devices import is_own
 from storage.agent.kernel import array_state
 from storage.agent.kernel.array_state import ArrayTrouble
-from storage.host_data import INT_LIMIT, Count, Percent, converted, decoded
+from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, cleaned, converted
 from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
 
 # LVM writes its uuids as 32 letters in 7 groups.
@@ -421,11 +424,22 @@ class KernelIdentity:
     signature: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """One thing of an inventory that does not fit its shape: in which list it stands, its name and
+    the uuid of its group as far as they are text, and which field is odd."""
+
+    part: str
+    name: str
+    vg_uuid: str
+    why: str
+
+
 @dataclass(frozen=True)
 class HostFacts:
     """One inventory. `consistent` is False when the reports did not agree with each other,
     `stale` when a busy volume group forced a read without its lock. What has a default, an older
-    agent does not say."""
+    agent does not say; `unread` is the panel's own."""
 
     consistent: bool
     stale: bool
@@ -440,10 +454,15 @@ class HostFacts:
     lvm_version: str = ""
     kernel: KernelIdentity = KernelIdentity()
     boot_id: str = ""
+    unread: tuple[Unread, ...] = ()
 
     def __post_init__(self) -> None:
         if len({lv.uuid for lv in self.lvs}) != len(self.lvs):
             raise ValueError("two logical volumes have one uuid")
+
+    def hides_a_part_of(self, vg_uuid: str) -> bool:
+        """Whether something that could not be read is, or may be, of the group."""
+        return any(each.part in OF_GROUPS and each.vg_uuid in (vg_uuid, "") for each in self.unread)
 
     @cached_property
     def _lvs(self) -> dict[str, LogicalVolume]:
@@ -499,10 +518,53 @@ class HostFacts:
         )
 
 
+PARTS: Final[Mapping[str, type]] = {
+    "disks": Disk,
+    "arrays": Array,
+    "pvs": PhysicalVolume,
+    "vgs": VolumeGroup,
+    "lvs": LogicalVolume,
+    "csets": CacheSet,
+    "orphans": Orphan,
+    "backings": BareBacking,
+}
+OF_GROUPS: Final = ("pvs", "vgs", "lvs")
+UNREAD_LIMIT: Final = 50
+"""So many are named: a host that gets everything wrong needs no longer list."""
+
+
 def decode(data: object) -> HostFacts:
     """The agent's `inventory` data (see the module `inventory` of the agent) as facts; raises
-    `BadHostData`."""
-    return decoded(data, HostFacts, "inventory")
+    `BadHostData` where it has no such shape at all."""
+    clean = cleaned(data)
+    try:
+        return converted(clean, HostFacts, "inventory")
+    except BadHostData:
+        if not isinstance(clean, dict):
+            raise
+    unread: list[Unread] = []
+    parts = {
+        part: list(_readable(part, shape, clean[part], unread))
+        for part, shape in PARTS.items()
+        if isinstance(clean.get(part), list)
+    }
+    told = [msgspec.to_builtins(each) for each in unread[:UNREAD_LIMIT]]
+    return converted({**clean, **parts, "unread": told}, HostFacts, "inventory")
+
+
+def _readable(part: str, shape: type, things: list[Any], unread: list[Unread]) -> Iterator[Any]:
+    """The things that fit their shape; the others are noted in `unread`."""
+    for number, thing in enumerate(things):
+        try:
+            converted(thing, shape, f"inventory.{part}[{number}]")
+        except BadHostData as error:
+            fields = thing if isinstance(thing, dict) else {}
+            texts = (fields.get(key) for key in ("name", "vg_uuid"))
+            name, vg_uuid = (each if isinstance(each, str) else "" for each in texts)
+            own = fields.get("uuid") if part == "vgs" else vg_uuid
+            unread.append(Unread(part, name, own if isinstance(own, str) else "", str(error)))
+        else:
+            yield thing
 
 
 def restored(stored: object) -> HostFacts:

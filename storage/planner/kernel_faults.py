@@ -227,7 +227,7 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         MAKE_BCACHE,
         "Kernels 5.12.0 to 5.12.10 crash where a guest reads much at once of what a bcache does "
         "not hold.",
-        f"{LORE}/linux-bcache/20210607125052.21277-1-colyli@suse.de/",
+        "https://github.com/torvalds/linux/commit/41fe8d088e96",
         "Start a kernel 5.12.11 or newer.",
     ),
     KernelFault(

@@ -119,7 +119,9 @@ def test_the_last_self_test_counts() -> None:
         ([good, bad], []),
         ([stopped], []),
     ):
-        log = {"extended": {"table": [{**row, "type": {"string": "Extended offline"}} for row in rows]}}
+        log = {
+            "extended": {"table": [{**row, "type": {"string": "Extended offline"}} for row in rows]}
+        }
         assert codes(ata("M", "S", [], ata_smart_self_test_log=log)) == expected
 
 
