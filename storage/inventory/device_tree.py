@@ -111,7 +111,8 @@ def bcache_of(facts: HostFacts, backing: BareBacking) -> Chain:
     cset = facts.cset(backing.cset_uuid) if backing.cset_uuid is not None else None
     if cset is not None:
         lv = facts.lv(cset.lv_uuid) if cset.lv_uuid is not None else None
-        top = (*top, *_device(facts, f"{lv.vg_name}/{lv.name}" if lv else cset.device)[-1])
+        fast = f"{lv.vg_name}/{lv.name}" if lv is not None else cset.device
+        top = top if fast is None else (*top, *_device(facts, fast)[-1])
     words = ["bcache", backing.mode if cset is not None else "no cache"]
     if backing.users:
         words.append(f"used by {', '.join(str(user) for user in backing.users)}")

@@ -365,10 +365,10 @@ class Seen:
     the findings of an inventory without records."""
 
     def __init__(self, **described: Any) -> None:
-        self.machine: Any = ReportedHost(**described)
-        self.facts = inventory(self.machine, load(self.machine))
+        machine: Any = ReportedHost(**described)
+        self.facts = inventory(machine, load(machine))
         self.host: HostFacts = decode(json.loads(json.dumps(self.facts)))
-        self.problems = hello(self.machine)["problems"]
+        self.problems = hello(machine)["problems"]
         self.findings = findings_of(self.host, ())
 
     @property

@@ -83,7 +83,7 @@ def test_a_storage_of_any_type_may_be_shared() -> None:
     assert guest_configs.proxmox_shared(STORAGE) == {"common"}
 
 
-def volumes(*names: str, active: bool = True, **files: Any) -> Seen:
+def volumes(*names: str, files: dict[str, str], active: bool = True) -> Seen:
     return Seen(
         policy={"vgs": ["tank"]},
         disks=[{"name": "sda"}],
@@ -112,7 +112,7 @@ def test_a_volume_of_a_guest_that_is_off_is_known_by_each_of_its_names(path: str
         (uuid_of("tank") + uuid_of("tank/my-disk")).split("-")
     )  # fmt: skip
     config = f'name = "mail"\ndisk = ["{plain},raw,xvda"]\n'
-    seen = volumes("my-disk", active=False, **{"/etc/xen/mail.cfg": config})
+    seen = volumes("my-disk", active=False, files={"/etc/xen/mail.cfg": config})
     assert [user.name for user in seen.lv("my-disk").users] == ["mail"]
 
 
@@ -121,7 +121,7 @@ def mountinfo(*lines: str) -> dict[str, str]:
 
 
 def test_a_mount_point_is_named_as_people_know_it() -> None:
-    seen = volumes("files", **mountinfo(
+    seen = volumes("files", files=mountinfo(
         r"30 25 253:0 / /srv/our\040files\040-\040new\134a rw shared:2 - ext4 /dev/tank/files rw"
     ))  # fmt: skip
     assert [user.name for user in seen.lv("files").users] == ["/srv/our files - new\\a"]
@@ -143,14 +143,14 @@ def btrfs(*names: str) -> dict[str, str]:
 def test_every_device_of_a_file_system_of_the_host_is_the_hosts_own(
     line: str, files: dict[str, str]
 ) -> None:
-    seen = volumes("a", "b", "c", **mountinfo(line), **files)
+    seen = volumes("a", "b", "c", files={**mountinfo(line), **files})
     assert seen.lv("a").hosts_own and seen.lv("b").hosts_own
     assert not seen.lv("c").hosts_own
 
 
 def test_every_device_of_another_file_system_is_in_use() -> None:
     line = "30 25 0:23 / /srv rw - btrfs /dev/tank/a rw"
-    seen = volumes("a", "b", **mountinfo(line), **btrfs("dm-0", "dm-1"))
+    seen = volumes("a", "b", files={**mountinfo(line), **btrfs("dm-0", "dm-1")})
     for name in ("a", "b"):
         assert [(user.kind, user.name) for user in seen.lv(name).users] == [("mount", "/srv")]
         assert not seen.lv(name).hosts_own

@@ -19,7 +19,7 @@ CHUNK = 64 * KIB
 
 def raid(name: str, legs: list[str], *, kind: str = "raid1", **fields: Any) -> list[dict[str, Any]]:
     """A hidden RAID volume of LVM with one image and one piece of metadata on each of `legs`."""
-    parts = [
+    parts: list[dict[str, Any]] = [
         {"vg": "tank", "name": f"{name}_{part}_{n}", "role": "private,raid,image",
          "devices": [f"{leg}({n + 1})"], "health": "partial" if leg == GONE else ""}
         for n, leg in enumerate(legs) for part in ("rimage", "rmeta")
@@ -40,7 +40,7 @@ def cached(
     """A group `tank` with the volume `web` behind a cache pool `fast`, whose hidden volumes are
     `parts`; those that are not given lie on one disk each."""
     given = {part["name"] for part in parts}
-    plain = [
+    plain: list[dict[str, Any]] = [
         {"vg": "tank", "name": "web_corig", "role": "private,cache,origin,cacheorigin",
          "devices": ["/dev/sda(0)"]},
         {"vg": "tank", "name": "fast_cpool_cdata", "role": "private,cache,pool,data",
@@ -48,7 +48,7 @@ def cached(
         {"vg": "tank", "name": "fast_cpool_cmeta", "role": "private,cache,pool,metadata",
          "devices": ["/dev/sdc(99)"]},
     ]  # fmt: skip
-    top = [
+    top: list[dict[str, Any]] = [
         {"vg": "tank", "name": "web", "layout": "cache", "type": "cache", "pool": "fast_cpool",
          "origin": "web_corig", "devices": ["web_corig(0)"], "mode": mode, "policy": "smq",
          "chunk": CHUNK, "size": 8 * GIB},
