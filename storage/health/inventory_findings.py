@@ -258,8 +258,7 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[He
             how = "Open the volume's page for the next steps."
             yield HealthFinding(code, "error", row.cache.trouble, how, name, key)
         is_unsafe = row.cache is not None and bool(unsafe & set(row.cache.pvs))
-        if lv.cache is not None:
-            is_unsafe = is_on_degraded(facts, lv.cache)
+        is_unsafe = is_unsafe or is_on_degraded(facts, lv)
         if row.cache is not None and row.cache.mode == "writeback" and is_unsafe:
             on_page = row.volume.managed and row.wish is not None
             # A failed cache tells no figures: its 0 is none.

@@ -137,7 +137,7 @@ def _first(rows: Sequence[VolumeSnapshot]) -> tuple[PointVolume, ...]:
 
 def _cached(facts: HostFacts) -> tuple[LogicalVolume, ...]:
     """All volumes that may have a cache: a thin pool's is on its hidden data volume."""
-    hidden = (lv for lv in facts.lvs if not lv.is_public and (lv.cache or lv.writecache))
+    hidden = (lv for lv in facts.lvs if not lv.is_public and (on(lv) or lv.writecache))
     return (*facts.public_lvs(), *hidden)
 
 

@@ -344,6 +344,12 @@ class LogicalVolume:
         return mounted or ("swap" if any(user.kind == "swap" for user in self.users) else "")
 
     @property
+    def lacks_a_part(self) -> bool:
+        """Whether some of it, or of its cache, is on a missing disk."""
+        standings = (self.standing, None if self.cache is None else self.cache.standing)
+        return any(each is not None and each.lost for each in standings)
+
+    @property
     def is_public(self) -> bool:
         return "public" in self.role
 

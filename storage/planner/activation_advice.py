@@ -21,10 +21,9 @@ def group_state(facts: HostFacts, vg_uuid: str) -> activation.GroupState:
 
 def how_to_activate(facts: HostFacts, lv: LogicalVolume) -> str:
     """What to do about a volume that is not active, as far as it can work now."""
-    standings = (lv.standing, None if lv.cache is None else lv.cache.standing)
     return activation.how_to_activate(
         group_state(facts, lv.vg_uuid),
         lv.name,
-        is_lost=any(each is not None and each.lost for each in standings),
+        is_lost=lv.lacks_a_part,
         is_known=lv.layout != ("unknown",),
     )

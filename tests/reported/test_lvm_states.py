@@ -89,7 +89,7 @@ def test_a_pool_that_lvm_mirrors_outlives_one_of_its_disks() -> None:
     volume = seen.lv("web")
     assert loss_of(seen.host, volume) is None and runbook(seen, "web") == ""
     assert volume.cache.dirty_bytes == 4096 * CHUNK
-    assert is_on_degraded(seen.host, volume.cache)
+    assert is_on_degraded(seen.host, volume)
     assert "lvconvert --repair tank/fast_cpool_cdata" in seen.text
     assert "lvconvert --repair tank/fast_cpool_cmeta" in seen.text
     assert "--uncache" not in seen.text and "--force tank" not in seen.text

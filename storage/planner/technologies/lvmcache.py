@@ -219,7 +219,7 @@ class LvmCacheTechnology:
         if lv.cache is None:
             return
         cache, name, is_ours = lv.cache, f"{lv.vg_name}/{lv.name}", MANAGED_TAG in lv.tags
-        if cache.mode == "writeback" and is_on_degraded(facts, cache):
+        if cache.mode == "writeback" and is_on_degraded(facts, lv):
             yield Risk(
                 "error",
                 f"{name} uses writeback on a degraded SSD mirror: {_dirty(cache)} of "

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from storage.inventory.facts import DataStanding, DmCache, HostFacts, LogicalVolume
+from storage.inventory.facts import DataStanding, HostFacts, LogicalVolume
 from storage.naming import is_pool_name
 from storage.planner.draft import Draft, Refused
 
@@ -63,8 +63,11 @@ def loss_of(facts: HostFacts, lv: LogicalVolume) -> Loss | None:
     return Loss(kind, name, cache.mode, cache.dirty_bytes, pvs, others, is_origin_lost)
 
 
-def is_on_degraded(facts: HostFacts, cache: DmCache) -> bool:
-    """Whether the cache lies on a mirror that has lost a disk, and has all its data still."""
+def is_on_degraded(facts: HostFacts, lv: LogicalVolume) -> bool:
+    """Whether the volume's cache lies on a mirror that lost a disk, and has all its data still."""
+    cache = lv.cache
+    if cache is None:
+        return False
     if cache.standing is not None:
         return cache.standing.redundant and cache.standing.degraded and not cache.standing.lost
     return any(pv.name in cache.pvs and pv.redundant and not pv.healthy for pv in facts.pvs)
