@@ -84,10 +84,45 @@ KINDS: Final = {
         "{count} arrays are degraded",
         "A second disk failure can destroy all data on this array.",
     ),
+    "array_failed": ConcernKind(
+        "Array failed",
+        "{count} arrays have failed",
+        "The array lost more disks than it can: its data cannot be read or written.",
+    ),
+    "array_inactive": ConcernKind(
+        "Array not started",
+        "{count} arrays are not started",
+        "Everything on such an array is away.",
+    ),
+    "array_read_only": ConcernKind(
+        "Array read-only",
+        "{count} arrays take no writes",
+        "Guests on such an array cannot write.",
+    ),
+    "array_unclear": ConcernKind(
+        "Array in an unclear state",
+        "{count} arrays are in an unclear state",
+        "The array may be missing a disk, or take no I/O.",
+    ),
     "lv_raid_degraded": ConcernKind(
         "Mirrored volume degraded",
         "{count} volumes that LVM mirrors are missing a disk",
         "Another disk failure can destroy their data.",
+    ),
+    "lv_raid_failed": ConcernKind(
+        "Mirrored volume failed",
+        "{count} volumes on LVM RAID have lost more disks than they survive",
+        "Their data cannot be read until the disks are back.",
+    ),
+    "lv_raid_unknown": ConcernKind(
+        "Mirrored volume in an unknown state",
+        "{count} volumes that LVM mirrors are in an unknown state",
+        "A copy of the data may be missing.",
+    ),
+    "pv_duplicate": ConcernKind(
+        "Disk seen twice",
+        "Physical volumes of {count} groups are seen twice",
+        "Nothing of such a group can be activated or changed.",
     ),
     "disk_vanished": ConcernKind(
         "Disk gone",
@@ -219,6 +254,26 @@ KINDS: Final = {
         "The SSD of {count} bcache volumes is not registered",
         "The volume is slow, or is stopped until its SSD is registered.",
         CACHES,
+    ),
+    "bcache_waiting": ConcernKind(
+        "bcache without its SSD",
+        "{count} bcache devices made by hand wait for their SSD, or lost it",
+        "The device is away, and its newest data may be on that SSD alone.",
+    ),
+    "cset_without_device": ConcernKind(
+        "Cache set without a device",
+        "{count} bcache cache sets have no cache device",
+        "Volumes that use it are slow, or are stopped.",
+    ),
+    "lv_unknown_type": ConcernKind(
+        "Volume of an unknown type",
+        "LVM does not know the type of {count} volumes",
+        "LVM on these hosts can neither activate nor change them.",
+    ),
+    "unread_facts": ConcernKind(
+        "Part of a host not understood",
+        "Parts of {count} inventories cannot be read",
+        "What cannot be read is not shown, and nothing of its group is changed.",
     ),
     "cache_read_only": ConcernKind(
         "Cache metadata read-only",

@@ -186,6 +186,12 @@ def group_of(facts: HostFacts, vg_uuid: str, vg_name: str) -> VolumeGroup:
             "The host's reports contradict each other: something is changing its volumes now.",
             "Wait until the other LVM command on the host has ended, then try again.",
         )
+    if facts.hides_a_part_of(vg_uuid):
+        raise Refused(
+            "unsupported",
+            f"Not everything that the host says of the volume group {vg_name} can be read.",
+            "The host's problems name what is odd; nothing of the group is changed until then.",
+        )
     vg = facts.vg(vg_uuid)
     if vg is None:
         raise Refused(

@@ -7,7 +7,7 @@ Pure. The agent checks what the inventory does not contain (mounts, signatures, 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Final
 
 from storage.agent.calls.names import kernel_name
 from storage.agent.kernel.disks import COPIES
@@ -44,6 +44,10 @@ class Replacement:
         if not all(isinstance(value, str) for value in data.values()):
             raise BadWish("What a replacement names is text.")
         return cls(**data)
+
+
+MENDED: Final = ("array_degraded", "array_weakened")
+"""The troubles of an array that a new member mends."""
 
 
 def group_on(facts: HostFacts, array: Array) -> VolumeGroup | None:
@@ -109,6 +113,12 @@ def refusal_of(facts: HostFacts, array: Array, *, allowed: bool | None) -> Refus
             "Root on the host has not allowed Tiercel to replace disks of arrays.",
             f"As root on the host: {AGENT_PATH} allow-replacement",
         )
+    if (trouble := array.trouble) is not None and trouble.code not in MENDED:
+        return Refused(
+            "busy" if trouble.code == "array_recovering" else "degraded",
+            f"{trouble.message}.",
+            trouble.correction,
+        )
     if array.is_at_work:
         return Refused(
             "busy",
@@ -150,6 +160,8 @@ def replace(facts: HostFacts, wanted: Replacement) -> tuple[PlannedStep, ...]:
         )
     if _is_done(array, wanted):
         return ()
+    if array.has_failed and array.trouble is not None:
+        raise Refused("degraded", f"{array.trouble.message}.", array.trouble.correction)
     group_may_change(facts, vg)
     args = {
         "vg": vg.name,

@@ -27,6 +27,7 @@ MAY_BE_MISSING = re.compile(
     r"|/sys/kernel/config/(nvmet/subsystems|target/core)|/sys/class/rnbd-server/ctl/devices"
     r"|/sys/bus/xen-backend/devices(/.*)?|/sys/module/\w+(/parameters/\w+)?"
     r"|/lib/modules/[^/]+/modules\.(dep|builtin)"
+    r"|/sys/fs/btrfs|/sys/class/nvme/.*"
     r"|/sys/fs/bcache(/[0-9a-f-]{36}(/.*)?)?|/sys/dev/block/-?\d+:-?\d+|/proc/\d+(/.*)?"
     r"|/sys/class/block/[^/]+|/dev/.*|\[unknown\].*"
     r"|/sys/block/[^/]*/(md(/level)?|dm/\w+|device(/model)?)"

@@ -9,7 +9,7 @@ from typing import Any
 from .. import PROTOCOL, VERSION
 from ..calls.refusals import Problem, Refusal, problem
 from ..guests import guest_lvm_exposure, users
-from ..kernel import disks
+from ..kernel import array_state, disks
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost
 from ..state import bcache_by_hand, boot_state, fence, owner, policy, udev_links
@@ -163,14 +163,13 @@ def _facts_problems(host: LocalHost, facts: dict[str, Any] | None) -> Iterable[P
     if facts is None:
         return
     for array in facts["arrays"]:
-        if array["degraded_count"]:
-            count = array["degraded_count"]
-            disks = "1 disk" if count == 1 else f"{count} disks"
+        trouble = array_state.trouble_of(array)
+        if trouble is not None:
             yield problem(
-                "array_degraded",
-                "error",
-                f"{array['name']} ({array['level']}) is missing {disks}.",
-                f"Replace the disk: mdadm --manage /dev/{array['name']} --add /dev/NEW",
+                trouble.code,
+                trouble.severity,
+                f"{trouble.message}.",
+                trouble.correction,
                 subject=array["name"],
             )
     yield from _group_problems(facts)

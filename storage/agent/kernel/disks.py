@@ -131,7 +131,7 @@ def array(host: LocalHost, name: str) -> dict[str, Any]:
         "level": text(host, f"{here}/level"),
         "state": text(host, f"{here}/array_state"),
         "size_bytes": _number(text(host, f"/sys/block/{name}/size")) * 512,
-        "degraded_count": _number(text(host, f"{here}/degraded")),
+        "degraded_count": _degraded_count(host, here),
         "sync_action": text(host, f"{here}/sync_action") or "idle",
         # Sectors of one disk, and KiB a second; none while the array is idle.
         "sync_done_sectors": _known(done) if total else None,
@@ -143,6 +143,14 @@ def array(host: LocalHost, name: str) -> dict[str, Any]:
         "disk_count": _known(text(host, f"{here}/raid_disks").partition(" ")[0]),
         "members": members,
     }
+
+
+def _degraded_count(host: LocalHost, here: str) -> int | None:
+    """None where the kernel makes no such file though there may be copies: of an array that is not
+    started, for one."""
+    if text(host, f"{here}/level") in ("raid0", "linear"):
+        return 0
+    return _known(text(host, f"{here}/degraded"))
 
 
 def _words(member: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from ..calls.call import VerbCall, arguments
 from ..calls.refusals import Refusal
 from ..commands.command import Args, Command, run
 from ..facts.view import Check, View
-from ..kernel import disks
+from ..kernel import array_state, disks
 from ..kernel.dm import SECTOR, text
 from ..state.policy import AGENT
 from . import checks
@@ -114,6 +114,12 @@ def _ready(view: View, call: VerbCall) -> Check:
                 "unsupported",
                 f"{name} is {array['level']}: it has no second copy to fill a disk from.",
                 "Move its volumes to another disk first.",
+            )
+        trouble = array_state.trouble_of(array)
+        if trouble is not None and trouble.code not in ("array_degraded", "array_weakened"):
+            is_rebuilt = trouble.code == "array_recovering"
+            raise Refusal(
+                "busy" if is_rebuilt else "degraded", f"{trouble.message}.", trouble.correction
             )
         if array["sync_action"] != "idle":
             raise Refusal(

@@ -12,10 +12,11 @@ from storage.byte_sizes import KIB, MIB, SECTOR_BYTES
 from storage.formatting import size
 from storage.inventory.facts import DmCache, HostFacts, LogicalVolume, VolumeGroup
 from storage.naming import MANAGED_TAG
+from storage.planner.activation_advice import group_state
 from storage.planner.draft import Draft, Refused
 from storage.planner.lvm_sizes import pool_bytes, round_up
 from storage.planner.technologies import lvmcache_plan
-from storage.planner.technologies.lvmcache_loss import loss_of
+from storage.planner.technologies.lvmcache_loss import is_on_degraded, loss_of
 from storage.planner.technologies.lvmcache_plan import (
     CLEANER,
     MIN_THRESHOLD_CHUNKS,
@@ -38,6 +39,7 @@ from storage.planner.wish import (
 
 KERNEL_THRESHOLD_SECTORS = 2048
 FAILED, INACTIVE = "failed, or needs a check", "not active"
+UNTOLD = "device-mapper does not tell"
 THRESHOLD = "Migration threshold"
 
 
@@ -81,6 +83,8 @@ class LvmCacheTechnology:
         FAILED: "One that failed or needs a check: stop its guest, then on the host lvchange -an, "
         "lvconvert --repair and lvchange -ay; its page tells where its SSD is lost.",
         INACTIVE: "One that is not active: on the host lvchange -ay, then read the host again.",
+        UNTOLD: "One that device-mapper does not tell of: `dmsetup status --target cache` on the "
+        "host has no line of it; read the host again.",
     }
 
     def is_there(self, lv: LogicalVolume) -> bool:
@@ -150,7 +154,9 @@ class LvmCacheTechnology:
             return ""
         if lv.cache.failed or lv.cache.needs_check:
             return FAILED
-        return "" if lv.active else INACTIVE
+        if not lv.active:
+            return INACTIVE
+        return "" if lv.cache.dirty_known else UNTOLD
 
     def is_part(self, facts: HostFacts, lv: LogicalVolume, other: LogicalVolume) -> bool:
         return lv.cache is not None and (
@@ -213,13 +219,13 @@ class LvmCacheTechnology:
         if lv.cache is None:
             return
         cache, name, is_ours = lv.cache, f"{lv.vg_name}/{lv.name}", MANAGED_TAG in lv.tags
-        below = [pv for pv in facts.pvs if pv.name in cache.pvs]
-        if cache.mode == "writeback" and any(pv.redundant and not pv.healthy for pv in below):
+        if cache.mode == "writeback" and is_on_degraded(facts, lv):
             yield Risk(
                 "error",
                 f"{name} uses writeback on a degraded SSD mirror: {_dirty(cache)} of "
                 "data is on one SSD only.",
-                self.way_out_of_writeback(lv, on_page=is_ours),
+                group_state(facts, lv.vg_uuid).obstacle_to_changes
+                or self.way_out_of_writeback(lv, on_page=is_ours),
             )
         if is_half_removed(facts, cache):
             removal = f"on the host: lvconvert --splitcache {name}"
