@@ -299,6 +299,7 @@ def _vg(
         "sharing": others,
         "alone": alone,
         "clears_freed": policy.clear_freed,
+        "zeroes_pools": True,
         "lock_type": printable(row["vg_lock_type"]),
         "system_id": printable(row["vg_systemid"]),
         "exported": lvm.flag(row["vg_exported"]),
