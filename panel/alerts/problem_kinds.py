@@ -84,6 +84,11 @@ KINDS: Final = {
         "{count} arrays are degraded",
         "A second disk failure can destroy all data on this array.",
     ),
+    "guest_array": ConcernKind(
+        "Guest's array started",
+        "{count} arrays of guests are started on their hosts",
+        "Host and guest write to the same disk: the guest's data can be damaged.",
+    ),
     "lv_raid_degraded": ConcernKind(
         "Mirrored volume degraded",
         "{count} volumes that LVM mirrors are missing a disk",
@@ -381,6 +386,11 @@ KINDS: Final = {
         "Restart incomplete",
         "{count} hosts did not recover completely after a restart",
         "Caches or their settings have been missing since then.",
+    ),
+    "initramfs_stale": ConcernKind(
+        "Initramfs does not hide guests' disks",
+        "The initramfs of {count} hosts does not hide guests' disks",
+        "At a restart the host may start volume groups, arrays and bcache devices of guests.",
     ),
     "no_boot_unit": ConcernKind(
         "Boot unit missing",

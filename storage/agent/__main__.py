@@ -10,7 +10,7 @@ from .calls.refusals import Refusal
 from .guests import hiding
 from .operations.boot import boot
 from .realhost import RealHost
-from .state import admin, owner, policy
+from .state import admin, initramfs, owner, policy
 from .state.policy import PV_LISTS
 from .wire.serve import serve, unreplaced
 
@@ -19,7 +19,7 @@ REPLACEMENT = {"allow-replacement": True, "deny-replacement": False}
 USAGE = (
     "usage: agent.pyz [allow-vg NAME [--alone] | deny-vg NAME | fast-pv PV | slow-pv PV | "
     "redundant-pv PV | forget-pv PV | allow-replacement | deny-replacement | adopt-panel ID | "
-    "policy | hide-guests | keep-bcache VG/LV | boot]"
+    "policy | hide-guests | renew-initramfs | keep-bcache VG/LV | boot]"
 )
 
 
@@ -48,10 +48,13 @@ def main(arguments: Sequence[str]) -> int:
             print(owner.adopt(host, rest[0]))
         elif command == "hide-guests" and not rest:
             print(hiding.hide_guests(host, policy.load(host)))
+            return _said(initramfs.renew(host))
+        elif command == "renew-initramfs" and not rest:
+            return _said(initramfs.renew(host), "Every initramfs is up to date.")
         elif command == "keep-bcache" and len(rest) == 1:
             print(admin.keep_bcache(host, rest[0]))
         elif command == "boot" and not rest:
-            return _boot(host)
+            return _said(boot(host), "Nothing to restore.")
         else:
             print(USAGE, file=sys.stderr)
             return 2
@@ -62,9 +65,11 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _boot(host: RealHost) -> int:
-    done, failed = boot(host)
-    print("\n".join(done) if done else "Nothing to restore.")
+def _said(outcome: tuple[list[str], list[str]], nothing: str = "") -> int:
+    """Print what was done (`nothing` where nothing was) and what failed; the exit code."""
+    done, failed = outcome
+    if done or nothing:
+        print("\n".join(done) or nothing)
     for line in failed:
         print(line, file=sys.stderr)
     return 1 if failed else 0
