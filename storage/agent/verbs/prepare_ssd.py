@@ -29,7 +29,7 @@ def _refusal(code: str, message: str, correction: str) -> Refusal:
     return Refusal(code, message, correction)
 
 
-def _serial(host: LocalHost, device: str) -> str | None:
+def serial_of(host: LocalHost, device: str) -> str | None:
     """What tells the device from all others: a disk's serial number, also for its partitions, and
     an array's uuid. None where there is no such device."""
     if not host.exists(f"/sys/class/block/{device}"):
@@ -46,7 +46,7 @@ def meant(view: View, call: VerbCall) -> Check:
 
     def check() -> None:
         device, meant_serial = call.args["device"], call.args["serial"]
-        serial = None if _OTHERS.fullmatch(device) else _serial(view.host, device)
+        serial = None if _OTHERS.fullmatch(device) else serial_of(view.host, device)
         if serial is None:
             raise _refusal(
                 "not_found",
