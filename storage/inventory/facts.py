@@ -162,6 +162,7 @@ class VolumeGroup:
     says none does. LVM's text about the group may take `metadata_bytes` in all, of which
     `metadata_free_bytes` are left; None where an older agent does not say.
     `clears_freed`: what a volume leaves behind is cleared; None where an older agent cannot.
+    `left_out`: its volumes are not in the inventory, so that one that is absent may well be there.
     `zeroes_pools`: a cache pool is zeroed before a guest gets it; an older agent does not.
     `allocation` is how LVM chooses extents ("normal", "contiguous", "cling"), "" where an older
     agent does not say."""
@@ -186,6 +187,7 @@ class VolumeGroup:
     metadata_free_bytes: Count | None = None
     clears_freed: bool | None = None
     zeroes_pools: bool = False
+    left_out: bool = False
     allocation: str = ""
 
 

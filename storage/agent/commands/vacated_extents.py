@@ -96,7 +96,9 @@ def note(vg: str, lv: str, parts: Sequence[str], disks: Sequence[str] = (ANY_DIS
 def volume_clear(args: Args) -> tuple[Command, ...]:
     vg, held_lv = args["vg"], held_name(args)
     made = tags(OURS, volume_tag(args["volume_key"]), MADE_LEFT, ZEROING)
-    words = ("lvcreate", "-y", *WIPE, "-n", held_lv, "-l", _COUNT, *made, vg, _WHERE)
+    # The extents are named: a group whose policy is contiguous would give out no two runs of them.
+    anywhere = ("--alloc", "anywhere")
+    words = ("lvcreate", "-y", *WIPE, *anywhere, "-n", held_lv, "-l", _COUNT, *made, vg, _WHERE)
     return (
         Command("reserve", words, " ".join(words)),
         zero(device(vg, held_lv), watch="left_zeroed"),

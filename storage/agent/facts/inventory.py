@@ -300,6 +300,7 @@ def _vg(
         "alone": alone,
         "clears_freed": policy.clear_freed,
         "zeroes_pools": True,
+        "left_out": left_out,
         "lock_type": printable(row["vg_lock_type"]),
         "system_id": printable(row["vg_systemid"]),
         "exported": lvm.flag(row["vg_exported"]),

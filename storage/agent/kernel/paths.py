@@ -16,8 +16,9 @@ LINKS_LIMIT = 40
 # File systems whose answer comes from elsewhere, or whose look-up mounts one that does.
 REMOTE = frozenset(
     (
-        *("9p", "afs", "autofs", "beegfs", "ceph", "cifs", "coda", "fuse", "glusterfs", "lustre"),
-        *("ncpfs", "nfs", "nfs4", "orangefs", "pvfs2", "smb3", "smbfs", "virtiofs"),
+        *("9p", "afs", "autofs", "beegfs", "ceph", "cifs", "coda", "fuse", "fuseblk", "gfs2"),
+        *("glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "pvfs"),
+        *("pvfs2", "smb3", "smbfs", "virtiofs"),
     )
 )
 

@@ -328,7 +328,7 @@ def redundant(view: View, subject: str, lv: Facts | None, what: str) -> None:
     of a disk, and has lost none. `lv` is None while it is only planned."""
     if subject in view.planned.pvs:
         names: list[str] = list(view.planned.pvs[subject])
-    elif lv is None or _mirrored(view, lv):
+    elif lv is None:
         return
     else:
         names = view.pvs_under(lv)
@@ -348,15 +348,3 @@ def redundant(view: View, subject: str, lv: Facts | None, what: str) -> None:
             f"The array under {what} is degraded: {', '.join(sick)}.",
             "Replace the failed disk and let the array recover, or use writethrough.",
         )
-
-
-def _mirrored(view: View, lv: Facts) -> bool:
-    """A RAID LV, or a pool whose data and metadata both are, with nothing wrong."""
-    parts = [
-        part
-        for part in view.facts["lvs"]
-        if part["vg_uuid"] == lv["vg_uuid"]
-        and part["name"] in (f"{lv['name']}_cdata", f"{lv['name']}_cmeta")
-    ]
-    levels = {"raid1", "raid5", "raid6", "raid10", "raid4"}
-    return all(levels & set(part["layout"]) and part["health"] == "" for part in parts or [lv])

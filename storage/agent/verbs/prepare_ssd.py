@@ -13,9 +13,10 @@ from ..commands.command import Args, Command, run
 from ..facts.view import Check, Facts, View, space_subject
 from ..guests.usage_checks import is_at_work
 from ..guests.users import of_devices
-from ..kernel import disks
+from ..kernel import attachment, disks
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
+from ..state.policy import AGENT
 from . import checks
 from .verb import NOTHING, Estimate, Trait, Verb
 
@@ -95,6 +96,24 @@ def _empty(view: View, call: VerbCall) -> Check:
                 f"{call.args['device']} already carries {', '.join(signs) or 'nothing'}.",
                 "If it holds nothing that is needed, clear it on the host: wipefs -a /dev/"
                 f"{call.args['device']}",
+            )
+
+    return check
+
+
+def _local(view: View, call: VerbCall) -> Check:
+    """No other machine reaches it: with it, the whole group would count as shared, and nothing of
+    the group could be changed any more."""
+
+    def check() -> None:
+        group = call.args["vg"]
+        how = attachment.elsewhere(view.host, call.args["device"])
+        if how and group not in view.policy.alone:
+            raise _refusal(
+                "unsupported",
+                f"{call.args['device']} is reached by {how}: other machines may use it too.",
+                f"Use a local disk. If no other machine ever uses {group}, as root on the host "
+                f"run: {AGENT} allow-vg {group} --alone",
             )
 
     return check
@@ -194,6 +213,7 @@ PREPARE = Verb(
     ],
     todo=_todo,
     state=lambda view, call: [
+        _local(view, call),
         _same_sectors(view, call),
         unused(view, call),
         _empty(view, call),
