@@ -83,8 +83,8 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         "volume.clear",
         {**VOLUME, "volume_key": "abcdefgh"},
         [
-            "lvcreate -y -Wy -Zy --alloc anywhere -n w-abcdefgh -l <how many extents> --addtag tiercel "
-            "--addtag tiercel.volume=abcdefgh --addtag tiercel.made=left "
+            "lvcreate -y -Wy -Zy --alloc anywhere -n w-abcdefgh -l <how many extents> "
+            "--addtag tiercel --addtag tiercel.volume=abcdefgh --addtag tiercel.made=left "
             "--addtag tiercel.zeroing vg0 <where it lies>",
             "blkdiscard --zeroout --step 1MiB /dev/vg0/w-abcdefgh",
             "lvchange --deltag tiercel.left=<each range that is cleared> vg0/v-abcdefgh",
