@@ -104,6 +104,11 @@ KINDS: Final = {
         "{count} arrays are in an unclear state",
         "The array may be missing a disk, or take no I/O.",
     ),
+    "guest_array": ConcernKind(
+        "Guest's array started",
+        "{count} arrays of guests are started on their hosts",
+        "Host and guest write to the same disk: the guest's data can be damaged.",
+    ),
     "lv_raid_degraded": ConcernKind(
         "Mirrored volume degraded",
         "{count} volumes that LVM mirrors are missing a disk",
@@ -479,6 +484,11 @@ KINDS: Final = {
         "Restart incomplete",
         "{count} hosts did not recover completely after a restart",
         "Caches or their settings have been missing since then.",
+    ),
+    "initramfs_stale": ConcernKind(
+        "Initramfs does not hide guests' disks",
+        "The initramfs of {count} hosts does not hide guests' disks",
+        "At a restart the host may start volume groups, arrays and bcache devices of guests.",
     ),
     "no_boot_unit": ConcernKind(
         "Boot unit missing",

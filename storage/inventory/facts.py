@@ -174,6 +174,8 @@ class VolumeGroup:
     says none does. LVM's text about the group may take `metadata_bytes` in all, of which
     `metadata_free_bytes` are left; None where an older agent does not say.
     `clears_freed`: what a volume leaves behind is cleared; None where an older agent cannot.
+    `left_out`: its volumes are not in the inventory, so that one that is absent may well be there.
+    `zeroes_pools`: a cache pool is zeroed before a guest gets it; an older agent does not.
     `allocation` is how LVM chooses extents ("normal", "contiguous", "cling"), "" where an older
     agent does not say."""
 
@@ -196,6 +198,8 @@ class VolumeGroup:
     metadata_bytes: Count | None = None
     metadata_free_bytes: Count | None = None
     clears_freed: bool | None = None
+    zeroes_pools: bool = False
+    left_out: bool = False
     allocation: str = ""
 
 
@@ -388,6 +392,11 @@ class CacheSet:
     available_percent: Count | None
     backing_count: Count
     unused_percent: Percent | None = None
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Its device, where the kernel names one."""
+        return () if self.device is None else (self.device,)
 
 
 @dataclass(frozen=True, slots=True)

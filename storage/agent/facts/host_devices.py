@@ -1,4 +1,5 @@
-"""The devices of the host itself: its root, /boot, /usr, /var and swap, and everything below them.
+"""The devices of the host itself: its root, /boot, /usr, /var, swap and the like, and everything
+below them.
 They are never changed: a host that cannot start takes all its guests with it."""
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from ..kernel.local_host import LocalHost
 from ..kernel.paths import Paths, mounted
 
 # What is mounted there, or below it, the host needs to start and to run.
-_OWN = re.compile(r"/|/(?:bin|boot|efi|etc|lib|lib32|lib64|sbin|usr|var)(?:/.*)?")
+_OWN = re.compile(
+    r"/|/(?:bin|boot|efi|etc|lib|lib32|lib64|nix|ostree|root|sbin|sysroot|usr|var)(?:/.*)?"
+)
 _DEPTH = 16
 
 

@@ -135,12 +135,12 @@ def bare_backings(host: LocalHost, lvs: Sequence[Facts]) -> list[Facts]:
 def storage(
     host: LocalHost, policy: Policy, *, fresh: str | None = None, timeout: float = lvm.SECONDS
 ) -> Facts:
-    """What LVM and bcache know: what the checks of a verb need, without disks and users. Volumes
-    of groups that are `unsound`, or lie on guests' disks (`guests`), are not in it. `named` are the
-    uuids of the others that root names: what was made there is brought back also while other
-    machines may use the group and nothing of it is changed. In those that are `hidden` (uuids) the
-    host is kept away from guests' disks. Raises what lvm.read raises for
-    `fresh`, and what dm.caches raises."""
+    """What LVM and bcache know: what the checks of a verb need, without disks and users. Volumes of
+    groups that are `unsound`, or lie on guests' disks (`guests`), are not in it. `named` are the
+    uuids of the others that root allows or once allowed: what was made there is brought back also
+    while other machines may use the group and nothing of it is changed. In those that are `hidden`
+    (uuids) the host is kept away from guests' disks. Raises what lvm.read raises for `fresh`, and
+    what dm.caches raises."""
     before = host.list("/sys/block")
     whole = lvm.read(host, fresh=fresh, needed=policy.vgs, timeout=timeout)
     devices = dm.dm_devices(host)
@@ -182,21 +182,22 @@ def storage(
         "named": [
             row["vg_uuid"]
             for row in report.vgs
-            if row["vg_name"] in policy.vgs and row["vg_uuid"] not in sifted.left_out
+            if policy.protects(row["vg_name"], row["vg_uuid"])
+            and row["vg_uuid"] not in sifted.left_out
         ],
         "hidden": _hidden(policy, report, sifted),
     }
 
 
 def _hidden(policy: Policy, report: lvm.Report, sifted: Sifted) -> list[str]:
-    """Uuids of the groups in which guests' disks are hidden: all that bear a name that root names,
+    """Uuids of the groups in which guests' disks are hidden: all that root allows or once allowed,
     for one that a guest had left out by what it wrote is the host's all the same."""
     groups = [(row["vg_name"], row["vg_uuid"]) for row in report.vgs]
     groups += [(each.name, each.vg_uuid) for each in sifted.unsound]
     hidden = []
     for name, uuid in groups:
         try:
-            hidden.append(lvm_uuid(uuid) if name in policy.vgs else "")
+            hidden.append(lvm_uuid(uuid) if policy.protects(name, uuid) else "")
         except ValueError:
             # No group of LVM's has such a uuid: nothing of it can be at work.
             continue
@@ -306,10 +307,14 @@ def _vg(
         "seqno": lvm.number(row["vg_seqno"]),
         "tags": lvm.split_list(row["vg_tags"]),
         "missing_pv_count": lvm.number(row["vg_missing_pv_count"]),
-        "allowed": row["vg_name"] in policy.vgs and not left_out and (alone or not others),
+        "allowed": policy.allows(row["vg_name"], row["vg_uuid"])
+        and not left_out
+        and (alone or not others),
         "sharing": others,
         "alone": alone,
         "clears_freed": policy.clear_freed,
+        "zeroes_pools": True,
+        "left_out": left_out,
         "lock_type": printable(row["vg_lock_type"]),
         "system_id": printable(row["vg_systemid"]),
         "exported": lvm.flag(row["vg_exported"]),

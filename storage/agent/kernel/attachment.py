@@ -31,7 +31,9 @@ def redundancy(host: LocalHost, kname: str, depth: int = _DEPTH) -> tuple[bool, 
     base = disks.whole(host, kname)
     if disks.is_array(host, base):
         array = disks.array(host, base)
-        under = [controllers(host, member["name"]) for member in array["members"]]
+        # A spare holds nothing: a mirror of one place and a spare is no mirror.
+        places = [member["name"] for member in array["members"] if not disks.is_spare(member)]
+        under = [controllers(host, name) for name in places]
         redundant = array["level"] in REDUNDANT_LEVELS and _apart(array["level"], under)
         return redundant, array_state.is_well(array)
     parts = host.list(f"/sys/block/{base}/slaves")

@@ -162,6 +162,11 @@ def has_failed(member: Mapping[str, Any]) -> bool:
     return "faulty" in _words(member)
 
 
+def is_spare(member: Mapping[str, Any]) -> bool:
+    """The member waits for another one to fail; one that is being filled has a slot."""
+    return "spare" in _words(member) and member["slot"] == "none"
+
+
 def is_in_place(member: Mapping[str, Any]) -> bool:
     """The member has a place of its own in the array, and all data."""
     words = _words(member)

@@ -38,7 +38,10 @@ PIECES = "pv_uuid,pvseg_size,segtype"
 _FORMAT = ("--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config")
 # LVM's reports too write metadata down in /etc/lvm where that is not done yet; without a lock it
 # may be what a writer is about to replace.
-_CONFIG = "report/mark_hidden_devices=0 backup/backup=0 backup/archive=0"
+_CONFIG = (
+    "report/mark_hidden_devices=0 report/compact_output=0 "
+    'report/list_item_separator="," backup/backup=0 backup/archive=0'
+)
 # How long a report may take in a request.
 SECONDS = 10.0
 

@@ -11,7 +11,7 @@ from ..calls.refusals import Refusal
 from ..commands.command import FORMAT_BCACHE, OURS, ZEROING, Args
 from ..facts import lvm_activity
 from ..facts.view import LOOK_AGAIN, Check, Facts, View, cset_subject, lv_subject
-from ..state.policy import HIDE, check_alone, check_vg
+from ..state.policy import AGENT, HIDE, check_alone, check_vg
 
 
 def volume(view: View, call: VerbCall) -> Facts:
@@ -46,6 +46,13 @@ def vg(view: View, call: VerbCall) -> Check:
         name = call.args["vg"]
         check_vg(view.policy, name)
         group = view.vg(name)
+        if not view.policy.allows(name, group["uuid"]):
+            raise Refusal(
+                "vg_not_allowed",
+                f"Root allowed another VG under the name {name}, not the one with the uuid "
+                f"{group['uuid']}.",
+                f"As root on the host run: {AGENT} allow-vg {name}",
+            )
         check_alone(view.policy, name, group["sharing"])
         if not group["allowed"]:
             on_guest = group["uuid"] in view.facts["guests"]

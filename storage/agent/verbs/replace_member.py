@@ -15,7 +15,7 @@ from ..kernel import array_state, disks
 from ..kernel.dm import SECTOR, text
 from ..state.policy import AGENT
 from . import checks
-from .prepare_ssd import meant, signatures, unused
+from .prepare_ssd import meant, serial_of, signatures, unused
 from .verb import NOTHING, Estimate, LongWork, Trait, Verb
 
 LOOK = "Read the host again, then look at its arrays."
@@ -98,6 +98,32 @@ def _todo(view: View, call: VerbCall) -> frozenset[str] | None:
     if "member" not in args and any(disks.has_failed(each) for each in members.values()):
         todo.add("clear")
     return frozenset(todo) or NOTHING
+
+
+def _same_member(view: View, call: VerbCall) -> Check:
+    """The member that is to go is the disk that was meant: the kernel may have given its name to
+    another one, which would be taken for the bad one when it is out."""
+
+    def check() -> None:
+        name, meant_serial = call.args.get("member"), call.args.get("member_serial")
+        if name is None or name not in _members(_array(view, call)):
+            return
+        if meant_serial is None:
+            raise Refusal(
+                "bad_request",
+                "array.replace needs member_serial: a kernel name is no disk.",
+                "Ask again: the page shows the serial numbers of the members.",
+            )
+        serial = serial_of(view.host, name)
+        if serial != meant_serial:
+            raise Refusal(
+                "stale",
+                f"{name} has the serial number {serial or '(none)'}, not {meant_serial}: it is "
+                "another disk now.",
+                "Read the host again, then name the member anew.",
+            )
+
+    return check
 
 
 def _ready(view: View, call: VerbCall) -> Check:
@@ -234,13 +260,14 @@ REPLACE = Verb(
             "device": names.kernel_name,
             "serial": names.serial,
         },
-        {"member": names.kernel_name},
+        {"member": names.kernel_name, "member_serial": names.serial},
     ),
     commands=_commands,
     identity=lambda view, call: [
         checks.vg(view, call),
         _permitted(view, call),
         meant(view, call),
+        _same_member(view, call),
     ],
     todo=_todo,
     state=lambda view, call: [_ready(view, call), _fits(view, call), _empty(view, call)],

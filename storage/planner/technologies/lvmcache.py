@@ -11,7 +11,7 @@ from storage.agent.facts.program_versions import missing_feature
 from storage.byte_sizes import KIB, MIB, SECTOR_BYTES
 from storage.formatting import size
 from storage.inventory.facts import DmCache, HostFacts, LogicalVolume, VolumeGroup
-from storage.naming import MANAGED_TAG
+from storage.naming import MANAGED_TAG, ZEROED_TAG
 from storage.planner.activation_advice import group_state
 from storage.planner.draft import Draft, Refused
 from storage.planner.lvm_sizes import pool_bytes, round_up
@@ -227,6 +227,9 @@ class LvmCacheTechnology:
                 group_state(facts, lv.vg_uuid).obstacle_to_changes
                 or self.way_out_of_writeback(lv, on_page=is_ours),
             )
+        pool = facts.lv(cache.pool_uuid)
+        if is_ours and pool is not None and MANAGED_TAG in pool.tags:
+            yield from _unzeroed(name, pool)
         if is_half_removed(facts, cache):
             removal = f"on the host: lvconvert --splitcache {name}"
             yield Risk(
@@ -265,6 +268,16 @@ class LvmCacheTechnology:
         return (
             f"Replace the failed SSD, or: lvchange --cachepolicy cleaner {name}. Once 0 B are "
             f"dirty: lvchange --cachemode writethrough {name}; lvchange --cachepolicy smq {name}"
+        )
+
+
+def _unzeroed(name: str, pool: LogicalVolume) -> Iterator[Risk]:
+    if ZEROED_TAG not in pool.tags:
+        yield Risk(
+            "warning",
+            f"The cache of {name} was made by a Tiercel that did not zero caches. A guest that "
+            "discards blocks (fstrim, mkfs) can read in them what lay on the SSD before.",
+            "On its page: Remove the cache, then add it again. The new one is zeroed first.",
         )
 
 
