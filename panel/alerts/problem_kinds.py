@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
-
-@dataclass(frozen=True, slots=True)
-class FilteredList:
-    """A list of several of a kind: the page by its URL's name, the filter that finds them (""
-    where the page has none), and what the button there is called."""
-
-    page: Literal["hosts", "volumes", "jobs"]
-    state: str
-    text: str
-
-    def url(self, pages: Mapping[str, str]) -> str:
-        """`pages` are the addresses by the name of the page."""
-        return f"{pages[self.page]}?state={self.state}" if self.state else pages[self.page]
-
-
-WRONG: Final = FilteredList("hosts", "problems", "Hosts with problems")
-AWAY: Final = FilteredList("hosts", "trouble", "Hosts not answering")
-NEW: Final = FilteredList("hosts", "new", "Enrolling hosts")
-CACHES: Final = FilteredList("volumes", "trouble", "Cache problems")
-LOST: Final = FilteredList("volumes", "missing", "Missing volumes")
-UNDECIDED: Final = FilteredList("jobs", "needs_attention", "Jobs that need a decision")
-FAILED: Final = FilteredList("jobs", "failed", "Failed jobs")
-JOBS: Final = FilteredList("jobs", "", "All jobs")
-
-
-@dataclass(frozen=True, slots=True)
-class ConcernKind:
-    """`name` is what lists and subjects of mails call the kind; `many` the sentence for several of
-    it, `{count}` of them; `consequence` what follows from one; `listing` finds them."""
-
-    name: str
-    many: str
-    consequence: str
-    listing: FilteredList = WRONG
-
+from panel.alerts.concern_kind import (
+    AWAY,
+    CACHES,
+    FAILED,
+    JOBS,
+    LOST,
+    NEW,
+    UNDECIDED,
+    ConcernKind,
+)
 
 NOT_REACHED: Final = "Data of the host is out of date, and no job can start there."
 REFUSES: Final = "These hosts refuse changes."
@@ -607,4 +580,3 @@ KINDS: Final = {
         "Jobs on these hosts cannot continue until the commands finish.",
     ),
 }
-UNKNOWN: Final = ConcernKind("", "", "")

@@ -22,7 +22,7 @@ def _listed_pv(host: RealHost, name: str, list_name: str) -> str:
 
 def _hide_guests(host: RealHost) -> int:
     print(hiding.hide_guests(host, policy.load_policy(host)))
-    return _printed(initramfs.renew(host))
+    return _printed(initramfs.renew_initramfs(host))
 
 
 def _printed(outcome: tuple[list[str], list[str]], nothing: str = "") -> int:
@@ -39,7 +39,7 @@ OUTCOMES: dict[str, Callable[[RealHost], int]] = {
     "boot": lambda host: _printed(boot(host), "Nothing to restore."),
     "hide-guests": _hide_guests,
     "renew-initramfs": lambda host: _printed(
-        initramfs.renew(host), "Every initramfs is up to date."
+        initramfs.renew_initramfs(host), "Every initramfs is up to date."
     ),
 }
 OF_HOST: dict[str, Callable[[RealHost], str]] = {

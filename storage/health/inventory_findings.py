@@ -21,9 +21,16 @@ from storage.volumes.snapshot import VolumeSnapshot
 
 MADE_FROM_INVENTORY = frozenset(
     {
-        *("array_degraded", "array_weakened", "array_recovering", "array_failed"),
-        *("array_inactive", "array_read_only", "array_unclear"),
-        *("pv_missing", "volume_inactive", "vg_metadata_full"),
+        "array_degraded",
+        "array_weakened",
+        "array_recovering",
+        "array_failed",
+        "array_inactive",
+        "array_read_only",
+        "array_unclear",
+        "pv_missing",
+        "volume_inactive",
+        "vg_metadata_full",
     }
 )
 """Preflight problems of the agent, or of an older one, that findings tell too, and of a younger

@@ -63,9 +63,18 @@ CODES: Final = (
 
 
 REALLOCATED: Final = (
-    *("Reallocated_", "Reallocate_NAND_Blk", "Realloc_Flash_Blocks", "Retired_Block"),
-    *("Retried_Blk", "New_Bad_Blk", "New_Bad_Block", "Runtime_Bad_Blo", "Later_Bad_Blo"),
-    *("Bad_Block", "Remap", "Replaced_Sectors"),
+    "Reallocated_",
+    "Reallocate_NAND_Blk",
+    "Realloc_Flash_Blocks",
+    "Retired_Block",
+    "Retried_Blk",
+    "New_Bad_Blk",
+    "New_Bad_Block",
+    "Runtime_Bad_Blo",
+    "Later_Bad_Blo",
+    "Bad_Block",
+    "Remap",
+    "Replaced_Sectors",
 )
 """How names of attribute 5 in smartmontools' database begin that count blocks replaced in use."""
 STATES: Final = frozenset({"pending", "uncorrectable"})
@@ -160,11 +169,11 @@ def _of_answer(answer: DiskAnswer) -> Iterator[HealthFinding]:
             "Look at dmesg on the host. The disk, its cable or its controller has failed.",
         )
     elif answer.state == "read" and answer.health is not None and is_mute(answer):
-        said = f": {answer.message}" if answer.message else ""
+        why = f": {answer.message}" if answer.message else ""
         yield HealthFinding(
             "disk_unread",
             "warning",
-            f"The disk does not say how it is{said}.",
+            f"The disk does not say how it is{why}.",
             f"On the host, run: smartctl -x {_options(answer)}. A disk that stops telling its "
             "health often fails next.",
         )

@@ -563,8 +563,8 @@ def decode(data: object) -> HostFacts:
         for part, shape in PARTS.items()
         if isinstance(clean.get(part), list)
     }
-    told = [msgspec.to_builtins(each) for each in unread[:UNREAD_LIMIT]]
-    return converted({**clean, **parts, "unread": told}, HostFacts, "inventory")
+    some_unread = [msgspec.to_builtins(each) for each in unread[:UNREAD_LIMIT]]
+    return converted({**clean, **parts, "unread": some_unread}, HostFacts, "inventory")
 
 
 def _readable(part: str, shape: type, things: list[Any], unread: list[Unread]) -> Iterator[Any]:

@@ -400,8 +400,16 @@ class Seen:
 
 MACHINES_OWN = frozenset(
     {
-        *("no_dbus", "no_boot_unit", "untried_versions", "no_systemd", "systemd_old"),
-        *("split_vgs", "bcache_scanned", "no_bcache_tools", "util_linux_old", "lvm_old"),
+        "no_dbus",
+        "no_boot_unit",
+        "untried_versions",
+        "no_systemd",
+        "systemd_old",
+        "split_vgs",
+        "bcache_scanned",
+        "no_bcache_tools",
+        "util_linux_old",
+        "lvm_old",
     }
 )
 """Problems of the machine that a test describes only in part."""

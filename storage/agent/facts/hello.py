@@ -52,7 +52,7 @@ def hello(host: LocalHost) -> dict[str, Any]:
         *program_versions.version_problems(named),
         *guest_lvm_exposure.of_config(host),
         *recovery.of_boot(booted),
-        *initramfs.problems(host),
+        *initramfs.initramfs_problems(host),
         *_facts_problems(host, facts),
         *_list_problems(local, facts),
     ]

@@ -118,8 +118,8 @@ def read(
     vgs = _first_by(("vg_uuid",), [row for row in pvs if row["vg_uuid"]])
     lvs = _first_by(("vg_uuid", "lv_uuid", "lv_name"), segments)
     is_consistent = consistent(vgs, segments)
-    found = doubles(_complaints(result))
-    return Report(vgs, tuple(pvs), lvs, tuple(segments), stale, is_consistent, unreadable, found)
+    seen_on = doubles(_complaints(result))
+    return Report(vgs, tuple(pvs), lvs, tuple(segments), stale, is_consistent, unreadable, seen_on)
 
 
 def doubles(complaints: str) -> dict[str, tuple[str, ...]]:
@@ -127,12 +127,12 @@ def doubles(complaints: str) -> dict[str, tuple[str, ...]]:
     by_uuid: dict[str, list[str]] = {}
     for pattern in _DOUBLES:
         for match in pattern.finditer(complaints):
-            said = match.groupdict()
-            devices = [said[which] for which in ("chosen", "other") if said.get(which)]
-            known = by_uuid.setdefault(said["uuid"].replace("-", ""), [])
+            named = match.groupdict()
+            devices = [named[which] for which in ("chosen", "other") if named.get(which)]
+            known = by_uuid.setdefault(named["uuid"].replace("-", ""), [])
             known += [each for each in map(_device_path, devices) if each and each not in known]
-    found = {uuid: tuple(sorted(devices)) for uuid, devices in by_uuid.items() if devices}
-    return {**found, **{device: each for each in found.values() for device in each}}
+    seen_on = {uuid: tuple(sorted(devices)) for uuid, devices in by_uuid.items() if devices}
+    return {**seen_on, **{device: each for each in seen_on.values() for device in each}}
 
 
 def _device_path(text: str) -> str:

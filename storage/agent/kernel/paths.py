@@ -159,7 +159,7 @@ def mounted(host: LocalHost) -> list[MountedDevice]:
     """Every device below a mounted file system. One of several devices has a number of its own in
     mountinfo (0:22): btrfs names the others in sysfs, bcachefs names all in the source, with
     colons between."""
-    found: dict[MountedDevice, None] = {}
+    devices_mounted: dict[MountedDevice, None] = {}
     paths = Paths(host)
     several = _btrfs(host)
     for line in text(host, "/proc/self/mountinfo").splitlines():
@@ -174,8 +174,8 @@ def mounted(host: LocalHost) -> list[MountedDevice]:
             devices.insert(0, fields[2])
         for device in [each for each in devices if each is not None]:
             for each in (device, *several.get(device, ())):
-                found[MountedDevice(each, unescaped(fields[4]))] = None
-    return list(found)
+                devices_mounted[MountedDevice(each, unescaped(fields[4]))] = None
+    return list(devices_mounted)
 
 
 def _btrfs(host: LocalHost) -> dict[str, tuple[str, ...]]:

@@ -36,8 +36,8 @@ def digest(host: LocalHost) -> str:
 def stale(host: LocalHost) -> list[str]:
     """Versions of the kernels whose initramfs was built with other rules or another filter, or
     without the hook."""
-    found = (_IMAGE.fullmatch(name) for name in host.list("/boot"))
-    versions = sorted(match["debian"] or match["dracut"] for match in found if match)
+    matches = (_IMAGE.fullmatch(name) for name in host.list("/boot"))
+    versions = sorted(match["debian"] or match["dracut"] for match in matches if match)
     wanted = digest(host).encode()
     return [
         version
@@ -48,13 +48,13 @@ def stale(host: LocalHost) -> list[str]:
     ]
 
 
-def renew(host: LocalHost) -> tuple[list[str], list[str]]:
+def renew_initramfs(host: LocalHost) -> tuple[list[str], list[str]]:
     """(what was done, what failed), one sentence each; nothing is run where no image is stale."""
     if not stale(host):
         return [], []
     builders = [command for hook, command in BUILDERS.items() if host.exists(hook)]
     if not builders:
-        return [], [f"{each['message']} {each['correction']}" for each in problems(host)]
+        return [], [f"{each['message']} {each['correction']}" for each in initramfs_problems(host)]
     done: list[str] = []
     failed: list[str] = []
     for command in builders:
@@ -72,7 +72,7 @@ def renew(host: LocalHost) -> tuple[list[str], list[str]]:
     return done, failed
 
 
-def problems(host: LocalHost) -> Iterable[Problem]:
+def initramfs_problems(host: LocalHost) -> Iterable[Problem]:
     """An initramfs that would start what a guest wrote to its disk."""
     versions = stale(host)
     if versions:

@@ -35,14 +35,14 @@ def told(host: FakeHost, code: str = "initramfs_stale") -> list[str]:
 
 def test_an_image_of_before_the_enrolment_is_stale_until_it_is_built_anew(debian: FakeHost) -> None:
     assert told(debian) == [f"As root on the host run: {COMMAND}"]
-    assert initramfs.renew(debian) == (["update-initramfs -u -k all"], [])
+    assert initramfs.renew_initramfs(debian) == (["update-initramfs -u -k all"], [])
     assert told(debian) == []
-    assert initramfs.renew(debian) == ([], []), "nothing is built twice"
+    assert initramfs.renew_initramfs(debian) == ([], []), "nothing is built twice"
 
 
 @pytest.mark.parametrize("path", [hiding.PATH, hiding.LOCAL])
 def test_a_change_of_what_hides_guests_makes_it_stale_again(debian: FakeHost, path: str) -> None:
-    initramfs.renew(debian)
+    initramfs.renew_initramfs(debian)
     with debian.changing() as machine:
         machine.files[path] += b"# more\n"
     assert told(debian)
@@ -53,7 +53,7 @@ def test_without_our_hook_the_enrolment_is_to_be_run_again(debian: FakeHost) -> 
         del machine.files[HOOK]
     (correction,) = told(debian)
     assert "enrol" in correction
-    done, failed = initramfs.renew(debian)
+    done, failed = initramfs.renew_initramfs(debian)
     assert done == [] and "enrol" in failed[0]
 
 
