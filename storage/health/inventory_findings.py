@@ -15,8 +15,9 @@ from storage.inventory.disk_list import seconds_left
 from storage.inventory.facts import Array, HostFacts, LogicalVolume, VolumeGroup
 from storage.planner.activation_advice import group_state, how_to_activate
 from storage.planner.kernel_faults import faults_of
+from storage.planner.technologies.degraded_mirror import is_on_degraded
 from storage.planner.technologies.lookup import cache_of, is_lost, of_cache
-from storage.planner.technologies.lvmcache_loss import MISSING, is_on_degraded
+from storage.planner.technologies.lvmcache_loss import MISSING
 from storage.volumes.snapshot import VolumeSnapshot
 
 MADE_FROM_INVENTORY = frozenset(
@@ -248,13 +249,7 @@ def _metadata_share(vg: VolumeGroup) -> float | None:
     return 1 - vg.metadata_free_bytes / vg.metadata_bytes
 
 
-def degraded_pvs(facts: HostFacts) -> frozenset[str]:
-    """Mirrors that lost a disk, by their names."""
-    return frozenset(pv.name for pv in facts.pvs if pv.redundant and not pv.healthy)
-
-
 def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[HealthFinding]:
-    unsafe = degraded_pvs(facts)
     for row in rows:
         lv = row.lv
         if lv is None:
@@ -264,8 +259,7 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[He
             code = row.cache.trouble_code
             how = "Open the volume's page for the next steps."
             yield HealthFinding(code, "error", row.cache.trouble, how, name, key)
-        is_unsafe = row.cache is not None and bool(unsafe & set(row.cache.pvs))
-        is_unsafe = is_unsafe or is_on_degraded(facts, lv)
+        is_unsafe = is_on_degraded(facts, lv)
         if row.cache is not None and row.cache.mode == "writeback" and is_unsafe:
             on_page = row.volume.managed and row.wish is not None
             # A failed cache tells no figures: its 0 is none.

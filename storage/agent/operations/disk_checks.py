@@ -53,7 +53,10 @@ def smart(host: LocalHost) -> dict[str, Any]:
 
 def _is_empty_drive(host: LocalHost, target: smartctl.SmartTarget) -> bool:
     """A drive without a medium in it, such as a server's management offers: it has no health."""
-    here = f"/sys/block/{kernel_name(host, target)}"
+    name = kernel_name(host, target)
+    if not name:
+        return False
+    here = f"/sys/block/{name}"
     return (dm.text(host, f"{here}/removable"), dm.text(host, f"{here}/size")) == ("1", "0")
 
 

@@ -16,7 +16,8 @@ from storage.planner.activation_advice import group_state
 from storage.planner.draft import Draft, Refused
 from storage.planner.lvm_sizes import pool_bytes, round_up
 from storage.planner.technologies import lvmcache_plan
-from storage.planner.technologies.lvmcache_loss import is_on_degraded, loss_of
+from storage.planner.technologies.degraded_mirror import is_on_degraded
+from storage.planner.technologies.lvmcache_loss import loss_of
 from storage.planner.technologies.lvmcache_plan import (
     CLEANER,
     MIN_THRESHOLD_CHUNKS,

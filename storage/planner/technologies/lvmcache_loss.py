@@ -63,16 +63,6 @@ def loss_of(facts: HostFacts, lv: LogicalVolume) -> Loss | None:
     return Loss(kind, name, cache.mode, cache.dirty_bytes, pvs, others, is_origin_lost)
 
 
-def is_on_degraded(facts: HostFacts, lv: LogicalVolume) -> bool:
-    """Whether the volume's cache lies on a mirror that lost a disk, and has all its data still."""
-    cache = lv.cache
-    if cache is None:
-        return False
-    if cache.standing is not None:
-        return cache.standing.redundant and cache.standing.degraded and not cache.standing.lost
-    return any(pv.name in cache.pvs and pv.redundant and not pv.healthy for pv in facts.pvs)
-
-
 def _is_lost(standing: DataStanding | None, pvs: Collection[str]) -> bool:
     """An older agent tells no standing: then each disk counts."""
     return MISSING in pvs if standing is None else standing.lost
