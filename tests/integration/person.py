@@ -16,7 +16,10 @@ MIB = 1 << 20
 JOB_SECONDS = 240
 READ_SECONDS = 180
 """A lab on a busy machine answers slowly."""
-ADD_CACHE_TRAIL = [("pool.create", ["lvcreate"]), ("cache.attach", ["lvconvert"])]
+ADD_CACHE_TRAIL = [
+    ("pool.create", ["lvcreate", "blkdiscard", "lvchange", "lvconvert"]),
+    ("cache.attach", ["lvconvert"]),
+]
 """What a job that adds an lvmcache does, through whichever door it was asked for."""
 
 

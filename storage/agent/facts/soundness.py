@@ -31,6 +31,8 @@ _LV = {
         ),
         names.lvm_words,
     ),
+    # What a later LVM wrote, an older one shows as it stands there: "thin-pool+CROP_METADATA".
+    **dict.fromkeys(("lv_layout", "segtype"), names.lvm_type),
 }
 
 
@@ -106,7 +108,7 @@ def _whys(report: Report, guests: Collection[str]) -> Iterable[tuple[str, str]]:
     for row in report.lvs:
         _note(whys, row, _odd(row, _LV, row["lv_tags"]))
     for row in report.segments:
-        _note(whys, row, _odd(row, {"segtype": names.lvm_words}, ""))
+        _note(whys, row, _odd(row, {"segtype": names.lvm_type}, ""))
     for uuid, names_found in _volumes(report).items():
         if len(set(names_found)) != len(names_found):
             whys.setdefault(uuid, "two of its volumes have the same uuid")

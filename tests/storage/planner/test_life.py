@@ -115,6 +115,17 @@ def test_gone_is_only_what_a_sound_inventory_lacks() -> None:
     assert refused(make.facts(marked()), None, GONE) == "not_found"
 
 
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [({"left_out": True, "allowed": False}, "unsupported"), ({"allowed": False}, "observe_only")],
+)
+def test_what_a_group_holds_that_is_left_out_is_not_gone(
+    fields: dict[str, bool], code: str
+) -> None:
+    lv = marked()
+    assert refused(make.facts(vgs=(make.vg(**fields),)), lv, GONE) == code
+
+
 def test_a_retired_volume_has_no_cache() -> None:
     cache = lvmcache().cache
     with pytest.raises(BadWish):
