@@ -101,7 +101,7 @@ class DueJobs(NamedTuple):
     """How many jobs of a queue wait for a worker, the first of them since `oldest_at`."""
 
     queue: str
-    count: int
+    total: int
     oldest_at: datetime
 
 
@@ -116,7 +116,7 @@ class WorkRecord:
 
     @property
     def due(self) -> int:
-        return sum(each.count for each in self.due_jobs)
+        return sum(each.total for each in self.due_jobs)
 
     @property
     def oldest_due_at(self) -> datetime | None:
@@ -200,12 +200,12 @@ def _untaken(record: WorkRecord, due: DueJobs) -> Standstill | None:
     since = max(took, oldest)
     is_at_work = bool(living) and all(slot.is_leased for slot in living)
     if at - since > UNTAKEN and not is_at_work:
-        verb = "is" if due.count == 1 else "are"
+        verb = "is" if due.total == 1 else "are"
         worker = "worker" if due.queue == queue_of("") else f"worker of {due.queue}"
         return Standstill(
             "jobs_untaken",
             "error",
-            f"No {worker} took a job for {_for(at, since)} though {due.count:,} {verb} due.",
+            f"No {worker} took a job for {_for(at, since)} though {due.total:,} {verb} due.",
             RESTART.format("worker"),
             since,
         )
@@ -216,7 +216,7 @@ def _untaken(record: WorkRecord, due: DueJobs) -> Standstill | None:
 
 def _busy(at: datetime, busy: int, due: DueJobs) -> Standstill:
     slots = "The only slot is" if busy == 1 else f"All {busy} slots are"
-    jobs = f"{counted(due.count, 'job')} {'waits' if due.count == 1 else 'wait'}"
+    jobs = f"{counted(due.total, 'job')} {'waits' if due.total == 1 else 'wait'}"
     return Standstill(
         "workers_busy",
         "warning",

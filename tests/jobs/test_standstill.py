@@ -209,7 +209,7 @@ def test_jobs_are_due_by_the_queue_of_their_hosts_site(settings: LazySettings) -
     job(made)
     assert [each.queue for each in standstill.work_record().due_jobs] == ["jobs"]
     Host.objects.update(site="fra")
-    assert [(each.queue, each.count) for each in standstill.work_record().due_jobs] == [
+    assert [(each.queue, each.total) for each in standstill.work_record().due_jobs] == [
         ("jobs.fra", 1)
     ]
 
