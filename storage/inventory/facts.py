@@ -21,7 +21,7 @@ from msgspec import Meta
 from storage.agent.facts.host_devices import is_own
 from storage.agent.kernel import array_state
 from storage.agent.kernel.array_state import ArrayTrouble
-from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, cleaned, converted
+from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, clean_text, cleaned, converted
 from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
 
 # LVM writes its uuids as 32 letters in 7 groups.
@@ -545,7 +545,8 @@ PARTS: Final[Mapping[str, type]] = {
 }
 OF_GROUPS: Final = ("pvs", "vgs", "lvs")
 UNREAD_LIMIT: Final = 50
-"""So many are named: a host that gets everything wrong needs no longer list."""
+"""So many are named, and one of each list and group: a host that gets everything wrong needs no
+longer list."""
 
 
 def decode(data: object) -> HostFacts:
@@ -563,8 +564,19 @@ def decode(data: object) -> HostFacts:
         for part, shape in PARTS.items()
         if isinstance(clean.get(part), list)
     }
-    some_unread = [msgspec.to_builtins(each) for each in unread[:UNREAD_LIMIT]]
-    return converted({**clean, **parts, "unread": some_unread}, HostFacts, "inventory")
+    named = [msgspec.to_builtins(each) for each in _named(unread)]
+    return converted({**clean, **parts, "unread": named}, HostFacts, "inventory")
+
+
+def _named(unread: list[Unread]) -> list[Unread]:
+    """The first of them, and whatever their number one for each list and group: what is absent
+    there must not count as gone."""
+    first = {(each.part, each.vg_uuid): each for each in reversed(unread)}
+    return [
+        each
+        for number, each in enumerate(unread)
+        if number < UNREAD_LIMIT or first[each.part, each.vg_uuid] is each
+    ]
 
 
 def _readable(part: str, shape: type, things: list[Any], unread: list[Unread]) -> Iterator[Any]:
@@ -577,7 +589,8 @@ def _readable(part: str, shape: type, things: list[Any], unread: list[Unread]) -
             texts = (fields.get(key) for key in ("name", "vg_uuid"))
             name, vg_uuid = (each if isinstance(each, str) else "" for each in texts)
             own = fields.get("uuid") if part == "vgs" else vg_uuid
-            unread.append(Unread(part, name, own if isinstance(own, str) else "", str(error)))
+            why = clean_text(str(error))
+            unread.append(Unread(part, name, own if isinstance(own, str) else "", why))
         else:
             yield thing
 
