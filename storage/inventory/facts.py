@@ -10,7 +10,7 @@ escaped, never build with them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal
@@ -21,7 +21,8 @@ from msgspec import Meta
 from storage.agent.facts.host_devices import is_own
 from storage.agent.kernel import array_state
 from storage.agent.kernel.array_state import ArrayTrouble
-from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, clean_text, cleaned, converted
+from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, cleaned, converted
+from storage.inventory.unread import Unread, readable_things, unread_named
 from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
 
 # LVM writes its uuids as 32 letters in 7 groups.
@@ -439,17 +440,6 @@ class KernelIdentity:
     signature: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """One thing of an inventory that does not fit its shape: in which list it stands, its name and
-    the uuid of its group as far as they are text, and which field is odd."""
-
-    part: str
-    name: str
-    vg_uuid: str
-    why: str
-
-
 @dataclass(frozen=True)
 class HostFacts:
     """One inventory. `consistent` is False when the reports did not agree with each other,
@@ -544,9 +534,6 @@ PARTS: Final[Mapping[str, type]] = {
     "backings": BareBacking,
 }
 OF_GROUPS: Final = ("pvs", "vgs", "lvs")
-UNREAD_LIMIT: Final = 50
-"""So many are named, and one of each list and group: a host that gets everything wrong needs no
-longer list."""
 
 
 def decode(data: object) -> HostFacts:
@@ -560,39 +547,12 @@ def decode(data: object) -> HostFacts:
             raise
     unread: list[Unread] = []
     parts = {
-        part: list(_readable(part, shape, clean[part], unread))
+        part: list(readable_things(part, shape, clean[part], unread))
         for part, shape in PARTS.items()
         if isinstance(clean.get(part), list)
     }
-    named = [msgspec.to_builtins(each) for each in _named(unread)]
+    named = [msgspec.to_builtins(each) for each in unread_named(unread)]
     return converted({**clean, **parts, "unread": named}, HostFacts, "inventory")
-
-
-def _named(unread: list[Unread]) -> list[Unread]:
-    """The first of them, and whatever their number one for each list and group: what is absent
-    there must not count as gone."""
-    first = {(each.part, each.vg_uuid): each for each in reversed(unread)}
-    return [
-        each
-        for number, each in enumerate(unread)
-        if number < UNREAD_LIMIT or first[each.part, each.vg_uuid] is each
-    ]
-
-
-def _readable(part: str, shape: type, things: list[Any], unread: list[Unread]) -> Iterator[Any]:
-    """The things that fit their shape; the others are noted in `unread`."""
-    for number, thing in enumerate(things):
-        try:
-            converted(thing, shape, f"inventory.{part}[{number}]")
-        except BadHostData as error:
-            fields = thing if isinstance(thing, dict) else {}
-            texts = (fields.get(key) for key in ("name", "vg_uuid"))
-            name, vg_uuid = (each if isinstance(each, str) else "" for each in texts)
-            own = fields.get("uuid") if part == "vgs" else vg_uuid
-            why = clean_text(str(error))
-            unread.append(Unread(part, name, own if isinstance(own, str) else "", why))
-        else:
-            yield thing
 
 
 def restored(stored: object) -> HostFacts:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from storage.inventory.facts import LogicalVolume, Unread, VolumeUser
+from storage.inventory.facts import LogicalVolume, VolumeUser
+from storage.inventory.unread import Unread
 from storage.naming import FORMAT_TAG, WIPING_TAG, room_name
 from storage.planner import plan
 from storage.planner.wish import BadWish, Wish
