@@ -10,7 +10,7 @@ escaped, never build with them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal
@@ -22,6 +22,7 @@ from storage.agent.facts.host_devices import is_own
 from storage.agent.kernel import array_state
 from storage.agent.kernel.array_state import ArrayTrouble
 from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, cleaned, converted
+from storage.inventory.unread import Unread, readable_things, unread_named
 from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
 
 # LVM writes its uuids as 32 letters in 7 groups.
@@ -439,17 +440,6 @@ class KernelIdentity:
     signature: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """One thing of an inventory that does not fit its shape: in which list it stands, its name and
-    the uuid of its group as far as they are text, and which field is odd."""
-
-    part: str
-    name: str
-    vg_uuid: str
-    why: str
-
-
 @dataclass(frozen=True)
 class HostFacts:
     """One inventory. `consistent` is False when the reports did not agree with each other,
@@ -544,8 +534,6 @@ PARTS: Final[Mapping[str, type]] = {
     "backings": BareBacking,
 }
 OF_GROUPS: Final = ("pvs", "vgs", "lvs")
-UNREAD_LIMIT: Final = 50
-"""So many are named: a host that gets everything wrong needs no longer list."""
 
 
 def decode(data: object) -> HostFacts:
@@ -559,27 +547,12 @@ def decode(data: object) -> HostFacts:
             raise
     unread: list[Unread] = []
     parts = {
-        part: list(_readable(part, shape, clean[part], unread))
+        part: list(readable_things(part, shape, clean[part], unread))
         for part, shape in PARTS.items()
         if isinstance(clean.get(part), list)
     }
-    some_unread = [msgspec.to_builtins(each) for each in unread[:UNREAD_LIMIT]]
-    return converted({**clean, **parts, "unread": some_unread}, HostFacts, "inventory")
-
-
-def _readable(part: str, shape: type, things: list[Any], unread: list[Unread]) -> Iterator[Any]:
-    """The things that fit their shape; the others are noted in `unread`."""
-    for number, thing in enumerate(things):
-        try:
-            converted(thing, shape, f"inventory.{part}[{number}]")
-        except BadHostData as error:
-            fields = thing if isinstance(thing, dict) else {}
-            texts = (fields.get(key) for key in ("name", "vg_uuid"))
-            name, vg_uuid = (each if isinstance(each, str) else "" for each in texts)
-            own = fields.get("uuid") if part == "vgs" else vg_uuid
-            unread.append(Unread(part, name, own if isinstance(own, str) else "", str(error)))
-        else:
-            yield thing
+    named = [msgspec.to_builtins(each) for each in unread_named(unread)]
+    return converted({**clean, **parts, "unread": named}, HostFacts, "inventory")
 
 
 def restored(stored: object) -> HostFacts:

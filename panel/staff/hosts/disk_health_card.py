@@ -176,8 +176,8 @@ def disk_row(facts: HostFacts | None, condition: DiskCondition) -> DiskHealthRow
 def known_as(facts: HostFacts, condition: DiskCondition) -> str | None:
     """The kernel's name of the disk; None for one that no disk of the inventory is."""
     disk, health = condition.disk, condition.health
-    found = disk_of(facts, DiskAnswer(disk.device, disk.kind, disk.name, "read", health=health))
-    return None if found is None else found.name
+    matched = disk_of(facts, DiskAnswer(disk.device, disk.kind, disk.name, "read", health=health))
+    return None if matched is None else matched.name
 
 
 def _accepted(disk: PhysicalDisk) -> str:
