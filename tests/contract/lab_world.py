@@ -471,9 +471,6 @@ class LabWorld:
         self.lab.run("mkdir -p /usr/lib/tiercel /etc/tiercel")
         self.lab.shell.write(AGENT, agent_zipapp.build(), 0o755)
         self.lab.run("sh -s", stdin=script)
-        # QEMU has the image that the lab starts with; this one would be told as stale, and building
-        # it anew takes minutes here.
-        self.lab.run("rm -f /boot/initrd.img-*")
         self.lab.run([AGENT, "hide-guests"])
 
     def _dial(self) -> subprocess.Popen[bytes]:
