@@ -147,7 +147,7 @@ def reads_per_second(lab: Lab, device: str, seconds: float = 10) -> float:
     return (last - first) / (ended - began)
 
 
-def wait_until_reading(lab: Lab, device: str, timeout_seconds: float = 120) -> None:
+def wait_until_reading(lab: Lab, device: str, timeout_seconds: float = 300) -> None:
     """Return once reads reach `device`; TimeoutError when none does in time."""
     deadline = time.monotonic() + timeout_seconds
     while reads_per_second(lab, device, 1) == 0:
