@@ -66,8 +66,8 @@ def test_jobs_that_wait_for_busy_slots_do_not_stop_it(place: Place) -> None:
     job(scene(), updated_at=timezone.now() - timedelta(minutes=5))
     now = timezone.now()
     LifeSign.objects.create(
-        kind="worker", node="a", process="p", slot=0, seen_at=now, doing="a job", busy_since=now,
-        took_at=now,
+        kind="worker", node="a", process="p", slot=0, queues="jobs", seen_at=now, doing="a job",
+        busy_since=now, took_at=now,
     )  # fmt: skip
     assert sign_of_life.send_sign()
 
