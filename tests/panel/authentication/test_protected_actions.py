@@ -46,8 +46,8 @@ def test_everything_of_the_api_is_for_tokens_and_nothing_else_is() -> None:
     assert api == {name for name in routes() if name.startswith("api-")}
 
 
-STALE_SECONDS = 10 * 86_400
-"""Longer than the proof of a `Cast` lasts."""
+STALE = 10 * 86_400
+"""Seconds; longer than the proof of a `Cast` lasts."""
 
 
 def stale(people: Cast, role: str) -> Client:
@@ -55,9 +55,7 @@ def stale(people: Cast, role: str) -> Client:
     client = Client()
     client.cookies = people.clients[role].cookies
     session = client.session
-    session[RECORDS] = [
-        {**record, "at": record["at"] - STALE_SECONDS} for record in session[RECORDS]
-    ]
+    session[RECORDS] = [{**record, "at": record["at"] - STALE} for record in session[RECORDS]]
     session.save()
     return client
 
@@ -83,9 +81,7 @@ def test_what_gives_lasting_power_asks_for_a_fresh_proof(people: Cast, row: Row)
         people.clients = kept
         for role in ROLES:
             session = kept[role].session
-            session[RECORDS] = [
-                {**each, "at": each["at"] + STALE_SECONDS} for each in session[RECORDS]
-            ]
+            session[RECORDS] = [{**each, "at": each["at"] + STALE} for each in session[RECORDS]]
             session.save()
 
 
