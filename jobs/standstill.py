@@ -152,8 +152,8 @@ RESTART: Final = "See the {0}'s log, then restart the {0}."
 
 @row_security.beyond()
 def work_record() -> WorkRecord:
-    """As it is now, by the database's clock, whoever asks: counts of jobs are no customer's. Two
-    queries."""
+    """As it is now, by the database's clock, for every user: counts of jobs belong to no customer.
+    Two queries."""
     with connection.cursor() as cursor:
         cursor.execute(SIGNS)
         slots = tuple(Slot(*row) for row in cursor.fetchall())

@@ -51,7 +51,7 @@ def health(request: HttpRequest) -> JsonResponse:
 @require_safe
 def work_health(request: HttpRequest) -> JsonResponse:
     """For monitoring: 200 while jobs are taken, hosts are sampled and the schedule goes on, else
-    503. Which of them does not is said by its code alone: whoever asks is unknown."""
+    503. Only a code names what stands still: the page is open to everyone."""
     if not middleware.reaches_database():
         return JsonResponse({"database": False}, status=503)
     codes = _standstills()
