@@ -29,7 +29,8 @@ def create(machine: Machine, vg: Vg, line: Line, name: str, extents: int) -> Com
 
 
 def _to_pool(machine: Machine, lv: Lv, line: Line) -> CommandResult:
-    """LVM switches the volume off; it keeps its uuid and tags, and its extents are the data."""
+    """LVM switches the volume off, and makes it the data part of a new one, which gets its name. It
+    keeps its uuid and its tags."""
     if machine.open_count(lv):
         return failed(
             f"Logical volume {lv.vg.name}/{lv.name} in use.",
@@ -38,6 +39,9 @@ def _to_pool(machine: Machine, lv: Lv, line: Line) -> CommandResult:
     refusal = _furnish(machine, lv, line, 0)
     if refusal is not None:
         return refusal
+    if lv.data is not None:
+        lv.data.uuid, lv.uuid = lv.uuid, machine.lvm_uuid()
+        lv.data.tags, lv.tags = lv.tags, []
     lv.minor = None
     return said(f"Converted {lv.vg.name}/{lv.name} to cache pool.")
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Callable
 
 from ..calls.names import printable
+from ..commands.command import MADE_POOL
 from ..kernel.dm import SECTOR, CacheStatus
 from ..kernel.lvm import Row, flag, number, split_list
 
@@ -252,7 +253,7 @@ def lv_facts(row: Row, layout: Layout, kname: str | None) -> dict[str, Any]:
         "size_bytes": number(row["lv_size"]),
         "layout": layout_words,
         "role": split_list(row["lv_role"]),
-        "tags": split_list(row["lv_tags"]),
+        "tags": _tags(row, layout),
         "active": active,
         "suspended": flag(row["lv_suspended"]),
         "open_count": max(0, number(row["lv_device_open"])),
@@ -270,6 +271,23 @@ def lv_facts(row: Row, layout: Layout, kname: str | None) -> dict[str, Any]:
         "bcache": None,
         "users": [],
     }
+
+
+def _tags(row: Row, layout: Layout) -> list[str]:
+    """LVM makes a cache pool of a volume by hiding it below a new one, and leaves its tags there:
+    those that we gave to the data part of a pool are the pool's."""
+    tags = split_list(row["lv_tags"])
+    if split_list(row["lv_layout"])[:2] == ["cache", "pool"]:
+        for part in layout.parts(row["lv_uuid"]):
+            tags += [tag for tag in _given_to_pool(part) if tag not in tags]
+        return tags
+    given = _given_to_pool(row)
+    return [tag for tag in tags if tag not in given]
+
+
+def _given_to_pool(row: Row) -> list[str]:
+    tags = split_list(row["lv_tags"])
+    return tags if MADE_POOL in tags and "private" in split_list(row["lv_role"]) else []
 
 
 def _owns_parts(row: Row) -> bool:

@@ -46,6 +46,20 @@ def is_unfinished(lv: Facts) -> bool:
     return MADE_POOL in lv["tags"] and lv["layout"] == ["linear"]
 
 
+def _fresh(view: View, call: VerbCall) -> Check:
+    """As checks.fresh_name. LVM gives a pool a new uuid: that of what it was made of, which may be
+    expected, is below it by then."""
+
+    def check() -> None:
+        expect = dict(call.expect)
+        data = view.find_lv(call.args["vg"], f"{call.args['name']}_cdata")
+        if data is not None and data["uuid"] == expect.get("lv_uuid"):
+            del expect["lv_uuid"]
+        checks.fresh_name(view, VerbCall(call.verb, call.args, expect), MADE_POOL)()
+
+    return check
+
+
 def _kind(view: View, call: VerbCall) -> Check:
     """What has the name is a zeroed pool or is to become one, not something else of the same size
     with our tags."""
@@ -173,7 +187,7 @@ CREATE = Verb(
     identity=lambda view, call: [
         checks.vg(view, call),
         checks.vg_whole(view, call),
-        checks.fresh_name(view, call, MADE_POOL),
+        _fresh(view, call),
         _kind(view, call),
         _not_attached(view, call),
     ],

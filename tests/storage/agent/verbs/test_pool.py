@@ -23,10 +23,35 @@ def test_a_pool_whose_making_was_broken_off_is_finished(
     host: FakeHost, agent: Agent, tags: tuple[str, ...], programs: list[str]
 ) -> None:
     host.root.add_lv(POOL, POOL_BYTES, "md0", tags=tags)
-    outcome = agent.do("pool.create", pool_args(KEY))
+    begun = agent.lv(POOL)["uuid"]
+    outcome = agent.do("pool.create", pool_args(KEY), lv_uuid=begun)
     assert [command["argv"][0] for command in outcome["commands"]] == programs
     assert agent.lv(POOL)["layout"] == ["cache", "pool"]
     assert "tiercel.zeroed" in agent.lv(POOL)["tags"]
+    assert agent.lv(POOL)["uuid"] != begun == agent.lv(f"{POOL}_cdata")["uuid"]
+
+
+def test_a_pool_has_the_tags_that_lvm_leaves_on_its_data_part(host: FakeHost, agent: Agent) -> None:
+    volume = agent.volume()
+    pool = agent.pool(volume)
+    data = host.root.lv(f"{pool}_cdata")
+    assert host.root.lv(pool).tags == [] and "tiercel.zeroed" in data.tags
+    assert agent.lv(pool)["tags"] == data.tags
+    assert agent.lv(data.name)["tags"] == []
+    assert agent.do("pool.create", pool_args(volume[2:]))["commands"] == []
+    agent.do("cache.attach", {"lv": volume, "pool": pool, "mode": "writethrough"})
+    assert agent.lv(f"{pool}_cpool")["tags"] == data.tags
+    agent.do("cache.detach", {"lv": volume, "pool": pool, "dirty_limit_bytes": 0})
+
+
+def test_a_pool_that_root_makes_of_a_volume_of_ours_does_not_become_ours(
+    host: FakeHost, agent: Agent
+) -> None:
+    volume = agent.volume()
+    host.run(("lvconvert", "-y", "--type", "cache-pool", "--chunksize", "64k", f"vg0/{volume}"))
+    assert agent.lv(volume)["tags"] == []
+    with agent.unchanged():
+        assert agent.refused("pool.remove", {"pool": volume}) == "bad_request"
 
 
 def test_what_was_made_of_a_pool_so_far_is_removed_and_leaves_nothing_to_clear(
@@ -46,7 +71,7 @@ def test_a_pool_that_an_older_agent_made_gets_no_volume_before_it_is_made_anew(
     volume = agent.volume()
     pool = agent.pool(volume)
     with host.changing():
-        host.root.lv(pool).tags.remove("tiercel.zeroed")
+        host.root.older_pool(pool).tags.remove("tiercel.zeroed")
     attach = {"lv": volume, "pool": pool, "mode": "writethrough"}
     with agent.unchanged():
         assert agent.refused("cache.attach", attach) == "not_fresh"
