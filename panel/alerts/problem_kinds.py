@@ -238,6 +238,11 @@ KINDS: Final = {
         "{count} bcache devices made by hand wait for their SSD, or lost it",
         "The device is away, and its newest data may be on that SSD alone.",
     ),
+    "bcache_state_unknown": ConcernKind(
+        "State of a bcache unknown",
+        "The state of {count} bcache devices is unknown",
+        "Their newest data may be on the SSD alone.",
+    ),
     "cset_without_device": ConcernKind(
         "Cache set without a device",
         "{count} bcache cache sets have no cache device",
@@ -535,6 +540,11 @@ KINDS: Final = {
         "Disk of the policy missing",
         "The local policy of {count} hosts names disks that are not there",
         "The policy may no longer say what it was meant to say.",
+    ),
+    "policy_vg_missing": ConcernKind(
+        "Volume group of the policy missing",
+        "The local policy of {count} hosts allows volume groups that are not there",
+        "Nothing in them can be changed.",
     ),
     "tunables_broken": ConcernKind(
         "Settings of caches unreadable",

@@ -117,10 +117,11 @@ def _owner_problems(host: LocalHost) -> Iterable[Problem]:
 
 
 def _list_problems(local: policy.Policy, facts: dict[str, Any] | None) -> Iterable[Problem]:
-    """Which PVs the lists of the policy name, is known only where LVM has answered."""
+    """Which groups and PVs the policy names, is known only where LVM has answered."""
     if facts is None:
-        return ()
-    return policy.policy_problems(local, {pv["uuid"]: pv["name"] for pv in facts["pvs"]})
+        return
+    yield from policy.group_problems(local, {vg["uuid"]: vg["name"] for vg in facts["vgs"]})
+    yield from policy.policy_problems(local, {pv["uuid"]: pv["name"] for pv in facts["pvs"]})
 
 
 def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:
@@ -169,17 +170,9 @@ def _facts_problems(host: LocalHost, facts: dict[str, Any] | None) -> Iterable[P
         volume = disks.stands_on(host, array["name"], ours)
         trouble = array_state.trouble_of(array)
         if volume is not None:
-            lv = ours[volume]
-            yield problem(
-                "guest_array",
-                "error",
-                f"{array['name']} is an array of a guest: it was started on this host from "
-                f"{lv['vg_name']}/{lv['name']}.",
-                f"Add no disk to it. As root on the host stop it: mdadm --stop "
-                f"/dev/{array['name']}",
-                subject=array["name"],
-            )
-        elif trouble is not None:
+            named = f"{ours[volume]['vg_name']}/{ours[volume]['name']}"
+            trouble = array_state.guests_array(array["name"], named)
+        if trouble is not None:
             yield problem(
                 trouble.code,
                 trouble.severity,

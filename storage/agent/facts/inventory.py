@@ -145,7 +145,10 @@ def storage(
     whole = lvm.read(host, fresh=fresh, needed=policy.vgs, timeout=timeout)
     devices = dm.dm_devices(host)
     guests = guests_groups(host, whole.pvs, devices)
-    sifted = sift(whole, guests, policy.vgs)
+    protected = {
+        row["vg_uuid"] for row in whole.vgs if policy.protects(row["vg_name"], row["vg_uuid"])
+    }
+    sifted = sift(whole, guests, protected)
     report = sifted.report
     layout = Layout(report.lvs, report.segments)
     statuses = cache_statuses(host, devices)
@@ -182,8 +185,7 @@ def storage(
         "named": [
             row["vg_uuid"]
             for row in report.vgs
-            if policy.protects(row["vg_name"], row["vg_uuid"])
-            and row["vg_uuid"] not in sifted.left_out
+            if row["vg_uuid"] in protected and row["vg_uuid"] not in sifted.left_out
         ],
         "hidden": _hidden(policy, report, sifted),
     }

@@ -61,12 +61,12 @@ class Sifted:
 
 
 def sift(report: Report, guests: Collection[str], allowed: Collection[str]) -> Sifted:
-    """`guests` are the uuids of the groups on guests' disks, `allowed` the names that root lets
-    the panel change: of two groups with the same volume the one that root named stays."""
+    """`guests` are the uuids of the groups on guests' disks, `allowed` of those that root allows
+    or once allowed: of two groups with the same volume that one stays."""
     whys = dict(_whys(report, guests))
     order = sorted(
         (row for row in report.vgs if row["vg_uuid"] not in whys),
-        key=lambda row: row["vg_uuid"] in guests or row["vg_name"] not in allowed,
+        key=lambda row: row["vg_uuid"] in guests or row["vg_uuid"] not in allowed,
     )
     owners: dict[str, str] = {}
     volumes = _volumes(report)

@@ -96,7 +96,8 @@ def trouble_of(array: Mapping[str, Any]) -> ArrayTrouble | None:
             f"{name} ({level}) is in the state “{state}”, in which it may take no I/O",
             f"Look at it: mdadm --detail /dev/{name}; cat /proc/mdstat",
         )
-    if array["degraded_count"] is None and level not in WITHOUT_COPIES:
+    is_known = level in WITHOUT_COPIES or level in ("raid1", *LOSABLE)
+    if (array["degraded_count"] is None and level not in WITHOUT_COPIES) or not is_known:
         return ArrayTrouble(
             "array_unclear",
             "warning",
@@ -105,6 +106,17 @@ def trouble_of(array: Mapping[str, Any]) -> ArrayTrouble | None:
             f"Look at it: mdadm --detail /dev/{name}; cat /proc/mdstat",
         )
     return None
+
+
+def guests_array(name: str, volume: str) -> ArrayTrouble:
+    """An array that was started on the host from what a guest wrote into `volume`: whatever its
+    state is, it is not the host's to mend."""
+    return ArrayTrouble(
+        "guest_array",
+        "error",
+        f"{name} is an array of a guest: it was started on this host from {volume}",
+        f"Add no disk to it. As root on the host stop it: mdadm --stop /dev/{name}",
+    )
 
 
 def _words(member: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
@@ -70,7 +70,10 @@ def boot(host: LocalHost) -> tuple[list[str], list[str]]:
             boot_state.note_boot_state(host, facts)
             bcache_by_hand.note_bcache_by_hand(host, facts)
             done += undo_window.note_all(host, facts)
-            done += udev_links.refresh(host, facts, boot_state.load_boot_state(host))
+            if policy.load_policy(host).knows_groups:
+                done += udev_links.refresh(host, facts, boot_state.load_boot_state(host))
+            else:
+                failed.append(f"{policy.PATH} cannot be used: udev's rules stay as they are.")
         sample(host)
     except Refusal as refusal:
         failed.append(f"{refusal.message} {refusal.correction}")
@@ -156,14 +159,24 @@ def _all_back(host: LocalHost, kept: Sequence[Kept], done: list[str]) -> list[st
 
 def _facts(host: LocalHost) -> Facts:
     """A report that fails in a passing way is asked for again. Raises Refusal."""
+    local = _policy(host)
     end_ns = host.boottime_ns() + int(REPORTED_SECONDS * 1e9)
     while True:
         try:
-            return storage(host, policy.load_policy(host), timeout=REPORT_SECONDS)
+            return storage(host, local, timeout=REPORT_SECONDS)
         except Refusal as refusal:
             if refusal.code not in PASSING or host.boottime_ns() >= end_ns:
                 raise
         host.sleep(ROUND_SECONDS)
+
+
+def _policy(host: LocalHost) -> policy.Policy:
+    """While the file does not tell, the notes do: they were made in groups that root allowed."""
+    local = policy.load_policy(host)
+    if local.knows_groups:
+        return local
+    noted = {each.vg_uuid: each.vg_uuid for each in boot_state.load_boot_state(host)}
+    return replace(local, vg_uuids=noted)
 
 
 def _round(host: LocalHost, facts: Facts, kept: Sequence[Kept], done: list[str]) -> list[Missing]:

@@ -56,6 +56,11 @@ class Policy:
         back after a restart: root allows it, or did once."""
         return self.allows(name, uuid) or uuid in self.vg_uuids.values()
 
+    @property
+    def knows_groups(self) -> bool:
+        """Whether the file could be used, at least for what was once allowed."""
+        return not self.broken or bool(self.vg_uuids)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "vgs": list(self.vgs),
@@ -78,6 +83,7 @@ def load_policy(host: LocalHost) -> Policy:
     data = host.read(PATH)
     if data is None:
         return Policy()
+    document: Any = None
     try:
         document = json.loads(data.decode("utf-8"))
         unknown = set(document) - set(Policy().to_json())
@@ -97,7 +103,7 @@ def load_policy(host: LocalHost) -> Policy:
             _uuids(document),
         )
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        return Policy(broken=str(error))
+        return Policy(broken=str(error), vg_uuids=_salvaged(document))
 
 
 def _names(document: dict[str, Any], key: str, check: Callable[[Any], str]) -> tuple[str, ...]:
@@ -112,6 +118,14 @@ def _uuids(document: dict[str, Any]) -> dict[str, str]:
     if not isinstance(value, dict):
         raise ValueError("vg_uuids must be uuids by name")
     return {names.vg_name(name): names.lvm_uuid(uuid) for name, uuid in value.items()}
+
+
+def _salvaged(document: Any) -> dict[str, str]:
+    """The uuids of a file that is broken elsewhere: what was allowed stays protected."""
+    try:
+        return _uuids(document)
+    except (ValueError, TypeError, AttributeError):
+        return {}
 
 
 def _number(document: dict[str, Any], key: str, check: Callable[[Any], int]) -> int:
@@ -240,6 +254,35 @@ def tier(policy: Policy, uuid: str, name: str, rotational: bool | None) -> str:
     if {uuid, name} & set(policy.slow_pvs):
         return "slow"
     return "fast" if rotational is False else "slow"
+
+
+def group_problems(policy: Policy, groups: Mapping[str, str]) -> Iterator[Problem]:
+    """Of each name that root allowed and that means no group here, or another one. `groups` are
+    names by uuid."""
+    for name in policy.vgs:
+        uuid = policy.vg_uuids.get(name)
+        now = groups.get(uuid or "")
+        if name == now or (uuid is None and name in groups.values()):
+            continue
+        if now is not None:
+            message = f"The volume group {name}, which root allowed, is called {now} now"
+            correction = f"If that is right, as root on the host: {AGENT} allow-vg {now}"
+        elif name in groups.values():
+            message = f"The volume group {name} here is another one than root allowed"
+            correction = f"If the panel may change it, as root on the host: {AGENT} allow-vg {name}"
+        else:
+            message = f"The volume group {name}, which root allowed, is not on this host"
+            correction = (
+                f"Reconnect its disks. If it is gone for good, as root on the host: {AGENT} "
+                f"deny-vg {name}"
+            )
+        yield problem(
+            "policy_vg_missing",
+            "warning",
+            f"{message}: nothing in it can be changed.",
+            correction,
+            subject=name,
+        )
 
 
 def policy_problems(policy: Policy, pvs: Mapping[str, str]) -> Iterator[Problem]:

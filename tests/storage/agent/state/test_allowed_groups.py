@@ -60,6 +60,44 @@ def test_a_group_that_is_renamed_stays_hidden_and_is_not_changed_under_its_new_n
     assert json.loads(host.read(policy.PATH) or b"")["vgs"] == ["vg1"]
 
 
+@pytest.mark.parametrize("is_salvaged", [True, False])
+def test_a_policy_that_cannot_be_used_takes_nothing_from_the_guests(
+    host: FakeHost, agent: Agent, sold: str, is_salvaged: bool
+) -> None:
+    before = files(host)
+    document = json.loads(host.read(policy.PATH) or b"")
+    spoiled = json.dumps({**document, "undo_hours": "a day"}) if is_salvaged else "{"
+    host.save(policy.PATH, spoiled.encode())
+    agent.world.restart()
+    agent.world.boot()
+    assert agent.lv(sold)["bcache"]["device"] is not None
+    assert files(host) == before
+    assert not group(host)["allowed"]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_same", "words"),
+    [
+        ("vg1", True, "is called vg1 now"),
+        ("vg0", False, "is another one than root allowed"),
+        ("vg1", False, "is not on this host"),
+    ],
+)
+def test_a_name_that_no_longer_means_the_allowed_group_is_a_problem(
+    host: FakeHost, agent: Agent, sold: str, name: str, is_same: bool, words: str
+) -> None:
+    def found() -> list[str]:
+        problems = agent.data("hello")["problems"]
+        return [each["message"] for each in problems if each["code"] == "policy_vg_missing"]
+
+    assert found() == []
+    with host.changing() as machine:
+        machine.vgs[0].name = name
+        machine.vgs[0].uuid = machine.vgs[0].uuid if is_same else machine.lvm_uuid()
+    (message,) = found()
+    assert words in message
+
+
 def test_another_group_of_an_allowed_name_is_not_allowed(
     host: FakeHost, agent: Agent, sold: str
 ) -> None:
