@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
+from storage.agent.calls.refusals import Refusal
+from storage.agent.facts.view import View
+from storage.agent.verbs.checks import redundant
 from storage.byte_sizes import GIB, KIB, SECTOR_BYTES
 from storage.health.lost_cache import lvmcache_runbook
 from storage.health.restart_checks import before_restart
+from storage.planner.technologies.degraded_mirror import is_on_degraded
 from storage.planner.technologies.lookup import TECHNOLOGIES
-from storage.planner.technologies.lvmcache_loss import is_on_degraded, loss_of
-from tests.reported.host import Seen, uuid_of
+from storage.planner.technologies.lvmcache_loss import loss_of
+from tests.reported.host import ReportedHost, Seen, uuid_of
 
 GONE = "[unknown]"
 CHUNK = 64 * KIB
@@ -143,6 +148,27 @@ def test_writeback_is_warned_of_unless_any_one_disk_may_die(
 ) -> None:
     seen = Seen(**cached(*mirrored_pool(*legs, kind=kind)))
     assert ("writeback_single_ssd" in seen.codes) is is_single
+
+
+@pytest.mark.parametrize(
+    ("status", "is_refused"),
+    [
+        ("Aa 61440/2097152 recover", True),
+        ("aa 2097151/2097152 resync", True),
+        ("AA 2097152/2097152 idle", False),
+    ],
+)
+def test_the_agent_lets_nothing_be_written_back_to_a_mirror_that_is_not_copied_yet(
+    status: str, is_refused: bool
+) -> None:
+    described = cached(*mirrored_pool("/dev/sdc", "/dev/sdd"))
+    line = f"tank-fast_cpool_cdata: 0 2097152 raid raid1 2 {status} 0 0 -"
+    host: Any = ReportedHost(**{**described, "dm": {**described["dm"], "raid": line}})
+    view = View(host)
+    pool = view.lv("tank", "fast_cpool")
+    refused = pytest.raises(Refusal, match="still copying") if is_refused else nullcontext()
+    with refused:
+        redundant(view, "lv:tank/fast", pool, "the cache fast")
 
 
 def test_a_pool_of_which_only_the_data_is_mirrored_is_not() -> None:

@@ -11,6 +11,7 @@ from ..calls.refusals import Refusal
 from ..commands.command import FORMAT_BCACHE, OURS, ZEROING, Args
 from ..facts import lvm_activity
 from ..facts.view import LOOK_AGAIN, Check, Facts, View, cset_subject, lv_subject
+from ..kernel import mirror
 from ..state.policy import AGENT, HIDE, check_alone, check_vg
 
 
@@ -333,6 +334,7 @@ def moves_freely(view: View, lv: Mapping[str, Any]) -> None:
 def redundant(view: View, subject: str, lv: Facts | None, what: str) -> None:
     """Raises Refusal(not_redundant) unless a pool or cache set survives the loss of a disk, and has
     lost none. `lv` is None while it is only planned."""
+    by_name = {pv["name"]: pv for pv in view.facts["pvs"]}
     if subject in view.planned.pvs:
         names: list[str] = list(view.planned.pvs[subject])
     elif lv is None:
@@ -340,10 +342,11 @@ def redundant(view: View, subject: str, lv: Facts | None, what: str) -> None:
     else:
         standing, names = lv["standing"], view.pvs_under(lv)
         if standing["redundant"] and not standing["degraded"]:
+            if not all(name in by_name and by_name[name]["redundant"] for name in names):
+                _demand_copied(view, lv, what)
             return
         if standing["redundant"]:
             raise _degraded(what, names)
-    by_name = {pv["name"]: pv for pv in view.facts["pvs"]}
     weak = [name for name in names if not (name in by_name and by_name[name]["redundant"])]
     sick = [name for name in names if name not in weak and not by_name[name]["healthy"]]
     if weak or not names:
@@ -355,6 +358,19 @@ def redundant(view: View, subject: str, lv: Facts | None, what: str) -> None:
         )
     if sick:
         raise _degraded(what, sick)
+
+
+def _demand_copied(view: View, lv: Facts, what: str) -> None:
+    """Raises Refusal(not_redundant) while LVM fills a copy of it, or of a part of it."""
+    name = lvm_activity.dm_name(lv["vg_name"], lv["name"])
+    for each, percent in mirror.percents(view.host, raids=True).items():
+        if percent < 100 and (each == name or each.startswith(f"{name}_")):
+            raise Refusal(
+                "not_redundant",
+                f"LVM is still copying {what} to another disk ({percent} % done): until then a "
+                "dead SSD would lose new data.",
+                "Wait until it has ended (`lvs -a` shows it), or use writethrough.",
+            )
 
 
 def _degraded(what: str, names: Iterable[str]) -> Refusal:

@@ -101,7 +101,7 @@ def _empty(view: View, call: VerbCall) -> Check:
     return check
 
 
-def _local(view: View, call: VerbCall) -> Check:
+def local(view: View, call: VerbCall) -> Check:
     """No other machine reaches it: with it, the whole group would count as shared, and nothing of
     the group could be changed any more."""
 
@@ -213,7 +213,7 @@ PREPARE = Verb(
     ],
     todo=_todo,
     state=lambda view, call: [
-        _local(view, call),
+        local(view, call),
         _same_sectors(view, call),
         unused(view, call),
         _empty(view, call),

@@ -15,7 +15,7 @@ from ..kernel import array_state, disks
 from ..kernel.dm import SECTOR, text
 from ..state.policy import AGENT
 from . import checks
-from .prepare_ssd import meant, serial_of, signatures, unused
+from .prepare_ssd import local, meant, serial_of, signatures, unused
 from .verb import NOTHING, Estimate, LongWork, Trait, Verb
 
 LOOK = "Read the host again, then look at its arrays."
@@ -270,7 +270,12 @@ REPLACE = Verb(
         _same_member(view, call),
     ],
     todo=_todo,
-    state=lambda view, call: [_ready(view, call), _fits(view, call), _empty(view, call)],
+    state=lambda view, call: [
+        _ready(view, call),
+        _fits(view, call),
+        _empty(view, call),
+        local(view, call),
+    ],
     touches=lambda args: frozenset([array_subject(args["array"])]),
     estimate=Estimate(4, 2, LongWork.REBUILD),
     traits=(Trait.LASTING, Trait.ABORTABLE, Trait.IRREVERSIBLE),

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from storage.agent.kernel import attachment
 from tests.contract.client import Agent
 from tests.fake import FakeHost
 from tests.fake.parts import GIB, MIB, Disk
@@ -55,6 +56,19 @@ def until(holds: Callable[[], bool]) -> None:
 def members(agent: Agent) -> dict[str, str]:
     (array,) = agent.inventory()["arrays"]
     return {each["name"]: each["state"] for each in array["members"]}
+
+
+def test_a_disk_that_other_machines_reach_would_make_the_group_above_theirs(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = attachment.elsewhere
+    monkeypatch.setattr(
+        attachment, "elsewhere", lambda on, name: "iSCSI" if name == "sde" else local(on, name)
+    )
+    with agent.unchanged():
+        assert agent.refused("array.replace", wanted(agent, member="sda")) == "unsupported"
+    allow(host, alone=["vg0"])
+    agent.do("array.replace", wanted(agent, member="sda"))
 
 
 def test_a_member_whose_name_is_another_disks_by_now_stays(host: FakeHost, agent: Agent) -> None:
