@@ -21,7 +21,7 @@ from storage.models.host import HostState
 from storage.naming import MANAGED_TAG, tagged_volume_key
 from storage.planner.technologies.lookup import PLAIN, cache_of, layout_seen
 
-GUEST_KINDS = frozenset({"qemu", "libvirt", "proxmox", "xen"})
+GUEST_KINDS = frozenset({"qemu", "libvirt", "lxc", "proxmox", "xen"})
 GUEST_LIMIT = 200
 
 

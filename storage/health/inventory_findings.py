@@ -8,6 +8,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, Final, Literal
 
+from storage.agent.kernel.array_state import guests_array
 from storage.formatting import counted, percent, seconds, size
 from storage.health.drift import differences_of, is_unfinished, lasting_differences
 from storage.health.host_problems import HealthFinding
@@ -22,6 +23,7 @@ from storage.volumes.snapshot import VolumeSnapshot
 
 MADE_FROM_INVENTORY = frozenset(
     {
+        "guest_array",
         "array_degraded",
         "array_weakened",
         "array_recovering",
@@ -158,7 +160,10 @@ def _of_kernel(facts: HostFacts) -> Iterator[HealthFinding]:
 
 def _of_arrays(facts: HostFacts) -> Iterator[HealthFinding]:
     for array in facts.arrays:
+        volume = facts.guests_volume_under(array)
         trouble = array.trouble
+        if volume is not None:
+            trouble = guests_array(array.name, f"{volume.vg_name}/{volume.name}")
         if trouble is not None:
             recovers = trouble.code == "array_recovering"
             yield HealthFinding(

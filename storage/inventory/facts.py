@@ -10,6 +10,7 @@ escaped, never build with them.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -491,6 +492,19 @@ class HostFacts:
     def owner(self, lv: LogicalVolume) -> LogicalVolume:
         """The public volume that a hidden one is a part of; itself where it is none."""
         return self._owners.get(lv.uuid, lv)
+
+    def guests_volume_under(self, array: Array) -> LogicalVolume | None:
+        """The volume of ours that a member of the array lies on: a guest made that array."""
+        members = [re.sub(r"(?<=[0-9])p[0-9]+$", "", member.name) for member in array.members]
+        return next(
+            (
+                lv
+                for lv in self.lvs
+                if MANAGED_TAG in lv.tags
+                and (lv.kname if lv.bcache is None else lv.bcache.device) in members
+            ),
+            None,
+        )
 
     def vg(self, uuid: str) -> VolumeGroup | None:
         return next((vg for vg in self.vgs if vg.uuid == uuid), None)

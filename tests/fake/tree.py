@@ -16,8 +16,8 @@ Content = Callable[[], bytes]
 # Paths a machine may well lack. Anything else that is missing is a gap in the model, except below
 # a device that is not there at all (any more).
 MAY_BE_MISSING = re.compile(
-    r"/(etc|run)/libvirt/(qemu|libxl|storage)(/.*)?|/etc/pve(/.*)?"
-    r"|/etc/xen(/.*)?|/etc/tiercel/agent\.json"
+    r"/(etc|run)/libvirt/(qemu|libxl|lxc|storage)(/.*)?|/etc/pve(/.*)?"
+    r"|/etc/xen(/.*)?|/var/lib/lxc(/.*)?|/etc/tiercel/agent\.json"
     r"|/proc/version_signature|/var/lib/tiercel/fences(/.*)?"
     r"|/var/lib/tiercel/(tunables|boot|retired|owner)\.json|/run/tiercel/fill\.json"
     r"|/etc/udev/rules\.d/6[19]-tiercel\.rules"
@@ -34,7 +34,7 @@ MAY_BE_MISSING = re.compile(
     r"|/sys/class/block/[^/]+|/dev/.*|\[unknown\].*"
     r"|/sys/block/[^/]*/(md(/level)?|dm/\w+|device(/model)?)"
     r"|/sys/block/[^/]*/(slaves|holders)"
-    r"|/sys/(class/)?block/[^/]*/bcache(/(state|dev|cache|set))?"
+    r"|/sys/(class/)?block/[^/]*/bcache(/(state|cache_mode|dev|cache|set))?"
 )
 
 

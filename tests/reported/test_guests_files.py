@@ -25,6 +25,9 @@ XEN = {
     "tap:aio:/dev/tank/mail,xvda,w": "/dev/tank/mail",
     "mapper/tank-mail,,hda": "/dev/mapper/tank-mail",
     "format=raw,vdev=hdc,devtype=cdrom": None,
+    "script=block-lvm,vdev=xvda,target=tank/mail": "/dev/tank/mail",
+    "backendtype=phy, vdev=xvda, target=/dev/tank/mail": "/dev/tank/mail",
+    "/dev/tank/mail,raw,xvda,w,direct-io-safe": "/dev/tank/mail",
 }
 
 
@@ -33,6 +36,22 @@ def test_a_disk_of_xen_is_below_dev_unless_its_target_begins_with_a_slash(entry:
     config = f"name = 'mail'  # ours\nmemory = '512'\ndisk = [\n  '{entry}',\n]\nvif = ['']\n"
     found = paths(**{"/etc/xen/mail.cfg": config})
     assert found == ([XEN[entry]] if XEN[entry] else [])
+
+
+@pytest.mark.parametrize(
+    "disk",
+    [
+        "disk = 'phy:/dev/tank/mail,xvda,w'",
+        "disk += [ 'phy:/dev/tank/mail,xvda,w' ]",
+        "disk = [ '/dev/tank/mail,raw,xvda,w' ]; vif = [ '' ]",
+        "disk = [ '/dev/tank/mail,raw,xvda,w' ]\r",
+        "disk = [\n  # 'phy:/dev/tank/old,xvda,w',\n  'phy:/dev/tank/mail,xvda,w', ]",
+        "kernel = '/dev/tank/mail'",
+        "device_model_args = ['-drive', 'file=/dev/tank/mail,if=virtio']",
+    ],
+)
+def test_a_device_of_xen_stands_in_many_ways(disk: str) -> None:
+    assert paths(**{"/etc/xen/mail.cfg": f"name = 'mail'\n{disk}\n"}) == ["/dev/tank/mail"]
 
 
 @pytest.mark.parametrize("file", ["/etc/xen/mail", "/etc/xen/auto/10-mail", "/etc/xen/vm/mail.hvm"])
@@ -65,6 +84,14 @@ PROXMOX = {
     "mp0: mp=/data,volume=fast:vm-7-disk-1": "/dev/tank/vm-7-disk-1",
     "dev0: path=/dev/tank/extra,uid=0": "/dev/tank/extra",
     "lxc.mount.entry: /dev/tank/extra mnt none bind,create=file": "/dev/tank/extra",
+    "scsi0:\tfast:vm-7-disk-0,size=1G": "/dev/tank/vm-7-disk-0",
+    "unused3: fast:vm-7-disk-9": "/dev/tank/vm-7-disk-9",
+    "efidisk0: fast:vm-7-disk-1,efitype=4m": "/dev/tank/vm-7-disk-1",
+    "tpmstate0: fast:vm-7-disk-2,version=v2.0": "/dev/tank/vm-7-disk-2",
+    "args: -blockdev driver=host_device,filename=/dev/tank/extra,node-name=x": "/dev/tank/extra",
+    "lxc.rootfs.path: lvm:/dev/tank/extra": "/dev/tank/extra",
+    "virtio1: /dev/mapper/tank-extra,size=1G": "/dev/mapper/tank-extra",
+    "description: was on /dev/tank/extra": None,
     "#scsi0: fast:vm-7-disk-0": None,
     "boot: order=scsi0;net0": None,
     "ide2: local:iso/debian.iso,media=cdrom": None,
@@ -77,6 +104,33 @@ def test_every_volume_that_a_file_of_proxmox_names_is_in_use(line: str, section:
     config = f"name: web\n{section}{line}\n"
     found = paths(**{"/etc/pve/storage.cfg": STORAGE, "/etc/pve/qemu-server/7.conf": config})
     assert found == ([PROXMOX[line]] if PROXMOX[line] else [])
+
+
+LIBVIRT = {
+    "<devices><disk><source dev='&#47;dev/tank/web'/></disk></devices>": True,
+    "<devices><disk type='file'><source file='/dev/tank/web'/></disk></devices>": True,
+    "<devices><disk><mirror><source dev='/dev/tank/web'/></mirror></disk></devices>": True,
+    "<devices><filesystem type='block'><source dev='/dev/tank/web'/></filesystem></devices>": True,
+    "<devices><hostdev><source><block>/dev/tank/web</block></source></hostdev></devices>": True,
+    "<devices><lease><target path='/dev/tank/web'/></lease></devices>": True,
+    "<os><nvram>/dev/tank/web</nvram></os>": True,
+    "<os><kernel>/dev/tank/web</kernel></os>": True,
+    "<q:commandline xmlns:q='q'><q:arg value='file=/dev/tank/web'/></q:commandline>": True,
+    "<!-- <disk><source dev='/dev/tank/web'/></disk> -->": False,
+}
+
+
+@pytest.mark.parametrize("element", LIBVIRT)
+@pytest.mark.parametrize("driver", ["qemu", "libxl", "lxc"])
+def test_every_device_that_a_domain_of_libvirt_names_is_in_use(element: str, driver: str) -> None:
+    document = f"<domain><name>web</name>{element}</domain>"
+    found = paths(**{f"/etc/libvirt/{driver}/web.xml": document})
+    assert found == (["/dev/tank/web"] if LIBVIRT[element] else [])
+
+
+def test_a_device_that_a_container_names_is_in_use() -> None:
+    config = "lxc.rootfs.path = lvm:/dev/tank/web\n# /dev/tank/old\nlxc.tty.max = 4\n"
+    assert paths(**{"/var/lib/lxc/web/config": config}) == ["/dev/tank/web"]
 
 
 def test_a_storage_of_any_type_may_be_shared() -> None:

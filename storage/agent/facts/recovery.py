@@ -6,9 +6,11 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from ..calls.names import printable
 from ..calls.refusals import Problem, problem
 from ..commands.command import OURS
 from ..commands.retirement import is_retired
+from ..kernel import bcache_sysfs
 from . import activation
 
 # How a sentence of the boot unit begins that is about one volume.
@@ -60,6 +62,9 @@ def recovery_problems(facts: dict[str, Any], resting: Collection[str]) -> Iterab
             )
     yield from _of_backings(facts)
     for lv in facts["lvs"]:
+        if lv["bcache"] is not None and lv["bcache"]["state"] not in bcache_sysfs.STATES:
+            yield _unknown(lv["bcache"]["state"], f"{lv['vg_name']}/{lv['name']}")
+    for lv in facts["lvs"]:
         if lv["layout"] == ["unknown"]:
             types = ", ".join(dict.fromkeys(segment["type"] for segment in lv["segments"]))
             yield problem(
@@ -95,7 +100,9 @@ def _of_backings(facts: dict[str, Any]) -> Iterable[Problem]:
         device, state = backing["device"], backing["state"]
         here = f"/sys/class/block/{device}/bcache"
         is_away = backing["kname"] is None
-        if is_away and state == "clean":
+        if state not in bcache_sysfs.STATES:
+            yield _unknown(state, device)
+        elif is_away and state == "clean":
             yield problem(
                 "bcache_waiting",
                 "error",
@@ -137,6 +144,17 @@ def _of_backings(facts: dict[str, Any]) -> Iterable[Problem]:
                 "new cache set on it.",
                 subject=cset["uuid"],
             )
+
+
+def _unknown(state: str, device: str) -> Problem:
+    return problem(
+        "bcache_state_unknown",
+        "warning",
+        f"The kernel calls the state of the bcache on {device} “{printable(state)}”, which is "
+        "none that Tiercel knows: whether its newest data is on the SSD alone is not known.",
+        f"Look at it: bcache-super-show /dev/{device}; dmesg",
+        subject=device,
+    )
 
 
 def _has_lost_its_set(backing: dict[str, Any], there: Collection[str]) -> bool:

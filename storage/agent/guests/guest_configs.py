@@ -24,6 +24,7 @@ PROTOCOLS = frozenset(("host_device", "file"))
 NODES_LIMIT = 16
 PROXMOX = ("/etc/pve/qemu-server", "/etc/pve/lxc")
 XEN = ("/etc/xen", "/etc/xen/auto", "/etc/xen/vm")
+LXC = "/var/lib/lxc"
 _PROXMOX_LINE = re.compile(r"([a-z][\w.]*): *(.+)")
 _DEVICE_PATH = re.compile(r"/dev/[^\s,;'\"\\]+")
 # xl-disk-configuration(5): these prefixes say how a target is read, as old guides still write it.
@@ -69,6 +70,8 @@ def configured(host: LocalHost) -> Iterator[Guest]:
         for name in host.list(folder):
             yield from xen_config(text(host, f"{folder}/{name}"))
     yield from xen_running(host)
+    for name in host.list(LXC):
+        yield from lxc(name, text(host, f"{LXC}/{name}/config"))
 
 
 def proxmox_storages(config: str) -> Mapping[str, str]:
@@ -110,7 +113,7 @@ def proxmox(vmid: str, config: str, storages: Mapping[str, str]) -> Iterator[Gue
     name = named[1] if named else vmid
     for line in config.splitlines():
         match = _PROXMOX_LINE.fullmatch(line.strip())
-        if match is None:
+        if match is None or match.group(1) == "description":
             continue
         key, value = match.groups()
         drives = qemu_disks(_words(value)) if key == "args" else ()
@@ -144,8 +147,20 @@ def _proxmox_format(path: str, options: str) -> str:
     return "qcow2" if path.endswith(".qcow2") else "raw"
 
 
+def lxc(name: str, config: str) -> Iterator[Guest]:
+    """Every device that a container's file names: "lxc.rootfs.path = lvm:/dev/vg/lv"."""
+    for line in _uncommented(config).splitlines():
+        for path in _DEVICE_PATH.findall(line):
+            yield Guest("lxc", name, "", path)
+
+
+def _uncommented(config: str) -> str:
+    return re.sub(r"(?m)^[ \t]*#.*$", "", config)
+
+
 def xen_config(config: str) -> Iterator[Guest]:
     """An xl.cfg: its name, the target of each disk, and every device path quoted in it."""
+    config = _uncommented(config)
     name = re.search(r"(?m)^\s*name\s*=\s*[\"']([^\"']+)", config)
     guest = name.group(1) if name else ""
     disks = " ".join(re.findall(r"(?ms)^\s*disk\s*=\s*\[(.*?)\]\s*(?:#[^\n]*)?$", config))

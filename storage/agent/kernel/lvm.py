@@ -34,6 +34,11 @@ LVS = (
     "cache_policy,cache_settings,lv_merging,lv_converting,origin,move_pv,lv_allocation_policy"
 )
 PIECES = "pv_uuid,pvseg_size,segtype"
+# By the part of LVM's report. What it leaves out of a row, it knows nothing of.
+_BLANK: Mapping[str, Row] = {
+    kind: dict.fromkeys(names.split(","), "")
+    for kind, names in (("pv", PVS), ("seg", LVS), ("pvseg", PIECES))
+}
 
 _FORMAT = ("--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config")
 # LVM's reports too write metadata down in /etc/lvm where that is not done yet; without a lock it
@@ -45,6 +50,7 @@ _CONFIG = (
 # How long a report may take in a request.
 SECONDS = 10.0
 
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
 _LOCKED = "Resource temporarily unavailable"
 _CANNOT = re.compile(r"(?m)^\s*Cannot process volume group (\S+)$")
 # The report has the device that LVM chose and exit status 0; of the others it tells here alone.
@@ -209,8 +215,9 @@ def _document(result: CommandResult, command: Sequence[str]) -> tuple[Any, tuple
 
 def _rows(document: Any, kind: str) -> list[Row]:
     # An unused PV comes in a part of its own, which has no segments.
+    blank = _BLANK.get(kind, {})
     rows = [row for part in document["report"] for row in part.get(kind, ())]
-    return [{str(key): flat(value) for key, value in row.items()} for row in rows]
+    return [{**blank, **{str(key): flat(value) for key, value in row.items()}} for row in rows]
 
 
 def _by_groups(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -271,7 +278,7 @@ def flat(value: Any) -> str:
 
 def number(text: str) -> int:
     """A count or a size; 0 where LVM leaves it out."""
-    return int(text) if text.lstrip("-").isdecimal() else 0
+    return int(text) if _NUMBER.fullmatch(text) else 0
 
 
 def flag(text: str) -> bool:
