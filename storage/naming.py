@@ -21,6 +21,8 @@ KEY_PATTERN = re.compile(r"[a-z2-7]{8,26}")
 MANAGED_TAG = "tiercel"
 VOLUME_TAG_PREFIX = "tiercel.volume="
 ZEROING_TAG = "tiercel.zeroing"
+ZEROED_TAG = "tiercel.zeroed"
+"""On a cache pool whose data part was zeroed before a guest got it."""
 FORMAT_TAG = "tiercel.format=bcache"
 GROWN_TAG = "tiercel.grown"
 """On a volume that is larger than its guest was told, mostly with `=` and the size it knows."""

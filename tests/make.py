@@ -48,6 +48,7 @@ from storage.naming import (
     FORMAT_TAG,
     MADE_TAG_PREFIX,
     MANAGED_TAG,
+    ZEROED_TAG,
     ZEROING_TAG,
     new_key,
     volume_name,
@@ -74,6 +75,7 @@ def tags(
 ) -> tuple[str, ...]:
     """What Tiercel writes on the LVs of the volume `volume_key`; `made`: pool, cset or room."""
     passing = [ZEROING_TAG] * zeroing + [FORMAT_TAG] * unformatted
+    passing += [ZEROED_TAG] * (made == "pool" and not zeroing)
     marks = [f"{MADE_TAG_PREFIX}{made}"] if made else []
     return (MANAGED_TAG, volume_tag(volume_key), *marks, *passing)
 
@@ -218,6 +220,7 @@ def vg(**fields: Any) -> VolumeGroup:
         "metadata_bytes": 522240,
         "metadata_free_bytes": 517632,
         "clears_freed": True,
+        "zeroes_pools": True,
     }
     return VolumeGroup(**{**defaults, **fields})
 

@@ -45,7 +45,7 @@ CONTACT: Final = frozenset(
 FAMILIES: Final = {
     **dict.fromkeys(TRUST, "trust"),
     **dict.fromkeys(CONTACT, "contact"),
-    "array_degraded": "array",
+    **dict.fromkeys(("array_failed", "array_inactive", "array_degraded"), "array"),
     "array_weakened": "array",
     "array_recovering": "array",
     "volumes_missing": "missing",

@@ -19,7 +19,6 @@ from jobs.requester import Requester
 from jobs.transport import call
 from jobs.transport.errors import TransportError
 from storage.database_clock import database_now
-from storage.formatting import counted
 from storage.health.smart_reading import SmartHealth
 from storage.host_data import clean_text, decoded
 from storage.inventory.facts import Array
@@ -58,12 +57,9 @@ def test_disk(disk: PhysicalDisk, kind: CheckKind, requester: Requester) -> Medi
 
 def check_array(host: Host, array: Array, requester: Requester) -> MediaCheck:
     """Ask the kernel to compare the copies of an array. Raises `Refused`."""
-    if array.degraded_count:
-        raise Refused(
-            "degraded",
-            f"{array.name} is missing {counted(array.degraded_count, 'disk')}.",
-            f"Replace the disk first: mdadm --manage /dev/{array.name} --add /dev/NEW",
-        )
+    trouble = array.trouble
+    if trouble is not None and trouble.code != "array_recovering":
+        raise Refused("degraded", f"{trouble.message}.", trouble.correction)
     if array.sync_action not in ("", "idle"):
         raise Refused(
             "busy",

@@ -15,6 +15,13 @@ policy=/etc/tiercel/agent.json
 sudoers=/etc/sudoers.d/tiercel
 boot_unit=/etc/systemd/system/tiercel-boot.service
 boot_timer=/etc/systemd/system/tiercel-boot.timer
+initramfs_unit=/etc/systemd/system/tiercel-initramfs
+debian_hooks=/etc/initramfs-tools/hooks
+debian_built=/etc/initramfs/post-update.d
+dracut_modules=/usr/lib/dracut/modules.d
+records=/var/lib/tiercel/initramfs
+hiding_rules=/etc/udev/rules.d/61-tiercel.rules
+lvm_filter=/etc/lvm/lvmlocal.conf
 
 say() { printf '%s\n' "tiercel: $*"; }
 die() { printf '%s\n' "tiercel: $*" >&2; exit 1; }
@@ -158,6 +165,93 @@ UNIT
         say "warning: tiercel-boot.timer failed; see: systemctl status tiercel-boot.timer"
 }
 
+install_initramfs() {
+    # What udev and LVM must not see of guests, an initramfs must not see either. It has no use for
+    # the links of volumes, and none of their rules gets into it.
+    if [ -d "$debian_hooks" ]; then
+        {
+            printf '#!/bin/sh\n[ "$1" != prereqs ] || exit 0\nroot=$DESTDIR\n'
+            copy_into_initramfs '"$version.new"'
+        } >"$debian_hooks/tiercel.new"
+        mkdir -p "$debian_built"
+        cat >"$debian_built/tiercel.new" <<BUILT
+#!/bin/sh
+# Written by Tiercel: the image of this kernel was written.
+[ ! -e "$records/\$1.new" ] || mv -f "$records/\$1.new" "$records/\$1"
+BUILT
+        for each in "$debian_hooks/tiercel" "$debian_built/tiercel"; do
+            chmod 755 "$each.new"
+            mv -f "$each.new" "$each"
+        done
+    elif [ -d "$dracut_modules" ]; then
+        mkdir -p "$dracut_modules/99tiercel"
+        {
+            printf '#!/bin/bash\ncheck() { return 0; }\ndepends() { return 0; }\ninstall() {\n'
+            printf 'local root=$initdir version=$kernel\n'
+            copy_into_initramfs '"$version"'
+            printf '}\n'
+        } >"$dracut_modules/99tiercel/module-setup.sh"
+        chmod 755 "$dracut_modules/99tiercel/module-setup.sh"
+    else
+        return 0
+    fi
+    cat >"$initramfs_unit.service.new" <<UNIT
+[Unit]
+Description=Tiercel: initramfs images that hide guests' disks
+After=tiercel-boot.service
+
+[Service]
+Type=oneshot
+ExecStart=$agent renew-initramfs
+Nice=19
+IOSchedulingClass=idle
+TimeoutStartSec=infinity
+
+[Install]
+WantedBy=multi-user.target
+UNIT
+    cat >"$initramfs_unit.path.new" <<UNIT
+[Unit]
+Description=Tiercel: what hides guests' disks has changed
+
+[Path]
+PathChanged=$hiding_rules
+PathChanged=$lvm_filter
+
+[Install]
+WantedBy=multi-user.target
+UNIT
+    for unit in "$initramfs_unit.service" "$initramfs_unit.path"; do
+        chmod 644 "$unit.new"
+        mv -f "$unit.new" "$unit"
+    done
+    systemctl enable --quiet --no-reload tiercel-initramfs.service tiercel-initramfs.path ||
+        say "warning: tiercel-initramfs is not enabled"
+    systemctl daemon-reload
+    systemctl restart tiercel-initramfs.path ||
+        say "warning: tiercel-initramfs.path failed; see: systemctl status tiercel-initramfs.path"
+    say "building the initramfs anew, so that it hides guests' disks; this takes a minute"
+    systemctl start tiercel-initramfs.service ||
+        say "warning: that failed; see: journalctl -u tiercel-initramfs"
+}
+
+# The end of a hook, which has set root and version; the argument names the file of the record.
+copy_into_initramfs() {
+    cat <<HOOK
+# Written by Tiercel. Changes made by hand are lost.
+for each in "$hiding_rules" "$lvm_filter"; do
+    [ -e "\$each" ] || continue
+    mkdir -p "\$root\$(dirname "\$each")"
+    cp -p "\$each" "\$root\$each"
+done
+rm -f "\$root/etc/udev/rules.d/69-tiercel.rules" "\$root/lib/udev/rules.d/69-tiercel.rules" \\
+    "\$root/usr/lib/udev/rules.d/69-tiercel.rules"
+mkdir -p "$records"
+cat "\$root$hiding_rules" "\$root$lvm_filter" 2>/dev/null |
+    sha256sum | cut -c1-64 >"$records/"$1
+HOOK
+}
+
 offer_hiding() {
     # It changes a file of LVM's, so root says so.
     command -v make-bcache >/dev/null 2>&1 || return 0
@@ -213,6 +307,7 @@ main() {
     install_sudoers
     install_policy
     install_boot
+    install_initramfs
     offer_hiding
     check_sshd
     report

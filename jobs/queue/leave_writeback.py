@@ -18,10 +18,11 @@ from jobs.failpoints import durable
 from jobs.models import Kind, Origin
 from jobs.queue.submit import Busy, submit
 from storage.database_clock import database_now
-from storage.health.inventory_findings import degraded_pvs
 from storage.models import CacheCondition, Volume
 from storage.models.host import HostState
 from storage.planner import Refused
+from storage.planner.technologies.degraded_mirror import is_on_degraded
+from storage.planner.technologies.lookup import is_lost
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
@@ -63,16 +64,24 @@ def _forget_whole_mirrors() -> None:
     if not volumes:
         return
     rows = snapshots_of(volumes)
-    whole = [row.volume.pk for row in rows if row.lv is not None and not _is_at_risk(row)]
-    left.filter(volume__in=whole).update(left_writeback_at=None)
+    left.filter(volume__in=[row.volume.pk for row in rows if _is_whole(row)]).update(
+        left_writeback_at=None
+    )
 
 
 def _is_at_risk(row: VolumeSnapshot) -> bool:
     """Whether the volume's cache lies on a mirror that lost a disk, as far as the last inventory
     tells."""
-    if row.facts is None or row.cache is None:
+    if row.facts is None or row.lv is None or row.cache is None:
         return False
-    return bool(degraded_pvs(row.facts).intersection(row.cache.pvs))
+    return is_on_degraded(row.facts, row.lv)
+
+
+def _is_whole(row: VolumeSnapshot) -> bool:
+    """A cache whose mirror lost all its disks is not whole either."""
+    if row.facts is None or row.lv is None:
+        return False
+    return not _is_at_risk(row) and not is_lost(row.facts, row.lv)
 
 
 @durable("leave_writeback")

@@ -6,7 +6,8 @@ from typing import Final
 
 from jobs.alerts.alert_rules import lapse
 from jobs.models import Alert, AlertEvent, AlertEventKind
-from panel.alerts.problem_kinds import KINDS, UNKNOWN
+from panel.alerts.concern_kind import UNKNOWN
+from panel.alerts.problem_kinds import KINDS
 from panel.templatetags.chips import Chip
 
 NAMES: Final = {code: kind.name for code, kind in KINDS.items()}

@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
-
-@dataclass(frozen=True, slots=True)
-class FilteredList:
-    """A list of several of a kind: the page by its URL's name, the filter that finds them (""
-    where the page has none), and what the button there is called."""
-
-    page: Literal["hosts", "volumes", "jobs"]
-    state: str
-    text: str
-
-    def url(self, pages: Mapping[str, str]) -> str:
-        """`pages` are the addresses by the name of the page."""
-        return f"{pages[self.page]}?state={self.state}" if self.state else pages[self.page]
-
-
-WRONG: Final = FilteredList("hosts", "problems", "Hosts with problems")
-AWAY: Final = FilteredList("hosts", "trouble", "Hosts not answering")
-NEW: Final = FilteredList("hosts", "new", "Enrolling hosts")
-CACHES: Final = FilteredList("volumes", "trouble", "Cache problems")
-LOST: Final = FilteredList("volumes", "missing", "Missing volumes")
-UNDECIDED: Final = FilteredList("jobs", "needs_attention", "Jobs that need a decision")
-FAILED: Final = FilteredList("jobs", "failed", "Failed jobs")
-JOBS: Final = FilteredList("jobs", "", "All jobs")
-
-
-@dataclass(frozen=True, slots=True)
-class ConcernKind:
-    """`name` is what lists and subjects of mails call the kind; `many` the sentence for several of
-    it, `{count}` of them; `consequence` what follows from one; `listing` finds them."""
-
-    name: str
-    many: str
-    consequence: str
-    listing: FilteredList = WRONG
-
+from panel.alerts.concern_kind import (
+    AWAY,
+    CACHES,
+    FAILED,
+    JOBS,
+    LOST,
+    NEW,
+    UNDECIDED,
+    ConcernKind,
+)
 
 NOT_REACHED: Final = "Data of the host is out of date, and no job can start there."
 REFUSES: Final = "These hosts refuse changes."
@@ -84,10 +57,50 @@ KINDS: Final = {
         "{count} arrays are degraded",
         "A second disk failure can destroy all data on this array.",
     ),
+    "array_failed": ConcernKind(
+        "Array failed",
+        "{count} arrays have failed",
+        "The array lost more disks than it can: its data cannot be read or written.",
+    ),
+    "array_inactive": ConcernKind(
+        "Array not started",
+        "{count} arrays are not started",
+        "Everything on such an array is away.",
+    ),
+    "array_read_only": ConcernKind(
+        "Array read-only",
+        "{count} arrays take no writes",
+        "Guests on such an array cannot write.",
+    ),
+    "array_unclear": ConcernKind(
+        "Array in an unclear state",
+        "{count} arrays are in an unclear state",
+        "The array may be missing a disk, or take no I/O.",
+    ),
+    "guest_array": ConcernKind(
+        "Guest's array started",
+        "{count} arrays of guests are started on their hosts",
+        "Host and guest write to the same disk: the guest's data can be damaged.",
+    ),
     "lv_raid_degraded": ConcernKind(
         "Mirrored volume degraded",
         "{count} volumes that LVM mirrors are missing a disk",
         "Another disk failure can destroy their data.",
+    ),
+    "lv_raid_failed": ConcernKind(
+        "Mirrored volume failed",
+        "{count} volumes on LVM RAID have lost more disks than they survive",
+        "Their data cannot be read until the disks are back.",
+    ),
+    "lv_raid_unknown": ConcernKind(
+        "Mirrored volume in an unknown state",
+        "{count} volumes that LVM mirrors are in an unknown state",
+        "A copy of the data may be missing.",
+    ),
+    "pv_duplicate": ConcernKind(
+        "Disk seen twice",
+        "Physical volumes of {count} groups are seen twice",
+        "Nothing of such a group can be activated or changed.",
     ),
     "disk_vanished": ConcernKind(
         "Disk gone",
@@ -219,6 +232,31 @@ KINDS: Final = {
         "The SSD of {count} bcache volumes is not registered",
         "The volume is slow, or is stopped until its SSD is registered.",
         CACHES,
+    ),
+    "bcache_waiting": ConcernKind(
+        "bcache without its SSD",
+        "{count} bcache devices made by hand wait for their SSD, or lost it",
+        "The device is away, and its newest data may be on that SSD alone.",
+    ),
+    "bcache_state_unknown": ConcernKind(
+        "State of a bcache unknown",
+        "The state of {count} bcache devices is unknown",
+        "Their newest data may be on the SSD alone.",
+    ),
+    "cset_without_device": ConcernKind(
+        "Cache set without a device",
+        "{count} bcache cache sets have no cache device",
+        "Volumes that use it are slow, or are stopped.",
+    ),
+    "lv_unknown_type": ConcernKind(
+        "Volume of an unknown type",
+        "LVM does not know the type of {count} volumes",
+        "LVM on these hosts can neither activate nor change them.",
+    ),
+    "unread_facts": ConcernKind(
+        "Part of a host not understood",
+        "Parts of {count} inventories cannot be read",
+        "What cannot be read is not shown, and nothing of its group is changed.",
     ),
     "cache_read_only": ConcernKind(
         "Cache metadata read-only",
@@ -435,6 +473,11 @@ KINDS: Final = {
         "{count} hosts did not recover completely after a restart",
         "Caches or their settings have been missing since then.",
     ),
+    "initramfs_stale": ConcernKind(
+        "Initramfs does not hide guests' disks",
+        "The initramfs of {count} hosts does not hide guests' disks",
+        "At a restart the host may start volume groups, arrays and bcache devices of guests.",
+    ),
     "no_boot_unit": ConcernKind(
         "Boot unit missing",
         "The boot unit is missing on {count} hosts",
@@ -508,6 +551,11 @@ KINDS: Final = {
         "The local policy of {count} hosts names disks that are not there",
         "The policy may no longer say what it was meant to say.",
     ),
+    "policy_vg_missing": ConcernKind(
+        "Volume group of the policy missing",
+        "The local policy of {count} hosts allows volume groups that are not there",
+        "Nothing in them can be changed.",
+    ),
     "tunables_broken": ConcernKind(
         "Settings of caches unreadable",
         "The stored settings of caches on {count} hosts are unreadable",
@@ -552,4 +600,3 @@ KINDS: Final = {
         "Jobs on these hosts cannot continue until the commands finish.",
     ),
 }
-UNKNOWN: Final = ConcernKind("", "", "")

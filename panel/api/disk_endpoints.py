@@ -340,7 +340,7 @@ class ArrayShape(Shape):
     disk_count = serializers.IntegerField(
         allow_null=True, help_text="How many disks it is made for; null: the host does not say."
     )
-    degraded_count = serializers.IntegerField()
+    degraded_count = serializers.IntegerField(allow_null=True)
     action = serializers.CharField(help_text="What it does now: idle, recover, check, …")
     progress = serializers.FloatField(
         allow_null=True, help_text="Done of the rebuild or check, 0 to 1; null: none is at work."

@@ -11,7 +11,7 @@ from .calls.refusals import Refusal
 from .guests import hiding
 from .operations.boot import boot
 from .realhost import RealHost
-from .state import admin, owner, policy
+from .state import admin, initramfs, owner, policy
 from .state.policy import PV_LISTS
 from .wire.serve import serve, unreplaced
 
@@ -20,11 +20,32 @@ def _listed_pv(host: RealHost, name: str, list_name: str) -> str:
     return admin.list_pv(host, list_name, name)
 
 
+def _hide_guests(host: RealHost) -> int:
+    print(hiding.hide_guests(host, policy.load_policy(host)))
+    return _printed(initramfs.renew_initramfs(host))
+
+
+def _printed(outcome: tuple[list[str], list[str]], nothing: str = "") -> int:
+    """Print what was done and what failed, or `nothing` where nothing had to be; the exit code."""
+    done, failed = outcome
+    if done or (nothing and not failed):
+        print("\n".join(done) or nothing)
+    for line in failed:
+        print(line, file=sys.stderr)
+    return 1 if failed else 0
+
+
+OUTCOMES: dict[str, Callable[[RealHost], int]] = {
+    "boot": lambda host: _printed(boot(host), "Nothing to restore."),
+    "hide-guests": _hide_guests,
+    "renew-initramfs": lambda host: _printed(
+        initramfs.renew_initramfs(host), "Every initramfs is up to date."
+    ),
+}
 OF_HOST: dict[str, Callable[[RealHost], str]] = {
     "policy": admin.show_policy,
     "allow-replacement": partial(admin.set_replacement, allowed=True),
     "deny-replacement": partial(admin.set_replacement, allowed=False),
-    "hide-guests": lambda host: hiding.hide_guests(host, policy.load_policy(host)),
 }
 OF_NAME: dict[str, Callable[[RealHost, str], str]] = {
     **{
@@ -39,7 +60,7 @@ OF_NAME: dict[str, Callable[[RealHost, str], str]] = {
 USAGE = (
     "usage: agent.pyz [allow-vg NAME [--alone] | deny-vg NAME | fast-pv PV | slow-pv PV | "
     "redundant-pv PV | forget-pv PV | allow-replacement | deny-replacement | adopt-panel ID | "
-    "policy | hide-guests | keep-bcache VG/LV | boot]"
+    "policy | hide-guests | renew-initramfs | keep-bcache VG/LV | boot]"
 )
 
 
@@ -50,8 +71,8 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     command, rest = arguments[0], list(arguments[1:])
     try:
-        if command == "boot" and not rest:
-            return _boot(host)
+        if not rest and command in OUTCOMES:
+            return OUTCOMES[command](host)
         answer = _change_policy(host, command, rest)
     except (Refusal, ValueError, OSError) as error:
         hint = f"\n{error.correction}" if isinstance(error, Refusal) else ""
@@ -73,14 +94,6 @@ def _change_policy(host: RealHost, command: str, rest: Sequence[str]) -> str | N
     if len(rest) == 1 and command in OF_NAME:
         return OF_NAME[command](host, rest[0])
     return None
-
-
-def _boot(host: RealHost) -> int:
-    done, failed = boot(host)
-    print("\n".join(done) if done else "Nothing to restore.")
-    for line in failed:
-        print(line, file=sys.stderr)
-    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -184,7 +184,7 @@ def _cache_of(facts: HostFacts, lv: LogicalVolume) -> Fractions:
     if cset is None:
         return NOWHERE
     device = facts.lv(cset.lv_uuid) if cset.lv_uuid is not None else None
-    return _on(facts, device.pvs if device is not None else (cset.device,))
+    return _on(facts, device.pvs if device is not None else cset.devices)
 
 
 def _on(facts: HostFacts, pvs: Iterable[str]) -> Fractions:

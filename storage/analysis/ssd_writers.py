@@ -199,5 +199,5 @@ def _bcache_on(facts: HostFacts, lv: LogicalVolume, name: str) -> bool:
         return False
     cset = facts.cset(lv.bcache.cset_uuid)
     device = None if cset is None or cset.lv_uuid is None else facts.lv(cset.lv_uuid)
-    pvs = device.pvs if device is not None else [cset.device] if cset is not None else ()
+    pvs = device.pvs if device is not None else cset.devices if cset is not None else ()
     return any(_on_disk(facts, pv, name) for pv in pvs)

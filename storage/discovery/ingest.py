@@ -21,7 +21,7 @@ from storage.models.host import HostState
 from storage.naming import MANAGED_TAG, tagged_volume_key
 from storage.planner.technologies.lookup import PLAIN, cache_of, layout_seen
 
-GUEST_KINDS = frozenset({"qemu", "libvirt", "proxmox", "xen"})
+GUEST_KINDS = frozenset({"qemu", "libvirt", "lxc", "proxmox", "xen"})
 GUEST_LIMIT = 200
 
 
@@ -123,7 +123,8 @@ def _mark(placements: Iterable[Placement], facts: HostFacts, at: datetime) -> No
     known = [placement for placement in placements if placement.lv_uuid is not None]
     back = [each.pk for each in known if each.missing_since and each.lv_uuid in reported]
     Placement.objects.filter(pk__in=back).update(missing_since=None)
-    if facts.consistent and not facts.stale:
+    is_whole = not any(each.part == "lvs" for each in facts.unread)
+    if facts.consistent and not facts.stale and is_whole:
         gone = [
             each.pk for each in known if not each.missing_since and each.lv_uuid not in reported
         ]

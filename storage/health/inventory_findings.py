@@ -8,24 +8,49 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, Final, Literal
 
+from storage.agent.kernel.array_state import guests_array
 from storage.formatting import counted, percent, seconds, size
 from storage.health.drift import differences_of, is_unfinished, lasting_differences
 from storage.health.host_problems import HealthFinding
 from storage.inventory.disk_list import seconds_left
-from storage.inventory.facts import Array, HostFacts, VolumeGroup
+from storage.inventory.facts import Array, HostFacts, LogicalVolume, VolumeGroup
+from storage.planner.activation_advice import group_state, how_to_activate
 from storage.planner.kernel_faults import faults_of
+from storage.planner.technologies.degraded_mirror import is_on_degraded
 from storage.planner.technologies.lookup import cache_of, is_lost, of_cache
+from storage.planner.technologies.lvmcache_loss import MISSING
 from storage.volumes.snapshot import VolumeSnapshot
 
 MADE_FROM_INVENTORY = frozenset(
-    {"array_degraded", "pv_missing", "volume_inactive", "vg_metadata_full"}
+    {
+        "guest_array",
+        "array_degraded",
+        "array_weakened",
+        "array_recovering",
+        "array_failed",
+        "array_inactive",
+        "array_read_only",
+        "array_unclear",
+        "pv_missing",
+        "volume_inactive",
+        "vg_metadata_full",
+    }
 )
 """Preflight problems of the agent, or of an older one, that findings tell too, and of a younger
 inventory."""
 VG_METADATA_SHARE, VG_METADATA_ERROR_SHARE = 0.7, 0.95
 """The room is chosen when a disk is made a physical volume: more of it takes a person time."""
 RAID: Final = frozenset({"raid", "mirror"})
+WELL_RAID: Final = frozenset({"", "writemostly"})
+"""What LVM calls the health of a RAID volume that is well."""
 LVM_RAID: Final[dict[str, tuple[str, Literal["error", "warning"], str, str]]] = {
+    "lost": (
+        "lv_raid_failed",
+        "error",
+        "{} is on LVM RAID, and more of its disks are missing than it survives.",
+        "Reconnect the disks; nothing else brings its data back. Until then repair nothing, and "
+        "remove nothing from the group.",
+    ),
     "partial": (
         "lv_raid_degraded",
         "error",
@@ -38,6 +63,13 @@ LVM_RAID: Final[dict[str, tuple[str, Literal["error", "warning"], str, str]]] = 
         "{} is mirrored by LVM, and one of its disks failed for a while: that copy is old.",
         "lvchange --refresh {}",
     ),
+    "refresh or repair needed": (
+        "lv_raid_degraded",
+        "error",
+        "{} is mirrored by LVM, and one of its disks is missing, or was for a while.",
+        "If the disk is back: lvchange --refresh {}. If it is gone for good, with a new one in the "
+        "group: lvconvert --repair {}",
+    ),
     "mismatches exist": (
         "lv_raid_mismatch",
         "warning",
@@ -45,12 +77,31 @@ LVM_RAID: Final[dict[str, tuple[str, Literal["error", "warning"], str, str]]] = 
         "lvchange --syncaction repair {}",
     ),
 }
-"""By what LVM calls the health of a volume: code, severity, sentence, and what to type."""
+LVM_RAID["repair needed"] = LVM_RAID["partial"]
+"""By what LVM calls the health of a volume, or "lost": code, severity, sentence, and what to
+type."""
+UNREAD_PARTS: Final = {
+    "disks": "the disk",
+    "arrays": "the array",
+    "pvs": "the physical volume",
+    "vgs": "the volume group",
+    "lvs": "the logical volume",
+    "csets": "a bcache cache set",
+    "orphans": "the leftover device",
+    "backings": "a bcache device",
+}
+UNKNOWN_RAID: Final = (
+    "lv_raid_unknown",
+    "warning",
+    "{} is mirrored by LVM, which calls its health “{}”: this version does not know that word.",
+    "Look at what LVM says of it: lvs -a -o name,lv_health_status,devices {}",
+)
 
 
 def findings_of(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> tuple[HealthFinding, ...]:
     """`rows` are the volumes of the books that lie on the host, with the same `facts`."""
     made = (
+        _of_unread(facts),
         _of_kernel(facts),
         _of_arrays(facts),
         _of_groups(facts),
@@ -58,6 +109,20 @@ def findings_of(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> tuple[Healt
         _of_volumes(facts, rows),
     )
     return tuple(chain.from_iterable(made))
+
+
+def _of_unread(facts: HostFacts) -> Iterator[HealthFinding]:
+    """What was left out of the inventory; each thing of it may be in any state."""
+    for each in facts.unread:
+        what = f"{UNREAD_PARTS[each.part]} {each.name}".rstrip()
+        yield HealthFinding(
+            "unread_facts",
+            "error",
+            f"What the host says of {what} cannot be read, and is left out ({each.why}).",
+            "Upgrade panel and agent to one version. If it stays, look at the thing itself on the "
+            "host: one of its values is none that LVM or the kernel should give.",
+            f"{each.part} {each.name}"[:255],
+        )
 
 
 def _of_kernel(facts: HostFacts) -> Iterator[HealthFinding]:
@@ -95,20 +160,19 @@ def _of_kernel(facts: HostFacts) -> Iterator[HealthFinding]:
 
 def _of_arrays(facts: HostFacts) -> Iterator[HealthFinding]:
     for array in facts.arrays:
-        if array.degraded_count:
-            recovers = array.sync_action in ("recover", "resync")
-            lacks = "array_weakened" if array.redundancy else "array_degraded"
+        volume = facts.guests_volume_under(array)
+        trouble = array.trouble
+        if volume is not None:
+            trouble = guests_array(array.name, f"{volume.vg_name}/{volume.name}")
+        if trouble is not None:
+            recovers = trouble.code == "array_recovering"
             yield HealthFinding(
-                "array_recovering" if recovers else lacks,
-                "warning" if recovers else "error",
-                f"{array.name} ({array.level}) is missing {counted(array.degraded_count, 'disk')}"
-                f"{f' and is being rebuilt{_progress(facts, array)}' if recovers else ''}.",
-                "Wait until the array has recovered: cat /proc/mdstat"
-                if recovers
-                else f"Replace the disk: mdadm --manage /dev/{array.name} --add /dev/NEW",
+                trouble.code,
+                "warning" if trouble.severity == "warning" else "error",
+                f"{trouble.message}{_progress(facts, array) if recovers else ''}.",
+                trouble.correction,
                 array.name,
             )
-
         elif array.mismatch_sectors and not array.is_at_work:
             yield HealthFinding(
                 "array_mismatch",
@@ -130,15 +194,32 @@ def _progress(facts: HostFacts, array: Array) -> str:
 
 
 def _of_mirrors(facts: HostFacts) -> Iterator[HealthFinding]:
-    """Volumes that LVM itself mirrors, by what it says of their health."""
+    """Volumes that LVM itself mirrors, by what it says of their health; also the hidden ones below
+    a cache, in a cache pool or in a thin pool, of which LVM says nothing at the volume itself."""
     for lv in facts.lvs:
-        if not lv.is_public or not RAID.intersection(lv.layout):
+        word = _raid_health(lv)
+        if word in WELL_RAID:
             continue
-        name = f"{lv.vg_name}/{lv.name}"
-        code, severity, message, correction = LVM_RAID.get(lv.health, ("", "error", "", ""))
-        if code:
-            how = correction.format(shlex.quote(name))
-            yield HealthFinding(code, severity, message.format(name), how, name)
+        owner, name = facts.owner(lv), f"{lv.vg_name}/{lv.name}"
+        top = f"{owner.vg_name}/{owner.name}"
+        shown = name if owner is lv else f"{name}, a part of {top},"
+        # LVM refreshes the whole of a volume, and none of its parts alone.
+        typed = top if word == "refresh needed" else name
+        code, severity, message, correction = LVM_RAID.get(word, UNKNOWN_RAID)
+        group = group_state(facts, lv.vg_uuid)
+        how = group.obstacle_to_activation or correction.format(*[shlex.quote(typed)] * 2)
+        yield HealthFinding(code, severity, message.format(shown, word), how, name)
+
+
+def _raid_health(lv: LogicalVolume) -> str:
+    """LVM's word for the health of a RAID volume, or what its disks tell; "" for any other
+    volume."""
+    if not RAID.intersection(lv.layout):
+        return ""
+    if lv.standing is not None and lv.standing.lost:
+        return "lost"
+    is_silent = lv.health in WELL_RAID and lv.standing is not None and lv.standing.degraded
+    return "partial" if is_silent and MISSING in lv.pvs else lv.health
 
 
 def _of_groups(facts: HostFacts) -> Iterator[HealthFinding]:
@@ -173,13 +254,7 @@ def _metadata_share(vg: VolumeGroup) -> float | None:
     return 1 - vg.metadata_free_bytes / vg.metadata_bytes
 
 
-def degraded_pvs(facts: HostFacts) -> frozenset[str]:
-    """Mirrors that lost a disk, by their names."""
-    return frozenset(pv.name for pv in facts.pvs if pv.redundant and not pv.healthy)
-
-
 def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[HealthFinding]:
-    unsafe = degraded_pvs(facts)
     for row in rows:
         lv = row.lv
         if lv is None:
@@ -189,7 +264,8 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[He
             code = row.cache.trouble_code
             how = "Open the volume's page for the next steps."
             yield HealthFinding(code, "error", row.cache.trouble, how, name, key)
-        if row.cache is not None and row.cache.mode == "writeback" and unsafe & set(row.cache.pvs):
+        is_unsafe = is_on_degraded(facts, lv)
+        if row.cache is not None and row.cache.mode == "writeback" and is_unsafe:
             on_page = row.volume.managed and row.wish is not None
             # A failed cache tells no figures: its 0 is none.
             is_known = row.cache.trouble_code != "cache_failed"
@@ -199,7 +275,8 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[He
                 "error",
                 f"{name} uses writeback on a degraded SSD mirror: {held} was on one SSD only at "
                 "the last inventory.",
-                of_cache(row.cache).way_out_of_writeback(lv, on_page=on_page),
+                group_state(facts, lv.vg_uuid).obstacle_to_changes
+                or of_cache(row.cache).way_out_of_writeback(lv, on_page=on_page),
                 name,
                 key,
             )
@@ -218,7 +295,7 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[He
                 "volume_inactive",
                 "error",
                 f"{name} is not active: its guest cannot start.",
-                f"On the host: lvchange -ay {shlex.quote(name)}",
+                f"On the host: {how_to_activate(facts, lv)}",
                 name,
                 key,
             )

@@ -31,7 +31,7 @@ class Instruction:
 
 def lvmcache_runbook(lv: LogicalVolume, loss: Loss) -> tuple[Instruction, ...]:
     """For a volume whose dm-cache lies on a missing disk and may hold the only copy of data."""
-    name, vg = shlex.quote(f"{lv.vg_name}/{lv.name}"), shlex.quote(lv.vg_name)
+    vg = shlex.quote(lv.vg_name)
     return (
         Instruction(
             "Do not restart the host or the guest: a cached volume is not activated while its "
@@ -48,6 +48,30 @@ def lvmcache_runbook(lv: LogicalVolume, loss: Loss) -> tuple[Instruction, ...]:
             "with all its data.",
             f"vgextend --restoremissing {vg} /dev/NAME",
         ),
+        *_given_up(lv, loss),
+        *_afterwards(lv),
+    )
+
+
+def _given_up(lv: LogicalVolume, loss: Loss) -> tuple[Instruction, ...]:
+    """What is left to do once the SSD is dead for good."""
+    name = shlex.quote(f"{lv.vg_name}/{lv.name}")
+    if loss.is_origin_lost:
+        return (
+            Instruction(
+                "A part of the volume itself is on a missing disk too. Give up nothing of its "
+                "cache: bring the disks back, or restore the volume from a backup."
+            ),
+        )
+    if loss.kind == "clean":
+        return (
+            Instruction(
+                "Only if the SSD is dead for good: the cache held copies only, and LVM can drop "
+                "it. If LVM refuses because of dirty data, stop there.",
+                f"lvconvert --uncache {name}",
+            ),
+        )
+    return (
         Instruction(
             "Only if the SSD is dead for good: stop the guest. Data that was written last and "
             "existed only in the cache is lost permanently, and file systems will need a check.",
@@ -60,7 +84,6 @@ def lvmcache_runbook(lv: LogicalVolume, loss: Loss) -> tuple[Instruction, ...]:
             "Check the file systems inside the guest before you put it back into service, or "
             "restore the volume from a backup."
         ),
-        *_afterwards(lv),
     )
 
 

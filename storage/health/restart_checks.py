@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +10,7 @@ from storage.formatting import counted, size
 from storage.health.drift import differences_of
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.naming import AGENT_PATH
+from storage.planner.activation_advice import how_to_activate
 from storage.planner.technologies.lookup import TECHNOLOGIES, dirty_bytes, on
 from storage.planner.technologies.technology import Technology
 from storage.volumes.snapshot import BlockingJob, VolumeSnapshot
@@ -86,7 +86,7 @@ def _clean(
     by_name = {f"{row.lv.vg_name}/{row.lv.name}": row for row in rows if row.lv is not None}
     dirty = {
         name: dirty_bytes_now
-        for lv in facts.public_lvs()
+        for lv in _cached(facts)
         if (name := f"{lv.vg_name}/{lv.name}") not in unknown
         and (dirty_bytes_now := _dirty_bytes(lv, by_name.get(name)))
     }
@@ -135,6 +135,12 @@ def _first(rows: Sequence[VolumeSnapshot]) -> tuple[PointVolume, ...]:
     return tuple(_point_volume(row) for row in rows[:NAMED])
 
 
+def _cached(facts: HostFacts) -> tuple[LogicalVolume, ...]:
+    """All volumes that may have a cache: a thin pool's is on its hidden data volume."""
+    hidden = (lv for lv in facts.lvs if not lv.is_public and (on(lv) or lv.writecache))
+    return (*facts.public_lvs(), *hidden)
+
+
 def _dirty_bytes(lv: LogicalVolume, row: VolumeSnapshot | None) -> int:
     """By the last sample where the volume has one, as everywhere else."""
     if row is not None and row.cache is not None:
@@ -149,8 +155,7 @@ def _unknown(facts: HostFacts, rows: Sequence[VolumeSnapshot]) -> dict[str, str]
         row.lv.uuid: row.technology for row in rows if row.lv is not None and _has_cache(row)
     }
     unknown = {
-        f"{lv.vg_name}/{lv.name}": _why_unknown(lv, recorded.get(lv.uuid))
-        for lv in facts.public_lvs()
+        f"{lv.vg_name}/{lv.name}": _why_unknown(lv, recorded.get(lv.uuid)) for lv in _cached(facts)
     }
     return {name: why for name, why in unknown.items() if why}
 
@@ -243,11 +248,16 @@ def _active(rows: Sequence[VolumeSnapshot]) -> Point:
         return Point(True, text)
     if not off:
         return Point(True, f"All {len(managed)} managed volumes are active.")
-    names = [f"{row.lv.vg_name}/{row.lv.name}" for row in off[:NAMED] if row.lv is not None]
+    # Where several wait for the same, it is said once.
+    how = dict.fromkeys(
+        how_to_activate(row.facts, row.lv)
+        for row in off[:NAMED]
+        if row.lv is not None and row.facts is not None
+    )
     return Point(
         False,
         f"{counted(len(off), 'managed volume')} not active.",
-        f"On the host: lvchange -ay {shlex.join(names)}",
+        f"On the host: {'; '.join(how)}",
         _first(off),
     )
 

@@ -304,6 +304,7 @@ class WearRow:
     attribute: tuple[int, str]
     raw: bool
     reason: str
+    families: re.Pattern[str] = re.compile(r"")
 
 
 WEAR: Final = (
@@ -332,10 +333,17 @@ WEAR: Final = (
         "Micron's raw value counts what is used, and its value is 100 minus that.",
     ),
     WearRow(
+        re.compile(r""),
+        (231, "SSD_Life_Left"),
+        False,
+        "SandForce's controllers count down the normalised value; their raw value is 0 or 1.",
+        re.compile(r"SandForce", re.I),
+    ),
+    WearRow(
         re.compile(r"KINGSTON", re.I),
         (231, "SSD_Life_Left"),
         True,
-        "Kingston keeps the percentage in the raw value; not all of its models normalise it.",
+        "Kingston's Phison drives keep the percentage in the raw value; not all normalise it.",
     ),
     WearRow(
         re.compile(r"TS\d+\w+", re.I),
@@ -387,7 +395,8 @@ def wear_of(health: SmartHealth) -> Wear | None:
     for row in WEAR:
         for attribute in health.attributes:
             named = (attribute.id, attribute.name) == row.attribute
-            left = _left(attribute, row) if named and row.models.match(health.model) else None
+            is_meant = row.models.match(health.model) and row.families.match(health.family)
+            left = _left(attribute, row) if named and is_meant else None
             if left is not None:
                 return Wear(WORN_OUT - left, f"attribute {attribute.id} {attribute.name}")
     return None
@@ -395,6 +404,9 @@ def wear_of(health: SmartHealth) -> Wear | None:
 
 def _left(attribute: SmartAttribute, row: WearRow) -> int | None:
     left = attribute.raw if row.raw else attribute.value
+    if row.raw and attribute.raw <= 1 and (attribute.value or 0) > WORN_OUT // 10:
+        # The two contradict each other: the raw value is none of life, as SandForce's.
+        return None
     return left if left is not None and left <= WORN_OUT else None
 
 

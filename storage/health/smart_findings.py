@@ -1,11 +1,13 @@
 """What is wrong with a disk, from its own words. Pure.
 
 Errors count against a baseline: what a disk had when it was first read, or when a person last
-looked at it, is known. Only what comes on top is a finding.
+looked at it, is known. Only what comes on top is a finding. Sectors that cannot be read now are one
+at once.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final
@@ -13,7 +15,7 @@ from typing import Final
 from storage.formatting import counted
 from storage.health.host_problems import ORDER, HealthFinding, Severity
 from storage.health.smart_endurance import Wear, WearForecast
-from storage.health.smart_reading import DiskAnswer, SmartHealth
+from storage.health.smart_reading import DiskAnswer, SelfTest, SmartHealth
 
 WEAR_WARNING, WEAR_ERROR = 90, 100
 SOON: Final = timedelta(days=90)
@@ -60,6 +62,26 @@ CODES: Final = (
 """Every code that a finding can have."""
 
 
+REALLOCATED: Final = (
+    "Reallocated_",
+    "Reallocate_NAND_Blk",
+    "Realloc_Flash_Blocks",
+    "Retired_Block",
+    "Retried_Blk",
+    "New_Bad_Blk",
+    "New_Bad_Block",
+    "Runtime_Bad_Blo",
+    "Later_Bad_Blo",
+    "Bad_Block",
+    "Remap",
+    "Replaced_Sectors",
+)
+"""How names of attribute 5 in smartmontools' database begin that count blocks replaced in use."""
+STATES: Final = frozenset({"pending", "uncorrectable"})
+"""Counts of ATA disks that say how it is now, and fall again: also the first reading of one is a
+finding, until a person accepts it."""
+
+
 def error_counts(health: SmartHealth) -> dict[str, int]:
     """The counts that the disk has, by the names of `COUNTS`."""
     counts: dict[str, int | None]
@@ -72,7 +94,7 @@ def error_counts(health: SmartHealth) -> dict[str, int]:
         }
     else:
         counts = {
-            "reallocated": _attribute(health, 5, "Reallocated_", "Retired_Block", page=(3, 32)),
+            "reallocated": _attribute(health, 5, *REALLOCATED, page=(3, 32)),
             "pending": _attribute(health, 197, "Current_Pending_Sector", "Pending_Sector",
                                   "Total_Pending_Sectors", page=(3, 56)),
             "uncorrectable": _attribute(health, 198, "Offline_Uncorrectable"),
@@ -96,8 +118,10 @@ def _attribute(
 
 def baseline_after(baseline: Mapping[str, int], counts: Mapping[str, int]) -> dict[str, int]:
     """The baseline that the next reading is compared with: a count that is new is known from now
-    on, and one that fell (sectors no longer pending) may not rise again unseen."""
-    return {name: min(count, baseline.get(name, count)) for name, count in counts.items()}
+    on, and one that fell (sectors no longer pending) may not rise again unseen. One that the disk
+    does not tell this time keeps its baseline."""
+    lowest = {name: min(count, baseline.get(name, count)) for name, count in counts.items()}
+    return {**baseline, **lowest}
 
 
 def increases(baseline: Mapping[str, int], counts: Mapping[str, int]) -> dict[str, int]:
@@ -113,13 +137,15 @@ def findings(
     worn_out: WearForecast | None,
     now: datetime,
     gone_since: datetime | None = None,
+    accepted: Mapping[str, int] | None = None,
 ) -> tuple[HealthFinding, ...]:
-    """Worst first. Of a disk that is gone, `answer` is its last one."""
+    """Worst first. Of a disk that is gone, `answer` is its last one. `accepted` are the counts that
+    a person knows of."""
     made = [] if gone_since is None else [_vanished(gone_since)]
     made += _of_answer(answer)
     if answer.health is not None:
         made += _of_health(answer.health)
-        made += _of_errors(answer.health, baseline)
+        made += _of_errors(answer.health, baseline, accepted or {})
     made += _of_wear(wear, worn_out, now)
     return tuple(sorted(made, key=lambda finding: ORDER[finding.severity]))
 
@@ -142,6 +168,15 @@ def _of_answer(answer: DiskAnswer) -> Iterator[HealthFinding]:
             f"The disk does not answer: {answer.message}.",
             "Look at dmesg on the host. The disk, its cable or its controller has failed.",
         )
+    elif answer.state == "read" and answer.health is not None and is_mute(answer):
+        why = f": {answer.message}" if answer.message else ""
+        yield HealthFinding(
+            "disk_unread",
+            "warning",
+            f"The disk does not say how it is{why}.",
+            f"On the host, run: smartctl -x {_options(answer)}. A disk that stops telling its "
+            "health often fails next.",
+        )
     elif answer.state in ("slow", "failed"):
         yield HealthFinding(
             "disk_unread",
@@ -149,6 +184,16 @@ def _of_answer(answer: DiskAnswer) -> Iterator[HealthFinding]:
             f"The disk's health cannot be read: {answer.message}.",
             f"On the host, run: smartctl -x {_options(answer)}",
         )
+
+
+def is_mute(answer: DiskAnswer) -> bool:
+    """Whether a disk answers and gives no verdict on its health. Plain SCSI devices may have none
+    to give: volumes of RAID controllers, drives on USB. A disk behind a controller, an ATA or an
+    NVMe disk has one."""
+    health = answer.health
+    if health is None or health.passed is not None:
+        return False
+    return "," in answer.type or health.protocol in ("ATA", "NVMe")
 
 
 def _options(answer: DiskAnswer) -> str:
@@ -182,20 +227,40 @@ def _of_health(health: SmartHealth) -> Iterator[HealthFinding]:
             f"The disk is at {health.temperature_celsius} °C.",
             "Check the fans and the air flow of the host.",
         )
-    if any(test.passed is False for test in health.self_tests[:1]):
-        result = health.self_tests[0].result
+    failure = failed_test(health)
+    if failure is not None:
+        is_last = failure is health.self_tests[0]
+        which = "The last self-test" if is_last else f"A self-test ({failure.kind})"
+        since = "" if is_last else ", and no extended one has succeeded since"
         yield HealthFinding(
-            "self_test_failed", "error", f"The last self-test failed: {result}.", REPLACE
+            "self_test_failed", "error", f"{which} failed: {failure.result}{since}.", REPLACE
         )
 
 
-def _of_errors(health: SmartHealth, baseline: Mapping[str, int]) -> Iterator[HealthFinding]:
+def failed_test(health: SmartHealth) -> SelfTest | None:
+    """The newest self-test that failed. Only a newer extended one that succeeded outdates it: a
+    short one reads a small part of the disk (smartctl(8), bit 7 of its exit status)."""
+    for test in health.self_tests:
+        if test.passed is False:
+            return test
+        if test.passed and re.search(r"extended|long", test.kind, re.IGNORECASE):
+            return None
+    return None
+
+
+def _of_errors(
+    health: SmartHealth, baseline: Mapping[str, int], accepted: Mapping[str, int]
+) -> Iterator[HealthFinding]:
     counts = error_counts(health)
-    for name, rise in increases(baseline, counts).items():
+    states = STATES if health.nvme is None and health.scsi is None else frozenset()
+    known = {**baseline, **{name: accepted.get(name, 0) for name in states}}
+    for name, rise in increases(known, counts).items():
+        is_all = name in states and rise == counts[name]
+        more = "." if is_all else f" more, {counts[name]} in all."
         yield HealthFinding(
             f"{name}_rose",
             SEVERITY[name],
-            f"{counted(rise, COUNTS[name])} more, {counts[name]} in all.",
+            f"{counted(rise, COUNTS[name])}{more}",
             CORRECTION[name],
         )
 

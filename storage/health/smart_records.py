@@ -5,7 +5,7 @@ known). The table's trigger records each decision; the last one can be taken bac
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -38,6 +38,7 @@ from storage.health.smart_reading import (
     SmartHealth,
     SmartReply,
     decode_smart,
+    disk_of,
 )
 from storage.host_data import clean_text, decoded, storable
 from storage.inventory.device_tree import is_part_of
@@ -105,6 +106,9 @@ def record_smart(host: Host, data: object, boot_id: str, now: datetime) -> int:
             if identity not in seen:
                 seen.add(identity)
                 disk = known.get(identity) or PhysicalDisk(host=host, identity=identity)
+                if is_now and facts is not None and (matched := disk_of(facts, answer)):
+                    # Its serial number says which one it is; a controller's name does not.
+                    answer = replace(answer, name=matched.name)
                 if is_now:
                     may_still = disk.may_leave and answer.name not in used
                     disk.may_leave = answer.name in on_usb or may_still
@@ -258,7 +262,8 @@ def condition_of(
     judged: tuple[HealthFinding, ...] = ()
     if not is_gone or _is_missed(disk):
         gone_since = disk.gone_since if is_gone else None
-        judged = findings(answer, disk.baseline, wear, worn_out, now, gone_since)
+        accepted = disk.baseline if disk.accepted_at is not None else {}
+        judged = findings(answer, disk.baseline, wear, worn_out, now, gone_since, accepted)
     return DiskCondition(disk, health, written, wear, endurance, worn_out, judged, is_gone)
 
 

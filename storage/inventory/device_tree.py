@@ -81,6 +81,8 @@ def _standing(below: Chain, pv: Box) -> Chain:
 
 def degraded_words(array: Array) -> str:
     """How many of its disks a degraded array has, "degraded: 1 of 2 disks"; "" for a whole one."""
+    if array.has_failed:
+        return "failed" if array.state != "inactive" else "not started"
     if not array.degraded_count:
         return ""
     present_count = sum("in_sync" in member.state.split(",") for member in array.members)
@@ -109,7 +111,8 @@ def bcache_of(facts: HostFacts, backing: BareBacking) -> Chain:
     cset = facts.cset(backing.cset_uuid) if backing.cset_uuid is not None else None
     if cset is not None:
         lv = facts.lv(cset.lv_uuid) if cset.lv_uuid is not None else None
-        top = (*top, *_device(facts, f"{lv.vg_name}/{lv.name}" if lv else cset.device)[-1])
+        fast = f"{lv.vg_name}/{lv.name}" if lv is not None else cset.device
+        top = top if fast is None else (*top, *_device(facts, fast)[-1])
     words = ["bcache", backing.mode if cset is not None else "no cache"]
     if backing.users:
         words.append(f"used by {', '.join(str(user) for user in backing.users)}")

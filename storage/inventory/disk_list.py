@@ -13,7 +13,7 @@ from storage.inventory.device_tree import is_part_of
 from storage.inventory.facts import Array, ArrayMember, Disk, HostFacts
 
 Tone = Literal["ok", "warning", "error", "quiet"]
-WELL_MEMBER = frozenset({"in_sync", "spare"})
+WELL_MEMBER = frozenset({"in_sync", "spare", "journal"})
 """One of these words is in the state of an array's member that works, or is being filled."""
 
 
@@ -54,7 +54,7 @@ def _serves(facts: HostFacts, disk: Disk) -> Iterator[str]:
             groups = [pv.vg_name for pv in facts.pvs if is_part_of(pv.name, backing.name)]
             yield f"{backing.name} → {', '.join(groups)}" if any(groups) else backing.name
     for cset in facts.csets:
-        if cset.lv_uuid is None and is_part_of(cset.device, disk.name):
+        if cset.lv_uuid is None and cset.device and is_part_of(cset.device, disk.name):
             yield "bcache cache set"
 
 
@@ -76,13 +76,20 @@ def _state(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:
         return "error", "duplicate (seen twice by LVM)"
     states = [member.state for _, member in members]
     if odd := [state for state in states if not WELL_MEMBER.intersection(state.split(","))]:
-        return "warning", odd[0].replace("_", " ")
+        return "warning", odd[0].replace("_", " ") or "in an unknown state"
     if any(_is_filled(array, member) for array, member in members):
         return "warning", "rebuilding"
+    if any(array.has_failed for array, _ in members):
+        return "error", "its array is not running"
     if any(array.degraded_count for array, _ in members):
         return "warning", "its array is degraded"
+    if any(array.trouble is not None for array, _ in members):
+        return "warning", "its array is not well"
     if members:
-        return "ok", "spare" if all(member.is_spare for _, member in members) else "in sync"
+        if all(member.is_spare for _, member in members):
+            return "ok", "spare"
+        is_journal = all("journal" in member.state.split(",") for _, member in members)
+        return "ok", "write journal" if is_journal else "in sync"
     return "ok", "in no array"
 
 

@@ -1,14 +1,18 @@
 """Facts: the current state of a host, as frozen dataclasses decoded from the agent's `inventory`
 reply.
 
-A reply that does not fit raises `BadHostData`, so that no half-read inventory is used. Names, tags,
-models and serials are other people's text: show them escaped, never build with them.
+A reply that does not fit raises `BadHostData`. Where one thing in it does not (a volume, a disk, a
+cache set), that is left out whole and named in `unread`: nothing is half read, and nothing else of
+the host is hidden by it. Names, tags, models and serials are other people's text: show them
+escaped, never build with them.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal
 
@@ -16,7 +20,10 @@ import msgspec
 from msgspec import Meta
 
 from storage.agent.facts.host_devices import is_own
-from storage.host_data import INT_LIMIT, Count, Percent, converted, decoded
+from storage.agent.kernel import array_state
+from storage.agent.kernel.array_state import ArrayTrouble
+from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, cleaned, converted
+from storage.inventory.unread import Unread, readable_things, unread_named
 from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
 
 # LVM writes its uuids as 32 letters in 7 groups.
@@ -67,9 +74,10 @@ class ArrayMember:
         return "in_sync" in words and "replacement" not in words and self.slot.isdecimal()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Array:
-    """An md array; `degraded_count` members are missing or failed. While it is rebuilt or checked,
+    """An md array; `degraded_count` members are missing or failed, None where the kernel does not
+    say (of an array that is not started, or has no copies). While it is rebuilt or checked,
     `sync_done_sectors` of `sync_total_sectors` are done, of each disk. `sync_min_sectors` is where
     an interrupted check stopped, 0 where the last one came to its end. `mismatch_sectors` are what
     the last check found to differ. None, where the kernel or an older agent does not say."""
@@ -80,7 +88,7 @@ class Array:
     level: str
     state: str
     size_bytes: Count
-    degraded_count: Count
+    degraded_count: Count | None
     sync_action: str
     members: tuple[ArrayMember, ...]
     sync_done_sectors: Count | None = None
@@ -94,11 +102,15 @@ class Array:
     def is_at_work(self) -> bool:
         return self.sync_action not in ("", "idle", "frozen")
 
+    @cached_property
+    def trouble(self) -> ArrayTrouble | None:
+        """The worst that is wrong with it; None where nothing is."""
+        return array_state.trouble_of(asdict(self))
+
     @property
-    def redundancy(self) -> int:
-        """How many more members may fail, whichever they are, before data is lost."""
-        whole = {"raid1": (self.disk_count or 2) - 1, "raid6": 2}.get(self.level, 1)
-        return max(0, whole - self.degraded_count)
+    def has_failed(self) -> bool:
+        """Whether it lost more members than it can, or is not started: then none may be added."""
+        return self.trouble is not None and self.trouble.code in ("array_failed", "array_inactive")
 
     @property
     def progress(self) -> float | None:
@@ -130,7 +142,8 @@ class PhysicalVolume:
     """An LVM physical volume. `tier` follows the host's local policy, else the kernel's flag;
     `redundant` means one device below may die without losing data, `healthy` that none has. Of
     one that is not `allocatable` (pvchange -xn), or exported, `free_bytes` is 0, and what is free
-    all the same is `unusable_bytes`. What has a default, an older agent does not say."""
+    all the same is `unusable_bytes`. A `duplicate` is seen on the devices `seen_on`. What has a
+    default, an older agent does not say."""
 
     uuid: str
     name: str
@@ -147,6 +160,7 @@ class PhysicalVolume:
     allocatable: bool = True
     exported: bool = False
     unusable_bytes: Count = 0
+    seen_on: tuple[str, ...] = ()
 
     @property
     def is_usable(self) -> bool:
@@ -162,6 +176,8 @@ class VolumeGroup:
     says none does. LVM's text about the group may take `metadata_bytes` in all, of which
     `metadata_free_bytes` are left; None where an older agent does not say.
     `clears_freed`: what a volume leaves behind is cleared; None where an older agent cannot.
+    `left_out`: its volumes are not in the inventory, so that one that is absent may well be there.
+    `zeroes_pools`: a cache pool is zeroed before a guest gets it; an older agent does not.
     `allocation` is how LVM chooses extents ("normal", "contiguous", "cling"), "" where an older
     agent does not say."""
 
@@ -184,6 +200,8 @@ class VolumeGroup:
     metadata_bytes: Count | None = None
     metadata_free_bytes: Count | None = None
     clears_freed: bool | None = None
+    zeroes_pools: bool = False
+    left_out: bool = False
     allocation: str = ""
 
 
@@ -196,9 +214,22 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
+class DataStanding:
+    """What the disks below a volume mean for its data, through all of LVM's hidden layers. `lost`:
+    some of it cannot be read. `degraded`: all of it can, and a copy is missing or old. `redundant`:
+    it is laid out so that any one disk may die, by LVM's own RAID or by arrays."""
+
+    lost: bool
+    degraded: bool
+    redundant: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DmCache:
     """A dm-cache (lvmcache) on a logical volume, from `dmsetup status` and `lvs`. `policy` is the
-    kernel's, `lvm_policy` the one that LVM has stored: "" where an older agent does not say."""
+    kernel's, `lvm_policy` the one that LVM has stored: "" where an older agent does not say.
+    Unless `dirty_known` the kernel told nothing, and 0 `dirty_bytes` do not mean clean. `standing`
+    is that of the pool, None where an older agent does not say."""
 
     pool: str
     pool_uuid: str
@@ -213,6 +244,8 @@ class DmCache:
     migration_threshold_sectors: Count
     pvs: tuple[str, ...]
     lvm_policy: str = ""
+    dirty_known: bool = True
+    standing: DataStanding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +309,9 @@ class Work:
 class LogicalVolume:
     """What has a default, an older agent does not say. `snapshots` are names of classic ones.
     `host_use` says what of the host itself lies on it ("mounted at /var"), "" for nothing.
-    `allocation` is its own policy, "inherit" for that of its group."""
+    `allocation` is its own policy, "inherit" for that of its group. `parts` are the uuids of all
+    sub-volumes of a public one, its cache pool's too; `standing` that of its own data, without its
+    cache."""
 
     uuid: Uuid
     name: LvmName
@@ -301,6 +336,8 @@ class LogicalVolume:
     host_use: str | None = None
     allocation: str = ""
     writecache: WriteCache | None = None
+    parts: tuple[Uuid, ...] = ()
+    standing: DataStanding | None = None
 
     @property
     def hosts_own(self) -> str:
@@ -311,6 +348,12 @@ class LogicalVolume:
         mounts = (user.name for user in self.users if user.kind == "mount" and is_own(user.name))
         mounted = next((f"mounted at {point}" for point in mounts), "")
         return mounted or ("swap" if any(user.kind == "swap" for user in self.users) else "")
+
+    @property
+    def lacks_a_part(self) -> bool:
+        """Whether some of it, or of its cache, is on a missing disk."""
+        standings = (self.standing, None if self.cache is None else self.cache.standing)
+        return any(each is not None and each.lost for each in standings)
 
     @property
     def is_public(self) -> bool:
@@ -336,7 +379,8 @@ class LogicalVolume:
 
 @dataclass(frozen=True, slots=True)
 class CacheSet:
-    """A registered bcache cache set and the LV it lies on (None when it is not an LV).
+    """A registered bcache cache set and the LV it lies on (None when it is not an LV). `device` is
+    None while it is being registered, or where its start failed.
 
     `available_percent` is what is not dirty; `unused_percent` is what holds nothing, None where the
     host has not asked the kernel for it lately.
@@ -344,12 +388,17 @@ class CacheSet:
 
     uuid: str
     lv_uuid: str | None
-    device: str
+    device: str | None
     size_bytes: Count
     bucket_bytes: Count
     available_percent: Count | None
     backing_count: Count
     unused_percent: Percent | None = None
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Its device, where the kernel names one."""
+        return () if self.device is None else (self.device,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,7 +445,7 @@ class KernelIdentity:
 class HostFacts:
     """One inventory. `consistent` is False when the reports did not agree with each other,
     `stale` when a busy volume group forced a read without its lock. What has a default, an older
-    agent does not say."""
+    agent does not say; `unread` is the panel's own."""
 
     consistent: bool
     stale: bool
@@ -411,10 +460,15 @@ class HostFacts:
     lvm_version: str = ""
     kernel: KernelIdentity = KernelIdentity()
     boot_id: str = ""
+    unread: tuple[Unread, ...] = ()
 
     def __post_init__(self) -> None:
         if len({lv.uuid for lv in self.lvs}) != len(self.lvs):
             raise ValueError("two logical volumes have one uuid")
+
+    def hides_a_part_of(self, vg_uuid: str) -> bool:
+        """Whether something that could not be read is, or may be, of the group."""
+        return any(each.part in OF_GROUPS and each.vg_uuid in (vg_uuid, "") for each in self.unread)
 
     @cached_property
     def _lvs(self) -> dict[str, LogicalVolume]:
@@ -428,6 +482,29 @@ class HostFacts:
     @cached_property
     def _csets(self) -> dict[str, CacheSet]:
         return {cset.uuid: cset for cset in reversed(self.csets)}
+
+    @cached_property
+    def _owners(self) -> dict[str, LogicalVolume]:
+        # The nearest one has the fewest.
+        far_first = sorted(self.lvs, key=lambda lv: -len(lv.parts))
+        return {part: lv for lv in far_first for part in lv.parts}
+
+    def owner(self, lv: LogicalVolume) -> LogicalVolume:
+        """The public volume that a hidden one is a part of; itself where it is none."""
+        return self._owners.get(lv.uuid, lv)
+
+    def guests_volume_under(self, array: Array) -> LogicalVolume | None:
+        """The volume of ours that a member of the array lies on: a guest made that array."""
+        members = [re.sub(r"(?<=[0-9])p[0-9]+$", "", member.name) for member in array.members]
+        return next(
+            (
+                lv
+                for lv in self.lvs
+                if MANAGED_TAG in lv.tags
+                and (lv.kname if lv.bcache is None else lv.bcache.device) in members
+            ),
+            None,
+        )
 
     def vg(self, uuid: str) -> VolumeGroup | None:
         return next((vg for vg in self.vgs if vg.uuid == uuid), None)
@@ -460,10 +537,36 @@ class HostFacts:
         )
 
 
+PARTS: Final[Mapping[str, type]] = {
+    "disks": Disk,
+    "arrays": Array,
+    "pvs": PhysicalVolume,
+    "vgs": VolumeGroup,
+    "lvs": LogicalVolume,
+    "csets": CacheSet,
+    "orphans": Orphan,
+    "backings": BareBacking,
+}
+OF_GROUPS: Final = ("pvs", "vgs", "lvs")
+
+
 def decode(data: object) -> HostFacts:
     """The agent's `inventory` data (see the module `inventory` of the agent) as facts; raises
-    `BadHostData`."""
-    return decoded(data, HostFacts, "inventory")
+    `BadHostData` where it has no such shape at all."""
+    clean = cleaned(data)
+    try:
+        return converted(clean, HostFacts, "inventory")
+    except BadHostData:
+        if not isinstance(clean, dict):
+            raise
+    unread: list[Unread] = []
+    parts = {
+        part: list(readable_things(part, shape, clean[part], unread))
+        for part, shape in PARTS.items()
+        if isinstance(clean.get(part), list)
+    }
+    named = [msgspec.to_builtins(each) for each in unread_named(unread)]
+    return converted({**clean, **parts, "unread": named}, HostFacts, "inventory")
 
 
 def restored(stored: object) -> HostFacts:

@@ -287,7 +287,7 @@ class _MadeOfMember(msgspec.Struct, frozen=True):
 
 class _MadeOfArray(msgspec.Struct, frozen=True):
     name: str
-    degraded_count: int
+    degraded_count: int | None
     sync_action: str
     members: tuple[_MadeOfMember, ...]
 

@@ -186,12 +186,24 @@ def group_of(facts: HostFacts, vg_uuid: str, vg_name: str) -> VolumeGroup:
             "The host's reports contradict each other: something is changing its volumes now.",
             "Wait until the other LVM command on the host has ended, then try again.",
         )
+    if facts.hides_a_part_of(vg_uuid):
+        raise Refused(
+            "unsupported",
+            f"Not everything that the host says of the volume group {vg_name} can be read.",
+            "The host's problems name what is odd; nothing of the group is changed until then.",
+        )
     vg = facts.vg(vg_uuid)
     if vg is None:
         raise Refused(
             "not_found",
             f"The volume group {vg_name} is no longer on the host.",
             "Check the host's disks; the group may have been exported, or a disk may be missing.",
+        )
+    if vg.left_out:
+        raise Refused(
+            "unsupported",
+            f"The host leaves {vg_name} out of what it tells: nobody knows what is in it.",
+            "The problems on the host's page say why, and what to do.",
         )
     return vg
 
@@ -204,6 +216,8 @@ def begin_draft(
     if target.lv_uuid is not None:
         lv = facts.lv(target.lv_uuid)
         if lv is None:
+            # Of a group that may not be changed not every agent tells the volumes.
+            group_may_change(facts, vg, drops=True)
             raise Refused(
                 "not_found",
                 f"The logical volume {target.vg_name}/{target.lv_name} is gone from the host.",

@@ -219,6 +219,18 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         stable=((5, 15, 51),),
     ),
     KernelFault(
+        "bcache_oversized_read",
+        "outage",
+        "bcache",
+        (5, 12, 0),
+        (5, 12, 11),
+        MAKE_BCACHE,
+        "Kernels 5.12.0 to 5.12.10 crash where a guest reads much at once of what a bcache does "
+        "not hold.",
+        "https://github.com/torvalds/linux/commit/41fe8d088e96",
+        "Start a kernel 5.12.11 or newer.",
+    ),
+    KernelFault(
         "bcache_discard_panic",
         "outage",
         "bcache",

@@ -14,7 +14,11 @@ from storage.planner.technologies.lookup import PLAIN, held_as, of_layout
 
 def is_gone(facts: HostFacts, target: Target) -> bool:
     """Whether a trustworthy inventory of the volume's group has nothing of it any more."""
-    if not facts.consistent or facts.stale or facts.vg(target.vg_uuid) is None:
+    vg = facts.vg(target.vg_uuid)
+    # An older agent says only that a group that it leaves out may not be changed.
+    is_told = vg is not None and vg.allowed and not vg.left_out
+    is_told = is_told and not facts.hides_a_part_of(target.vg_uuid)
+    if not facts.consistent or facts.stale or not is_told:
         return False
     if target.lv_uuid is not None and facts.lv(target.lv_uuid) is not None:
         return False

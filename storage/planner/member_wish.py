@@ -7,7 +7,7 @@ Pure. The agent checks what the inventory does not contain (mounts, signatures, 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Final
 
 from storage.agent.calls.names import kernel_name
 from storage.agent.kernel.disks import COPIES
@@ -22,7 +22,8 @@ from storage.planner.wish import BadWish
 @dataclass(frozen=True, slots=True)
 class Replacement:
     """That `device`, with this serial number, takes the place of `member` in an array, or ("") the
-    place that is free there. The group lies on the array."""
+    place that is free there. The serial numbers decide, the names are shown. The group lies on the
+    array."""
 
     array: str
     array_uuid: str
@@ -31,6 +32,7 @@ class Replacement:
     serial: str
     vg_uuid: str
     vg_name: str
+    member_serial: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -39,11 +41,17 @@ class Replacement:
     def from_json(cls, data: object) -> Replacement:
         """The inverse of `to_json`; raises `BadWish` on anything else."""
         names = {field.name for field in fields(cls)}
-        if not isinstance(data, dict) or set(data) != names:
+        # An older version stored none; the host then refuses.
+        needed = names - {"member_serial"}
+        if not isinstance(data, dict) or not needed <= set(data) <= names:
             raise BadWish("A replacement names an array, a member, a device and a volume group.")
         if not all(isinstance(value, str) for value in data.values()):
             raise BadWish("What a replacement names is text.")
         return cls(**data)
+
+
+MENDED: Final = ("array_degraded", "array_weakened")
+"""The troubles of an array that a new member mends."""
 
 
 def group_on(facts: HostFacts, array: Array) -> VolumeGroup | None:
@@ -57,6 +65,11 @@ def members_to_replace(array: Array) -> tuple[ArrayMember, ...]:
     if array.degraded_count:
         return ()
     return tuple(member for member in array.members if member.slot.isdecimal())
+
+
+def member_serial(facts: HostFacts, name: str) -> str:
+    """The serial number of the disk that a member is, or is a part of; "" where it has none."""
+    return next((disk.serial for disk in facts.disks if is_part_of(name, disk.name)), "")
 
 
 def disks_for(facts: HostFacts, array: Array) -> tuple[Disk, ...]:
@@ -109,6 +122,12 @@ def refusal_of(facts: HostFacts, array: Array, *, allowed: bool | None) -> Refus
             "Root on the host has not allowed Tiercel to replace disks of arrays.",
             f"As root on the host: {AGENT_PATH} allow-replacement",
         )
+    if (trouble := array.trouble) is not None and trouble.code not in MENDED:
+        return Refused(
+            "busy" if trouble.code == "array_recovering" else "degraded",
+            f"{trouble.message}.",
+            trouble.correction,
+        )
     if array.is_at_work:
         return Refused(
             "busy",
@@ -148,8 +167,19 @@ def replace(facts: HostFacts, wanted: Replacement) -> tuple[PlannedStep, ...]:
             f"The array {wanted.array} is no longer on the host under this name.",
             "Look at the host's arrays, then ask again.",
         )
-    if _is_done(array, wanted):
+    if _is_done(facts, array, wanted):
         return ()
+    if array.has_failed and array.trouble is not None:
+        raise Refused("degraded", f"{array.trouble.message}.", array.trouble.correction)
+    serial = member_serial(facts, wanted.member)
+    is_there = any(member.name == wanted.member for member in array.members)
+    if is_there and serial != wanted.member_serial:
+        raise Refused(
+            "stale",
+            f"{wanted.member} has the serial number {serial or '(none)'} now, not "
+            f"{wanted.member_serial or 'a known one'}: it is another disk.",
+            "Look at the host's arrays, then ask again.",
+        )
     group_may_change(facts, vg)
     args = {
         "vg": vg.name,
@@ -158,11 +188,17 @@ def replace(facts: HostFacts, wanted: Replacement) -> tuple[PlannedStep, ...]:
         "device": wanted.device,
         "serial": wanted.serial,
     }
-    place = f"in place of {wanted.member}" if wanted.member else "where a disk is missing"
+    place = (
+        f"in place of {wanted.member} ({wanted.member_serial})"
+        if wanted.member
+        else "where a disk is missing"
+    )
     return (
         PlannedStep(
             "array.replace",
-            {**args, "member": wanted.member} if wanted.member else args,
+            {**args, "member": wanted.member, "member_serial": wanted.member_serial}
+            if wanted.member
+            else args,
             {"vg_uuid": vg.uuid},
             f"Put {wanted.device} ({wanted.serial}) into {array.name} {place}",
             polled=True,
@@ -171,11 +207,12 @@ def replace(facts: HostFacts, wanted: Replacement) -> tuple[PlannedStep, ...]:
     )
 
 
-def _is_done(array: Array, wanted: Replacement) -> bool:
+def _is_done(facts: HostFacts, array: Array, wanted: Replacement) -> bool:
     members = {member.name: member for member in array.members}
     new = members.get(wanted.device)
     if new is None or not new.is_in_place:
         return False
     if wanted.member:
-        return wanted.member not in members
+        serials = {member_serial(facts, name) for name in members}
+        return wanted.member not in members and wanted.member_serial not in serials
     return not any(member.has_failed for member in array.members)

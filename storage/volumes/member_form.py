@@ -14,6 +14,7 @@ from storage.planner.member_wish import (
     Replacement,
     disks_for,
     group_on,
+    member_serial,
     members_to_replace,
     refusal_of,
 )
@@ -38,11 +39,16 @@ class NewMemberForm(forms.Form):
         self.wanted: Replacement | None = None
         self._array, self._group = array, group_on(facts, array)
         self.refusal: Refused | None = refusal_of(facts, array, allowed=allowed)
+        self._facts = facts
         self._disks = {disk.name: disk for disk in disks_for(facts, array)}
         members = members_to_replace(array)
         if members:
             cast("forms.ChoiceField", self.fields["member"]).choices = [
-                (member.name, f"{member.name} ({member.state})") for member in members
+                (
+                    member.name,
+                    f"{member.name} ({member_serial(facts, member.name)}, {member.state})",
+                )
+                for member in members
             ]
         else:
             del self.fields["member"]
@@ -70,5 +76,6 @@ class NewMemberForm(forms.Form):
                 disk.serial,
                 self._group.uuid,
                 self._group.name,
+                member_serial(self._facts, data.get("member", "")),
             )
         return data

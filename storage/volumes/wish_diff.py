@@ -59,7 +59,7 @@ def _exchanged(facts: HostFacts, wanted: Replacement) -> tuple[WishChange, ...]:
         return ()
     new = WishChange(f"{wanted.device} ({wanted.serial})", "not used", f"part of {array.name}")
     if not wanted.member:
-        missing = counted(array.degraded_count, "disk")
+        missing = counted(array.degraded_count or 0, "disk")
         return (new, WishChange(array.name, f"missing {missing}", "rebuilt"))
     return (new, WishChange(wanted.member, f"part of {array.name}", "not used"))
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from tests.contract.caches import Broken
 from tests.fake import FakeHost
-from tests.fake.parts import Cache
+from tests.fake.parts import EXTENT, Cache
 
 HOT, COLD = 0.97, 0.02
 
@@ -31,6 +31,13 @@ class FakeCaches:
         share = max(1 - hit_rate, load.disk_iops / load.iops)
         self.host.advance(count * share / load.disk_iops)
         self.host.root.stop_load(load)
+
+    def foreign_bytes_after_trim(self, lv: str) -> int:
+        """The kernel copies nothing into a chunk of what was discarded."""
+        pool = self._cache(lv).pool
+        runs = pool.data.runs if pool.data is not None else []
+        extents = [(run.pv, n) for run in runs for n in range(run.first, run.first + run.count)]
+        return sum(EXTENT for pv, extent in extents if extent in pv.stale)
 
     def read_below(self, lv: str, count: int) -> None:
         with self.host.changing():

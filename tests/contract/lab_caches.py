@@ -44,6 +44,19 @@ for pass in $(seq 20); do
 done
 exit 1
 """
+# In writeback a chunk of discarded data comes into the cache by a write of any part of it, in
+# writethrough by reads again and again.
+TRIM: Final = """
+set -e
+blkdiscard {device}
+for write in $(seq 0 16 4095); do
+    echo "dd if=/dev/zero of={device} bs=4k count=1 seek=$write oflag=direct conv=notrunc"
+done | sh 2>/dev/null
+for pass in $(seq 60); do
+    dd if={device} of=/dev/null bs=64k count=256 iflag=direct 2>/dev/null
+done
+dd if={device} bs=1M iflag=direct 2>/dev/null | tr -dc x | wc -c
+"""
 # bcache adds up its counts every 13.64 s; the agent keeps what it read of the fill for a minute.
 SETTLE: Final = "sleep 15; rm -f /run/tiercel/fill.json"
 
@@ -99,6 +112,10 @@ class LabCaches:
 
     def read_cold(self, lv: str, count: int, *, at_once: int = 8) -> None:
         self._read(self._device(lv)[0], count, COLD_FROM_BYTES, at_once)
+
+    def foreign_bytes_after_trim(self, lv: str) -> int:
+        done = self.lab.run(TRIM.format(device=f"/dev/vg0/{lv}"), timeout_seconds=300)
+        return int(done.stdout)
 
     def read_below(self, lv: str, count: int) -> None:
         self._read(f"/dev/mapper/{self._part(f'{lv}_corig')}", count, COLD_FROM_BYTES, 8)

@@ -63,6 +63,17 @@ def test_a_cache_that_fits_in_no_piece_is_refused(agent: Agent, world: World) ->
         assert refusal(agent, "pool.create", pool)["code"] == "no_space"
 
 
+def test_what_was_left_in_pieces_is_cleared_whatever_the_policy(agent: Agent, world: World) -> None:
+    volume = agent.volume()
+    in_pieces(world, "md0")
+    pool = agent.pool(volume)
+    agent.do("cache.attach", {"lv": volume, "pool": pool, "mode": "writethrough"})
+    agent.do("cache.detach", {"lv": volume, "pool": pool, "dirty_limit_bytes": 64 * MIB})
+    with world.allocation("contiguous"):
+        agent.do("volume.clear", {"lv": volume, "volume_key": volume[2:]})
+    assert not [tag for tag in agent.lv(volume)["tags"] if tag.startswith("tiercel.left=")]
+
+
 def test_a_volume_is_not_moved_into_pieces(agent: Agent, world: World) -> None:
     wanted = agent.volume_args(size_bytes=PIECE + 32 * MIB)
     agent.do("volume.create", wanted)

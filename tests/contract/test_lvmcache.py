@@ -24,10 +24,23 @@ def test_a_pool_takes_the_room_that_was_foretold_and_gives_it_back(agent: Agent)
     lv = next(lv for lv in facts["lvs"] if lv["name"] == pool)
     assert lv["layout"] == ["cache", "pool"] and not lv["active"]
     assert lv["size_bytes"] == POOL_BYTES
-    assert sorted(lv["tags"]) == ["tiercel", "tiercel.made=pool", "tiercel.volume=aaaaaaaa"]
+    assert sorted(lv["tags"]) == [
+        "tiercel", "tiercel.made=pool", "tiercel.volume=aaaaaaaa", "tiercel.zeroed",
+    ]  # fmt: skip
     agent.do("pool.remove", {"pool": pool})
     facts = agent.inventory()
     assert free_bytes(facts) == before and facts["lvs"] == []
+
+
+@pytest.mark.parametrize("mode", ["writeback", "writethrough"])
+def test_a_guest_that_trims_its_disk_reads_nothing_of_what_lay_on_the_ssd(
+    agent: Agent, world: World, mode: str
+) -> None:
+    world.add_lv("strangers", POOL_BYTES + 16 * MIB, "md0")
+    world.scribble("strangers")
+    world.remove_lv("strangers")
+    volume, _ = agent.cached(mode)
+    assert world.caches.foreign_bytes_after_trim(volume) == 0
 
 
 @pytest.mark.thorough

@@ -31,7 +31,8 @@ def test_a_member_is_replaced_and_comes_back_in_the_other_s_place(
     (array,) = agent.inventory()["arrays"]
     names = {"array": array["name"], "uuid": array["uuid"]}
     with world.another_ssd() as (name, serial):
-        new = {**names, "member": "sda", "device": name, "serial": serial}
+        old = {"member": "sda", "member_serial": "ssd0"}
+        new = {**names, **old, "device": name, "serial": serial}
         with agent.unchanged():
             assert agent.refused("array.replace", new) == "vg_not_allowed"
         world.allow(["vg0"], replace_members=True)
@@ -46,7 +47,7 @@ def test_a_member_is_replaced_and_comes_back_in_the_other_s_place(
         assert replace(agent, new) == ["mdadm", "mdadm", "wait", "mdadm"]
         assert members(agent) == {name: ("0", "in_sync"), "sdb": ("1", "in_sync")}
         assert replace(agent, new) == [], "it is done already"
-        back = {**names, "member": name, "device": "sda", "serial": "ssd0"}
+        back = {**names, "member": name, "member_serial": serial, "device": "sda", "serial": "ssd0"}
         with agent.unchanged():
             assert agent.refused("array.replace", back) == "not_fresh"
         world.wipe("sda")

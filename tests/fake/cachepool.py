@@ -20,8 +20,37 @@ def create(machine: Machine, vg: Vg, line: Line, name: str, extents: int) -> Com
         raise ModelGap(f"lvcreate --type {line.one('--type')}")
     if vg.lv(name) is not None:
         return failed(f"Logical volume {name} already exists in Volume group {vg.name}.")
+    pool = Lv(vg, machine.lvm_uuid(), name, extents * EXTENT, tags=line.all("--addtag"))
+    refusal = _furnish(machine, pool, line, extents)
+    if refusal is not None:
+        return refusal
+    vg.lvs.append(pool)
+    return said(f'Logical volume "{name}" created.')
+
+
+def _to_pool(machine: Machine, lv: Lv, line: Line) -> CommandResult:
+    """LVM switches the volume off, and makes it the data part of a new one, which gets its name. It
+    keeps its uuid and its tags."""
+    if machine.open_count(lv):
+        return failed(
+            f"Logical volume {lv.vg.name}/{lv.name} in use.",
+            f"Cannot convert logical volume {lv.vg.name}/{lv.name}.",
+        )
+    refusal = _furnish(machine, lv, line, 0)
+    if refusal is not None:
+        return refusal
+    if lv.data is not None:
+        lv.data.uuid, lv.uuid = lv.uuid, machine.lvm_uuid()
+        lv.data.tags, lv.tags = lv.tags, []
+    lv.minor = None
+    return said(f"Converted {lv.vg.name}/{lv.name} to cache pool.")
+
+
+def _furnish(machine: Machine, pool: Lv, line: Line, extents: int) -> CommandResult | None:
+    """Give `pool` its metadata, `extents` of data beside those that it has, and the group its
+    spare metadata; or what LVM says when it cannot."""
+    vg, name, size = pool.vg, pool.name, pool.size_bytes
     chunk = int(line.one("--chunksize").removesuffix("k")) * KIB
-    size = extents * EXTENT
     if size > MAX_CHUNKS * chunk:
         least = -(-size // (MAX_CHUNKS * 32 * KIB)) * 32
         return failed(
@@ -45,17 +74,15 @@ def create(machine: Machine, vg: Vg, line: Line, name: str, extents: int) -> Com
         vg.lvs.append(
             _hidden(machine, vg, "lvol0_pmspare", "private,pool,spare", spare_runs)
         )  # fmt: skip
-    pool = Lv(
-        vg, machine.lvm_uuid(), name, size, layout="cache,pool", role="private",
-        tags=line.all("--addtag"), chunk_bytes=chunk,
-        data=_hidden(machine, vg, f"{name}_cdata", "private,cache,pool,data", data_runs, "cdata"),
-        metadata=_hidden(
-            machine, vg, f"{name}_cmeta", "private,cache,pool,metadata", meta_runs, "cmeta"
-        ),
+    data_role, metadata_role = "private,cache,pool,data", "private,cache,pool,metadata"
+    pool.data = _hidden(
+        machine, vg, f"{name}_cdata", data_role, [*pool.runs, *data_runs], "cdata"
     )  # fmt: skip
-    vg.lvs += [part for part in (pool, pool.data, pool.metadata) if part is not None]
+    pool.metadata = _hidden(machine, vg, f"{name}_cmeta", metadata_role, meta_runs, "cmeta")
+    pool.layout, pool.role, pool.runs, pool.chunk_bytes = "cache,pool", "private", [], chunk
+    vg.lvs += [pool.data, pool.metadata]
     machine.changed(vg, commits=3)
-    return said(f'Logical volume "{name}" created.')
+    return None
 
 
 def _hidden(machine: Machine, vg: Vg, name: str, role: str, runs: list[Run], layer: str = "") -> Lv:
@@ -91,6 +118,9 @@ def convert(machine: Machine, vg: Vg, line: Line) -> Steps:
     if line.has("--uncache"):
         result = yield from _uncache(machine, lv, operand)
         return result
+    if line.one("--type") == "cache-pool":
+        yield 0.5
+        return _to_pool(machine, lv, line)
     if line.one("--type") != "cache":
         raise ModelGap(f"lvconvert --type {line.one('--type')}")
     pool = group.find(vg, line.one("--cachepool"))

@@ -50,6 +50,7 @@ VALUED = frozenset(
     (
         "-n", "-L", "-l", "--addtag", "--deltag", "--type", "--chunksize", "--cachepool",
         "--cachemode", "--cachepolicy", "--cachesettings", "--config", "-S", "--setactivationskip",
+        "--alloc",
     )
 )  # fmt: skip
 

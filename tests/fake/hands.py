@@ -112,6 +112,15 @@ class Hands:
             raise KeyError(f"{vg}/{name}")
         return found
 
+    def older_pool(self, name: str, vg: str = "vg0") -> Lv:
+        """A cache pool as `lvcreate --type cache-pool` of an older agent made it: the tags are its
+        own, not those of its data part."""
+        pool = self.lv(name, vg)
+        if pool.data is not None and pool.data.tags:
+            with self.host.changing():
+                pool.tags, pool.data.tags = pool.data.tags, []
+        return pool
+
     def device(self, lv: str, vg: str = "vg0") -> str:
         """What a guest opens: bcacheN of a bcache volume, else the LV itself."""
         found = self.lv(lv, vg)

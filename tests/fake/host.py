@@ -66,6 +66,7 @@ COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "systemctl": tools.systemctl,
     "modprobe": tools.modprobe,
     "udevadm": udev.udevadm,
+    "update-initramfs": tools.update_initramfs,
     "pvcreate": pv.pvcreate,
     "vgextend": pv.vgextend,
     "mdadm": mdadm.mdadm,

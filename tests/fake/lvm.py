@@ -52,6 +52,11 @@ def _on_extents(machine: Machine, vg: Vg, line: Line, name: str) -> Steps:
         return failed(f'Logical Volume "{name}" already exists in volume group "{vg.name}"')
     if sum(run.count for run in runs) != int(line.one("-l")):
         raise ModelGap(f"{line.one('-l')} extents on places that have others")
+    if vg.allocation == "contiguous" and not line.has("--alloc") and len(runs) > 1:
+        return failed(
+            f"Insufficient suitable contiguous allocatable extents for logical volume {name}: "
+            f"{runs[-1].count} more required"
+        )
     for run in runs:
         if set(range(run.first, run.first + run.count)) & vg.taken(run.pv):
             return failed(f"Insufficient suitable allocatable extents for logical volume {name}")

@@ -75,6 +75,7 @@ def _block(tree: Tree, name: str, dev: str, size_bytes: int, home: str, queue: D
     tree.file(f"{real}/diskseq", f"{int(dev.rpartition(':')[2]) + 1}\n")
     tree.file(f"{real}/size", f"{size_bytes // SECTOR}\n")
     tree.file(f"{real}/ro", "0\n")
+    tree.file(f"{real}/removable", "0\n")
     tree.file(f"{real}/queue/rotational", f"{int(queue.rotational)}\n")
     tree.file(f"{real}/queue/logical_block_size", f"{queue.sector_bytes}\n")
     tree.folder(f"{real}/holders")

@@ -12,7 +12,10 @@ from tests.fake.machine import Machine
 from tests.fake.parts import DM_MAJOR, EXTENT, Cache, Lv, ModelGap, Pv, Vg
 
 FLAGS = ["--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config"]
-HIDDEN = "report/mark_hidden_devices=0 backup/backup=0 backup/archive=0"
+HIDDEN = (
+    "report/mark_hidden_devices=0 report/compact_output=0 "
+    'report/list_item_separator="," backup/backup=0 backup/archive=0'
+)
 KINDS = ("vg", "pv", "lv", "pvseg", "seg")
 LOGS_IN_JSON = (2, 3, 31)
 NO_WAIT = "global/wait_for_locks=0"

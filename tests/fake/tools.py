@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 
@@ -11,6 +12,8 @@ from tests.fake.argv import parse
 from tests.fake.group import Steps
 from tests.fake.machine import Machine
 from tests.fake.parts import MIB, SECTOR, Disk, Lv, ModelGap
+
+COPIED = ("/etc/udev/rules.d/61-tiercel.rules", "/etc/lvm/lvmlocal.conf")
 
 
 def lsblk(machine: Machine, argv: Sequence[str]) -> Steps:
@@ -139,6 +142,19 @@ def lvmconfig(machine: Machine, argv: Sequence[str]) -> Steps:
         raise ModelGap(" ".join(argv))
     yield 0.0
     return CommandResult(0, "".join(f"{values[name]}\n" for name in line.operands))
+
+
+def update_initramfs(machine: Machine, argv: Sequence[str]) -> Steps:
+    """Builds the image of each kernel, with the hook that the enrolment installs."""
+    if list(argv) != ["update-initramfs", "-u", "-k", "all"]:
+        raise ModelGap(" ".join(argv))
+    yield 30.0
+    copied = b"".join(machine.files.get(path, b"") for path in COPIED)
+    for path in [each for each in machine.files if each.startswith("/boot/initrd.img-")]:
+        record = f"/var/lib/tiercel/initramfs/{path.removeprefix('/boot/initrd.img-')}"
+        machine.files[record] = hashlib.sha256(copied).hexdigest().encode() + b"\n"
+    machine.changed()
+    return CommandResult(0)
 
 
 def modprobe(machine: Machine, argv: Sequence[str]) -> Steps:

@@ -16,22 +16,25 @@ Content = Callable[[], bytes]
 # Paths a machine may well lack. Anything else that is missing is a gap in the model, except below
 # a device that is not there at all (any more).
 MAY_BE_MISSING = re.compile(
-    r"/(etc|run)/libvirt/(qemu|libxl|storage)(/.*)?|/etc/pve(/.*)?"
-    r"|/etc/xen(/.*)?|/etc/tiercel/agent\.json"
+    r"/(etc|run)/libvirt/(qemu|libxl|lxc|storage)(/.*)?|/etc/pve(/.*)?"
+    r"|/etc/xen(/.*)?|/var/lib/lxc(/.*)?|/etc/tiercel/agent\.json"
     r"|/proc/version_signature|/var/lib/tiercel/fences(/.*)?"
     r"|/var/lib/tiercel/(tunables|boot|retired|owner)\.json|/run/tiercel/fill\.json"
     r"|/etc/udev/rules\.d/6[19]-tiercel\.rules"
+    r"|/boot|/var/lib/tiercel/initramfs(/.*)?|/etc/initramfs-tools/hooks/tiercel"
+    r"|/usr/lib/dracut/modules\.d/99tiercel/module-setup\.sh|/lib/modules/[^/]+"
     r"|/etc/lvm/lvmlocal\.conf|/etc/lvm/devices/system\.devices"
     r"|/etc/systemd/system/tiercel-boot\.(service|timer)|/run/dbus/system_bus_socket"
     r"|/etc/(fstab|crypttab|drbd\.conf|drbd\.d|target/saveconfig\.json|nvmet/config\.json)"
     r"|/sys/kernel/config/(nvmet/subsystems|target/core)|/sys/class/rnbd-server/ctl/devices"
     r"|/sys/bus/xen-backend/devices(/.*)?|/sys/module/\w+(/parameters/\w+)?"
     r"|/lib/modules/[^/]+/modules\.(dep|builtin)"
+    r"|/sys/fs/btrfs|/sys/class/nvme/.*"
     r"|/sys/fs/bcache(/[0-9a-f-]{36}(/.*)?)?|/sys/dev/block/-?\d+:-?\d+|/proc/\d+(/.*)?"
     r"|/sys/class/block/[^/]+|/dev/.*|\[unknown\].*"
     r"|/sys/block/[^/]*/(md(/level)?|dm/\w+|device(/model)?)"
     r"|/sys/block/[^/]*/(slaves|holders)"
-    r"|/sys/(class/)?block/[^/]*/bcache(/(state|dev|cache|set))?"
+    r"|/sys/(class/)?block/[^/]*/bcache(/(state|cache_mode|dev|cache|set))?"
 )
 
 

@@ -17,7 +17,10 @@ JOB_SECONDS = 240
 # A reading that a busy lab did not answer in time is made again by the schedule, after 300 s.
 READ_SECONDS = 420
 """A lab on a busy machine answers slowly."""
-ADD_CACHE_TRAIL = [("pool.create", ["lvcreate"]), ("cache.attach", ["lvconvert"])]
+ADD_CACHE_TRAIL = [
+    ("pool.create", ["lvcreate", "blkdiscard", "lvchange", "lvconvert"]),
+    ("cache.attach", ["lvconvert"]),
+]
 """What a job that adds an lvmcache does, through whichever door it was asked for."""
 
 

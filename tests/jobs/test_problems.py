@@ -248,7 +248,7 @@ def test_what_is_wrong_with_a_disk_is_a_problem_of_its_host_until_the_disk_is_we
     read_disk(well, pending=3)
     (problem,) = problems(well)
     assert (problem.code, problem.severity, problem.rank) == ("pending_rose", "warning", 2)
-    assert problem.message == "Disk sda (ST8000NM000A): 3 pending sectors more, 3 in all."
+    assert problem.message == "Disk sda (ST8000NM000A): 3 pending sectors."
     assert (problem.subject_label, problem.since is not None) == ("sda", True)
     assert tallies(NOW())[well.pk].warnings == 1
     read_disk(well)

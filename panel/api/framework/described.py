@@ -264,7 +264,7 @@ SAME_EVERYWHERE: Final = {
     "free_bytes": "Bytes of it that nothing uses.",
     "members": "Names of its disks, such as sda1.",
     "level": "RAID level, such as raid1.",
-    "degraded_count": "How many of its disks are missing or have failed.",
+    "degraded_count": "How many of its disks are missing or have failed; null: unknown.",
     "share": "Share of the reads that the slow disks answered, 0 to 1; null: they answered none.",
     "action": "What is to become of each volume.",
     "staff_role": "Role in the staff; empty: somebody of a customer.",

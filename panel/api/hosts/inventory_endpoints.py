@@ -75,7 +75,7 @@ class ArrayFoundShape(Shape):
     level = serializers.CharField()
     state = serializers.CharField()
     size_bytes = serializers.IntegerField()
-    degraded_count = serializers.IntegerField()
+    degraded_count = serializers.IntegerField(allow_null=True)
     members = serializers.ListField(child=serializers.CharField())
 
 

@@ -12,7 +12,8 @@ from django.urls import reverse
 from jobs.alerts.alert_rules import fingerprint_of
 from jobs.models import Alert
 from jobs.problems import AT_RISK, OF_ALL_HOSTS, Problem, ProblemGroup
-from panel.alerts.problem_kinds import KINDS, UNKNOWN, ConcernKind
+from panel.alerts.concern_kind import UNKNOWN, ConcernKind
+from panel.alerts.problem_kinds import KINDS
 from panel.staff.hosts.problem_rows import WAYS, AlertMark
 from storage.volumes.snapshot import BlockingJob
 

@@ -176,8 +176,8 @@ def disk_row(facts: HostFacts | None, condition: DiskCondition) -> DiskHealthRow
 def known_as(facts: HostFacts, condition: DiskCondition) -> str | None:
     """The kernel's name of the disk; None for one that no disk of the inventory is."""
     disk, health = condition.disk, condition.health
-    found = disk_of(facts, DiskAnswer(disk.device, disk.kind, disk.name, "read", health=health))
-    return None if found is None else found.name
+    matched = disk_of(facts, DiskAnswer(disk.device, disk.kind, disk.name, "read", health=health))
+    return None if matched is None else matched.name
 
 
 def _accepted(disk: PhysicalDisk) -> str:
@@ -302,9 +302,9 @@ def _array_row(
     doing = WORDS.get(array.sync_action, array.sync_action) if array.sync_action != "idle" else ""
     tone: Tone = "ok"
     state = array.state
-    if array.degraded_count:
+    if array.degraded_count or array.has_failed:
         tone, state = "error", degraded_words(array)
-    elif array.mismatch_sectors:
+    elif array.trouble is not None or array.mismatch_sectors:
         tone = "warning"
     is_idle = not array.is_at_work and (check is None or check.is_over)
     return ArrayRow(
@@ -315,7 +315,7 @@ def _array_row(
         tuple(_notes(array)),
         _commands(facts, array, failing),
         None if check is None else CheckRow(check),
-        is_idle and not array.degraded_count and array.level != "raid0" and array.level != "linear",
+        is_idle and array.trouble is None and array.level != "raid0" and array.level != "linear",
         no_replacement,
     )
 
@@ -333,6 +333,8 @@ def _progress(facts: HostFacts, array: Array) -> str:
 
 def _notes(array: Array) -> list[str]:
     notes = []
+    if array.trouble is not None and (array.has_failed or not array.degraded_count):
+        notes.append(f"{array.trouble.message}. {array.trouble.correction}")
     if array.spares:
         notes.append(f"spare: {', '.join(array.spares)}")
     if array.mismatch_sectors:
@@ -350,6 +352,8 @@ def _commands(facts: HostFacts, array: Array, failing: Collection[str]) -> tuple
         return ()
     manage = f"mdadm --manage /dev/{array.name}"
     faulty = [member.name for member in array.members if "faulty" in member.state.split(",")]
+    if array.has_failed:
+        return ()
     if array.degraded_count:
         there = [disk.name for disk in facts.disks]
         removed = [

@@ -27,6 +27,7 @@ _SMART_DEVICE = re.compile(r"/dev/[A-Za-z0-9_./:-]{1,58}")
 _SMART_TYPE = re.compile(r"[A-Za-z0-9+,_/-]{0,40}")
 _KEY = re.compile(r"[a-z2-7]{8,26}")
 _TAG = re.compile(r"[A-Za-z0-9_+./=!:&#][A-Za-z0-9_+.\-/=!:&#]{0,1023}")
+_TYPES = re.compile(r"[A-Za-z0-9_=.,+ -]*")
 _WORDS = re.compile(r"[A-Za-z0-9_=., -]*")
 
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+_.-")
@@ -103,6 +104,11 @@ def tag(value: Any) -> str:
 def lvm_words(value: Any) -> str:
     """Layouts, roles, modes and settings as LVM lists them."""
     return _text(value, _WORDS, "words of LVM")
+
+
+def lvm_type(value: Any) -> str:
+    """The type of a segment, or a layout, also one that this LVM does not know."""
+    return _text(value, _TYPES, "types of LVM")
 
 
 def printable(value: str, limit: int = 64) -> str:

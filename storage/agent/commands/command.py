@@ -13,6 +13,8 @@ Args = Mapping[str, Any]
 
 OURS = "tiercel"
 ZEROING = "tiercel.zeroing"
+# On a cache pool whose data part was zeroed before anything used it.
+ZEROED = "tiercel.zeroed"
 # On a volume that we are moving: another pvmove is somebody else's.
 MOVING = "tiercel.moving"
 FORMAT_BCACHE = "tiercel.format=bcache"
@@ -25,7 +27,7 @@ MADE_LEFT = f"{MADE_PREFIX}left"
 # Zeroing rests between two of these only. To most disks the kernel writes it as one request.
 ZERO_STEP = "1MiB"
 DATA_OFFSET_SECTORS = 8192
-# Clear signatures and the first 4 KiB; LVM refuses both for cache pools.
+# Clear signatures and the first 4 KiB.
 WIPE = ("-Wy", "-Zy")
 REGISTER = "/sys/fs/bcache/register_quiet"
 # Stands for the host's clock, in seconds, at the moment when the command runs.

@@ -98,7 +98,9 @@ def note_vacated(
 def volume_clear(args: Args) -> tuple[Command, ...]:
     vg, held_lv = args["vg"], held_name(args)
     made = tags(OURS, volume_tag(args["volume_key"]), MADE_LEFT, ZEROING)
-    words = ("lvcreate", "-y", *WIPE, "-n", held_lv, "-l", _COUNT, *made, vg, _WHERE)
+    # The extents are named: a group whose policy is contiguous would give out no two runs of them.
+    anywhere = ("--alloc", "anywhere")
+    words = ("lvcreate", "-y", *WIPE, *anywhere, "-n", held_lv, "-l", _COUNT, *made, vg, _WHERE)
     return (
         Command("reserve", words, " ".join(words)),
         zero(device(vg, held_lv), watch="left_zeroed"),

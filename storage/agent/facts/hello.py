@@ -8,11 +8,12 @@ from typing import Any
 
 from .. import PROTOCOL, VERSION
 from ..calls.refusals import Problem, Refusal, problem
+from ..commands.command import OURS
 from ..guests import guest_lvm_exposure, users
-from ..kernel import disks
+from ..kernel import array_state, disks
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost
-from ..state import bcache_by_hand, boot_state, fence, owner, policy, udev_links
+from ..state import bcache_by_hand, boot_state, fence, initramfs, owner, policy, udev_links
 from . import inventory, orphan_devices, program_versions, recovery, writeback
 
 TOOLS = (
@@ -51,6 +52,7 @@ def hello(host: LocalHost) -> dict[str, Any]:
         *program_versions.version_problems(named),
         *guest_lvm_exposure.of_config(host),
         *recovery.of_boot(booted),
+        *initramfs.initramfs_problems(host),
         *_facts_problems(host, facts),
         *_list_problems(local, facts),
     ]
@@ -115,10 +117,11 @@ def _owner_problems(host: LocalHost) -> Iterable[Problem]:
 
 
 def _list_problems(local: policy.Policy, facts: dict[str, Any] | None) -> Iterable[Problem]:
-    """Which PVs the lists of the policy name, is known only where LVM has answered."""
+    """Which groups and PVs the policy names, is known only where LVM has answered."""
     if facts is None:
-        return ()
-    return policy.policy_problems(local, {pv["uuid"]: pv["name"] for pv in facts["pvs"]})
+        return
+    yield from policy.group_problems(local, {vg["uuid"]: vg["name"] for vg in facts["vgs"]})
+    yield from policy.policy_problems(local, {pv["uuid"]: pv["name"] for pv in facts["pvs"]})
 
 
 def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:
@@ -162,15 +165,19 @@ def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:
 def _facts_problems(host: LocalHost, facts: dict[str, Any] | None) -> Iterable[Problem]:
     if facts is None:
         return
+    ours = {lv["kname"]: lv for lv in facts["lvs"] if OURS in lv["tags"] and lv["kname"]}
     for array in facts["arrays"]:
-        if array["degraded_count"]:
-            count = array["degraded_count"]
-            disks = "1 disk" if count == 1 else f"{count} disks"
+        volume = disks.stands_on(host, array["name"], ours)
+        trouble = array_state.trouble_of(array)
+        if volume is not None:
+            named = f"{ours[volume]['vg_name']}/{ours[volume]['name']}"
+            trouble = array_state.guests_array(array["name"], named)
+        if trouble is not None:
             yield problem(
-                "array_degraded",
-                "error",
-                f"{array['name']} ({array['level']}) is missing {disks}.",
-                f"Replace the disk: mdadm --manage /dev/{array['name']} --add /dev/NEW",
+                trouble.code,
+                trouble.severity,
+                f"{trouble.message}.",
+                trouble.correction,
                 subject=array["name"],
             )
     yield from _group_problems(facts)

@@ -1,4 +1,5 @@
-"""The devices of the host itself: its root, /boot, /usr, /var and swap, and everything below them.
+"""The devices of the host itself: its root, /boot, /usr, /var, swap and the like, and everything
+below them.
 They are never changed: a host that cannot start takes all its guests with it."""
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ import re
 from ..kernel import disks
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost
-from ..kernel.paths import Paths
+from ..kernel.paths import Paths, mounted
 
 # What is mounted there, or below it, the host needs to start and to run.
-_OWN = re.compile(r"/|/(?:bin|boot|efi|etc|lib|lib32|lib64|sbin|usr|var)(?:/.*)?")
+_OWN = re.compile(
+    r"/|/(?:bin|boot|efi|etc|lib|lib32|lib64|nix|ostree|root|sbin|sysroot|usr|var)(?:/.*)?"
+)
 _DEPTH = 16
 
 
@@ -23,30 +26,14 @@ def is_own(mount_point: str) -> bool:
 def host_uses(host: LocalHost) -> dict[str, str]:
     """Kernel name of each device that holds a part of the host itself, with what it holds."""
     use_by_kname: dict[str, str] = {}
-    for device, use in [*_mounted(host), *_swaps(host)]:
+    mounts = [
+        (each.device, f"mounted at {each.point}") for each in mounted(host) if is_own(each.point)
+    ]
+    for device, use in [*mounts, *_swaps(host)]:
         kname = disks.kname_of(host, device)
         if kname is not None:
             _below(host, kname, use, use_by_kname)
     return use_by_kname
-
-
-def _mounted(host: LocalHost) -> list[tuple[str, str]]:
-    """By "MAJOR:MINOR". A file system of several devices (btrfs) has a number of its own there:
-    then the source tells one of them."""
-    mounted = []
-    paths = Paths(host)
-    for line in text(host, "/proc/self/mountinfo").splitlines():
-        head, hyphen, tail = line.partition(" - ")
-        fields, source = head.split(" "), tail.split(" ")
-        if not hyphen or len(fields) < 5 or not is_own(fields[4]):
-            continue
-        device: str | None = fields[2]
-        if device is not None and device.startswith("0:"):
-            path = source[1] if len(source) > 1 else ""
-            device = paths.device(path) if path.startswith("/dev/") else None
-        if device is not None:
-            mounted.append((device, f"mounted at {fields[4]}"))
-    return mounted
 
 
 def _swaps(host: LocalHost) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from ..kernel.lvm import Row, flag, number, split_list
 from ..state.policy import Policy, tier
 from . import cset_fill, host_devices, lvm_activity, program_versions
-from .logical_volumes import Layout, cache_facts, lv_facts, pv_name
+from .logical_volumes import Layout, Standings, cache_facts, lv_facts, pv_name
 from .orphan_devices import orphans
 from .soundness import Sifted, sift
 
@@ -135,17 +135,20 @@ def bare_backings(host: LocalHost, lvs: Sequence[Facts]) -> list[Facts]:
 def storage(
     host: LocalHost, policy: Policy, *, fresh: str | None = None, timeout: float = lvm.SECONDS
 ) -> Facts:
-    """What LVM and bcache know: what the checks of a verb need, without disks and users. Volumes
-    of groups that are `unsound`, or lie on guests' disks (`guests`), are not in it. `named` are the
-    uuids of the others that root names: what was made there is brought back also while other
-    machines may use the group and nothing of it is changed. In those that are `hidden` (uuids) the
-    host is kept away from guests' disks. Raises what lvm.read raises for
-    `fresh`, and what dm.caches raises."""
+    """What LVM and bcache know: what the checks of a verb need, without disks and users. Volumes of
+    groups that are `unsound`, or lie on guests' disks (`guests`), are not in it. `named` are the
+    uuids of the others that root allows or once allowed: what was made there is brought back also
+    while other machines may use the group and nothing of it is changed. In those that are `hidden`
+    (uuids) the host is kept away from guests' disks. Raises what lvm.read raises for `fresh`, and
+    what dm.caches raises."""
     before = host.list("/sys/block")
     whole = lvm.read(host, fresh=fresh, needed=policy.vgs, timeout=timeout)
     devices = dm.dm_devices(host)
     guests = guests_groups(host, whole.pvs, devices)
-    sifted = sift(whole, guests, policy.vgs)
+    protected = {
+        row["vg_uuid"] for row in whole.vgs if policy.protects(row["vg_name"], row["vg_uuid"])
+    }
+    sifted = sift(whole, guests, protected)
     report = sifted.report
     layout = Layout(report.lvs, report.segments)
     statuses = cache_statuses(host, devices)
@@ -153,10 +156,15 @@ def storage(
     snapshots = lvm_activity.snapshots(layout)
     own = host_devices.host_uses(host)
     writecaches = writecaches_of_volumes(host, layout)
+    pvs = [_pv(host, policy, row, report.doubles) for row in report.pvs if row["pv_uuid"]]
+    standings = Standings(
+        layout, {pv["name"]: pv for pv in pvs}, lambda name: attachment.controllers(host, name)
+    )
     lvs = []
     for row in report.lvs:
         lv = lv_facts(row, layout, _kname(host, row))
-        lv["cache"] = cache_facts(row, layout, statuses)
+        lv["standing"] = standings.of(row["lv_uuid"]).to_json()
+        lv["cache"] = cache_facts(row, layout, statuses, standings)
         lv["writecache"] = writecaches.get(row["lv_uuid"])
         lv["work"] = work.get(row["lv_uuid"])
         lv["snapshots"] = snapshots.get((row["vg_uuid"], row["lv_name"]), [])
@@ -167,7 +175,7 @@ def storage(
     return {
         "consistent": report.consistent,
         "stale": report.stale,
-        "pvs": [_pv(host, policy, row) for row in report.pvs if row["pv_uuid"]],
+        "pvs": pvs,
         "vgs": [_vg(host, policy, row, report.pvs, sifted) for row in report.vgs],
         "lvs": lvs,
         "csets": _cache_sets(host, lvs),
@@ -177,21 +185,21 @@ def storage(
         "named": [
             row["vg_uuid"]
             for row in report.vgs
-            if row["vg_name"] in policy.vgs and row["vg_uuid"] not in sifted.left_out
+            if row["vg_uuid"] in protected and row["vg_uuid"] not in sifted.left_out
         ],
         "hidden": _hidden(policy, report, sifted),
     }
 
 
 def _hidden(policy: Policy, report: lvm.Report, sifted: Sifted) -> list[str]:
-    """Uuids of the groups in which guests' disks are hidden: all that bear a name that root names,
+    """Uuids of the groups in which guests' disks are hidden: all that root allows or once allowed,
     for one that a guest had left out by what it wrote is the host's all the same."""
     groups = [(row["vg_name"], row["vg_uuid"]) for row in report.vgs]
     groups += [(each.name, each.vg_uuid) for each in sifted.unsound]
     hidden = []
     for name, uuid in groups:
         try:
-            hidden.append(lvm_uuid(uuid) if name in policy.vgs else "")
+            hidden.append(lvm_uuid(uuid) if policy.protects(name, uuid) else "")
         except ValueError:
             # No group of LVM's has such a uuid: nothing of it can be at work.
             continue
@@ -217,12 +225,12 @@ def guests_groups(
 
 
 def cache_statuses(host: LocalHost, devices: Sequence[dm.DmDevice]) -> Mapping[str, dm.CacheStatus]:
-    """Cache status by LV uuid. With a classic snapshot the cache target sits on the `-real`
-    layer of the LV instead of on the LV itself."""
-    tops = {device.name: device for device in devices if device.layer in ("", "real")}
-    if not tops:
+    """Cache status by LV uuid. The cache target may sit on a hidden layer: on `-real` with a
+    classic snapshot, on `-tdata` where the data of a thin pool is cached."""
+    by_name = {device.name: device.lv_uuid for device in devices}
+    if not by_name:
         return {}
-    return {tops[name].lv_uuid: status for name, status in dm.caches(host).items() if name in tops}
+    return {by_name[name]: status for name, status in dm.caches(host).items() if name in by_name}
 
 
 def top_device(host: LocalHost, lv: Mapping[str, Any]) -> str | None:
@@ -247,7 +255,9 @@ def _kname(host: LocalHost, row: lvm.Row) -> str | None:
     return disks.kname_of(host, f"{row['lv_kernel_major']}:{row['lv_kernel_minor']}")
 
 
-def _pv(host: LocalHost, policy: Policy, row: lvm.Row) -> Facts:
+def _pv(
+    host: LocalHost, policy: Policy, row: lvm.Row, doubles: Mapping[str, Sequence[str]]
+) -> Facts:
     """`free_bytes` is what LVM gives out: nothing of a PV that root has barred (pvchange -xn), or
     that is exported."""
     name = pv_name(row["pv_name"])
@@ -261,6 +271,7 @@ def _pv(host: LocalHost, policy: Policy, row: lvm.Row) -> Facts:
     # LVM leaves the field out of a PV in no VG.
     allocatable = row["pv_allocatable"] != "0"
     free_bytes = lvm.number(row["pv_free"])
+    seen_on = doubles.get(uuid.replace("-", "")) or doubles.get(row["pv_name"]) or ()
     return {
         "uuid": uuid,
         "name": name,
@@ -272,7 +283,8 @@ def _pv(host: LocalHost, policy: Policy, row: lvm.Row) -> Facts:
         "allocatable": allocatable,
         "exported": exported,
         "missing": missing,
-        "duplicate": lvm.flag(row["pv_duplicate"]),
+        "duplicate": lvm.flag(row["pv_duplicate"]) or bool(seen_on),
+        "seen_on": list(seen_on),
         "tier": tier(policy, uuid, name, None if kname is None else disks.rotational(host, kname)),
         "redundant": redundant or uuid in policy.redundant_pvs,
         "healthy": healthy and not missing,
@@ -297,10 +309,14 @@ def _vg(
         "seqno": lvm.number(row["vg_seqno"]),
         "tags": lvm.split_list(row["vg_tags"]),
         "missing_pv_count": lvm.number(row["vg_missing_pv_count"]),
-        "allowed": row["vg_name"] in policy.vgs and not left_out and (alone or not others),
+        "allowed": policy.allows(row["vg_name"], row["vg_uuid"])
+        and not left_out
+        and (alone or not others),
         "sharing": others,
         "alone": alone,
         "clears_freed": policy.clear_freed,
+        "zeroes_pools": True,
+        "left_out": left_out,
         "lock_type": printable(row["vg_lock_type"]),
         "system_id": printable(row["vg_systemid"]),
         "exported": lvm.flag(row["vg_exported"]),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, Callable
 
 from ..calls.names import printable
+from ..commands.command import MADE_POOL
 from ..kernel.dm import SECTOR, CacheStatus
 from ..kernel.lvm import Row, flag, number, split_list
 
@@ -78,6 +81,147 @@ class Layout:
         return pvs
 
 
+MISSING = "[unknown]"
+"""LVM's name for a physical volume that it does not find."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the disks below a volume mean for its data. `lost`: some of it cannot be read any more.
+    `degraded`: all of it can, and a copy is missing or old. `redundant`: it is laid out so that any
+    one disk may die, whether by LVM's own RAID or by arrays below its physical volumes."""
+
+    lost: bool
+    degraded: bool
+    redundant: bool
+
+    def to_json(self) -> dict[str, bool]:
+        return asdict(self)
+
+
+UNKNOWN = Standing(lost=False, degraded=False, redundant=False)
+GONE = Standing(lost=True, degraded=True, redundant=False)
+
+
+@dataclass
+class Standings:
+    """The standing of volumes, through all hidden layers. `pvs` are the facts of the physical
+    volumes by name, `disks_under` tells which disks one rests on."""
+
+    layout: Layout
+    pvs: Mapping[str, Mapping[str, Any]]
+    disks_under: Callable[[str], frozenset[str]]
+    _known: dict[str, Standing] = field(default_factory=dict)
+
+    def of(self, lv_uuid: str) -> Standing:
+        """Of a cached volume that of what lies below the cache; of a pool that of its data and
+        its metadata."""
+        if lv_uuid not in self._known:
+            # A volume that stands on itself, as nobody but a forger writes it, is unknown.
+            self._known[lv_uuid] = UNKNOWN
+            self._known[lv_uuid] = self._of(lv_uuid)
+        return self._known[lv_uuid]
+
+    def _of(self, lv_uuid: str) -> Standing:
+        row = self.layout.by_uuid.get(lv_uuid)
+        segments = self.layout.segments.get(lv_uuid, ())
+        if row is None or not segments:
+            return UNKNOWN
+        whole = _all_of([self._segment(row, segment) for segment in segments])
+        is_sick = row["lv_health_status"] in SICK_RAID and is_raid(split_list(row["lv_layout"]))
+        return Standing(whole.lost, whole.degraded or is_sick, whole.redundant)
+
+    def _segment(self, row: Row, segment: Row) -> Standing:
+        kind = segment["segtype"].split("_", 1)[0]
+        if kind == "error":
+            return GONE
+        images = [self._named(row, name) for name in device_names(segment["devices"])]
+        others = [self._named(row, name) for name in device_names(segment["metadata_devices"])]
+        if kind in LOSABLE:
+            return self._raid(row, segment, kind, images, others)
+        if not images and row["pool_lv_uuid"]:
+            images = [self.of(row["pool_lv_uuid"])]
+        return _all_of([*images, *others])
+
+    def _raid(
+        self,
+        row: Row,
+        segment: Row,
+        kind: str,
+        images: Sequence[Standing],
+        others: Sequence[Standing],
+    ) -> Standing:
+        """An image whose metadata is lost is as lost."""
+        pairs = itertools.zip_longest(images, others[: len(images)], fillvalue=UNKNOWN)
+        lost = [image.lost or metadata.lost for image, metadata in pairs]
+        may_lose = LOSABLE[kind] if LOSABLE[kind] is not None else len(images) - 1
+        is_lost = sum(lost) > (may_lose or 0)
+        if kind == "raid10":
+            # Each block is on two neighbours.
+            is_lost = any(map(all, zip(lost[::2], lost[1::2])))
+        return Standing(
+            is_lost,
+            any(lost) or any(image.degraded for image in images),
+            self._apart(row, segment, kind) or all(image.redundant for image in images),
+        )
+
+    def _apart(self, row: Row, segment: Row, kind: str) -> bool:
+        """Whether the images survive the loss of any one disk. A disk that is missing now was
+        another one than those that are there."""
+        under = [
+            frozenset(disk for pv in self._pvs(row, name) for disk in self._disks(pv, name))
+            for name in device_names(segment["devices"])
+        ]
+        pairs = [not (one & two) for one, two in itertools.combinations(under, 2)]
+        return any(pairs) if kind in ("raid1", "mirror") else bool(pairs) and all(pairs)
+
+    def _pvs(self, row: Row, name: str) -> list[str]:
+        inner = self.layout.by_name.get((row["vg_uuid"], name))
+        return [pv_name(name)] if inner is None else self.layout.pvs(inner["lv_uuid"])
+
+    def _disks(self, pv: str, image: str) -> frozenset[str]:
+        return frozenset([f"{MISSING} {image}"]) if pv == MISSING else self.disks_under(pv)
+
+    def _named(self, row: Row, name: str) -> Standing:
+        inner = self.layout.by_name.get((row["vg_uuid"], name))
+        if inner is not None:
+            return self.of(inner["lv_uuid"])
+        pv = self.pvs.get(pv_name(name))
+        if pv_name(name) == MISSING or (pv is not None and pv["missing"]):
+            return GONE
+        if pv is None:
+            return UNKNOWN
+        return Standing(False, not pv["healthy"], pv["redundant"])
+
+
+LOSABLE: Mapping[str, int | None] = {
+    "mirror": None,
+    "raid1": None,
+    "raid4": 1,
+    "raid5": 1,
+    "raid6": 2,
+    "raid10": 1,
+}
+"""By the type of a segment, how many images it may lose: None for all but one."""
+SICK_RAID = frozenset(
+    ("partial", "refresh needed", "repair needed", "refresh or repair needed", "failed")
+)
+"""What LVM calls the health of a RAID volume that has lost a copy, for a while or for good."""
+
+
+def is_raid(layout: Sequence[str]) -> bool:
+    """Whether LVM itself keeps several copies of a volume, or parity."""
+    return bool(set(LOSABLE).intersection(layout))
+
+
+def _all_of(parts: Sequence[Standing]) -> Standing:
+    return Standing(
+        any(part.lost for part in parts),
+        any(part.degraded for part in parts),
+        bool(parts) and all(part.redundant for part in parts),
+    )
+
+
 def pv_name(path: str) -> str:
     """ "/dev/md0" -> "md0"; "[unknown]" stays."""
     return path[len("/dev/") :] if path.startswith("/dev/") else path
@@ -87,6 +231,9 @@ def lv_facts(row: Row, layout: Layout, kname: str | None) -> dict[str, Any]:
     """An LV as the inventory gives it, without what only the kernel knows (cache figures,
     bcache, users)."""
     major, minor = row["lv_kernel_major"], row["lv_kernel_minor"]
+    layout_words = split_list(row["lv_layout"])
+    if any("+" in segment["segtype"] for segment in layout.segments.get(row["lv_uuid"], ())):
+        layout_words = ["unknown"]
     active = row["lv_active"] in ("1", "active")
     known = active and number(minor) >= 0 and minor != ""
     segments = [
@@ -104,9 +251,9 @@ def lv_facts(row: Row, layout: Layout, kname: str | None) -> dict[str, Any]:
         "vg_uuid": row["vg_uuid"],
         "vg_name": row["vg_name"],
         "size_bytes": number(row["lv_size"]),
-        "layout": split_list(row["lv_layout"]),
+        "layout": layout_words,
         "role": split_list(row["lv_role"]),
-        "tags": split_list(row["lv_tags"]),
+        "tags": _tags(row, layout),
         "active": active,
         "suspended": flag(row["lv_suspended"]),
         "open_count": max(0, number(row["lv_device_open"])),
@@ -114,6 +261,7 @@ def lv_facts(row: Row, layout: Layout, kname: str | None) -> dict[str, Any]:
         "kname": kname if known else None,
         "health": row["lv_health_status"],
         "segments": segments,
+        "parts": layout.parts_below(row["lv_uuid"]) if _owns_parts(row) else [],
         "allocation": printable(row.get("lv_allocation_policy", "")),
         "host_use": "",
         "snapshots": [],
@@ -125,8 +273,30 @@ def lv_facts(row: Row, layout: Layout, kname: str | None) -> dict[str, Any]:
     }
 
 
+def _tags(row: Row, layout: Layout) -> list[str]:
+    """LVM makes a cache pool of a volume by hiding it below a new one, and leaves its tags there:
+    those that we gave to the data part of a pool are the pool's."""
+    tags = split_list(row["lv_tags"])
+    if split_list(row["lv_layout"])[:2] == ["cache", "pool"]:
+        for part in layout.parts(row["lv_uuid"]):
+            tags += [tag for tag in _given_to_pool(part) if tag not in tags]
+        return tags
+    given = _given_to_pool(row)
+    return [tag for tag in tags if tag not in given]
+
+
+def _given_to_pool(row: Row) -> list[str]:
+    tags = split_list(row["lv_tags"])
+    return tags if MADE_POOL in tags and "private" in split_list(row["lv_role"]) else []
+
+
+def _owns_parts(row: Row) -> bool:
+    """Not a thin volume: its pool has many of them."""
+    return "public" in split_list(row["lv_role"]) and "sparse" not in split_list(row["lv_layout"])
+
+
 def cache_facts(
-    row: Row, layout: Layout, statuses: Mapping[str, CacheStatus]
+    row: Row, layout: Layout, statuses: Mapping[str, CacheStatus], standings: Standings
 ) -> dict[str, Any] | None:
     """The cache of an LV with a cache pool; None for any other LV. `statuses` by LV uuid; for an
     inactive LV the figures are those LVM stores (mode, policy) and zeros. Unless `dirty_known`
@@ -168,6 +338,7 @@ def cache_facts(
         "failed": status is not None and status.failed,
         "migration_threshold_sectors": threshold,
         "pvs": pool_pvs(pool_uuid, layout),
+        "standing": standings.of(pool_uuid).to_json(),
     }
 
 
@@ -177,6 +348,10 @@ def pool_pvs(pool_uuid: str, layout: Layout) -> list[str]:
 
 
 def _devices(segment: Row) -> list[str]:
-    words = split_list(segment["devices"]) + split_list(segment["metadata_devices"])
-    matches = [_DEVICE.fullmatch(word) for word in words]
+    return device_names(segment["devices"]) + device_names(segment["metadata_devices"])
+
+
+def device_names(words: str) -> list[str]:
+    """ "main_rimage_0(0),/dev/sda(1)" without the numbers of the extents."""
+    matches = [_DEVICE.fullmatch(word) for word in split_list(words)]
     return [match.group(1) for match in matches if match is not None]

@@ -67,7 +67,7 @@ def _moved(
     return {
         "kind": PVMOVE,
         "source": printable(pv_name(mover["move_pv"])),
-        "percent": done.get(_dm_name(mover)),
+        "percent": done.get(dm_name(mover["vg_name"], mover["lv_name"])),
         # A mark that an earlier move left does not make somebody else's our own.
         "ours": is_marked and users <= own,
     }
@@ -75,7 +75,7 @@ def _moved(
 
 def _changed(row: Row, done: Mapping[str, int]) -> Facts | None:
     kind = ""
-    percent = done.get(_dm_name(row))
+    percent = done.get(dm_name(row["vg_name"], row["lv_name"]))
     if flag(row["lv_merging"]):
         kind = "merge"
     elif flag(row["lv_converting"]):
@@ -85,8 +85,8 @@ def _changed(row: Row, done: Mapping[str, int]) -> Facts | None:
     return {"kind": kind, "source": "", "percent": percent, "ours": False} if kind else None
 
 
-def _dm_name(row: Row) -> str:
-    return "-".join(part.replace("-", "--") for part in (row["vg_name"], row["lv_name"]))
+def dm_name(vg: str, lv: str) -> str:
+    return "-".join(part.replace("-", "--") for part in (vg, lv))
 
 
 def sentence(name: str, work: Mapping[str, Any]) -> str:

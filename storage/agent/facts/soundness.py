@@ -31,6 +31,8 @@ _LV = {
         ),
         names.lvm_words,
     ),
+    # What a later LVM wrote, an older one shows as it stands there: "thin-pool+CROP_METADATA".
+    **dict.fromkeys(("lv_layout", "segtype"), names.lvm_type),
 }
 
 
@@ -59,12 +61,12 @@ class Sifted:
 
 
 def sift(report: Report, guests: Collection[str], allowed: Collection[str]) -> Sifted:
-    """`guests` are the uuids of the groups on guests' disks, `allowed` the names that root lets
-    the panel change: of two groups with the same volume the one that root named stays."""
+    """`guests` are the uuids of the groups on guests' disks, `allowed` of those that root allows
+    or once allowed: of two groups with the same volume that one stays."""
     whys = dict(_whys(report, guests))
     order = sorted(
         (row for row in report.vgs if row["vg_uuid"] not in whys),
-        key=lambda row: row["vg_uuid"] in guests or row["vg_name"] not in allowed,
+        key=lambda row: row["vg_uuid"] in guests or row["vg_uuid"] not in allowed,
     )
     owners: dict[str, str] = {}
     volumes = _volumes(report)
@@ -106,7 +108,7 @@ def _whys(report: Report, guests: Collection[str]) -> Iterable[tuple[str, str]]:
     for row in report.lvs:
         _note(whys, row, _odd(row, _LV, row["lv_tags"]))
     for row in report.segments:
-        _note(whys, row, _odd(row, {"segtype": names.lvm_words}, ""))
+        _note(whys, row, _odd(row, {"segtype": names.lvm_type}, ""))
     for uuid, names_found in _volumes(report).items():
         if len(set(names_found)) != len(names_found):
             whys.setdefault(uuid, "two of its volumes have the same uuid")

@@ -11,6 +11,7 @@ from ..commands.command import OURS
 from ..kernel import bcache_sysfs
 from ..kernel.attachment import redundancy
 from ..kernel.local_host import LocalHost
+from . import activation
 
 
 def writeback_facts(host: LocalHost, facts: dict[str, Any]) -> Iterable[Problem]:
@@ -18,8 +19,10 @@ def writeback_facts(host: LocalHost, facts: dict[str, Any]) -> Iterable[Problem]
     for lv in facts["lvs"]:
         name = f"{lv['vg_name']}/{lv['name']}"
         cache, backing = lv["cache"], lv["bcache"]
-        if cache is not None and cache["mode"] == "writeback" and _is_single(facts, cache["pvs"]):
-            yield _single(name, _cure(lv, name))
+        is_written_back = cache is not None and cache["mode"] == "writeback"
+        standing = cache["standing"] if is_written_back else None
+        if standing is not None and not (standing["redundant"] or standing["lost"]):
+            yield _single(name, _cure(facts, lv, name))
         if (
             backing is not None
             and backing["cache_mode"] == "writeback"
@@ -42,11 +45,6 @@ def _single(name: str, cure: str) -> Problem:
     )
 
 
-def _is_single(facts: dict[str, Any], pvs: Iterable[str]) -> bool:
-    by_name = {pv["name"]: pv for pv in facts["pvs"]}
-    return any(name in by_name and not by_name[name]["redundant"] for name in pvs)
-
-
 def _is_set_single(host: LocalHost, facts: dict[str, Any], uuid: str | None) -> bool:
     """Of a cache set: by the PVs of its LV, or by its own device where root made it of a disk, a
     partition or an array."""
@@ -56,12 +54,15 @@ def _is_set_single(host: LocalHost, facts: dict[str, Any], uuid: str | None) -> 
     if cset["lv_uuid"] is None:
         return cset["device"] is not None and not redundancy(host, cset["device"])[0]
     lv = next(each for each in facts["lvs"] if each["uuid"] == cset["lv_uuid"])
-    return _is_single(facts, [pv for segment in lv["segments"] for pv in segment["pvs"]])
+    return not lv["standing"]["redundant"]
 
 
-def _cure(lv: dict[str, Any], name: str) -> str:
+def _cure(facts: dict[str, Any], lv: dict[str, Any], name: str) -> str:
     """Never the mode at once: LVM then flushes all that is dirty under the group's lock, and no
     guest of the group can start for hours. By hand, as the panel's `findings` say it too."""
+    obstacle = activation.state_of(facts, lv["vg_uuid"]).obstacle_to_changes
+    if obstacle:
+        return f"use writethrough. {obstacle}"
     if OURS in lv["tags"]:
         return (
             "set its mode to writethrough on the volume's page: it is flushed first, without the "

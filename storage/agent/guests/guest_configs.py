@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +23,13 @@ FILTERS = frozenset(("throttle", "copy-on-read", "copy-before-write", "mirror_to
 PROTOCOLS = frozenset(("host_device", "file"))
 NODES_LIMIT = 16
 PROXMOX = ("/etc/pve/qemu-server", "/etc/pve/lxc")
-_PROXMOX_DISK = re.compile(r"((?:virtio|scsi|sata|ide|efidisk|tpmstate|mp|unused)\d+|rootfs): (.+)")
+XEN = ("/etc/xen", "/etc/xen/auto", "/etc/xen/vm")
+LXC = "/var/lib/lxc"
+_PROXMOX_LINE = re.compile(r"([a-z][\w.]*): *(.+)")
+_DEVICE_PATH = re.compile(r"/dev/[^\s,;'\"\\]+")
+# xl-disk-configuration(5): these prefixes say how a target is read, as old guides still write it.
+_XEN_PREFIX = re.compile(r"^(?:(?:phy|file|aio|raw|qcow2?|vhd|qed|tap2?|tapdisk|qdisk):)*")
+_XEN_DISK = re.compile(r"(?:xvd|hd|sd)[a-z]+\d*")
 
 
 @dataclass(frozen=True)
@@ -59,27 +66,32 @@ def configured(host: LocalHost) -> Iterator[Guest]:
             if name.endswith(".conf"):
                 vmid = name[: -len(".conf")]
                 yield from proxmox(vmid, text(host, f"{folder}/{name}"), storages)
-    for name in host.list("/etc/xen"):
-        if name.endswith(".cfg"):
-            yield from xen_config(text(host, f"/etc/xen/{name}"))
+    for folder in XEN:
+        for name in host.list(folder):
+            yield from xen_config(text(host, f"{folder}/{name}"))
     yield from xen_running(host)
+    for name in host.list(LXC):
+        yield from lxc(name, text(host, f"{LXC}/{name}/config"))
 
 
 def proxmox_storages(config: str) -> Mapping[str, str]:
-    """storage.cfg: storage name -> VG."""
+    """storage.cfg: storage name -> VG, of whatever type has one."""
     storages: dict[str, str] = {}
     storage = ""
     for line in config.splitlines():
-        head = re.fullmatch(r"lvm(?:thin)?: (\S+)", line.rstrip())
+        head = re.fullmatch(r"[\w-]+:\s*(\S+)", line.rstrip())
         if head:
             storage = head.group(1)
         elif line[:1] not in (" ", "\t"):
             storage = ""
         else:
-            word, _, value = line.strip().partition(" ")
-            if word == "vgname" and storage:
-                storages[storage] = value.strip()
+            word, *values = line.split(None, 1)
+            if word == "vgname" and storage and values:
+                storages[storage] = values[0].strip()
     return storages
+
+
+_YES = frozenset(("1", "on", "yes", "true"))
 
 
 def proxmox_shared(config: str) -> frozenset[str]:
@@ -88,46 +100,92 @@ def proxmox_shared(config: str) -> frozenset[str]:
     for section in re.split(r"(?m)^(?=\S)", config):
         head, *lines = section.splitlines() or [""]
         words = dict(line.split(None, 1) for line in lines if len(line.split()) > 1)
-        if re.match(r"lvm(?:thin)?:", head) and words.get("shared", "").strip() == "1":
+        if re.match(r"[\w-]+:", head) and words.get("shared", "").strip().lower() in _YES:
             shared.add(words.get("vgname", "").strip())
     return frozenset(shared - {""})
 
 
 def proxmox(vmid: str, config: str, storages: Mapping[str, str]) -> Iterator[Guest]:
-    """A guest's own section; snapshots follow below in [brackets]."""
-    own = re.split(r"(?m)^\[", config, maxsplit=1)[0]
-    named = re.findall(r"(?m)^(?:name|hostname): (\S+)", own)
-    for line in own.splitlines():
-        match = _PROXMOX_DISK.fullmatch(line.strip())
-        if match is None:
+    """Every volume that a guest's file names, whatever the key: a disk, the memory of a suspended
+    guest, an argument for QEMU; also in a snapshot or a change that waits, which stand below in
+    [brackets]."""
+    named = re.search(r"(?m)^(?:name|hostname): *(\S+)", config)
+    name = named[1] if named else vmid
+    for line in config.splitlines():
+        match = _PROXMOX_LINE.fullmatch(line.strip())
+        if match is None or match.group(1) == "description":
             continue
-        volume = match.group(2).split(",", 1)[0]
-        storage, _, lv = volume.partition(":")
-        path = volume if volume.startswith("/dev/") else ""
-        if storage in storages and lv:
-            path = f"/dev/{storages[storage]}/{lv}"
-        if path:
-            image = _proxmox_format(lv or volume, match.group(2))
-            name = named[0] if named else vmid
-            yield Guest("proxmox", name, match.group(1), path, format=image)
+        key, value = match.groups()
+        drives = qemu_disks(_words(value)) if key == "args" else ()
+        formats = {drive.path: drive.format for drive in drives}
+        for path in _proxmox_paths(value, storages):
+            known = "" if key == "args" else _proxmox_format(path, value)
+            yield Guest("proxmox", name, key, path, format=formats.get(path, known))
 
 
-def _proxmox_format(lv: str, options: str) -> str:
+def _proxmox_paths(value: str, storages: Mapping[str, str]) -> Iterator[str]:
+    """ "local-lvm:vm-100-disk-0,size=8G", "volume=local-lvm:…,mp=/data", "/dev/vg/lv mnt none"."""
+    for word in re.split(r"[\s,]+", value):
+        storage, colon, lv = word.rpartition("=")[2].partition(":")
+        if colon and lv and storage in storages:
+            yield f"/dev/{storages[storage]}/{lv}"
+    yield from _DEVICE_PATH.findall(value)
+
+
+def _words(value: str) -> list[str]:
+    try:
+        return shlex.split(value)
+    except ValueError:
+        return value.split()
+
+
+def _proxmox_format(path: str, options: str) -> str:
     """As the option says, else by the name: LVM storages hold raw images, or NAME.qcow2."""
     match = re.search(r",format=([a-z0-9]+)(?:,|$)", options)
     if match:
         return match.group(1)
-    return "qcow2" if lv.endswith(".qcow2") else "raw"
+    return "qcow2" if path.endswith(".qcow2") else "raw"
+
+
+def lxc(name: str, config: str) -> Iterator[Guest]:
+    """Every device that a container's file names: "lxc.rootfs.path = lvm:/dev/vg/lv"."""
+    for line in _uncommented(config).splitlines():
+        for path in _DEVICE_PATH.findall(line):
+            yield Guest("lxc", name, "", path)
+
+
+def _uncommented(config: str) -> str:
+    return re.sub(r"(?m)^[ \t]*#.*$", "", config)
 
 
 def xen_config(config: str) -> Iterator[Guest]:
-    """An xl.cfg: its name and every device path quoted in it."""
+    """An xl.cfg: its name, the target of each disk, and every device path quoted in it."""
+    config = _uncommented(config)
     name = re.search(r"(?m)^\s*name\s*=\s*[\"']([^\"']+)", config)
-    for entry in re.findall(r"[\"']([^\"']*/dev/[^\"']+)[\"']", config):
-        fields = [field.strip() for field in entry.split(",")]
-        path = next(field[field.index("/dev/") :] for field in fields if "/dev/" in field)
-        disk = next((field for field in fields if re.fullmatch(r"(xvd|hd|sd)[a-z]+\d*", field)), "")
-        yield Guest("xen", name.group(1) if name else "", disk, path)
+    guest = name.group(1) if name else ""
+    disks = " ".join(re.findall(r"(?ms)^\s*disk\s*=\s*\[(.*?)\]\s*(?:#[^\n]*)?$", config))
+    for entry in re.findall(r"[\"']([^\"'\n]+)[\"']", disks):
+        path, disk = _xen_disk(entry)
+        if path:
+            yield Guest("xen", guest, disk, path)
+    for entry in re.findall(r"[\"']([^\"']*/dev/[^\"']+)[\"']", config.replace(disks, "")):
+        for path in _DEVICE_PATH.findall(entry):
+            yield Guest("xen", guest, "", path)
+
+
+def _xen_disk(entry: str) -> tuple[str, str]:
+    """The path and the guest's name of a disk; "/dev" stands before a target without a slash at its
+    beginning (xl-disk-configuration(5)). `target=` takes all that follows."""
+    head, named, rest = entry.partition("target=")
+    fields = [field.strip() for field in (head if named else entry).split(",")]
+    keyed = dict(field.split("=", 1) for field in fields if "=" in field)
+    target = _XEN_PREFIX.sub("", (rest if named else fields[0]).strip())
+    disk = keyed.get("vdev") or next(
+        (field for field in fields if _XEN_DISK.fullmatch(field.partition(":")[0])), ""
+    )
+    if not target or (not named and "=" in fields[0]):
+        return "", disk
+    return (target if target.startswith("/") else f"/dev/{target}"), disk
 
 
 def xen_running(host: LocalHost) -> Iterator[Guest]:

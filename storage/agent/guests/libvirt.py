@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,8 +10,13 @@ from dataclasses import dataclass
 from ..calls import names
 from ..kernel.local_host import LocalHost
 
-DOMAINS = ("/etc/libvirt/qemu", "/etc/libvirt/libxl", "/run/libvirt/qemu", "/run/libvirt/libxl")
+DOMAINS = tuple(
+    f"{folder}/libvirt/{driver}"
+    for folder in ("/etc", "/run")
+    for driver in ("qemu", "libxl", "lxc")
+)
 POOLS = ("/etc/libvirt/storage", "/run/libvirt/storage")
+_DEVICE_PATH = re.compile(r"/dev/[^\s,;'\"\\]+")
 # The format of what lies below a snapshot: the guest's disk is what stands on it.
 BACKING = "backing"
 
@@ -64,16 +70,26 @@ def _domain(root: ElementTree.Element, pools: Mapping[str, str]) -> Iterator[Dom
         uuid = names.uuid((domain.findtext("uuid") or "").strip())
     except ValueError:
         uuid = ""
+    known: set[str] = set()
     for disk in domain.iterfind("./devices/disk"):
         source, target = disk.find("source"), disk.find("target")
         path = "" if source is None else _path(source, pools)
         where = "" if target is None else target.get("dev") or ""
         if path:
+            known.add(path)
             yield DomainDisk(name, uuid, where, path, _format(disk))
         for below in disk.iterfind(".//backingStore/source"):
             path = _path(below, pools)
             if path:
+                known.add(path)
                 yield DomainDisk(name, uuid, where, path, BACKING)
+    # Whatever else names a device: an argument for QEMU, a mirror, the file system of a container.
+    for element in domain.iter():
+        for value in (element.text or "", *element.attrib.values()):
+            for path in _DEVICE_PATH.findall(value):
+                if path not in known:
+                    known.add(path)
+                    yield DomainDisk(name, uuid, "", path, "")
 
 
 def _path(source: ElementTree.Element, pools: Mapping[str, str]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost
+from ..kernel.paths import unescaped
 
 Use = tuple[str, str, str]
 
@@ -62,7 +63,7 @@ def _rnbd(host: LocalHost) -> Iterator[Use]:
 def _tables(host: LocalHost) -> Iterator[Use]:
     """fstab(5): device, mount point; crypttab(5): name, device."""
     for words in _lines(text(host, "/etc/fstab")):
-        yield "fstab", words[1], _device(words[0])
+        yield "fstab", unescaped(words[1]), _device(words[0])
     for words in _lines(text(host, "/etc/crypttab")):
         yield "crypttab", words[0], _device(words[1])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable
@@ -9,7 +10,7 @@ from typing import Any, Callable
 from ..calls import names
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost
-from ..kernel.paths import Mounts, Paths
+from ..kernel.paths import Mounts, Paths, mounted
 from . import guest_configs, targets
 
 # They look at every device that changes and let go at once, as does all that udev's rules run
@@ -84,18 +85,26 @@ def of_inactive(host: LocalHost, lvs: Iterable[Mapping[str, Any]]) -> dict[str, 
     for lv in lvs:
         users_by_lv[lv["uuid"]] = []
         vg, name = (part.replace("-", "--") for part in (lv["vg_name"], lv["name"]))
-        own = [f"/dev/{lv['vg_name']}/{lv['name']}", f"/dev/mapper/{vg}-{name}"]
+        plain = f"{lv['vg_uuid']}{lv['uuid']}".replace("-", "")
+        own = [
+            f"/dev/{lv['vg_name']}/{lv['name']}",
+            f"/dev/mapper/{vg}-{name}",
+            f"/dev/disk/by-id/dm-name-{vg}-{name}",
+            f"/dev/disk/by-id/dm-uuid-LVM-{plain}",
+        ]
         keys = [tag[len(VOLUME_TAG) :] for tag in lv["tags"] if tag.startswith(VOLUME_TAG)]
         paths.update(dict.fromkeys([*own, *(f"/dev/tiercel/{key}" for key in keys)], lv["uuid"]))
     if not paths:
         return users_by_lv
     for guest in guest_configs.configured(host):
-        if guest.path in paths:
+        uuid = paths.get(posixpath.normpath(guest.path)) if guest.path else None
+        if uuid is not None:
             known = user(guest.kind, guest.name, guest.disk, format=guest.format)
-            _merge(users_by_lv[paths[guest.path]], known)
+            _merge(users_by_lv[uuid], known)
     for kind, name, path in targets.guest_uses(host):
-        if path in paths:
-            users_by_lv[paths[path]].append(user(kind, name))
+        uuid = paths.get(posixpath.normpath(path)) if path else None
+        if uuid is not None:
+            users_by_lv[uuid].append(user(kind, name))
     return users_by_lv
 
 
@@ -214,13 +223,7 @@ def _targets(host: LocalHost, paths: Paths) -> list[tuple[str, User]]:
 
 
 def _mounts(host: LocalHost) -> list[tuple[str, User]]:
-    """/proc/self/mountinfo: third field is MAJOR:MINOR, fifth the mount point."""
-    users = []
-    for line in text(host, "/proc/self/mountinfo").splitlines():
-        fields = line.split(" ")
-        if len(fields) > 4:
-            users.append((fields[2], user("mount", fields[4])))
-    return users
+    return [(each.device, user("mount", each.point)) for each in mounted(host)]
 
 
 def _swaps(host: LocalHost, paths: Paths) -> list[tuple[str, User]]:

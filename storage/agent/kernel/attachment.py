@@ -7,12 +7,11 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from . import disks
+from . import array_state, disks
 from .dm import text
 from .local_host import LocalHost
 
 REDUNDANT_LEVELS = frozenset(("raid1", "raid4", "raid5", "raid6", "raid10"))
-HEALTHY_STATES = frozenset(("clean", "active", "active-idle", "write-pending"))
 _DEPTH = 16
 _NETWORKED = {"drbd": "DRBD", "nbd": "NBD", "rbd": "Ceph RBD"}
 # A SCSI disk's place in sysfs names what leads to it.
@@ -32,10 +31,11 @@ def redundancy(host: LocalHost, kname: str, depth: int = _DEPTH) -> tuple[bool, 
     base = disks.whole(host, kname)
     if disks.is_array(host, base):
         array = disks.array(host, base)
-        under = [controllers(host, member["name"]) for member in array["members"]]
+        # A spare holds nothing: a mirror of one place and a spare is no mirror.
+        places = [member["name"] for member in array["members"] if not disks.is_spare(member)]
+        under = [controllers(host, name) for name in places]
         redundant = array["level"] in REDUNDANT_LEVELS and _apart(array["level"], under)
-        healthy = array["degraded_count"] == 0 and array["state"] in HEALTHY_STATES
-        return redundant, healthy
+        return redundant, array_state.is_well(array)
     parts = host.list(f"/sys/block/{base}/slaves")
     if not parts or depth == 0:
         return False, True

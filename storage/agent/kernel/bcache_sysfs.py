@@ -10,7 +10,7 @@ from .dm import text
 from .local_host import LocalHost
 
 FS = "/sys/fs/bcache"
-STATES = ("no cache", "clean", "dirty", "inconsistent")
+STATES = frozenset(("no cache", "clean", "dirty", "inconsistent"))
 
 _DEVICE = re.compile(r"bcache\d+")
 _HUMAN = re.compile(r"(-?)(\d+)(?:\.(\d))?([kMGTPEZY]?)")
@@ -104,8 +104,8 @@ def other_backings(host: LocalHost, lvs: Collection[str]) -> tuple[Backing, ...]
 
 
 def _backing(host: LocalHost, kname: str, here: str) -> Backing | None:
-    state = text(host, f"{here}/state")
-    if state not in STATES:
+    state, modes = (text(host, f"{here}/{name}") for name in ("state", "cache_mode"))
+    if not (state or modes):
         return None
     device = host.link(f"{here}/dev")
     cset = host.link(f"{here}/cache")
@@ -116,7 +116,7 @@ def _backing(host: LocalHost, kname: str, here: str) -> Backing | None:
         device=None if device is None else device.rsplit("/", 1)[-1],
         cset_uuid=None if cset is None else cset.rsplit("/", 1)[-1],
         state=state,
-        cache_mode=chosen(text(host, f"{here}/cache_mode")),
+        cache_mode=chosen(modes),
         sequential_cutoff_bytes=human(text(host, f"{here}/sequential_cutoff")),
         writeback_percent=int(percent) if percent.isdecimal() else 0,
         dirty_bytes=human(text(host, f"{here}/dirty_data")),

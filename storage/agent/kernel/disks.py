@@ -131,7 +131,7 @@ def array(host: LocalHost, name: str) -> dict[str, Any]:
         "level": text(host, f"{here}/level"),
         "state": text(host, f"{here}/array_state"),
         "size_bytes": _number(text(host, f"/sys/block/{name}/size")) * 512,
-        "degraded_count": _number(text(host, f"{here}/degraded")),
+        "degraded_count": _degraded_count(host, here),
         "sync_action": text(host, f"{here}/sync_action") or "idle",
         # Sectors of one disk, and KiB a second; none while the array is idle.
         "sync_done_sectors": _known(done) if total else None,
@@ -145,6 +145,14 @@ def array(host: LocalHost, name: str) -> dict[str, Any]:
     }
 
 
+def _degraded_count(host: LocalHost, here: str) -> int | None:
+    """None where the kernel makes no such file though there may be copies: of an array that is not
+    started, for one."""
+    if text(host, f"{here}/level") in ("raid0", "linear"):
+        return 0
+    return _known(text(host, f"{here}/degraded"))
+
+
 def _words(member: Mapping[str, Any]) -> list[str]:
     return str(member["state"]).split(",")
 
@@ -152,6 +160,11 @@ def _words(member: Mapping[str, Any]) -> list[str]:
 def has_failed(member: Mapping[str, Any]) -> bool:
     """The array has given the member up."""
     return "faulty" in _words(member)
+
+
+def is_spare(member: Mapping[str, Any]) -> bool:
+    """The member waits for another one to fail; one that is being filled has a slot."""
+    return "spare" in _words(member) and member["slot"] == "none"
 
 
 def is_in_place(member: Mapping[str, Any]) -> bool:

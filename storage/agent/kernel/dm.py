@@ -28,6 +28,8 @@ _HEADER = struct.Struct("=3I2IIiIIIQ128s129s7s")
 
 _LINE = re.compile(r"(?P<name>[^:]+): (?P<start>\d+) (?P<length>\d+) cache (?P<rest>.*)")
 _LVM = re.compile(r"LVM-([0-9A-Za-z]{32})([0-9A-Za-z]{32})(?:-([a-z]+))?")
+# No count or size of a device has more digits.
+_COUNT = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ def parse_cache(rest: str) -> CacheStatus:
     try:
         metadata_used, metadata_total = _pair(words[1])
         used, total = _pair(words[3])
-        counters = dict(zip(COUNTERS, map(int, words[4:11])))
+        counters = dict(zip(COUNTERS, map(_count, words[4:11])))
         at = 11
         features = words[at + 1 : at + 1 + int(words[at])]
         at += 1 + int(words[at])
@@ -183,14 +185,14 @@ def parse_cache(rest: str) -> CacheStatus:
         return CacheStatus(
             metadata_used,
             metadata_total,
-            int(words[2]),
+            _count(words[2]),
             used,
             total,
             mode=modes[0] if modes else "writeback",
             policy=policy,
-            migration_threshold=None if threshold is None else int(threshold),
-            read_only=access == "ro",
-            needs_check=check == "needs_check",
+            migration_threshold=None if threshold is None else _count(threshold),
+            read_only=access != "rw",
+            needs_check=check != "-",
             failed=False,
             **counters,
         )
@@ -200,7 +202,14 @@ def parse_cache(rest: str) -> CacheStatus:
 
 def _pair(word: str) -> tuple[int, int]:
     used, _, total = word.partition("/")
-    return int(used), int(total)
+    return _count(used), _count(total)
+
+
+def _count(word: str) -> int:
+    """Raises ValueError for what the kernel cannot have counted."""
+    if not _COUNT.fullmatch(word):
+        raise ValueError(word)
+    return int(word)
 
 
 def message(name: str, words: str) -> str:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from ..calls.names import device_path
 from ..calls.refusals import Refusal
 from . import hung_readers
 from .local_host import CommandResult, LocalHost, MissingTool, Stuck, TimedOut
@@ -33,23 +34,46 @@ LVS = (
     "cache_policy,cache_settings,lv_merging,lv_converting,origin,move_pv,lv_allocation_policy"
 )
 PIECES = "pv_uuid,pvseg_size,segtype"
+# By the part of LVM's report. What it leaves out of a row, it knows nothing of.
+_BLANK: Mapping[str, Row] = {
+    kind: dict.fromkeys(names.split(","), "")
+    for kind, names in (("pv", PVS), ("seg", LVS), ("pvseg", PIECES))
+}
 
 _FORMAT = ("--units", "b", "--nosuffix", "--binary", "--reportformat", "json", "--config")
 # LVM's reports too write metadata down in /etc/lvm where that is not done yet; without a lock it
 # may be what a writer is about to replace.
-_CONFIG = "report/mark_hidden_devices=0 backup/backup=0 backup/archive=0"
+_CONFIG = (
+    "report/mark_hidden_devices=0 report/compact_output=0 "
+    'report/list_item_separator="," backup/backup=0 backup/archive=0'
+)
 # How long a report may take in a request.
 SECONDS = 10.0
 
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
 _LOCKED = "Resource temporarily unavailable"
 _CANNOT = re.compile(r"(?m)^\s*Cannot process volume group (\S+)$")
+# The report has the device that LVM chose and exit status 0; of the others it tells here alone.
+_PV_UUID = r"(?P<uuid>[A-Za-z0-9-]{32,38})"
+_DOUBLES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"Not using device (?P<other>/\S+) for PV {_PV_UUID}",
+        rf"PV {_PV_UUID} prefers device (?P<chosen>/\S+) because",
+        rf"PV {_PV_UUID} on (?P<other>/\S+) was already found on (?P<chosen>/\S+)",
+        rf"duplicate PV:? {_PV_UUID}: using (?P<chosen>/\S+) not (?P<other>/\S+)",
+        rf"duplicate PV {_PV_UUID} is being used from both devices (?P<chosen>/\S+) and "
+        r"(?P<other>/\S+)",
+    )
+)
 
 
 @dataclass(frozen=True)
 class Report:
     """`stale`: a VG was locked and the data was read without its lock. `consistent`: no VG changed
     between its PVs and its segments. `unreadable`: uuids of VGs whose part of the report is no
-    JSON; nothing of them is in the rows."""
+    JSON; nothing of them is in the rows. `doubles`: the devices of each PV that LVM sees on
+    several, by its uuid and by the name of the device that LVM chose."""
 
     vgs: tuple[Row, ...]
     pvs: tuple[Row, ...]
@@ -58,6 +82,7 @@ class Report:
     stale: bool
     consistent: bool
     unreadable: tuple[str, ...] = ()
+    doubles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def argv(*, locking: bool) -> list[str]:
@@ -99,7 +124,28 @@ def read(
     vgs = _first_by(("vg_uuid",), [row for row in pvs if row["vg_uuid"]])
     lvs = _first_by(("vg_uuid", "lv_uuid", "lv_name"), segments)
     is_consistent = consistent(vgs, segments)
-    return Report(vgs, tuple(pvs), lvs, tuple(segments), stale, is_consistent, unreadable)
+    seen_on = doubles(_complaints(result))
+    return Report(vgs, tuple(pvs), lvs, tuple(segments), stale, is_consistent, unreadable, seen_on)
+
+
+def doubles(complaints: str) -> dict[str, tuple[str, ...]]:
+    """The devices of each PV that LVM sees on several, as `Report` has them."""
+    by_uuid: dict[str, list[str]] = {}
+    for pattern in _DOUBLES:
+        for match in pattern.finditer(complaints):
+            named = match.groupdict()
+            devices = [named[which] for which in ("chosen", "other") if named.get(which)]
+            known = by_uuid.setdefault(named["uuid"].replace("-", ""), [])
+            known += [each for each in map(_device_path, devices) if each and each not in known]
+    seen_on = {uuid: tuple(sorted(devices)) for uuid, devices in by_uuid.items() if devices}
+    return {**seen_on, **{device: each for each in seen_on.values() for device in each}}
+
+
+def _device_path(text: str) -> str:
+    try:
+        return device_path(text.rstrip(".,;"))
+    except ValueError:
+        return ""
 
 
 def free_pieces(host: LocalHost, vg: str) -> Mapping[str, int]:
@@ -169,8 +215,9 @@ def _document(result: CommandResult, command: Sequence[str]) -> tuple[Any, tuple
 
 def _rows(document: Any, kind: str) -> list[Row]:
     # An unused PV comes in a part of its own, which has no segments.
+    blank = _BLANK.get(kind, {})
     rows = [row for part in document["report"] for row in part.get(kind, ())]
-    return [{str(key): flat(value) for key, value in row.items()} for row in rows]
+    return [{**blank, **{str(key): flat(value) for key, value in row.items()}} for row in rows]
 
 
 def _by_groups(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -231,7 +278,7 @@ def flat(value: Any) -> str:
 
 def number(text: str) -> int:
     """A count or a size; 0 where LVM leaves it out."""
-    return int(text) if text.lstrip("-").isdecimal() else 0
+    return int(text) if _NUMBER.fullmatch(text) else 0
 
 
 def flag(text: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from dataclasses import dataclass
 
 from .dm import text
 from .local_host import LocalHost
@@ -24,12 +25,17 @@ REMOTE = frozenset(
         "cifs",
         "coda",
         "fuse",
+        "fuseblk",
+        "gfs2",
         "glusterfs",
+        "gpfs",
         "lustre",
         "ncpfs",
         "nfs",
         "nfs4",
+        "ocfs2",
         "orangefs",
+        "pvfs",
         "pvfs2",
         "smb3",
         "smbfs",
@@ -127,6 +133,57 @@ def mounts(mountinfo: str) -> dict[str, str]:
         head, hyphen, tail = line.partition(" - ")
         fields = head.split(" ")
         if hyphen and len(fields) > 4:
-            point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), fields[4])
-            devices[point] = tail.split(" ")[0]
+            devices[unescaped(fields[4])] = tail.split(" ")[0]
     return devices
+
+
+def unescaped(field: str) -> str:
+    """A field of mountinfo or fstab as people know it: there a space is \\040."""
+    return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), field)
+
+
+@dataclass(frozen=True)
+class MountedDevice:
+    """A device ("MAJOR:MINOR") that a mounted file system lies on, and where that is mounted."""
+
+    device: str
+    point: str
+
+
+# A journal, a log or another part of a file system on a device of its own.
+_PARTS = re.compile(r"(?:^|,)(?:logdev|rtdev|journal_path)=(/dev/[^,]+)")
+BTRFS = "/sys/fs/btrfs"
+
+
+def mounted(host: LocalHost) -> list[MountedDevice]:
+    """Every device below a mounted file system. One of several devices has a number of its own in
+    mountinfo (0:22): btrfs names the others in sysfs, bcachefs names all in the source, with
+    colons between."""
+    devices_mounted: dict[MountedDevice, None] = {}
+    paths = Paths(host)
+    several = _btrfs(host)
+    for line in text(host, "/proc/self/mountinfo").splitlines():
+        head, hyphen, tail = line.partition(" - ")
+        fields, words = head.split(" "), tail.split(" ")
+        if not hyphen or len(fields) < 5:
+            continue
+        named = [unescaped(each) for each in words[1].split(":")] if len(words) > 1 else []
+        named += _PARTS.findall(words[2]) if len(words) > 2 else []
+        devices = [paths.device(each) for each in named if each.startswith("/dev/")]
+        if not fields[2].startswith("0:"):
+            devices.insert(0, fields[2])
+        for device in [each for each in devices if each is not None]:
+            for each in (device, *several.get(device, ())):
+                devices_mounted[MountedDevice(each, unescaped(fields[4]))] = None
+    return list(devices_mounted)
+
+
+def _btrfs(host: LocalHost) -> dict[str, tuple[str, ...]]:
+    """All devices of each btrfs of several, by each of them."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for uuid in host.list(BTRFS):
+        names = host.list(f"{BTRFS}/{uuid}/devices")
+        devices = [text(host, f"/sys/class/block/{name}/dev") for name in names]
+        known = tuple(each for each in devices if each)
+        groups.update(dict.fromkeys(known, known))
+    return groups

@@ -29,8 +29,10 @@ TEXT_LIMIT = 80
 NUMBER_LIMIT = 2**63 - 1
 ATTRIBUTES_LIMIT = 40
 STATISTICS_LIMIT = 64
-SELF_TESTS_LIMIT = 5
+# As many as a disk keeps: frequent short tests would hide a long one that failed.
+SELF_TESTS_LIMIT = 21
 GIGABYTE = 10**9
+DEFECT_BYTES = 8
 # How lines of its text begin that say nothing of the disk.
 _HEAD = ("smartctl ", "Copyright ", "===")
 # The upper half of ATA's status of self-tests, and SCSI's result of one, while a test runs.
@@ -203,11 +205,19 @@ def _scsi(document: Mapping[str, Any]) -> dict[str, int | None] | None:
     ]
     counted = [each for each in uncorrected if each is not None]
     return {
-        "grown_defects": _number(document.get("scsi_grown_defect_list")),
+        "grown_defects": _grown_defects(document),
         "uncorrected_errors": sum(counted) if counted else None,
         "written_bytes": _gigabytes(_table(log, "write").get("gigabytes_processed")),
         "percentage_used": _number(document.get("scsi_percentage_used_endurance_indicator")),
     }
+
+
+def _grown_defects(document: Mapping[str, Any]) -> int | None:
+    """smartctl 7.0 and 7.1 give the length of the list in bytes, eight for each defect."""
+    count = _number(document.get("scsi_grown_defect_list"))
+    version = _table(document, "smartctl").get("version")
+    is_length = isinstance(version, list) and version[:2] in ([7, 0], [7, 1])
+    return count // DEFECT_BYTES if count is not None and is_length else count
 
 
 def _self_tests(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
@@ -24,9 +24,8 @@ from ..facts.view import Facts, View
 from ..kernel import bcache_sysfs
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost, LockBusy, MissingTool, TimedOut
-from ..state import bcache_by_hand, boot_state, udev_links, undo_window
+from ..state import bcache_by_hand, boot_state, policy, udev_links, undo_window
 from ..state.boot_state import BOOT_ID, FILES, FILES_SECONDS, REPORT, BootNote, Kept
-from ..state.policy import load_policy
 from ..verbs.registry import MARKS, VERBS
 from . import ops
 
@@ -67,10 +66,14 @@ def boot(host: LocalHost) -> tuple[list[str], list[str]]:
         failed += _mark(host, done)
         with host.lock(FILES, FILES_SECONDS):
             facts = _facts(host)
+            done += _note_groups(host, facts)
             boot_state.note_boot_state(host, facts)
             bcache_by_hand.note_bcache_by_hand(host, facts)
             done += undo_window.note_all(host, facts)
-            done += udev_links.refresh(host, facts, boot_state.load_boot_state(host))
+            if policy.load_policy(host).knows_groups:
+                done += udev_links.refresh(host, facts, boot_state.load_boot_state(host))
+            else:
+                failed.append(f"{policy.PATH} cannot be used: udev's rules stay as they are.")
         sample(host)
     except Refusal as refusal:
         failed.append(f"{refusal.message} {refusal.correction}")
@@ -128,6 +131,17 @@ def _mark(host: LocalHost, done: list[str]) -> list[str]:
     return failed
 
 
+def _note_groups(host: LocalHost, facts: Facts) -> list[str]:
+    """The uuids of the groups that root allowed while an older agent noted their names alone."""
+    before = policy.load_policy(host)
+    uuids = {vg["name"]: vg["uuid"] for vg in facts["vgs"] if vg["uuid"] in facts["named"]}
+    after = policy.with_uuids(before, uuids)
+    if before.broken or after == before:
+        return []
+    policy.save(host, after)
+    return [f"noted the uuids of the groups that {policy.PATH} names"]
+
+
 def _all_back(host: LocalHost, kept: Sequence[Kept], done: list[str]) -> list[str]:
     """Rounds over all that is missing, so that nothing waits for another's device; then the
     sentences about what stays away. A run that is repeated waits for nothing: it comes again."""
@@ -145,14 +159,24 @@ def _all_back(host: LocalHost, kept: Sequence[Kept], done: list[str]) -> list[st
 
 def _facts(host: LocalHost) -> Facts:
     """A report that fails in a passing way is asked for again. Raises Refusal."""
+    local = _policy(host)
     end_ns = host.boottime_ns() + int(REPORTED_SECONDS * 1e9)
     while True:
         try:
-            return storage(host, load_policy(host), timeout=REPORT_SECONDS)
+            return storage(host, local, timeout=REPORT_SECONDS)
         except Refusal as refusal:
             if refusal.code not in PASSING or host.boottime_ns() >= end_ns:
                 raise
         host.sleep(ROUND_SECONDS)
+
+
+def _policy(host: LocalHost) -> policy.Policy:
+    """While the file does not tell, the notes do: they were made in groups that root allowed."""
+    local = policy.load_policy(host)
+    if local.knows_groups:
+        return local
+    noted = {each.vg_uuid: each.vg_uuid for each in boot_state.load_boot_state(host)}
+    return replace(local, vg_uuids=noted)
 
 
 def _round(host: LocalHost, facts: Facts, kept: Sequence[Kept], done: list[str]) -> list[Missing]:
@@ -182,7 +206,7 @@ def _left_alone(facts: Facts, lv: Facts, kept: Kept, done: list[str]) -> bool:
     if kept.by_hand:
         # Of a VG that is not named, and of what is switched off, root takes care.
         return not named or not lv["active"]
-    why = "has lost its tag" if named else "is in a VG that root does not allow any more"
+    why = "has lost its tag" if named else "is in a VG that root never allowed"
     line = f"{lv['vg_name']}/{lv['name']} {why}: left alone."
     if line not in done:
         done.append(line)

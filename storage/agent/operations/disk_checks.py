@@ -9,13 +9,14 @@ for whoever needs the disk.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..calls.refusals import Refusal
 from ..facts.counter_sample import diskstats
-from ..kernel import disks, dm, smartctl
+from ..kernel import array_state, disks, dm, smartctl
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from ..state.policy import check_any, load_policy
 
@@ -38,6 +39,7 @@ def smart(host: LocalHost) -> dict[str, Any]:
         old = "This smartctl prints no JSON: smartmontools 7.0 or newer is needed."
         return _reply(True, message=old)
     end_ns = host.boottime_ns() + int(TOTAL_SECONDS * 1e9)
+    targets = tuple(target for target in targets if not _is_empty_drive(host, target))
     named = targets[: smartctl.LISTED_LIMIT]
     listed = []
     for n, target in enumerate(_turned(named, host.wall_ns())):
@@ -47,6 +49,15 @@ def smart(host: LocalHost) -> dict[str, Any]:
     if len(targets) > len(named):
         message = f"The host has {len(targets)} disks, and only {len(named)} are listed."
     return _reply(True, version, listed, message)
+
+
+def _is_empty_drive(host: LocalHost, target: smartctl.SmartTarget) -> bool:
+    """A drive without a medium in it, such as a server's management offers: it has no health."""
+    name = kernel_name(host, target)
+    if not name:
+        return False
+    here = f"/sys/block/{name}"
+    return (dm.text(host, f"{here}/removable"), dm.text(host, f"{here}/size")) == ("1", "0")
 
 
 def _reply(
@@ -103,8 +114,21 @@ def kernel_name(host: LocalHost, target: smartctl.SmartTarget) -> str:
         return ""
     if host.exists(f"/sys/block/{name}"):
         return name
-    spaces = [each for each in host.list("/sys/block") if each.startswith(f"{name}n")]
-    return spaces[0] if name.startswith("nvme") and len(spaces) == 1 else ""
+    spaces = _namespaces(host, name) if name.startswith("nvme") else []
+    return spaces[0] if len(spaces) == 1 else ""
+
+
+def _namespaces(host: LocalHost, controller: str) -> list[str]:
+    """Those of an NVMe controller. With native multipath, the default, a namespace has the number
+    of its subsystem, which says nothing of the controller's: their qualified name does. Kernels
+    that know none have no multipath."""
+    every = [each for each in host.list("/sys/block") if re.fullmatch(r"nvme\d+n\d+", each)]
+    subsystem = dm.text(host, f"/sys/class/nvme/{controller}/subsysnqn")
+    if not subsystem:
+        return [each for each in every if each.startswith(f"{controller}n")]
+    return [
+        each for each in every if dm.text(host, f"/sys/block/{each}/device/subsysnqn") == subsystem
+    ]
 
 
 def test_disk(host: LocalHost, args: Mapping[str, Any]) -> dict[str, Any]:
@@ -202,12 +226,9 @@ def check_array(host: LocalHost, args: Mapping[str, Any]) -> dict[str, Any]:
             f"{name} is {array['level']}: it has nothing to compare.",
             "Only arrays with copies or parity can be checked.",
         )
-    if array["degraded_count"]:
-        raise Refusal(
-            "degraded",
-            f"{name} is missing disks: {array['degraded_count']}.",
-            f"Replace the disk first: mdadm --manage /dev/{name} --add /dev/NEW",
-        )
+    trouble = array_state.trouble_of(array)
+    if trouble is not None and trouble.code != "array_recovering":
+        raise Refusal("degraded", f"{trouble.message}.", trouble.correction)
     if array["sync_action"] != "idle":
         raise Refusal(
             "already_exists" if array["sync_action"] == "check" else "busy",

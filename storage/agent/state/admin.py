@@ -42,11 +42,11 @@ def allow_vg(host: LocalHost, name: str, *, alone: bool = False) -> str:
     for vg in facts["vgs"]:
         if vg["name"] == name and not alone:
             policy.check_alone(current, name, vg["sharing"])
+    # A guest may have called its own group so: of two, the one that the host has for itself.
+    vg = next(vg for vg in facts["vgs"] if vg["name"] == name and vg["uuid"] not in facts["guests"])
     with host.lock(FILES, FILES_SECONDS):
-        for vg in facts["vgs"]:
-            if vg["name"] == name:
-                bcache_by_hand.note_all_of(host, facts, vg["uuid"])
-    policy.save(host, policy.with_vg(current, name, alone=alone))
+        bcache_by_hand.note_all_of(host, facts, vg["uuid"])
+    policy.save(host, policy.with_vg(current, name, vg["uuid"], alone=alone))
     return show_policy(host)
 
 

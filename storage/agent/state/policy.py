@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable
 
 from ..calls import names
@@ -24,13 +24,15 @@ PV_LISTS = {**TIERS, "redundant_pvs": "redundant-pv"}
 
 @dataclass(frozen=True)
 class Policy:
-    """Allowed VGs by name, and those of them that root says no other machine uses; PVs by uuid
-    whose tier the operator states (else the kernel's `rotational`, and hardware RAID lies), and
-    that survive the loss of a disk though no md array shows it; how many volumes may be destroyed
-    in an hour; how many hours a retired volume can be restored; by how many percent the p95 latency
-    of the other volumes on a disk may rise while Tiercel zeroes or moves there; whether it may put
-    an unused disk in the place of a member of an md array below such a VG.
-    `broken` says why the file could not be used: nothing is allowed."""
+    """Allowed VGs by name, and those of them that root says no other machine uses; the uuid that
+    each VG had when root allowed it, also of those that are denied by now: a name alone admits no
+    other group, and guests' disks stay hidden in what was once allowed, whatever its name; PVs by
+    uuid whose tier the operator states (else the kernel's `rotational`, and hardware RAID lies),
+    and that survive the loss of a disk though no md array shows it; how many volumes may be
+    destroyed in an hour; how many hours a retired volume can be restored; by how many percent the
+    p95 latency of the other volumes on a disk may rise while Tiercel zeroes or moves there; whether
+    it may put an unused disk in the place of a member of an md array below such a VG. `broken` says
+    why the file could not be used: nothing is allowed."""
 
     vgs: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
@@ -42,7 +44,22 @@ class Policy:
     others_rise_percent: int = 20
     clear_freed: bool = True
     replace_members: bool = False
+    vg_uuids: Mapping[str, str] = field(default_factory=dict)
     broken: str = ""
+
+    def allows(self, name: str, uuid: str) -> bool:
+        """Whether root lets the panel change this VG. Older files have no uuids."""
+        return name in self.vgs and self.vg_uuids.get(name, uuid) == uuid
+
+    def protects(self, name: str, uuid: str) -> bool:
+        """Whether guests' disks in this VG are hidden from the host, and what was made there comes
+        back after a restart: root allows it, or did once."""
+        return self.allows(name, uuid) or uuid in self.vg_uuids.values()
+
+    @property
+    def knows_groups(self) -> bool:
+        """Whether the file could be used, at least for what was once allowed."""
+        return not self.broken or bool(self.vg_uuids)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -56,6 +73,7 @@ class Policy:
             "others_rise_percent": self.others_rise_percent,
             "clear_freed": self.clear_freed,
             "replace_members": self.replace_members,
+            "vg_uuids": dict(self.vg_uuids),
         }
 
 
@@ -65,6 +83,7 @@ def load_policy(host: LocalHost) -> Policy:
     data = host.read(PATH)
     if data is None:
         return Policy()
+    document: Any = None
     try:
         document = json.loads(data.decode("utf-8"))
         unknown = set(document) - set(Policy().to_json())
@@ -81,9 +100,10 @@ def load_policy(host: LocalHost) -> Policy:
             _number(document, "others_rise_percent", names.integer(1, 1000)),
             _flag(document, "clear_freed"),
             _flag(document, "replace_members"),
+            _uuids(document),
         )
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        return Policy(broken=str(error))
+        return Policy(broken=str(error), vg_uuids=_salvaged(document))
 
 
 def _names(document: dict[str, Any], key: str, check: Callable[[Any], str]) -> tuple[str, ...]:
@@ -91,6 +111,21 @@ def _names(document: dict[str, Any], key: str, check: Callable[[Any], str]) -> t
     if not isinstance(value, list):
         raise ValueError(f"{key} must be a list of names")
     return tuple(check(item) for item in value)
+
+
+def _uuids(document: dict[str, Any]) -> dict[str, str]:
+    value = document.get("vg_uuids", {})
+    if not isinstance(value, dict):
+        raise ValueError("vg_uuids must be uuids by name")
+    return {names.vg_name(name): names.lvm_uuid(uuid) for name, uuid in value.items()}
+
+
+def _salvaged(document: Any) -> dict[str, str]:
+    """The uuids of a file that is broken elsewhere: what was allowed stays protected."""
+    try:
+        return _uuids(document)
+    except (ValueError, TypeError, AttributeError):
+        return {}
 
 
 def _number(document: dict[str, Any], key: str, check: Callable[[Any], int]) -> int:
@@ -112,10 +147,23 @@ def save(host: LocalHost, policy: Policy) -> None:
     host.save(PATH, json.dumps(policy.to_json(), indent=2).encode() + b"\n")
 
 
-def with_vg(policy: Policy, vg: str, *, alone: bool) -> Policy:
+def with_vg(policy: Policy, vg: str, uuid: str, *, alone: bool) -> Policy:
+    """Also under a name that it got since it was allowed before."""
+    old = [name for name, known in policy.vg_uuids.items() if known == uuid and name != vg]
+    kept = {name: known for name, known in policy.vg_uuids.items() if name not in old}
+    vgs = tuple(each for each in policy.vgs if each not in old)
     return replace(
-        policy, vgs=_with(policy.vgs, vg), alone=_with(policy.alone, vg) if alone else policy.alone
+        policy,
+        vgs=_with(vgs, vg),
+        alone=_with(policy.alone, vg) if alone else policy.alone,
+        vg_uuids={**kept, vg: uuid},
     )
+
+
+def with_uuids(policy: Policy, uuids: Mapping[str, str]) -> Policy:
+    """With the uuids of allowed VGs that an older agent did not note."""
+    missing = {name: uuids[name] for name in policy.vgs if name in uuids}
+    return replace(policy, vg_uuids={**missing, **policy.vg_uuids})
 
 
 def without_vg(policy: Policy, vg: str) -> Policy:
@@ -206,6 +254,35 @@ def tier(policy: Policy, uuid: str, name: str, rotational: bool | None) -> str:
     if {uuid, name} & set(policy.slow_pvs):
         return "slow"
     return "fast" if rotational is False else "slow"
+
+
+def group_problems(policy: Policy, groups: Mapping[str, str]) -> Iterator[Problem]:
+    """Of each name that root allowed and that means no group here, or another one. `groups` are
+    names by uuid."""
+    for name in policy.vgs:
+        uuid = policy.vg_uuids.get(name)
+        now = groups.get(uuid or "")
+        if name == now or (uuid is None and name in groups.values()):
+            continue
+        if now is not None:
+            message = f"The volume group {name}, which root allowed, is called {now} now"
+            correction = f"If that is right, as root on the host: {AGENT} allow-vg {now}"
+        elif name in groups.values():
+            message = f"The volume group {name} here is another one than root allowed"
+            correction = f"If the panel may change it, as root on the host: {AGENT} allow-vg {name}"
+        else:
+            message = f"The volume group {name}, which root allowed, is not on this host"
+            correction = (
+                f"Reconnect its disks. If it is gone for good, as root on the host: {AGENT} "
+                f"deny-vg {name}"
+            )
+        yield problem(
+            "policy_vg_missing",
+            "warning",
+            f"{message}: nothing in it can be changed.",
+            correction,
+            subject=name,
+        )
 
 
 def policy_problems(policy: Policy, pvs: Mapping[str, str]) -> Iterator[Problem]:

@@ -3,7 +3,7 @@ that a dry run can show the result of every check."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..calls.call import VerbCall
@@ -11,7 +11,8 @@ from ..calls.refusals import Refusal
 from ..commands.command import FORMAT_BCACHE, OURS, ZEROING, Args
 from ..facts import lvm_activity
 from ..facts.view import LOOK_AGAIN, Check, Facts, View, cset_subject, lv_subject
-from ..state.policy import HIDE, check_alone, check_vg
+from ..kernel import mirror
+from ..state.policy import AGENT, HIDE, check_alone, check_vg
 
 
 def volume(view: View, call: VerbCall) -> Facts:
@@ -46,6 +47,13 @@ def vg(view: View, call: VerbCall) -> Check:
         name = call.args["vg"]
         check_vg(view.policy, name)
         group = view.vg(name)
+        if not view.policy.allows(name, group["uuid"]):
+            raise Refusal(
+                "vg_not_allowed",
+                f"Root allowed another VG under the name {name}, not the one with the uuid "
+                f"{group['uuid']}.",
+                f"As root on the host run: {AGENT} allow-vg {name}",
+            )
         check_alone(view.policy, name, group["sharing"])
         if not group["allowed"]:
             on_guest = group["uuid"] in view.facts["guests"]
@@ -324,15 +332,21 @@ def moves_freely(view: View, lv: Mapping[str, Any]) -> None:
 
 
 def redundant(view: View, subject: str, lv: Facts | None, what: str) -> None:
-    """Raises Refusal(not_redundant) unless every PV under a pool or cache set survives the loss
-    of a disk, and has lost none. `lv` is None while it is only planned."""
+    """Raises Refusal(not_redundant) unless a pool or cache set survives the loss of a disk, and has
+    lost none. `lv` is None while it is only planned."""
+    by_name = {pv["name"]: pv for pv in view.facts["pvs"]}
     if subject in view.planned.pvs:
         names: list[str] = list(view.planned.pvs[subject])
-    elif lv is None or _mirrored(view, lv):
-        return
+    elif lv is None:
+        names = []
     else:
-        names = view.pvs_under(lv)
-    by_name = {pv["name"]: pv for pv in view.facts["pvs"]}
+        standing, names = lv["standing"], view.pvs_under(lv)
+        if standing["redundant"] and not standing["degraded"]:
+            if not all(name in by_name and by_name[name]["redundant"] for name in names):
+                _demand_copied(view, lv, what)
+            return
+        if standing["redundant"]:
+            raise _degraded(what, names)
     weak = [name for name in names if not (name in by_name and by_name[name]["redundant"])]
     sick = [name for name in names if name not in weak and not by_name[name]["healthy"]]
     if weak or not names:
@@ -343,20 +357,25 @@ def redundant(view: View, subject: str, lv: Facts | None, what: str) -> None:
             "Use writethrough, or put the cache on an md RAID1 of two SSDs.",
         )
     if sick:
-        raise Refusal(
-            "not_redundant",
-            f"The array under {what} is degraded: {', '.join(sick)}.",
-            "Replace the failed disk and let the array recover, or use writethrough.",
-        )
+        raise _degraded(what, sick)
 
 
-def _mirrored(view: View, lv: Facts) -> bool:
-    """A RAID LV, or a pool whose data and metadata both are, with nothing wrong."""
-    parts = [
-        part
-        for part in view.facts["lvs"]
-        if part["vg_uuid"] == lv["vg_uuid"]
-        and part["name"] in (f"{lv['name']}_cdata", f"{lv['name']}_cmeta")
-    ]
-    levels = {"raid1", "raid5", "raid6", "raid10", "raid4"}
-    return all(levels & set(part["layout"]) and part["health"] == "" for part in parts or [lv])
+def _demand_copied(view: View, lv: Facts, what: str) -> None:
+    """Raises Refusal(not_redundant) while LVM fills a copy of it, or of a part of it."""
+    name = lvm_activity.dm_name(lv["vg_name"], lv["name"])
+    for each, percent in mirror.percents(view.host, raids=True).items():
+        if percent < 100 and (each == name or each.startswith(f"{name}_")):
+            raise Refusal(
+                "not_redundant",
+                f"LVM is still copying {what} to another disk ({percent} % done): until then a "
+                "dead SSD would lose new data.",
+                "Wait until it has ended (`lvs -a` shows it), or use writethrough.",
+            )
+
+
+def _degraded(what: str, names: Iterable[str]) -> Refusal:
+    return Refusal(
+        "not_redundant",
+        f"The array under {what} is degraded: {', '.join(names)}.",
+        "Replace the failed disk and let the array recover, or use writethrough.",
+    )

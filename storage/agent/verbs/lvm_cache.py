@@ -8,10 +8,11 @@ from ..calls import names
 from ..calls.call import VerbCall, arguments, dirty_limit
 from ..calls.refusals import Refusal
 from ..commands import provenance, vacated_extents
-from ..commands.command import MADE_POOL, Args, Command, run
-from ..facts.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
+from ..commands.command import MADE_POOL, Args, Command, run, volume_tag
+from ..facts.view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
 from . import checks
 from .clear import noted
+from .pool import demand_zeroed
 from .verb import NOTHING, Estimate, Frees, LongWork, Trait, Verb
 
 MIB = 1 << 20
@@ -70,6 +71,8 @@ def _pool_fits(view: View, call: VerbCall) -> Check:
                 subject=subject,
             )
         checks.no_cache_of(view, pool)
+        demand_zeroed(pool)
+        _of_same_volume(view, call, pool)
         sizes = {pv["name"]: pv["logical_sector_bytes"] for pv in view.facts["pvs"]}
         under = view.pvs_under(checks.volume(view, call)) + view.pvs_under(pool)
         if len({sizes[name] for name in under if name in sizes}) > 1:
@@ -81,6 +84,19 @@ def _pool_fits(view: View, call: VerbCall) -> Check:
             )
 
     return check
+
+
+def _of_same_volume(view: View, call: VerbCall, pool: Facts) -> None:
+    """Raises Refusal(not_ours) for another volume's pool: whoever reads it, reads its own data."""
+    keys = {each for each in pool["tags"] if each.startswith(volume_tag(""))}
+    volume = checks.volume(view, call)
+    if not keys or not keys <= set(volume["tags"]):
+        raise Refusal(
+            "not_ours",
+            f"{pool['name']} was not made for {volume['vg_name']}/{volume['name']}.",
+            LOOK_AGAIN,
+            subject=checks.subject(call),
+        )
 
 
 def _redundant(view: View, call: VerbCall, mode: str | None, pool: str) -> Check:

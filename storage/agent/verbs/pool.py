@@ -6,11 +6,25 @@ from ..calls import names
 from ..calls.call import VerbCall, arguments
 from ..calls.refusals import Refusal
 from ..commands import free_space, provenance, vacated_extents
-from ..commands.command import MADE_POOL, OURS, Args, Command, lvcreate, run, volume_tag
-from ..facts.view import LOOK_AGAIN, Check, View, lv_subject, space_subject
+from ..commands.command import (
+    MADE_POOL,
+    OURS,
+    WIPE,
+    ZEROED,
+    ZEROING,
+    Args,
+    Command,
+    device,
+    lvcreate,
+    run,
+    volume_tag,
+    zero,
+)
+from ..facts.view import LOOK_AGAIN, Check, Facts, View, lv_subject, space_subject
+from ..guests.usage_checks import unused
 from . import checks
 from .clear import noted
-from .verb import NOTHING, Estimate, Frees, Takes, Trait, Verb
+from .verb import NOTHING, Estimate, Frees, LongWork, Takes, Trait, Verb
 
 KIB = 1024
 # What LVM writes about a pool: a cached volume is five LVs of about 390 bytes.
@@ -19,21 +33,49 @@ TEXT_BYTES = 2000
 
 def _create_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     pool = view.find_lv(call.args["vg"], call.args["name"])
-    return None if pool is None else NOTHING
+    if pool is None:
+        return None
+    if checks.is_idle_pool(pool):
+        return NOTHING
+    convert = frozenset(("convert",))
+    return convert if ZEROED in pool["tags"] else convert | {"zero", "zeroed"}
+
+
+def is_unfinished(lv: Facts) -> bool:
+    """The data part of a pool to be: a volume of its own until it is zeroed."""
+    return MADE_POOL in lv["tags"] and lv["layout"] == ["linear"]
+
+
+def _fresh(view: View, call: VerbCall) -> Check:
+    """As checks.fresh_name. LVM gives a pool a new uuid: that of what it was made of, which may be
+    expected, is below it by then."""
+
+    def check() -> None:
+        expect = dict(call.expect)
+        data = view.find_lv(call.args["vg"], f"{call.args['name']}_cdata")
+        if data is not None and data["uuid"] == expect.get("lv_uuid"):
+            del expect["lv_uuid"]
+        checks.fresh_name(view, VerbCall(call.verb, call.args, expect), MADE_POOL)()
+
+    return check
 
 
 def _kind(view: View, call: VerbCall) -> Check:
-    """What has the name is a pool, not something else of the same size with our tags."""
+    """What has the name is a zeroed pool or is to become one, not something else of the same size
+    with our tags."""
 
     def check() -> None:
         pool = view.find_lv(call.args["vg"], call.args["name"])
-        if pool is not None and not checks.is_idle_pool(pool):
+        if pool is None or is_unfinished(pool):
+            return
+        if not checks.is_idle_pool(pool):
             raise Refusal(
                 "already_exists",
                 f"{pool['name']} is no cache pool.",
                 "Take another name.",
                 subject=lv_subject(call.args["vg"], call.args["name"]),
             )
+        demand_zeroed(pool)
 
     return check
 
@@ -53,6 +95,19 @@ def _not_attached(view: View, call: VerbCall) -> Check:
             )
 
     return check
+
+
+def demand_zeroed(pool: Facts) -> None:
+    """Raises Refusal(not_fresh) for a pool whose data part was not zeroed. dm-cache copies no block
+    that the guest has discarded: the guest would read what lies on the SSD."""
+    if ZEROED not in pool["tags"]:
+        raise Refusal(
+            "not_fresh",
+            f"The cache pool {pool['name']} was never zeroed: a guest could read in it what lay on "
+            "the SSD before.",
+            "Remove it (pool.remove) and create it anew.",
+            subject=lv_subject(pool["vg_name"], pool["name"]),
+        )
 
 
 def _chunks(view: View, call: VerbCall) -> Check:
@@ -93,9 +148,27 @@ def _space(view: View, call: VerbCall) -> Check:
     return check
 
 
+def _create_state(view: View, call: VerbCall) -> list[Check]:
+    if (pool := view.find_lv(call.args["vg"], call.args["name"])) is not None:
+        return [unused(view, VerbCall(call.verb, {**call.args, "lv": pool["name"]}, {}))]
+    return [
+        free_space.whole_extents(view, call),
+        free_space.described(view, call, TEXT_BYTES),
+        _chunks(view, call),
+        _space(view, call),
+    ]
+
+
 def _create_commands(args: Args) -> tuple[Command, ...]:
-    chunk = ("--chunksize", f"{args['chunk_kib']}k")
-    return (lvcreate(args, ("--type", "cache-pool"), settings=chunk, marks=[MADE_POOL]),)
+    """The data part is zeroed as a volume of its own, which LVM then makes a pool of."""
+    vg, pool = args["vg"], f"{args['vg']}/{args['name']}"
+    convert = ("lvconvert", "-y", "--type", "cache-pool", "--chunksize", f"{args['chunk_kib']}k")
+    return (
+        lvcreate(args, WIPE, marks=[MADE_POOL, ZEROING]),
+        zero(device(vg, args["name"])),
+        run("zeroed", "lvchange", "--deltag", ZEROING, "--addtag", ZEROED, pool),
+        run("convert", *convert, pool, *(f"/dev/{pv}" for pv in args["pvs"])),
+    )
 
 
 CREATE = Verb(
@@ -114,21 +187,20 @@ CREATE = Verb(
     identity=lambda view, call: [
         checks.vg(view, call),
         checks.vg_whole(view, call),
-        checks.fresh_name(view, call, MADE_POOL),
+        _fresh(view, call),
         _kind(view, call),
         _not_attached(view, call),
     ],
     todo=_create_todo,
-    state=lambda view, call: [
-        free_space.whole_extents(view, call),
-        free_space.described(view, call, TEXT_BYTES),
-        _chunks(view, call),
-        _space(view, call),
-    ],
+    state=_create_state,
     touches=lambda args: frozenset([lv_subject(args["vg"], args["name"])]),
     provides=lambda args: {lv_subject(args["vg"], args["name"]): args["pvs"]},
-    estimate=Estimate(2, 2, takes=Takes.POOL),
-    traits=(Trait.SPARES_HOST,),
+    estimate=Estimate(4, 2, work=LongWork.ZERO_NEW, takes=Takes.POOL),
+    traits=(
+        Trait.LASTING,
+        Trait.ABORTABLE,
+        Trait.SPARES_HOST,
+    ),
     programs=("cache_check",),
     text_bytes=TEXT_BYTES,
     mark=MADE_POOL,
@@ -195,14 +267,17 @@ def gone(view: View, call: VerbCall, name: str) -> bool:
 def _remove_todo(view: View, call: VerbCall) -> frozenset[str] | None:
     if gone(view, call, call.args["pool"]):
         return NOTHING
-    return frozenset(("remove",)) | noted(view, call)
+    remove = frozenset(("remove",))
+    # No volume has had anything of a pool that is not finished.
+    is_used = not is_unfinished(view.lv(call.args["vg"], call.args["pool"]))
+    return remove | noted(view, call) if is_used else remove
 
 
 def _idle(view: View, call: VerbCall) -> Check:
     def check() -> None:
         pool = view.lv(call.args["vg"], call.args["pool"])
         checks.no_cache_of(view, pool)
-        if not checks.is_idle_pool(pool):
+        if not checks.is_idle_pool(pool) and not is_unfinished(pool):
             raise Refusal(
                 "in_use",
                 f"{pool['name']} is no idle cache pool.",

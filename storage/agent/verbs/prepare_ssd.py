@@ -13,9 +13,10 @@ from ..commands.command import Args, Command, run
 from ..facts.view import Check, Facts, View, space_subject
 from ..guests.usage_checks import is_at_work
 from ..guests.users import of_devices
-from ..kernel import disks
+from ..kernel import attachment, disks
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
+from ..state.policy import AGENT
 from . import checks
 from .verb import NOTHING, Estimate, Trait, Verb
 
@@ -29,7 +30,7 @@ def _refusal(code: str, message: str, correction: str) -> Refusal:
     return Refusal(code, message, correction)
 
 
-def _serial(host: LocalHost, device: str) -> str | None:
+def serial_of(host: LocalHost, device: str) -> str | None:
     """What tells the device from all others: a disk's serial number, also for its partitions, and
     an array's uuid. None where there is no such device."""
     if not host.exists(f"/sys/class/block/{device}"):
@@ -46,7 +47,7 @@ def meant(view: View, call: VerbCall) -> Check:
 
     def check() -> None:
         device, meant_serial = call.args["device"], call.args["serial"]
-        serial = None if _OTHERS.fullmatch(device) else _serial(view.host, device)
+        serial = None if _OTHERS.fullmatch(device) else serial_of(view.host, device)
         if serial is None:
             raise _refusal(
                 "not_found",
@@ -95,6 +96,24 @@ def _empty(view: View, call: VerbCall) -> Check:
                 f"{call.args['device']} already carries {', '.join(signs) or 'nothing'}.",
                 "If it holds nothing that is needed, clear it on the host: wipefs -a /dev/"
                 f"{call.args['device']}",
+            )
+
+    return check
+
+
+def local(view: View, call: VerbCall) -> Check:
+    """No other machine reaches it: with it, the whole group would count as shared, and nothing of
+    the group could be changed any more."""
+
+    def check() -> None:
+        group = call.args["vg"]
+        how = attachment.elsewhere(view.host, call.args["device"])
+        if how and group not in view.policy.alone:
+            raise _refusal(
+                "unsupported",
+                f"{call.args['device']} is reached by {how}: other machines may use it too.",
+                f"Use a local disk. If no other machine ever uses {group}, as root on the host "
+                f"run: {AGENT} allow-vg {group} --alone",
             )
 
     return check
@@ -194,6 +213,7 @@ PREPARE = Verb(
     ],
     todo=_todo,
     state=lambda view, call: [
+        local(view, call),
         _same_sectors(view, call),
         unused(view, call),
         _empty(view, call),

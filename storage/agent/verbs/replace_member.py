@@ -11,11 +11,11 @@ from ..calls.call import VerbCall, arguments
 from ..calls.refusals import Refusal
 from ..commands.command import Args, Command, run
 from ..facts.view import Check, View
-from ..kernel import disks
+from ..kernel import array_state, disks
 from ..kernel.dm import SECTOR, text
 from ..state.policy import AGENT
 from . import checks
-from .prepare_ssd import meant, signatures, unused
+from .prepare_ssd import local, meant, serial_of, signatures, unused
 from .verb import NOTHING, Estimate, LongWork, Trait, Verb
 
 LOOK = "Read the host again, then look at its arrays."
@@ -100,6 +100,32 @@ def _todo(view: View, call: VerbCall) -> frozenset[str] | None:
     return frozenset(todo) or NOTHING
 
 
+def _same_member(view: View, call: VerbCall) -> Check:
+    """The member that is to go is the disk that was meant: the kernel may have given its name to
+    another one, which would be taken for the bad one when it is out."""
+
+    def check() -> None:
+        name, meant_serial = call.args.get("member"), call.args.get("member_serial")
+        if name is None or name not in _members(_array(view, call)):
+            return
+        if meant_serial is None:
+            raise Refusal(
+                "bad_request",
+                "array.replace needs member_serial: a kernel name is no disk.",
+                "Ask again: the page shows the serial numbers of the members.",
+            )
+        serial = serial_of(view.host, name)
+        if serial != meant_serial:
+            raise Refusal(
+                "stale",
+                f"{name} has the serial number {serial or '(none)'}, not {meant_serial}: it is "
+                "another disk now.",
+                "Read the host again, then name the member anew.",
+            )
+
+    return check
+
+
 def _ready(view: View, call: VerbCall) -> Check:
     """Nothing else is at work in the array, and no copy is given up for the new one."""
 
@@ -114,6 +140,12 @@ def _ready(view: View, call: VerbCall) -> Check:
                 "unsupported",
                 f"{name} is {array['level']}: it has no second copy to fill a disk from.",
                 "Move its volumes to another disk first.",
+            )
+        trouble = array_state.trouble_of(array)
+        if trouble is not None and trouble.code not in ("array_degraded", "array_weakened"):
+            is_rebuilt = trouble.code == "array_recovering"
+            raise Refusal(
+                "busy" if is_rebuilt else "degraded", f"{trouble.message}.", trouble.correction
             )
         if array["sync_action"] != "idle":
             raise Refusal(
@@ -228,16 +260,22 @@ REPLACE = Verb(
             "device": names.kernel_name,
             "serial": names.serial,
         },
-        {"member": names.kernel_name},
+        {"member": names.kernel_name, "member_serial": names.serial},
     ),
     commands=_commands,
     identity=lambda view, call: [
         checks.vg(view, call),
         _permitted(view, call),
         meant(view, call),
+        _same_member(view, call),
     ],
     todo=_todo,
-    state=lambda view, call: [_ready(view, call), _fits(view, call), _empty(view, call)],
+    state=lambda view, call: [
+        _ready(view, call),
+        _fits(view, call),
+        _empty(view, call),
+        local(view, call),
+    ],
     touches=lambda args: frozenset([array_subject(args["array"])]),
     estimate=Estimate(4, 2, LongWork.REBUILD),
     traits=(Trait.LASTING, Trait.ABORTABLE, Trait.IRREVERSIBLE),

@@ -11,10 +11,12 @@ from storage.agent.facts.program_versions import missing_feature
 from storage.byte_sizes import KIB, MIB, SECTOR_BYTES
 from storage.formatting import size
 from storage.inventory.facts import DmCache, HostFacts, LogicalVolume, VolumeGroup
-from storage.naming import MANAGED_TAG
+from storage.naming import MANAGED_TAG, ZEROED_TAG
+from storage.planner.activation_advice import group_state
 from storage.planner.draft import Draft, Refused
 from storage.planner.lvm_sizes import pool_bytes, round_up
 from storage.planner.technologies import lvmcache_plan
+from storage.planner.technologies.degraded_mirror import is_on_degraded
 from storage.planner.technologies.lvmcache_loss import loss_of
 from storage.planner.technologies.lvmcache_plan import (
     CLEANER,
@@ -38,6 +40,7 @@ from storage.planner.wish import (
 
 KERNEL_THRESHOLD_SECTORS = 2048
 FAILED, INACTIVE = "failed, or needs a check", "not active"
+UNTOLD = "device-mapper does not tell"
 THRESHOLD = "Migration threshold"
 
 
@@ -81,6 +84,8 @@ class LvmCacheTechnology:
         FAILED: "One that failed or needs a check: stop its guest, then on the host lvchange -an, "
         "lvconvert --repair and lvchange -ay; its page tells where its SSD is lost.",
         INACTIVE: "One that is not active: on the host lvchange -ay, then read the host again.",
+        UNTOLD: "One that device-mapper does not tell of: `dmsetup status --target cache` on the "
+        "host has no line of it; read the host again.",
     }
 
     def is_there(self, lv: LogicalVolume) -> bool:
@@ -150,7 +155,9 @@ class LvmCacheTechnology:
             return ""
         if lv.cache.failed or lv.cache.needs_check:
             return FAILED
-        return "" if lv.active else INACTIVE
+        if not lv.active:
+            return INACTIVE
+        return "" if lv.cache.dirty_known else UNTOLD
 
     def is_part(self, facts: HostFacts, lv: LogicalVolume, other: LogicalVolume) -> bool:
         return lv.cache is not None and (
@@ -213,14 +220,17 @@ class LvmCacheTechnology:
         if lv.cache is None:
             return
         cache, name, is_ours = lv.cache, f"{lv.vg_name}/{lv.name}", MANAGED_TAG in lv.tags
-        below = [pv for pv in facts.pvs if pv.name in cache.pvs]
-        if cache.mode == "writeback" and any(pv.redundant and not pv.healthy for pv in below):
+        if cache.mode == "writeback" and is_on_degraded(facts, lv):
             yield Risk(
                 "error",
                 f"{name} uses writeback on a degraded SSD mirror: {_dirty(cache)} of "
                 "data is on one SSD only.",
-                self.way_out_of_writeback(lv, on_page=is_ours),
+                group_state(facts, lv.vg_uuid).obstacle_to_changes
+                or self.way_out_of_writeback(lv, on_page=is_ours),
             )
+        pool = facts.lv(cache.pool_uuid)
+        if is_ours and pool is not None and MANAGED_TAG in pool.tags:
+            yield from _unzeroed(name, pool)
         if is_half_removed(facts, cache):
             removal = f"on the host: lvconvert --splitcache {name}"
             yield Risk(
@@ -259,6 +269,16 @@ class LvmCacheTechnology:
         return (
             f"Replace the failed SSD, or: lvchange --cachepolicy cleaner {name}. Once 0 B are "
             f"dirty: lvchange --cachemode writethrough {name}; lvchange --cachepolicy smq {name}"
+        )
+
+
+def _unzeroed(name: str, pool: LogicalVolume) -> Iterator[Risk]:
+    if ZEROED_TAG not in pool.tags:
+        yield Risk(
+            "warning",
+            f"The cache of {name} was made by a Tiercel that did not zero caches. A guest that "
+            "discards blocks (fstrim, mkfs) can read in them what lay on the SSD before.",
+            "On its page: Remove the cache, then add it again. The new one is zeroed first.",
         )
 
 

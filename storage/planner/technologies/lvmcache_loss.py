@@ -7,10 +7,11 @@ fail. Nothing here ever gives up data: only a cache that provably held no dirty 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.inventory.facts import DataStanding, HostFacts, LogicalVolume
 from storage.naming import is_pool_name
 from storage.planner.draft import Draft, Refused
 
@@ -24,7 +25,8 @@ class Loss:
     """`kind`: clean (the cache can be dropped and nothing is lost), dirty (it may hold the only
     copy of new data), unknown (the kernel cannot tell any more), mixed (the missing disk also
     carried data of `others`, volumes of the group). `pv_uuids` are LVM's uuids of the missing
-    disks, `cache` is the pool's name without LVM's suffix."""
+    disks, `cache` is the pool's name without LVM's suffix. `is_origin_lost`: a part of the volume
+    itself is on a missing disk too, so that nothing of the cache may be given up."""
 
     kind: Literal["clean", "dirty", "unknown", "mixed"]
     cache: str
@@ -32,28 +34,38 @@ class Loss:
     dirty_bytes: int
     pv_uuids: tuple[str, ...]
     others: tuple[str, ...] = ()
+    is_origin_lost: bool = False
 
 
 def loss_of(facts: HostFacts, lv: LogicalVolume) -> Loss | None:
-    """The loss of the volume's LVM cache; None while no disk under the cache is missing."""
+    """The loss of the volume's LVM cache; None while all of the cache is there. What LVM keeps on
+    several disks is there as long as one of them is."""
     cache = lv.cache
-    if cache is None or MISSING not in cache.pvs:
+    if cache is None or not _is_lost(cache.standing, cache.pvs):
         return None
     pvs = tuple(pv.uuid for pv in facts.pvs if pv.vg_uuid == lv.vg_uuid and pv.missing)
     others = tuple(
         each.name
         for each in facts.lvs
-        if each.vg_uuid == lv.vg_uuid and MISSING in each.pvs and not _is_cache_part(each)
+        if each.vg_uuid == lv.vg_uuid
+        and _is_lost(each.standing, each.pvs)
+        and not _is_cache_part(each)
     )
     kind: Literal["clean", "dirty", "unknown", "mixed"] = "clean"
     if others:
         kind = "mixed"
     elif cache.mode != "writethrough" or cache.dirty_bytes:
         kind = "dirty"
-    elif cache.failed or cache.needs_check or not lv.active:
+    elif cache.failed or cache.needs_check or not (lv.active and cache.dirty_known):
         kind = "unknown"
     name = cache.pool.removesuffix("_cpool")
-    return Loss(kind, name, cache.mode, cache.dirty_bytes, pvs, others)
+    is_origin_lost = _is_lost(lv.standing, lv.pvs)
+    return Loss(kind, name, cache.mode, cache.dirty_bytes, pvs, others, is_origin_lost)
+
+
+def _is_lost(standing: DataStanding | None, pvs: Collection[str]) -> bool:
+    """An older agent tells no standing: then each disk counts."""
+    return MISSING in pvs if standing is None else standing.lost
 
 
 def drop(draft: Draft, loss: Loss) -> None:
@@ -80,5 +92,8 @@ def drop(draft: Draft, loss: Loss) -> None:
 def _is_cache_part(lv: LogicalVolume) -> bool:
     """A pool, its data or metadata, or the group's spare metadata: never a volume's own data."""
     role = set(lv.role)
+    if role & {"image", "raid"}:
+        # One copy of something: what it is a copy of is judged itself.
+        return True
     part = "cache" in role and bool(role & {"data", "metadata"})
     return part or "spare" in role or lv.layout[:2] == ("cache", "pool")

@@ -8,7 +8,7 @@ from typing import Any
 
 from storage.byte_sizes import SECTOR_BYTES
 from storage.inventory.facts import DmCache, HostFacts, LogicalVolume
-from storage.naming import is_pool_name
+from storage.naming import ZEROED_TAG, is_made_beside, is_pool_name
 from storage.planner.allocation import (
     LONG_WINDOW,
     WINDOW,
@@ -96,13 +96,15 @@ def _make(draft: Draft, wanted: LvmCache, *, beside: DmCache | None = None) -> b
     pool = draft.facts.lv_named(draft.vg.uuid, wanted.name)
     if pool is not None and pool not in unattached_pools(draft):
         raise not_this_cache(draft, wanted.name)
-    if pool is not None and _fits(draft, pool.size_bytes, wanted):
+    if pool is not None and _is_usable(pool) and _fits(draft, pool.size_bytes, wanted):
         _demand_mark(draft, pool)
         _remove_pools(draft, keep=wanted.name)
         same_sectors(draft, pool.pvs)
         if wanted.mode == "writeback":
             demand_redundant(draft, pool.pvs)
         demand_present(draft, pool.pvs)
+        if not is_pool(pool):
+            _create_pool(draft, wanted, pool)
         return True
     _remove_pools(draft, keep=None)
     if beside is not None and pool_name_of(beside) == wanted.name:
@@ -126,6 +128,17 @@ def _attach(draft: Draft, wanted: LvmCache, is_made: bool) -> None:
         mode=wanted.mode,
         migration_threshold=wanted.migration_threshold_sectors,
     )
+
+
+def is_pool(lv: LogicalVolume) -> bool:
+    """Whether LVM calls it a cache pool: one that is being made is a plain volume."""
+    return {"cache", "pool"} <= set(lv.layout)
+
+
+def _is_usable(pool: LogicalVolume) -> bool:
+    """A guest may get it: its data part was zeroed, or is still to be. A Tiercel before 0.3 zeroed
+    none."""
+    return ZEROED_TAG in pool.tags or not is_pool(pool)
 
 
 def _fits(draft: Draft, size_bytes: int, wanted: LvmCache) -> bool:
@@ -180,18 +193,30 @@ def _cacheable(draft: Draft) -> None:
         )
 
 
-def _create_pool(draft: Draft, wanted: LvmCache) -> None:
-    extent_bytes = draft.vg.extent_bytes
-    size_bytes = _whole_bytes(draft, wanted)
-    needed_bytes = pool_bytes(
-        size_bytes, wanted.chunk_kib, extent_bytes, spare_bytes(draft.facts, draft.vg.uuid)
-    )
-    writeback = wanted.mode == "writeback"
-    pvs = fast_room(draft, "pool.create", needed_bytes, writeback=writeback)
-    same_sectors(draft, pvs)
+def _create_pool(draft: Draft, wanted: LvmCache, made: LogicalVolume | None = None) -> None:
+    """A zeroed pool; where its data part is `made` already, the rest of that."""
+    if not draft.vg.zeroes_pools:
+        raise Refused(
+            "unsupported",
+            "The agent on this host is older: it does not zero a cache before a guest gets it.",
+            "Upgrade the agent: manage.py enrol, with the host's name and address, prints a "
+            "command; run it as root on the host. Then refresh the host.",
+        )
+    if made is not None:
+        size_bytes, pvs = made.size_bytes, made.pvs
+    else:
+        extent_bytes = draft.vg.extent_bytes
+        size_bytes = _whole_bytes(draft, wanted)
+        needed_bytes = pool_bytes(
+            size_bytes, wanted.chunk_kib, extent_bytes, spare_bytes(draft.facts, draft.vg.uuid)
+        )
+        writeback = wanted.mode == "writeback"
+        pvs = fast_room(draft, "pool.create", needed_bytes, writeback=writeback)
+        same_sectors(draft, pvs)
     draft.add_beside(
         "pool.create",
-        f"Create the cache pool {wanted.name} on SSD",
+        f"Create the cache pool {wanted.name} on SSD and zero it",
+        uuid=made.uuid if made is not None else None,
         name=wanted.name,
         size_bytes=size_bytes,
         pvs=list(pvs),
@@ -296,9 +321,11 @@ def _broken(draft: Draft) -> Refused:
 
 
 def unattached_pools(draft: Draft) -> tuple[LogicalVolume, ...]:
-    """Pools that we made for this volume and that no cache uses."""
+    """Pools that we made for this volume, finished or not, and that no cache uses."""
     return tuple(
-        lv for lv in draft.ours() if {"cache", "pool"} <= set(lv.layout) and is_pool_name(lv.name)
+        lv
+        for lv in draft.ours()
+        if is_pool_name(lv.name) and (is_pool(lv) or is_made_beside(lv.name, lv.tags))
     )
 
 

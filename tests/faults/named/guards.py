@@ -44,7 +44,7 @@ def _fence(workers: Workers, mutation: str) -> list[str]:
 
 def _dedup(workers: Workers, mutation: str) -> list[str]:
     """The agent dies after it has started an operation; the request reaches the next one again."""
-    with Stage(workers, BY_NAME["add lvmcache"], mutation=mutation) as stage:
+    with Stage(workers, BY_NAME["add bcache"], mutation=mutation) as stage:
         stage.fake.arm("start.after", 1, "kill")
         job = stage.submit()
         worker = stage.start(job)

@@ -15,6 +15,7 @@ from jobs.models import Job, Kind, Origin, State
 from jobs.queue.leave_writeback import leave_due
 from storage.byte_sizes import MIB
 from storage.discovery.host_summary import outline
+from storage.inventory.facts import DataStanding
 from storage.models import CacheCondition, Host, Placement
 from tests import make
 from tests.scene import Scene, end, job, scene
@@ -45,11 +46,13 @@ def writeback(
     return there
 
 
-def told(there: Scene, *, healthy: bool, mode: str = "writeback") -> None:
-    """The host's next inventory."""
+def told(
+    there: Scene, *, healthy: bool, mode: str = "writeback", standing: DataStanding | None = None
+) -> None:
+    """The host's next inventory; `standing` is that of a pool which LVM mirrors."""
     lv = there.facts.lvs[0]
     assert lv.cache is not None
-    lv = dataclasses.replace(lv, cache=dataclasses.replace(lv.cache, mode=mode))
+    lv = dataclasses.replace(lv, cache=dataclasses.replace(lv.cache, mode=mode, standing=standing))
     pvs = (make.pv(), make.fast_pv(healthy=healthy))
     facts = dataclasses.replace(there.facts, lvs=(lv,), pvs=pvs)
     Host.objects.filter(pk=there.host.pk).update(facts=make.inventory(facts))
@@ -73,6 +76,26 @@ def test_a_volume_on_a_broken_mirror_gets_a_job_to_writethrough_once() -> None:
     assert "mirror" in made.line_set.get().text
     assert leave_due() == 0
     end(made)
+    assert leave_due() == 0 and Job.objects.count() == 1
+
+
+def test_a_pool_that_lvm_mirrors_counts_as_an_array_does() -> None:
+    there = writeback(healthy=True)
+    told(there, healthy=True, standing=DataStanding(lost=False, degraded=False, redundant=True))
+    assert leave_due() == 0
+    told(there, healthy=True, standing=DataStanding(lost=False, degraded=True, redundant=True))
+    assert (leave_due(), leave_due()) == (1, 0)
+
+
+def test_a_mirror_that_lost_its_last_disk_was_not_whole_again() -> None:
+    there = writeback(healthy=True)
+    broken = DataStanding(lost=False, degraded=True, redundant=True)
+    told(there, healthy=True, standing=broken)
+    leave_due()
+    end(Job.objects.get())
+    told(there, healthy=True, standing=DataStanding(lost=True, degraded=False, redundant=True))
+    assert leave_due() == 0
+    told(there, healthy=True, standing=broken)
     assert leave_due() == 0 and Job.objects.count() == 1
 
 

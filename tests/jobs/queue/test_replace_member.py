@@ -29,7 +29,7 @@ __all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host"]
 pytestmark = pytest.mark.django_db
 NOBODY = Requester(None, None)
 MEMBERS = (ArrayMember("sda", "in_sync", "0"), ArrayMember("sdb", "in_sync", "1"))
-WANTED = Replacement("md0", "76600b8d", "sda", "sde", "new", make.VG_UUID, "vg0")
+WANTED = Replacement("md0", "76600b8d", "sda", "sde", "new", make.VG_UUID, "vg0", "a")
 TYPED = {"member": "sda", "device": "sde", "serial": "new"}
 ALLOWS = {"hello": {"policy": {"vgs": ["vg0"], "replace_members": True}}}
 
@@ -66,7 +66,7 @@ def test_the_array_s_button_leads_to_the_form_and_the_form_to_a_preview(client: 
     of, admin = there(), signed_in(client)
     assert f'href="{path_of(of)}"' in disks_page(admin, of)
     text = admin.get(path_of(of)).content.decode()
-    assert "sde · 100 GiB" in text and "sda (in_sync)" in text
+    assert "sde · 100 GiB" in text and "sda (a, in_sync)" in text
     assert admin.post(path_of(of), TYPED).status_code == 302
     preview = Job.objects.get()
     assert (preview.kind, preview.dry_run, preview.volume) == (Kind.REPLACE_MEMBER, True, None)
@@ -140,7 +140,7 @@ def plugged(enrolled: Host, fake_host: FakeHost) -> Replacement:
         machine.disks.append(Disk("sde", 5 * GIB, False, "LAB-SSD", "ssd2", minor=64))
         vg, array = machine.vgs[0], machine.arrays[0]
     assert refresh(enrolled)
-    return Replacement("md0", array.uuid, "sda", "sde", "ssd2", vg.uuid, vg.name)
+    return Replacement("md0", array.uuid, "sda", "sde", "ssd2", vg.uuid, vg.name, "ssd0")
 
 
 def members(host: FakeHost) -> list[str]:

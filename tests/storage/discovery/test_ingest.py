@@ -181,12 +181,25 @@ def test_a_bcache_volume_that_is_not_registered_stays_a_bcache_volume() -> None:
 def test_bad_facts_store_nothing() -> None:
     host = make.host()
     data = make.inventory(make.facts(make.lv(), make.lv("data")))
-    data["lvs"][1]["size_bytes"] = "8"
+    data["lvs"] = "two"
     with pytest.raises(BadHostData):
         apply_facts(host, data, NOW)
     host.refresh_from_db()
     assert host.facts == {} and host.facts_at is None
     assert not Volume.objects.exists()
+
+
+def test_a_volume_that_is_not_understood_is_not_missing() -> None:
+    host, web, data = make.host(), make.lv(), make.lv("data")
+    apply(host, make.facts(web, data))
+    odd = make.inventory(make.facts(web, data))
+    odd["lvs"][1]["size_bytes"] = "8"
+    odd["disks"] = [{"name": f"sd{n}"} for n in range(60)]
+    apply_facts(host, odd, LATER)
+    assert [placed(host, lv.uuid).missing_since for lv in (web, data)] == [None, None]
+    host.refresh_from_db()
+    assert [each["name"] for each in host.facts["lvs"]] == [web.name]
+    assert host.facts["unread"][-1]["part"] == "lvs", "however much else is odd"
 
 
 LV_FIELDS = sorted(make.inventory(make.facts(make.lv()))["lvs"][0])

@@ -130,7 +130,7 @@ def test_a_disk_that_is_gone_is_accepted_until_it_comes_back_and_goes_again() ->
             smart_records.accept_errors(gone(), "ada@example.com", "in the shredder", at)
         return [each["code"] for each in gone().findings]
 
-    assert read(disk(hdd(1))) == []
+    assert read(disk(hdd(0))) == []
     assert read(disk(hdd(2))) == ["pending_rose"]
     assert accept_at(1) == []
     assert read() == ["disk_vanished"], "known errors are no known loss"

@@ -20,6 +20,7 @@ from storage.naming import (
     GROWN_TAG,
     MANAGED_TAG,
     MOVING_TAG,
+    ZEROED_TAG,
     ZEROING_TAG,
     grown_tags,
     held_name,
@@ -111,11 +112,11 @@ def _volume_tag(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
 
 
 def _pool_create(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
-    assert lv is None and args["size_bytes"] % (args["chunk_kib"] * 1024) == 0
+    assert args["size_bytes"] % (args["chunk_kib"] * 1024) == 0
+    assert lv is None or (lv.layout == ("linear",) and args["size_bytes"] == lv.size_bytes)
     tags = make.tags(args["volume_key"], made="pool")
-    return _with(
-        facts, make.pool(args["name"], size_bytes=args["size_bytes"], pvs=args["pvs"], tags=tags)
-    )
+    made = make.pool(args["name"], size_bytes=args["size_bytes"], pvs=args["pvs"], tags=tags)
+    return _with(facts, made, without=lv)
 
 
 LEFT = "tiercel.left=AAAAAA-AAAA-AAAA-AAAA-AAAA-AAAA-AAAAAA/0-9"
@@ -143,7 +144,8 @@ def _volume_clear(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
 def _cache_attach(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
     pool = facts.lv_named(make.VG_UUID, args["pool"])
     assert lv is not None and pool is not None and lv.cache is None
-    assert "pool" in pool.layout and tagged_volume_key(pool.tags) == tagged_volume_key(lv.tags)
+    assert "pool" in pool.layout and ZEROED_TAG in pool.tags
+    assert tagged_volume_key(pool.tags) == tagged_volume_key(lv.tags)
     cache = make.dm_cache(
         args["pool"],
         pool_uuid=pool.uuid,

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from storage.inventory.facts import LogicalVolume, VolumeUser
+from storage.inventory.unread import Unread
 from storage.naming import FORMAT_TAG, WIPING_TAG, room_name
 from storage.planner import plan
 from storage.planner.wish import BadWish, Wish
@@ -113,6 +114,24 @@ def test_gone_is_only_what_a_sound_inventory_lacks() -> None:
     assert refused(stale, lv, GONE) == "not_found"
     # Its record lost the uuid, but the LV still carries the volume's tag.
     assert refused(make.facts(marked()), None, GONE) == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [({"left_out": True, "allowed": False}, "unsupported"), ({"allowed": False}, "observe_only")],
+)
+def test_what_a_group_holds_that_is_left_out_is_not_gone(
+    fields: dict[str, bool], code: str
+) -> None:
+    lv = marked()
+    assert refused(make.facts(vgs=(make.vg(**fields),)), lv, GONE) == code
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_volume_that_could_not_be_read_is_not_gone(named: bool) -> None:
+    lv, vg = marked(), make.vg()
+    unread = Unread("lvs", DEL, vg.uuid if named else "", "size_bytes")
+    assert refused(make.facts(vgs=(vg,), unread=(unread,)), lv, GONE) == "unsupported"
 
 
 def test_a_retired_volume_has_no_cache() -> None:

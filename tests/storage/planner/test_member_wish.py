@@ -12,7 +12,7 @@ from storage.planner.ssd_wish import Preparation
 from storage.planner.wish import BadWish
 from tests import make
 
-WANTED = Replacement("md0", "76600b8d", "sda", "sde", "new", make.VG_UUID, "vg0")
+WANTED = Replacement("md0", "76600b8d", "sda", "sde", "new", make.VG_UUID, "vg0", "old")
 WHOLE = (ArrayMember("sda", "in_sync", "0"), ArrayMember("sdb", "in_sync", "1"))
 
 
@@ -25,7 +25,7 @@ def array(*members: ArrayMember, **fields: object) -> Array:
 
 
 def facts(of: Array, *more: Disk, **fields: object) -> HostFacts:
-    disks = (ssd("sda"), ssd("sdb"), *(more or (ssd("sde"),)))
+    disks = (ssd("sda", serial="old"), ssd("sdb", serial="other"), *(more or (ssd("sde"),)))
     return make.facts(
         **{"arrays": (of,), "disks": disks, "pvs": (make.pv(), make.fast_pv("md0")), **fields}
     )
@@ -77,11 +77,18 @@ def test_the_agent_is_told_array_member_and_disk_by_what_they_cannot_share() -> 
     (step,) = replace(facts(array()), WANTED)
     assert (step.verb, step.expect) == ("array.replace", {"vg_uuid": make.VG_UUID})
     names = {"array": "md0", "uuid": "76600b8d", "device": "sde", "serial": "new"}
-    assert step.args == {"vg": "vg0", "member": "sda", **names}
+    assert step.args == {"vg": "vg0", "member": "sda", "member_serial": "old", **names}
     assert step.polled and not step.holds_vg, "other jobs need not wait for hours"
     failed = array(WHOLE[0], ArrayMember("sdb", "faulty", "none"), degraded_count=1)
     (step,) = replace(facts(failed), Replacement(**{**WANTED.to_json(), "member": ""}))
     assert "member" not in step.args
+
+
+def test_a_member_whose_name_is_another_disks_by_now_is_not_taken_out() -> None:
+    swapped = (ssd("sda", serial="other"), ssd("sdb", serial="old"), ssd("sde"))
+    with pytest.raises(Refused, match="another disk") as caught:
+        replace(facts(array(), disks=swapped), WANTED)
+    assert caught.value.code == "stale"
 
 
 def test_nothing_is_left_once_it_has_all_data_and_the_old_one_is_out() -> None:

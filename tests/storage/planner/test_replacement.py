@@ -9,6 +9,7 @@ import pytest
 
 from storage.byte_sizes import GIB, MIB
 from storage.inventory.facts import BcacheBacking, HostFacts, LogicalVolume
+from storage.naming import ZEROED_TAG
 from storage.planner import plan
 from storage.planner.wish import Wish
 from tests import make
@@ -17,6 +18,7 @@ from tests.storage.planner.case import (
     DEVICE,
     KEY,
     OTHER,
+    PLAIN,
     POOL,
     POOL_TAGS,
     aim,
@@ -95,6 +97,31 @@ def test_a_cache_of_the_same_name_and_another_size_makes_way_first() -> None:
         assert verbs(make.facts(lv), lv, wish) == [
             "cache.detach", "pool.create", "cache.attach", "volume.clear",
         ]  # fmt: skip
+
+
+def test_a_pool_that_was_not_zeroed_makes_way_before_a_guest_gets_it() -> None:
+    lv = ours()
+    unzeroed = tuple(tag for tag in make.tags(KEY, made="pool") if tag != ZEROED_TAG)
+    facts = make.facts(lv, make.pool(POOL, tags=unzeroed))
+    assert verbs(facts, lv, lvmcache()) == [
+        "pool.remove", "pool.create", "cache.attach", "volume.clear",
+    ]  # fmt: skip
+
+
+def test_a_pool_that_is_being_zeroed_is_finished_first() -> None:
+    lv = ours()
+    tags = make.tags(KEY, made="pool", zeroing=True)
+    begun = make.lv(POOL, size_bytes=2 * GIB, pvs=("md0",), tags=tags)
+    create, attach = steps(make.facts(lv, begun), lv, lvmcache())
+    assert (create.verb, attach.verb) == ("pool.create", "cache.attach")
+    assert create.args["size_bytes"] == 2 * GIB and create.expect["lv_uuid"] == begun.uuid
+    assert verbs(make.facts(lv, begun), lv, PLAIN)[0] == "pool.remove"
+
+
+def test_an_older_agent_makes_no_pool_for_it_would_not_zero_it() -> None:
+    lv = ours()
+    facts = make.facts(lv, vgs=(make.vg(zeroes_pools=False),))
+    assert refused(facts, lv, lvmcache()) == "unsupported"
 
 
 def test_a_found_cache_of_an_odd_size_is_not_replaced_by_a_change_of_mode() -> None:

@@ -83,8 +83,8 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         "volume.clear",
         {**VOLUME, "volume_key": "abcdefgh"},
         [
-            "lvcreate -y -Wy -Zy -n w-abcdefgh -l <how many extents> --addtag tiercel "
-            "--addtag tiercel.volume=abcdefgh --addtag tiercel.made=left "
+            "lvcreate -y -Wy -Zy --alloc anywhere -n w-abcdefgh -l <how many extents> "
+            "--addtag tiercel --addtag tiercel.volume=abcdefgh --addtag tiercel.made=left "
             "--addtag tiercel.zeroing vg0 <where it lies>",
             "blkdiscard --zeroout --step 1MiB /dev/vg0/w-abcdefgh",
             "lvchange --deltag tiercel.left=<each range that is cleared> vg0/v-abcdefgh",
@@ -156,9 +156,12 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         "pool.create",
         {**NEW, "name": "c-abcdefgh", "chunk_kib": 64},
         [
-            "lvcreate -y --type cache-pool -n c-abcdefgh -L 1073741824b --chunksize 64k "
-            "--addtag tiercel --addtag tiercel.volume=abcdefgh --addtag tiercel.made=pool "
-            "vg0 /dev/md0 /dev/sdc"
+            "lvcreate -y -Wy -Zy -n c-abcdefgh -L 1073741824b --addtag tiercel "
+            "--addtag tiercel.volume=abcdefgh --addtag tiercel.made=pool --addtag tiercel.zeroing "
+            "vg0 /dev/md0 /dev/sdc",
+            "blkdiscard --zeroout --step 1MiB /dev/vg0/c-abcdefgh",
+            "lvchange --deltag tiercel.zeroing --addtag tiercel.zeroed vg0/c-abcdefgh",
+            "lvconvert -y --type cache-pool --chunksize 64k vg0/c-abcdefgh /dev/md0 /dev/sdc",
         ],
     ),
     ("pool.remove", {"vg": "vg0", "pool": "c-abcdefgh"}, ["lvremove -y vg0/c-abcdefgh"]),

@@ -58,7 +58,7 @@ def test_a_strangers_idle_pool_is_neither_removed_nor_attached(
     volume = agent.volume()
     pool = agent.pool(volume)
     with host.changing():
-        host.root.lv(pool).tags.remove("tiercel.made=pool")
+        host.root.older_pool(pool).tags.remove("tiercel.made=pool")
     with agent.unchanged():
         assert agent.refused("pool.remove", {"pool": pool}) == "not_ours"
         attach = {"lv": volume, "pool": pool, "mode": "writethrough"}
@@ -103,7 +103,7 @@ def test_what_is_made_beside_a_volume_does_not_take_its_path(
     pool = agent.pool(volume)
     if not marked:
         with host.changing():
-            host.root.lv(pool).tags.remove("tiercel.made=pool")
+            host.root.older_pool(pool).tags.remove("tiercel.made=pool")
     boot(host)
     rules = host.machine.files[udev_links.PATH].decode()
     uuid = agent.lv(volume)["uuid"].replace("-", "")
@@ -153,7 +153,7 @@ def unmark(host: FakeHost, *names: str) -> None:
     """As an agent before this version made them."""
     with host.changing():
         for name in names:
-            tags = host.root.lv(name).tags
+            tags = host.root.older_pool(name).tags
             tags[:] = [tag for tag in tags if not tag.startswith("tiercel.made=")]
 
 
@@ -233,7 +233,7 @@ def test_room_that_an_older_agent_left_is_marked_and_taken_away(
 def test_a_cache_that_tiercel_did_not_make_is_not_detached(host: FakeHost, agent: Agent) -> None:
     volume, pool = agent.cached()
     with host.changing():
-        host.root.lv(f"{pool}_cpool").tags.clear()
+        host.root.older_pool(f"{pool}_cpool").tags.clear()
     args = {"lv": volume, "pool": pool, "dirty_limit_bytes": 0}
     with agent.unchanged():
         assert agent.refused("cache.detach", args) == "not_ours"

@@ -19,6 +19,8 @@ from tests.storage.agent.verbs.test_extend_hazards import extension, moved
         ("/usr", True),
         ("/var", True),
         ("/var/lib/tiercel", True),
+        ("/sysroot", True),
+        ("/nix/store", True),
         ("/srv", False),
         ("/mnt/var", False),
         ("/various", False),

@@ -38,13 +38,14 @@ disk = [ 'phy:/dev/vg0/web12,xvda,w', "format=raw, vdev=xvdb, target=/dev/vg0/sw
 """
 
 
-def test_proxmox_storages_lead_to_volume_groups_and_snapshots_do_not_count() -> None:
+def test_proxmox_storages_lead_to_volume_groups_and_what_a_snapshot_names_counts_too() -> None:
     storages = guest_configs.proxmox_storages(STORAGE)
     assert storages == {"fast": "vg0", "thin": "pve"}
     assert list(guest_configs.proxmox("101", PROXMOX, storages)) == [
         Guest("proxmox", "web12", "scsi0", "/dev/vg0/vm-101-disk-0", format="raw"),
         Guest("proxmox", "web12", "virtio1", "/dev/vg0/extra", format="raw"),
         Guest("proxmox", "web12", "unused0", "/dev/pve/vm-101-disk-9", format="raw"),
+        Guest("proxmox", "web12", "scsi0", "/dev/vg0/vm-101-old", format="raw"),
     ]
 
 
@@ -64,7 +65,7 @@ def test_proxmox_says_which_image_an_lv_holds(volume: str, image: str) -> None:
 def test_a_xen_configuration_names_its_devices() -> None:
     assert list(guest_configs.xen_config(XEN)) == [
         Guest("xen", "web12", "xvda", "/dev/vg0/web12"),
-        Guest("xen", "web12", "", "/dev/vg0/swap"),
+        Guest("xen", "web12", "xvdb", "/dev/vg0/swap"),
     ]
 
 

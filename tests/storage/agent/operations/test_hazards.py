@@ -260,6 +260,13 @@ def test_a_mirror_of_two_partitions_of_one_disk_is_not_redundant(
     assert attachment.redundancy(host, "md0") == (False, True)
 
 
+def test_a_mirror_of_one_disk_and_a_spare_is_not_redundant(host: FakeHost) -> None:
+    with host.changing() as machine:
+        (array,) = machine.arrays
+        array.spares = [array.members.pop()]
+    assert attachment.redundancy(host, "md0") == (False, True)
+
+
 def test_a_flush_sees_the_cache_below_a_snapshot(
     host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -332,6 +332,7 @@ def test_a_wall_clock_that_jumps_ahead_forgets_nothing(host: FakeHost) -> None:
 def test_a_flush_that_is_stopped_leaves_the_cache_and_says_so(host: FakeHost, agent: Agent) -> None:
     volume, pool = agent.cached("writeback")
     host.root.dirty(volume, 32 * MIB)
+    before = runs(host, "lvconvert")
     pause = host.pause_next("lvconvert")
     op = agent.start(
         "cache.detach", {"lv": volume, "pool": pool, "dirty_limit_bytes": 64 * MIB}
@@ -342,7 +343,7 @@ def test_a_flush_that_is_stopped_leaves_the_cache_and_says_so(host: FakeHost, ag
     outcome = agent.outcome(op)
     assert (outcome["state"], outcome["error"]["code"]) == ("interrupted", "aborted")
     assert agent.lv(volume)["cache"]["policy"] == "smq"
-    assert runs(host, "lvconvert") == 2, "attach, and the detach that was stopped"
+    assert runs(host, "lvconvert") == before + 1, "the detach that was stopped"
 
 
 def test_a_move_that_is_stopped_stays_half_way_and_can_be_taken_back(

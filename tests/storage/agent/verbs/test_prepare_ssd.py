@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
 
+from storage.agent.kernel import attachment
 from tests.contract.client import Agent
 from tests.fake import FakeHost
 from tests.fake.parts import GIB, Disk
@@ -49,6 +51,20 @@ def test_a_disk_with_anything_on_it_is_refused(host: FakeHost, agent: Agent) -> 
         machine.signed["/dev/sde"] = "ext4"
     with agent.unchanged():
         assert agent.refused("ssd.prepare", NEW) == "not_fresh"
+
+
+def test_a_disk_that_other_machines_reach_would_make_the_whole_group_theirs(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = attachment.elsewhere
+    monkeypatch.setattr(
+        attachment, "elsewhere", lambda on, name: "iSCSI" if name == "sde" else local(on, name)
+    )
+    with agent.unchanged():
+        assert agent.refused("ssd.prepare", NEW) == "unsupported"
+    policy = json.dumps({"vgs": ["vg0"], "alone": ["vg0"]}).encode()
+    host.save("/etc/tiercel/agent.json", policy)
+    agent.do("ssd.prepare", NEW)
 
 
 def test_a_mounted_disk_is_refused(host: FakeHost, agent: Agent) -> None:

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from storage.agent.kernel import attachment
 from tests.contract.client import Agent
 from tests.fake import FakeHost
-from tests.fake.parts import GIB, Disk
+from tests.fake.parts import GIB, MIB, Disk
 
 ALLOWED = {"vgs": ["vg0"], "replace_members": True}
 PLACE = {"device": "sde", "serial": "ssd2"}
+SERIALS = {"sda": "ssd0", "sdb": "ssd1", "sdc": "hdd0"}
 
 
 def allow(host: FakeHost, **policy: object) -> None:
@@ -34,6 +36,8 @@ def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
 
 def wanted(agent: Agent, **more: str) -> dict[str, Any]:
     (array,) = agent.inventory()["arrays"]
+    if "member" in more:
+        more = {"member_serial": SERIALS[more["member"]], **more}
     return {"array": "md0", "uuid": array["uuid"], **PLACE, **more}
 
 
@@ -52,6 +56,45 @@ def until(holds: Callable[[], bool]) -> None:
 def members(agent: Agent) -> dict[str, str]:
     (array,) = agent.inventory()["arrays"]
     return {each["name"]: each["state"] for each in array["members"]}
+
+
+def test_a_disk_that_other_machines_reach_would_make_the_group_above_theirs(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = attachment.elsewhere
+    monkeypatch.setattr(
+        attachment, "elsewhere", lambda on, name: "iSCSI" if name == "sde" else local(on, name)
+    )
+    with agent.unchanged():
+        assert agent.refused("array.replace", wanted(agent, member="sda")) == "unsupported"
+    allow(host, alone=["vg0"])
+    agent.do("array.replace", wanted(agent, member="sda"))
+
+
+def test_a_member_whose_name_is_another_disks_by_now_stays(host: FakeHost, agent: Agent) -> None:
+    asked = wanted(agent, member="sda")
+    with host.changing() as machine:
+        sda, sdb = machine.disks[:2]
+        sda.serial, sdb.serial = sdb.serial, sda.serial
+    with agent.unchanged():
+        assert agent.refused("array.replace", asked) == "stale"
+        del asked["member_serial"]
+        assert agent.refused("array.replace", asked) == "bad_request"
+
+
+def test_a_member_whose_name_changes_while_it_is_copied_is_not_taken_out(
+    host: FakeHost, agent: Agent
+) -> None:
+    with host.changing() as machine:
+        machine.arrays[0].rebuild_bytes_per_second = MIB
+    op = agent.start("array.replace", wanted(agent, member="sda"))
+    until(lambda: "replacement" in members(agent).get("sde", ""))
+    with host.changing() as machine:
+        sda, sdb = machine.disks[:2]
+        sda.serial, sdb.serial = sdb.serial, sda.serial
+        machine.arrays[0].rebuild_bytes_per_second = 5 * GIB
+    assert agent.outcome(op)["error"]["code"] == "stale"
+    assert "sda" in members(agent)
 
 
 def test_a_member_that_works_is_copied_and_then_taken_out(agent: Agent) -> None:
@@ -155,7 +198,7 @@ def test_what_is_no_member_or_another_array_is_refused(agent: Agent) -> None:
             agent.refused("array.replace", wanted(agent) | {"uuid": str(uuid.uuid4())}) == "stale"
         )
         assert agent.refused("array.replace", wanted(agent) | {"array": "md9"}) == "not_found"
-        other = {"device": "sdc", "serial": "hdd0", "member": "sda"}
+        other = {"device": "sdc", "serial": "hdd0", "member": "sda", "member_serial": "ssd0"}
         assert agent.refused("array.replace", wanted(agent) | other) == "unsupported"
 
 

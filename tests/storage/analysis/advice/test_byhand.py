@@ -24,11 +24,13 @@ def test_an_observe_only_volume_gets_the_whole_list_of_commands() -> None:
     key = volumes["web12"].key
     lines = by_hand(row(host), 2 * GIB).add
     assert lines[0] == f"lvchange --addtag tiercel --addtag tiercel.volume={key} vg0/web12"
-    assert lines[1].startswith(f"lvcreate -y --type cache-pool -n c-{key} -L 2147483648b")
+    assert lines[1].startswith(f"lvcreate -y -Wy -Zy -n c-{key} -L 2147483648b")
     assert lines[1].endswith("vg0 /dev/md0")
-    assert lines[2].startswith("lvconvert -y --type cache --cachepool")
-    assert "--cachemode writethrough" in lines[2]
-    assert len(lines) == 3
+    assert lines[2].startswith("blkdiscard --zeroout")
+    assert lines[4].startswith("lvconvert -y --type cache-pool")
+    assert lines[5].startswith("lvconvert -y --type cache --cachepool")
+    assert "--cachemode writethrough" in lines[5]
+    assert len(lines) == 6
 
 
 def test_the_way_back_is_shown_too() -> None:

@@ -10,6 +10,7 @@ from storage.analysis.advice.outlook import risks_of
 from storage.health.host_problems import HealthFinding
 from storage.inventory.facts import LogicalVolume
 from storage.models import Host
+from storage.naming import ZEROED_TAG
 from tests import make
 
 REPORTED = {"code": "kernel_old", "severity": "error", "message": "Kernel 4.4 is old"}
@@ -84,6 +85,18 @@ def test_nobody_knows_how_much_a_failed_cache_has_not_written_back() -> None:
     lv = make.lv(cache=cache, tags=("tiercel",))
     (risk,) = risks(lv, pvs=(make.pv(), make.fast_pv(healthy=False)))
     assert "an unknown amount of data is on one SSD only" in risk.message
+
+
+def test_a_cache_that_was_never_zeroed_is_to_be_replaced() -> None:
+    ours = make.tags("aaaaaaaabbbbbbbb")
+    for zeroed, count in ((False, 1), (True, 0)):
+        made = make.tags("aaaaaaaabbbbbbbb", made="pool")
+        tags = tuple(tag for tag in made if zeroed or tag != ZEROED_TAG)
+        pool = make.pool("c-aaaaaaaabbbbbbbb_cpool", tags=tags)
+        cache = make.dm_cache("c-aaaaaaaabbbbbbbb", pool_uuid=pool.uuid)
+        found = risks(make.lv(cache=cache, tags=ours), pool)
+        assert [risk.severity for risk in found] == ["warning"] * count
+        assert all("add it again" in risk.correction for risk in found)
 
 
 def test_lvm_keeps_the_settings_of_a_cache_that_tiercel_made() -> None:
