@@ -546,6 +546,11 @@ KINDS: Final = {
         "It is unclear whose {count} bcache volumes are",
         "They may not come back after a restart.",
     ),
+    "bcache_not_noted": ConcernKind(
+        "bcache lost at the next restart",
+        "{count} bcache devices would not come back after a restart",
+        "After a restart their guests have no disk.",
+    ),
     "bcache_scanned": ConcernKind(
         "LVM looks into guests' disks",
         "LVM looks into guests' bcache disks on {count} hosts",

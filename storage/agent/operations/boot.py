@@ -83,18 +83,28 @@ def boot(host: LocalHost) -> tuple[list[str], list[str]]:
     return done, failed
 
 
+def note_for_boot(view: View, call: VerbCall) -> None:
+    """Note what the next boot has to bring back of an operation, as far as it is there or asked
+    for. Raises Refusal, LockBusy, OSError."""
+    with view.host.lock(FILES, FILES_SECONDS):
+        _note(view, call)
+
+
 def remember(view: View, call: VerbCall) -> list[str]:
-    """Note what the next boot has to bring back of an operation that ended well, or before its
-    first command as far as that is known, and give a new volume its path. Returns what was run,
-    as shell lines. Raises Refusal, LockBusy, OSError."""
-    boot_note = VERBS[call.verb].boot_note
-    if boot_note is BootNote.NOTHING:
+    """Note what the next boot has to bring back of an operation that ended well, and give a new
+    volume its path. Returns what was run, as shell lines. Raises Refusal, LockBusy, OSError."""
+    if VERBS[call.verb].boot_note is BootNote.NOTHING:
         return []
     with view.host.lock(FILES, FILES_SECONDS):
-        boot_state.after(view, call, boot_note)
-        if boot_note is BootNote.TAGGED:
-            bcache_by_hand.note_bcache_by_hand(view.host, view.facts)
+        _note(view, call)
         return udev_links.refresh(view.host, view.facts, boot_state.load_boot_state(view.host))
+
+
+def _note(view: View, call: VerbCall) -> None:
+    boot_note = VERBS[call.verb].boot_note
+    boot_state.after(view, call, boot_note)
+    if boot_note is BootNote.TAGGED:
+        bcache_by_hand.note_bcache_by_hand(view.host, view.facts)
 
 
 def demand_started(host: LocalHost) -> None:

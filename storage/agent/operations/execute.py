@@ -23,7 +23,7 @@ from ..verbs.argument_checks import call_from_json
 from ..verbs.registry import VERBS
 from . import journal, pacer, sysfs, waits
 from .assess import assess, settled
-from .boot import remember
+from .boot import note_for_boot, remember
 from .ops import JournalEntry, Record, aborted, interrupted
 from .pacer import Pacer, throttling
 from .waits import WAITS, WorkProgress, demand_flushed
@@ -94,9 +94,9 @@ class Execution:
         view, todo = self._patiently(lambda view: (view, assess(view, self._call)))
         commands = [*todo]
         self._entry.plan(commands)
-        if VERBS[self._call.verb].boot_note is BootNote.SETTINGS:
+        if VERBS[self._call.verb].boot_note in (BootNote.SETTINGS, BootNote.TAGGED):
             # Before the first command: else a host that stops after the last one boots without.
-            self._remember_for_boot(view)
+            self._note_for_boot()
         self._note_retirement(view, commands)
         for number, command in enumerate(commands):
             if self._stopping():
@@ -127,8 +127,17 @@ class Execution:
         except OSError as error:
             raise journal.unwritable(error) from None
 
+    def _note_for_boot(self) -> None:
+        """The operation ends here where that fails: a restart would take a volume from its guest
+        that is not noted."""
+        try:
+            self._patiently(lambda view: note_for_boot(view, self._call))
+        except OSError as error:
+            raise journal.unwritable(error) from None
+
     def _remember_for_boot(self, view: View) -> None:
-        """What cannot be noted now is said, and fails nothing."""
+        """After the last command: what is noted already, paths, and what is not there any more.
+        What of it cannot be written now is said, and fails nothing."""
         try:
             for line in remember(view, self._call):
                 self._entry.say(f"$ {line}")
@@ -151,6 +160,8 @@ class Execution:
             self._host.sleep(POLL_SECONDS)
 
     def _command(self, number: int, command: Command) -> None:
+        if command.noted:
+            self._note_for_boot()
         self._entry.say(f"$ {command.shell}")
         if not command.locked:
             self._remember()
