@@ -8,6 +8,7 @@ from tests.fake.machine import Machine
 from tests.fake.parts import Vg
 
 LOCAL = "/etc/lvm/lvmlocal.conf"
+DEVICES = "/etc/lvm/devices/system.devices"
 HIDING = b"""devices {
 \tglobal_filter = [ "r|^/dev/bcache.*|", "r|^/dev/tiercel-guest/.*|" ]
 }
@@ -23,8 +24,12 @@ def global_filter(machine: Machine) -> list[str]:
 
 
 def rejects(machine: Machine, name: str) -> bool:
-    """lvm2's filter-regex.c: each name of the device is looked at; the first entry that fits it
-    decides; one accepted name lets the device in."""
+    """By lvm2's devices file where it is in use: the device is not listed. Else by filter-regex.c:
+    each name of the device is looked at; the first entry that fits it decides; one accepted name
+    lets the device in."""
+    if machine.use_devicesfile and DEVICES in machine.files:
+        listed = machine.files[DEVICES].decode().split()
+        return f"DEVNAME=/dev/{name}" not in listed
     links = [link for link, target in machine.links.items() if target == f"../{name}"]
     rejected = False
     for alias in (f"/dev/{name}", *links):

@@ -69,6 +69,7 @@ class Machine:
     bcache_rule: bool = True
     scan_lvs: bool = False
     global_filter: tuple[str, ...] = ("a|.*|",)
+    use_devicesfile: bool = False
     has_systemd: bool = True
     has_bus: bool = True
     generation: int = 0

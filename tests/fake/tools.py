@@ -135,7 +135,8 @@ def lvmconfig(machine: Machine, argv: Sequence[str]) -> Steps:
         "devices/scan_lvs": f"scan_lvs={int(machine.scan_lvs)}",
         "devices/global_filter": f"global_filter=[{listed}]",
         "devices/filter": 'filter=["a|.*|"]',
-        "devices/use_devicesfile": "use_devicesfile=0",
+        "devices/use_devicesfile": f"use_devicesfile={int(machine.use_devicesfile)}",
+        "devices/devicesfile": 'devicesfile="system.devices"',
     }
     unknown = [name for name in line.operands if name not in values]
     if line.one("--type") != "full" or unknown:

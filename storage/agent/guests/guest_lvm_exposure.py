@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ..calls.refusals import Problem, problem
+from ..calls.refusals import Problem, Refusal, problem
 from ..kernel import bcache_sysfs, disks, dm
 from ..kernel.local_host import LocalHost
 from ..state.policy import HIDE
@@ -24,14 +24,16 @@ def of_config(host: LocalHost) -> Iterable[Problem]:
             "host's.",
             "Set devices/scan_lvs=0 in /etc/lvm/lvm.conf.",
         )
-    if host.exists(bcache_sysfs.FS) and text and _may_see(host) and not hiding.hides_guests(host):
-        yield problem(
-            "bcache_scanned",
-            "warning",
-            "LVM looks into bcache devices: a volume group that a guest makes on its disk would "
-            "become the host's. No bcache volume is made or restored here.",
-            HIDE,
-        )
+    if host.exists(bcache_sysfs.FS) and text and _may_see(host):
+        try:
+            hiding.demand_hiding(host)
+        except Refusal as refusal:
+            yield problem(
+                "bcache_scanned",
+                "warning",
+                f"{refusal.message} No bcache volume is made or restored here.",
+                refusal.correction,
+            )
 
 
 def _may_see(host: LocalHost) -> bool:

@@ -10,6 +10,7 @@ command, because the file is root's.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterable, Sequence
 
 from ..calls.refusals import Refusal
@@ -21,10 +22,10 @@ from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from ..state import bcache_by_hand
 from ..state.boot_state import UNIT, Kept
 from ..state.policy import AGENT, HIDE, Policy
+from . import lvm_devices_file
 
 PATH = "/etc/udev/rules.d/61-tiercel.rules"
 LOCAL = "/etc/lvm/lvmlocal.conf"
-DEVICES_FILE = "/etc/lvm/devices/system.devices"
 COMMAND = f"{AGENT} hide-guests"
 
 CONFIG = (
@@ -198,28 +199,38 @@ def is_hidden(text: str, *, linked: bool) -> bool:
     )
 
 
-def hides_guests(host: LocalHost) -> bool:
-    """Whether LVM on this host looks away from guests' bcache devices: by a filter, or because
-    root lists by name what it may look into."""
-    if is_hidden(settings(host), linked=host.exists(PATH)):
-        return True
-    if not host.exists(DEVICES_FILE):
-        return False
-    try:
-        listed = host.run(("lvmconfig", "--type", "full", "devices/use_devicesfile"), timeout=10.0)
-    except (MissingTool, TimedOut):
-        return False
-    return re.search(r"(?m)^\s*use_devicesfile=1\s*$", listed.stdout) is not None
-
-
 def demand_hiding(host: LocalHost) -> None:
-    """Raises Refusal(unsupported) where LVM would take what a guest writes for the host's own."""
-    if not hides_guests(host):
+    """Raises Refusal(unsupported) where LVM would take what a guest writes for the host's own: its
+    devices file lists a guest's disk, or there is no such file and no filter."""
+    path = lvm_devices_file.file_in_use(host)
+    if path is None:
+        if not is_hidden(settings(host), linked=host.exists(PATH)):
+            raise Refusal(
+                "unsupported",
+                "LVM scans bcache devices. It could pick up a guest's volume group as the host's "
+                "own.",
+                HIDE,
+            )
+        return
+    own = [each.device for each in own_backings(host) if each.device is not None]
+    listed = lvm_devices_file.guests_devices(host, path, own)
+    if listed:
         raise Refusal(
             "unsupported",
-            "LVM scans bcache devices. It could pick up a guest's volume group as the host's own.",
-            HIDE,
+            f"{path} lists guests' disks ({', '.join(listed)}): LVM takes what a guest writes "
+            "there for the host's own, whatever its filter says.",
+            "As root on the host: "
+            + "; ".join(f"lvmdevices --deldev {shlex.quote(each)}" for each in listed),
         )
+
+
+def hides_guests(host: LocalHost) -> bool:
+    """Whether LVM on this host looks away from guests' disks."""
+    try:
+        demand_hiding(host)
+    except Refusal:
+        return False
+    return True
 
 
 def hide_guests(host: LocalHost, policy: Policy) -> str:
@@ -231,6 +242,9 @@ def hide_guests(host: LocalHost, policy: Policy) -> str:
         f"{each['message']} {each['correction']}"
         for each in bcache_by_hand.bcache_problems(host, facts)
     ]
+    if lvm_devices_file.file_in_use(host) is not None:
+        # No filter helps, and which devices are listed is root's.
+        demand_hiding(host)
     if hides_guests(host):
         return "\n".join([*sentences, "LVM on this host already ignores guests' disks."])
     before = (host.read(LOCAL) or b"").decode("utf-8", "surrogateescape")
