@@ -564,6 +564,11 @@ KINDS: Final = {
         "LVM sees {count} volume groups of guests",
         "Nothing of a group of this name is managed.",
     ),
+    "two_groups_named": ConcernKind(
+        "Two volume groups of one name",
+        "{count} volume groups share their name with another one",
+        "Nothing of a group of this name can be changed.",
+    ),
     "vg_unsound": ConcernKind(
         "Volume group left out",
         "{count} volume groups are left out",

@@ -30,7 +30,7 @@ def rejects(machine: Machine, name: str) -> bool:
     if machine.use_devicesfile and DEVICES in machine.files:
         listed = machine.files[DEVICES].decode().split()
         return f"DEVNAME=/dev/{name}" not in listed
-    links = [link for link, target in machine.links.items() if target == f"../{name}"]
+    links = [link for link, target in machine.links.items() if target.endswith(f"../{name}")]
     rejected = False
     for alias in (f"/dev/{name}", *links):
         entry = next((e for e in global_filter(machine) if re.search(e[2:-1], alias)), "")
@@ -41,10 +41,10 @@ def rejects(machine: Machine, name: str) -> bool:
 
 
 def is_seen(machine: Machine, vg: Vg) -> bool:
-    """Whether LVM finds a group: a guest's lies on a bcache device, or on an LV, which it scans
-    only where it is told to."""
+    """Whether LVM finds a group: a guest's lies on a bcache device, on a disk of its own, or on an
+    LV, which it scans only where it is told to."""
     if vg.inside is None:
-        return True
+        return not all(rejects(machine, pv.device.name) for pv in vg.pvs)
     backing = machine.backing(vg.inside)
     if backing is None:
         return machine.scan_lvs and vg.inside.minor is not None

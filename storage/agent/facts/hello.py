@@ -206,6 +206,21 @@ ALLOCATIONS = {
 
 def _group_problems(facts: dict[str, Any]) -> Iterable[Problem]:
     """What keeps the panel from using a group, or soon will."""
+    own = [vg for vg in facts["vgs"] if vg["uuid"] not in facts["guests"]]
+    for vg in own:
+        others = [each for each in own if each["name"] == vg["name"] and each is not vg]
+        if vg["uuid"] in facts["named"] and others:
+            yield problem(
+                "two_groups_named",
+                "error",
+                f"{len(others) + 1} volume groups are named {vg['name']}: LVM takes no command by "
+                "this name.",
+                f"Find out whose disk the other one ({others[0]['uuid']}) lies on: pvs -o "
+                "+vg_uuid. If a guest has that disk, keep LVM away from it (global_filter in "
+                "/etc/lvm/lvm.conf); only if the group is the host's: vgrename "
+                f"{others[0]['uuid']} NEWNAME",
+                subject=vg["name"],
+            )
     for vg in facts["vgs"]:
         if vg["sharing"] and not vg["alone"]:
             yield problem(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..calls.refusals import Problem, Refusal, problem
+from ..facts import guests_disks
 from ..kernel import bcache_sysfs, disks, dm
 from ..kernel.local_host import LocalHost
 from ..state.policy import HIDE
@@ -45,10 +46,21 @@ def _may_see(host: LocalHost) -> bool:
 def of_facts(host: LocalHost, facts: dict[str, Any]) -> Iterable[Problem]:
     """Volume groups that are not the host's, and those that are left out."""
     lvs = frozenset(device.kname for device in dm.dm_devices(host))
+    theirs = guests_disks.disks_of_guests(host) if facts["guests"] else {}
     for pv in facts["pvs"]:
         real = host.real(f"/dev/{pv['name']}") if pv["vg_uuid"] in facts["guests"] else None
         kname = None if real is None else real.rsplit("/", 1)[-1]
         volume = None if kname is None else disks.stands_on(host, kname, lvs)
+        guest = guests_disks.whose(host, kname, theirs)
+        if volume is None and guest:
+            yield problem(
+                "foreign_vg_on_guest_disk",
+                "error",
+                f"VG {pv['vg_name']} lies on {kname}, which {guest} has for itself. Nothing of a "
+                "group of this name is managed until LVM looks away from it.",
+                HIDE,
+                subject=pv["vg_name"],
+            )
         if kname is None or volume is None:
             continue
         mapped = dm.text(host, f"/sys/block/{volume}/dm/name")

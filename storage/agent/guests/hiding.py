@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from ..calls.refusals import Refusal
 from ..commands.command import OURS
+from ..facts import guests_disks
 from ..facts.inventory import storage
 from ..facts.view import Facts
 from ..kernel import bcache_sysfs, disks, dm
@@ -46,6 +47,9 @@ _OURS = re.compile(rf"(?s){re.escape(_BEGIN)}.*?{re.escape(_END)}")
 _SETS_FILTER = re.compile(r"(?m)^[^#\n]*\bglobal_filter\b")
 _ENTRY = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _EVERYTHING = re.compile(r"a(?P<mark>.)\^?(?:\.\*)?\$?(?P=mark)")
+_ODD = re.compile(r"[^A-Za-z0-9_-]")
+BY_ID = "/dev/disk/by-id"
+_OF_HARDWARE = ("wwn-", "scsi-", "ata-", "nvme-", "virtio-", "usb-")
 _NAMES = ("/dev/bcache7", "/dev/bcache7p1")
 _LINKS = ("/dev/tiercel-guest/bcache7", "/dev/tiercel-guest/bcache7p1")
 _ALIASES = (
@@ -199,9 +203,10 @@ def is_hidden(text: str, *, linked: bool) -> bool:
     )
 
 
-def demand_hiding(host: LocalHost) -> None:
+def demand_hiding(host: LocalHost, theirs: Collection[str] = ()) -> None:
     """Raises Refusal(unsupported) where LVM would take what a guest writes for the host's own: its
-    devices file lists a guest's disk, or there is no such file and no filter."""
+    devices file lists a guest's disk, or there is no such file and no filter. `theirs` are disks
+    that guests have for themselves."""
     path = lvm_devices_file.file_in_use(host)
     if path is None:
         if not is_hidden(settings(host), linked=host.exists(PATH)):
@@ -213,7 +218,7 @@ def demand_hiding(host: LocalHost) -> None:
             )
         return
     own = [each.device for each in own_backings(host) if each.device is not None]
-    listed = lvm_devices_file.guests_devices(host, path, own)
+    listed = lvm_devices_file.guests_devices(host, path, own, theirs)
     if listed:
         raise Refusal(
             "unsupported",
@@ -242,32 +247,36 @@ def hide_guests(host: LocalHost, policy: Policy) -> str:
         f"{each['message']} {each['correction']}"
         for each in bcache_by_hand.bcache_problems(host, facts)
     ]
+    theirs = _disks_to_hide(host, facts)
     if lvm_devices_file.file_in_use(host) is not None:
         # No filter helps, and which devices are listed is root's.
-        demand_hiding(host)
-    if hides_guests(host):
+        demand_hiding(host, theirs)
+    if hides_guests(host) and not theirs:
         return "\n".join([*sentences, "LVM on this host already ignores guests' disks."])
     before = (host.read(LOCAL) or b"").decode("utf-8", "surrogateescape")
     rest = _OURS.sub("", before)
+    own = own_backings(host)
+    ours = ((BY_LINK,) if own else (BY_NAME, BY_LINK)) + tuple(
+        entry for kname in theirs for entry in _by_id(host, kname)
+    )
     if _SETS_FILTER.search(rest):
         raise Refusal(
             "unsupported",
             f"{LOCAL} sets global_filter itself.",
-            f'Put "{BY_NAME}" before the existing entries, and remove any entry that accepts '
-            f'everything ("a|.*|"): LVM accepts a device if any of its names is accepted.',
+            f"Put {', '.join(_quoted(each) for each in ours)} before the existing entries, and "
+            'remove any entry that accepts everything ("a|.*|"): LVM accepts a device if any of '
+            "its names is accepted.",
         )
-    own = own_backings(host)
-    ours = (BY_LINK,) if own else (BY_NAME, BY_LINK)
     kept = [
         entry
         for entry in entries(settings(host), "global_filter")
-        if entry not in (BY_NAME, BY_LINK) and _EVERYTHING.fullmatch(entry) is None
+        if entry not in (BY_NAME, *ours) and _EVERYTHING.fullmatch(entry) is None
     ]
-    listed = ", ".join(f'"{entry}"' for entry in (*ours, *kept))
+    listed = ", ".join(_quoted(each) for each in (*ours, *kept))
     block = f"{_BEGIN}devices {{\n\tglobal_filter = [ {listed} ]\n}}\n{_END}"
     head = rest if not rest or rest.endswith("\n") else f"{rest}\n"
     host.save(LOCAL, (head + block).encode("utf-8", "surrogateescape"))
-    if not hides_guests(host):
+    if not hides_guests(host) or _disks_to_hide(host, storage(host, policy)):
         host.save(LOCAL, before.encode("utf-8", "surrogateescape"))
         raise Refusal(
             "unsupported",
@@ -281,6 +290,34 @@ def hide_guests(host: LocalHost, policy: Policy) -> str:
         names = ", ".join(each.kname for each in own)
         sentences.append(f"The bcache on {names} is the host's own and stays visible.")
     return "\n".join([*sentences, "LVM on this host now ignores guests' disks."])
+
+
+def _quoted(entry: str) -> str:
+    return f'"{entry}"'
+
+
+def _disks_to_hide(host: LocalHost, facts: Facts) -> list[str]:
+    """Kernel names of the disks and partitions that guests have for themselves, and on which LVM
+    finds a group that takes the name of another one."""
+    if not facts["guests"]:
+        return []
+    theirs = guests_disks.disks_of_guests(host)
+    found: dict[str, None] = {}
+    for pv in facts["pvs"]:
+        real = host.real(f"/dev/{pv['name']}") if pv["vg_uuid"] in facts["guests"] else None
+        kname = "" if real is None else real.rsplit("/", 1)[-1]
+        disk = kname if kname in theirs else disks.stands_on(host, kname, theirs)
+        if disk is not None and not disk.startswith("dm-") and not bcache_sysfs.is_device(disk):
+            found[disk] = None
+    return list(found)
+
+
+def _by_id(host: LocalHost, kname: str) -> Iterable[str]:
+    """Entries that reject a disk by the names that its hardware gives it, and its partitions: what
+    the kernel calls it may be another disk after a restart."""
+    for link in host.list(BY_ID):
+        if link.startswith(_OF_HARDWARE) and host.real(f"{BY_ID}/{link}") == f"/dev/{kname}":
+            yield f"r|^{BY_ID}/{_ODD.sub('.', link)}|"
 
 
 def _switch_off(host: LocalHost, facts: Facts) -> Iterable[str]:

@@ -30,14 +30,16 @@ def file_in_use(host: LocalHost) -> str | None:
     return path if _IN_USE.search(settings) and host.exists(path) else None
 
 
-def guests_devices(host: LocalHost, path: str, own: Collection[str]) -> list[str]:
-    """The names that the file lists of guests' disks: logical volumes, what stands on them, and
-    bcache devices but for the host's `own`. A number of bcache that is free now is the next
-    guest's."""
+def guests_devices(
+    host: LocalHost, path: str, own: Collection[str], theirs: Collection[str]
+) -> list[str]:
+    """The names that the file lists of guests' disks: `theirs`, logical volumes, what stands on
+    either, and bcache devices but for the host's `own`. A number of bcache that is free now is the
+    next guest's."""
     text = (host.read(path) or b"").decode("utf-8", "replace")
     entries = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     names = dict.fromkeys(name for line in entries for name in _DEVICE.findall(line))
-    volumes = frozenset(device.kname for device in dm.dm_devices(host))
+    volumes = frozenset((*theirs, *(device.kname for device in dm.dm_devices(host))))
     return [name for name in names if _is_guests(host, name, volumes, own)]
 
 
@@ -47,4 +49,6 @@ def _is_guests(host: LocalHost, name: str, volumes: Collection[str], own: Collec
     if bcache is not None:
         return bcache[1] not in own
     kname = None if real is None else real.rsplit("/", 1)[-1]
-    return kname is not None and disks.stands_on(host, kname, volumes) is not None
+    if kname is None:
+        return False
+    return kname in volumes or disks.stands_on(host, kname, volumes) is not None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -141,7 +142,10 @@ def _mark(host: LocalHost, done: list[str]) -> list[str]:
 def _note_groups(host: LocalHost, facts: Facts) -> list[str]:
     """The uuids of the groups that root allowed while an older agent noted their names alone."""
     before = policy.load_policy(host)
-    uuids = {vg["name"]: vg["uuid"] for vg in facts["vgs"] if vg["uuid"] in facts["named"]}
+    named = [(vg["name"], vg["uuid"]) for vg in facts["vgs"] if vg["uuid"] in facts["named"]]
+    counts = Counter(name for name, _ in named)
+    # Of two with one name nobody can tell which one root meant.
+    uuids = {name: uuid for name, uuid in named if counts[name] == 1}
     after = policy.with_uuids(before, uuids)
     if before.broken or after == before:
         return []
