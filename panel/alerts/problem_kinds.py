@@ -564,6 +564,11 @@ KINDS: Final = {
         "LVM sees {count} volume groups of guests",
         "Nothing of a group of this name is managed.",
     ),
+    "inventory_large": ConcernKind(
+        "Too many volumes for one reply",
+        "{count} hosts have nearly too many volumes to be read",
+        "Above the limit nothing of such a host can be read.",
+    ),
     "two_groups_named": ConcernKind(
         "Two volume groups of one name",
         "{count} volume groups share their name with another one",

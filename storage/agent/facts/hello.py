@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Any
 
-from .. import PROTOCOL, VERSION
+from .. import PROTOCOL, REPLY_LIMIT, VERSION
 from ..calls.refusals import Problem, Refusal, problem
 from ..commands.command import OURS
 from ..guests import guest_lvm_exposure, users
@@ -34,6 +35,7 @@ TOOLS = (
     "mdadm",
 )
 MIB = 1 << 20
+LARGE_SHARE = 0.7
 BUS = "/run/dbus/system_bus_socket"
 
 
@@ -55,6 +57,7 @@ def hello(host: LocalHost) -> dict[str, Any]:
         *initramfs.initramfs_problems(host),
         *_facts_problems(host, facts),
         *_list_problems(local, facts),
+        *_size_problems(facts),
     ]
     if failure is not None:
         problems.append(problem(failure.code, "error", failure.message, failure.correction))
@@ -95,6 +98,20 @@ def _facts(host: LocalHost, local: policy.Policy) -> tuple[dict[str, Any] | None
         return None, refusal
     backings = inventory.bare_backings(host, facts["lvs"])
     return {**facts, "arrays": disks.arrays(host), "backings": backings}, None
+
+
+def _size_problems(facts: dict[str, Any] | None) -> Iterable[Problem]:
+    """Before nothing of the host can be read any more. What uses its volumes comes on top."""
+    size_bytes = len(json.dumps(facts, separators=(",", ":")))
+    if size_bytes > LARGE_SHARE * REPLY_LIMIT:
+        percent = 100 * size_bytes // REPLY_LIMIT
+        yield problem(
+            "inventory_large",
+            "warning",
+            f"What this host tells of its volumes takes {percent} % of what one reply may have. "
+            "Above that nothing of the host can be read.",
+            "Put new volumes on another host, and move some of this one's.",
+        )
 
 
 def _policy_problems(local: policy.Policy) -> Iterable[Problem]:
