@@ -2,8 +2,9 @@
 
 Root's unit runs it at boot; it may also run at any time by hand, because it only adds what is
 missing. It registers the bcache devices that this agent made (state/boot_state.py), writes their
-settings, renews the stable paths and the latency histograms, and resets the throttle that a killed
-move left. It never writes to a volume.
+settings, renews the stable paths, and resets the throttle that a killed
+move left. It never writes to a volume, and waits for no I/O of one: the first sample makes the latency
+histograms.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from ..calls.refusals import Refusal
 from ..commands import provenance
 from ..commands.command import OURS, REGISTER, device
 from ..commands.retirement import is_retired
-from ..facts.counter_sample import sample
 from ..facts.inventory import storage
 from ..facts.view import Facts, View
 from ..kernel import bcache_sysfs
@@ -72,7 +72,6 @@ def boot(host: LocalHost) -> tuple[list[str], list[str]]:
             bcache_by_hand.note_bcache_by_hand(host, facts)
             done += undo_window.note_all(host, facts)
             done += udev_links.refresh(host, facts, boot_state.load_boot_state(host))
-        sample(host)
     except Refusal as refusal:
         failed.append(f"{refusal.message} {refusal.correction}")
     except LockBusy:
