@@ -2,9 +2,8 @@
 
 Root's unit runs it at boot; it may also run at any time by hand, because it only adds what is
 missing. It registers the bcache devices that this agent made (state/boot_state.py), writes their
-settings, renews the stable paths, and resets the throttle that a killed
-move left. It never writes to a volume, and waits for no I/O of one: the first sample makes the latency
-histograms.
+settings, renews the stable paths, and resets the throttle that a killed move left. It never writes
+to a volume, and waits for no I/O of one: the first sample makes the latency histograms.
 """
 
 from __future__ import annotations
