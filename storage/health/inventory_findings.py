@@ -272,8 +272,7 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[He
                 "error",
                 f"{name} uses writeback on a degraded SSD mirror: {held} was on one SSD only at "
                 f"the last inventory.{stays}",
-                obstacle
-                or of_cache(row.cache).way_out_of_writeback(lv, on_page=on_page),
+                obstacle or of_cache(row.cache).way_out_of_writeback(lv, on_page=on_page),
                 name,
                 key,
             )

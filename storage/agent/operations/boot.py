@@ -27,7 +27,7 @@ from ..kernel.local_host import LocalHost, LockBusy, MissingTool, TimedOut
 from ..state import bcache_by_hand, boot_state, policy, udev_links, undo_window
 from ..state.boot_state import BOOT_ID, FILES, FILES_SECONDS, REPORT, BootNote, Kept
 from ..verbs.registry import MARKS, VERBS
-from . import ops
+from . import ops, pacer
 
 # Guests wait for the first run after a start. What has not come by then comes with a later run: the
 # unit's timer repeats it until nothing is missing.
@@ -71,6 +71,9 @@ def boot(host: LocalHost) -> tuple[list[str], list[str]]:
             bcache_by_hand.note_bcache_by_hand(host, facts)
             done += undo_window.note_all(host, facts)
             done += udev_links.refresh(host, facts, boot_state.load_boot_state(host))
+        is_moving = any(lv["work"] is not None and lv["work"]["ours"] for lv in facts["lvs"])
+        if is_moving and not boot_state.last(host)["ran"]:
+            done += pacer.slow_down_resumed(host)
     except Refusal as refusal:
         failed.append(f"{refusal.message} {refusal.correction}")
     except LockBusy:

@@ -21,6 +21,7 @@ from ..state.boot_state import FILES, BootNote
 from ..state.owner import panel_from_json
 from ..verbs.argument_checks import call_from_json
 from ..verbs.registry import VERBS
+from ..verbs.verb import Trait
 from . import journal, pacer, sysfs, waits
 from .assess import assess, settled
 from .boot import note_for_boot, remember
@@ -79,6 +80,8 @@ class Execution:
             state = "failed"
         finally:
             self._release()
+            if Trait.MOVES in VERBS[self._call.verb].traits:
+                pacer.end_resumed(self._host)
         if error is not None and error.rc != 0 and self._stopping():
             # The same SIGINT ended the command or the report that failed; not one that ended well.
             state, error = "interrupted", aborted() if self._aborted() else interrupted()
