@@ -13,7 +13,7 @@ from ..calls.refusals import Refusal
 from ..commands import extents, vacated_extents
 from ..commands.command import BY_MIRROR, REGISTER, Command, refusal_of, stamped
 from ..facts.view import View
-from ..guests import qmp, virsh
+from ..guests import hiding, qmp, virsh
 from ..kernel import dm
 from ..kernel.local_host import Beat, LocalHost, LockBusy, MissingTool
 from ..state import fence, policy, undo_window
@@ -34,6 +34,8 @@ LOCK_SECONDS = 120.0
 RETAKE_SECONDS = 5.0
 BUSY_SECONDS = 30.0
 POLL_SECONDS = 1.0
+# What they write over is gone. The last word is the device.
+OVERWRITE = frozenset(("blkdiscard", "make-bcache", "wipefs"))
 
 
 def execute(host: LocalHost, op: str) -> None:
@@ -120,6 +122,20 @@ class Execution:
             )
         self._remember_for_boot(view)
 
+    def _demand_device(self, view: View, path: str) -> None:
+        """The path leads to the volume that LVM calls so. udev makes it, and may be late: what is
+        overwritten by an old link is another volume."""
+        lv = self._target(view, path.rsplit("/", 1)[-1])
+        kname = waits.kname_at(self._host, path)
+        found = dm.text(self._host, f"/sys/block/{kname}/dm/uuid") if kname else ""
+        if found != hiding.dm_uuid(lv):
+            raise Refusal(
+                "stale",
+                f"{path} leads to {kname or 'nothing'}, which is not {lv['vg_name']}/{lv['name']}.",
+                "Let udev renew its links on the host (udevadm trigger --subsystem-match=block; "
+                "udevadm settle), then plan again.",
+            )
+
     def _note_retirement(self, view: View, commands: Sequence[Command]) -> None:
         """Before the mark: without the note nobody knows when the undo window is over."""
         if self._call.verb != "volume.retire" or "mark" not in [each.name for each in commands]:
@@ -165,6 +181,8 @@ class Execution:
     def _command(self, number: int, command: Command) -> None:
         if command.noted:
             self._note_for_boot()
+        if command.argv[0] in OVERWRITE:
+            self._patiently(lambda view: self._demand_device(view, command.argv[-1]))
         self._entry.say(f"$ {command.shell}")
         if not command.locked:
             self._remember()
@@ -408,8 +426,8 @@ class Execution:
     def _view(self) -> View:
         return View(self._host, vg=self._call.args["vg"])
 
-    def _target(self, view: View) -> dict[str, Any]:
-        return view.lv(self._call.args["vg"], self._name())
+    def _target(self, view: View, name: str = "") -> dict[str, Any]:
+        return view.lv(self._call.args["vg"], name or self._name())
 
     def _glance(self, watch: Callable[[], WorkProgress], force: bool = False) -> None:
         """Progress of a running command is only for show: dmsetup may time out while LVM has the
