@@ -9,8 +9,9 @@ import pytest
 from storage.byte_sizes import GIB, KIB, SECTOR_BYTES
 from storage.health.lost_cache import lvmcache_runbook
 from storage.health.restart_checks import before_restart
+from storage.planner.technologies.degraded_mirror import is_on_degraded
 from storage.planner.technologies.lookup import TECHNOLOGIES
-from storage.planner.technologies.lvmcache_loss import is_on_degraded, loss_of
+from storage.planner.technologies.lvmcache_loss import loss_of
 from tests.reported.host import Seen, uuid_of
 
 GONE = "[unknown]"
