@@ -564,6 +564,11 @@ KINDS: Final = {
         "LVM sees {count} volume groups of guests",
         "Nothing of a group of this name is managed.",
     ),
+    "lvm_archive_large": ConcernKind(
+        "LVM's archive is large",
+        "LVM's archive is large on {count} hosts",
+        "On a full file system no operation can begin.",
+    ),
     "inventory_large": ConcernKind(
         "Too many volumes for one reply",
         "{count} hosts have nearly too many volumes to be read",

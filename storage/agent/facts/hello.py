@@ -13,7 +13,7 @@ from ..commands.command import OURS
 from ..guests import guest_lvm_exposure, users
 from ..kernel import array_state, disks
 from ..kernel.dm import text
-from ..kernel.local_host import LocalHost
+from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from ..state import bcache_by_hand, boot_state, fence, initramfs, owner, policy, udev_links
 from . import inventory, orphan_devices, program_versions, recovery, writeback
 
@@ -36,6 +36,8 @@ TOOLS = (
 )
 MIB = 1 << 20
 LARGE_SHARE = 0.7
+ARCHIVE = "/etc/lvm/archive"
+ARCHIVE_KIB = 1 << 20
 BUS = "/run/dbus/system_bus_socket"
 
 
@@ -58,6 +60,7 @@ def hello(host: LocalHost) -> dict[str, Any]:
         *_facts_problems(host, facts),
         *_list_problems(local, facts),
         *_size_problems(facts),
+        *_archive_problems(host),
     ]
     if failure is not None:
         problems.append(problem(failure.code, "error", failure.message, failure.correction))
@@ -111,6 +114,25 @@ def _size_problems(facts: dict[str, Any] | None) -> Iterable[Problem]:
             f"What this host tells of its volumes takes {percent} % of what one reply may have. "
             "Above that nothing of the host can be read.",
             "Put new volumes on another host, and move some of this one's.",
+        )
+
+
+def _archive_problems(host: LocalHost) -> Iterable[Problem]:
+    """LVM writes down the whole group before each command that changes it, and keeps that for a
+    month: each job on a large group leaves megabytes on the host's root."""
+    try:
+        words = host.run(("du", "-sk", ARCHIVE), timeout=5.0).stdout.split()
+    except (MissingTool, TimedOut):
+        return
+    size_kib = int(words[0]) if words and words[0].isdecimal() else 0
+    if size_kib > ARCHIVE_KIB:
+        yield problem(
+            "lvm_archive_large",
+            "warning",
+            f"{ARCHIVE} holds {size_kib // 1024} MiB of older states of volume groups. On a full "
+            "file system the agent can begin nothing.",
+            f"Remove old ones as root on the host: find {ARCHIVE} -name '*.vg' -mtime +7 -delete. "
+            "Set backup/retain_days=7 in /etc/lvm/lvm.conf, and LVM removes them itself.",
         )
 
 

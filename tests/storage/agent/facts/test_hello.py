@@ -65,3 +65,13 @@ def test_a_host_says_that_it_has_many_volumes_before_nothing_of_it_can_be_read(
     monkeypatch.setattr(hello_module, "REPLY_LIMIT", 2000)
     (told,) = [each for each in hello(host)["problems"] if each["code"] == "inventory_large"]
     assert told["severity"] == "warning"
+
+
+def test_a_host_whose_root_lvm_fills_with_old_states_says_so_before_it_is_full(
+    make_fake_host: Callable[..., FakeHost],
+) -> None:
+    host = make_fake_host()
+    with host.changing() as machine:
+        machine.archive_kib = 3 << 20
+    (told,) = [each for each in hello(host)["problems"] if each["code"] == "lvm_archive_large"]
+    assert "holds 3072 MiB" in told["message"] and "retain_days" in told["correction"]
