@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from ..calls.refusals import Refusal
@@ -20,6 +21,7 @@ from ..facts.inventory import storage
 from ..facts.view import Facts
 from ..kernel import bcache_sysfs, disks, dm
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
+from ..kernel.paths import mounted
 from ..state import bcache_by_hand
 from ..state.boot_state import UNIT, Kept
 from ..state.policy import AGENT, HIDE, Policy
@@ -63,7 +65,7 @@ _ALIASES = (
 
 # What the host would take for its own. Nothing at all may be two at once, of which blkid tells
 # neither: bcache's rule then looks again by itself.
-_ACTED_UPON = "*_raid_member|LVM2_member|mpath_member"
+_ACTED_UPON = "*_raid_member|LVM[12]_member|mpath_member|zfs_member|btrfs|stratis"
 _HEAD = """\
 # Written by Tiercel's agent. Changes made by hand are lost.
 # What a guest wrote to its disk is not for this host: no LVM, md or bcache of it is started here.
@@ -138,11 +140,15 @@ def rules(
 
 def rules_of(host: LocalHost, facts: Facts, kept: Sequence[Kept]) -> str:
     """The rules file for this host as it is. What bcache holds is root's only where that is known,
-    or where nobody can tell."""
+    or where nobody can tell; what it has mounted of several devices is the host's own."""
     kept_visible = set(bcache_by_hand.look(host, facts, kept).unclear)
+    # Only udev shows the kernel what else a file system of several devices needs.
+    points = Counter(each.point for each in mounted(host))
+    parts = {each.device for each in mounted(host) if points[each.point] > 1}
     for lv in facts["lvs"]:
         holders = () if lv["kname"] is None else host.list(f"/sys/block/{lv['kname']}/holders")
-        if not all(bcache_sysfs.is_device(each) for each in holders):
+        is_held = not all(bcache_sysfs.is_device(each) for each in holders)
+        if is_held or lv["dev"] in parts:
             kept_visible.add(lv["uuid"])
     own = {each.uuid for each in own_backings(host)}
     return rules(facts, kept, own, kept_visible, brings_back=host.exists(UNIT))
