@@ -101,7 +101,7 @@ class LastCacheState:
 class CacheWindow:
     """Samples of a period, added up. Dirty and used bytes are the first, the last and the least of
     it. `leg_sums` are those samples in which both legs were counted, with `slow_read_sectors`, what
-    the slow disk had to read."""
+    the slow disk had to read. `fast_write_sectors` went to the SSD."""
 
     sums: Sums = NO_SUMS
     dirty_first: int | None = None
@@ -110,6 +110,7 @@ class CacheWindow:
     used_least: int | None = None
     leg_sums: Sums = NO_SUMS
     slow_read_sectors: int | None = None
+    fast_write_sectors: int | None = None
 
     def covers(self, period: timedelta) -> bool:
         return self.sums.dt_ms >= COVERED * period.total_seconds() * 1000
@@ -311,12 +312,13 @@ def _thrash(recent: RecentFigures, size_bytes: int) -> Iterator[HealthFinding]:
 
 def _filled_bytes(recent: RecentFigures) -> float | None:
     """What was copied to the SSD because it was read, in the last hour: counted, or estimated from
-    what missed without being let pass."""
+    what missed without being let pass, or at least what the guest did not write."""
     sums, counts = recent.hour.sums, recent.read_counts
     if not sums.bcache_reads:
         return None if recent.chunk_bytes is None else sums.promotions * recent.chunk_bytes
     if counts is None or not counts.is_complete:
-        return None
+        written = recent.hour.fast_write_sectors
+        return None if written is None else max(0, written - sums.write_sectors) * SECTOR_BYTES
     missed = counts.misses + counts.bypass_misses
     return sums.backing_read_sectors * SECTOR_BYTES * counts.misses / missed if missed else 0.0
 

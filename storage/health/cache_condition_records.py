@@ -261,6 +261,7 @@ def _window(each: Aggregate, dirty_first: Mapping[int, int | None]) -> CacheWind
         sums=each.sums,
         leg_sums=Sums(**legs),
         slow_read_sectors=counts["leg_slow_read_sectors"] if has_legs else None,
+        fast_write_sectors=counts["fast_write_sectors"] if each.ms["fast_write_sectors"] else None,
     )
 
 

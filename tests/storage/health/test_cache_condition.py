@@ -207,6 +207,18 @@ def test_what_missed_without_being_let_pass_filled_the_cache() -> None:
     assert codes(recent_findings(uncounted(None))) == []
 
 
+@pytest.mark.parametrize(("written", "is_thrash"), [(1_000_000, True), (400_000, False)])
+def test_what_the_ssd_wrote_beyond_the_guests_writes_filled_the_cache_where_counts_are_lost(
+    written: int, is_thrash: bool
+) -> None:
+    """300,000 sectors of it the guest wrote; 24,000 were read from the cache."""
+    figures = uncounted(counts(hits=100, misses=100, bypass_misses=0))
+    sums = dataclasses.replace(figures.hour.sums, write_sectors=300_000)
+    hour = dataclasses.replace(figures.hour, sums=sums, fast_write_sectors=written)
+    found = codes(recent_findings(dataclasses.replace(figures, hour=hour)))
+    assert found == ["cache_thrash"] * is_thrash
+
+
 @pytest.mark.parametrize(
     ("read_counts", "is_bypassed"),
     [
