@@ -42,6 +42,7 @@ from storage.health.cache_condition import (
 )
 from storage.health.host_problems import HealthFinding, silent_seconds
 from storage.host_data import BadHostData
+from storage.inventory.device_tree import fast_disks
 from storage.inventory.stored import inventory_of
 from storage.metrics.counters import decode_volume
 from storage.metrics.rates import CachedBy, CacheInside, Sums, inside
@@ -350,7 +351,7 @@ def _judge_ssds(now: datetime) -> None:
             saturated[activity.host_id] = full
     for host in Host.objects.filter(pk__in=saturated):
         facts = inventory_of(host)
-        fast = {disk.name for disk in facts.disks if not disk.rotational} if facts else set()
+        fast = fast_disks(facts) if facts else frozenset()
         for load in saturated[host.pk]:
             if load.disk in fast:
                 verdicts[host.pk].findings.append((load.disk, ssd_finding(load)))
