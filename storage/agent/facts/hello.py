@@ -219,10 +219,11 @@ def _facts_problems(host: LocalHost, facts: dict[str, Any] | None) -> Iterable[P
                 subject=array["name"],
             )
         elif trouble is not None:
+            far = array_state.how_far(array) if trouble.code == "array_recovering" else ""
             yield problem(
                 trouble.code,
                 trouble.severity,
-                f"{trouble.message}.",
+                f"{trouble.message}{': ' if far else ''}{far}.",
                 trouble.correction,
                 subject=array["name"],
             )
