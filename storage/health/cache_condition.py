@@ -16,6 +16,7 @@ from storage.formatting import counted, ms, percent, seconds, size, thousands
 from storage.health.host_problems import HealthFinding
 from storage.metrics.rates import Sums, percentile_ms, read_hit_rate
 from storage.metrics.rates.warming import FULL
+from storage.metrics.waiting import waited_seconds
 from storage.models.host import DIRTY_LIMIT_PERCENT
 
 FROZEN_SECONDS: Final = 30
@@ -42,7 +43,12 @@ FELL_BY: Final = 0.99
 THRASH_FACTOR: Final = 3
 THRASH_HIT_RATE: Final = 0.3
 THRASH_ACCESSES: Final = 1_000
-USELESS_HIT_RATE: Final = 0.1
+USELESS_SECONDS: Final = 60.0
+USELESS_SHARE: Final = 0.02
+"""A full cache that saves its guest less waiting in a day than this, or than this share of what it
+would wait, is of no use."""
+JUDGED_HIT_RATE: Final = 0.5
+"""Where fewer reads miss, what a miss takes is not measured well enough to say what hits save."""
 DAY_ACCESSES: Final = 10_000
 FELL_POINTS: Final = 20
 BYPASSED_SHARE: Final = 0.95
@@ -175,9 +181,11 @@ class CacheHours:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastingFigures:
     """A cache over days: the last day, the last hours and the same hours of a week before, and
-    hours in which the volume had no cache yet."""
+    hours in which the volume had no cache yet. What a cache in writeback mode saves is not in its
+    reads alone."""
 
     name: str
+    is_writeback: bool = False
     day: CacheHours = CacheHours()
     late: CacheHours = CacheHours()
     week_ago: CacheHours = CacheHours()
@@ -387,18 +395,25 @@ def lasting_findings(lasting: LastingFigures) -> Iterator[HealthFinding]:
 def _useless(lasting: LastingFigures) -> Iterator[HealthFinding]:
     day, share = lasting.day, lasting.day.used_share
     rate = read_hit_rate(day.sums, least=DAY_ACCESSES)
-    if rate is None or share is None or share < FULL or rate >= USELESS_HIT_RATE:
+    if rate is None or share is None or share < FULL or rate >= JUDGED_HIT_RATE:
         return
-    if day.cache_seconds < COVERED * DAY.total_seconds():
+    if lasting.is_writeback or day.cache_seconds < COVERED * DAY.total_seconds():
+        return
+    # Reads saved are waiting saved.
+    waited = waited_seconds(day.sums)
+    saved = waited * rate / (1 - rate)
+    if saved >= max(USELESS_SECONDS, USELESS_SHARE * (waited + saved)):
         return
     yield HealthFinding(
         "cache_useless",
         "warning",
         f"The cache of {lasting.name} was full for the last {seconds(DAY.total_seconds())} "
-        f"({percent(share)} or more), but only {percent(rate)} of "
-        f"{thousands(_accesses(day.sums))} reads came from it.",
-        "It holds data that nobody reads again. Choose Cache size and take a larger one, or Remove "
-        "cache and Add a cache anew so that it begins empty.",
+        f"({percent(share)} or more), and saved its guest about {seconds(saved)} of waiting for "
+        f"the disk in that time: {percent(rate)} of {thousands(_accesses(day.sums))} reads came "
+        f"from it, and the others waited {seconds(waited)}.",
+        "Remove cache, and give the SSD space to a volume that waits longer. If it holds data that "
+        "nobody reads again, choose Cache size and take a larger one, or Add a cache anew so that "
+        "it begins empty.",
     )
 
 
