@@ -566,6 +566,11 @@ KINDS: Final = {
         "It is unclear whose {count} bcache volumes are",
         "They may not come back after a restart.",
     ),
+    "bcache_not_noted": ConcernKind(
+        "bcache lost at the next restart",
+        "{count} bcache devices would not come back after a restart",
+        "After a restart their guests have no disk.",
+    ),
     "bcache_scanned": ConcernKind(
         "LVM looks into guests' disks",
         "LVM looks into guests' bcache disks on {count} hosts",
@@ -578,6 +583,21 @@ KINDS: Final = {
         "Guest's volume group seen",
         "LVM sees {count} volume groups of guests",
         "Nothing of a group of this name is managed.",
+    ),
+    "lvm_archive_large": ConcernKind(
+        "LVM's archive is large",
+        "LVM's archive is large on {count} hosts",
+        "On a full file system no operation can begin.",
+    ),
+    "inventory_large": ConcernKind(
+        "Too many volumes for one reply",
+        "{count} hosts have nearly too many volumes to be read",
+        "Above the limit nothing of such a host can be read.",
+    ),
+    "two_groups_named": ConcernKind(
+        "Two volume groups of one name",
+        "{count} volume groups share their name with another one",
+        "Nothing of a group of this name can be changed.",
     ),
     "vg_unsound": ConcernKind(
         "Volume group left out",

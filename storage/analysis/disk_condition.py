@@ -23,6 +23,7 @@ from storage.health.cache_condition import (
 )
 from storage.health.cache_condition_records import Verdict, fresh_since, keep
 from storage.health.slowness import BusyDisk, DiskShare, SlowTime, slow_time
+from storage.inventory.device_tree import fast_disks
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.metrics.rates.disk import WRAP
@@ -143,7 +144,7 @@ def judge_disks(now: datetime) -> None:
         facts = inventory_of(host)
         if facts is not None:
             found = verdicts[host.pk].findings
-            fast = {disk.name for disk in facts.disks if not disk.rotational}
+            fast = fast_disks(facts)
             found += [
                 (load.disk, ssd_finding(load))
                 for load in busy[host.pk]

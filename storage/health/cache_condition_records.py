@@ -62,7 +62,7 @@ READS_OVER: Final = timedelta(minutes=75)
 # Which volume lies where now, by its last sample; of a host that still answers.
 PLACED: Final = """
 SELECT latest.volume_id, latest.host_id, placed.vg_name || '/' || placed.lv_name, latest.at,
-    latest.boot_id, latest.suspended, latest.cache_size_bytes, latest.counters,
+    latest.boot_id, latest.suspended, latest.cache_size_bytes, latest.cache_mode, latest.counters,
     volume.wish #>> '{cache,writeback_percent}', host.dirty_limit_percent
 FROM storage_latestsample latest
 JOIN storage_placement placed ON placed.volume_id = latest.volume_id AND placed.until IS NULL
@@ -94,6 +94,7 @@ class _Placed(NamedTuple):
     boot_id: str
     suspended: bool
     size_bytes: int | None
+    cache_mode: str
     counters: Any
     writeback_percent: str | None
     dirty_limit_percent: int
@@ -183,6 +184,7 @@ def judge_lasting(now: datetime) -> None:
         spans_of = [hours.get(each.volume_id, {}).get(n, CacheHours()) for n in (1, 2, 3, 4)]
         lasting = LastingFigures(
             name=each.name,
+            is_writeback=each.cache_mode == "writeback",
             day=spans_of[0],
             late=spans_of[1],
             week_ago=spans_of[2],
@@ -254,6 +256,7 @@ def _window(each: Aggregate, dirty_first: Mapping[int, int | None]) -> CacheWind
         sums=each.sums,
         leg_sums=Sums(**legs),
         slow_read_sectors=counts["leg_slow_read_sectors"] if has_legs else None,
+        fast_write_sectors=counts["fast_write_sectors"] if each.ms["fast_write_sectors"] else None,
     )
 
 

@@ -42,6 +42,28 @@ def is_part_of(name: str, disk: str) -> bool:
     return re.fullmatch(partition, name[len(disk) :]) is not None
 
 
+def fast_disks(facts: HostFacts) -> frozenset[str]:
+    """Names of the SSDs: what the kernel calls one, unless root says otherwise of the physical
+    volume on it (fast-pv, slow-pv): behind hardware RAID the kernel does not know."""
+    fast = {disk.name for disk in facts.disks if not disk.rotational}
+    by_kernel = frozenset(fast)
+    for pv in facts.pvs:
+        names = _disks_below(facts, pv.name)
+        if pv.tier == "fast" and not names & by_kernel:
+            fast |= names
+        if pv.tier == "slow" and names <= by_kernel:
+            fast -= names
+    return frozenset(fast)
+
+
+def _disks_below(facts: HostFacts, pv: str) -> frozenset[str]:
+    array = next((each for each in facts.arrays if is_part_of(pv, each.name)), None)
+    names = [pv] if array is None else [member.name for member in array.members]
+    return frozenset(
+        disk.name for disk in facts.disks if any(is_part_of(name, disk.name) for name in names)
+    )
+
+
 def boxes_of(chain: Chain) -> Iterable[Box]:
     return (box for stage in chain for box in stage)
 
@@ -137,8 +159,9 @@ def disk_box(facts: HostFacts, name: str, state: str = "") -> Box:
     disk = next((each for each in facts.disks if is_part_of(name, each.name)), None)
     if disk is None:
         return Box("disk", name, "", None, trouble)
-    words = ["HDD" if disk.rotational else "SSD", disk.model]
+    is_fast = disk.name in fast_disks(facts)
+    words = ["SSD" if is_fast else "HDD", disk.model]
     if disk.read_only:
         words.append("read-only")
     detail = ", ".join(word for word in words if word)
-    return Box("disk", name, detail, disk.size_bytes, trouble, is_fast=not disk.rotational)
+    return Box("disk", name, detail, disk.size_bytes, trouble, is_fast=is_fast)

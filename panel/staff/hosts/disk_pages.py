@@ -196,9 +196,9 @@ def _writers_note(writers: SsdWriters) -> str:
     parts = []
     if writers.total_bytes is None:
         parts.append("What the SSD counted is not known for this time, so shares are of volumes.")
-    if writers.bcache_count:
-        count = counted(writers.bcache_count, "bcache volume")
-        parts.append(f"The kernel does not count what {count} wrote here: it is within other.")
+    if writers.uncounted:
+        count = counted(writers.uncounted, "bcache volume")
+        parts.append(f"What {count} wrote here is not counted: it is within other.")
     return " ".join(parts)
 
 

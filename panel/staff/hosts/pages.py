@@ -45,6 +45,7 @@ from storage.health.host_problems import (
 )
 from storage.health.restart_checks import after_restart, before_restart
 from storage.health.slowness import SLOW_READ_MS
+from storage.inventory.device_tree import fast_disks
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import Host, Placement, Volume
@@ -163,7 +164,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
             "busiest": _listed(shown, facts, residents, FEW if is_troubled else BUSIEST_SHOWN),
             "volume_count": len(residents),
             "observed": [vg for vg in facts.vgs if not vg.allowed],
-            "has_ssd": any(not disk.rotational for disk in facts.disks),
+            "has_ssd": bool(fast_disks(facts)),
         }
     response = render(request, "staff/hosts/host.html", context)
     if "asked" in request.GET and context["reading"] is None:

@@ -36,7 +36,8 @@ TOGETHER: Final = {
 }
 """What several volumes have in common, by the code of the finding."""
 CORRECTIONS: Final = {
-    "writeback_degraded": "Replace the failed SSD, or set the volumes to writethrough.",
+    "writeback_degraded": "Replace the failed SSD, or set the volumes to writethrough; where their "
+    "group lacks a disk, LVM sets no mode before that.",
 }
 EACH_ON_ITS_PAGE: Final = "Open each volume's page for the next steps."
 Way = Literal["", "bulk", "refresh", "keys", "enrol", "missing", "disks", "volume", "job"]

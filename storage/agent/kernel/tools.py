@@ -131,10 +131,11 @@ class Runner:
             else:
                 _pace(process, tick, stop, rest)
             texts = [_contents(output) for output in outputs]
+            is_cut = any(os.fstat(output).st_size > OUTPUT_LIMIT for output in outputs)
         finally:
             for output in outputs:
                 os.close(output)
-        return CommandResult(process.returncode, *texts)
+        return CommandResult(process.returncode, *texts, is_cut=is_cut)
 
     def _start(
         self,

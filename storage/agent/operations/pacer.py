@@ -102,6 +102,7 @@ POLL_SECONDS = 1.0
 ALL_MIRRORS = "all-mirrors"
 THROTTLE = "/sys/module/dm_mirror/parameters/raid1_resync_throttle"
 FULL = "100"
+RESUMED = "10"
 # The kernel copies a piece each second at least, whatever it is told.
 LEAST_PERCENT = 1
 RAISED = "pace-"
@@ -220,6 +221,21 @@ def throttle(host: LocalHost, percent: str) -> None:
         with suppress(OSError):
             # It is taken up again at the next beat; nothing but the others' latency hangs on it.
             host.write(THROTTLE, percent)
+
+
+def slow_down_resumed(host: LocalHost) -> list[str]:
+    """LVM takes a pvmove up again when it activates the volume after a restart, and nobody paces it
+    until the panel asks for the move again. What was written, as a shell line."""
+    if dm.text(host, THROTTLE) != FULL:
+        return []
+    throttle(host, RESUMED)
+    return [f"echo {RESUMED} > {THROTTLE}"]
+
+
+def end_resumed(host: LocalHost) -> None:
+    """That is over: the move came to its end, or was given up."""
+    if dm.text(host, THROTTLE) == RESUMED:
+        throttle(host, FULL)
 
 
 def under(host: LocalHost, call: VerbCall, command: Command, kname: str) -> frozenset[str]:

@@ -254,8 +254,7 @@ def _rebuilt(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
                 raise Refusal(
                     "timeout",
                     f"The kernel does not rebuild {name}.",
-                    "Look at /proc/mdstat and the last lines of `dmesg` on the host, then plan "
-                    "again.",
+                    "Look at the last lines of `dmesg` on the host, then plan again.",
                 )
             return WorkProgress("rebuilt", 0, 0, False)
         idle_since_ns = None

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from storage.analysis.forecast.waiting import waited_seconds
 from storage.analysis.forecast.words import DAY
 from storage.byte_sizes import SECTOR_BYTES
 from storage.metrics.rates import CachedBy, Sums, read_hit_rate
 from storage.metrics.rates.figures import MIN_ACCESSES
+from storage.metrics.waiting import waited_seconds
 
 LEAST_SECONDS: Final = 120
 """Figures of less time say nothing of today."""
@@ -55,7 +55,7 @@ class Use:
     `hit_rate` (0 to 1) is of reads, None without a cache or with too few reads; `latest_hit_rate`
     is that of the later half of the time, when a new cache is warmer than on the whole.
     `waited_seconds_per_day` is the time reads waited for the slow disk
-    (`storage.analysis.forecast.waiting`). `missed_bytes_per_second` is what the slow disk had to
+    (`storage.metrics.waiting`). `missed_bytes_per_second` is what the slow disk had to
     read for the guest. `former` is known of a volume that lately had a cache and now has none.
     """
 

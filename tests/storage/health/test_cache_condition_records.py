@@ -19,7 +19,7 @@ from storage.metrics.rates import CachedBy
 from storage.metrics.rates.figures import NO_LATENCY
 from storage.metrics.samples import record_sample
 from storage.metrics.samples.sample_round import make_partition
-from storage.models import CacheCondition, Host, Placement, Sample, Volume
+from storage.models import CacheCondition, Host, LatestSample, Placement, Sample, Volume
 from tests import make
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import NOON, placed, take
@@ -290,12 +290,17 @@ def lasting(host: Host) -> tuple[Volume, datetime]:
     return volume, NOON
 
 
-def test_a_full_cache_of_which_nobody_reads_is_found(host: Host) -> None:
+def test_a_full_cache_that_saves_no_waiting_is_found(host: Host) -> None:
     volume, end = lasting(host)
-    hours(volume, end - timedelta(days=1), 24, read_hits=400, read_misses=4600)
+    waited = dict.fromkeys(("read_ms", "busy_ms"), 10_000)
+    hours(volume, end - timedelta(days=1), 24, read_hits=400, read_misses=4600, **waited)
     judge_lasting(at(31))
     assert findings(volume) == ["cache_useless"]
-    Sample.objects.filter(read_hits=400).update(read_hits=600, read_misses=4400)
+    LatestSample.objects.update(cache_mode="writeback")
+    judge_lasting(at(31))
+    assert findings(volume) == []
+    LatestSample.objects.update(cache_mode="writethrough")
+    Sample.objects.filter(read_hits=400).update(read_ms=40_000, busy_ms=40_000)
     judge_lasting(at(31))
     assert findings(volume) == []
 

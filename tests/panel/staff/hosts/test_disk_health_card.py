@@ -215,7 +215,7 @@ def test_a_failing_member_is_replaced_while_the_array_stays_whole(client: Client
     assert commands(client, host) == [
         f"{MD0} --add /dev/sdz",
         f"{MD0} --replace /dev/sdy --with /dev/sdz",
-        "cat /proc/mdstat  # until it is rebuilt",
+        "mdadm --wait /dev/md0  # until it is rebuilt",
         f"{MD0} --remove /dev/sdy",
     ]
 

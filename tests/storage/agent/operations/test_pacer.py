@@ -136,11 +136,27 @@ def test_a_move_that_was_killed_leaves_nothing_throttled(
 def test_boot_ends_the_throttle_where_nobody_asks_for_a_killed_move(
     host: FakeHost, agent: Agent, neighbour: str
 ) -> None:
+    boot(host)
     killed_move(host, agent)
     done, failed = boot(host)
     assert failed == [] and f"echo 100 > {THROTTLE}" in done
     assert host.machine.mirror_throttle == 100
     assert boot(host)[0] == []
+
+
+def test_a_move_that_lvm_takes_up_again_after_a_restart_is_slow_until_the_panel_asks_for_it(
+    host: FakeHost, agent: Agent, neighbour: str
+) -> None:
+    killed_move(host, agent)
+    volume = next(lv["name"] for lv in agent.inventory()["lvs"] if lv["work"])
+    host.root.reboot()
+    with host.changing() as machine:
+        machine.mirror_throttle = 100
+    assert f"echo 10 > {THROTTLE}" in boot(host)[0]
+    assert host.machine.mirror_throttle == 10
+    assert boot(host)[0] == []
+    agent.do("move.abort", {"lv": volume, "pv": agent.world.slow[0]})
+    assert host.machine.mirror_throttle == 100
 
 
 def test_boot_leaves_the_throttle_to_a_move_that_runs_and_to_a_person(
