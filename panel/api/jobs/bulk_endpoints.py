@@ -27,7 +27,7 @@ from panel.api.response_shapes import ErrorShape, Json
 from panel.models import Scope
 from storage.access import Right
 from storage.bulk_changes import ACTIONS, MOST, Action, BulkForm, PlannedChange, drafts
-from storage.models import Customer, Volume
+from storage.models import Volume
 from storage.volumes.snapshot import snapshots_of
 
 ACTION_NAMES = [value for value, _ in ACTIONS]
@@ -134,7 +134,9 @@ class BulkChanges(Resource):
         host has changed since."""
         self.demand(Right.OPERATE)
         values = request_bodies.read(request, BulkBody)
-        form = BulkForm(self.user, self._form_data(values))
+        if (key := values.get("customer")) is not None:
+            values["customer"] = request_bodies.customer_of(key, self.user)
+        form = BulkForm(self.user, values)
         if not form.is_valid():
             raise request_bodies.unprocessable(ValidationError(form.errors.as_data()))
         rows = snapshots_of(self._chosen(values["volumes"]))
@@ -160,13 +162,6 @@ class BulkChanges(Resource):
         change = bulk.begin_bulk(bulk.signed_drafts(sealed), self.requester)
         data = change_json(change, whole=True)
         return Response(data, status=202, headers={"Location": data["url"]})
-
-    def _form_data(self, values: Json) -> Json:
-        """The form names a customer by its number."""
-        if (key := values.get("customer")) is None:
-            return values
-        customer = Customer.objects.visible_to(self.user).filter(key=key).first()
-        return {**values, "customer": customer.pk if customer is not None else 0}
 
     def _chosen(self, keys: list[str]) -> list[Volume]:
         places = {key: n for n, key in enumerate(keys)}
