@@ -44,9 +44,9 @@ class Resource(APIView):
     `other_scopes`; with `dry_run=true` the `preview_scope` is enough; `read_scope` is for the
     others. A `staff_only` view
     does not exist for anybody else (404). `parameters` are the query's, by method: any other is
-    an error, so that a misspelt filter never answers with everything, and so is one that stands
-    twice and is not `repeatable`. So is a body where none is read: with GET and DELETE, and in a
-    view that `takes_no_body`.
+    an error, so that a misspelt filter never answers with everything, and so is one that is
+    empty, or that stands twice and is not `repeatable`. So is a body where none is read: with GET
+    and DELETE, and in a view that `takes_no_body`.
 
     Every method that changes something honours Idempotency-Key; a view that `keeps_key` does so
     itself. `once_only` are fields of an answer that its replay leaves out, such as a secret. What
@@ -114,6 +114,9 @@ class Resource(APIView):
                 )
             if len(values) > 1 and name not in self.repeatable:
                 raise bad_parameter(name, "repeated", "Give it once.")
+            if not all(map(str.strip, values)):
+                # As an unset variable of a script gives it: it would find what has no such name.
+                raise bad_parameter(name, "empty", "It has no value. Leave it out.")
         for name in with_nul(request.query_params):
             raise bad_parameter(name, "invalid", "A text holds no NUL.")
         if (self.takes_no_body or method in BODILESS) and request.data:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import StringIO
+from typing import Any
 
+import click
 import pytest
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
@@ -14,6 +16,7 @@ from pytest_django.live_server_helper import LiveServer
 from jobs import notify_workers
 from jobs.models import Job, State
 from jobs.models.step import Line
+from panel.cli.__main__ import tiercel as command_line
 from panel.cli.exit_codes import ExitCode
 from panel.cli.terminal import width_of
 from panel.models import ApiToken, User
@@ -406,6 +409,53 @@ def test_figures_stand_beneath_each_other_with_their_times(tiercel: Tiercel, the
     titles, first, *_ = series.out.splitlines()
     assert titles.startswith("UNTIL") and "HIT RATE" in titles
     assert first.startswith("2026-11-23 08:10:00Z")
+
+
+def named_by_texts() -> list[Any]:
+    """Every argument of a command that takes any text, as a case with the words before it."""
+
+    def within(group: click.Group, words: tuple[str, ...]) -> Iterator[Any]:
+        for name, command in sorted(group.commands.items()):
+            if isinstance(command, click.Group):
+                yield from within(command, (*words, name))
+                continue
+            places = [each for each in command.params if isinstance(each, click.Argument)]
+            for n, each in enumerate(places):
+                if not isinstance(each.type, click.Choice):
+                    others = ["GET" if isinstance(p.type, click.Choice) else "x" for p in places]
+                    case = (*words, name, *others[:n], "", *others[n + 1 :])
+                    yield pytest.param(case, id=f"{' '.join((*words, name))} {each.name}")
+
+    return list(within(command_line, ()))
+
+
+@pytest.mark.parametrize("words", named_by_texts())
+def test_an_argument_that_is_empty_is_refused_before_the_panel_is_asked(
+    tiercel: Tiercel, words: tuple[str, ...]
+) -> None:
+    ran = tiercel(*words)
+    assert (ran.code, ran.out) == (ExitCode.USAGE, ""), ran.error
+    assert "It is empty and names nothing." in ran.error
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("volumes", "list", "--external-id", ""),
+        ("volumes", "list", "--customer", " "),
+        ("jobs", "list", "--volume", ""),
+        ("orders", "list", "--volume", ""),
+        ("events", "tail", "--host", ""),
+        ("audit", "--volume", ""),
+        ("whoami", "--panel", ""),
+    ],
+)
+def test_an_option_that_names_something_is_refused_when_empty(
+    tiercel: Tiercel, words: tuple[str, ...]
+) -> None:
+    ran = tiercel(*words)
+    assert ran.code == ExitCode.USAGE
+    assert "It is empty and names nothing." in ran.error
 
 
 def test_any_route_can_be_asked(tiercel: Tiercel, there: Scene) -> None:
