@@ -35,11 +35,11 @@ GONE = (
 @require_http_methods(["GET", "HEAD", "POST"])
 def enrol(request: HttpRequest, token: str) -> HttpResponse:
     """GET: the script. POST: the host's report, which uses the token up."""
-    if request.method == "POST":
-        return _report(request, token)
     host = enrolment.enrolling_host(token)
     if host is None:
         return _text(GONE, 404)
+    if request.method == "POST":
+        return _report(request, token)
     return _text(enrolment.script(host, token, _reached_at(request), _agent()))
 
 
