@@ -99,6 +99,7 @@ class BulkChangeShape(Shape):
 class BulkChanges(Resource):
     """Changes of many volumes."""
 
+    write_scope = Scope.VOLUMES
     staff_only = True
     preview_scope = Scope.PREVIEW
     parameters: ClassVar = {"GET": cursor.PARAMETERS, "POST": ("dry_run",)}
@@ -190,6 +191,7 @@ class OneBulkChange(Resource):
 class BulkChangeCancel(Resource):
     """The end of a change before all volumes were begun."""
 
+    write_scope = Scope.VOLUMES
     staff_only = True
     takes_no_body = True
 

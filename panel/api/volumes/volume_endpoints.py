@@ -83,6 +83,7 @@ TECHNOLOGIES = tuple(SETTINGS)
 class Volumes(Resource):
     """The volumes that the person may see."""
 
+    write_scope = Scope.VOLUMES
     preview_scope = Scope.PREVIEW
     parameters: ClassVar = {"GET": FOR_STAFF, "POST": ("dry_run", "wait")}
     keeps_key = True
@@ -193,6 +194,7 @@ class Volumes(Resource):
 class OneVolume(Resource):
     """One volume."""
 
+    write_scope = Scope.VOLUMES
     measured = MEASURED
     parameters: ClassVar = {"GET": ("include",)}
 
@@ -242,6 +244,8 @@ class OneVolume(Resource):
 
 class VolumeWatch(Resource):
     """Watching a volume closely."""
+
+    write_scope = Scope.VOLUMES
 
     @extend_schema(
         operation_id="volume_watch",
