@@ -78,13 +78,17 @@ class Steering(Resource):
         return (Scope.VOLUMES,) if job.kind in DESTROYING else ()
 
     def steered(
-        self, request: Request, key: str, steer: Callable[[Job, Requester], object]
+        self,
+        request: Request,
+        key: str,
+        steer: Callable[[Job, Requester], object],
+        right_of: Callable[[Job], Right] = lambda job: Right.OPERATE,
     ) -> Response:
         """The job once `steer` has told it: 200 where it is over, 202 where it goes on; 409 where
         that is refused."""
         job = job_of(self, key)
         self.demand_scope(*scopes_of_job(job.kind), *self.also_for(job))
-        self.demand(Right.OPERATE)
+        self.demand(right_of(job))
         within = wait_for_job.seconds(request)
 
         def act() -> Response:
@@ -307,9 +311,10 @@ class JobResume(Steering):
         at_work="A worker continues the job.",
     )
     def post(self, request: Request, key: str) -> Response:
-        """For a job that needs attention: reads the host again and continues towards the wish. For
-        a job that destroys a volume or gives up a cache, a token needs `volumes:destroy`."""
-        return self.steered(request, key, decisions.resume)
+        """For a job that needs attention: reads the host again and continues towards the wish. Who
+        may begin a job of its kind may decide about it: only admins about one that destroys a
+        volume or changes a host's disks. For a job that destroys a volume or gives up a cache, a token needs `volumes:destroy`."""
+        return self.steered(request, key, decisions.resume, right_to)
 
 
 class JobRollback(Steering):
@@ -324,7 +329,7 @@ class JobRollback(Steering):
     def post(self, request: Request, key: str) -> Response:
         """For a job that needs attention: reads the host again and restores the state before the
         job. Not possible after the point of no return."""
-        return self.steered(request, key, decisions.roll_back)
+        return self.steered(request, key, decisions.roll_back, right_to)
 
 
 class JobResolve(Steering):
@@ -343,5 +348,5 @@ class JobResolve(Steering):
         """For a job that needs attention: reads the host once more, then cancels the job."""
         why = request_bodies.read(request, ResolveBody)["why"]
         return self.steered(
-            request, key, lambda job, requester: decisions.resolve(job, requester, why)
+            request, key, lambda job, requester: decisions.resolve(job, requester, why), right_to
         )
