@@ -313,7 +313,8 @@ class JobResume(Steering):
     def post(self, request: Request, key: str) -> Response:
         """For a job that needs attention: reads the host again and continues towards the wish. Who
         may begin a job of its kind may decide about it: only admins about one that destroys a
-        volume or changes a host's disks. For a job that destroys a volume or gives up a cache, a token needs `volumes:destroy`."""
+        volume or changes a host's disks. For a job that destroys a volume or gives up a cache, a
+        token needs `volumes:destroy`."""
         return self.steered(request, key, decisions.resume, right_to)
 
 
