@@ -115,6 +115,10 @@ def note(
     where one of their keys changed, tell them. Who did it, and from where, is the request's."""
     request: HttpRequest | None = context.request
     requester = by or (request.user if request is not None else None)
+    if token_key := getattr(request, "token_key", ""):
+        # What a program does stands as its person: the token tells which program it was.
+        program = f", by token {token_key}"
+        detail = f"{detail[: 200 - len(program)]}{program}"
     entry = SecurityEntry(
         kind=kind,
         person=str(person)[:254],

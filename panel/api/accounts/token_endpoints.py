@@ -42,6 +42,10 @@ class TokenShape(Shape):
     networks = serializers.ListField(
         child=serializers.CharField(), help_text="CIDR; empty: from anywhere."
     )
+    made_by = serializers.CharField(
+        allow_null=True,
+        help_text="Key of the token that made it, or that it follows; null: a person made it.",
+    )
     live = serializers.BooleanField(help_text="False: it has expired or was revoked.")
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField()
@@ -133,6 +137,7 @@ def token_json(token: ApiToken, text: str | None = None) -> Json:
     data |= {
         "url": reverse("api-token", args=[token.key]),
         "user": token.user.email,
+        "made_by": token.made_by or None,
         "live": token.is_live(database_now()),
         "last_used_address": token.last_used_ip,
     }
@@ -172,14 +177,16 @@ class Tokens(Resource):
         responses={201: TokenShape, **described.problems(400, 403, 409, 422)},
     )
     def post(self, request: Request) -> Response:
-        """With at most the scopes of the token that asks. A replay of this answer
+        """With at most the scopes of the token that asks, and no later end. A replay of this answer
         (Idempotency-Key) has no `text`."""
         values = request_bodies.read(request, TokenBody)
         owner = self._owner(values.pop("user", None))
         _demand_own_scopes(self, values["scopes"])
         _demand_own_networks(self, values)
         _demand_room(owner)
-        return _made(*_issued(lambda: api_tokens.issue(owner, **values, by=self.user)))
+        return _made(
+            *_issued(lambda: api_tokens.issue(owner, **values, by=self.user, maker=self.token))
+        )
 
     def _owner(self, email: str | None) -> User:
         if email is None or email.lower() == self.user.email.lower():
@@ -196,7 +203,7 @@ class OneToken(Resource):
 
     write_scope = Scope.TOKENS
     measured = ("last_used_at", "last_used_address", "live")
-    parameters: ClassVar = {"DELETE": ("forget",)}
+    parameters: ClassVar = {"DELETE": ("forget", "made")}
 
     @extend_schema(
         operation_id="token",
@@ -215,13 +222,22 @@ class OneToken(Resource):
                 "forget",
                 "`true`: it is not listed any more either. Jobs and logs keep its key.",
                 enum=["true", "false"],
-            )
+            ),
+            described.query(
+                "made",
+                "`true`: the tokens that it made or that follow it, too, and those that these "
+                "made.",
+                enum=["true", "false"],
+            ),
         ],
         responses={204: None, **described.problems(400, 403, 404)},
     )
     def delete(self, request: Request, key: str) -> Response:
-        """It opens nothing from the next request on; it stays in the list."""
+        """It opens nothing from the next request on; it stays in the list. Tokens that it made go
+        on, unless `made` is true; `made_by` in the list names them."""
         token = get_object_or_404(_tokens(self), key=key)
+        if truth(request, "made"):
+            api_tokens.revoke_with_made(token, self.user)
         end = api_tokens.forget if truth(request, "forget") else api_tokens.revoke_token
         end(token, self.user)
         return Response(status=204)
