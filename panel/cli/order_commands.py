@@ -32,7 +32,7 @@ PLANS = (
     Column("NAME", lambda row: row["name"], shrinks=True),
     Column("CACHE", lambda row: _plan_size(row), right=True),
     Column("MODE", lambda row: row["mode"]),
-    Column("MINOR UNITS", lambda row: money(row["price_minor"], row["currency"]), right=True),
+    Column("PRICE A MONTH", lambda row: money(row, "price_minor"), right=True),
 )
 ORDERS = (
     Column("KEY", lambda row: row["key"]),
@@ -40,12 +40,12 @@ ORDERS = (
     Column("INTENT", lambda row: row["intent"]),
     Column("VOLUME", lambda row: name_of(row, "volume"), shrinks=True),
     Column("PLAN", lambda row: name_of(row, "to_plan"), shrinks=True),
-    Column("PRICE", lambda row: money(row["price_minor"], row["currency"]), right=True),
+    Column("PRICE", lambda row: money(row, "price_minor"), right=True),
     Column("CREATED", lambda row: shown_time(row["created_at"]), spare=True),
 )
 
 
-@click.group("orders", help="Orders of cache plans. Amounts are minor units (cents).")
+@click.group("orders", help="Orders of cache plans.")
 def orders_group() -> None:
     """Orders."""
 
@@ -155,14 +155,13 @@ def _plan_size(row: Json) -> str:
 
 
 def _money_lines(row: Json) -> list[str]:
-    currency = row["currency"]
     return pairs(
         [
             ("intent", row["intent"]),
-            ("price a month", money(row["price_minor"], currency)),
-            ("charge today", money(row["charge_minor"], currency)),
-            ("credit", money(row["credit_minor"], currency)),
-            ("next invoice", money(row["next_invoice_minor"], currency)),
+            ("price a month", money(row, "price_minor")),
+            ("charge today", money(row, "charge_minor")),
+            ("credit", money(row, "credit_minor")),
+            ("next invoice", money(row, "next_invoice_minor")),
             ("next invoice on", shown_time(row["next_invoice_at"])),
             ("begins", shown_time(row["due_at"]) or "now"),
         ]

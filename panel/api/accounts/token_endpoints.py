@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import ClassVar
 
 from django.db.models import QuerySet
@@ -28,6 +28,8 @@ from storage.database_clock import database_now
 from storage.name_validators import demand_name
 
 MOST_NETWORKS = 20
+MAPPED_BITS = 96
+"""Of an IPv6 address before the IPv4 address that it maps."""
 MOST_OVERLAP_HOURS = 7 * 24
 
 
@@ -72,9 +74,20 @@ class NetworksField(serializers.ListField):
         """Each as Python's ipaddress writes it; raises ValidationError."""
         networks = super().to_internal_value(data)
         try:
-            return [str(ip_network(each, strict=False)) for each in networks]
+            return [str(_plain_network(each)) for each in networks]
         except ValueError as error:
             raise serializers.ValidationError(str(error), "no_network") from None
+
+
+def _plain_network(text: str) -> IPv4Network | IPv6Network:
+    """As addresses of requests are compared with it: without a zone, and IPv4 as such."""
+    if "%" in text:
+        raise ValueError(f"{text} names a zone, which is of one machine alone")
+    network = ip_network(text, strict=False)
+    if not isinstance(network, IPv6Network) or network.network_address.ipv4_mapped is None:
+        return network
+    inner = network.network_address.ipv4_mapped
+    return IPv4Network((inner, network.prefixlen - MAPPED_BITS))
 
 
 class TokenBody(request_bodies.Body):

@@ -228,6 +228,7 @@ SAME_EVERYWHERE: Final = {
     "size_bytes": "Bytes.",
     "price_minor": "Per month, in minor units (cents) of the currency.",
     "currency": "ISO 4217, such as EUR.",
+    "currency_digits": "Decimal places of the currency: with 2, 490 minor units are 4.90.",
     "next_invoice_at": "The day of the next invoice.",
     "code": "For programs; it never changes its meaning.",
     "message": "What is wrong, in a sentence for people.",

@@ -18,7 +18,7 @@ from jobs.models import Job, State
 from jobs.models.step import Line
 from panel.cli.__main__ import tiercel as command_line
 from panel.cli.exit_codes import ExitCode
-from panel.cli.terminal import width_of
+from panel.cli.terminal import money, width_of
 from panel.models import ApiToken, User
 from storage.byte_sizes import GIB, MIB
 from storage.models import Host
@@ -366,13 +366,13 @@ def acme(
 
 def test_an_order_shows_its_money_before_it_is_placed(tiercel: Tiercel, acme: Shop) -> None:
     sold = plan()
-    assert "490 EUR" in tiercel("plans").out
+    assert "4.90 EUR" in tiercel("plans").out
     place = ("orders", "place", acme.volume.key, sold.name)
     quote = tiercel(*place, "--dry-run")
     assert quote.code == 0, quote.error
-    assert "490 EUR" in quote.out
+    assert "4.90 EUR" in quote.out
     nobody = tiercel(*place)
-    assert nobody.code == ExitCode.USAGE and "490 EUR" in nobody.error
+    assert nobody.code == ExitCode.USAGE and "4.90 EUR" in nobody.error
     assert tiercel("orders", "list").out == "No orders.\n"
     unknown = tiercel("orders", "place", acme.volume.key, "Turbo")
     assert unknown.code == ExitCode.NOT_FOUND and sold.name in unknown.error
@@ -471,6 +471,24 @@ def test_any_route_can_be_asked(tiercel: Tiercel, there: Scene) -> None:
     assert tiercel("api", "GET", "/volumes/?limit=0").code == ExitCode.REFUSED
     slashless = tiercel("api", "GET", "/volumes?limit=1")
     assert slashless.code == ExitCode.NOT_FOUND and "/volumes/?limit=1" in slashless.error
+
+
+@pytest.mark.parametrize(
+    ("minor", "digits", "currency", "text"),
+    [
+        (1000, 2, "EUR", "10.00 EUR"),
+        (5, 2, "EUR", "0.05 EUR"),
+        (-148, 2, "EUR", "-1.48 EUR"),
+        (490, 0, "JPY", "490 JPY"),
+        (1234, 3, "KWD", "1.234 KWD"),
+        (0, 2, "", "0.00"),
+    ],
+)
+def test_money_has_the_decimals_of_its_currency(
+    minor: int, digits: int, currency: str, text: str
+) -> None:
+    row = {"price_minor": minor, "currency": currency, "currency_digits": digits}
+    assert money(row, "price_minor") == text
 
 
 def test_the_audit_trail_is_read(tiercel: Tiercel, there: Scene) -> None:

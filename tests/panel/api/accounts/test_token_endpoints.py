@@ -141,6 +141,22 @@ def test_a_token_opens_only_from_its_networks(admin: Program) -> None:
         assert answer.status_code == status, address
 
 
+def test_networks_of_ipv4_are_written_as_such(admin: Program) -> None:
+    body = {**READ, "networks": ["::ffff:192.0.2.0/120"]}
+    made = admin.send("post", "/tokens/", body).json()
+    assert made["networks"] == ["192.0.2.0/24"]
+    token = as_token(made["text"], admin.user)
+    for address, status in (("192.0.2.7", 200), ("::ffff:192.0.2.7", 200), ("192.0.3.7", 401)):
+        answer = Client(REMOTE_ADDR=address).get(f"{V1}/", headers=token.headers())
+        assert answer.status_code == status, address
+
+
+def test_a_network_of_one_machine_alone_is_refused(admin: Program) -> None:
+    answer = admin.send("post", "/tokens/", {**READ, "networks": ["fe80::1%eth0/128"]})
+    (fault,) = problem(answer, 422, "invalid")["errors"]
+    assert fault["pointer"] == "/networks"
+
+
 def test_what_is_no_network_is_refused(admin: Program) -> None:
     answer = admin.send("post", "/tokens/", {**READ, "networks": ["10.0.0.0/99"]})
     [fault] = problem(answer, 422, "invalid")["errors"]
