@@ -23,7 +23,7 @@ from panel.security_log import security_entries
 from storage.database_clock import database_now
 from storage.models import Host
 from storage.models.host import SITE_LIMIT, TAG_LIMIT
-from storage.name_validators import demand_name
+from storage.name_validators import demand_name, demand_plain
 
 RANKS: Final = (
     ("0", "Only data at risk"),
@@ -84,8 +84,9 @@ class WordsField(forms.Field):
         """The words."""
         words = list(dict.fromkeys(value)) if isinstance(value, list) else read_words(value or "")
         for word in words:
-            if len(word) > self.longest or "\0" in word:
+            if len(word) > self.longest:
                 raise forms.ValidationError(f"A word has at most {self.longest} characters.")
+            demand_plain(word)
         return words
 
     def prepare_value(self, value: Any) -> Any:

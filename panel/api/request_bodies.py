@@ -22,6 +22,7 @@ from panel.api.response_shapes import LIVES, MODES, Json, WithSettings
 from storage.access import Person
 from storage.metrics.close_watch import LONGEST
 from storage.models import Customer, Host, Volume
+from storage.naming import text_fault
 from storage.planner.technologies.technology import Setting, Technology
 from storage.planner.wish import LAYOUTS, MAX_BYTES
 
@@ -38,7 +39,8 @@ TYPES: Final[tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type, str,
 
 
 class Body(serializers.Serializer[Json]):
-    """A JSON object of these fields and no other, of the types that they say."""
+    """A JSON object of these fields and no other, of the types that they say. Each text is one line
+    that shows as it stands: texts reach logs, mails and terminals."""
 
     def to_internal_value(self, data: Any) -> Any:
         """The values; raises ValidationError for whatever is not asked for."""
@@ -60,13 +62,16 @@ class Body(serializers.Serializer[Json]):
 def _misfit(
     field: serializers.Field[Any, Any, Any, Any], value: Any
 ) -> serializers.ErrorDetail | dict[int, Any] | None:
-    """What is wrong with the type of a value, or with those in a list, by their places."""
+    """What is wrong with the type of a value or with its text, or with those in a list, by their
+    places."""
     if isinstance(field, serializers.ListField) and isinstance(value, list):
         parts = {n: _misfit(field.child, part) for n, part in enumerate(value)}
         return {n: misfit for n, misfit in parts.items() if misfit} or None
     for of, kind, code, message in TYPES:
         if isinstance(field, of) and value is not None and type(value) is not kind:
             return serializers.ErrorDetail(message, code)
+    if isinstance(value, str) and (fault := text_fault(value)) is not None:
+        return serializers.ErrorDetail(fault.message, fault.code)
     return None
 
 

@@ -124,6 +124,18 @@ def test_a_silence_is_made_listed_and_ended() -> None:
     assert Silence.objects.get().ended_by is not None
 
 
+def test_a_kind_that_no_alert_can_have_is_neither_silenced_nor_looked_for() -> None:
+    until = (timezone.now() + timedelta(hours=1)).isoformat()
+    body = {"code": "no_such_problem", "reason": "Known.", "until": until}
+    answer = staff().send("post", "/silences/", body)
+    assert [each["pointer"] for each in answer.json()["errors"]] == ["/code"]
+    assert not Silence.objects.exists()
+    assert staff().get("/alerts/?code=no_such_problem").status_code == 400
+    alert(code="of_a_newer_agent")
+    body["code"] = "of_a_newer_agent"
+    assert staff().send("post", "/silences/", body).status_code == 201
+
+
 def test_whoever_changes_who_is_told_stands_in_the_security_log() -> None:
     program = staff()
     given = {"name": "Pager", "kind": "slack", "address": "https://example.org/hook"}
