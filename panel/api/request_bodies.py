@@ -44,9 +44,20 @@ class Body(serializers.Serializer[Json]):
 
     def to_internal_value(self, data: Any) -> Any:
         """The values; raises ValidationError for whatever is not asked for."""
-        if isinstance(data, dict) and (errors := self._misfits(data)):
+        if isinstance(data, dict) and (errors := self._misfits(data) | self._missing(data)):
             raise serializers.ValidationError(errors)
         return super().to_internal_value(data)
+
+    def _missing(self, data: Json) -> Json:
+        """An object within a body is whole, also where the body itself changes some fields alone
+        (`partial`, which DRF takes from the outermost one)."""
+        if self.parent is None:
+            return {}
+        return {
+            name: serializers.ErrorDetail("This field is required.", "required")
+            for name, field in self.fields.items()
+            if field.required and name not in data
+        }
 
     def _misfits(self, data: Json) -> Json:
         errors: Json = {}

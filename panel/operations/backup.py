@@ -159,8 +159,8 @@ def restored_access() -> Iterator[str]:
     live = ApiToken.objects.live().count()
     yield (
         f"Access is that of the backup: {counted(active.count(), 'account')}, {staff} of the "
-        f"staff, and {counted(live, 'API token')} that work. Look at People: roles, passwords and second "
-        "factors that were changed or taken away since are back."
+        f"staff, and {counted(live, 'API token')} that work. Look at People: roles, passwords and "
+        "second factors that were changed or taken away since are back."
     )
 
 

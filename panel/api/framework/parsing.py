@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import IO, Any, Final
 
 from django.http.request import UnreadablePostError
@@ -13,6 +14,7 @@ from panel.api.framework.problem import ApiProblem
 from panel.api.response_shapes import Json
 
 MAX_BODY_BYTES: Final = 64 * 1024
+WHOLE_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,10}")
 MAX_DEPTH: Final = 8
 """No body of this API is deeper than three."""
 
@@ -41,6 +43,12 @@ class PlainJson(BaseParser):
         except (ValueError, RecursionError, UnreadablePostError) as error:
             raise ParseError(f"The body is no plain JSON: {error}.") from None
         return value
+
+
+def whole_number(text: str) -> int | None:
+    """The number of a parameter, as whoever counts its cost reads it and whoever uses it; None for
+    anything else, a number with leading zeros among it."""
+    return int(text) if WHOLE_NUMBER.fullmatch(text) else None
 
 
 def too_large() -> ApiProblem:

@@ -34,6 +34,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from panel.accounts.api_tokens import WRITTEN
+from panel.api.framework.parsing import whole_number
 from panel.api.framework.problem import MEDIA_TYPE, ApiProblem
 from panel.gunicorn import threads
 from panel.http.client_address import address_of, network_of
@@ -90,6 +91,7 @@ SIGN_IN_BURST_SECONDS: Final = 30
 """After a pause so many seconds' worth of requests may come at once."""
 COSTLY: Final = {"limit": 50, "points": 500}
 """A list or series longer than this counts as several requests."""
+COSTLIEST: Final = 10_000
 MOST_BUCKETS: Final = 10_000
 AT_ONCE: Final = ConcurrencyLimit(most=threads * 3 // 4, most_of_one=3)
 """Some threads of a process are never the API's. Of one token two may wait while one works, and
@@ -303,9 +305,10 @@ def cost_of(request: HttpRequest) -> int:
     """As how many requests it counts."""
     cost = 1
     for name, many in COSTLY.items():
-        text = request.GET.get(name, "")
-        if text.isascii() and text.isdigit() and len(text) < 5:
-            cost = max(cost, math.ceil(int(text) / many))
+        # A number that is out of range is refused, for the cost of one request.
+        number = whole_number(request.GET.get(name, "")) or 0
+        if number < COSTLIEST:
+            cost = max(cost, math.ceil(number / many))
     return cost
 
 

@@ -23,6 +23,7 @@ from jobs.models import DESTROYING, OF_HOST, Kind, Origin
 from jobs.requester import Requester
 from panel.api.framework import entity_tags, idempotent_requests
 from panel.api.framework.authentication import READING
+from panel.api.framework.parsing import whole_number
 from panel.api.framework.problem import ApiProblem
 from panel.charts.time_range import parsed_time
 from panel.http.client_address import address_of
@@ -297,8 +298,8 @@ def whole(request: Request, name: str, default: int, low: int, high: int) -> int
     text = request.query_params.get(name)
     if text is None:
         return default
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 12 else -1
-    if not low <= number <= high:
+    number = whole_number(text)
+    if number is None or not low <= number <= high:
         raise bad_parameter(name, "out_of_range", f"A whole number from {low} to {high}.")
     return number
 

@@ -158,9 +158,9 @@ class BulkChanges(Resource):
             return Response(BulkPreviewShape(data).data)
         option = form.cleaned_data.get(form.option)
         sealed = bulk.sign_drafts(
-            Action(values["action"]), getattr(option, "key", option) or "", good
+            Action(values["action"]), getattr(option, "key", option) or "", good, self.user.pk
         )
-        change = bulk.begin_bulk(bulk.signed_drafts(sealed), self.requester)
+        change = bulk.begin_bulk(bulk.signed_drafts(sealed, self.user.pk), self.requester)
         data = change_json(change, whole=True)
         return Response(data, status=202, headers={"Location": data["url"]})
 

@@ -294,7 +294,12 @@ def includes_wish(request: Request) -> bool:
 
 def visible_row(view: Resource, key: str) -> VolumeSnapshot:
     """The volume, where the person may see it; 404 else."""
-    return snapshots_of([get_object_or_404(_visible(view), key=key)])[0]
+    return snapshots_of([visible_volume(view, key)])[0]
+
+
+def visible_volume(view: Resource, key: str) -> Volume:
+    """The same, without what its host says of it."""
+    return get_object_or_404(_visible(view), key=key)
 
 
 def _visible(view: Resource) -> VolumeQuerySet:

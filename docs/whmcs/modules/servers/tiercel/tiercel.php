@@ -35,7 +35,7 @@ function tiercel_call(array $params, string $call, array $fields, string $id = '
         return ['detail' => "The server's password is no secret of TIERCEL_BILLING_IN_SECRETS.", 'code' => 'no_secret'];
     $id = $id ?: 'call_' . bin2hex(random_bytes(12));
     for ($try = 1; $try <= TIERCEL_TRIES; $try++) {
-        $answer = tiercel_post($params, $call, json_encode((object) $fields), $id);
+        $answer = tiercel_post($params, $call, json_encode(['call' => $call] + $fields), $id);
         if ($answer !== null) return $answer;
         if ($try < TIERCEL_TRIES) sleep($try);
     }
