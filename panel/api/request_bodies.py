@@ -19,6 +19,7 @@ from rest_framework.request import Request
 from panel.api.framework.problem import ApiProblem, flat
 from panel.api.resource_json import url_of
 from panel.api.response_shapes import LIVES, MODES, Json, WithSettings
+from panel.charts.time_range import RFC_3339
 from storage.access import Person
 from storage.metrics.close_watch import LONGEST
 from storage.models import Customer, Host, Volume
@@ -91,6 +92,13 @@ class ZonedDateTimeField(serializers.DateTimeField):
     knows."""
 
     default_error_messages: ClassVar = {"no_zone": "Write the time zone: 2026-11-21T08:00:00Z."}
+
+    def to_internal_value(self, value: Any) -> datetime:
+        """Python reads more than RFC 3339, such as days of weeks."""
+        at: datetime = super().to_internal_value(value)
+        if isinstance(value, str) and RFC_3339.fullmatch(value) is None:
+            self.fail("invalid", format="2026-11-21T08:00:00Z")
+        return at
 
     def enforce_timezone(self, value: datetime) -> datetime:
         if timezone.is_naive(value):

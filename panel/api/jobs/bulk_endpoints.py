@@ -19,7 +19,7 @@ from jobs.models import BulkChange, Job
 from jobs.queue import bulk
 from panel.api import request_bodies
 from panel.api.framework import cursor, described
-from panel.api.framework.problem import ApiProblem
+from panel.api.framework.problem import CODES, ApiProblem
 from panel.api.framework.resource import Resource, truth
 from panel.api.framework.shape import Shape
 from panel.api.resource_json import job_url
@@ -249,7 +249,11 @@ def _draft_json(draft: PlannedChange) -> Json:
         "steps": list(draft.titles) if refused is None else [],
         "refusal": None
         if refused is None
-        else {name: getattr(refused, name) for name in ("code", "message", "correction")},
+        else {
+            "code": CODES.get(refused.code, refused.code),
+            "message": refused.message,
+            "correction": refused.correction,
+        },
     }
 
 

@@ -3,9 +3,11 @@ rows carry as theirs."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, Final
 
 import pytest
+from django.utils import timezone
 
 from storage.models import CachePlan, Customer
 from tests import make
@@ -29,13 +31,19 @@ BY_FIELD: Final = [
     # Alert routes name their hosts by name, which one host has.
     if "alert-routes" not in path
 ]
+TOMORROW: Final = f"{timezone.now() + timedelta(days=1):%Y-%m-%dT%H:%MZ}"
 INSTEAD: Final[dict[str, dict[str, Any]]] = {
     "/api/v1/invitations/ customer": {"email": "new@example.org", "member_role": "owner"},
-    "/api/v1/bulk-changes/ customer": {"action": "customer", "volumes": ["{volume}"]},
-    "/api/v1/bulk-changes/ cache_plan": {"action": "add-cache", "volumes": ["{volume}"]},
+    "/api/v1/bulk-changes/ customer": {"action": "customer", "volumes": []},
+    "/api/v1/bulk-changes/ cache_plan": {"action": "add-cache", "volumes": []},
+    "/api/v1/cache-plans/ hosts": {
+        **{"name": "Another", "size_bytes": 2**30, "price_minor": 1, "currency": "EUR"},
+    },
+    "/api/v1/silences/ host": {"reason": "Known.", "until": TOMORROW},
+    "/api/v1/silences/ volume": {"reason": "Known.", "until": TOMORROW},
 }
-"""Bodies where the example of the description is about something else."""
-FOR_OTHERS: Final = ("/api/v1/volumes/{key}/orders",)
+"""Bodies where the example of the description is about something else, or about another day."""
+REFUSED: Final = ("/api/v1/volumes/{key}/orders cache_plan",)
 """What the staff may not do."""
 
 
@@ -69,6 +77,8 @@ def body_with(people: Cast, method: str, path: str, name: str) -> dict[str, Any]
     body = INSTEAD.get(f"{path} {name}", body_of(method, path))
     if "volumes" in body:
         body = {**body, "volumes": [people.ids["volume"]]}
+    if path == "/api/v1/volumes/":
+        body = {**body, "host": people.ids["host"]}
     return {**body, name: [key] if name.endswith("s") else key}
 
 
@@ -79,7 +89,7 @@ def test_a_key_in_a_body_reaches_the_row_that_has_it(
         with subtests.test(f"{method} {path} {name}"):
             body = body_with(people, method, path, name)
             status, _, text = asking.ask("admin", method, filled(path, people.ids, ""), body)
-            assert (status < 400) != (path in FOR_OTHERS), text
+            assert (status < 400) != (f"{path} {name}" in REFUSED), text
             assert [key for key in namesakes if key in text] == []
 
 

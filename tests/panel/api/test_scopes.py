@@ -19,7 +19,7 @@ from tests.scene import Scene, job, scene
 
 CHANGING: Final = ("post", "put", "patch", "delete")
 BY_KIND: Final = ("apply", "cancel", "pace", "resume", "rollback", "resolve")
-"""The scope of these goes by the kind of the job, which they find first."""
+"""The scope of these goes by the kind of the job, which they find first. So does that of a wish."""
 MARKS: Final = ("<!-- scopes -->\n", "<!-- /scopes -->")
 
 
@@ -69,7 +69,7 @@ def test_a_token_of_one_scope_opens_what_names_the_scope_and_nothing_else(
                 address = filled(path, people.ids, "")
                 status, code, answer = asking.ask(scope, method, address, body_of(method, path))
                 is_refused = (status, code) == (403, "insufficient_scope")
-                if path.rpartition("/")[2] in BY_KIND and scope in required(operation):
+                if path.rpartition("/")[2] in (*BY_KIND, "wish") and scope in required(operation):
                     continue
                 assert is_refused == (scope not in required(operation)), answer
 
@@ -105,11 +105,10 @@ def steer(asking: Program, kind: str, verb: str, there: Scene) -> Any:
 def test_the_scope_of_a_decision_goes_by_the_kind_of_the_job(
     admin: User, verb: str, kind: str, scopes: set[str]
 ) -> None:
-    there = scene()
     if Scope.DESTROY in scopes and verb not in ("apply", "resume"):
         scopes = scopes | {Scope.VOLUMES}
     for scope in (Scope.VOLUMES, Scope.HOSTS, Scope.DESTROY):
-        answer = steer(program(admin, Scope.READ, scope), kind, verb, there)
+        answer = steer(program(admin, Scope.READ, scope), kind, verb, scene())
         if scope in scopes:
             assert answer.json().get("code") != "insufficient_scope", answer.content
         else:
