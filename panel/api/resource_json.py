@@ -21,6 +21,7 @@ from panel.api.response_shapes import (
     Json,
 )
 from storage.access import Person, is_staff
+from storage.currency import digits_of
 from storage.inventory.stored import inventory_of
 from storage.models import CachePlan, Customer, Host, Volume
 from storage.planner.cost import Cost
@@ -174,6 +175,7 @@ def plan_json(plan: CachePlan, user: Person) -> Json:
     names = ("key", "name", "description", "size_bytes", "ratio_percent", "mode", "tier")
     data: Json = {name: getattr(plan, name) for name in (*names, "price_minor", "currency")}
     data["url"] = url_of("api-cache-plan", plan.key)
+    data["currency_digits"] = digits_of(plan.currency)
     if is_staff(user):
         data |= {"on_offer": plan.on_offer, "hosts": [host.key for host in plan.hosts.all()]}
     return CachePlanShape(data).data

@@ -473,6 +473,7 @@ class CachePlanShape(Shape):
     tier = serializers.CharField(help_text="Of the volumes it is for.")
     price_minor = serializers.IntegerField()
     currency = serializers.CharField()
+    currency_digits = serializers.IntegerField()
     on_offer = serializers.BooleanField(required=False)
     hosts = serializers.ListField(
         child=serializers.CharField(),

@@ -52,7 +52,9 @@ class ApiToken(models.Model):
 
     The token acts as `user`, within `scopes`, until `expires_at` or `revoked_at`, from anywhere or
     (`networks`, in CIDR notation) only from there. `last_used_at` is written at most once a minute;
-    `warned_at` is when its person was told that it expires.
+    `warned_at` is when its person was told that it expires. `made_by` is the key of the token that
+    made it, or that it follows; "" where a person or a command did. A key, so that it stays once
+    that token is forgotten.
     """
 
     key = models.CharField(max_length=KEY_LENGTH, unique=True, editable=False)
@@ -66,6 +68,9 @@ class ApiToken(models.Model):
     last_used_at = models.DateTimeField(null=True, blank=True)
     last_used_ip = models.GenericIPAddressField(null=True, blank=True)
     warned_at = models.DateTimeField(null=True, blank=True)
+    made_by = models.CharField(
+        max_length=KEY_LENGTH, blank=True, default="", db_default="", editable=False
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = ApiTokenQuerySet.as_manager()

@@ -20,7 +20,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.models import AlertRound
 from panel.deliveries.failure_words import failure_words
@@ -87,11 +87,11 @@ class SettingsGroup:
         return f"{reverse('help-document', args=[self.document])}#{self.anchor}"
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @staff_view(Right.ADMINISTER)
 def settings_page(request: HttpRequest) -> HttpResponse:
-    """Everything at a glance; `check=1` runs the checks as well. The page asks for its line about
-    the workers (`check=workers`), who take up to two seconds to answer."""
+    """Everything at a glance; a POST runs the checks as well, which ask other servers. The page
+    asks for its line about the workers (`check=workers`), who take up to two seconds to answer."""
     if request.GET.get("check") == "workers" and "HX-Request" in request.headers:
         findings = list(doctor.examine(("redis", "workers", "beat")))
         return render(request, "staff/settings/_workers.html", {"findings": findings})
@@ -99,7 +99,7 @@ def settings_page(request: HttpRequest) -> HttpResponse:
     context = {
         "about": _about(),
         "groups": [build(now) for build in GROUPS],
-        "findings": list(doctor.examine()) if request.GET.get("check") else None,
+        "findings": list(doctor.examine()) if request.method == "POST" else None,
     }
     return render(request, "staff/settings/settings.html", context)
 

@@ -108,6 +108,8 @@ class WebhookForm(forms.Form):
             row.position = event_list.head()
             row.disabled_at, row.failures, row.rests_until = None, 0, None
         verb = "changed" if row.pk else "added"
+        if data["url"]:
+            verb += f", to {http_post.server_name(data['url'])}"
         row.save()
         if not row.is_on:
             webhook_fanout.give_up_waiting(row, webhook_fanout.OFF)

@@ -470,8 +470,7 @@ def _saved(view: Resource, request: Request, route: AlertRoute | None) -> Json:
         "person": None,
     }
     if email := given.get("person"):
-        person = User.objects.filter(email__iexact=email).first()
-        data["person"] = person.pk if person is not None else 0
+        data["person"] = User.objects.filter(email__iexact=email).first() or 0
     hosts = Host.objects.visible_to(view.user).without_inventory()
     form = RouteForm(data, hosts=hosts, route=route)
     if not form.is_valid():

@@ -31,6 +31,7 @@ from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import PhysicalDisk
 from storage.models.physical_disk import REASON_LIMIT
+from storage.name_validators import demand_plain
 from storage.planner import Refused
 
 CHECKS_SHOWN: Final = 5
@@ -92,6 +93,7 @@ class AcceptErrorsForm(forms.Form):
     reason = forms.CharField(
         max_length=REASON_LIMIT,
         label="Reason",
+        validators=[demand_plain],
         error_messages={"required": "Enter why: others see it beside the disk."},
     )
 

@@ -38,9 +38,12 @@ BEGIN
         -- partitions.
         ('storage_sample', 'volume_id = ANY ((SELECT wall_volumes())::bigint[])'),
         -- The first kind is `storage.models.SubjectKind.VOLUME`; the others are for staff.
+        -- The hosts below one's own volumes: within a policy the policies of other tables count.
+        ('storage_host', 'EXISTS (SELECT FROM storage_placement WHERE host_id = storage_host.id)'),
         ('storage_samplechunk', 'kind = 0 AND subject_id = ANY ((SELECT wall_volumes())::bigint[])'),
         -- For staff alone.
         ('storage_cachecondition', 'false'),
+        ('storage_cacheplanevent', 'false'),
         ('storage_device', 'false'),
         ('storage_devicesample', 'false'),
         ('storage_diskreading', 'false'),
@@ -48,6 +51,8 @@ BEGIN
         ('storage_fleetload', 'false'),
         ('storage_hostactivity', 'false'),
         ('storage_hostchange', 'false'),
+        ('storage_hostevent', 'false'),
+        ('storage_hostoutline', 'false'),
         ('storage_hostload', 'false'),
         ('storage_latestdevicesample', 'false'),
         ('storage_physicaldisk', 'false'),

@@ -113,7 +113,8 @@ def test_samples_that_cannot_be_read_are_shown_and_why(
 
 def test_the_checks_run_where_they_are_asked_for(admin: Client) -> None:
     assert "Check now" in page(admin)
-    text = page(admin, check="1")
+    assert admin.get(reverse("settings"), {"check": "1"}).context["findings"] is None
+    text = admin.post(reverse("settings")).content.decode()
     assert "Check again" in text
     assert "owns nothing" in text
 
