@@ -73,12 +73,10 @@ def judge_volumes(now: datetime) -> None:
         facts = inventory_of(host)
         then = disks_then(host, facts, now - LOOKED_AT, now) if facts is not None else None
         for each, found in slow[host.pk]:
+            each_ms = each.read_ms / each.reads if each.reads else None
+            disk = _disk_of(each.volume_id, then) if then is not None else None
             finding = slowness.slow_volume(
-                each.volume_id,
-                each.label,
-                each.read_ms / each.reads if each.reads else 0.0,
-                found.last - found.begun,
-                _disk_of(each.volume_id, then) if then is not None else None,
+                each.volume_id, each.label, found, (each.at, each_ms), disk
             )
             subject = f"{each.vg_name}/{each.lv_name}"
             verdicts[each.volume_id].findings.append((subject, finding))
@@ -86,7 +84,7 @@ def judge_volumes(now: datetime) -> None:
 
 
 def _may_be_slow(noted: Iterable[int], now: datetime) -> Iterable[_Sampled]:
-    """Of hosts that answer."""
+    """Of hosts that answer. A sample without figures has no reads."""
     are_slow = Q(reads__gt=0, read_ms__gte=F("reads") * slowness.SLOW_READ_MS)
     rows = LatestSample.objects.filter(
         are_slow | Q(volume__in=list(noted)),
@@ -105,7 +103,7 @@ def _may_be_slow(noted: Iterable[int], now: datetime) -> Iterable[_Sampled]:
         "reads",
         "read_ms",
     )
-    return [_Sampled(*row) for row in rows if row[6] is not None and row[7] is not None]
+    return [_Sampled(*row[:6], row[6] or 0, row[7] or 0, row[8] or 0) for row in rows]
 
 
 def _disk_of(volume_id: int, then: DisksThen) -> BusyDisk | None:

@@ -95,13 +95,25 @@ class BusyDisk:
 
 
 def slow_volume(
-    volume_id: int, label: str, each_ms: float, lasted: timedelta, disk: BusyDisk | None
+    volume_id: int,
+    label: str,
+    slow: SlowTime,
+    latest: tuple[datetime, float | None],
+    disk: BusyDisk | None,
 ) -> HealthFinding:
-    """Of a volume whose reads are slow."""
-    what = (
-        f"Reads of {label} take {ms(each_ms)} on average, for {seconds(lasted.total_seconds())} "
-        f"now ({SLOW_READ_MS} ms is slow)."
-    )
+    """Of a volume whose reads are slow, or were a few minutes ago; `latest` is when the last sample
+    ended, and what a read took in it, None where it had none."""
+    at, each_ms = latest
+    lasted = seconds((slow.last - slow.begun).total_seconds())
+    now = f"{ms(each_ms)} on average" if each_ms is not None else "an unknown time"
+    if at > slow.last:
+        ago = seconds((at - slow.last).total_seconds())
+        what = (
+            f"Reads of {label} took {SLOW_READ_MS} ms or more for {lasted}, until {ago} ago. They "
+            f"take {now} now."
+        )
+    else:
+        what = f"Reads of {label} take {now}, for {lasted} now ({SLOW_READ_MS} ms is slow)."
     if disk is None or not disk.users:
         return HealthFinding(
             "volume_slow", "warning", what, "Open the volume's charts, and its host's disks."
