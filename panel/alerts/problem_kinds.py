@@ -23,7 +23,7 @@ KINDS: Final = {
     "writeback_degraded": ConcernKind(
         "Writeback on a degraded mirror",
         "{count} volumes use writeback on a degraded SSD mirror",
-        "The only copy of new data is on one SSD.",
+        "New data exists on one SSD only.",
     ),
     "writeback_single_ssd": ConcernKind(
         "Writeback without a mirror",
@@ -105,7 +105,7 @@ KINDS: Final = {
     "disk_vanished": ConcernKind(
         "Disk gone",
         "{count} disks are gone",
-        "What lay on the disk alone is lost. An array behind a controller may miss it.",
+        "Data stored only there is lost. A hardware array may be degraded.",
     ),
     "disk_failing": ConcernKind(
         "Disk failing",
@@ -113,7 +113,7 @@ KINDS: Final = {
         "The disk may lose data or stop at any time.",
     ),
     "attribute_failed": ConcernKind(
-        "Disk below its maker's limit",
+        "SMART attribute below threshold",
         "{count} disks are below a limit of their maker",
         "The disk may lose data or stop at any time.",
     ),
@@ -183,7 +183,7 @@ KINDS: Final = {
     ),
     "wears_out_soon": ConcernKind(
         "SSD wears out soon",
-        "{count} SSDs are worn out soon",
+        "{count} SSDs will wear out soon",
         "A worn SSD may stop accepting writes.",
     ),
     "disk_hot": ConcernKind(
@@ -288,7 +288,7 @@ KINDS: Final = {
     ),
     "cache_thrash": ConcernKind(
         "Cache too small",
-        "{count} caches change what they hold all the time",
+        "{count} caches are thrashing",
         "The guest gains little, the HDD does more, and the SSD wears.",
     ),
     "cache_bypassed": ConcernKind(
@@ -299,7 +299,7 @@ KINDS: Final = {
     "cache_useless": ConcernKind(
         "Cache full but useless",
         "{count} caches are full, but hardly anything is read from them",
-        "The SSD space does no good.",
+        "The SSD space is wasted.",
     ),
     "hit_rate_fell": ConcernKind(
         "Hit rate fell",
@@ -318,7 +318,7 @@ KINDS: Final = {
     ),
     "ssd_saturated": ConcernKind(
         "SSD saturated",
-        "{count} SSDs have more to do than they can",
+        "{count} SSDs are overloaded",
         "All caches on such an SSD are slow.",
     ),
     "volume_slow": ConcernKind(
@@ -358,7 +358,7 @@ KINDS: Final = {
     ),
     "kernel_unsure": ConcernKind(
         "Kernel that may lose data",
-        "{count} hosts do not say enough of their kernel",
+        "{count} hosts report too little about their kernel",
         "Nobody can tell whether their kernel loses data of caches.",
     ),
     # Jobs
@@ -549,7 +549,7 @@ KINDS: Final = {
     "policy_pv_missing": ConcernKind(
         "Disk of the policy missing",
         "The local policy of {count} hosts names disks that are not there",
-        "The policy may no longer say what it was meant to say.",
+        "The policy may no longer match its intent.",
     ),
     "policy_vg_missing": ConcernKind(
         "Volume group of the policy missing",
@@ -563,7 +563,7 @@ KINDS: Final = {
     ),
     "bcache_unclear": ConcernKind(
         "Unclear bcache volume",
-        "It is unclear whose {count} bcache volumes are",
+        "{count} bcache volumes have no known owner",
         "They may not come back after a restart.",
     ),
     "bcache_not_noted": ConcernKind(
@@ -572,7 +572,7 @@ KINDS: Final = {
         "After a restart their guests have no disk.",
     ),
     "bcache_scanned": ConcernKind(
-        "LVM looks into guests' disks",
+        "LVM scans guest disks",
         "LVM looks into guests' bcache disks on {count} hosts",
         GUESTS_GROUPS,
     ),
@@ -582,7 +582,7 @@ KINDS: Final = {
     "foreign_vg_on_guest_disk": ConcernKind(
         "Guest's volume group seen",
         "LVM sees {count} volume groups of guests",
-        "Nothing of a group of this name is managed.",
+        "Groups of this name are not managed.",
     ),
     "lvm_archive_large": ConcernKind(
         "LVM's archive is large",

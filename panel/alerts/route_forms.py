@@ -28,13 +28,13 @@ from storage.name_validators import demand_name, demand_plain
 RANKS: Final = (
     ("0", "Only data at risk"),
     ("1", "Errors and data at risk"),
-    ("2", "Everything, with warnings"),
-    (str(NOTHING_AT_ONCE), "Nothing at once, only the digest"),
+    ("2", "All, including warnings"),
+    (str(NOTHING_AT_ONCE), "Daily digest only"),
 )
 TIERS: Final = (
     ("1", "First: at once"),
-    ("2", "Second: when nobody has acknowledged it"),
-    ("3", "Third: when nobody has acknowledged it then either"),
+    ("2", "Tier 2: if not acknowledged"),
+    ("3", "Tier 3: if still not acknowledged"),
 )
 HOURS: Final = (("", "No digest"), *((str(hour), f"{hour:02d}:00") for hour in range(24)))
 CLOCK: Final = ["%H:%M", "%H:%M:%S"]
@@ -53,10 +53,10 @@ PAUSES: Final = (
 )
 LONGEST_PAUSE: Final = timedelta(weeks=2)
 PAUSED: Final = (
-    "Until its end nobody tells you of anything, also not of data at risk; the others are told. "
+    "You receive nothing until then, not even data-at-risk alerts. Others still do. "
     "What is open then is on the page Alerts."
 )
-NOBODY: Final = "Nobody is to be told of alerts"
+NOBODY: Final = "Don't send alerts of alerts"
 
 
 def read_words(text: str) -> list[str]:
@@ -115,7 +115,7 @@ class QuietForm(forms.Form):
         widget=forms.TimeInput({"type": "time"}, "%H:%M"),
     )
     risk_pierces = forms.BooleanField(
-        required=False, initial=True, label="Data at risk is told in quiet hours too"
+        required=False, initial=True, label="Send data-at-risk alerts during quiet hours"
     )
 
     def clean_zone(self) -> str:
@@ -175,9 +175,9 @@ class RouteForm(QuietForm):
         help_text="Webhook: what signs (whsec_…); one is made if you leave it empty. ntfy, Matrix: "
         "the access token.",
     )
-    is_on = forms.BooleanField(required=False, initial=True, label="Switched on")
+    is_on = forms.BooleanField(required=False, initial=True, label="Enabled")
     tier = forms.TypedChoiceField(choices=TIERS, coerce=int, label="Tier", initial="1")
-    most_rank = forms.TypedChoiceField(choices=RANKS, coerce=int, label="Told of", initial="2")
+    most_rank = forms.TypedChoiceField(choices=RANKS, coerce=int, label="Severity", initial="2")
     hosts = WordsField(
         longest=64,
         required=False,
@@ -192,7 +192,7 @@ class RouteForm(QuietForm):
         empty_value=None,
         required=False,
         label="Daily digest",
-        help_text="What is open, by e-mail or to the address, once a day.",
+        help_text="A daily summary of open alerts.",
     )
 
     def __init__(

@@ -360,7 +360,7 @@ def summary(measured: Series, span: str, *, of_many: bool = False) -> str:
     timed = measured.timed_share
     if of_many and total["latency_p50_ms"] is not None and timed is not None and timed < MOSTLY:
         parts.append(
-            f"p50 and p95 cover {formatting.percent(timed)} of the I/O: bcache volumes have none."
+            f"Percentiles cover {formatting.percent(timed)} of I/O (not available for bcache)."
         )
     if of_many and (words := until_full(measured)):
         parts.append(words)

@@ -242,7 +242,7 @@ def _fleet_added(span: Span, measured: Series) -> Series:
 
 def of_fleet() -> ChartSubject:
     """All hosts together. For staff."""
-    first, *others = definitions.load_panels(space_title="SSD space of answering hosts")
+    first, *others = definitions.load_panels(space_title="SSD space (reachable hosts)")
     return ChartSubject(
         name="fleet",
         names=(*LOAD_UNITS, *FLEET_UNITS),

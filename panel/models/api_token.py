@@ -22,10 +22,10 @@ class Scope(models.TextChoices):
     """What a token may do at most; its person's own rights limit it further."""
 
     READ = "read", marked("read everything you can see")
-    PREVIEW = "volumes:preview", marked("see what a change of a volume would do")
+    PREVIEW = "volumes:preview", marked("preview volume changes")
     VOLUMES = "volumes:write", marked("change caches, adopt and rename volumes")
     DESTROY = "volumes:destroy", marked("destroy volumes and give up lost caches")
-    HOSTS = "hosts:write", marked("change hosts and what is on them besides volumes")
+    HOSTS = "hosts:write", marked("manage hosts")
     CUSTOMERS = "customers:write", marked("make and change customers")
     ORDERS = "orders:write", marked("order cache plans and take orders back, which costs money")
     PLANS = "plans:write", marked("make and change cache plans")

@@ -187,7 +187,7 @@ def held_messages() -> Iterator[str]:
         f"Not sent, because they may have been sent since the backup: {counted(count, 'message')}."
     )
     if of_alerts:
-        yield f"  {of_alerts} of alerts: see Alerts, Who is told, and send again what is missing."
+        yield f"  {of_alerts} of alerts: see Alerts, Recipients, and send again what is missing."
     for notice in notices.order_by("pk"):
         what = notice.get_kind_display()
         about = notice.order or (notice.alert.volume if notice.alert is not None else "")

@@ -273,12 +273,8 @@ def rows(result: Mapping[str, Any]) -> list[ReportRow]:
     if writes:
         figures.append(_row(gettext("Average write time"), writes, "ms", ms))
     if result["has_percentiles"]:
-        figures.append(
-            _row(gettext("Half of all reads and writes took at most"), result, "read_ms_p50", ms)
-        )
-        figures.append(
-            _row(gettext("95 of 100 reads and writes took at most"), result, "read_ms_p95", ms)
-        )
+        figures.append(_row(gettext("Median"), result, "read_ms_p50", ms))
+        figures.append(_row(gettext("95th percentile"), result, "read_ms_p95", ms))
     figures.append(_row(gettext("Reads per second"), result, "read_iops", iops))
     if writes:
         figures.append(_row(gettext("Writes per second"), writes, "iops", iops))

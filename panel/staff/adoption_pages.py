@@ -181,7 +181,7 @@ class PatternForm(forms.Form):
     customer = NamedChoiceField(
         "customers",
         required=False,
-        help_text="Type a part of the name, or fill in the field below.",
+        help_text="Start typing a name, or add a new customer below.",
     )
     new_customer = forms.CharField(
         max_length=200, required=False, label="New customer", validators=[demand_name]

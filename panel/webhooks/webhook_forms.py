@@ -52,7 +52,7 @@ class WebhookForm(forms.Form):
         required=False,
         help_text="Key of a customer: only what their people see. Empty for everything.",
     )
-    is_on = forms.BooleanField(required=False, initial=True, label="Switched on")
+    is_on = forms.BooleanField(required=False, initial=True, label="Enabled")
 
     def __init__(self, *args: Any, webhook: Webhook | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

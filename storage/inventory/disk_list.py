@@ -92,7 +92,7 @@ def _state(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:
             return "ok", "spare"
         is_journal = all("journal" in member.state.split(",") for _, member in members)
         return "ok", "write journal" if is_journal else "in sync"
-    return "ok", "in no array"
+    return "ok", "not in an array"
 
 
 def seconds_left(facts: HostFacts, array: Array) -> float | None:

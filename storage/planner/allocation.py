@@ -14,7 +14,7 @@ from storage.planner.wish import Tier
 
 TIERS: dict[Tier, str] = {"hdd": "slow", "ssd": "fast"}
 MIRRORED_BELOW = f"If a controller mirrors the SSD, on the host: {AGENT_PATH} redundant-pv DEVICE"
-WINDOW = "; until the new one is attached, in seconds, the volume runs at disk speed"
+WINDOW = "; the volume runs at HDD speed for a few seconds"
 LONG_WINDOW = (
     "; there is no SSD room for both, so the volume runs at disk speed until the new one is made "
     "and attached, up to a minute"

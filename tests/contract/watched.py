@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from storage.analysis import disk_condition
 from storage.health.cache_condition_records import judge_lasting, judge_recent, judge_states
 from storage.metrics.samples import record_sample
 from storage.models import CacheCondition, Host, Volume
@@ -51,7 +50,6 @@ class Watched:
         judge_states(self.now)
         judge_recent(self.now)
         judge_lasting(self.now)
-        disk_condition.judge_volumes(self.now)
         row = CacheCondition.objects.filter(volume=self.volume).first()
         return list(row.findings) if row is not None else []
 

@@ -417,7 +417,7 @@ class OneMember(AdminResource):
         """For admins. The account stays."""
         member = _member(key)
         member.delete()
-        text = f"no more of {member.customer}"
+        text = f"removed from {member.customer}"
         security_entries.note(SecurityKind.ROLE, member.user, text, by=self.user)
         return Response(status=204)
 

@@ -168,7 +168,7 @@ class LabelsForm(forms.Form):
         max_length=SITE_LIMIT,
         required=False,
         validators=[demand_plain],
-        help_text="Where the host stands: a data centre, a city, a room.",
+        help_text="Location: data centre, city or room.",
     )
     tags = forms.CharField(
         max_length=400,

@@ -110,7 +110,7 @@ def frame(request: HttpRequest, host: Host, tab: str) -> dict[str, Any]:
 def _untold(host: Host) -> str:
     """A warning where nobody is told at once of what is wrong with the host."""
     gaps = {each.host.pk: each.untold for each in untold_beside_others()}
-    words = {"errors": "nobody is told of errors", "anything": "nobody is told"}
+    words = {"errors": "no recipient of errors", "anything": "no recipient"}
     return words[gaps[host.pk]] if host.pk in gaps else ""
 
 

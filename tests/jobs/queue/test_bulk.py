@@ -218,7 +218,7 @@ def test_the_commands_of_one_are_those_on_the_ssd_that_was_promised(staff: Clien
 @pytest.mark.parametrize(
     ("state", "reason"),
     [
-        (State.NEEDS_ATTENTION, "A job on this volume waits for a decision."),
+        (State.NEEDS_ATTENTION, "A job on this volume needs a decision."),
         (State.QUEUED, "A job is changing the volume."),
     ],
 )

@@ -82,7 +82,7 @@ def test_who_made_the_hdd_busy_at_three_is_two_clicks_from_the_first_page(
     expect(first.get_by_role("link")).to_have_text(guilty.label)
     expect(first).to_contain_text("45 %")
     expect(page.locator("#who h3").first).to_contain_text("md1 (HDD): busy 99.7 % of the time")
-    expect(who).to_contain_text("Other: no volume explains it")
+    expect(who).to_contain_text("Other (host, rebuilds, checks)")
     expect(page.locator("#who-title")).to_contain_text("12:0")
     assert "at=" in page.url
     click_at(page, "IOPS and latency", at)

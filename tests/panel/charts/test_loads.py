@@ -121,7 +121,7 @@ def test_space_on_ssd_over_time_is_said_to_be_of_the_hosts_that_answer() -> None
     request = RequestFactory().get("/", {"range": "1h"})
     request.user = make.staff_user()
     titles = [panel.title for panel in fleet_chart_context(request)["charts"]["panels"]]  # type: ignore[index]
-    assert "SSD space of answering hosts" in titles
+    assert "SSD space (reachable hosts)" in titles
 
 
 def test_the_part_draws_a_host_and_the_fleet(there: Scene) -> None:
@@ -266,7 +266,7 @@ def test_a_disk_of_an_array_has_charts_of_its_own_beside_those_who_use_the_array
     assert (told["volume_1_in_flight"], told["unexplained_in_flight"]) == ({0.5}, {0.5})
     assert answer["labels"]["volume_1_in_flight"] == str(there.volume)
     page = staff.get(reverse("host", args=[there.host.key]), query).content.decode()
-    assert "Who uses md1" in page and "sdb: IOPS and latency" in page
+    assert "md1 by volume" in page and "sdb: IOPS and latency" in page
     assert re.findall(r'#charts"(?: aria-current="true")?>(md1|sd\w)</a>', page) == [
         "md1",
         "sda",

@@ -98,7 +98,7 @@ def test_the_time_right_before_is_laid_over(staff: Client) -> None:
 
 def test_the_page_says_in_words_what_is_laid_over_also_without_scripts(staff: Client) -> None:
     text = page(staff, reading(scene(), 100, 300), over="previous", range="15m")
-    assert "Faded lines: the same length of time right before." in text
+    assert "Faded: previous period." in text
     assert 'data-over="previous" aria-current="true"' in text
 
 

@@ -114,7 +114,7 @@ def test_a_report_in_german_tells_of_writes_too() -> None:
     client.cookies["django_language"] = "de"
     path = reverse("my-report", args=[past.order.key])
     text = client.get(path, headers={"Accept-Language": "de"}).content.decode()
-    assert "Ein Schreibzugriff dauerte im Mittel" in text
+    assert "Ein Schreibzugriff dauerte im Durchschnitt" in text
     assert "Mittlere Schreibzeit" in text
     assert "beurteilt der Bericht Lese- und Schreibzugriffe" in text
 

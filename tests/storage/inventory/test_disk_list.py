@@ -30,7 +30,7 @@ def test_a_member_that_is_only_written_to_is_well() -> None:
 
 def test_a_disk_under_a_group_names_it() -> None:
     device = one("sdc")
-    assert (device.serves, device.tone, device.state) == (("vg0",), "ok", "in no array")
+    assert (device.serves, device.tone, device.state) == (("vg0",), "ok", "not in an array")
 
 
 def test_the_disks_of_a_bcache_made_by_hand_are_used() -> None:
@@ -39,7 +39,7 @@ def test_the_disks_of_a_bcache_made_by_hand_are_used() -> None:
     facts = {"backings": (backing,), "csets": (cset,), "pvs": (make.pv("bcache0"),)}
     assert (one("sda", **facts).serves, one("sda", **facts).state) == (
         ("bcache0 → vg0",),
-        "in no array",
+        "not in an array",
     )
     assert one("sdb", **facts).serves == ("bcache cache set",)
 
