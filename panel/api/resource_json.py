@@ -219,10 +219,20 @@ def plan_ref(plan: CachePlan | None) -> Json | None:
     return {"key": plan.key, "url": url_of("api-cache-plan", plan.key), "name": plan.name}
 
 
+COST: Final = (
+    "seconds",
+    "slowest_seconds",
+    "wait_seconds",
+    "dirty_bytes",
+    "ssd_bytes",
+    "ssd_free_bytes",
+    "final_step",
+)
+
+
 def _cost(cost: Cost) -> Json:
-    names = ("seconds", "wait_seconds", "dirty_bytes", "ssd_bytes", "ssd_free_bytes", "final_step")
     return {
-        **{name: getattr(cost, name) for name in names},
+        **{name: getattr(cost, name) for name in COST},
         "other_volumes": cost.other_count,
     }
 
