@@ -21,8 +21,8 @@ from storage.health.cache_condition import (
     is_saturated_ssd,
     ssd_finding,
 )
-from storage.health.cache_condition_records import Verdict, fresh_since, keep
-from storage.health.slowness import BusyDisk, DiskShare, SlowTime, slow_time
+from storage.health.cache_condition_records import Judgement, fresh_since, keep
+from storage.health.slowness import BusyDisk, DiskShare, SlowSpell, slow_spell
 from storage.inventory.device_tree import fast_disks
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
@@ -53,34 +53,34 @@ def judge_volumes(now: datetime) -> None:
     """Which volumes are slow, by their last samples. Only those that may be are looked at, so that
     a round every minute is cheap."""
     rows = CacheCondition.objects.filter(noted__has_key="slow").values_list("volume_id", "noted")
-    noted = {volume_id: SlowTime.from_json(kept["slow"]) for volume_id, kept in rows}
-    verdicts: dict[int, Verdict] = {}
-    slow: dict[int, list[tuple[_Sampled, SlowTime]]] = {}
+    noted = {volume_id: SlowSpell.from_json(kept["slow"]) for volume_id, kept in rows}
+    judgements: dict[int, Judgement] = {}
+    slow: dict[int, list[tuple[_Sampled, SlowSpell]]] = {}
     for each in _may_be_slow(noted, now):
         lasted = timedelta(milliseconds=each.dt_ms)
-        found = slow_time(
+        spell = slow_spell(
             noted.get(each.volume_id),
             at=each.at,
             lasted=lasted,
             reads=each.reads,
             read_ms=each.read_ms,
         )
-        kept = found.to_json() if found is not None else None
-        verdicts[each.volume_id] = Verdict(each.host_id, [], {"slow": kept})
-        if found is not None and found.is_lasting:
-            slow.setdefault(each.host_id, []).append((each, found))
+        kept = spell.to_json() if spell is not None else None
+        judgements[each.volume_id] = Judgement(each.host_id, [], {"slow": kept})
+        if spell is not None and spell.is_lasting:
+            slow.setdefault(each.host_id, []).append((each, spell))
     for host in Host.objects.filter(pk__in=slow):
         facts = inventory_of(host)
         then = disks_then(host, facts, now - LOOKED_AT, now) if facts is not None else None
-        for each, found in slow[host.pk]:
+        for each, spell in slow[host.pk]:
             each_ms = each.read_ms / each.reads if each.reads else None
             disk = _disk_of(each.volume_id, then) if then is not None else None
             finding = slowness.slow_volume(
-                each.volume_id, each.label, found, (each.at, each_ms), disk
+                each.volume_id, each.label, spell, (each.at, each_ms), disk
             )
             subject = f"{each.vg_name}/{each.lv_name}"
-            verdicts[each.volume_id].findings.append((subject, finding))
-    keep(verdicts, SLOW_CODES, now)
+            judgements[each.volume_id].findings.append((subject, finding))
+    keep(judgements, SLOW_CODES, now)
 
 
 def _may_be_slow(noted: Iterable[int], now: datetime) -> Iterable[_Sampled]:
@@ -132,25 +132,25 @@ def judge_disks(now: datetime) -> None:
     activities = HostActivity.objects.filter(at__gte=fresh_since(now)).exclude(disk_counters={})
     rows = CacheCondition.objects.filter(volume=None)
     noted = dict(rows.values_list("host_id", "noted"))
-    verdicts, busy = {}, {}
+    judgements, busy = {}, {}
     for activity in activities.only("host_id", "at", "disk_counters"):
         marks, loads = _disk_loads(activity, noted.get(activity.host_id, {}))
-        verdicts[activity.host_id] = Verdict(activity.host_id, [], {"disks": marks})
+        judgements[activity.host_id] = Judgement(activity.host_id, [], {"disks": marks})
         if any(_is_saturated(load) or is_saturated_ssd(load) for load in loads):
             busy[activity.host_id] = loads
     for host in Host.objects.filter(pk__in=busy):
         facts = inventory_of(host)
         if facts is not None:
-            found = verdicts[host.pk].findings
+            findings = judgements[host.pk].findings
             fast = fast_disks(facts)
-            found += [
+            findings += [
                 (load.disk, ssd_finding(load))
                 for load in busy[host.pk]
                 if load.disk in fast and is_saturated_ssd(load)
             ]
             if any(_is_saturated(load) and load.disk not in fast for load in busy[host.pk]):
-                found += _saturated_hdds(host, facts, now)
-    keep(verdicts, DISK_CODES, now, of_hosts=True)
+                findings += _saturated_hdds(host, facts, now)
+    keep(judgements, DISK_CODES, now, of_hosts=True)
 
 
 def _is_saturated(load: DiskLoad) -> bool:

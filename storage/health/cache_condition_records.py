@@ -101,7 +101,7 @@ class _Placed(NamedTuple):
 
 
 @dataclass(slots=True)
-class Verdict:
+class Judgement:
     """What one judgement found of a volume or host, each with its subject, and what it notes for
     the next one."""
 
@@ -117,14 +117,14 @@ class Verdict:
 def judge_states(now: datetime) -> None:
     """What the last samples show. Broken caches are told by the inventory, which is read as soon as
     a sample shows one (`jobs.collector`)."""
-    verdicts: dict[int, Verdict] = {}
+    judgements: dict[int, Judgement] = {}
     suspects = _placed(SUSPECT, now)
     of_suspects = Q(volume__in=[each.volume_id for each in suspects])
     rows = CacheCondition.objects.filter(of_suspects | Q(noted__has_key="suspended_at"))
     known = {row.volume_id: row for row in rows if row.volume_id is not None}
     fine = set(known) - {each.volume_id for each in suspects}
     for volume_id in fine - _silent(fine, now):
-        verdicts[volume_id] = Verdict(known[volume_id].host_id, [], {"suspended_at": None})
+        judgements[volume_id] = Judgement(known[volume_id].host_id, [], {"suspended_at": None})
     for each in suspects:
         noted = known[each.volume_id].noted if each.volume_id in known else {}
         suspended_at = noted.get("suspended_at") or each.at.isoformat()
@@ -137,8 +137,8 @@ def judge_states(now: datetime) -> None:
             metadata_share=within.metadata_share,
         )
         noted_now = {"suspended_at": suspended_at if each.suspended else None}
-        verdicts[each.volume_id] = _verdict(each, state_findings(judged), noted_now)
-    keep(verdicts, STATE_CODES, now)
+        judgements[each.volume_id] = _judgement(each, state_findings(judged), noted_now)
+    keep(judgements, STATE_CODES, now)
 
 
 def judge_recent(now: datetime) -> int:
@@ -148,7 +148,7 @@ def judge_recent(now: datetime) -> int:
     windows = _windows([each.volume_id for each in cached], now)
     rows = CacheCondition.objects.filter(volume__in=[each.volume_id for each in cached])
     noted = dict(rows.values_list("volume_id", "noted"))
-    verdicts = {}
+    judgements = {}
     for each in cached:
         within, of_volume = _inside(each), windows.get(each.volume_id, {})
         marks, read_counts = _read_counts(each, within, noted.get(each.volume_id, {}))
@@ -164,8 +164,8 @@ def judge_recent(now: datetime) -> int:
             hour=of_volume.get(3, CacheWindow()),
             read_counts=read_counts,
         )
-        verdicts[each.volume_id] = _verdict(each, recent_findings(recent), {"reads": marks})
-    keep(verdicts, RECENT_CODES, now)
+        judgements[each.volume_id] = _judgement(each, recent_findings(recent), {"reads": marks})
+    keep(judgements, RECENT_CODES, now)
     return len(cached)
 
 
@@ -179,7 +179,7 @@ def judge_lasting(now: datetime) -> None:
         for n, of_span in enumerate(_hours(volumes, end), 1):
             for volume_id, figures in of_span.items():
                 hours.setdefault(volume_id, {})[n] = figures
-    verdicts = {}
+    judgements = {}
     for each in cached:
         spans_of = [hours.get(each.volume_id, {}).get(n, CacheHours()) for n in (1, 2, 3, 4)]
         lasting = LastingFigures(
@@ -190,12 +190,14 @@ def judge_lasting(now: datetime) -> None:
             week_ago=spans_of[2],
             before_cache=spans_of[3],
         )
-        verdicts[each.volume_id] = _verdict(each, lasting_findings(lasting), {})
-    keep(verdicts, LASTING_CODES, now)
+        judgements[each.volume_id] = _judgement(each, lasting_findings(lasting), {})
+    keep(judgements, LASTING_CODES, now)
 
 
-def _verdict(each: _Placed, findings: Iterable[HealthFinding], noted: dict[str, Any]) -> Verdict:
-    return Verdict(each.host_id, [(each.name, finding) for finding in findings], noted)
+def _judgement(
+    each: _Placed, findings: Iterable[HealthFinding], noted: dict[str, Any]
+) -> Judgement:
+    return Judgement(each.host_id, [(each.name, finding) for finding in findings], noted)
 
 
 def fresh_since(now: datetime) -> datetime:
@@ -332,51 +334,51 @@ def _read_counts(
 
 @transaction.atomic
 def keep(
-    verdicts: Mapping[int, Verdict],
+    judgements: Mapping[int, Judgement],
     codes: frozenset[str],
     now: datetime,
     *,
     of_hosts: bool = False,
 ) -> None:
     """Keep what was found, in place of all that those rules found before; a finding keeps the
-    moment of its beginning for as long as it lasts. `verdicts` are by volume, or by host for its
+    moment of its beginning for as long as it lasts. `judgements` are by volume, or by host for its
     SSDs. What is not written anew has not changed."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('storage.cache_condition'))")
     key = "host_id" if of_hosts else "volume_id"
     rows = CacheCondition.objects.filter(volume__isnull=of_hosts)
-    looked_at = rows.filter(Q(**{f"{key}__in": list(verdicts)}) | ~Q(findings=[]))
+    looked_at = rows.filter(Q(**{f"{key}__in": list(judgements)}) | ~Q(findings=[]))
     known = {getattr(row, key): row for row in looked_at}
-    rest = set(known) - set(verdicts)
+    rest = set(known) - set(judgements)
     silent = _silent_hosts(rest, now) if of_hosts else _silent(rest, now)
     changed, made = [], []
-    for each in {*known, *verdicts} - silent:
-        row, verdict = known.get(each), verdicts.get(each)
-        if row is None and verdict is not None and verdict.is_empty:
+    for each in {*known, *judgements} - silent:
+        row, judgement = known.get(each), judgements.get(each)
+        if row is None and judgement is not None and judgement.is_empty:
             continue
         before = row.findings if row is not None else []
         others = [finding for finding in before if finding["code"] not in codes]
-        findings = [*others, *(_dated(verdict, before, now) if verdict is not None else ())]
-        noted = (row.noted if row is not None else {}) | (verdict.noted if verdict else {})
+        findings = [*others, *(_dated(judgement, before, now) if judgement is not None else ())]
+        noted = (row.noted if row is not None else {}) | (judgement.noted if judgement else {})
         noted = {name: value for name, value in noted.items() if value}
-        if row is None and verdict is not None:
-            ids = {"host_id": verdict.host_id, key: each}
+        if row is None and judgement is not None:
+            ids = {"host_id": judgement.host_id, key: each}
             made.append(CacheCondition(**ids, findings=findings, noted=noted))
         elif row is not None and (row.findings, row.noted) != (findings, noted):
             row.findings, row.noted = findings, noted
-            row.host_id = verdict.host_id if verdict is not None else row.host_id
+            row.host_id = judgement.host_id if judgement is not None else row.host_id
             changed.append(row)
     CacheCondition.objects.bulk_create(made)
     CacheCondition.objects.bulk_update(changed, ["host", "findings", "noted"], batch_size=500)
 
 
 def _dated(
-    verdict: Verdict, before: Sequence[Mapping[str, str]], now: datetime
+    judgement: Judgement, before: Sequence[Mapping[str, str]], now: datetime
 ) -> list[dict[str, str]]:
     since = {(each["code"], each["subject"]): each["since"] for each in before}
     return [
         finding.to_json(since.get((finding.code, subject), now.isoformat())) | {"subject": subject}
-        for subject, finding in verdict.findings
+        for subject, finding in judgement.findings
     ]
 
 

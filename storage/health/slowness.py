@@ -32,7 +32,7 @@ LEAST_SHARE: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class SlowTime:
+class SlowSpell:
     """Since when the reads of a volume are slow, until the end of the last sample in which they
     were."""
 
@@ -47,19 +47,19 @@ class SlowTime:
         return [self.begun.isoformat(), self.last.isoformat()]
 
     @classmethod
-    def from_json(cls, kept: Any) -> SlowTime | None:
+    def from_json(cls, kept: Any) -> SlowSpell | None:
         """None where nothing was noted."""
         return cls(*map(datetime.fromisoformat, kept)) if kept else None
 
 
-def slow_time(
-    before: SlowTime | None, *, at: datetime, lasted: timedelta, reads: int, read_ms: int
-) -> SlowTime | None:
+def slow_spell(
+    before: SlowSpell | None, *, at: datetime, lasted: timedelta, reads: int, read_ms: int
+) -> SlowSpell | None:
     """The slow time after one more sample, which ended `at` and `lasted` so long; None for none."""
     is_known = reads > 0 and reads >= LEAST_READS_PER_SECOND * lasted.total_seconds()
     each_ms = read_ms / reads if is_known else 0.0
     if each_ms >= SLOW_READ_MS:
-        return SlowTime(at - lasted, at) if before is None else replace(before, last=at)
+        return SlowSpell(at - lasted, at) if before is None else replace(before, last=at)
     if before is None or not before.is_lasting:
         return None
     if each_ms >= WELL_READ_MS:
@@ -97,7 +97,7 @@ class BusyDisk:
 def slow_volume(
     volume_id: int,
     label: str,
-    slow: SlowTime,
+    slow: SlowSpell,
     latest: tuple[datetime, float | None],
     disk: BusyDisk | None,
 ) -> HealthFinding:
