@@ -149,7 +149,8 @@ def what_happens(
     elif is_smaller:
         lines.append(gettext("The new cache starts empty and is smaller than the one you have."))
     else:
-        lines.append((expected.warming if expected is not None else "") or gettext(FILLING))
+        if expected is None or expected.kind != "no_help":
+            lines.append((expected.warming if expected is not None else "") or gettext(FILLING))
     lines.append(gettext("You then get a before-and-after report."))
     if offer.plan.mode == "writeback":
         lines.append(

@@ -141,6 +141,8 @@ def _sentence(
     if late is not None:
         parts.append(f"read hit rate {late * 100:.0f} %{_trend(learnt.rise)}")
     sentence = ", ".join(parts) + "."
+    if state is WarmthState.COLD and late is None:
+        return f"{sentence} Too few reads to tell how many come from the SSD."
     if state is WarmthState.COLD:
         return f"{sentence} Nearly all reads still come from the HDD."
     if state is WarmthState.WARM and late is not None and late < POOR_HIT_RATE:

@@ -129,7 +129,7 @@ def test_charts_are_one_click_away_and_not_on_the_first_view() -> None:
 def test_the_page_of_a_volume_without_a_cache_tells_what_one_would_do() -> None:
     acme = shop()
     text = seen(browser(acme.owner), "my-volume", acme.volume.key)
-    assert "No cache yet" in text
+    assert "No cache" in text
     assert "It helps most for data you read again" in text
 
 

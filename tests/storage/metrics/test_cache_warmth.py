@@ -102,6 +102,12 @@ def test_a_cache_of_a_silent_guest_is_warm_by_its_size_alone() -> None:
     assert judged([9 * GIB] * 6).hit_rate is None
 
 
+def test_a_cold_cache_of_which_nothing_was_read_says_nothing_of_reads() -> None:
+    found = judged([512 * 1024] * 4)
+    assert found.state is WarmthState.COLD
+    assert "Too few reads" in found.sentence and "HDD" not in found.sentence
+
+
 def test_one_sample_says_nothing_about_growth() -> None:
     found = judged([4 * GIB], [0.5])
     assert (found.state, found.growth_bytes) == (WarmthState.WARMING, None)
