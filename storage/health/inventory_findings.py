@@ -8,7 +8,6 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, Final, Literal
 
-from storage.agent.kernel.array_state import guests_array
 from storage.formatting import counted, percent, seconds, size
 from storage.health.drift import differences_of, is_unfinished, lasting_differences
 from storage.health.host_problems import HealthFinding
@@ -160,10 +159,7 @@ def _of_kernel(facts: HostFacts) -> Iterator[HealthFinding]:
 
 def _of_arrays(facts: HostFacts) -> Iterator[HealthFinding]:
     for array in facts.arrays:
-        volume = facts.guests_volume_under(array)
-        trouble = array.trouble
-        if volume is not None:
-            trouble = guests_array(array.name, f"{volume.vg_name}/{volume.name}")
+        trouble = facts.trouble_of(array)
         if trouble is not None:
             recovers = trouble.code == "array_recovering"
             yield HealthFinding(

@@ -493,6 +493,13 @@ class HostFacts:
         """The public volume that a hidden one is a part of; itself where it is none."""
         return self._owners.get(lv.uuid, lv)
 
+    def trouble_of(self, array: Array) -> ArrayTrouble | None:
+        """The worst that is wrong with an array of the host; that a guest's was started on it."""
+        volume = self.guests_volume_under(array)
+        if volume is None:
+            return array.trouble
+        return array_state.guests_array(array.name, f"{volume.vg_name}/{volume.name}")
+
     def guests_volume_under(self, array: Array) -> LogicalVolume | None:
         """The volume of ours that a member of the array lies on: a guest made that array."""
         members = [re.sub(r"(?<=[0-9])p[0-9]+$", "", member.name) for member in array.members]

@@ -21,8 +21,8 @@ class Caches(Protocol):
         """The guest reads all over its volume, but not there."""
 
     def foreign_bytes_after_trim(self, lv: str) -> int:
-        """The guest discards all of its volume, then writes a bit here and there and reads all of
-        it: how much of that is what `World.scribble` wrote."""
+        """The guest, whose disk has discard=unmap, discards all of its volume, then writes a bit
+        here and there and reads all of it: how much of that is what `World.scribble` wrote."""
 
     def read_below(self, lv: str, count: int) -> None:
         """Another program of the host reads the slow part of a volume, past its cache."""

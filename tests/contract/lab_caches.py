@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from storage.byte_sizes import KIB
 from tests.contract.caches import Broken
-from tests.contract.client import MIB, SMALL_CSET_BYTES, SMALL_POOL_BYTES
+from tests.contract.client import MIB, SMALL_CSET_BYTES, SMALL_POOL_BYTES, VOLUME_BYTES
+from tests.lab import guest
 from tests.lab.disks import DISKS
 from tests.lab.vm import Lab
 
@@ -46,17 +48,12 @@ exit 1
 """
 # In writeback a chunk of discarded data comes into the cache by a write of any part of it, in
 # writethrough by reads again and again.
-TRIM: Final = """
-set -e
-blkdiscard {device}
-for write in $(seq 0 16 4095); do
-    echo "dd if=/dev/zero of={device} bs=4k count=1 seek=$write oflag=direct conv=notrunc"
-done | sh 2>/dev/null
-for pass in $(seq 60); do
-    dd if={device} of=/dev/null bs=64k count=256 iflag=direct 2>/dev/null
-done
-dd if={device} bs=1M iflag=direct 2>/dev/null | tr -dc x | wc -c
-"""
+TRIM: Final = (
+    f"discard 0 {VOLUME_BYTES}",
+    *(f"write -P 0 {chunk} 4096" for chunk in range(0, 16 * MIB, 64 * KIB)),
+    *(f"read {place} {MIB}" for _ in range(60) for place in range(0, 16 * MIB, MIB)),
+)
+FOREIGN: Final = "dd if={device} bs=1M iflag=direct 2>/dev/null | tr -dc x | wc -c"
 # bcache adds up its counts every 13.64 s; the agent keeps what it read of the fill for a minute.
 SETTLE: Final = "sleep 15; rm -f /run/tiercel/fill.json"
 
@@ -114,8 +111,13 @@ class LabCaches:
         self._read(self._device(lv)[0], count, COLD_FROM_BYTES, at_once)
 
     def foreign_bytes_after_trim(self, lv: str) -> int:
-        done = self.lab.run(TRIM.format(device=f"/dev/vg0/{lv}"), timeout_seconds=300)
-        return int(done.stdout)
+        device = f"/dev/vg0/{lv}"
+        held = guest.start(self.lab, "trims", device)
+        try:
+            guest.does(self.lab, "trims", TRIM)
+        finally:
+            held.stop()
+        return int(self.lab.run(FOREIGN.format(device=device), timeout_seconds=300).stdout)
 
     def read_below(self, lv: str, count: int) -> None:
         self._read(f"/dev/mapper/{self._part(f'{lv}_corig')}", count, COLD_FROM_BYTES, 8)

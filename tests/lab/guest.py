@@ -1,6 +1,8 @@
 """A paused virtual machine inside the lab that holds a volume open, as a customer's does."""
 
+import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.lab.vm import Lab
@@ -14,7 +16,7 @@ systemctl reset-failed --quiet guest-{name}.service 2>/dev/null || true
 systemd-run --quiet --unit=guest-{name} --service-type=exec -- \
     qemu-system-x86_64 -S -name {name} -nodefaults -no-user-config -display none \
     -machine pc,accel=tcg -m 32 \
-    -drive file={device},format=raw,if=none,id=disk0,cache=none,aio=native \
+    -drive file={device},format=raw,if=none,id=disk0,cache=none,aio=native,discard=unmap \
     -device virtio-blk-pci,drive=disk0 \
     -qmp unix:/run/guest-{name}.qmp,server=on,wait=off
 pid=$(systemctl show --property=MainPID --value guest-{name}.service)
@@ -72,3 +74,33 @@ def sees(lab: Lab, name: str) -> int:
     """The size in bytes of a guest's disk, as its QEMU has it."""
     done = lab.run(["python3", "-c", SEES.replace("{name}", name)])
     return int(done.stdout)
+
+
+DOES = """
+import json, socket, sys
+channel = socket.socket(socket.AF_UNIX)
+channel.connect("/run/guest-{name}.qmp")
+lines = channel.makefile("rw")
+lines.readline()
+
+def ask(command, **arguments):
+    lines.write(json.dumps({"execute": command, "arguments": arguments}) + "\\n")
+    lines.flush()
+    while True:
+        answer = json.loads(lines.readline())
+        if "event" not in answer:
+            return answer["return"]
+
+ask("qmp_capabilities")
+for words in json.load(sys.stdin):
+    said = ask("human-monitor-command", **{"command-line": f'qemu-io disk0 "{words}"'})
+    if "failed" in said or "rror" in said:
+        sys.exit(f"{words}: {said}")
+"""
+
+
+def does(lab: Lab, name: str, commands: Sequence[str], *, timeout_seconds: float = 600) -> None:
+    """What the guest's disk is asked for, in the words of qemu-io ("discard 0 64M"): QEMU passes it
+    on as it does for a driver in the guest."""
+    program = ["python3", "-I", "-c", DOES.replace("{name}", name)]
+    lab.run(program, stdin=json.dumps(list(commands)), timeout_seconds=timeout_seconds)

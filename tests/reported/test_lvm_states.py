@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import copy
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -141,6 +142,14 @@ def test_a_level_tells_how_many_disks_a_pool_may_lose(
         (["/dev/sdc", "/dev/sdd"], "raid0", True),
         (["/dev/sdc", "/dev/sdd", "/dev/sde"], "raid5_ls", False),
         (["/dev/sdc", "/dev/sdd", "/dev/sdd"], "raid5_ls", True),
+        (["/dev/sdb", "/dev/sdc", "/dev/sdd", "/dev/sde"], "raid10", False),
+        (["/dev/sdb", "/dev/sdc", "/dev/sdc", "/dev/sde"], "raid10", True),
+        (["/dev/sda", "/dev/sdb", "/dev/sdc", "/dev/sdd", "/dev/sde"], "raid6_zr", False),
+        (["/dev/sdb", "/dev/sdc", "/dev/sdd"], "raid4", False),
+        (["/dev/sdc", "/dev/sdd"], "mirror", False),
+        (["/dev/sdc", "/dev/sdd", "/dev/sdd"], "raid1", False),
+        (["/dev/sdc", "/dev/sdd"], "striped", True),
+        (["/dev/sdc"], "raid1", True),
     ],
 )
 def test_writeback_is_warned_of_unless_any_one_disk_may_die(
@@ -166,9 +175,34 @@ def test_the_agent_lets_nothing_be_written_back_to_a_mirror_that_is_not_copied_y
     host: Any = ReportedHost(**{**described, "dm": {**described["dm"], "raid": line}})
     view = View(host)
     pool = view.lv("tank", "fast_cpool")
-    refused = pytest.raises(Refusal, match="still copying") if is_refused else nullcontext()
+    refused: AbstractContextManager[object] = nullcontext()
+    if is_refused:
+        refused = pytest.raises(Refusal, match="still copying")
     with refused:
         redundant(view, "lv:tank/fast", pool, "the cache fast")
+
+
+@pytest.mark.parametrize(
+    ("legs", "is_single"), [(["sdc1", "sdc2"], True), (["sdc1", "sdd1"], False)]
+)
+def test_two_partitions_of_one_disk_are_one_disk(legs: list[str], is_single: bool) -> None:
+    described = cached(*mirrored_pool(*(f"/dev/{leg}" for leg in legs)))
+    for disk in described["disks"]:
+        disk["partitions"] = [leg for leg in legs if leg.startswith(disk["name"])]
+    described["lvm"]["pvs"] += [{"name": f"/dev/{leg}", "vg": "tank"} for leg in legs]
+    assert ("writeback_single_ssd" in Seen(**described).codes) is is_single
+
+
+@pytest.mark.parametrize(("second", "is_single"), [(["sdd", "sdc"], True), (["sdd"], False)])
+def test_two_arrays_that_share_a_disk_are_one(second: list[str], is_single: bool) -> None:
+    described = cached(*mirrored_pool("/dev/md0", "/dev/md1"))
+    described["arrays"] = [
+        {"name": name, "dev": f"9:{at}", "level": "raid0", "degraded": None,
+         "members": {disk: ["in_sync", str(slot)] for slot, disk in enumerate(disks)}}
+        for at, (name, disks) in enumerate((("md0", ["sdc"]), ("md1", second)))
+    ]  # fmt: skip
+    described["lvm"]["pvs"] += [{"name": f"/dev/md{n}", "vg": "tank"} for n in (0, 1)]
+    assert ("writeback_single_ssd" in Seen(**described).codes) is is_single
 
 
 def test_a_pool_of_which_only_the_data_is_mirrored_is_not() -> None:
@@ -257,6 +291,100 @@ def thin_pool(*, dirty: int, told: bool = True) -> dict[str, Any]:
         described["dm"]["cache"].replace("tank-web", "tank-web_tdata") if told else ""
     )
     return described
+
+
+def lost_part(described: dict[str, Any], name: str) -> Seen:
+    """The hidden volume `name` lay on a disk that is gone."""
+    part = next(each for each in described["lvm"]["lvs"] if each["name"] == name)
+    part |= {"devices": [f"{GONE}(0)"], "health": "partial"}
+    missing = {"name": GONE, "vg": "tank", "missing": True, "uuid": uuid_of("lost")}
+    described["lvm"]["pvs"] = [*described["lvm"]["pvs"], missing]
+    return Seen(**described)
+
+
+@pytest.mark.parametrize("part", ["web_tmeta", "web_tdata_corig", "fast_cpool_cdata"])
+def test_a_thin_volume_is_lost_with_each_layer_below_its_pool(part: str) -> None:
+    described = thin_pool(dirty=0)
+    volume = next(each for each in described["lvm"]["lvs"] if each["name"] == "vm-7")
+    volume |= {"active": False, "tags": "tiercel,tiercel.volume=abcdefgh"}
+    seen = lost_part(described, part)
+    assert seen.lv("vm-7").lacks_a_part
+    assert "volume_inactive" in seen.codes and "lvchange -ay" not in seen.text
+    loss = loss_of(seen.host, seen.lv("web_tdata"))
+    assert (loss is not None) is (part == "fast_cpool_cdata")
+    assert loss is None or loss.others == ()
+
+
+def layers(**kinds: Any) -> dict[str, Any]:
+    """A volume `web` that is off, on what each test says."""
+    top = {"vg": "tank", "name": "web", "active": False, "tags": "tiercel,tiercel.volume=abcdefgh"}
+    return {
+        "policy": {"vgs": ["tank"]},
+        "disks": [{"name": "sda"}],
+        "lvm": {
+            "vgs": [{"name": "tank"}],
+            "pvs": [{"name": "/dev/sda", "vg": "tank"}],
+            "lvs": [top | kinds.pop("top"), *({"vg": "tank", "name": name, "role": "private"} | kind
+                                            for name, kind in kinds.items())],
+        },
+    }  # fmt: skip
+
+
+LAYERS: dict[str, tuple[dict[str, Any], str]] = {
+    "vdo": (
+        layers(
+            top={"layout": "vdo", "type": "vdo", "pool": "vpool", "devices": ["vpool(0)"]},
+            vpool={"layout": "vdo,pool", "type": "vdo-pool", "devices": ["vpool_vdata(0)"]},
+            vpool_vdata={"devices": ["/dev/sda(0)"]},
+        ),
+        "vpool_vdata",
+    ),
+    "writecache": (
+        layers(
+            top={"type": "writecache", "pool": "fast_cvol", "devices": ["web_wcorig(0)"]},
+            web_wcorig={"devices": ["/dev/sda(0)"]},
+            fast_cvol={"role": "private,cache,cachevol", "devices": ["/dev/sda(9)"]},
+        ),
+        "fast_cvol",
+    ),
+    "cachevol": (
+        layers(
+            top={"layout": "cache", "type": "cache", "pool": "fast_cvol", "mode": "writeback",
+                 "devices": ["web_corig(0)"]},
+            web_corig={"devices": ["/dev/sda(0)"]},
+            fast_cvol={"layout": "cache,cachevol", "devices": ["/dev/sda(9)"]},
+        ),
+        "fast_cvol",
+    ),
+    "snapshot": (
+        layers(top={"role": "public,snapshot", "type": "snapshot", "devices": ["/dev/sda(0)"]}),
+        "web",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_no_volume_is_to_be_activated_of_which_a_hidden_layer_is_lost(kind: str) -> None:
+    described, part = LAYERS[kind]
+    assert "lvchange -ay" in Seen(**copy.deepcopy(described)).text
+    seen = lost_part(copy.deepcopy(described), part)
+    assert seen.lv("web").lacks_a_part
+    assert "lvchange -ay" not in seen.text
+
+
+def test_a_leg_with_checksums_is_looked_through() -> None:
+    def legs(second: str) -> Seen:
+        parts = raid("web_corig", ["/dev/sda", "/dev/sdb"], role="private,cache,origin")
+        for number, disk in enumerate(("/dev/sda", second)):
+            image = next(p for p in parts if p["name"] == f"web_corig_rimage_{number}")
+            image |= {"type": "integrity", "devices": [f"web_corig_rimage_{number}_iorig(0)"]}
+            parts.append({"vg": "tank", "name": f"web_corig_rimage_{number}_iorig",
+                          "role": "private", "devices": [f"{disk}(1)"]})  # fmt: skip
+        return Seen(**cached(*parts, mode="writethrough"))
+
+    assert legs("/dev/sdb").lv("web").standing.redundant and legs("/dev/sdb").codes == []
+    lost = legs(GONE).lv("web").standing
+    assert lost.degraded and not lost.lost
 
 
 def restart(seen: Seen) -> str:

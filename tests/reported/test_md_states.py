@@ -113,6 +113,18 @@ def test_a_state_is_told_as_what_it_is_by_agent_and_panel_and_is_not_healthy(wha
 
 
 WELL: dict[str, dict[str, Any]] = {
+    "its copies are compared": {"sync_action": "check", "sync_completed": "10 / 100"},
+    "it is new and being filled": {"sync_action": "resync", "sync_completed": "10 / 100"},
+    "another array is filled first": {"sync_action": "resync", "sync_completed": "delayed"},
+    "it grows": {"level": "raid5", "raid_disks": "3 (2)", "sync_action": "reshape"},
+    "it is linear": {**SILENT, "level": "linear"},
+    "it is striped mirrors": {"level": "raid10"},
+    "its members fail fast": {"members": members(sda1="in_sync,failfast", sdb1="in_sync")},
+    "firmware lists its bad blocks": {
+        "members": members(sda1="in_sync,external_bbl", sdb1="in_sync"),
+    },
+    "a spare waits": {"members": members(sda1="in_sync", sdb1="in_sync", sdc1="spare")},
+    "it is idle": {"array_state": "active-idle"},
     "nothing wrote to it since the start": {"array_state": "read-auto"},
     "a write is pending": {"array_state": "write-pending"},
     "raid0 has no redundancy files": {**SILENT, "level": "raid0"},

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from jobs.models import CheckState, MediaCheck
 from storage.agent.calls.names import kernel_name
+from storage.agent.kernel.array_state import GUESTS
 from storage.formatting import NOTHING, counted, percent, seconds, size
 from storage.health.host_problems import HealthFinding
 from storage.health.smart_findings import COUNTS, error_counts
@@ -302,9 +303,11 @@ def _array_row(
     doing = WORDS.get(array.sync_action, array.sync_action) if array.sync_action != "idle" else ""
     tone: Tone = "ok"
     state = array.state
+    trouble = facts.trouble_of(array)
+    is_guests = trouble is not None and trouble.code == GUESTS
     if array.degraded_count or array.has_failed:
         tone, state = "error", degraded_words(array)
-    elif array.trouble is not None or array.mismatch_sectors:
+    elif trouble is not None or array.mismatch_sectors:
         tone = "warning"
     is_idle = not array.is_at_work and (check is None or check.is_over)
     return ArrayRow(
@@ -312,10 +315,10 @@ def _array_row(
         tone,
         state,
         f"{doing}{_progress(facts, array)}" if doing else "",
-        tuple(_notes(array)),
-        _commands(facts, array, failing),
+        tuple(_notes(facts, array)),
+        () if is_guests else _commands(facts, array, failing),
         None if check is None else CheckRow(check),
-        is_idle and array.trouble is None and array.level != "raid0" and array.level != "linear",
+        is_idle and trouble is None and array.level != "raid0" and array.level != "linear",
         no_replacement,
     )
 
@@ -331,10 +334,13 @@ def _progress(facts: HostFacts, array: Array) -> str:
     return f": {', '.join(parts)}" if parts else ""
 
 
-def _notes(array: Array) -> list[str]:
+def _notes(facts: HostFacts, array: Array) -> list[str]:
     notes = []
-    if array.trouble is not None and (array.has_failed or not array.degraded_count):
-        notes.append(f"{array.trouble.message}. {array.trouble.correction}")
+    trouble = facts.trouble_of(array)
+    # Where the host's own lacks a disk, its commands tell what to do.
+    is_told = array.has_failed or not array.degraded_count
+    if trouble is not None and (is_told or trouble.code == GUESTS):
+        notes.append(f"{trouble.message}. {trouble.correction}")
     if array.spares:
         notes.append(f"spare: {', '.join(array.spares)}")
     if array.mismatch_sectors:

@@ -139,8 +139,9 @@ class Standings:
         others = [self._named(row, name) for name in device_names(segment["metadata_devices"])]
         if kind in LOSABLE:
             return self._raid(row, segment, kind, images, others)
-        if not images and row["pool_lv_uuid"]:
-            images = [self.of(row["pool_lv_uuid"])]
+        # A thin volume stands on its pool alone; what a dm-writecache holds is nowhere else.
+        if row["pool_lv_uuid"] and (kind == "writecache" or not images):
+            images.append(self.of(row["pool_lv_uuid"]))
         return _all_of([*images, *others])
 
     def _raid(
@@ -182,10 +183,18 @@ class Standings:
     def _disks(self, pv: str, image: str) -> frozenset[str]:
         return frozenset([f"{MISSING} {image}"]) if pv == MISSING else self.disks_under(pv)
 
+    def _with_cache(self, part: Row) -> Standing:
+        """Of a part of a volume: where it has a cache (the data of a thin pool), what stands on it
+        reads through that."""
+        own = self.of(part["lv_uuid"])
+        if "cache" not in split_list(part["lv_layout"]) or not part["pool_lv_uuid"]:
+            return own
+        return _all_of([own, self.of(part["pool_lv_uuid"])])
+
     def _named(self, row: Row, name: str) -> Standing:
         inner = self.layout.by_name.get((row["vg_uuid"], name))
         if inner is not None:
-            return self.of(inner["lv_uuid"])
+            return self._with_cache(inner)
         pv = self.pvs.get(pv_name(name))
         if pv_name(name) == MISSING or (pv is not None and pv["missing"]):
             return GONE

@@ -21,6 +21,8 @@ LOSABLE: Mapping[str, int] = {"raid4": 1, "raid5": 1, "raid6": 2, "raid10": 1}
 """How many members an array may lose, whichever they are; of raid1 all but one."""
 WITHOUT_COPIES = frozenset(("raid0", "linear"))
 REBUILDING = ("recover", "resync")
+GUESTS = "guest_array"
+"""The trouble with an array that is none of the host's."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def guests_array(name: str, volume: str) -> ArrayTrouble:
     """An array that was started on the host from what a guest wrote into `volume`: whatever its
     state is, it is not the host's to mend."""
     return ArrayTrouble(
-        "guest_array",
+        GUESTS,
         "error",
         f"{name} is an array of a guest: it was started on this host from {volume}",
         f"Add no disk to it. As root on the host stop it: mdadm --stop /dev/{name}",

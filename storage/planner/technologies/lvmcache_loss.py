@@ -50,6 +50,10 @@ def loss_of(facts: HostFacts, lv: LogicalVolume) -> Loss | None:
         if each.vg_uuid == lv.vg_uuid
         and _is_lost(each.standing, each.pvs)
         and not _is_cache_part(each)
+        # What stands on the cached volume is lost with its cache alone, as a thin pool and its
+        # volumes are.
+        and lv.uuid not in each.parts
+        and "sparse" not in each.layout
     )
     kind: Literal["clean", "dirty", "unknown", "mixed"] = "clean"
     if others:

@@ -169,6 +169,15 @@ def test_an_array_shows_its_rebuild_its_spares_and_what_to_type(admin: Client) -
     assert "mdadm --manage /dev/md0 --add /dev/NEW" in text
 
 
+def test_a_guests_array_that_was_started_on_the_host_is_only_to_be_stopped(admin: Client) -> None:
+    volume = make.lv(tags=make.tags("aaaaaaaabbbbbbbb"), kname="dm-7")
+    guests = make.array(name="md127", degraded_count=1, members=(ArrayMember("dm-7", "in_sync"),))
+    host = scene(volume, arrays=(guests,)).host
+    text = admin.get(reverse("host-disks", args=[host.key])).content.decode()
+    assert "mdadm --stop /dev/md127" in text
+    assert "--add" not in text and "Check md127" not in text
+
+
 def test_a_check_of_an_array_is_asked_for_on_the_tab_and_shown_there(admin: Client) -> None:
     host = scene(make.lv(), arrays=(make.array(),)).host
     tab = reverse("host-disks", args=[host.key])
