@@ -127,8 +127,8 @@ class Execution:
         overwritten by an old link is another volume."""
         lv = self._target(view, path.rsplit("/", 1)[-1])
         kname = waits.kname_at(self._host, path)
-        found = dm.text(self._host, f"/sys/block/{kname}/dm/uuid") if kname else ""
-        if found != hiding.dm_uuid(lv):
+        dm_uuid = dm.text(self._host, f"/sys/block/{kname}/dm/uuid") if kname else ""
+        if dm_uuid != hiding.dm_uuid(lv):
             raise Refusal(
                 "stale",
                 f"{path} leads to {kname or 'nothing'}, which is not {lv['vg_name']}/{lv['name']}.",
