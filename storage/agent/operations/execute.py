@@ -152,6 +152,12 @@ class Execution:
         that is not noted."""
         try:
             self._patiently(lambda view: note_for_boot(view, self._call))
+        except LockBusy:
+            raise Refusal(
+                "busy",
+                "Another program of the agent writes down what comes back after a restart.",
+                "Wait: the boot unit may be at work (systemctl status tiercel-boot).",
+            ) from None
         except OSError as error:
             raise journal.unwritable(error) from None
 
