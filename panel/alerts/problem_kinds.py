@@ -585,19 +585,15 @@ KINDS: Final = {
         "Groups of this name are not managed.",
     ),
     "lvm_archive_large": ConcernKind(
-        "LVM's archive is large",
-        "LVM's archive is large on {count} hosts",
-        "On a full file system no operation can begin.",
+        "LVM's archive large", "LVM's archive fills the root of {count} hosts", REFUSES
     ),
     "inventory_large": ConcernKind(
-        "Too many volumes for one reply",
-        "{count} hosts have nearly too many volumes to be read",
-        "Above the limit nothing of such a host can be read.",
+        "Too many volumes",
+        "{count} hosts have nearly too many volumes",
+        "Above the limit, nothing of a host can be read.",
     ),
     "two_groups_named": ConcernKind(
-        "Two volume groups of one name",
-        "{count} volume groups share their name with another one",
-        "Nothing of a group of this name can be changed.",
+        "Two groups of one name", "{count} volume groups share their names", REFUSES
     ),
     "vg_unsound": ConcernKind(
         "Volume group left out",

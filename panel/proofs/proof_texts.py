@@ -275,6 +275,9 @@ def rows(result: Mapping[str, Any]) -> list[ReportRow]:
     if result["has_percentiles"]:
         figures.append(_row(gettext("Median"), result, "read_ms_p50", ms))
         figures.append(_row(gettext("95th percentile"), result, "read_ms_p95", ms))
+    # An earlier version did not measure it.
+    if result["has_percentiles"] and "read_ms_p99_before" in result:
+        figures.append(_row(gettext("99th percentile"), result, "read_ms_p99", ms))
     figures.append(_row(gettext("Reads per second"), result, "read_iops", iops))
     if writes:
         figures.append(_row(gettext("Writes per second"), writes, "iops", iops))

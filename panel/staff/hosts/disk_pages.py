@@ -148,6 +148,7 @@ def _page(
         "health": condition.health,
         "condition": condition,
         "powered_on": _powered_on(condition),
+        "scheduler": _scheduler(facts, condition),
         "errors": _errors(condition),
         "new_errors": bool(increases(condition.disk.baseline, _counts(condition))),
         "is_missed": condition.is_gone and bool(condition.findings),
@@ -217,6 +218,13 @@ def _test_lengths(condition: DiskCondition) -> list[tuple[str, str]]:
 def _powered_on(condition: DiskCondition) -> str:
     hours = None if condition.health is None else condition.health.power_on_hours
     return NOTHING if hours is None else counted(hours // 24, "day")
+
+
+def _scheduler(facts: HostFacts | None, condition: DiskCondition) -> str:
+    if facts is None:
+        return ""
+    name = known_as(facts, condition)
+    return next((disk.scheduler for disk in facts.disks if disk.name == name), "")
 
 
 def _errors(condition: DiskCondition) -> list[tuple[str, int, int]]:

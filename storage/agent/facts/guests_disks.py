@@ -52,8 +52,8 @@ def disks_of_guests(host: LocalHost) -> dict[str, str]:
     }
     names.pop("", None)
     guests = {}
-    for dev, found in users.of_devices(host, names).items():
-        guest = next((each for each in found if each["kind"] in _GUESTS), None)
+    for dev, of_device in users.of_devices(host, names).items():
+        guest = next((each for each in of_device if each["kind"] in _GUESTS), None)
         if guest is not None:
             guests[names[dev]] = f"{guest['kind']} {guest['name']}"
     return guests
@@ -64,5 +64,5 @@ def whose(host: LocalHost, kname: str | None, theirs: Mapping[str, str]) -> str:
     none."""
     if kname is None:
         return ""
-    found = kname if kname in theirs else disks.stands_on(host, kname, theirs)
-    return "" if found is None else theirs[found]
+    disk = kname if kname in theirs else disks.stands_on(host, kname, theirs)
+    return "" if disk is None else theirs[disk]

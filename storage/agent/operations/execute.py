@@ -124,11 +124,12 @@ class Execution:
 
     def _demand_device(self, view: View, path: str) -> None:
         """The path leads to the volume that LVM calls so. udev makes it, and may be late: what is
-        overwritten by an old link is another volume."""
+        overwritten, or registered, by an old link is another volume."""
         lv = self._target(view, path.rsplit("/", 1)[-1])
-        kname = waits.kname_at(self._host, path)
-        found = dm.text(self._host, f"/sys/block/{kname}/dm/uuid") if kname else ""
-        if found != hiding.dm_uuid(lv):
+        real = self._host.real(path)
+        kname = "" if real is None else real.rsplit("/", 1)[-1]
+        dm_uuid = dm.text(self._host, f"/sys/block/{kname}/dm/uuid") if kname else ""
+        if dm_uuid != hiding.dm_uuid(lv):
             raise Refusal(
                 "stale",
                 f"{path} leads to {kname or 'nothing'}, which is not {lv['vg_name']}/{lv['name']}.",
@@ -151,6 +152,12 @@ class Execution:
         that is not noted."""
         try:
             self._patiently(lambda view: note_for_boot(view, self._call))
+        except LockBusy:
+            raise Refusal(
+                "busy",
+                "Another program of the agent writes down what comes back after a restart.",
+                "Wait: the boot unit may be at work (systemctl status tiercel-boot).",
+            ) from None
         except OSError as error:
             raise journal.unwritable(error) from None
 
@@ -181,7 +188,7 @@ class Execution:
     def _command(self, number: int, command: Command) -> None:
         if command.noted:
             self._note_for_boot()
-        if command.argv[0] in OVERWRITE:
+        if command.argv[0] in OVERWRITE or command.argv[:2] == ("write", REGISTER):
             self._patiently(lambda view: self._demand_device(view, command.argv[-1]))
         self._entry.say(f"$ {command.shell}")
         if not command.locked:

@@ -113,6 +113,19 @@ def test_disks_are_the_same_where_lsblk_prints_every_value_as_text(
     assert (lun["logical_sector_bytes"], lun["serial"]) == (4096, "")
 
 
+def test_the_io_scheduler_of_a_disk_is_the_one_in_brackets(host: FakeHost) -> None:
+    with host.changing() as machine:
+        machine.disks[0].scheduler = "none mq-deadline kyber [bfq]"
+        machine.disks[1].scheduler = "[none] mq-deadline"
+        machine.disks[2].scheduler = "none"
+    assert [each["scheduler"] for each in disks.disks(host)[:4]] == [
+        "bfq",
+        "none",
+        "",
+        "mq-deadline",
+    ]
+
+
 class Cut:
     """A host with so many volumes that the end of LVM's report is missing."""
 

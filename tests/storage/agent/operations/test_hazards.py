@@ -302,3 +302,15 @@ def test_nothing_is_overwritten_by_a_link_that_is_old(
     assert "tiercel.zeroing" in agent.lv(args["name"])["tags"]
     monkeypatch.undo()
     agent.do("volume.create", args)
+
+
+def test_a_setting_goes_to_the_device_that_the_kernel_calls_so_whatever_an_old_link_says(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong, right = agent.backing(), agent.backing()
+    real = host.real
+    paths = {f"/dev/vg0/{right}": f"/dev/{agent.lv(wrong)['kname']}"}
+    monkeypatch.setattr(host, "real", lambda each: paths.get(each) or real(each))
+    agent.do("bcache.set", {"lv": right, "sequential_cutoff_bytes": 1 << 20})
+    cutoffs = [agent.lv(each)["bcache"]["sequential_cutoff_bytes"] for each in (wrong, right)]
+    assert cutoffs[1] == 1 << 20 != cutoffs[0]
