@@ -41,7 +41,10 @@ TYPES: Final[tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type, str,
 
 class Body(serializers.Serializer[Json]):
     """A JSON object of these fields and no other, of the types that they say. Each text is one line
-    that shows as it stands: texts reach logs, mails and terminals."""
+    that shows as it stands: texts reach logs, mails and terminals. Those of `made_plain` become one
+    where they are used."""
+
+    made_plain: ClassVar[Collection[str]] = ()
 
     def to_internal_value(self, data: Any) -> Any:
         """The values; raises ValidationError for whatever is not asked for."""
@@ -66,23 +69,23 @@ class Body(serializers.Serializer[Json]):
             field = self.fields.get(name)
             if field is None:
                 errors[name] = serializers.ErrorDetail("There is no such field.", "unknown_field")
-            elif misfit := _misfit(field, value):
+            elif misfit := _misfit(field, value, is_plain=name not in self.made_plain):
                 errors[name] = misfit
         return errors
 
 
 def _misfit(
-    field: serializers.Field[Any, Any, Any, Any], value: Any
+    field: serializers.Field[Any, Any, Any, Any], value: Any, *, is_plain: bool
 ) -> serializers.ErrorDetail | dict[int, Any] | None:
     """What is wrong with the type of a value or with its text, or with those in a list, by their
     places."""
     if isinstance(field, serializers.ListField) and isinstance(value, list):
-        parts = {n: _misfit(field.child, part) for n, part in enumerate(value)}
+        parts = {n: _misfit(field.child, part, is_plain=is_plain) for n, part in enumerate(value)}
         return {n: misfit for n, misfit in parts.items() if misfit} or None
     for of, kind, code, message in TYPES:
         if isinstance(field, of) and value is not None and type(value) is not kind:
             return serializers.ErrorDetail(message, code)
-    if isinstance(value, str) and (fault := text_fault(value)) is not None:
+    if is_plain and isinstance(value, str) and (fault := text_fault(value)) is not None:
         return serializers.ErrorDetail(fault.message, fault.code)
     return None
 

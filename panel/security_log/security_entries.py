@@ -28,14 +28,36 @@ from storage import row_security
 READ_LIMIT = 512
 BROWSERS: Final = frozenset(
     {
-        *("Brave", "Chrome", "Chromium", "DuckDuckGo", "Edge", "Epiphany", "Falkon", "Firefox"),
-        *("Konqueror", "Opera", "Safari", "Samsung Internet", "Vivaldi", "Yandex Browser"),
+        "Brave",
+        "Chrome",
+        "Chromium",
+        "DuckDuckGo",
+        "Edge",
+        "Epiphany",
+        "Falkon",
+        "Firefox",
+        "Konqueror",
+        "Opera",
+        "Safari",
+        "Samsung Internet",
+        "Vivaldi",
+        "Yandex Browser",
     }
 )
 SYSTEMS: Final = frozenset(
     {
-        *("Android", "Chrome OS", "Debian", "Fedora", "FreeBSD", "iOS", "Linux", "Mac OS X"),
-        *("NetBSD", "OpenBSD", "Ubuntu", "Windows"),
+        "Android",
+        "Chrome OS",
+        "Debian",
+        "Fedora",
+        "FreeBSD",
+        "Linux",
+        "Mac OS X",
+        "NetBSD",
+        "OpenBSD",
+        "Ubuntu",
+        "Windows",
+        "iOS",
     }
 )
 ON: Final = marked("{browser} on {system}")

@@ -159,6 +159,8 @@ class UsageLinesBody(OfCustomer):
 class DecideOrderBody(CallBody):
     """The answer to an `order.authorise` that was answered with pending."""
 
+    made_plain = ("reason",)
+
     order = serializers.CharField(help_text="Key of the order.")
     decision = serializers.ChoiceField(
         choices=["approve", "refuse"], help_text="approve carries the order out, refuse ends it."

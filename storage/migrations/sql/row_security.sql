@@ -38,8 +38,6 @@ BEGIN
         -- partitions.
         ('storage_sample', 'volume_id = ANY ((SELECT wall_volumes())::bigint[])'),
         -- The first kind is `storage.models.SubjectKind.VOLUME`; the others are for staff.
-        -- The hosts below one's own volumes: within a policy the policies of other tables count.
-        ('storage_host', 'EXISTS (SELECT FROM storage_placement WHERE host_id = storage_host.id)'),
         ('storage_samplechunk', 'kind = 0 AND subject_id = ANY ((SELECT wall_volumes())::bigint[])'),
         -- For staff alone.
         ('storage_cachecondition', 'false'),

@@ -82,4 +82,4 @@ def test_the_description_is_packed_for_anybody(name: str) -> None:
     packed = Client().get(f"{V1}/{name}", headers={"Accept-Encoding": "gzip"})
     assert packed["Content-Encoding"] == "gzip"
     assert gzip.decompress(packed.content) == plain.content
-    assert packed["ETag"] == plain["ETag"] and packed["Vary"] == "Accept-Encoding"
+    assert packed["ETag"] == plain["ETag"] and "Accept-Encoding" in packed["Vary"]

@@ -33,11 +33,9 @@ HALVES = {
 @contextlib.contextmanager
 def serving(**variables: str) -> Iterator[int]:
     """gunicorn as the panel configures it, with one process; its port."""
+    gunicorn = str(Path(sys.executable).with_name("gunicorn"))
     process = subprocess.Popen(
-        [
-            *(str(Path(sys.executable).with_name("gunicorn")), "tests.panel.http.echo"),
-            *("--config", "python:tests.panel.http.echo"),
-        ],
+        [gunicorn, "tests.panel.http.echo", "--config", "python:tests.panel.http.echo"],
         cwd=CHECKOUT,
         env={**os.environ, **variables},
         stderr=subprocess.PIPE,
