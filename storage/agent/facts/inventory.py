@@ -301,7 +301,7 @@ def _vg(
     new text of its metadata in one ring: half of it is what a VG can be described with."""
     left_out = row["vg_uuid"] in sifted.left_out
     others = [] if left_out else _reasons_to_share(host, row, pvs)
-    alone = row["vg_name"] in policy.alone
+    alone = policy.is_alone(row["vg_name"], row["vg_uuid"])
     return {
         "uuid": row["vg_uuid"],
         "name": row["vg_name"],

@@ -42,7 +42,7 @@ def allow_vg(host: LocalHost, name: str, *, alone: bool = False) -> str:
         )
     for vg in facts["vgs"]:
         if vg["name"] == name and not alone:
-            policy.check_alone(current, name, vg["sharing"])
+            policy.check_alone(current, name, vg["uuid"], vg["sharing"])
     # A guest may have called its own group so: of two, the one that the host has for itself.
     vg = next(vg for vg in facts["vgs"] if vg["name"] == name and vg["uuid"] not in facts["guests"])
     with host.lock(FILES, FILES_SECONDS):

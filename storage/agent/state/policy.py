@@ -51,6 +51,10 @@ class Policy:
         """Whether root lets the panel change this VG. Older files have no uuids."""
         return name in self.vgs and self.vg_uuids.get(name, uuid) == uuid
 
+    def is_alone(self, name: str, uuid: str) -> bool:
+        """Whether root says that no other machine uses this VG."""
+        return name in self.alone and self.vg_uuids.get(name, uuid) == uuid
+
     def protects(self, name: str, uuid: str) -> bool:
         """Whether guests' disks in this VG are hidden from the host, and what was made there comes
         back after a restart: root allows it, or did once."""
@@ -149,13 +153,15 @@ def save(host: LocalHost, policy: Policy) -> None:
 
 def with_vg(policy: Policy, vg: str, uuid: str, *, alone: bool) -> Policy:
     """Also under a name that it got since it was allowed before."""
-    old = [name for name, known in policy.vg_uuids.items() if known == uuid and name != vg]
-    kept = {name: known for name, known in policy.vg_uuids.items() if name not in old}
-    vgs = tuple(each for each in policy.vgs if each not in old)
+    own = {vg, *(name for name, known in policy.vg_uuids.items() if known == uuid)}
+    is_alone = alone or any(policy.is_alone(name, uuid) for name in own)
+    others = tuple(each for each in policy.alone if each not in own)
+    vgs = tuple(each for each in policy.vgs if each == vg or each not in own)
+    kept = {name: known for name, known in policy.vg_uuids.items() if name not in own}
     return replace(
         policy,
         vgs=_with(vgs, vg),
-        alone=_with(policy.alone, vg) if alone else policy.alone,
+        alone=(*others, vg) if is_alone else others,
         vg_uuids={**kept, vg: uuid},
     )
 
@@ -233,10 +239,10 @@ def check_any(policy: Policy, vg: str = "NAME") -> None:
         raise Refusal("observe_only", "This host only lets the panel look.", allow)
 
 
-def check_alone(policy: Policy, vg: str, sharing: Sequence[str]) -> None:
+def check_alone(policy: Policy, vg: str, uuid: str, sharing: Sequence[str]) -> None:
     """Raises Refusal(vg_not_allowed) where other machines may use the VG too, unless root has said
     that none does."""
-    if sharing and vg not in policy.alone:
+    if sharing and not policy.is_alone(vg, uuid):
         raise Refusal(
             "vg_not_allowed",
             f"Other machines may use VG {vg} too: {'; '.join(sharing)}. Two that change its "

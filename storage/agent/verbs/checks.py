@@ -54,7 +54,7 @@ def vg(view: View, call: VerbCall) -> Check:
                 f"{group['uuid']}.",
                 f"As root on the host run: {AGENT} allow-vg {name}",
             )
-        check_alone(view.policy, name, group["sharing"])
+        check_alone(view.policy, name, group["uuid"], group["sharing"])
         if not group["allowed"]:
             on_guest = group["uuid"] in view.facts["guests"]
             where = "is, or is in part, on the disk of a guest" if on_guest else "is left out"

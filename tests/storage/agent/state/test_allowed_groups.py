@@ -61,6 +61,22 @@ def test_a_group_that_is_renamed_stays_hidden_and_is_not_changed_under_its_new_n
     assert json.loads(host.read(policy.PATH) or b"")["vgs"] == ["vg1"]
 
 
+def test_that_no_other_machine_uses_a_group_is_said_of_that_group_alone(host: FakeHost) -> None:
+    def alone() -> list[str]:
+        return list(json.loads(host.read(policy.PATH) or b"")["alone"])
+
+    admin.allow_vg(host, "vg0", alone=True)
+    with host.changing() as machine:
+        machine.vgs[0].name = "vg1"
+    admin.allow_vg(host, "vg1")
+    assert (alone(), group(host)["alone"]) == (["vg1"], True)
+    with host.changing() as machine:
+        machine.vgs[0].uuid = machine.lvm_uuid()
+    assert not group(host)["alone"]
+    admin.allow_vg(host, "vg1")
+    assert alone() == []
+
+
 @pytest.mark.parametrize("is_salvaged", [True, False])
 def test_a_policy_that_cannot_be_used_takes_nothing_from_the_guests(
     host: FakeHost, agent: Agent, sold: str, is_salvaged: bool
