@@ -122,8 +122,13 @@ class _DiskSeen:
 
 def _disks(stored: object) -> Iterator[_DiskSeen]:
     for each in stored if isinstance(stored, list) else ():
-        names = ("name", "model", "serial", "size_bytes")
-        yield _DiskSeen(*(each[name] for name in names), each.get("scheduler", ""))
+        yield _DiskSeen(
+            each["name"],
+            each["model"],
+            each["serial"],
+            each["size_bytes"],
+            each.get("scheduler", ""),
+        )
 
 
 def note_host_events(host: Host, changes: Iterable[SeenChange], at: datetime) -> None:
