@@ -43,17 +43,22 @@ def is_part_of(name: str, disk: str) -> bool:
 
 
 def fast_disks(facts: HostFacts) -> frozenset[str]:
-    """Names of the SSDs: what the kernel calls one, unless root says otherwise of the physical
-    volume on it (fast-pv, slow-pv): behind hardware RAID the kernel does not know."""
-    fast = {disk.name for disk in facts.disks if not disk.rotational}
-    by_kernel = frozenset(fast)
+    """Names of the SSDs: what the kernel calls one, unless root says otherwise of all physical
+    volumes on it (fast-pv, slow-pv): behind hardware RAID the kernel does not know."""
+    by_kernel = frozenset(disk.name for disk in facts.disks if not disk.rotational)
+    tiers: dict[str, set[str]] = {}
     for pv in facts.pvs:
         names = _disks_below(facts, pv.name)
-        if pv.tier == "fast" and not names & by_kernel:
-            fast |= names
-        if pv.tier == "slow" and names <= by_kernel:
-            fast -= names
-    return frozenset(fast)
+        # Of an array of both kinds the slower one decides.
+        if names <= by_kernel or not names & by_kernel:
+            for name in names:
+                tiers.setdefault(name, set()).add(pv.tier)
+    return frozenset(
+        disk.name
+        for disk in facts.disks
+        if tiers.get(disk.name) == {"fast"}
+        or (disk.name in by_kernel and tiers.get(disk.name) != {"slow"})
+    )
 
 
 def _disks_below(facts: HostFacts, pv: str) -> frozenset[str]:

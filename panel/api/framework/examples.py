@@ -116,6 +116,7 @@ TEXTS: Final = {
     "request_id": "59c5f611a17a4c7ebd34c4440a46c1a5",
     "reverts": None,
     "route": "On call",
+    "scheduler": "mq-deadline",
     "scopes": "read",
     "secret": "whsec_…",
     "sentence": "Add a cache of 10 GiB to crm-data",
