@@ -15,10 +15,10 @@ import pytest
 from panel.deliveries.http_post import (
     ALERTS,
     WEBHOOKS,
+    AddressPolicy,
     Forbidden,
     NoResponse,
     PostTarget,
-    AddressPolicy,
     is_allowed,
     post,
     target_of,
