@@ -127,14 +127,14 @@ def revoke_token(token: ApiToken, by: User | None = None) -> None:
 
 def descendants_of(token: ApiToken) -> list[ApiToken]:
     """The live tokens that it made or that follow it, those that these made, and so on."""
-    found: dict[str, ApiToken] = {}
+    descendants: dict[str, ApiToken] = {}
     makers = {token.key}
     while makers:
         made = ApiToken.objects.filter(made_by__in=makers).select_related("user")
-        makers = {each.key for each in made} - set(found)
-        found |= {each.key: each for each in made}
+        makers = {each.key for each in made} - set(descendants)
+        descendants |= {each.key: each for each in made}
     now = database_now()
-    return [each for each in found.values() if each.is_live(now)]
+    return [each for each in descendants.values() if each.is_live(now)]
 
 
 @transaction.atomic

@@ -56,6 +56,8 @@ class Hosts(Resource):
         "GET": (*cursor.PARAMETERS, "state", "site", "tag", "ids", "updated_since")
     }
     repeatable: ClassVar = ("state",)
+    # Hosts without a site.
+    may_be_empty: ClassVar = ("site",)
 
     @extend_schema(
         operation_id="hosts_list",

@@ -23,7 +23,7 @@ MOST_COMPLETIONS: Final = 50
 FIRST_ITEMS: Final = 100
 
 
-class NameType(click.ParamType):  # type: ignore[type-arg]  # not generic before 8.5
+class NameType(click.ParamType[str]):
     """A text that names something. An empty one, as an unset variable of a script gives, names
     nothing and is refused before anything is asked."""
 

@@ -58,7 +58,7 @@ class PostTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class Purpose:
+class AddressPolicy:
     """What is sent. `setting` is where the operator names private hosts for it. Where the operator
     sets the address too (`may_be_near`), this machine needs no name there; an address that comes by
     the pages or the API does."""
@@ -67,10 +67,10 @@ class Purpose:
     may_be_near: bool = False
 
 
-BILLING: Final = Purpose("TIERCEL_BILLING_PRIVATE_HOSTS", may_be_near=True)
-HEARTBEAT: Final = Purpose("TIERCEL_ALERT_PRIVATE_HOSTS", may_be_near=True)
-ALERTS: Final = Purpose("TIERCEL_ALERT_PRIVATE_HOSTS")
-WEBHOOKS: Final = Purpose("TIERCEL_WEBHOOK_PRIVATE_HOSTS")
+BILLING: Final = AddressPolicy("TIERCEL_BILLING_PRIVATE_HOSTS", may_be_near=True)
+HEARTBEAT: Final = AddressPolicy("TIERCEL_ALERT_PRIVATE_HOSTS", may_be_near=True)
+ALERTS: Final = AddressPolicy("TIERCEL_ALERT_PRIVATE_HOSTS")
+WEBHOOKS: Final = AddressPolicy("TIERCEL_WEBHOOK_PRIVATE_HOSTS")
 NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 COMPATIBLE: Final = ipaddress.ip_network("::/96")
 NEVER_PUBLIC: Final = tuple(
@@ -84,7 +84,7 @@ PATH: Final = re.compile(r"[\x21-\x7e]*")
 
 
 def target_of(
-    url: str, private_hosts: Iterable[str] = (), purpose: Purpose = BILLING
+    url: str, private_hosts: Iterable[str] = (), purpose: AddressPolicy = BILLING
 ) -> PostTarget:
     """The parts of an address. Raises `Forbidden` for anything but https, except for
     `private_hosts`, which the operator named, and perhaps on this machine; and for what can never
@@ -175,7 +175,7 @@ def post(
     *,
     seconds: float,
     private_hosts: Iterable[str] = (),
-    purpose: Purpose = BILLING,
+    purpose: AddressPolicy = BILLING,
     method: Literal["POST", "PUT"] = "POST",
 ) -> Answer:
     """The answer to a POST of `body` (also of b"": then Content-Length is 0), whatever its status.
@@ -219,19 +219,21 @@ def post(
 
 
 def _addresses(
-    target: PostTarget, private_hosts: tuple[str, ...], purpose: Purpose, end: float
+    target: PostTarget, private_hosts: tuple[str, ...], purpose: AddressPolicy, end: float
 ) -> list[str]:
     """What the name leads to. The system's look-up has no time limit, so a thread waits for it."""
-    found: Future[list[Any]] = Future()
+    resolving: Future[list[Any]] = Future()
 
     def look_up() -> None:
         try:
-            found.set_result(socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM))
+            resolving.set_result(
+                socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+            )
         except Exception as error:
-            found.set_exception(error)
+            resolving.set_exception(error)
 
     threading.Thread(target=look_up, daemon=True).start()
-    resolved = found.result(_left(end))
+    resolved = resolving.result(_left(end))
     addresses = list(dict.fromkeys(str(each[4][0]) for each in resolved))
     if not all(is_allowed(address, target, private_hosts) for address in addresses):
         raise Forbidden(f"{target.host} lies in a private network: name it in {purpose.setting}.")

@@ -46,8 +46,8 @@ class Resource(APIView):
     others. A view that changes something names its own: without one no token may. A `staff_only`
     view does not exist for anybody else (404). `parameters` are the query's, by method: any other
     is an error, so that a misspelt filter never answers with everything, and so is one that is
-    empty, or that stands twice and is not `repeatable`. So is a body where none is read: with GET
-    and DELETE, and in a view that `takes_no_body`.
+    empty, unless it `may_be_empty`, or that stands twice and is not `repeatable`. So is a body
+    where none is read: with GET and DELETE, and in a view that `takes_no_body`.
 
     Every method that changes something honours Idempotency-Key; a view that `keeps_key` does so
     itself. `once_only` are fields of an answer that its replay leaves out, such as a secret. What
@@ -64,6 +64,7 @@ class Resource(APIView):
     takes_no_body: ClassVar[bool] = False
     parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     repeatable: ClassVar[Collection[str]] = ()
+    may_be_empty: ClassVar[Collection[str]] = ()
     keeps_key: ClassVar[bool] = False
     once_only: ClassVar[Collection[str]] = ("secret",)
     measured: ClassVar[Collection[str]] = ()
@@ -116,7 +117,7 @@ class Resource(APIView):
                 )
             if len(values) > 1 and name not in self.repeatable:
                 raise bad_parameter(name, "repeated", "Give it once.")
-            if not all(map(str.strip, values)):
+            if name not in self.may_be_empty and not all(map(str.strip, values)):
                 # As an unset variable of a script gives it: it would find what has no such name.
                 raise bad_parameter(name, "empty", "It has no value. Leave it out.")
         for name in with_nul(request.query_params):

@@ -15,10 +15,10 @@ import pytest
 from panel.deliveries.http_post import (
     ALERTS,
     WEBHOOKS,
+    AddressPolicy,
     Forbidden,
     NoResponse,
     PostTarget,
-    Purpose,
     is_allowed,
     post,
     target_of,
@@ -112,7 +112,7 @@ def test_a_name_that_is_looked_up_for_ever_is_no_answer(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("purpose", [ALERTS, WEBHOOKS])
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
 def test_an_address_from_the_pages_or_the_api_leads_to_this_machine_by_name_alone(
-    purpose: Purpose, host: str
+    purpose: AddressPolicy, host: str
 ) -> None:
     url, name = f"http://{host}:8443/x", host.strip("[]")
     with pytest.raises(Forbidden, match=purpose.setting):

@@ -225,3 +225,8 @@ def test_an_object_within_a_change_is_whole(asking: Program, window: dict[str, s
     answer = asking.send("patch", f"/hosts/{make.host().key}", {"window": window})
     pointers = {each["pointer"] for each in problem(answer, 422, "invalid")["errors"]}
     assert pointers == {f"/window/{name}" for name in ("start", "end") if name not in window}
+
+
+@pytest.mark.parametrize("query", ["limit=00200", "limit=+5", "limit=\u0665", "limit=0x10"])
+def test_a_number_is_written_in_one_way(query: str) -> None:
+    problem(staff().get(f"/volumes/?{query}"), 400, "invalid_parameter")

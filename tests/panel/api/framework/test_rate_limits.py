@@ -144,11 +144,6 @@ def test_what_costs_one_request_is_refused_or_cheap(query: str, cost: int) -> No
     assert rate_limits.cost_of(request) == cost
 
 
-@pytest.mark.parametrize("query", ["limit=00200", "limit=+5", "limit=\u0665", "limit=0x10"])
-def test_a_number_is_written_in_one_way(query: str) -> None:
-    problem(staff().get(f"/volumes/?{query}"), 400, "invalid_parameter")
-
-
 def test_processes_share_a_bucket(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asking = staff()
     statuses(asking, address, MOST)
