@@ -1,5 +1,5 @@
-"""The words of each kind of problem of a host, and of what is on it besides disks, caches and volumes.
-Pure."""
+"""The words of each kind of problem of a host, and of what it has besides disks, caches and
+volumes. Pure."""
 
 from __future__ import annotations
 
