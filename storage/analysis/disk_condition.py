@@ -21,7 +21,7 @@ from storage.health.cache_condition import (
     is_saturated_ssd,
     ssd_finding,
 )
-from storage.health.cache_condition_records import Judgement, fresh_since, keep
+from storage.health.cache_condition_records import ConditionJudgement, fresh_since, keep
 from storage.health.slowness import BusyDisk, DiskShare, SlowSpell, slow_spell
 from storage.inventory.device_tree import fast_disks
 from storage.inventory.facts import HostFacts
@@ -54,7 +54,7 @@ def judge_volumes(now: datetime) -> None:
     a round every minute is cheap."""
     rows = CacheCondition.objects.filter(noted__has_key="slow").values_list("volume_id", "noted")
     noted = {volume_id: SlowSpell.from_json(kept["slow"]) for volume_id, kept in rows}
-    judgements: dict[int, Judgement] = {}
+    judgements: dict[int, ConditionJudgement] = {}
     slow: dict[int, list[tuple[_Sampled, SlowSpell]]] = {}
     for each in _may_be_slow(noted, now):
         lasted = timedelta(milliseconds=each.dt_ms)
@@ -66,7 +66,7 @@ def judge_volumes(now: datetime) -> None:
             read_ms=each.read_ms,
         )
         kept = spell.to_json() if spell is not None else None
-        judgements[each.volume_id] = Judgement(each.host_id, [], {"slow": kept})
+        judgements[each.volume_id] = ConditionJudgement(each.host_id, [], {"slow": kept})
         if spell is not None and spell.is_lasting:
             slow.setdefault(each.host_id, []).append((each, spell))
     for host in Host.objects.filter(pk__in=slow):
@@ -135,7 +135,7 @@ def judge_disks(now: datetime) -> None:
     judgements, busy = {}, {}
     for activity in activities.only("host_id", "at", "disk_counters"):
         marks, loads = _disk_loads(activity, noted.get(activity.host_id, {}))
-        judgements[activity.host_id] = Judgement(activity.host_id, [], {"disks": marks})
+        judgements[activity.host_id] = ConditionJudgement(activity.host_id, [], {"disks": marks})
         if any(_is_saturated(load) or is_saturated_ssd(load) for load in loads):
             busy[activity.host_id] = loads
     for host in Host.objects.filter(pk__in=busy):

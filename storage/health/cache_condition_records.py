@@ -101,7 +101,7 @@ class _Placed(NamedTuple):
 
 
 @dataclass(slots=True)
-class Judgement:
+class ConditionJudgement:
     """What one judgement found of a volume or host, each with its subject, and what it notes for
     the next one."""
 
@@ -117,14 +117,16 @@ class Judgement:
 def judge_states(now: datetime) -> None:
     """What the last samples show. Broken caches are told by the inventory, which is read as soon as
     a sample shows one (`jobs.collector`)."""
-    judgements: dict[int, Judgement] = {}
+    judgements: dict[int, ConditionJudgement] = {}
     suspects = _placed(SUSPECT, now)
     of_suspects = Q(volume__in=[each.volume_id for each in suspects])
     rows = CacheCondition.objects.filter(of_suspects | Q(noted__has_key="suspended_at"))
     known = {row.volume_id: row for row in rows if row.volume_id is not None}
     fine = set(known) - {each.volume_id for each in suspects}
     for volume_id in fine - _silent(fine, now):
-        judgements[volume_id] = Judgement(known[volume_id].host_id, [], {"suspended_at": None})
+        judgements[volume_id] = ConditionJudgement(
+            known[volume_id].host_id, [], {"suspended_at": None}
+        )
     for each in suspects:
         noted = known[each.volume_id].noted if each.volume_id in known else {}
         suspended_at = noted.get("suspended_at") or each.at.isoformat()
@@ -196,8 +198,8 @@ def judge_lasting(now: datetime) -> None:
 
 def _judgement(
     each: _Placed, findings: Iterable[HealthFinding], noted: dict[str, Any]
-) -> Judgement:
-    return Judgement(each.host_id, [(each.name, finding) for finding in findings], noted)
+) -> ConditionJudgement:
+    return ConditionJudgement(each.host_id, [(each.name, finding) for finding in findings], noted)
 
 
 def fresh_since(now: datetime) -> datetime:
@@ -334,7 +336,7 @@ def _read_counts(
 
 @transaction.atomic
 def keep(
-    judgements: Mapping[int, Judgement],
+    judgements: Mapping[int, ConditionJudgement],
     codes: frozenset[str],
     now: datetime,
     *,
@@ -373,7 +375,7 @@ def keep(
 
 
 def _dated(
-    judgement: Judgement, before: Sequence[Mapping[str, str]], now: datetime
+    judgement: ConditionJudgement, before: Sequence[Mapping[str, str]], now: datetime
 ) -> list[dict[str, str]]:
     since = {(each["code"], each["subject"]): each["since"] for each in before}
     return [
