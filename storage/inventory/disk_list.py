@@ -97,8 +97,8 @@ def _state(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:
 
 def seconds_left(facts: HostFacts, array: Array) -> float | None:
     """Until the array's rebuild or check ends; None where it is idle, or says no speed."""
-    fast = fast_disks(facts)
-    rotating = [disk.name for disk in facts.disks if disk.name not in fast]
+    # What turns is slower on its inner tracks, however fast root calls it.
+    rotating = [disk.name for disk in facts.disks if disk.rotational]
     members = [member.name for member in array.members]
     slows = any(is_part_of(member, disk) for member in members for disk in rotating)
     return array.seconds_left(slows=slows)
