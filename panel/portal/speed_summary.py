@@ -95,7 +95,7 @@ def _uncached(read_ms: float, *, on_ssd: bool) -> tuple[Tone, str, str, str]:
     if read_ms < DISK_FAST_MS:
         return "ok", "ok", gettext("Fast"), gettext("Your slow disks are keeping up.")
     text = gettext("Every read waits for the disk.")
-    return "quiet", "wait", gettext("Disk speed"), text
+    return "quiet", "wait", gettext("Medium"), text
 
 
 def of_hundred(rate: float) -> str:
