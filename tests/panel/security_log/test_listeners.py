@@ -265,7 +265,7 @@ def test_what_an_admin_changes_names_both(client: Client, ann: User) -> None:
         ("link_made", bob.email, "a new password"),
         ("role", ann.email, "viewer of Acme"),
         ("role", ann.email, "owner of Acme"),
-        ("role", ann.email, "no more of Acme"),
+        ("role", ann.email, "removed from Acme"),
     ]
     assert set(SecurityEntry.objects.values_list("actor", flat=True)) == {boss.email}
     assert [to for to, _ in told()] == [bob.email] * 3 + [ann.email] * 3
