@@ -14,7 +14,8 @@ from storage.formatting import ms, percent, seconds
 from storage.health.host_problems import HealthFinding
 
 SLOW_READ_MS: Final = 20
-"""A volume is slow while a read takes this long on average, or longer."""
+"""A volume is slow while a read takes this long on average, or longer: it waits not only for a slow
+disk, but for others before it."""
 WELL_READ_MS: Final = 15
 """A slow volume is slow until its reads take less than this: between the two nothing changes."""
 LEAST_READS_PER_SECOND: Final = 1

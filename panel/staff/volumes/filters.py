@@ -30,8 +30,6 @@ from storage.named_choice import Suggesting, by_id
 from storage.naming import KEY_PATTERN
 from storage.planner.technologies.lookup import SETTINGS
 
-"""A read that takes longer waits not only for a slow disk, but for others before it."""
-
 FOUND = Q(managed=False, adopted_at=None, place__lv_uuid__isnull=False)
 STATES: Final = {
     "": "Any state",
