@@ -203,7 +203,7 @@ def test_health_is_unavailable_without_the_database(client: Client) -> None:
         ("host-volumes", "Hosts"),
         ("host-jobs", "Hosts"),
         ("host-settings", "Hosts"),
-        ("volume-jobs", "Volumes"),
+        ("volume-customer", "Volumes"),
         ("settings", "Settings"),
     ],
 )
