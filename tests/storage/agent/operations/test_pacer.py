@@ -196,25 +196,6 @@ def test_of_two_on_one_disk_the_second_waits_and_says_why(host: FakeHost, agent:
     assert len(waits) == 1 and agent.world.slow[0] in waits[0]
 
 
-def test_who_waits_for_a_disk_gets_it_in_the_order_in_which_they_came(
-    host: FakeHost, agent: Agent
-) -> None:
-    pause = host.pause_next("blkdiscard")
-    ops = [agent.start("volume.create", agent.volume_args())]
-    pause.reached.wait(10)
-    for _ in range(4):
-        ops.append(agent.start("volume.create", agent.volume_args()))
-        await_line(host, ops[-1], "in the order in which they came")
-    pause.resume()
-    assert [agent.outcome(op)["state"] for op in ops] == ["done"] * 5
-    zeroing = [
-        next(each for each in get(host, op, 0)["commands"] if each["argv"][0] == "blkdiscard")
-        for op in ops
-    ]
-    begun = [each["started_ns"] for each in zeroing]
-    assert begun == sorted(begun)
-
-
 def test_who_waits_for_a_disk_can_be_stopped(host: FakeHost, agent: Agent) -> None:
     pause = host.pause_next("blkdiscard")
     first = agent.start("volume.create", agent.volume_args())
