@@ -217,8 +217,8 @@ def alone_on(
             if not has_waited:
                 say(
                     f"Waiting: another operation is zeroing or moving data on {', '.join(listed)}, "
-                    "or on one of them. Only one at a time runs, in the order in which they came, "
-                    "to leave room for the guests."
+                    "or on one of them. Only one at a time runs, to leave room "
+                    "for the guests."
                 )
             has_waited = True
             go_on()
