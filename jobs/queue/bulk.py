@@ -105,7 +105,7 @@ def blocking_jobs(rows: Iterable[VolumeSnapshot]) -> dict[int, BlockingJob]:
 def sign_drafts(
     action: Action, option: str, drafts: Iterable[PlannedChange], reader: object
 ) -> str:
-    """What was shown and can be done, as text for a hidden field that nobody can alter; for its
+    """What was shown and can be done, as signed text for a hidden field; valid for its
     `reader` (a primary key) alone."""
     items = [
         ConfirmedVolume(

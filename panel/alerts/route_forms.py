@@ -56,7 +56,7 @@ PAUSED: Final = (
     "You receive nothing until then, not even data-at-risk alerts. Others still do. "
     "What is open then is on the page Alerts."
 )
-NOBODY: Final = "Don't send alerts of alerts"
+NOBODY: Final = "No alerts are to be sent"
 
 
 def read_words(text: str) -> list[str]:

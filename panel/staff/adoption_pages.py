@@ -254,8 +254,8 @@ class CsvForm(forms.Form):
 def sign_questions(
     asks: tuple[AdoptionQuestion, ...], reader: object, *, make_customers: bool
 ) -> str:
-    """What was previewed, as text for a hidden field that nobody can alter; for its `reader` (a
-    primary key) alone."""
+    """What was previewed, as signed text for a hidden field; valid for its `reader` (a primary
+    key) alone."""
     rows = [
         [ask.line, ask.volume, ask.customer, ask.external_id, ask.label, ask.by_pattern]
         for ask in asks

@@ -246,7 +246,7 @@ class AlertRoutes(Resource):
 
     @extend_schema(
         operation_id="alert_route_make",
-        summary="Add a recipient else",
+        summary="Add a recipient of alerts",
         request=AlertRouteBody,
         responses={201: AlertRouteShape, **described.problems(403, 404, 422)},
     )
@@ -302,7 +302,7 @@ class OneAlertRoute(Resource):
 
     @extend_schema(
         operation_id="alert_route_delete",
-        summary="Add a recipient no more",
+        summary="Remove a recipient of alerts",
         responses={204: None, **described.problems(403, 404)},
     )
     def delete(self, request: Request, key: str) -> Response:

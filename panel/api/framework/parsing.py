@@ -60,8 +60,8 @@ def _demand_readable(request: Request) -> None:
 
 
 def whole_number(text: str) -> int | None:
-    """The number of a parameter, as whoever counts its cost reads it and whoever uses it; None for
-    anything else, a number with leading zeros among it."""
+    """The number of a parameter, read alike by the limits, which count its cost, and by its view.
+    None for anything else, also for a number with leading zeros."""
     return int(text) if WHOLE_NUMBER.fullmatch(text) else None
 
 

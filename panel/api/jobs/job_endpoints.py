@@ -73,8 +73,8 @@ class Steering(Resource):
     keeps_key = True
 
     def also_for(self, job: Job) -> tuple[str, ...]:
-        """Scopes beside that of the job's kind: whoever may change volumes may end what destroys
-        one."""
+        """Scopes beside that of the job's kind: a token that changes volumes may also end a job that
+        destroys one."""
         return (Scope.VOLUMES,) if job.kind in DESTROYING else ()
 
     def steered(

@@ -19,7 +19,7 @@ def one_of(attrs: Json, *names: str) -> Json:
 
 class CallBody(Body):
     """What every call may say. The signature covers the body and not the address: `call` names the
-    call that is meant, so that nobody can send a signed body to another one."""
+    call that is meant, so that a captured body is of no use for another call."""
 
     call = serializers.CharField(
         required=False,

@@ -219,7 +219,7 @@ def test_an_admin_is_asked_who_is_told_until_they_say_that_nobody_is(browser: Cl
     answer = browser.post(reverse("alert-routes-nobody"))
     assert answer.status_code == 302
     entry = SecurityEntry.objects.get(kind="alert_route")
-    assert (entry.actor, entry.detail) == ("anna@example.org", "Don't send alerts of alerts")
+    assert (entry.actor, entry.detail) == ("anna@example.org", "No alerts are to be sent")
     assert "No alert recipients yet" not in browser.get(reverse("home")).content.decode()
     post(browser)
     route = AlertRoute.objects.get()
