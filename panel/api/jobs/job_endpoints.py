@@ -73,7 +73,7 @@ class Steering(Resource):
     keeps_key = True
 
     def also_for(self, job: Job) -> tuple[str, ...]:
-        """Scopes beside that of the job's kind: a token that changes volumes may also end a job that
+        """Scopes beside that of the job's kind: a token that changes volumes may also end one that
         destroys one."""
         return (Scope.VOLUMES,) if job.kind in DESTROYING else ()
 
