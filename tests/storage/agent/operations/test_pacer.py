@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from typing import Any
 
@@ -194,6 +195,26 @@ def test_of_two_on_one_disk_the_second_waits_and_says_why(host: FakeHost, agent:
     assert found["state"] == "done"
     waits = [line["text"] for line in found["lines"] if line["text"].startswith("Waiting:")]
     assert len(waits) == 1 and agent.world.slow[0] in waits[0]
+
+
+def test_a_disk_is_given_in_the_order_of_asking(host: FakeHost) -> None:
+    """An operation that finds its volume or its group busy by then asks anew, and is the last."""
+    given: list[int] = []
+
+    def ask(number: int, waits: threading.Event) -> None:
+        with pacer.alone_on(host, ["sdc", "sdd"], lambda _: waits.set(), lambda: None):
+            given.append(number)
+
+    asking = []
+    with pacer.alone_on(host, ["sdc"], lambda _: None, lambda: None):
+        for number in range(5):
+            waits = threading.Event()
+            asking.append(threading.Thread(target=ask, args=(number, waits)))
+            asking[-1].start()
+            assert waits.wait(10)
+    for thread in asking:
+        thread.join(10)
+    assert given == [0, 1, 2, 3, 4]
 
 
 def test_who_waits_for_a_disk_can_be_stopped(host: FakeHost, agent: Agent) -> None:
