@@ -76,7 +76,7 @@ def judge_volumes(now: datetime) -> None:
             each_ms = each.read_ms / each.reads if each.reads else None
             disk = _disk_of(each.volume_id, then) if then is not None else None
             finding = slowness.slow_volume(
-                each.volume_id, each.label, spell, (each.at, each_ms), disk
+                each.volume_id, each.label, spell, disk, at=each.at, each_ms=each_ms
             )
             subject = f"{each.vg_name}/{each.lv_name}"
             judgements[each.volume_id].findings.append((subject, finding))

@@ -99,12 +99,13 @@ def slow_volume(
     volume_id: int,
     label: str,
     slow: SlowSpell,
-    latest: tuple[datetime, float | None],
     disk: BusyDisk | None,
+    *,
+    at: datetime,
+    each_ms: float | None,
 ) -> HealthFinding:
-    """Of a volume whose reads are slow, or were a few minutes ago; `latest` is when the last sample
-    ended, and what a read took in it, None where it had none."""
-    at, each_ms = latest
+    """Of a volume whose reads are slow, or were a few minutes ago: the last sample ended `at`, and
+    a read took `each_ms` in it, None where it had none."""
     lasted = seconds((slow.last - slow.begun).total_seconds())
     now = f"{ms(each_ms)} on average" if each_ms is not None else "an unknown time"
     if at > slow.last:
