@@ -107,15 +107,15 @@ def slow_volume(
     """Of a volume whose reads are slow, or were a few minutes ago: the last sample ended `at`, and
     a read took `each_ms` in it, None where it had none."""
     lasted = seconds((slow.last - slow.begun).total_seconds())
-    now = f"{ms(each_ms)} on average" if each_ms is not None else "an unknown time"
     if at > slow.last:
         ago = seconds((at - slow.last).total_seconds())
-        what = (
-            f"Reads of {label} took {SLOW_READ_MS} ms or more for {lasted}, until {ago} ago. They "
-            f"take {now} now."
-        )
+        now = "There were none in the last sample."
+        if each_ms is not None:
+            now = f"They take {ms(each_ms)} on average now."
+        what = f"Reads of {label} were slow for {lasted}, until {ago} ago. {now}"
     else:
-        what = f"Reads of {label} take {now}, for {lasted} now ({SLOW_READ_MS} ms is slow)."
+        each = f"{ms(each_ms)} on average ({SLOW_READ_MS} ms is slow)"
+        what = f"Reads of {label} have been slow for {lasted}: they take {each}."
     if disk is None or not disk.users:
         return HealthFinding(
             "volume_slow", "warning", what, "Open the volume's charts, and its host's disks."
@@ -139,7 +139,7 @@ def saturated_hdd(disk: BusyDisk) -> HealthFinding:
     return HealthFinding(
         "hdd_saturated",
         "warning",
-        f"The HDD {disk.words}, in the last {seconds(BUSY_FOR.total_seconds())}.",
+        f"The HDD {disk.words} (average of the last {seconds(BUSY_FOR.total_seconds())}).",
         "See Cache advice of the host: a cache takes reads off the HDD. Or move a volume to "
         "another disk.",
     )

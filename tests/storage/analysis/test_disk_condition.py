@@ -136,7 +136,7 @@ def test_a_volume_that_a_neighbour_slows_is_found_in_two_minutes_and_the_neighbo
     assert set(found) == {"noisy", "calm"}
     assert found["calm"].severity == "warning"
     assert found["calm"].message == (
-        "Reads of calm take 24.0 ms on average, for 2 min now (20 ms is slow). "
+        "Reads of calm have been slow for 2 min: they take 24.0 ms on average (20 ms is slow). "
         "sdc is 66.7 % busy: noisy 90.4 %, calm 9.6 %."
     )
     assert found["calm"].correction.startswith("noisy uses sdc most.")
@@ -152,8 +152,8 @@ def test_it_lasts_until_the_reads_have_been_well_for_five_minutes(neighbours: Ne
     last = neighbours.slow()["calm"]
     assert last.since == begun
     assert last.message.startswith(
-        "Reads of calm took 20 ms or more for 8 min, until 4 min ago. They take 10.0 ms on average "
-        "now. sdc is "
+        "Reads of calm were slow for 8 min, until 4 min ago. They take 10.0 ms on average now. "
+        "sdc is "
     )
     neighbours.minutes(1, 10)
     assert neighbours.slow() == {}
