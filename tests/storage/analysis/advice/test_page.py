@@ -140,12 +140,12 @@ def test_the_card_says_how_many_reads_waited_at_a_time(staff: Client) -> None:
 def test_days_without_a_waiting_read_are_told_as_that(staff: Client) -> None:
     host, _facts, volumes = known(make.lv("web"))
     sampled(volumes["web"], 60, write_ms=900, busy_ms=900)
-    little = "wait less than 10 min a day for HDDs"
-    assert f"{little} so far" in page(staff, host.key)
-    assert f"{little} so far" in page(staff, host.key, "host-advice-card")
+    little = "wait for HDDs for less than 10 min"
+    assert f"{little} a day so far." in page(staff, host.key)
+    assert f"{little} a day so far." in page(staff, host.key, "host-advice-card")
     sampled_days(volumes["web"], 4, lambda _ts: 0, end=NOW - timedelta(hours=2))
     for name in ("host-advice", "host-advice-card"):
-        assert f"{little}, on a typical day of the last 14" in page(staff, host.key, name)
+        assert f"{little} on a typical day of the last 14 days." in page(staff, host.key, name)
 
 
 def test_a_cache_without_samples_has_no_figures_yet(staff: Client) -> None:
