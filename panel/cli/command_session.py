@@ -23,7 +23,8 @@ MOST_COMPLETIONS: Final = 50
 FIRST_ITEMS: Final = 100
 
 
-class NameType(click.ParamType[str]):
+# Generic since click 8.5; the wheel runs with 8.2.
+class NameType(click.ParamType):  # type: ignore[type-arg]
     """A text that names something. An empty one, as an unset variable of a script gives, names
     nothing and is refused before anything is asked."""
 
