@@ -6,13 +6,12 @@ from typing import Final
 
 from jobs.alerts.alert_rules import lapse
 from jobs.models import Alert, AlertEvent, AlertEventKind
-from panel.alerts.concern_kind import UNKNOWN
-from panel.alerts.problem_kinds import KINDS
 from panel.templatetags.chips import Chip
+from storage.problems.all_kinds import KINDS, kind_of
 
-NAMES: Final = {code: kind.name for code, kind in KINDS.items()}
-"""What each kind of problem is called."""
-KNOWN_CODES: Final = tuple(sorted(NAMES.items(), key=lambda each: each[1]))
+KNOWN_CODES: Final = tuple(
+    sorted(((code, kind.name) for code, kind in KINDS.items()), key=lambda each: each[1])
+)
 SEVERITY_CHIPS: Final = {
     0: Chip("error", "error", "data at risk"),
     1: Chip("error", "error", "error"),
@@ -36,7 +35,7 @@ LAPSED: Final = "No longer reported"
 
 def name_of(code: str) -> str:
     """What the kind is called; a code that a newer agent reports is shown as it is."""
-    return NAMES.get(code) or code.replace("_", " ").capitalize() or "Problem"
+    return kind_of(code).name or code.replace("_", " ").capitalize() or "Problem"
 
 
 def headline_of(alert: Alert) -> str:
@@ -47,7 +46,7 @@ def headline_of(alert: Alert) -> str:
 
 def consequence_of(code: str) -> str:
     """What a problem of this kind leads to; "" where that is not known."""
-    return KINDS.get(code, UNKNOWN).consequence
+    return kind_of(code).consequence
 
 
 def state_of_alert(alert: Alert) -> Chip:

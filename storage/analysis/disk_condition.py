@@ -15,8 +15,6 @@ from storage.analysis.disk_activity import DisksThen, disks_then
 from storage.analysis.disk_users import UsedDisk
 from storage.health import slowness
 from storage.health.cache_condition import (
-    DISK_CODES,
-    SLOW_CODES,
     DiskLoad,
     is_saturated_ssd,
     ssd_finding,
@@ -28,6 +26,7 @@ from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.metrics.rates.disk import WRAP
 from storage.models import CacheCondition, Host, HostActivity, LatestSample
+from storage.problems.all_kinds import judged_by
 
 MARKS_KEPT: Final = timedelta(minutes=20)
 MARK_EVERY_NS: Final = 240e9
@@ -80,7 +79,7 @@ def judge_volumes(now: datetime) -> None:
             )
             subject = f"{each.vg_name}/{each.lv_name}"
             judgements[each.volume_id].findings.append((subject, finding))
-    keep(judgements, SLOW_CODES, now)
+    keep(judgements, judged_by("read_time"), now)
 
 
 def _may_be_slow(noted: Iterable[int], now: datetime) -> Iterable[_Sampled]:
@@ -150,7 +149,7 @@ def judge_disks(now: datetime) -> None:
             ]
             if any(_is_saturated(load) and load.disk not in fast for load in busy[host.pk]):
                 findings += _saturated_hdds(host, facts, now)
-    keep(judgements, DISK_CODES, now, of_hosts=True)
+    keep(judgements, judged_by("disk_load"), now, of_hosts=True)
 
 
 def _is_saturated(load: DiskLoad) -> bool:

@@ -20,23 +20,6 @@ from storage.planner.technologies.lookup import cache_of, is_lost, of_cache
 from storage.planner.technologies.lvmcache_loss import MISSING
 from storage.volumes.snapshot import VolumeSnapshot
 
-MADE_FROM_INVENTORY = frozenset(
-    {
-        "guest_array",
-        "array_degraded",
-        "array_weakened",
-        "array_recovering",
-        "array_failed",
-        "array_inactive",
-        "array_read_only",
-        "array_unclear",
-        "pv_missing",
-        "volume_inactive",
-        "vg_metadata_full",
-    }
-)
-"""Preflight problems of the agent, or of an older one, that findings tell too, and of a younger
-inventory."""
 VG_METADATA_SHARE, VG_METADATA_ERROR_SHARE = 0.7, 0.95
 """The room is chosen when a disk is made a physical volume: more of it takes a person time."""
 RAID: Final = frozenset({"raid", "mirror"})

@@ -16,7 +16,6 @@ from rest_framework.response import Response
 from jobs.alerts import alert_actions
 from jobs.models import Alert, AlertEventKind, Silence
 from jobs.models.alert import AlertQuerySet
-from panel.alerts.alert_texts import NAMES
 from panel.api import request_bodies
 from panel.api.framework import cursor, described
 from panel.api.framework.problem import ApiProblem
@@ -30,6 +29,7 @@ from panel.models.alert_route import with_message_counts
 from storage.access import Right
 from storage.database_clock import database_now
 from storage.models import Host, Volume
+from storage.problems.all_kinds import KINDS
 
 STATES = ("open", "waiting", "acknowledged", "hushed", "resolved", "all")
 FILTERS = ("state", "code", "host", "volume", "at_risk")
@@ -484,7 +484,7 @@ class OneSilence(Resource):
 
 def _is_known(code: str) -> bool:
     """Whether alerts can have this kind: one that the panel names, or that a host has reported."""
-    return code in NAMES or Alert.objects.filter(code=code).exists()
+    return code in KINDS or Alert.objects.filter(code=code).exists()
 
 
 def _demand_end(until: datetime) -> None:
