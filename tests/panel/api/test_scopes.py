@@ -10,6 +10,7 @@ from django.conf import settings
 
 from panel.accounts import api_tokens
 from panel.models import Scope, User
+from panel.models.api_token import READS
 from tests import make
 from tests.panel.api.asking import Program, problem, program
 from tests.panel.api.test_every_operation import Foreign, body_of, filled, operations
@@ -21,6 +22,7 @@ CHANGING: Final = ("post", "put", "patch", "delete")
 BY_KIND: Final = ("apply", "cancel", "pace", "resume", "rollback", "resolve")
 """The scope of these goes by the kind of the job, which they find first. So does that of a wish."""
 MARKS: Final = ("<!-- scopes -->\n", "<!-- /scopes -->")
+READ_MARKS: Final = ("<!-- reads -->\n", "<!-- /reads -->")
 
 
 def required(operation: dict[str, Any]) -> list[str]:
@@ -40,6 +42,46 @@ def table() -> str:
             address = f"`{method.upper()} {path.removeprefix('/api/v1')}`"
             lines.append(f"| {address} | {cells[0]} | {cells[1]} |".replace("|  |", "| |"))
     return "\n".join([*lines, ""])
+
+
+def reads() -> str:
+    """As docs/api.md has them: what each part of `read` opens. The root takes any."""
+    opens: dict[str, list[str]] = {scope: [] for scope in READS}
+    for method, path, operation in operations():
+        if method == "get" and path != "/api/v1/":
+            assert required(operation)[:1] == [Scope.READ], path
+            [scope] = required(operation)[1:]
+            opens[scope].append(f"`{path.removeprefix('/api/v1')}`")
+    rows = [f"| `{scope}` | {', '.join(paths)} |" for scope, paths in opens.items()]
+    return "\n".join(["| scope | reads |", "|---|---|", *rows, ""])
+
+
+def test_the_documents_have_what_each_part_of_read_opens() -> None:
+    text = (settings.BASE_DIR / "docs" / "api.md").read_text()
+    assert text.partition(READ_MARKS[0])[2].partition(READ_MARKS[1])[0] == reads()
+
+
+@pytest.mark.django_db
+def test_the_root_names_the_lists_that_the_token_may_read() -> None:
+    admin = make.staff_user()
+    assert set(program(admin, Scope.BILLING_READ).get("/").json()["urls"]) == {
+        "orders",
+        "proofs",
+        "cache-plans",
+        "messages",
+    }
+    assert len(program(admin, Scope.READ).get("/").json()["urls"]) > 15
+
+
+@pytest.mark.django_db
+def test_a_token_that_reads_all_makes_one_that_reads_a_part_and_not_the_other_way() -> None:
+    admin = make.staff_user()
+    whole, part = (
+        program(admin, scope, Scope.TOKENS) for scope in (Scope.READ, Scope.VOLUMES_READ)
+    )
+    body = {"name": "part", "scopes": ["volumes:read"]}
+    assert whole.send("post", "/tokens/", body).status_code == 201
+    problem(part.send("post", "/tokens/", {"name": "all", "scopes": ["read"]}), 422, "invalid")
 
 
 def test_every_operation_says_which_scopes_it_takes() -> None:
