@@ -198,7 +198,7 @@ NAMED: Final = {
     "to_plan": ("cache-plans", OTHER, "Faster"),
     "volume": ("volumes", VOLUME, "crm-data"),
     "hosts": ("hosts", HOST, "stor-1"),
-    "job": ("jobs", JOB, "Add a cache"),
+    "job": ("jobs", JOB, "Add cache"),
     "order": ("orders", ORDER, "upgrade"),
     "reverts": ("orders", OTHER, "upgrade"),
     "route": ("alert-routes", OTHER, "On call"),

@@ -252,7 +252,7 @@ def test_another_wish_meets_the_job_that_holds_the_volume(asking: Program) -> No
     body = problem(asking.put_wish(there, {"size_bytes": 4 * GIB}), 409, "busy")
     assert body["conflicting_jobs"] == [
         {
-            **{"key": first["key"], "url": first["url"], "name": "Add a cache"},
+            **{"key": first["key"], "url": first["url"], "name": "Add cache"},
             **{"kind": "add-cache", "state": "queued"},
         }
     ]
