@@ -314,6 +314,7 @@ def test_a_wish_that_a_job_did_not_reach_is_not_met(asking: Program, state: str)
     assert now["last_job"] == {
         "key": made.key,
         "url": f"/api/v1/jobs/{made.key}",
+        "name": made.get_kind_display(),
         "state": state,
         "error_code": "no_space",
     }
