@@ -100,7 +100,8 @@ def test_an_external_id_that_is_taken_is_a_conflict_that_names_who_has_it(asking
     other = make.volume(label="other")
     answer = asking.send("patch", f"/volumes/{other.key}", {"external_id": "vps-1"})
     existing = problem(answer, 409, "external_id_taken")["existing"]
-    assert existing == {"key": here.key, "url": f"/api/v1/volumes/{here.key}"}
+    url = f"/api/v1/volumes/{here.key}"
+    assert existing == {"key": here.key, "url": url, "name": here.label}
 
 
 def test_of_two_requests_at_once_the_second_is_told_who_was_first(
