@@ -203,7 +203,7 @@ class Resource(APIView):
     def scopes_for(cls, method: str, *, is_dry: bool = False) -> list[str]:
         """Those of which a token needs one."""
         if method in READING:
-            parts = [cls.read_scope] if cls.read_scope != Scope.READ else list(READS)
+            parts: list[str] = list(READS) if cls.read_scope == Scope.READ else [cls.read_scope]
             return [Scope.READ, *parts] if set(parts) <= set(READS) else parts
         scopes = [cls.write_scope, *cls.other_scopes] if cls.write_scope else []
         return [cls.preview_scope, *scopes] if is_dry and cls.preview_scope else scopes
