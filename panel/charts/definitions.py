@@ -418,8 +418,8 @@ def latency_rows(measured: Series, *, rows: int) -> list[tuple[datetime, list[st
 
 
 HEAT_TEXTS: Final = {
-    "between": "Most I/O took {low} to {high} ms ({share} %)",
-    "above": "Most I/O took more than {low} ms ({share} %)",
+    "between": "Most common: {low} to {high} ms ({share} % of I/O)",
+    "above": "Most common: more than {low} ms ({share} % of I/O)",
 }
 
 

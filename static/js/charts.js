@@ -13,7 +13,7 @@ import {
   linkOf, linkOver, linkTo, MOVES, partOf, queryOf, rangeOf, showInUrl, zoomOptions,
 } from "./charts/range.js";
 import { save } from "./charts/picture.js";
-import { bucketAt, decoded, linesOf, middle } from "./charts/series.js";
+import { bucketAt, decoded, hasFigures, linesOf, middle } from "./charts/series.js";
 import * as state from "./charts/state.js";
 import { askOfBucket, listenToWho, renewWho } from "./charts/who.js";
 
@@ -173,9 +173,11 @@ const start = (section) => {
     }
     for (const figure of figures) {
       const { element, panel } = figure;
+      // Of a volume at rest the first chart says so, and no other one draws its zeros.
+      const lines = isHeat(panel) ? [] : linesOf(panel, view.series);
       const isKnown = isHeat(panel)
         ? isMapped(panel, view.series)
-        : linesOf(panel, view.series).length > 0;
+        : lines.some((line) => panel.name === view.first || hasFigures(line));
       // What was not asked for, or is not kept that long, leaves the title and its note.
       figure.isBare = panel.is_apart && !isKnown;
       element.toggleAttribute("data-bare", figure.isBare);

@@ -32,6 +32,9 @@ STEP_BYTES = 64 * MIB
 """Sizes by ratio are whole steps, and sizes less than one apart are the same size: metadata and
 whole extents make what is on the host a little different from what was asked for."""
 
+TOO_LARGE = marked("Larger than the volume. A smaller plan gives the same result.")
+NONE_FITS = marked("This volume is smaller than the smallest plan.")
+"""No plan helps: a smaller one is not sold."""
 NOTHING_MORE = marked("This plan costs more but your cache is already that large.")
 NOT_NOW = marked("The plan of this volume cannot be changed now. Please contact support.")
 REASONS = {
@@ -92,7 +95,10 @@ def offers(
         row = dataclasses.replace(row, facts=facts)
     theirs = (row.volume.cache_plan_id, agreed_id)
     listed = [plan for plan in plans if plan.pk in theirs or _is_offered(plan, row)]
-    all_offers = [_no_cache(row), *(_offer(row, plan, plan.pk == agreed_id) for plan in listed)]
+    of_plans = [_offer(row, plan, plan.pk == agreed_id) for plan in listed]
+    if all(offer.reason == TOO_LARGE for offer in of_plans):
+        of_plans = [dataclasses.replace(offer, reason=NONE_FITS) for offer in of_plans]
+    all_offers = [_no_cache(row), *of_plans]
     if restored is None:
         return all_offers
     return [
@@ -167,7 +173,7 @@ def _restored(now: Wish, former: CacheWish, change: OfferedChange) -> Wish:
 
 def _wish(row: VolumeSnapshot, plan: CachePlan, size_bytes: int) -> tuple[Wish | None, str]:
     if size_bytes > row.volume.size_bytes:
-        return None, marked("Larger than the volume. A smaller plan gives the same result.")
+        return None, TOO_LARGE
     form: ModeForm
     if row.cache is None:
         form = NewCacheForm(row, {"size_bytes": size_bytes, "mode": plan.mode})
