@@ -49,8 +49,7 @@ def offers_of(
     agreed_id = agreed.pk if agreed is not None else None
     theirs = [pk for pk in (row.volume.cache_plan_id, agreed_id) if pk is not None]
     plans = CachePlan.objects.filter(on_offer=True) | CachePlan.objects.filter(pk__in=theirs)
-    plans = plans.distinct().prefetch_related("hosts")
-    return offers(row, plans, reserved_bytes, agreed_id, restored)
+    return offers(row, plans.distinct(), reserved_bytes, agreed_id, restored)
 
 
 def smallest_plan_bytes() -> int | None:

@@ -11,11 +11,11 @@ from django.utils.translation import gettext
 from panel.languages.local_times import time_tag
 from panel.portal.last_hour import Hour
 from storage.formatting import ms, seconds
-from storage.health.slowness import SLOW_READ_MS
 from storage.language import figure
 from storage.metrics.compare import times_as_much
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import Latest
+from storage.models.host import SLOW_READ_MS
 from storage.planner.technologies.technology import Cache
 
 Tone = Literal["ok", "warning", "error", "busy", "quiet"]

@@ -171,13 +171,15 @@ const start = (section) => {
     for (const { element } of figures) {
       element.hidden = "ofCache" in element.dataset && !answer.has_cache;
     }
+    // Of a volume at rest the first chart says so, and no other one draws its zeros.
+    const isAtRest = !linesOf(figures[0].panel, view.series).some(hasFigures);
     for (const figure of figures) {
       const { element, panel } = figure;
-      // Of a volume at rest the first chart says so, and no other one draws its zeros.
-      const lines = isHeat(panel) ? [] : linesOf(panel, view.series);
       const isKnown = isHeat(panel)
         ? isMapped(panel, view.series)
-        : lines.some((line) => panel.name === view.first || hasFigures(line));
+        : linesOf(panel, view.series).some(
+            (line) => !isAtRest || figure === figures[0] || hasFigures(line),
+          );
       // What was not asked for, or is not kept that long, leaves the title and its note.
       figure.isBare = panel.is_apart && !isKnown;
       element.toggleAttribute("data-bare", figure.isBare);
