@@ -23,7 +23,7 @@ from storage.planner.technologies.technology import Cache
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 SMALL = (340, 40)
-LARGE = (340, 60)
+LARGE = (480, 60)
 """Width and height of the line in pixels, before it is stretched to the width of its card: in a
 list, and on a page of its own."""
 

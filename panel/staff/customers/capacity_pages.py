@@ -126,7 +126,7 @@ def capacity(request: HttpRequest) -> HttpResponse:
     context = {
         "list": shown,
         "page": shown.page,
-        "rows": _reserved(request.user, shown.page.object_list),
+        "rows": _reserved(request.user, list(shown.page.object_list)),
         "unit": unit,
         "sites": sites if len(sites) > 1 else [],
         "space": ssd_space.together("", spaces),

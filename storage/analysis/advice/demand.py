@@ -37,6 +37,10 @@ class SsdDemand:
     waited_seconds: float = 0.0
     wanted_bytes: int = 0
 
+    @property
+    def waited_hours(self) -> float:
+        return self.waited_seconds / 3600
+
     def __add__(self, other: SsdDemand) -> SsdDemand:
         return SsdDemand(
             self.volumes + other.volumes,
