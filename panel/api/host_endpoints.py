@@ -36,7 +36,7 @@ from storage.health import accepted_faults
 from storage.health.accepted_faults import REASON_LIMIT, HostFault, faults_with_decisions
 from storage.inventory.stored import inventory_of
 from storage.models import Host
-from storage.models.host import MOST_TAGS, SITE_LIMIT, tags_of
+from storage.models.host import MOST_SLOW_MS, MOST_TAGS, SITE_LIMIT, tags_of
 from storage.planner import Refused
 from storage.planner.kernel_faults import EFFECTS
 from storage.planner.member_wish import Replacement
@@ -147,6 +147,18 @@ class HostBody(request_bodies.Body):
         max_value=100,
         help_text="A cache of which more is dirty is a problem.",
     )
+    slow_read_ms = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_SLOW_MS,
+        help_text="A volume whose reads take this long on average is a problem.",
+    )
+    busy_percent = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=100,
+        help_text="An HDD that is busy for so much of 15 minutes is a problem.",
+    )
     leaves_writeback = serializers.BooleanField(
         required=False,
         help_text="Tiercel itself sets caches to writethrough when an SSD mirror loses a disk.",
@@ -189,7 +201,7 @@ class OneHost(Resource):
         responses={200: HostShape, **described.problems(403, 404, 422)},
     )
     def patch(self, request: Request, key: str) -> Response:
-        """Site and tags: operators. Address, window, dirty limit and what Tiercel does by itself:
+        """Site and tags: operators. Address, window, limits and what Tiercel does by itself:
         admins. Nothing on the host changes."""
         host = get_object_or_404(Host.objects.visible_to(self.user).without_inventory(), key=key)
         self.demand(Right.OPERATE)

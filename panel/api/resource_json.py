@@ -131,6 +131,8 @@ def host_json(host: Host, problems: Sequence[Problem], *, groups: bool = False) 
         if host.window_start is not None
         else None,
         "dirty_limit_percent": host.dirty_limit_percent,
+        "slow_read_ms": host.slow_read_ms,
+        "busy_percent": host.busy_percent,
         "leaves_writeback": host.leaves_writeback,
         "fingerprints": {
             "accepted": key_fingerprint(host.host_key) if host.host_key else None,

@@ -440,6 +440,12 @@ class HostShape(Shape):
     dirty_limit_percent = serializers.IntegerField(
         help_text="Dirty share of a cache, in percent, above which it is a problem."
     )
+    slow_read_ms = serializers.IntegerField(
+        help_text="Average time of reads of a volume, in ms, from which on it is a problem."
+    )
+    busy_percent = serializers.IntegerField(
+        help_text="How busy an HDD is for 15 minutes, in percent, from which on it is a problem."
+    )
     leaves_writeback = serializers.BooleanField(
         help_text="Whether Tiercel leaves writeback mode once an SSD mirror lost a disk."
     )

@@ -281,7 +281,7 @@ POLICY: Mapping[str, Act] = {
         "host-fault-revoke",
         "host-member",
         "host-window",
-        "host-writeback",
+        "host-limits",
         "volumes-bulk",
         "volumes-bulk-confirm",
         "volumes-bulk-commands",

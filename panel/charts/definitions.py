@@ -432,8 +432,8 @@ def inside_json(measured: Series) -> dict[str, Any]:
 
 
 HEAT_TEXTS: Final = {
-    "between": "Most I/O took {low} to {high} ms ({share} %)",
-    "above": "Most I/O took more than {low} ms ({share} %)",
+    "between": "Most common: {low} to {high} ms ({share} % of I/O)",
+    "above": "Most common: more than {low} ms ({share} % of I/O)",
 }
 
 

@@ -46,6 +46,7 @@ class _Sampled(NamedTuple):
     dt_ms: int
     reads: int
     read_ms: int
+    limit_ms: int
 
 
 def judge_volumes(now: datetime) -> None:
@@ -63,6 +64,7 @@ def judge_volumes(now: datetime) -> None:
             lasted=lasted,
             reads=each.reads,
             read_ms=each.read_ms,
+            limit_ms=each.limit_ms,
         )
         kept = spell.to_json() if spell is not None else None
         judgements[each.volume_id] = ConditionJudgement(each.host_id, [], {"slow": kept})
@@ -75,7 +77,13 @@ def judge_volumes(now: datetime) -> None:
             each_ms = each.read_ms / each.reads if each.reads else None
             disk = _disk_of(each.volume_id, then) if then is not None else None
             finding = slowness.slow_volume(
-                each.volume_id, each.label, spell, disk, at=each.at, each_ms=each_ms
+                each.volume_id,
+                each.label,
+                spell,
+                disk,
+                at=each.at,
+                each_ms=each_ms,
+                limit_ms=each.limit_ms,
             )
             subject = f"{each.vg_name}/{each.lv_name}"
             judgements[each.volume_id].findings.append((subject, finding))
@@ -84,7 +92,7 @@ def judge_volumes(now: datetime) -> None:
 
 def _may_be_slow(noted: Iterable[int], now: datetime) -> Iterable[_Sampled]:
     """Of hosts that answer. A sample without figures has no reads."""
-    are_slow = Q(reads__gt=0, read_ms__gte=F("reads") * slowness.SLOW_READ_MS)
+    are_slow = Q(reads__gt=0, read_ms__gte=F("reads") * F("host__slow_read_ms"))
     rows = LatestSample.objects.filter(
         are_slow | Q(volume__in=list(noted)),
         at__gte=fresh_since(now),
@@ -101,8 +109,9 @@ def _may_be_slow(noted: Iterable[int], now: datetime) -> Iterable[_Sampled]:
         "dt_ms",
         "reads",
         "read_ms",
+        "host__slow_read_ms",
     )
-    return [_Sampled(*row[:6], row[6] or 0, row[7] or 0, row[8] or 0) for row in rows]
+    return [_Sampled(*row[:6], row[6] or 0, row[7] or 0, row[8] or 0, row[9]) for row in rows]
 
 
 def _disk_of(volume_id: int, then: DisksThen) -> BusyDisk | None:
@@ -129,13 +138,15 @@ def judge_disks(now: datetime) -> None:
     """Disks that had more to do than they can, all the time. Which they are and who uses them is
     asked of the inventory, which is large, for such hosts alone."""
     activities = HostActivity.objects.filter(at__gte=fresh_since(now)).exclude(disk_counters={})
+    limits = dict(Host.objects.values_list("pk", "busy_percent"))
     rows = CacheCondition.objects.filter(volume=None)
     noted = dict(rows.values_list("host_id", "noted"))
     judgements, busy = {}, {}
     for activity in activities.only("host_id", "at", "disk_counters"):
         marks, loads = _disk_loads(activity, noted.get(activity.host_id, {}))
         judgements[activity.host_id] = ConditionJudgement(activity.host_id, [], {"disks": marks})
-        if any(_is_saturated(load) or is_saturated_ssd(load) for load in loads):
+        limit = limits[activity.host_id]
+        if any(_is_saturated(load, limit) or is_saturated_ssd(load) for load in loads):
             busy[activity.host_id] = loads
     for host in Host.objects.filter(pk__in=busy):
         facts = inventory_of(host)
@@ -147,14 +158,15 @@ def judge_disks(now: datetime) -> None:
                 for load in busy[host.pk]
                 if load.disk in fast and is_saturated_ssd(load)
             ]
-            if any(_is_saturated(load) and load.disk not in fast for load in busy[host.pk]):
+            limit = host.busy_percent
+            if any(_is_saturated(load, limit) and load.disk not in fast for load in busy[host.pk]):
                 findings += _saturated_hdds(host, facts, now)
     keep(judgements, judged_by("disk_load"), now, of_hosts=True)
 
 
-def _is_saturated(load: DiskLoad) -> bool:
+def _is_saturated(load: DiskLoad, limit: int) -> bool:
     lasted_ms = load.seconds * 1000
-    return slowness.is_saturated(load.busy_ms / lasted_ms, load.weighted_ms / lasted_ms)
+    return slowness.is_saturated(load.busy_ms / lasted_ms, load.weighted_ms / lasted_ms, limit)
 
 
 def _saturated_hdds(host: Host, facts: HostFacts, now: datetime) -> list[tuple[str, Any]]:
@@ -163,7 +175,7 @@ def _saturated_hdds(host: Host, facts: HostFacts, now: datetime) -> list[tuple[s
     return [
         (disk.name, slowness.saturated_hdd(_busy(disk, then)))
         for disk in then.disks
-        if not disk.is_fast and slowness.is_saturated(disk.busy, disk.in_flight)
+        if not disk.is_fast and slowness.is_saturated(disk.busy, disk.in_flight, host.busy_percent)
     ]
 
 

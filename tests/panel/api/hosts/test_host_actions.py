@@ -74,6 +74,8 @@ def test_a_hosts_window_and_limits_are_set_by_admins(asking: Program) -> None:
     body = {
         "window": {"start": "22:00", "end": "04:00"},
         "dirty_limit_percent": 20,
+        "slow_read_ms": 5,
+        "busy_percent": 80,
         "leaves_writeback": True,
         "port": 2222,
     }
