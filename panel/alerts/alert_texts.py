@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from jobs.alerts.alert_rules import lapse
@@ -12,7 +13,30 @@ from panel.templatetags.chips import Chip
 
 NAMES: Final = {code: kind.name for code, kind in KINDS.items()}
 """What each kind of problem is called."""
-KNOWN_CODES: Final = tuple(sorted(NAMES.items(), key=lambda each: each[1]))
+ABOUT: Final = {
+    "Disks and arrays": (
+        r"array_|disk_|lv_raid_|pv_|smart_|no_smartctl|attribute_|spare_|self_test_|worn|wears_"
+        r"|(uncorrectable|reported|pending|reallocated|crc)_rose|(ssd|hdd)_saturated|guest_array"
+    ),
+    "Caches": r"cache_|writeback_|ssd_lost|bcache_|cset_|hit_rate_|kernel_(data_loss|unsure)",
+    "Volumes": r"volumes?_|drift|unfinished|lv_unknown|orphan_|inventory_shrank",
+    "Panel and jobs": r"jobs?_|halt|workers?_|housekeeping_|slot_|collector_|beat_",
+    "Hosts": "",
+}
+"""What kinds of problems are about, each by the beginnings of its codes; the last has the rest."""
+
+
+def _kinds_by_subject() -> tuple[tuple[str, list[tuple[str, str]]], ...]:
+    groups: dict[str, list[tuple[str, str]]] = {about: [] for about in ABOUT}
+    for code, name in sorted(NAMES.items(), key=lambda each: each[1].lower()):
+        groups[next(about for about, start in ABOUT.items() if re.match(start, code))] += [
+            (code, name)
+        ]
+    return tuple(groups.items())
+
+
+KINDS_BY_SUBJECT: Final = _kinds_by_subject()
+"""Choices of a kind, in groups."""
 SEVERITY_CHIPS: Final = {
     0: Chip("error", "error", "data at risk"),
     1: Chip("error", "error", "error"),
@@ -42,7 +66,7 @@ def name_of(code: str) -> str:
 def headline_of(alert: Alert) -> str:
     """Such as "Array degraded on stor-hel-03: md0"; the row came with its host and volume."""
     thing = alert.volume.label if alert.volume is not None else alert.subject
-    return f"{name_of(alert.code)} on {alert.place}" + (f": {thing}" if thing else "")
+    return f"{name_of(alert.title_code)} on {alert.place}" + (f": {thing}" if thing else "")
 
 
 def consequence_of(code: str) -> str:

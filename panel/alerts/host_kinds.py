@@ -13,7 +13,7 @@ GUESTS_GROUPS: Final = "A volume group of a guest can be taken for one of the ho
 HOST_KINDS: Final = {
     # Hosts
     "quarantined": ConcernKind(
-        "SSH key changed",
+        "Host quarantined",
         "{count} hosts show a different SSH key from the accepted one",
         "Nothing is sent there: no samples arrive, and no job can start.",
         AWAY,

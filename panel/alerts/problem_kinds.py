@@ -12,7 +12,7 @@ KINDS: Final = {
     "writeback_degraded": ConcernKind(
         "Writeback on a degraded mirror",
         "{count} volumes use writeback on a degraded SSD mirror",
-        "New data exists on one SSD only.",
+        "New writes exist on one SSD only.",
     ),
     "writeback_single_ssd": ConcernKind(
         "Writeback without a mirror",

@@ -13,6 +13,7 @@ from django.conf import settings
 from storage.formatting import counted, seconds
 from storage.models import Host
 from storage.models.host import HostState
+from storage.reader_clock import stamp
 
 Severity = Literal["error", "warning", "info"]
 ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
@@ -113,7 +114,7 @@ def problem_words(
 
 
 def _missing_words(code: str, since: datetime, details: Mapping[str, Any]) -> tuple[str, str]:
-    began = f"since {since:%Y-%m-%d %H:%M} UTC"
+    began = f"since {stamp(since)}"
     counts = f"{details['missing']} of {details['total']} volumes"
     if code == "volumes_missing":
         verb = "is" if details["missing"] == 1 else "are"

@@ -72,7 +72,10 @@ class AlertMessageToShape(Shape):
     """A message about an alert."""
 
     route = serializers.CharField(help_text="Who is told, by name.")
-    kind = serializers.CharField(help_text=f"One of {', '.join(RouteKind.values)}.")
+    kind = serializers.CharField(
+        allow_null=True,
+        help_text=f"One of {', '.join(RouteKind.values)}; null where it was deleted.",
+    )
     state = serializers.CharField(help_text="delivered, waiting or given_up.")
     created_at = serializers.DateTimeField()
     delivered_at = serializers.DateTimeField(allow_null=True)
@@ -220,8 +223,8 @@ def alert_json(alert: Alert, *, whole: bool = False) -> Json:
         about = AlertDelivery.objects.filter(events__alert=alert).select_related("route")
         data["deliveries"] = [
             {
-                "route": each.route.name,
-                "kind": each.route.kind,
+                "route": each.route.name if each.route is not None else each.recipient,
+                "kind": each.route.kind if each.route is not None else None,
                 "state": each.state,
                 "created_at": each.created_at,
                 "delivered_at": each.delivered_at,
