@@ -101,20 +101,20 @@ def _looked_at(
             alerts[fingerprint] = _absent(state, now)
     for fingerprint, problem in seen.items():
         if fingerprint not in alerts:
-            alerts[fingerprint] = AlertState(problem, now, now, worst_rank=problem.rank)
+            new = AlertState(problem, now, now, worst_rank=problem.rank)
+            alerts[fingerprint] = new.seeing(problem)
     return alerts
 
 
 def _present(state: AlertState, problem: SeenProblem, now: datetime) -> AlertState:
     if state.absent_since is None:
-        return replace(state, seen=problem)
+        return state.seeing(problem)
     gone = now - state.absent_since
     if not state.is_flapping and gone < resolve_after(problem):
         # It was away for less than its time: as if it had not been.
-        return replace(state, seen=problem, absent_since=None)
+        return replace(state.seeing(problem), absent_since=None)
     return replace(
-        state,
-        seen=problem,
+        replace(state, seen=problem).seeing(problem),
         absent_since=None,
         present_since=now,
         openings=state.openings + 1,

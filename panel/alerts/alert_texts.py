@@ -7,11 +7,26 @@ from typing import Final
 from jobs.alerts.alert_rules import lapse
 from jobs.models import Alert, AlertEvent, AlertEventKind
 from panel.templatetags.chips import Chip
-from storage.problems.all_kinds import KINDS, kind_of
+from storage.problems.all_kinds import kind_of
+from storage.problems.kinds_of_arrays import ARRAY_KINDS
+from storage.problems.kinds_of_caches import CACHE_KINDS
+from storage.problems.kinds_of_disks import DISK_KINDS
+from storage.problems.kinds_of_hosts import HOST_KINDS
+from storage.problems.kinds_of_jobs import JOB_KINDS
+from storage.problems.kinds_of_volumes import VOLUME_KINDS
 
-KNOWN_CODES: Final = tuple(
-    sorted(((code, kind.name) for code, kind in KINDS.items()), key=lambda each: each[1])
+ABOUT: Final = {
+    "Disks and arrays": (*DISK_KINDS, *ARRAY_KINDS),
+    "Caches": CACHE_KINDS,
+    "Volumes": VOLUME_KINDS,
+    "Panel and jobs": JOB_KINDS,
+    "Hosts": HOST_KINDS,
+}
+KINDS_BY_SUBJECT: Final = tuple(
+    (about, sorted(((kind.code, kind.name) for kind in kinds), key=lambda each: each[1].lower()))
+    for about, kinds in ABOUT.items()
 )
+"""Choices of a kind, in groups."""
 SEVERITY_CHIPS: Final = {
     0: Chip("error", "error", "data at risk"),
     1: Chip("error", "error", "error"),
@@ -41,7 +56,7 @@ def name_of(code: str) -> str:
 def headline_of(alert: Alert) -> str:
     """Such as "Array degraded on stor-hel-03: md0"; the row came with its host and volume."""
     thing = alert.volume.label if alert.volume is not None else alert.subject
-    return f"{name_of(alert.code)} on {alert.place}" + (f": {thing}" if thing else "")
+    return f"{name_of(alert.title_code)} on {alert.place}" + (f": {thing}" if thing else "")
 
 
 def consequence_of(code: str) -> str:

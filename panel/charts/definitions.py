@@ -450,7 +450,7 @@ def script_texts(*, plain: bool) -> str:
             "zone": gettext("Times in {zone}"),
             "before": gettext("before"),
             "after": gettext("after"),
-            "earlier": gettext("1 to {n}: earlier changes") if plain else "1 to {n}: earlier jobs",
-            "one_earlier": gettext("1: an earlier change") if plain else "1: an earlier job",
+            "earlier": gettext("{n} earlier changes") if plain else "{n} earlier ones",
+            "one_earlier": gettext("1 earlier change") if plain else "1 earlier one",
         }
     )

@@ -23,6 +23,7 @@ from panel.charts.subject import ChartSubject, of_fleet, of_host, of_volume
 from panel.charts.time_range import LONGEST, Span, button_text, ranges
 from panel.lists.listing import csv_file
 from storage.access import staff_view
+from storage.formatting import seconds
 from storage.metrics.samples.aggregate import listed
 from storage.metrics.series import Series
 from storage.models import Host, Volume
@@ -95,7 +96,7 @@ def context_of(subject: ChartSubject, request: HttpRequest) -> dict[str, object]
                     "query": _with(request.GET, range=key),
                     "is_shown": key == span.key and not span.is_part,
                 }
-                for key in ranges(subject.least_seconds)
+                for key in ranges(subject.least_seconds, subject.fine)
             ],
             "span": span,
             "kept": _kept(request.GET, "from", "to"),
@@ -221,6 +222,7 @@ def _answer(picture: Picture, measured: Series, nearest: Nearest | None) -> dict
     answer: dict[str, Any] = {
         **measured.to_json([name for name in subject.names if name in measured.units]),
         "faint": {name: values for name, values in faint.items() if name in subject.names},
+        "step_words": seconds(measured.step_seconds),
         "summary": _summary(subject, measured, span),
         "has_cache": measured.has_cache,
         "nearest": nearest.to_json() if nearest is not None else None,

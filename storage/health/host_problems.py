@@ -14,6 +14,7 @@ from storage.formatting import counted, seconds
 from storage.models import Host
 from storage.models.host import HostState
 from storage.problems.all_kinds import kind_of
+from storage.reader_clock import stamp
 
 Severity = Literal["error", "warning", "info"]
 ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
@@ -83,7 +84,7 @@ def _gaps(
     gaps: dict[str, Any] = {"message": message, **details}
     if since is not None:
         gaps["lasted"] = seconds((now - since).total_seconds())
-        gaps["began"] = f"{since:%Y-%m-%d %H:%M} UTC"
+        gaps["began"] = stamp(since)
     if "never" in details:
         gaps["span"] = "since it was accepted" if details["never"] else f"for {gaps['lasted']}"
     if "why" in details:

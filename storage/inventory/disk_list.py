@@ -15,6 +15,8 @@ from storage.inventory.facts import Array, ArrayMember, Disk, HostFacts
 Tone = Literal["ok", "warning", "error", "quiet"]
 WELL_MEMBER = frozenset({"in_sync", "spare", "journal"})
 """One of these words is in the state of an array's member that works, or is being filled."""
+NO_ARRAY = "not in an array"
+"""No judgement: whether a disk should be in one is for its owner to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,8 @@ def devices_of(facts: HostFacts) -> tuple[DeviceUse, ...]:
 def _device(facts: HostFacts, disk: Disk, is_fast: bool) -> DeviceUse:
     serves = tuple(dict.fromkeys(_serves(facts, disk)))
     tone, state = _state(facts, disk)
-    if tone == "ok" and not serves:
-        tone, state = "quiet", "not used"
+    if state == NO_ARRAY and not serves:
+        state = "not used"
     return DeviceUse(disk, is_fast, serves, tone, state)
 
 
@@ -92,7 +94,7 @@ def _state(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:
             return "ok", "spare"
         is_journal = all("journal" in member.state.split(",") for _, member in members)
         return "ok", "write journal" if is_journal else "in sync"
-    return "ok", "not in an array"
+    return "quiet", NO_ARRAY
 
 
 def seconds_left(facts: HostFacts, array: Array) -> float | None:

@@ -65,7 +65,7 @@ CACHE_KINDS: Final = (
         "writeback_degraded",
         "Writeback on a degraded mirror",
         "{count} volumes use writeback on a degraded SSD mirror",
-        "New data exists on one SSD only.",
+        "New writes exist on one SSD only.",
         is_data_at_risk=True,
         follows=(*ARRAYS, "pv_missing", "ssd_lost", "cache_lost"),
         several="{} in writeback mode on a degraded SSD mirror; dirty at last inventory:",

@@ -23,7 +23,7 @@ _unreached: Final = partial(
 HOST_KINDS: Final = (
     ProblemKind(
         "quarantined",
-        "SSH key changed",
+        "Host quarantined",
         "{count} hosts show a different SSH key from the accepted one",
         "Nothing is sent there: no samples arrive, and no job can start.",
         message="The host shows a different SSH key from the accepted one. Nothing is sent to it.",

@@ -73,8 +73,12 @@ class MessageCountShape(Shape):
 class AlertMessageToShape(Shape):
     """A message about an alert."""
 
-    route = Ref(help_text="Who is told.")
-    kind = serializers.CharField(help_text=f"One of {', '.join(RouteKind.values)}.")
+    route = Ref(allow_null=True, help_text="Who is told; null where it was deleted.")
+    recipient = serializers.CharField(help_text="Who was told, by name, also where it is gone.")
+    kind = serializers.CharField(
+        allow_null=True,
+        help_text=f"One of {', '.join(RouteKind.values)}; null where it was deleted.",
+    )
     state = serializers.CharField(help_text="delivered, waiting or given_up.")
     created_at = serializers.DateTimeField()
     delivered_at = serializers.DateTimeField(allow_null=True)
@@ -215,8 +219,11 @@ def alert_json(alert: Alert, *, whole: bool = False) -> Json:
         about = AlertDelivery.objects.filter(events__alert=alert).select_related("route")
         data["deliveries"] = [
             {
-                "route": ref("api-alert-route", each.route.key, each.route.name),
-                "kind": each.route.kind,
+                "route": ref("api-alert-route", each.route.key, each.route.name)
+                if each.route is not None
+                else None,
+                "recipient": each.route.name if each.route is not None else each.recipient,
+                "kind": each.route.kind if each.route is not None else None,
                 "state": each.state,
                 "created_at": each.created_at,
                 "delivered_at": each.delivered_at,

@@ -191,7 +191,7 @@ def _verdict(condition: DiskCondition) -> tuple[Tone, str]:
     if condition.disk.state != "read":
         return "quiet", SILENT.get(condition.disk.state, condition.disk.state)
     if condition.health is None or condition.health.passed is None:
-        return "quiet", "does not say"
+        return "quiet", "not reported"
     return "ok", "good"
 
 

@@ -139,7 +139,7 @@ def _short(problem: Problem) -> str:
     """What its sentence says beside what the volumes have in common."""
     text = own_text(problem)
     own = text.partition(": ")[2] or text
-    return own.partition(" was on one SSD")[0]
+    return own.partition(" was ")[0]
 
 
 def own_text(problem: Problem) -> str:

@@ -224,5 +224,8 @@ def _degraded(array: Mapping[str, Any]) -> ArrayTrouble:
             f"mdadm --readwrite /dev/{name}"
         )
     else:
-        how = f"Replace the disk: mdadm --manage /dev/{name} --add /dev/NEW"
+        manage = f"mdadm --manage /dev/{name}"
+        taken = any(has_failed(member) for member in array["members"])
+        removed = f"{manage} --remove failed; " if taken else ""
+        how = f"Replace the disk: {removed}{manage} --add /dev/NEW"
     return ArrayTrouble(code, "error", what, how)
