@@ -25,6 +25,11 @@ KINDS: Final = {
         "The guest's newest data may be lost. The volume stays stopped.",
         CACHES,
     ),
+    "bcache_away": ConcernKind(
+        "bcache device away",
+        "{count} bcache volumes have no bcache device",
+        "Their guests have no disk.",
+    ),
     "ssd_lost": ConcernKind(
         "SSD of a cache missing",
         "The SSD under the caches of {count} volumes is missing",
@@ -85,6 +90,11 @@ KINDS: Final = {
         "Mirrored volume in an unknown state",
         "{count} volumes that LVM mirrors are in an unknown state",
         "A copy of the data may be missing.",
+    ),
+    "lv_unhealthy": ConcernKind(
+        "Pool or write cache ill",
+        "{count} pools or write caches of LVM are ill",
+        "What lies on one may take no more writes.",
     ),
     "pv_duplicate": ConcernKind(
         "Disk seen twice",

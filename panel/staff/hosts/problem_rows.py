@@ -62,6 +62,7 @@ WAYS: Final[Mapping[str, Way]] = {
     "lv_raid_failed": "disks",
     "lv_raid_degraded": "disks",
     "lv_raid_unknown": "disks",
+    "lv_unhealthy": "disks",
     "pv_duplicate": "disks",
     "lv_raid_refresh": "disks",
     "lv_raid_mismatch": "disks",
