@@ -24,7 +24,7 @@ from tests.storage.health.test_smart_findings import NOW
 from tests.storage.metrics.test_counters import full as full_volume
 
 ABSENT = object()
-ODD = (ABSENT, None, "", [], -1, 10**30, "dreaming", {"x": 1})
+ODD: tuple[Any, ...] = (ABSENT, None, "", [], -1, 10**30, "dreaming", {"x": 1})
 """Absent, empty, negative, huge, of another type, and a word that no table has."""
 NAMES = frozenset({"name", "vg_name", "subject", "uuid", "device", "vg_uuid"})
 
