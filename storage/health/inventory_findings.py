@@ -19,7 +19,7 @@ from storage.naming import AGENT_PATH, FORMAT_TAG
 from storage.planner.activation_advice import group_state, how_to_activate
 from storage.planner.kernel_faults import faults_of
 from storage.planner.technologies.degraded_mirror import is_on_degraded
-from storage.planner.technologies.lookup import cache_of, is_lost, of_cache
+from storage.planner.technologies.lookup import cache_of, is_cached, is_lost, of_cache, of_layout
 from storage.planner.technologies.lvmcache_loss import MISSING
 from storage.volumes.snapshot import VolumeSnapshot
 
@@ -247,7 +247,7 @@ def _of_pools(facts: HostFacts) -> Iterator[HealthFinding]:
     """Thin pools, write caches and hidden caches that are ill in LVM's words; a cache of a volume
     is told with its volume."""
     for lv in facts.lvs:
-        is_told = RAID.intersection(lv.layout) or (lv.cache is not None and lv.is_public)
+        is_told = RAID.intersection(lv.layout) or (is_cached(lv) and lv.is_public)
         if lv.health in TOLD_ELSEWHERE or is_told:
             continue
         name = f"{lv.vg_name}/{lv.name}"
@@ -352,7 +352,7 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[He
                 key,
             )
         is_live = row.volume.managed and row.volume.retired_at is None
-        if is_live and lv.active and _lacks_its_bcache(row, lv):
+        if is_live and lv.active and _lacks_its_device(row, lv):
             path = shlex.quote(f"/dev/{name}")
             yield HealthFinding(
                 "bcache_away",
@@ -367,12 +367,13 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[He
         yield from _of_record(row, name)
 
 
-def _lacks_its_bcache(row: VolumeSnapshot, lv: LogicalVolume) -> bool:
-    """Whether it was formatted for bcache, and the kernel does not run it. Of one that a missing
-    disk stopped its page tells more."""
+def _lacks_its_device(row: VolumeSnapshot, lv: LogicalVolume) -> bool:
+    """Whether it was formatted for a technology of which the kernel runs nothing. Of one that a
+    missing disk stopped its page tells more."""
+    technology = of_layout(row.volume.layout)
+    is_away = bool(technology.why_not_running(lv)) and not technology.is_there(lv)
     is_whole = row.vg is not None and not row.vg.missing_pv_count
-    is_formatted = row.volume.layout == "bcache" and FORMAT_TAG not in lv.tags
-    return is_formatted and lv.bcache is None and is_whole
+    return is_away and is_whole and FORMAT_TAG not in lv.tags
 
 
 def _of_record(row: VolumeSnapshot, name: str) -> Iterator[HealthFinding]:
