@@ -132,6 +132,13 @@ ARRAY_KINDS: Final = (
         about="volume",
     ),
     _array(
+        "lv_unhealthy",
+        "Pool or write cache ill",
+        "{count} pools or write caches of LVM are ill",
+        "What lies on one may take no more writes.",
+        about="volume",
+    ),
+    _array(
         "pv_missing",
         "Disk of a volume group missing",
         "{count} volume groups have a missing disk",

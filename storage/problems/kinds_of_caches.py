@@ -177,6 +177,12 @@ CACHE_KINDS: Final = (
         several="{} slower with cache than without",
     ),
     _cache(
+        "bcache_away",
+        "bcache device away",
+        "{count} bcache volumes have no bcache device",
+        "Their guests have no disk.",
+    ),
+    _cache(
         "bcache_waiting",
         "bcache without its SSD",
         "{count} bcache devices made by hand wait for their SSD, or lost it",
