@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv node debian requirements secrets services stop static up demo screenshots pages \
-	cli clients lab lab-ssh openapi digests quick test thorough uneven faults fuzz-api bench-jobs \
+	cli audit clients lab lab-ssh openapi digests quick test thorough uneven faults fuzz-api bench-jobs \
 	bench-pages bench-api bench-door bench-samples bench-metrics bench-charts lint format budgets \
 	clean
 
@@ -43,6 +43,7 @@ help:
 	@echo "make lint      the gates alone             make format    reformat the source"
 	@echo "make budgets   lower the budgets of lines to what the rooms have (tests/budgets.toml)"
 	@echo "make cli       the command line tiercel as a wheel, in dist/ (docs/cli.md)"
+	@echo "make audit     known vulnerabilities of the requirements (part of make thorough)"
 	@echo "make clients   generate a Go and a Python client from the API's description, and use them"
 	@echo "make lab       boot a lab host             make lab-ssh   a shell on it"
 	@echo "make services  start PostgreSQL and Redis  make stop      stop them"
@@ -78,7 +79,7 @@ debian: $(STAMPS)/venv
 # Compiles the pinned and hashed requirement files (UPGRADE=--upgrade takes new versions).
 requirements: $(STAMPS)/venv
 	@for name in requirements requirements-embedded requirements-test requirements-node \
-		requirements-bench requirements-clients; do \
+		requirements-bench requirements-clients requirements-audit; do \
 		$(VENV)/uv pip compile --quiet --no-config --universal --generate-hashes \
 			--python-version 3.11 --custom-compile-command "make requirements" $(UPGRADE) \
 			$$name.in -o $$name.txt || exit 1; \
@@ -164,7 +165,7 @@ clients thorough: export CLIENTS := 1
 # What `make test` leaves to the fake host too, and all else that needs a real kernel: 45 minutes.
 # Before it, examples that no run has drawn yet, proofs over a longer time, and the clients that
 # others generate.
-thorough: venv debian $(STAMPS)/clients
+thorough: venv debian audit $(STAMPS)/clients
 	@$(VENV)/python -m pytest tests/panel/api/test_generated_clients.py
 	@$(VENV)/python -m pytest -n $(JOBS) -m "hypothesis and not lab" --hypothesis-profile=new
 	@$(VENV)/python -m pytest -n $(JOBS) -m long
@@ -229,6 +230,16 @@ bench-samples: static
 clients: secrets $(STAMPS)/clients
 	@$(VENV)/python -m pytest tests/panel/api/test_generated_clients.py $(ARGS)
 
+# Known vulnerabilities of what the panel is made of. It names what it could not look up.
+audit: $(STAMPS)/audit
+	@.venv-audit/bin/pip-audit --require-hashes --disable-pip --progress-spinner off -r requirements.txt
+
+$(STAMPS)/audit: requirements-audit.txt | $(STAMPS)/venv
+	@$(PYTHON) -m venv --clear .venv-audit
+	@.venv-audit/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		-r requirements-audit.txt
+	@touch $@
+
 $(STAMPS)/clients: requirements-clients.txt | $(STAMPS)/venv
 	@$(PYTHON) -m venv --clear .venv-clients
 	@.venv-clients/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
@@ -252,7 +263,7 @@ budgets: $(STAMPS)/venv
 # The database and the secrets of `make up` stay: they are nobody's to throw away by a make target.
 clean:
 	@if [ -x $(VENV)/python ]; then $(MANAGE) services stop; fi
-	rm -rf .venv .venv-bench .venv-clients .stamps node_modules dist var/lab var/log var/static \
+	rm -rf .venv .venv-audit .venv-bench .venv-clients .stamps node_modules dist var/lab var/log var/static \
 		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache test-results
 	@if [ -d var ]; then echo "Kept: $$(ls -d var/*) (the data and secrets of make up)"; fi
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

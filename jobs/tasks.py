@@ -10,6 +10,7 @@ from jobs.engine import holds, media_checks
 from jobs.hosts import refresh as refreshing
 from jobs.queue import bulk, dispatch, leave_writeback
 from jobs.queue import reaper as sweeping
+from storage.analysis import disk_condition
 from storage.database_clock import database_now
 from storage.discovery import host_timeline
 from storage.health import cache_condition_records, smart_records
@@ -104,14 +105,19 @@ def pack() -> None:
 
 @shared_task
 def judge_cache_states() -> None:
-    """And new data on one SSD alone is written back where the host's settings say so."""
-    cache_condition_records.judge_states(database_now())
+    """And which volumes are slow. New data on one SSD alone is written back where the host's
+    settings say so."""
+    now = database_now()
+    cache_condition_records.judge_states(now)
+    disk_condition.judge_volumes(now)
     leave_writeback.leave_due()
 
 
 @shared_task
 def judge_caches() -> None:
-    cache_condition_records.judge_recent(database_now())
+    now = database_now()
+    cache_condition_records.judge_recent(now)
+    disk_condition.judge_disks(now)
 
 
 @shared_task

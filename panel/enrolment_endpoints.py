@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from jobs.hosts import enrolment
 from jobs.hosts.trust import key_fingerprint
+from storage import row_security
 from storage.agent_zipapp import build
 from storage.planner import Refused
 
@@ -33,13 +34,14 @@ GONE = (
 @csrf_exempt
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
+@row_security.beyond()
 def enrol(request: HttpRequest, token: str) -> HttpResponse:
     """GET: the script. POST: the host's report, which uses the token up."""
-    if request.method == "POST":
-        return _report(request, token)
     host = enrolment.enrolling_host(token)
     if host is None:
         return _text(GONE, 404)
+    if request.method == "POST":
+        return _report(request, token)
     return _text(enrolment.script(host, token, _reached_at(request), _agent()))
 
 

@@ -2,7 +2,8 @@
 the answer, refusals of foreign host names and null characters, pages for outages, the row-security
 scope (`storage.row_security`), access control, and records of who does what.
 
-Nothing in the panel's output is built from the host name in a request: links in e-mails come from
+Nothing in the output is built from the host name in a request, but the script for a host that
+enrols by another allowed name (`panel.enrolment_endpoints`): links in e-mails come from
 TIERCEL_PUBLIC_URL.
 """
 

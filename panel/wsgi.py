@@ -1,7 +1,8 @@
 """The WSGI entry that gunicorn serves.
 
 It gives request bodies in chunks (RFC 9112, 7.1) a length: Django treats a request without one as a
-request without a body, and would silently lose the body.
+request without a body, and would silently lose the body. It refuses a request without a Host (RFC
+9112, 3.2), for which Django would take the server's own name.
 """
 
 from __future__ import annotations
@@ -33,9 +34,21 @@ def with_lengths(application: WSGIApplication) -> WSGIApplication:
     return answer
 
 
+def with_hosts(application: WSGIApplication) -> WSGIApplication:
+    """The application, for requests that say whom they ask; others get a 400."""
+
+    def answer(environ: dict[str, Any], start_response: StartResponse) -> Any:
+        if environ["SERVER_PROTOCOL"] == "HTTP/1.0" or environ.get("HTTP_HOST"):
+            return application(environ, start_response)
+        start_response("400 Bad Request", [("Content-Type", "text/plain")])
+        return [b"A request names its host.\n"]
+
+    return answer
+
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panel.settings")
 
-application = with_lengths(get_wsgi_application())
+application = with_hosts(with_lengths(get_wsgi_application()))
 
 # A page makes tens of thousands of small objects, and hardly a cycle among them: Python would look
 # for some six times a page, and now and then through all the code that is loaded (0.1 s).

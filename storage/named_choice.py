@@ -45,13 +45,20 @@ def suggested(rows: QuerySet[Any], text: str) -> list[str]:
 
 
 def by_id(rows: QuerySet[Any], text: str) -> Any:
-    """The one row that the text names by its key or its external id, or as `choice_text` and
-    `suggested` do; None where it is but a name."""
+    """The one row that the text names by its key or else its external id, or as `choice_text` and
+    `suggested` do; None where it is but a name. A key is stronger than an external id of the same
+    text."""
     name, _, last = text.rpartition(SEPARATOR)
-    is_meant = Q(key__in=[text, last]) if last else Q(key=text)
-    if issubclass(rows.model, Customer) and last:
+    if not last:
+        return None
+    is_meant = Q(key__in=[text, last])
+    if issubclass(rows.model, Customer):
         is_meant |= Q(external_id=text) | Q(external_id=last, name=name)
-    return rows.filter(is_meant).first() if text else None
+
+    def rank(row: Customer | Host) -> tuple[bool, ...]:
+        return row.key != text, getattr(row, "external_id", "") != text, row.name != name
+
+    return min(rows.filter(is_meant), key=rank, default=None)
 
 
 class Suggesting(forms.TextInput):
@@ -65,7 +72,8 @@ class Suggesting(forms.TextInput):
 
 class NamedChoiceField(forms.CharField):
     """One row of `queryset`, by what a person types; None for nothing. `kind` is what the panel's
-    suggestions call the rows ("customers", "hosts")."""
+    suggestions call the rows ("customers", "hosts"). A program that has the row gives the row:
+    any text could be the external id or the name of another one."""
 
     def __init__(self, kind: str, **kwargs: Any) -> None:
         super().__init__(**{"max_length": 320, "widget": Suggesting(kind), **kwargs})
@@ -82,24 +90,30 @@ class NamedChoiceField(forms.CharField):
 
     def clean(self, value: Any) -> Any:
         """The row that is meant."""
+        if isinstance(value, Model):
+            return value
         text = super().clean(value)
         return self._meant(text) if text else None
 
     def _meant(self, text: str) -> Any:
         rows = self.queryset
-        if (row := by_id(rows, text)) is not None:
+        row = by_id(rows, text)
+        if row is not None and row.key == text:
             return row
         namesakes = list(rows.filter(name__iexact=text)[: SHOWN_NAMESAKES + 1])
+        if row is not None:
+            # One customer's external id can be another one's name.
+            namesakes = list(dict.fromkeys([row, *namesakes]))
         if len(namesakes) == 1:
             return namesakes[0]
-        exact = [row for row in namesakes if row.name == text]
-        if len(exact) == 1:
+        exact = [each for each in namesakes if each.name == text]
+        if row is None and len(exact) == 1:
             return exact[0]
         noun = NOUNS[self.kind]
         if namesakes:
             raise ValidationError(
                 f"Several {self.kind} are named {text}. Choose one from the list, or enter the "
-                "external id.",
+                "external id or the key.",
                 code="ambiguous",
             )
         raise ValidationError(f"There is no {noun} “{text}”.", code="unknown")

@@ -97,6 +97,21 @@ def test_each_reaches_what_it_needs_and_the_stores_reach_nobody(
     assert internal == {"data", "messages"}
 
 
+def test_passwords_of_other_servers_are_for_those_that_use_them(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    who: dict[str, set[str]] = {}
+    for service, described in services.items():
+        for name in described["environment"]:
+            who.setdefault(name, set()).add(service)
+    at_work = {"web", "worker", "housekeeping", "collector"}
+    for name in ("TIERCEL_SMTP_PASSWORD", "TIERCEL_BILLING_SECRETS", "TIERCEL_BILLING_IN_SECRETS"):
+        assert who[name] == at_work, name
+    assert who["REDIS_URL"] == at_work | {"beat"}
+    assert who["TIERCEL_HOST_KEYS_SECRET"] == {"worker", "collector"}
+    assert who["DATABASE_OWNER_URL"] == {"migrate"}
+
+
 def test_ports_are_published_on_loopback_alone(services: dict[str, dict[str, Any]]) -> None:
     published = [port for service in services.values() for port in service.get("ports", [])]
     assert published and all(port.startswith("127.0.0.1:") for port in published)

@@ -35,6 +35,7 @@ REQUIREMENTS = (
     "requirements-node",
     "requirements-bench",
     "requirements-clients",
+    "requirements-audit",
 )
 FOLDER_MODULES = 20
 ORDINARY_MODULES = {"__init__", "__main__", "apps", "forms", "models", "pages", "tasks", "urls"}

@@ -7,7 +7,12 @@ require ROOTDIR . '/modules/servers/tiercel/tiercel.php';
 
 $body = file_get_contents('php://input');
 [$id, $at] = [$_SERVER['HTTP_WEBHOOK_ID'] ?? '', (int) ($_SERVER['HTTP_WEBHOOK_TIMESTAMP'] ?? 0)];
-$mine = tiercel_sign(getenv('TIERCEL_SECRET'), $id, $at, $body);
+$secret = (string) getenv('TIERCEL_SECRET');
+if (tiercel_key($secret) === null) {   // Tiercel tries again
+    http_response_code(500);
+    exit("PHP does not see TIERCEL_SECRET, or it is no secret of Tiercel.\n");
+}
+$mine = tiercel_sign($secret, $id, $at, $body);
 $given = explode(' ', $_SERVER['HTTP_WEBHOOK_SIGNATURE'] ?? '');   // two while a secret is changed
 $good = array_filter($given, fn($each) => hash_equals($mine, $each));
 if (!$good || abs(time() - $at) > 300) {

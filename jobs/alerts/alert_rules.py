@@ -15,7 +15,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from jobs.problems import FAILED_LATELY, NEW_KERNEL, Problem
-from storage.health.cache_condition import LASTING_CODES, RECENT_CODES, SSD_CODES, STATE_CODES
+from storage.health.cache_condition import (
+    DISK_CODES,
+    LASTING_CODES,
+    RECENT_CODES,
+    SLOW_CODES,
+    STATE_CODES,
+)
 
 TRUST: Final = frozenset({"quarantined", "twins", "machine_changed"})
 """Nothing is sent to the host."""
@@ -66,6 +72,8 @@ HOLD_SECONDS: Final = {
     "halt": 1800,
     # Many jobs at once are no fault; that they wait for long is.
     "workers_busy": 600,
+    # It lasted for two samples before, and is well for minutes once it is gone.
+    **dict.fromkeys(SLOW_CODES, 0),
     # They lasted for a minute before they were a problem.
     **dict.fromkeys(("jobs_untaken", "worker_silent", "housekeeping_silent", "slot_stuck"), 0),
     **dict.fromkeys(("collector_silent", "beat_silent"), 30),
@@ -81,8 +89,9 @@ RESOLVE_SECONDS: Final = {
     **dict.fromkeys(("worker", "housekeeping_silent", "slot_stuck"), 60),
     **dict.fromkeys(("collector_silent", "beat_silent"), 60),
     "contact": 120,
+    **dict.fromkeys(SLOW_CODES, 0),
     # They are judged every five minutes: twice it must be well.
-    **dict.fromkeys(RECENT_CODES | LASTING_CODES | SSD_CODES, 660),
+    **dict.fromkeys(RECENT_CODES | LASTING_CODES | DISK_CODES, 660),
 }
 """How long it must be gone before the alert is over, by its family."""
 USUAL_RESOLVE_SECONDS: Final = 180
@@ -135,6 +144,7 @@ OF_DISK: Final = (
     "disk_unread",
     "disk_hot",
     "ssd_saturated",
+    "hdd_saturated",
 )
 """What one disk can say of itself: each may be there because of one before it."""
 OF_VOLUME: Final = {
@@ -271,6 +281,9 @@ def follows(effect: SeenProblem, cause: SeenProblem) -> bool:
         return is_news_of_the_host(effect) or effect.job_error in CONTACT
     if cause.code == "ssd_saturated":
         return effect.code == "cache_slower"
+    if cause.code == "volume_slow":
+        # It names the disk, and who uses it.
+        return effect.code == "hdd_saturated"
     if cause.family == "array":
         return effect.code in ("writeback_degraded", "disk_vanished")
     if cause.code == "pv_missing":

@@ -105,7 +105,7 @@ def finish_cancelled(job: Job, before: str) -> None:
 def _by_hand(job: Job) -> str:
     """What a person does about what is left of a job that nobody goes on with."""
     if job.kind == Kind.REPLACE_MEMBER:
-        return f"look at {job.label} on the host (cat /proc/mdstat), and ask for it again"
+        return f"look at {job.label} on the host (mdadm --detail), and ask for it again"
     if job.volume_id is None:
         return f"run pvremove /dev/{job.label} on the host"
     if _makes(job):

@@ -102,8 +102,11 @@ def blocking_jobs(rows: Iterable[VolumeSnapshot]) -> dict[int, BlockingJob]:
     }
 
 
-def sign_drafts(action: Action, option: str, drafts: Iterable[PlannedChange]) -> str:
-    """What was shown and can be done, as text for a hidden field that nobody can alter."""
+def sign_drafts(
+    action: Action, option: str, drafts: Iterable[PlannedChange], reader: object
+) -> str:
+    """What was shown and can be done, as signed text for a hidden field; valid for its
+    `reader` (a primary key) alone."""
     items = [
         ConfirmedVolume(
             each.row.volume.key,
@@ -114,13 +117,13 @@ def sign_drafts(action: Action, option: str, drafts: Iterable[PlannedChange]) ->
         for each in drafts
         if each.refused is None
     ]
-    return signing.dumps([action.value, option, items], salt=SALT, compress=True)
+    return signing.dumps([action.value, option, items], salt=f"{SALT}:{reader}", compress=True)
 
 
-def signed_drafts(text: str) -> ConfirmedChange:
+def signed_drafts(text: str, reader: object) -> ConfirmedChange:
     """Raises `django.core.signing.BadSignature` for anything `sign_drafts` did not
-    make, and once it is an hour old."""
-    action, option, items = signing.loads(text, salt=SALT, max_age=SEALED_SECONDS)
+    make for this reader, and once it is an hour old."""
+    action, option, items = signing.loads(text, salt=f"{SALT}:{reader}", max_age=SEALED_SECONDS)
     return ConfirmedChange(Action(action), option, tuple(ConfirmedVolume(*item) for item in items))
 
 

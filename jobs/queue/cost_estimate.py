@@ -13,6 +13,7 @@ from typing import Final
 from django.db.models import F
 
 from jobs.models import Job, State, Step, StepState
+from storage.byte_sizes import MIB
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import Host
@@ -24,6 +25,8 @@ from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 LOOKED_AT: Final = 120
 """So many of the host's last steps are looked at."""
+LEAST_BYTES: Final = 16 * MIB
+"""Fewer bytes say nothing of a speed: a step takes a second or two of its own."""
 
 
 def estimate(row: VolumeSnapshot, steps: Sequence[Step]) -> Cost | None:
@@ -70,12 +73,14 @@ def _cost(host: Host, facts: HostFacts, target: Target, steps: Sequence[Step]) -
 
 @dataclass(frozen=True, slots=True)
 class PastStep:
-    """A step that was done, and the job it was part of."""
+    """A step that was done, and the job it was part of. `worked_bytes` is how much it zeroed, moved
+    or flushed, 0 where that was not said."""
 
     job: int
     verb: str
     seconds: float
     job_seconds: float
+    worked_bytes: int = 0
 
 
 def past_of(host: Host) -> list[PastStep]:
@@ -84,23 +89,36 @@ def past_of(host: Host) -> list[PastStep]:
         job__host=host, job__dry_run=False, job__state=State.SUCCEEDED, state=StepState.DONE
     ).exclude(started_at=None, ended_at=None)
     rows = done.order_by("-pk").values_list(
-        "job", "verb", "started_at", "ended_at", F("job__started_at"), F("job__ended_at")
+        "job",
+        "verb",
+        "started_at",
+        "ended_at",
+        F("job__started_at"),
+        F("job__ended_at"),
+        "progress",
     )[:LOOKED_AT]
     return [
-        PastStep(job, verb, _lasted(began, ended), _lasted(job_began, job_ended))
-        for job, verb, began, ended, job_began, job_ended in rows
+        PastStep(
+            job,
+            verb,
+            _lasted(began, ended),
+            _lasted(job_began, job_ended),
+            int(progress.get("total_bytes") or 0),
+        )
+        for job, verb, began, ended, job_began, job_ended, progress in rows
     ]
 
 
 def learned(cost: Cost, steps: Sequence[PlannedStep], past: Sequence[PastStep]) -> Cost:
-    """The cost with what such steps, and the time between them, have taken before. What a step
-    takes by the amount of data it moves stays as it is. Pure."""
+    """The cost with what such steps, and the time between them, have taken before: usually, and at
+    most. What zeroes or moves is judged by its bytes and the speeds that this host let such steps
+    have. Pure."""
     if not past:
         return cost
-    seconds_by_verb: dict[str, list[float]] = defaultdict(list)
+    by_verb: dict[str, list[PastStep]] = defaultdict(list)
     steps_by_job: dict[int, list[PastStep]] = defaultdict(list)
     for each in past:
-        seconds_by_verb[each.verb].append(each.seconds)
+        by_verb[each.verb].append(each)
         steps_by_job[each.job].append(each)
     between = [
         max(0.0, done[0].job_seconds - sum(step.seconds for step in done)) / len(done)
@@ -109,18 +127,35 @@ def learned(cost: Cost, steps: Sequence[PlannedStep], past: Sequence[PastStep]) 
     return replace(
         cost,
         steps=tuple(
-            _as_before(step_cost, step, seconds_by_verb.get(step.verb, ()))
+            _as_before(step_cost, step, by_verb.get(step.verb, ()))
             for step_cost, step in zip(cost.steps, steps, strict=True)
         ),
         between_seconds=median(between) * len(steps),
+        slowest_between_seconds=max(between) * len(steps),
         past_jobs=len(steps_by_job),
     )
 
 
-def _as_before(step_cost: StepCost, step: PlannedStep, seconds: Sequence[float]) -> StepCost:
-    if not seconds or verb_estimate(step).work is not None:
+def _as_before(step_cost: StepCost, step: PlannedStep, past: Sequence[PastStep]) -> StepCost:
+    if not past:
         return step_cost
-    return replace(step_cost, seconds=median(seconds))
+    estimate = verb_estimate(step)
+    if estimate.work is None:
+        took = [each.seconds for each in past]
+        return replace(step_cost, seconds=median(took), slowest_seconds=max(took))
+    speeds = [
+        each.worked_bytes / each.seconds
+        for each in past
+        if each.worked_bytes >= LEAST_BYTES and each.seconds
+    ]
+    if not speeds or not step_cost.paced_bytes:
+        return step_cost
+    usual, slowest = (step_cost.paced_bytes / speed for speed in (median(speeds), min(speeds)))
+    return replace(
+        step_cost,
+        seconds=estimate.seconds + usual,
+        slowest_seconds=max(step_cost.slowest_seconds, estimate.seconds + slowest),
+    )
 
 
 def _lasted(began: datetime | None, ended: datetime | None) -> float:

@@ -325,9 +325,9 @@ def submit_for_host(
     )
 
 
-def right_to(preview: Job) -> Right:
-    """What whoever confirms it must be allowed."""
-    return Right.ADMINISTER if preview.kind in FOR_ADMINS else Right.OPERATE
+def right_to(job: Job) -> Right:
+    """What it takes to confirm a preview, and to decide about a job that needs attention."""
+    return Right.ADMINISTER if job.kind in FOR_ADMINS else Right.OPERATE
 
 
 def confirm(preview: Job, requester: Requester, *, not_before: datetime | None = None) -> Job:

@@ -39,16 +39,21 @@ def issue(
     days: int,
     networks: Collection[str] = (),
     by: User | None = None,
+    maker: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
     """Store a token of a person; returns it and its text, which nobody can read again.
 
-    The scopes must be among `scopes_of(user)`, the days from 1 to `MAX_DAYS`; else ValueError.
+    The scopes must be among `scopes_of(user)`, the days from 1 to `MAX_DAYS`; else ValueError. One
+    that a token made (`maker`) does not outlive it.
     """
     if not scopes or not set(scopes) <= set(scopes_of(user)):
         raise ValueError(f"{user} may have tokens for {', '.join(scopes_of(user))}")
     if not 1 <= days <= MAX_DAYS:
         raise ValueError(f"a token is good for 1 to {MAX_DAYS} days")
     key, secret = new_key()[:KEY_LENGTH], secrets.token_urlsafe(32)
+    expires_at = database_now() + timedelta(days=days)
+    if maker is not None:
+        expires_at = min(expires_at, maker.expires_at)
     token = ApiToken.objects.create(
         key=key,
         digest=_digest(secret),
@@ -56,7 +61,8 @@ def issue(
         user=user,
         scopes=sorted(set(scopes)),
         networks=list(networks),
-        expires_at=database_now() + timedelta(days=days),
+        expires_at=expires_at,
+        made_by=maker.key if maker is not None else "",
     )
     security_entries.note(
         SecurityKind.TOKEN_MADE, user, f"{name} ({key}) for {', '.join(token.scopes)}", by=by
@@ -90,12 +96,14 @@ def is_allowed_from(token: ApiToken, address: str | None) -> bool:
 def rotate(
     token: ApiToken, *, days: int, overlap: timedelta, by: User | None = None
 ) -> tuple[ApiToken, str]:
-    """A token like this one, which itself opens nothing more once the overlap is over; ValueError
-    as `issue` does."""
+    """A token like this one, which it follows and outlives; this one opens nothing more once the
+    overlap is over. ValueError as `issue` does."""
     scopes = [scope for scope in token.scopes if scope in scopes_of(token.user)]
     new, text = issue(
         token.user, name=token.name, scopes=scopes, days=days, networks=token.networks, by=by
     )
+    ApiToken.objects.filter(pk=new.pk).update(made_by=token.key)
+    new.made_by = token.key
     live = ApiToken.objects.filter(pk=token.pk, revoked_at=None)
     live.update(expires_at=Least("expires_at", Now() + overlap))
     return new, text
@@ -115,6 +123,28 @@ def revoke_token(token: ApiToken, by: User | None = None) -> None:
         security_entries.note(
             SecurityKind.TOKEN_REVOKED, token.user, f"{token.name} ({token.key})", by=by
         )
+
+
+def descendants_of(token: ApiToken) -> list[ApiToken]:
+    """The live tokens that it made or that follow it, those that these made, and so on."""
+    descendants: dict[str, ApiToken] = {}
+    makers = {token.key}
+    while makers:
+        made = ApiToken.objects.filter(made_by__in=makers).select_related("user")
+        makers = {each.key for each in made} - set(descendants)
+        descendants |= {each.key: each for each in made}
+    now = database_now()
+    return [each for each in descendants.values() if each.is_live(now)]
+
+
+@transaction.atomic
+def revoke_with_made(token: ApiToken, by: User | None = None) -> int:
+    """Revoke it and all that come from it; how many these were."""
+    revoke_token(token, by)
+    made = descendants_of(token)
+    for each in made:
+        revoke_token(each, by)
+    return len(made)
 
 
 @transaction.atomic

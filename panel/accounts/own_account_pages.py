@@ -123,8 +123,12 @@ def token_revoke(request: HttpRequest, key: str) -> HttpResponse:
     """Ask, then end a token of the signed-in person."""
     user = cast("User", request.user)
     token = get_object_or_404(ApiToken, user=user, key=key, revoked_at=None)
+    made = api_tokens.descendants_of(token)
     if request.method == "POST":
-        api_tokens.revoke_token(token)
+        if request.POST.get("made"):
+            api_tokens.revoke_with_made(token)
+        else:
+            api_tokens.revoke_token(token)
         messages.success(request, gettext("{name} is revoked.").format(name=token.name))
         return redirect("tokens")
-    return render(request, "account/token_revoke.html", {"token": token})
+    return render(request, "account/token_revoke.html", {"token": token, "made": made})

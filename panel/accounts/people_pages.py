@@ -212,7 +212,7 @@ def change_member(request: HttpRequest, pk: int) -> HttpResponse:
     member = get_object_or_404(Member.objects.select_related("user", "customer"), pk=pk)
     if "remove" in request.POST:
         member.delete()
-        security_entries.note(SecurityKind.ROLE, member.user, f"no more of {member.customer}")
+        security_entries.note(SecurityKind.ROLE, member.user, f"removed from {member.customer}")
         messages.success(request, f"{member.user} no longer belongs to {member.customer}.")
         return redirect("person", member.user.pk)
     form = MemberRoleForm(request.POST, instance=member)

@@ -119,7 +119,7 @@ def send_alert(row: AlertDelivery) -> int | None:
         {"User-Agent": "Tiercel", **request.headers},
         seconds=TRY_SECONDS,
         private_hosts=settings.TIERCEL_ALERT_PRIVATE_HOSTS,
-        setting=http_post.ALERTS,
+        purpose=http_post.ALERTS,
         method=request.method,
     )
     if not 200 <= answer.status < 300:

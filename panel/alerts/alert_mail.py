@@ -106,7 +106,7 @@ def _part(story: AlertStory) -> str:
     if story.thing_count:
         rest = story.thing_count - len(story.things)
         also = f" and {rest} more" if rest > 0 else ""
-        lines.append(f"It also concerns {', '.join(story.things)}{also}.")
+        lines.append(f"Also affected: {', '.join(story.things)}{also}.")
     if alert.correction:
         lines.append(f"What to do: {alert.correction}")
     if alert.since is not None:
@@ -115,7 +115,7 @@ def _part(story: AlertStory) -> str:
 
 
 def _more(alert: Alert) -> str:
-    return f" ({alert.count} of the kind)" if alert.count > 1 else ""
+    return f" ({alert.count} in total)" if alert.count > 1 else ""
 
 
 def _lasted(alert: Alert) -> str:
@@ -147,7 +147,7 @@ def _handled(alert: Alert) -> str:
 
 def test_letter(name: str) -> AlertLetter:
     """A message that means nothing."""
-    text = f"This is a test message of {settings.TIERCEL_PUBLIC_URL} to “{name}”. It works."
+    text = f"Test message from {settings.TIERCEL_PUBLIC_URL} to “{name}”. Delivery works."
     return AlertLetter("[Tiercel] Test message", text + _foot(), 3, _page("alerts"))
 
 

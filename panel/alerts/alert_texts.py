@@ -46,7 +46,7 @@ def headline_of(alert: Alert) -> str:
 
 
 def consequence_of(code: str) -> str:
-    """What follows from it; "" where that is not known."""
+    """What a problem of this kind leads to; "" where that is not known."""
     return KINDS.get(code, UNKNOWN).consequence
 
 

@@ -23,23 +23,24 @@ from panel.security_log import security_entries
 from storage.database_clock import database_now
 from storage.models import Host
 from storage.models.host import SITE_LIMIT, TAG_LIMIT
-from storage.name_validators import demand_name
+from storage.name_validators import demand_name, demand_plain
 
 RANKS: Final = (
     ("0", "Only data at risk"),
     ("1", "Errors and data at risk"),
-    ("2", "Everything, with warnings"),
-    (str(NOTHING_AT_ONCE), "Nothing at once, only the digest"),
+    ("2", "All, including warnings"),
+    (str(NOTHING_AT_ONCE), "Daily digest only"),
 )
 TIERS: Final = (
     ("1", "First: at once"),
-    ("2", "Second: when nobody has acknowledged it"),
-    ("3", "Third: when nobody has acknowledged it then either"),
+    ("2", "Tier 2: if not acknowledged"),
+    ("3", "Tier 3: if still not acknowledged"),
 )
 HOURS: Final = (("", "No digest"), *((str(hour), f"{hour:02d}:00") for hour in range(24)))
 CLOCK: Final = ["%H:%M", "%H:%M:%S"]
 WORD: Final = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^,\n]+))')
 SHOWN_WORDS: Final = 30
+HEADER_WORD: Final = re.compile(r"[\x21-\x7e]*")
 SEPARATED: Final = "Separated by commas."
 PAUSES: Final = (
     ("", "As it is"),
@@ -52,10 +53,10 @@ PAUSES: Final = (
 )
 LONGEST_PAUSE: Final = timedelta(weeks=2)
 PAUSED: Final = (
-    "Until its end nobody tells you of anything, also not of data at risk; the others are told. "
+    "You receive nothing until then, not even data-at-risk alerts. Others still do. "
     "What is open then is on the page Alerts."
 )
-NOBODY: Final = "Nobody is to be told of alerts"
+NOBODY: Final = "No alerts are to be sent"
 
 
 def read_words(text: str) -> list[str]:
@@ -83,8 +84,9 @@ class WordsField(forms.Field):
         """The words."""
         words = list(dict.fromkeys(value)) if isinstance(value, list) else read_words(value or "")
         for word in words:
-            if len(word) > self.longest or "\0" in word:
+            if len(word) > self.longest:
                 raise forms.ValidationError(f"A word has at most {self.longest} characters.")
+            demand_plain(word)
         return words
 
     def prepare_value(self, value: Any) -> Any:
@@ -113,7 +115,7 @@ class QuietForm(forms.Form):
         widget=forms.TimeInput({"type": "time"}, "%H:%M"),
     )
     risk_pierces = forms.BooleanField(
-        required=False, initial=True, label="Data at risk is told in quiet hours too"
+        required=False, initial=True, label="Send data-at-risk alerts during quiet hours"
     )
 
     def clean_zone(self) -> str:
@@ -125,8 +127,11 @@ class QuietForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Quiet hours have both ends."""
         data = self.cleaned_data
-        if (data.get("quiet_start") is None) != (data.get("quiet_end") is None):
+        start, end = data.get("quiet_start"), data.get("quiet_end")
+        if (start is None) != (end is None):
             self.add_error("quiet_end", "Enter both times, or leave both empty.")
+        elif start is not None and start == end:
+            self.add_error("quiet_end", "Start and end differ.")
         return data
 
 
@@ -148,7 +153,7 @@ class OwnRouteForm(QuietForm):
 
 class RouteForm(QuietForm):
     """Of an e-mail to a person, or of an address. An address and a secret that are there stay when
-    their fields are left empty."""
+    their fields are left empty; a secret that is sent does not follow to another server."""
 
     name = forms.CharField(max_length=60, validators=[demand_name])
     kind = forms.ChoiceField(choices=RouteKind.choices, label="How")
@@ -170,9 +175,9 @@ class RouteForm(QuietForm):
         help_text="Webhook: what signs (whsec_…); one is made if you leave it empty. ntfy, Matrix: "
         "the access token.",
     )
-    is_on = forms.BooleanField(required=False, initial=True, label="Switched on")
+    is_on = forms.BooleanField(required=False, initial=True, label="Enabled")
     tier = forms.TypedChoiceField(choices=TIERS, coerce=int, label="Tier", initial="1")
-    most_rank = forms.TypedChoiceField(choices=RANKS, coerce=int, label="Told of", initial="2")
+    most_rank = forms.TypedChoiceField(choices=RANKS, coerce=int, label="Severity", initial="2")
     hosts = WordsField(
         longest=64,
         required=False,
@@ -187,7 +192,7 @@ class RouteForm(QuietForm):
         empty_value=None,
         required=False,
         label="Daily digest",
-        help_text="What is open, by e-mail or to the address, once a day.",
+        help_text="A daily summary of open alerts.",
     )
 
     def __init__(
@@ -232,6 +237,13 @@ class RouteForm(QuietForm):
                 raise forms.ValidationError(str(error)) from None
         return url
 
+    def clean_secret(self) -> str:
+        """One that a header can carry."""
+        secret: str = self.cleaned_data["secret"]
+        if HEADER_WORD.fullmatch(secret) is None:
+            raise forms.ValidationError("A secret has no blanks and no letters beyond ASCII.")
+        return secret
+
     def clean(self) -> dict[str, Any]:
         """A person for a mail, an address for everything else."""
         data = super().clean()
@@ -242,15 +254,31 @@ class RouteForm(QuietForm):
                 self.add_error("person", "Choose who gets the mails.")
         elif kind and not has_url and "url" not in self.errors:
             self.add_error("url", "Enter the address.")
+        if kind == RouteKind.MATRIX and not (data.get("secret") or self._keeps_secret(self.route)):
+            self.add_error("secret", "Enter the access token for this server.")
         if kind == RouteKind.WEBHOOK and data.get("secret") and not is_secret(data["secret"]):
             self.add_error("secret", "A secret is whsec_ and base64 of 24 to 64 bytes.")
         return data
+
+    def _keeps_secret(self, route: AlertRoute | None) -> bool:
+        """Whether the stored secret goes where it went: its server would get it. One that only
+        signs stays with its kind."""
+        data = self.cleaned_data
+        if route is None or not route.secret or route.kind != data.get("kind"):
+            return False
+        return (
+            route.kind == RouteKind.WEBHOOK
+            or not data.get("url")
+            or (http_post.origin_of(data["url"]) == _origin_of(route))
+        )
 
     @transaction.atomic
     def save(self, by: User) -> tuple[AlertRoute, str]:
         """The route as it is stored, and a secret that was made for it, "" for none."""
         data, made = self.cleaned_data, ""
         row = AlertRoute() if self.route is None else locked(AlertRoute.objects.all(), self.route)
+        if not self._keeps_secret(row):
+            row.secret = ""
         for name in (
             "name",
             "kind",
@@ -276,6 +304,8 @@ class RouteForm(QuietForm):
                 secret = made = new_secret()
             row.secret = seal(secret) if secret else row.secret
         verb = "changed" if row.pk else "added"
+        if data["url"]:
+            verb += f", to {http_post.server_name(data['url'])}"
         row.save()
         row.hosts.set(data["hosts"])
         note_route(row, verb, by)
@@ -333,6 +363,14 @@ def _signs(row: AlertRoute) -> bool:
         return bool(row.secret) and is_secret(unseal(row.secret))
     except ValueError:
         return False
+
+
+def _origin_of(route: AlertRoute) -> str:
+    """Of the stored address; "" where none can be read."""
+    try:
+        return http_post.origin_of(unseal(route.url))
+    except ValueError:
+        return ""
 
 
 def initial_of(route: AlertRoute) -> dict[str, Any]:

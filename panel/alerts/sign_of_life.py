@@ -60,7 +60,7 @@ def _call() -> str:
             {"User-Agent": "Tiercel"},
             seconds=TRY_SECONDS,
             private_hosts=settings.TIERCEL_ALERT_PRIVATE_HOSTS,
-            setting=http_post.ALERTS,
+            purpose=http_post.HEARTBEAT,
         )
     except (NoResponse, Forbidden) as error:
         return str(error)

@@ -216,7 +216,7 @@ class OneDisk(Resource):
     """A disk, and what is entered of it."""
 
     staff_only = True
-    other_scopes = (Scope.HOSTS,)
+    write_scope = Scope.HOSTS
     measured = MEASURED
 
     @extend_schema(
@@ -423,7 +423,7 @@ class ArrayChecks(Resource):
     """The comparison of an array's copies."""
 
     staff_only = True
-    other_scopes = (Scope.HOSTS,)
+    write_scope = Scope.HOSTS
     takes_no_body = True
 
     @extend_schema(
@@ -448,7 +448,7 @@ class DiskTests(Resource):
     """Self-tests of a disk."""
 
     staff_only = True
-    other_scopes = (Scope.HOSTS,)
+    write_scope = Scope.HOSTS
 
     @extend_schema(
         operation_id="host_disk_test",

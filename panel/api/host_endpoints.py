@@ -56,6 +56,8 @@ class Hosts(Resource):
         "GET": (*cursor.PARAMETERS, "state", "site", "tag", "ids", "updated_since")
     }
     repeatable: ClassVar = ("state",)
+    # Hosts without a site.
+    may_be_empty: ClassVar = ("site",)
 
     @extend_schema(
         operation_id="hosts_list",
@@ -156,7 +158,7 @@ class OneHost(Resource):
     """One host: looked at, labelled, removed."""
 
     staff_only = True
-    other_scopes = (Scope.HOSTS,)
+    write_scope = Scope.HOSTS
     measured = ("last_seen_at", "facts_at", "problems", "groups", "error", "updated_at")
     parameters: ClassVar = {"DELETE": ("forget_volumes",)}
 
@@ -242,7 +244,8 @@ class HostSsds(Resource):
     """More room for caches."""
 
     staff_only = True
-    other_scopes = (Scope.HOSTS,)
+    write_scope = Scope.HOSTS
+    other_scopes = (Scope.VOLUMES,)
     preview_scope = Scope.PREVIEW
     parameters: ClassVar = {"POST": ("dry_run", "wait")}
     keeps_key = True
@@ -295,7 +298,7 @@ class ArrayMembers(Resource):
     """Disks for an array."""
 
     staff_only = True
-    other_scopes = (Scope.HOSTS,)
+    write_scope = Scope.HOSTS
     preview_scope = Scope.PREVIEW
     parameters: ClassVar = {"POST": ("dry_run", "wait")}
     keeps_key = True
@@ -419,7 +422,7 @@ class FaultAcceptance(Resource):
     """The word of an admin that a host lives with a fault."""
 
     staff_only = True
-    other_scopes = (Scope.HOSTS,)
+    write_scope = Scope.HOSTS
 
     @extend_schema(
         operation_id="host_fault_accept",

@@ -19,9 +19,11 @@ from rest_framework.request import Request
 from panel.api.framework.problem import ApiProblem, flat
 from panel.api.resource_json import url_of
 from panel.api.response_shapes import LIVES, MODES, Json, WithSettings
+from panel.charts.time_range import RFC_3339
 from storage.access import Person
 from storage.metrics.close_watch import LONGEST
 from storage.models import Customer, Host, Volume
+from storage.naming import text_fault
 from storage.planner.technologies.technology import Setting, Technology
 from storage.planner.wish import LAYOUTS, MAX_BYTES
 
@@ -38,13 +40,28 @@ TYPES: Final[tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type, str,
 
 
 class Body(serializers.Serializer[Json]):
-    """A JSON object of these fields and no other, of the types that they say."""
+    """A JSON object of these fields and no other, of the types that they say. Each text is one line
+    that shows as it stands: texts reach logs, mails and terminals. Those of `made_plain` become one
+    where they are used."""
+
+    made_plain: ClassVar[Collection[str]] = ()
 
     def to_internal_value(self, data: Any) -> Any:
         """The values; raises ValidationError for whatever is not asked for."""
-        if isinstance(data, dict) and (errors := self._misfits(data)):
+        if isinstance(data, dict) and (errors := self._misfits(data) | self._missing(data)):
             raise serializers.ValidationError(errors)
         return super().to_internal_value(data)
+
+    def _missing(self, data: Json) -> Json:
+        """An object within a body is whole, also where the body itself changes some fields alone
+        (`partial`, which DRF takes from the outermost one)."""
+        if self.parent is None:
+            return {}
+        return {
+            name: serializers.ErrorDetail("This field is required.", "required")
+            for name, field in self.fields.items()
+            if field.required and name not in data
+        }
 
     def _misfits(self, data: Json) -> Json:
         errors: Json = {}
@@ -52,21 +69,24 @@ class Body(serializers.Serializer[Json]):
             field = self.fields.get(name)
             if field is None:
                 errors[name] = serializers.ErrorDetail("There is no such field.", "unknown_field")
-            elif misfit := _misfit(field, value):
+            elif misfit := _misfit(field, value, is_plain=name not in self.made_plain):
                 errors[name] = misfit
         return errors
 
 
 def _misfit(
-    field: serializers.Field[Any, Any, Any, Any], value: Any
+    field: serializers.Field[Any, Any, Any, Any], value: Any, *, is_plain: bool
 ) -> serializers.ErrorDetail | dict[int, Any] | None:
-    """What is wrong with the type of a value, or with those in a list, by their places."""
+    """What is wrong with the type of a value or with its text, or with those in a list, by their
+    places."""
     if isinstance(field, serializers.ListField) and isinstance(value, list):
-        parts = {n: _misfit(field.child, part) for n, part in enumerate(value)}
+        parts = {n: _misfit(field.child, part, is_plain=is_plain) for n, part in enumerate(value)}
         return {n: misfit for n, misfit in parts.items() if misfit} or None
     for of, kind, code, message in TYPES:
         if isinstance(field, of) and value is not None and type(value) is not kind:
             return serializers.ErrorDetail(message, code)
+    if is_plain and isinstance(value, str) and (fault := text_fault(value)) is not None:
+        return serializers.ErrorDetail(fault.message, fault.code)
     return None
 
 
@@ -75,6 +95,13 @@ class ZonedDateTimeField(serializers.DateTimeField):
     knows."""
 
     default_error_messages: ClassVar = {"no_zone": "Write the time zone: 2026-11-21T08:00:00Z."}
+
+    def to_internal_value(self, value: Any) -> datetime:
+        """Python reads more than RFC 3339, such as days of weeks."""
+        at: datetime = super().to_internal_value(value)
+        if isinstance(value, str) and RFC_3339.fullmatch(value) is None:
+            self.fail("invalid", format="2026-11-21T08:00:00Z")
+        return at
 
     def enforce_timezone(self, value: datetime) -> datetime:
         if timezone.is_naive(value):

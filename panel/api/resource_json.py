@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Final
 
 from django.urls import reverse
 
@@ -21,6 +22,7 @@ from panel.api.response_shapes import (
     Json,
 )
 from storage.access import Person, is_staff
+from storage.currency import digits_of
 from storage.inventory.stored import inventory_of
 from storage.models import CachePlan, Customer, Host, Volume
 from storage.planner.cost import Cost
@@ -174,6 +176,7 @@ def plan_json(plan: CachePlan, user: Person) -> Json:
     names = ("key", "name", "description", "size_bytes", "ratio_percent", "mode", "tier")
     data: Json = {name: getattr(plan, name) for name in (*names, "price_minor", "currency")}
     data["url"] = url_of("api-cache-plan", plan.key)
+    data["currency_digits"] = digits_of(plan.currency)
     if is_staff(user):
         data |= {"on_offer": plan.on_offer, "hosts": [host.key for host in plan.hosts.all()]}
     return CachePlanShape(data).data
@@ -217,10 +220,20 @@ def plan_ref(plan: CachePlan | None) -> Json | None:
     return {"key": plan.key, "url": url_of("api-cache-plan", plan.key), "name": plan.name}
 
 
+COST: Final = (
+    "seconds",
+    "slowest_seconds",
+    "wait_seconds",
+    "dirty_bytes",
+    "ssd_bytes",
+    "ssd_free_bytes",
+    "final_step",
+)
+
+
 def _cost(cost: Cost) -> Json:
-    names = ("seconds", "wait_seconds", "dirty_bytes", "ssd_bytes", "ssd_free_bytes", "final_step")
     return {
-        **{name: getattr(cost, name) for name in names},
+        **{name: getattr(cost, name) for name in COST},
         "other_volumes": cost.other_count,
     }
 

@@ -244,6 +244,9 @@ class CostShape(Shape):
     undone."""
 
     seconds = serializers.FloatField(help_text="Seconds that the steps would take.")
+    slowest_seconds = serializers.FloatField(
+        help_text="The same next to busy guests, which the steps do not slow down."
+    )
     wait_seconds = serializers.FloatField(
         help_text="Seconds that other commands of the volume group wait at most."
     )
@@ -473,6 +476,7 @@ class CachePlanShape(Shape):
     tier = serializers.CharField(help_text="Of the volumes it is for.")
     price_minor = serializers.IntegerField()
     currency = serializers.CharField()
+    currency_digits = serializers.IntegerField()
     on_offer = serializers.BooleanField(required=False)
     hosts = serializers.ListField(
         child=serializers.CharField(),

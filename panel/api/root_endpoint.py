@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -28,7 +29,7 @@ from panel.api.accounts.token_endpoints import TokenShape, token_json
 from panel.api.framework import described
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.rendering import JsonRenderer
-from panel.api.framework.resource import Resource
+from panel.api.framework.resource import PACKED, Resource, takes_gzip
 from panel.api.framework.shape import Shape
 from storage.access import is_staff
 from storage.agent import VERSION
@@ -150,7 +151,7 @@ def near(path: str) -> str:
 
 class _Kept(SpectacularAPIView):
     """The OpenAPI description, which takes long to make and is the same for everybody: each process
-    makes it once."""
+    makes it once, and packs it once."""
 
     texts: ClassVar[dict[str, bytes]] = {}
 
@@ -163,14 +164,17 @@ class _Kept(SpectacularAPIView):
             self.texts[renderer.format] = renderer.render(schema, renderer_context={})
         text = self.texts[renderer.format]
         tag = f'"{hashlib.sha256(text).hexdigest()[:20]}"'
-        whole = HttpResponse(
-            text,
-            content_type=_content_type(renderer),
-            headers={
-                "Content-Disposition": f'inline; filename="Tiercel.{renderer.format}"',
-                "ETag": tag,
-            },
-        )
+        headers = {
+            "Content-Disposition": f'inline; filename="Tiercel.{renderer.format}"',
+            "ETag": tag,
+            "Vary": "Accept-Encoding",
+        }
+        if takes_gzip(request.headers.get("Accept-Encoding", "")):
+            name = f"{renderer.format}.{PACKED}"
+            if name not in self.texts:
+                self.texts[name] = gzip.compress(text, mtime=0)
+            text, headers["Content-Encoding"] = self.texts[name], PACKED
+        whole = HttpResponse(text, content_type=_content_type(renderer), headers=headers)
         return get_conditional_response(request._request, tag, response=whole) or whole
 
     def handle_exception(self, exc: Exception) -> Response:

@@ -18,6 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from panel.authentication import throttle
+from panel.http.client_address import plain_address
 from panel.models import User
 from panel.security_log import background_mail, security_entries
 from panel.security_log.listeners import person_of_address
@@ -84,8 +85,13 @@ class ClosedAdapter(DefaultAccountAdapter):
         throttle.forget(request, address, person_of_address(address))
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """Without the zone that a link-local address may carry: PostgreSQL knows none."""
-        return super().get_client_ip(request).partition("%")[0]
+        """As `plain_address` has it, without the zone that a link-local address may carry, which
+        PostgreSQL does not know."""
+        text = super().get_client_ip(request).partition("%")[0]
+        try:
+            return str(plain_address(text))
+        except ValueError:
+            return text
 
 
 def _public(name: str, **parts: str) -> str:

@@ -124,6 +124,9 @@ POLICY: Mapping[str, Act] = {
     "webhook-new": Act(Demand.CHANGE),
     "webhook": Act(Demand.CHANGE),
     "webhook-secret": Act(Demand.CHANGE, "webhook"),
+    "alert-route-delete": Act(Demand.CHANGE, "alert-route"),
+    "alert-routes-nobody": Act(Demand.CHANGE, list_="alert-routes"),
+    "webhook-delete": Act(Demand.CHANGE, "webhook"),
     # What is sold, to whom, and for how much
     "customer-mandate": Act(Demand.ALWAYS),
     "customer-suspend": Act(Demand.CHANGE, "customer"),
@@ -134,6 +137,7 @@ POLICY: Mapping[str, Act] = {
     "cache-plan-delete": Act(Demand.CHANGE, "cache-plan"),
     # What costs money or destroys data
     **_each(Demand.ITSELF, "preview-apply", "my-plan-confirm", "my-order-revert"),
+    **_each(Demand.ITSELF, "job-resume", "job-rollback", "job-resolve"),
     # Who comes in
     **_each(
         Demand.LINK,
@@ -301,9 +305,6 @@ POLICY: Mapping[str, Act] = {
         "cache-flush",
         "job-cancel",
         "job-pace",
-        "job-resume",
-        "job-rollback",
-        "job-resolve",
         "jobs-stop",
         "jobs-resume",
         "customer-new",
@@ -319,11 +320,8 @@ POLICY: Mapping[str, Act] = {
         "view-delete",
         "host-labels",
         "alert-route-test",
-        "alert-route-delete",
         "alert-message-again",
-        "alert-routes-nobody",
         "webhook-test",
-        "webhook-delete",
         "webhook-message-again",
         "alert-acknowledge",
         "alert-unacknowledge",

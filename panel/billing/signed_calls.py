@@ -129,7 +129,10 @@ class SignedCall(Resource):
         """What the call did, or the problem that kept it from doing anything."""
         try:
             with transaction.atomic():
-                result = self.call.act(request_bodies.read(request, self.call.body), caller)
+                values = request_bodies.read(request, self.call.body)
+                if values.pop("call", self.call.name) != self.call.name:
+                    raise request_bodies.unfit("call", "This body was signed for another call.")
+                result = self.call.act(values, caller)
                 return Response(result.to_json(), status=result.status)
         except REFUSALS as refusal:
             return problem.problem_answer(refusal, {"request": request})

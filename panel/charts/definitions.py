@@ -216,16 +216,22 @@ RARE: Final = ChartPanel(
     ),
     is_folded=True,
 )
-CHURN: Final = ChartPanel(
+SSD_WRITES: Final = ChartPanel(
     "churn",
-    "Promotions and SSD writes",
-    (Axis(Scale.PER_SECOND, "blocks"), Axis(Scale.SPEED, "")),
-    (
+    "SSD writes",
+    (Axis(Scale.SPEED, ""),),
+    (ChartLine("ssd_write_bytes_per_s", "Written to SSD", "pink", 0, "filled"),),
+    of_cache=True,
+)
+CHURN: Final = replace(
+    SSD_WRITES,
+    title="Promotions and SSD writes",
+    axes=(Axis(Scale.PER_SECOND, "blocks"), *SSD_WRITES.axes),
+    lines=(
         ChartLine("promotions_per_s", "Promoted", "purple"),
         ChartLine("demotions_per_s", "Demoted", "secondary", 0, "dashed"),
-        ChartLine("ssd_write_bytes_per_s", "Written to SSD", "pink", 1, "filled"),
+        *(replace(line, axis=1) for line in SSD_WRITES.lines),
     ),
-    of_cache=True,
 )
 
 
@@ -354,7 +360,7 @@ def summary(measured: Series, span: str, *, of_many: bool = False) -> str:
     timed = measured.timed_share
     if of_many and total["latency_p50_ms"] is not None and timed is not None and timed < MOSTLY:
         parts.append(
-            f"p50 and p95 cover {formatting.percent(timed)} of the I/O: bcache volumes have none."
+            f"Percentiles cover {formatting.percent(timed)} of I/O (not available for bcache)."
         )
     if of_many and (words := until_full(measured)):
         parts.append(words)

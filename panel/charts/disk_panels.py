@@ -9,8 +9,8 @@ from typing import Final
 from panel.charts.definitions import LATENCIES, Axis, ChartLine, ChartPanel, Scale
 
 LEG_TITLES: Final = {
-    "hdd_leg": "HDD leg: latency below the cache",
-    "ssd_leg": "SSD leg: latency of the cache",
+    "hdd_leg": "HDD latency (misses)",
+    "ssd_leg": "SSD latency (hits)",
 }
 
 
@@ -131,7 +131,7 @@ def disk_panels(disks: Sequence[tuple[str, bool]], used: str, shown: str) -> tup
     return (
         ChartPanel("disks", "Disks busy", (Axis(Scale.PERCENT, "busy"),), tuple(lines)),
         ChartPanel(
-            "users", f"Who uses {used}", (Axis(Scale.IN_FLIGHT, "under way"),), tuple(users)
+            "users", f"{used} by volume", (Axis(Scale.IN_FLIGHT, "under way"),), tuple(users)
         ),
         *own_panels(shown),
     )

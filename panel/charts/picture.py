@@ -95,7 +95,7 @@ def picture_of(subject: ChartSubject, request: HttpRequest) -> Picture:
 
 def _previous(subject: ChartSubject, span: Span) -> Overlay:
     before = _moved(span, span.start - span.end)
-    words = gettext("Faded lines: the same length of time right before.")
+    words = gettext("Faded: previous period.")
     return Overlay(
         kind=OverlayKind.PREVIOUS,
         span=before,
@@ -137,7 +137,7 @@ def _around(subject: ChartSubject, span: Span, request: HttpRequest) -> Picture:
         span = replace(after, start=start, end=start + (after.end - after.start))
     began = _border(job.started_at or job.created_at, span.step, up=False)
     offset = began - length - _border(job.ended_at, span.step, up=True)
-    words = gettext("{change}: the time after it, and in faded lines the time before it.")
+    words = gettext("After {change}; faded: before.")
     overlay = Overlay(
         kind=OverlayKind.JOB,
         span=_moved(span, timedelta(seconds=offset.total_seconds() // span.step * span.step)),

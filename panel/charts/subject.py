@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
@@ -114,11 +114,14 @@ def change_words(job: Job) -> str:
     return gettext("No cache") if job.kind == Kind.REMOVE_CACHE else gettext("Your former cache")
 
 
-def _without_figures(volume: Volume) -> list[definitions.ChartPanel]:
-    """The panels for which the volume's technology counts nothing."""
+def _own_panels(volume: Volume, *, plain: bool) -> Iterator[definitions.ChartPanel]:
+    """The panels with what the volume's technology counts."""
     technology = of_layout(volume.layout)
-    churn = [] if technology.counts_promotions else [definitions.CHURN]
-    return churn if technology.has_latency_histogram else [*churn, definitions.LATENCIES]
+    for panel in definitions.panels(plain=plain):
+        if panel == definitions.CHURN and not technology.counts_promotions:
+            yield definitions.SSD_WRITES
+        elif panel != definitions.LATENCIES or technology.has_latency_histogram:
+            yield panel
 
 
 def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> ChartSubject:
@@ -135,11 +138,7 @@ def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> C
         name=f"volume-{volume.key}",
         names=definitions.names(plain=True) if plain else (*UNITS, *INSIDE_UNITS, *LEG_UNITS),
         panels=(
-            *(
-                panel
-                for panel in definitions.panels(plain=plain)
-                if panel not in _without_figures(volume)
-            ),
+            *_own_panels(volume, plain=plain),
             *(() if plain else (*legs, definitions.INSIDE, definitions.RARE)),
         ),
         series_url=reverse("volume-series", args=[volume.key]),
@@ -243,7 +242,7 @@ def _fleet_added(span: Span, measured: Series) -> Series:
 
 def of_fleet() -> ChartSubject:
     """All hosts together. For staff."""
-    first, *others = definitions.load_panels(space_title="SSD space of answering hosts")
+    first, *others = definitions.load_panels(space_title="SSD space (reachable hosts)")
     return ChartSubject(
         name="fleet",
         names=(*LOAD_UNITS, *FLEET_UNITS),

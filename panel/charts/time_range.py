@@ -6,6 +6,7 @@ part of the past that somebody zoomed into or asked for, and take precedence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -34,6 +35,10 @@ RANGES: Final = {
 SHORT_LABELS: Final = {"1y": marked("1 y")}
 """Of ranges whose name is too long for a button."""
 DEFAULT_RANGE: Final = "1h"
+RFC_3339: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)?", re.ASCII
+)
+"""Also without seconds or a zone, which whoever needs them asks for."""
 POINTS: Final = 600
 LONG, LONG_POINTS = timedelta(days=3), 300
 """A longer time is shown in fewer buckets, in whole hours: these are added up already."""
@@ -158,6 +163,8 @@ def _end(text: str) -> datetime | None:
 
 def parsed_time(text: str) -> datetime | None:
     """The RFC 3339 time of `YEARS` with a time zone that the text is, else None."""
+    if RFC_3339.fullmatch(text) is None:
+        return None
     try:
         at = parse_datetime(text)
     except ValueError:

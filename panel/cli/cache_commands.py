@@ -8,6 +8,7 @@ import click
 
 from .byte_amounts import byte_amount
 from .command_session import (
+    NAME,
     CommandSession,
     asks_the_panel,
     confirmed,
@@ -59,7 +60,7 @@ def plan_cache(
 
 
 @cache_group.command("apply")
-@click.argument("plan")
+@click.argument("plan", type=NAME)
 @yes_option
 @waiting
 @asks_the_panel

@@ -23,6 +23,23 @@ MOST_COMPLETIONS: Final = 50
 FIRST_ITEMS: Final = 100
 
 
+# Generic since click 8.5; the wheel runs with 8.2.
+class NameType(click.ParamType):  # type: ignore[type-arg]
+    """A text that names something. An empty one, as an unset variable of a script gives, names
+    nothing and is refused before anything is asked."""
+
+    name = "text"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text."""
+        if not value.strip():
+            self.fail("It is empty and names nothing.", param, ctx)
+        return value
+
+
+NAME: Final = NameType()
+
+
 class CommandSession:
     """One command at one panel."""
 
@@ -75,6 +92,12 @@ class CommandSession:
                 "List volumes: tiercel volumes list.",
                 ends_with=ExitCode.NOT_FOUND,
             )
+        if len(found_rows) > 1:
+            raise CommandError(
+                f"Several volumes have the external id {plain(name)}.",
+                "Give the key of the volume: tiercel volumes list.",
+                ends_with=ExitCode.NOT_FOUND,
+            )
         return str(found_rows[0]["key"])
 
     def host_key(self, name: str) -> str:
@@ -112,6 +135,7 @@ def asks_the_panel(
     @click.option(
         "--panel",
         "panel_name",
+        type=NAME,
         envvar="TIERCEL_PANEL",
         shell_complete=complete_panel,
         help="A panel of `tiercel panels list`.  [default: the current one]",

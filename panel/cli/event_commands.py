@@ -6,7 +6,7 @@ from time import monotonic, sleep
 
 import click
 
-from .command_session import CommandSession, asks_the_panel
+from .command_session import NAME, CommandSession, asks_the_panel
 from .panel_client import Json
 from .terminal import json_text, plain
 
@@ -25,9 +25,11 @@ def events_group() -> None:
 @events_group.command("tail")
 @click.option("--after", help="The id of an event: what came after it.  [default: what is new]")
 @click.option("--from-start", is_flag=True, help="From the oldest event that is kept.")
-@click.option("--type", "kinds", multiple=True, help="As job.failed or job.*; may be repeated.")
-@click.option("--volume", help="Key or external id.")
-@click.option("--host", help="Key or name.")
+@click.option(
+    "--type", "kinds", type=NAME, multiple=True, help="As job.failed or job.*; may be repeated."
+)
+@click.option("--volume", type=NAME, help="Key or external id.")
+@click.option("--host", type=NAME, help="Key or name.")
 @click.option("--no-follow", is_flag=True, help="Show what there is, and end.")
 @asks_the_panel
 def tail(
@@ -47,8 +49,8 @@ def tail(
         after = session.client.get("/events/", after=LATEST)["next_after"]
     filters = {
         "type": kinds,
-        "volume": session.volume_key(volume) if volume else None,
-        "host": session.host_key(host) if host else None,
+        "volume": session.volume_key(volume) if volume is not None else None,
+        "host": session.host_key(host) if host is not None else None,
         "wait": None if no_follow else WAIT_SECONDS,
     }
     while True:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from .command_session import (
+    NAME,
     CommandSession,
     asks_the_panel,
     completed_from,
@@ -14,7 +15,9 @@ from .command_session import (
 from .panel_client import Json
 from .terminal import Column, pairs, plain, screen_width, shown_time, size, table
 
-host_argument = click.argument("host", shell_complete=completed_from("/hosts/", "name", "site"))
+host_argument = click.argument(
+    "host", type=NAME, shell_complete=completed_from("/hosts/", "name", "site")
+)
 HOSTS = (
     Column("KEY", lambda row: row["key"]),
     Column("NAME", lambda row: row["name"], shrinks=True),
@@ -38,8 +41,8 @@ def hosts_group() -> None:
 
 
 @hosts_group.command("list")
-@click.option("--site", help="Exact match.")
-@click.option("--tag", help="Exact match.")
+@click.option("--site", type=NAME, help="Exact match.")
+@click.option("--tag", type=NAME, help="Exact match.")
 @listing
 @asks_the_panel
 def list_hosts(

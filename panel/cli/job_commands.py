@@ -6,6 +6,7 @@ import click
 
 from .cache_commands import show_job
 from .command_session import (
+    NAME,
     CommandSession,
     asks_the_panel,
     confirmed,
@@ -46,8 +47,8 @@ def jobs_group() -> None:
 
 
 @jobs_group.command("list")
-@click.option("--volume", help="Key or external id.")
-@click.option("--host", help="Key or name.")
+@click.option("--volume", type=NAME, help="Key or external id.")
+@click.option("--host", type=NAME, help="Key or name.")
 @click.option("--state", type=click.Choice(STATES), multiple=True, help="May be repeated.")
 @click.option("--dry-runs", is_flag=True, help="List plans instead of jobs.")
 @listing
@@ -64,7 +65,7 @@ def list_jobs(
     rows = session.listed(
         "/jobs/",
         most,
-        volume=session.volume_key(volume) if volume else None,
+        volume=session.volume_key(volume) if volume is not None else None,
         host=host,
         state=state,
         dry_run=True if dry_runs else None,
@@ -73,7 +74,7 @@ def list_jobs(
 
 
 @jobs_group.command("show")
-@click.argument("job")
+@click.argument("job", type=NAME)
 @asks_the_panel
 def job_details(session: CommandSession, job: str) -> None:
     """Show a job with its steps and their commands."""
@@ -82,7 +83,7 @@ def job_details(session: CommandSession, job: str) -> None:
 
 
 @jobs_group.command("lines")
-@click.argument("job")
+@click.argument("job", type=NAME)
 @click.option("--after", type=click.IntRange(0), default=0, help="Only lines with a higher n.")
 @asks_the_panel
 def show_lines(session: CommandSession, job: str, after: int) -> None:
@@ -92,7 +93,7 @@ def show_lines(session: CommandSession, job: str, after: int) -> None:
 
 
 @jobs_group.command("follow")
-@click.argument("job")
+@click.argument("job", type=NAME)
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Seconds at most.")
 @asks_the_panel
 def follow_job(session: CommandSession, job: str, timeout: float | None) -> None:
@@ -147,7 +148,7 @@ class _FollowedOutput:
 
 def _steer(name: str, summary: str, *, asks: bool) -> None:
     @jobs_group.command(name, help=summary)
-    @click.argument("job")
+    @click.argument("job", type=NAME)
     @yes_option
     @waiting
     @asks_the_panel
@@ -171,7 +172,7 @@ _steer("pace", "Let a flush, zeroing or a move go faster; guests wait longer mea
 
 
 @jobs_group.command("resolve")
-@click.argument("job")
+@click.argument("job", type=NAME)
 @click.option("--why", required=True, help="What was done on the host.")
 @waiting
 @asks_the_panel
@@ -196,10 +197,10 @@ def resolve_job(
 
 
 @click.command("audit")
-@click.option("--volume", help="Key or label.")
-@click.option("--host", help="Key or name.")
-@click.option("--job", help="Key.")
-@click.option("--actor", help="Part of an e-mail address.")
+@click.option("--volume", type=NAME, help="Key or label.")
+@click.option("--host", type=NAME, help="Key or name.")
+@click.option("--job", type=NAME, help="Key.")
+@click.option("--actor", type=NAME, help="Part of an e-mail address.")
 @click.option("--since", help="A day or an RFC 3339 time.")
 @click.option("--until", help="A day or an RFC 3339 time.")
 @listing

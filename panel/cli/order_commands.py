@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import click
 
-from .command_session import CommandSession, asks_the_panel, confirmed, listing, path_of, yes_option
+from .command_session import (
+    NAME,
+    CommandSession,
+    asks_the_panel,
+    confirmed,
+    listing,
+    path_of,
+    yes_option,
+)
 from .panel_client import Json
 from .terminal import Column, money, pairs, shown_time, size
 from .volume_commands import name_of, volume_argument
@@ -24,7 +32,7 @@ PLANS = (
     Column("NAME", lambda row: row["name"], shrinks=True),
     Column("CACHE", lambda row: _plan_size(row), right=True),
     Column("MODE", lambda row: row["mode"]),
-    Column("MINOR UNITS", lambda row: money(row["price_minor"], row["currency"]), right=True),
+    Column("PRICE A MONTH", lambda row: money(row, "price_minor"), right=True),
 )
 ORDERS = (
     Column("KEY", lambda row: row["key"]),
@@ -32,12 +40,12 @@ ORDERS = (
     Column("INTENT", lambda row: row["intent"]),
     Column("VOLUME", lambda row: name_of(row, "volume"), shrinks=True),
     Column("PLAN", lambda row: name_of(row, "to_plan"), shrinks=True),
-    Column("PRICE", lambda row: money(row["price_minor"], row["currency"]), right=True),
+    Column("PRICE", lambda row: money(row, "price_minor"), right=True),
     Column("CREATED", lambda row: shown_time(row["created_at"]), spare=True),
 )
 
 
-@click.group("orders", help="Orders of cache plans. Amounts are minor units (cents).")
+@click.group("orders", help="Orders of cache plans.")
 def orders_group() -> None:
     """Orders."""
 
@@ -51,8 +59,8 @@ def list_plans(session: CommandSession, most: int | None) -> None:
 
 
 @orders_group.command("list")
-@click.option("--volume", help="Key or external id.")
-@click.option("--customer", help="Key.")
+@click.option("--volume", type=NAME, help="Key or external id.")
+@click.option("--customer", type=NAME, help="Key.")
 @click.option("--state", type=click.Choice(STATES), multiple=True, help="May be repeated.")
 @listing
 @asks_the_panel
@@ -64,13 +72,13 @@ def list_orders(
     most: int | None,
 ) -> None:
     """List orders, newest first."""
-    key = session.volume_key(volume) if volume else None
+    key = session.volume_key(volume) if volume is not None else None
     rows = session.listed("/orders/", most, volume=key, customer=customer, state=state)
     session.show_table(rows, ORDERS, "No orders.")
 
 
 @orders_group.command("show")
-@click.argument("order")
+@click.argument("order", type=NAME)
 @asks_the_panel
 def show_order(session: CommandSession, order: str) -> None:
     """Show an order."""
@@ -80,7 +88,7 @@ def show_order(session: CommandSession, order: str) -> None:
 
 @orders_group.command("place")
 @volume_argument
-@click.argument("plan", required=False)
+@click.argument("plan", type=NAME, required=False)
 @click.option("--none", "no_plan", is_flag=True, help="Order no cache instead of a plan.")
 @click.option("--when", type=click.Choice(("now", "period_end")), help="When it begins.")
 @click.option("--trial", is_flag=True, help="A free trial.")
@@ -126,7 +134,7 @@ def place_order(  # noqa: PLR0913 (click passes every option)
 
 def _steer(name: str, summary: str) -> None:
     @orders_group.command(name, help=summary)
-    @click.argument("order")
+    @click.argument("order", type=NAME)
     @click.option("--idempotency-key", "request_key", default="", help="To repeat a command.")
     @yes_option
     @asks_the_panel
@@ -147,14 +155,13 @@ def _plan_size(row: Json) -> str:
 
 
 def _money_lines(row: Json) -> list[str]:
-    currency = row["currency"]
     return pairs(
         [
             ("intent", row["intent"]),
-            ("price a month", money(row["price_minor"], currency)),
-            ("charge today", money(row["charge_minor"], currency)),
-            ("credit", money(row["credit_minor"], currency)),
-            ("next invoice", money(row["next_invoice_minor"], currency)),
+            ("price a month", money(row, "price_minor")),
+            ("charge today", money(row, "charge_minor")),
+            ("credit", money(row, "credit_minor")),
+            ("next invoice", money(row, "next_invoice_minor")),
             ("next invoice on", shown_time(row["next_invoice_at"])),
             ("begins", shown_time(row["due_at"]) or "now"),
         ]

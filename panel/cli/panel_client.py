@@ -136,7 +136,9 @@ _FINAL: Final = (urllib3.exceptions.SSLError, urllib3.exceptions.LocationParseEr
 
 
 def part(text: str) -> str:
-    """One part of a path, whatever it holds."""
+    """One part of a path, whatever it holds; without one the path would be that of the list."""
+    if not text:
+        raise ValueError("A part of a path is empty.")
     return quote(text, safe="")
 
 

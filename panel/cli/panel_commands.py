@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from .command_session import CommandSession, asks_the_panel, complete_panel
+from .command_session import NAME, CommandSession, asks_the_panel, complete_panel
 from .exit_codes import CommandError, ExitCode
 from .panel_client import PanelClient
 from .panel_profiles import TOKEN_VARIABLE, made_profile, read_file
@@ -41,8 +41,8 @@ def list_panels(as_json: bool) -> None:
 
 
 @panels_group.command("add")
-@click.argument("name")
-@click.argument("url")
+@click.argument("name", type=NAME)
+@click.argument("url", type=NAME)
 @click.option("--ca-file", default="", help="Certificates to trust instead of the system's.")
 @click.option("--plain-http", is_flag=True, help="Send the token without TLS.")
 def add_panel(name: str, url: str, ca_file: str, plain_http: bool) -> None:
@@ -61,7 +61,7 @@ def add_panel(name: str, url: str, ca_file: str, plain_http: bool) -> None:
 
 
 @panels_group.command("use")
-@click.argument("name", shell_complete=complete_panel)
+@click.argument("name", type=NAME, shell_complete=complete_panel)
 def use_panel(name: str) -> None:
     """Make a panel the current one."""
     file = read_file()
@@ -71,7 +71,7 @@ def use_panel(name: str) -> None:
 
 
 @panels_group.command("remove")
-@click.argument("name", shell_complete=complete_panel)
+@click.argument("name", type=NAME, shell_complete=complete_panel)
 def remove_panel(name: str) -> None:
     """Forget a panel and its token. The token stays valid: revoke it at /tokens/."""
     file = read_file()

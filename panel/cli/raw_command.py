@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import click
 
-from .command_session import CommandSession, asks_the_panel
+from .command_session import NAME, CommandSession, asks_the_panel
 from .exit_codes import CommandError, ExitCode
 from .panel_client import V1
 from .terminal import json_text
@@ -19,7 +19,7 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 @click.command("api")
 @click.argument("method", type=click.Choice(METHODS, case_sensitive=False))
-@click.argument("path")
+@click.argument("path", type=NAME)
 @click.option("--data", "-d", help="The JSON of the body; - reads standard input.")
 @click.option("--if-match", help="The ETag of what you read: do nothing if it has changed.")
 @click.option("--idempotency-key", "request_key", default="", help="To repeat a request.")

@@ -7,9 +7,10 @@ import os
 import shutil
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, Final
 
 import click
@@ -214,10 +215,10 @@ def shown_time(value: object) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S}Z"
 
 
-def money(minor: object, currency: object) -> str:
-    """An amount in minor units as it is stored: how many decimals a currency has, the panel
-    knows."""
-    return f"{minor} {currency}" if currency else str(minor)
+def money(row: Mapping[str, Any], field: str) -> str:
+    """An amount of a row, such as "4.90 EUR": the panel says how many decimals its currency has."""
+    amount = Decimal(row[field]).scaleb(-row["currency_digits"])
+    return f"{amount:f} {row['currency']}".rstrip()
 
 
 def _number(value: object) -> float | None:

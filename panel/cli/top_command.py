@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import click
 
-from .command_session import CommandSession, asks_the_panel
+from .command_session import NAME, CommandSession, asks_the_panel
 from .panel_client import Json
 from .terminal import Column, figure, json_text, percent, screen_width, size, table
 from .volume_commands import name_of
@@ -38,8 +38,8 @@ TOP = (
 
 
 @click.command("top")
-@click.option("--host", help="Key or name.")
-@click.option("--customer", help="Key.")
+@click.option("--host", type=NAME, help="Key or name.")
+@click.option("--customer", type=NAME, help="Key.")
 @click.option("--lines", type=click.IntRange(1), help="Volumes.  [default: as many as fit, or 20]")
 @click.option(
     "--every",

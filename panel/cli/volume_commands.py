@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import click
 
 from .command_session import (
+    NAME,
     CommandSession,
     asks_the_panel,
     completed_from,
@@ -31,7 +32,7 @@ from .terminal import (
 STATES = ("managed", "found", "planned", "previewed", "missing", "retired", "destroyed")
 MOST_POINTS = 2000
 volume_argument = click.argument(
-    "volume", shell_complete=completed_from("/volumes/", "key", "label")
+    "volume", type=NAME, shell_complete=completed_from("/volumes/", "key", "label")
 )
 
 
@@ -64,10 +65,10 @@ def volumes_group() -> None:
 
 
 @volumes_group.command("list")
-@click.option("--host", help="Key or name.")
-@click.option("--customer", help="Key.")
-@click.option("--guest", help="Part of the guest's name.")
-@click.option("--external-id", help="Exact match.")
+@click.option("--host", type=NAME, help="Key or name.")
+@click.option("--customer", type=NAME, help="Key.")
+@click.option("--guest", type=NAME, help="Part of the guest's name.")
+@click.option("--external-id", type=NAME, help="Exact match.")
 @click.option("--state", type=click.Choice(STATES), multiple=True, help="May be repeated.")
 @listing
 @asks_the_panel

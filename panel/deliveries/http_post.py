@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import http.client
 import ipaddress
+import re
 import socket
 import ssl
 import threading
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -54,16 +57,38 @@ class PostTarget:
     may_be_near: bool = True
 
 
-BILLING: Final = "TIERCEL_BILLING_PRIVATE_HOSTS"
-ALERTS: Final = "TIERCEL_ALERT_PRIVATE_HOSTS"
-WEBHOOKS: Final = "TIERCEL_WEBHOOK_PRIVATE_HOSTS"
+@dataclass(frozen=True, slots=True)
+class AddressPolicy:
+    """What is sent. `setting` is where the operator names private hosts for it. Where the operator
+    sets the address too (`may_be_near`), this machine needs no name there; an address that comes by
+    the pages or the API does."""
+
+    setting: str
+    may_be_near: bool = False
+
+
+BILLING: Final = AddressPolicy("TIERCEL_BILLING_PRIVATE_HOSTS", may_be_near=True)
+HEARTBEAT: Final = AddressPolicy("TIERCEL_ALERT_PRIVATE_HOSTS", may_be_near=True)
+ALERTS: Final = AddressPolicy("TIERCEL_ALERT_PRIVATE_HOSTS")
+WEBHOOKS: Final = AddressPolicy("TIERCEL_WEBHOOK_PRIVATE_HOSTS")
 NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+COMPATIBLE: Final = ipaddress.ip_network("::/96")
+NEVER_PUBLIC: Final = tuple(
+    map(
+        ipaddress.ip_network,
+        ("192.0.0.0/24", "192.88.99.0/24", "64:ff9b:1::/48", "fec0::/10", "5f00::/16"),
+    )
+)
+"""What `is_global` of some versions of Python lets pass."""
+PATH: Final = re.compile(r"[\x21-\x7e]*")
 
 
-def target_of(url: str, private_hosts: Iterable[str] = (), setting: str = BILLING) -> PostTarget:
+def target_of(
+    url: str, private_hosts: Iterable[str] = (), purpose: AddressPolicy = BILLING
+) -> PostTarget:
     """The parts of an address. Raises `Forbidden` for anything but https, except for
-    `private_hosts`, which the operator named in `setting`, and on this machine. Addresses of
-    webhooks come by the API, too: for them this machine must be named like any other one."""
+    `private_hosts`, which the operator named, and perhaps on this machine; and for what can never
+    be reached."""
     parts = urlsplit(url)
     try:
         port = parts.port
@@ -72,12 +97,25 @@ def target_of(url: str, private_hosts: Iterable[str] = (), setting: str = BILLIN
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
         raise Forbidden("The address is no http(s) address without a user in it.")
     is_https = parts.scheme == "https"
-    host = parts.hostname
-    may_be_near = setting != WEBHOOKS
+    host, setting, may_be_near = parts.hostname, purpose.setting, purpose.may_be_near
     if not is_https and not (may_be_near and is_near(host)) and host not in private_hosts:
         raise Forbidden(f"Use https, or name the host in {setting}.")
     path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
-    return PostTarget(is_https, host, port or (443 if is_https else 80), path, may_be_near)
+    if PATH.fullmatch(path) is None:
+        raise Forbidden("The address has blanks or letters beyond ASCII: write them as %20.")
+    port = port or (443 if is_https else 80)
+    target = PostTarget(is_https, host, port, path, may_be_near)
+    if _is_literal(host) and not is_allowed(host, target, private_hosts):
+        raise Forbidden(f"{host} lies in a private network: name it in {setting}.")
+    return target
+
+
+def _is_literal(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def is_near(host: str) -> bool:
@@ -98,7 +136,12 @@ def is_allowed(address: str, target: PostTarget, private_hosts: Iterable[str] = 
     ip = ipaddress.ip_address(address)
     if target.may_be_near and is_near(target.host):
         return ip.is_loopback
-    return all(each.is_global and not each.is_multicast for each in _meant_by(ip))
+    return all(map(_is_public, _meant_by(ip)))
+
+
+def _is_public(ip: Any) -> bool:
+    is_special = any(ip.version == net.version and ip in net for net in NEVER_PUBLIC)
+    return ip.is_global and not ip.is_multicast and not is_special
 
 
 def _meant_by(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> list[Any]:
@@ -108,9 +151,16 @@ def _meant_by(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> list[Any]:
     if ip.ipv4_mapped is not None:
         return [ip.ipv4_mapped]
     inner = [ip.sixtofour, *(ip.teredo or ())]
-    if ip in NAT64:
+    if ip in NAT64 or ip in COMPATIBLE:
         inner.append(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
     return [ip, *(each for each in inner if each is not None)]
+
+
+def origin_of(url: str) -> str:
+    """Scheme, server and port: where a secret goes that is sent to the address."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return f"{parts.scheme}://{parts.hostname}:{port}"
 
 
 def server_name(url: str) -> str:
@@ -125,23 +175,26 @@ def post(
     *,
     seconds: float,
     private_hosts: Iterable[str] = (),
-    setting: str = BILLING,
+    purpose: AddressPolicy = BILLING,
     method: Literal["POST", "PUT"] = "POST",
 ) -> Answer:
     """The answer to a POST of `body` (also of b"": then Content-Length is 0), whatever its status.
-    Raises `NoResponse` after `seconds` in all, and `Forbidden`."""
-    hosts = tuple(private_hosts)
-    target = target_of(url, hosts, setting)
+    Raises `NoResponse` after `seconds` in all, and `Forbidden`. Of what the other side says, only
+    the status is told: an address is not to be a way to read what stands behind it."""
+    hosts, end = tuple(private_hosts), time.monotonic() + seconds
+    target = target_of(url, hosts, purpose)
     connection = http.client.HTTPConnection(target.host, target.port, timeout=seconds)
     try:
-        sock = _connected(target, hosts, seconds, setting)
+        sock = _connected(target, _addresses(target, hosts, purpose, end), end)
         # Each read has its time-out, but a trickle of bytes would outlast them all.
         overdue = threading.Event()
-        watch = threading.Timer(seconds, _hang_up, (sock, overdue))
+        watch = threading.Timer(max(0.0, end - time.monotonic()), _hang_up, (sock, overdue))
         watch.start()
         try:
             with closing(connection):
                 connection.sock = sock
+                if isinstance(sock, ssl.SSLSocket):
+                    sock.do_handshake()
                 connection.request(method, target.path, body, {**headers, "Connection": "close"})
                 response = connection.getresponse()
                 answer = Answer(
@@ -157,22 +210,42 @@ def post(
         raise NoResponse(f"No answer within {seconds:g} s.") from None
     except OSError as error:
         raise NoResponse(failure_words(error, "server")[:250]) from error
-    except (UnicodeError, http.client.HTTPException) as error:
-        raise NoResponse(f"{type(error).__name__}: {error}"[:250]) from error
+    except http.client.HTTPException:
+        raise NoResponse("The answer is no HTTP.") from None
+    except ValueError:
+        # The error's own text has the header, which can be a secret.
+        raise NoResponse("The address or the secret has characters that cannot be sent.") from None
     return answer
 
 
-def _connected(
-    target: PostTarget, private_hosts: tuple[str, ...], seconds: float, setting: str
-) -> socket.socket:
-    resolved = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+def _addresses(
+    target: PostTarget, private_hosts: tuple[str, ...], purpose: AddressPolicy, end: float
+) -> list[str]:
+    """What the name leads to. The system's look-up has no time limit, so a thread waits for it."""
+    resolving: Future[list[Any]] = Future()
+
+    def look_up() -> None:
+        try:
+            resolving.set_result(
+                socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+            )
+        except Exception as error:
+            resolving.set_exception(error)
+
+    threading.Thread(target=look_up, daemon=True).start()
+    resolved = resolving.result(_left(end))
     addresses = list(dict.fromkeys(str(each[4][0]) for each in resolved))
     if not all(is_allowed(address, target, private_hosts) for address in addresses):
-        raise Forbidden(f"{target.host} lies in a private network: name it in {setting}.")
+        raise Forbidden(f"{target.host} lies in a private network: name it in {purpose.setting}.")
+    return addresses
+
+
+def _connected(target: PostTarget, addresses: Sequence[str], end: float) -> socket.socket:
+    """A connection to the first of the addresses that takes one, before any handshake."""
     failure: OSError = OSError("no address")
     for address in addresses:
         try:
-            sock = socket.create_connection((address, target.port), timeout=seconds)
+            sock = socket.create_connection((address, target.port), timeout=_left(end))
             break
         except OSError as error:
             failure = error
@@ -180,11 +253,17 @@ def _connected(
         raise failure
     if not target.is_https:
         return sock
-    try:
-        return ssl.create_default_context().wrap_socket(sock, server_hostname=target.host)
-    except BaseException:
-        sock.close()
-        raise
+    return ssl.create_default_context().wrap_socket(
+        sock, server_hostname=target.host, do_handshake_on_connect=False
+    )
+
+
+def _left(end: float) -> float:
+    """Seconds until then; raises TimeoutError where none are left."""
+    seconds = end - time.monotonic()
+    if seconds <= 0:
+        raise TimeoutError
+    return seconds
 
 
 def _seconds_until(retry_after: str) -> float | None:

@@ -74,9 +74,8 @@ def _own(route: str) -> Callable[[Person], str]:
 
 STAFF: Final = (
     TourStep(
-        "What needs you",
-        "Problems come first, each with its host or volume and the button that mends it. "
-        "An empty list means nothing needs you.",
+        "What needs your attention",
+        "Problems come first, each with a link and a fix. An empty list means all is well.",
         lambda person: reverse("home"),
     ),
     TourStep(
@@ -101,7 +100,7 @@ STAFF: Final = (
 CUSTOMERS: Final = (
     TourStep(
         _("Your volumes"),
-        _("Each card says in one word how fast the volume is."),
+        _("Each card shows how fast a volume is."),
         lambda person: reverse("my-volumes"),
     ),
     TourStep(

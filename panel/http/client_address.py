@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 
 from allauth.account.adapter import get_adapter
@@ -17,10 +17,16 @@ def address_of(request: HttpRequest) -> str | None:
     """The client's IP address: the peer's or, where the settings trust a proxy, the one that the
     proxy names. None where there is none that can be read (a Unix socket has no peer)."""
     try:
-        text = get_adapter().get_client_ip(request)
-        return str(ip_address(text.partition("%")[0]))
+        return str(ip_address(get_adapter().get_client_ip(request)))
     except (PermissionDenied, ValueError):
         return None
+
+
+def plain_address(text: str) -> IPv4Address | IPv6Address:
+    """The address; of one of IPv4 in IPv6's clothes (`::ffff:203.0.113.5`, as sockets of both
+    have it) that of IPv4. Raises ValueError."""
+    ip = ip_address(text)
+    return getattr(ip, "ipv4_mapped", None) or ip
 
 
 def network_of(address: str | None) -> str:

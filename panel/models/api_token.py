@@ -22,10 +22,10 @@ class Scope(models.TextChoices):
     """What a token may do at most; its person's own rights limit it further."""
 
     READ = "read", marked("read everything you can see")
-    PREVIEW = "volumes:preview", marked("see what a change of a volume would do")
+    PREVIEW = "volumes:preview", marked("preview volume changes")
     VOLUMES = "volumes:write", marked("change caches, adopt and rename volumes")
     DESTROY = "volumes:destroy", marked("destroy volumes and give up lost caches")
-    HOSTS = "hosts:write", marked("change hosts and what is on them besides volumes")
+    HOSTS = "hosts:write", marked("manage hosts")
     CUSTOMERS = "customers:write", marked("make and change customers")
     ORDERS = "orders:write", marked("order cache plans and take orders back, which costs money")
     PLANS = "plans:write", marked("make and change cache plans")
@@ -52,7 +52,9 @@ class ApiToken(models.Model):
 
     The token acts as `user`, within `scopes`, until `expires_at` or `revoked_at`, from anywhere or
     (`networks`, in CIDR notation) only from there. `last_used_at` is written at most once a minute;
-    `warned_at` is when its person was told that it expires.
+    `warned_at` is when its person was told that it expires. `made_by` is the key of the token that
+    made it, or that it follows; "" where a person or a command did. A key, so that it stays once
+    that token is forgotten.
     """
 
     key = models.CharField(max_length=KEY_LENGTH, unique=True, editable=False)
@@ -66,6 +68,9 @@ class ApiToken(models.Model):
     last_used_at = models.DateTimeField(null=True, blank=True)
     last_used_ip = models.GenericIPAddressField(null=True, blank=True)
     warned_at = models.DateTimeField(null=True, blank=True)
+    made_by = models.CharField(
+        max_length=KEY_LENGTH, blank=True, default="", db_default="", editable=False
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = ApiTokenQuerySet.as_manager()

@@ -76,7 +76,7 @@ TROUBLES = {
     ),
     "cache_unregistered": marked(
         "The SSD cache of your volume is missing. Your volume is slow, or stopped until the cache "
-        "is back. Your provider is told. You need not do anything now."
+        "is back. Your provider has been notified. You don't need to do anything."
     ),
     "volume_inactive": marked(
         "Your volume is switched off, so your server cannot start. Your provider is told."
@@ -88,9 +88,9 @@ def _of_alert(notice: Notice, places: MailLinks) -> tuple[str, list[str]]:
     alert = notice.alert
     label = _line(alert.volume.label) if alert is not None and alert.volume is not None else ""
     if notice.kind == NoticeKind.MENDED:
-        subject = gettext("Solved: the problem of {volume}").format(volume=label)
+        subject = gettext("Resolved: {volume}").format(volume=label)
         text = gettext(
-            "The problem of your volume {volume} is over. If your server has made its disk "
+            "The problem with {volume} is resolved. If your server has made its disk "
             "read-only or hangs, restart it."
         )
         return subject, [text.format(volume=label), places.order]
@@ -98,7 +98,7 @@ def _of_alert(notice: Notice, places: MailLinks) -> tuple[str, list[str]]:
     trouble = TROUBLES.get(alert.code, "") if alert is not None else ""
     since = alert.since or alert.opened_at if alert is not None else None
     begun = [gettext("Since {time}.").format(time=plain_time(since))] if since is not None else []
-    over = gettext("You get another mail when the problem is over.")
+    over = gettext("We will e-mail you when it is resolved.")
     return subject, [gettext(trouble) if trouble else subject, *begun, over, places.order]
 
 

@@ -24,16 +24,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from allauth.usersessions.models import UserSession
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.db import connection, transaction
+from django.db.models.functions import Now
 
 from jobs.engine import holds
 from jobs.hosts import panel_identity
 from jobs.models import AlertRound
 from panel.alerts import alert_routing
 from panel.deliveries import delivery_queue
-from panel.models import AlertDelivery, Notice, SecurityKind
+from panel.models import (
+    AlertDelivery,
+    ApiToken,
+    Invitation,
+    LoginLink,
+    Notice,
+    SecurityKind,
+    StepUpCode,
+    User,
+)
 from panel.operations import migration_history
 from panel.operations.local_services import ServiceError
 from panel.operations.local_services.postgres import installed
@@ -101,9 +113,10 @@ def make_backup(path: Path, *, with_secrets: bool) -> Note:
     return note
 
 
-def restore(path: Path) -> Note:
+def restore(path: Path, *, keeps_tokens: bool = False) -> Note:
     """Put an empty panel into the state of a backup; raises `BackupError`, and then the panel is
-    empty as before, or says that it is broken half-way."""
+    empty as before, or says that it is broken half-way. What lets somebody in without a password
+    does not come back: it may have been taken away since. `keeps_tokens` lets API tokens be."""
     _demand_owner()
     _demand_empty()
     with tempfile.TemporaryDirectory(prefix="tiercel-restore-") as folder:
@@ -125,7 +138,30 @@ def restore(path: Path) -> Note:
         holds.stop_all(None, REASON)
         panel_identity.renew()
         _hold_messages_back()
+        _end_access(keeps_tokens=keeps_tokens)
     return note
+
+
+def _end_access(*, keeps_tokens: bool) -> None:
+    Session.objects.all().delete()
+    UserSession.objects.all().delete()
+    Invitation.objects.open().delete()
+    LoginLink.objects.all().delete()
+    StepUpCode.objects.all().delete()
+    if not keeps_tokens:
+        ApiToken.objects.live().update(revoked_at=Now())
+
+
+def restored_access() -> Iterator[str]:
+    """Lines about who may come in: roles, passwords and second factors are those of the backup."""
+    active = User.objects.filter(is_active=True)
+    staff = active.exclude(staff_role="").count()
+    live = ApiToken.objects.live().count()
+    yield (
+        f"Access is that of the backup: {counted(active.count(), 'account')}, {staff} of the "
+        f"staff, and {counted(live, 'API token')} that work. Look at People: roles, passwords and "
+        "second factors that were changed or taken away since are back."
+    )
 
 
 def _hold_messages_back() -> None:
@@ -151,7 +187,7 @@ def held_messages() -> Iterator[str]:
         f"Not sent, because they may have been sent since the backup: {counted(count, 'message')}."
     )
     if of_alerts:
-        yield f"  {of_alerts} of alerts: see Alerts, Who is told, and send again what is missing."
+        yield f"  {of_alerts} of alerts: see Alerts, Recipients, and send again what is missing."
     for notice in notices.order_by("pk"):
         what = notice.get_kind_display()
         about = notice.order or (notice.alert.volume if notice.alert is not None else "")

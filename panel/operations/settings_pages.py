@@ -20,7 +20,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.models import AlertRound
 from panel.deliveries.failure_words import failure_words
@@ -50,7 +50,7 @@ STORED: Final = (
     (Resolution.HOUR, "In steps of 1 hour", "TIERCEL_1H_KEPT_DAYS"),
     (Resolution.DAY, "In steps of 1 day", ""),
 )
-NO_RECIPIENT: Final = "Nobody is told of alerts."
+NO_RECIPIENT: Final = "No alert recipients."
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +87,11 @@ class SettingsGroup:
         return f"{reverse('help-document', args=[self.document])}#{self.anchor}"
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @staff_view(Right.ADMINISTER)
 def settings_page(request: HttpRequest) -> HttpResponse:
-    """Everything at a glance; `check=1` runs the checks as well. The page asks for its line about
-    the workers (`check=workers`), who take up to two seconds to answer."""
+    """Everything at a glance; a POST runs the checks as well, which ask other servers. The page
+    asks for its line about the workers (`check=workers`), who take up to two seconds to answer."""
     if request.GET.get("check") == "workers" and "HX-Request" in request.headers:
         findings = list(doctor.examine(("redis", "workers", "beat")))
         return render(request, "staff/settings/_workers.html", {"findings": findings})
@@ -99,7 +99,7 @@ def settings_page(request: HttpRequest) -> HttpResponse:
     context = {
         "about": _about(),
         "groups": [build(now) for build in GROUPS],
-        "findings": list(doctor.examine()) if request.GET.get("check") else None,
+        "findings": list(doctor.examine()) if request.method == "POST" else None,
     }
     return render(request, "staff/settings/settings.html", context)
 
@@ -112,7 +112,7 @@ def test_mail(request: HttpRequest) -> HttpResponse:
     if not settings.SMTP_HOST:
         messages.error(request, "Nothing was sent: TIERCEL_SMTP_HOST is not set.")
         return redirect("settings")
-    text = f"This is a test message of {settings.TIERCEL_PUBLIC_URL}. Sending mail works.\n"
+    text = f"Test message from {settings.TIERCEL_PUBLIC_URL}. E-mail works.\n"
     try:
         EmailMessage("[Tiercel] Test message", text, to=[to]).send()
     except (OSError, ValueError) as error:  # smtplib's are OSErrors, a bad address is a ValueError
@@ -140,7 +140,7 @@ def _about() -> tuple[SettingRow, ...]:
 
 def _mail(now: datetime) -> SettingsGroup:
     host = settings.SMTP_HOST
-    missing = "Nobody gets invitations, reset links or notices by e-mail." if not host else ""
+    missing = "E-mail is off: no invitations, reset links or notices are sent." if not host else ""
     rows = [SettingRow("Mail server", host or "not set", "TIERCEL_SMTP_HOST", missing)]
     if host:
         tls = "STARTTLS" if settings.EMAIL_USE_TLS else "no TLS"
@@ -176,14 +176,14 @@ def _alerts(now: datetime) -> SettingsGroup:
     url = settings.TIERCEL_HEARTBEAT_URL
     sign = last.heartbeat_error if last is not None and url else ""
     rows = (
-        SettingRow("Last judged", _ago(judged, now), warning=late),
+        SettingRow("Last evaluated", _ago(judged, now), warning=late),
         SettingRow(
             "Told",
             counted(routes, "route"),
             warning=away if routes else NO_RECIPIENT,
         ),
         SettingRow(
-            "The next tier is told after",
+            "Escalate after",
             seconds(settings.TIERCEL_ALERT_ESCALATE_SECONDS),
             "TIERCEL_ALERT_ESCALATE_SECONDS",
         ),
@@ -204,7 +204,7 @@ def _alerts(now: datetime) -> SettingsGroup:
             "TIERCEL_HEARTBEAT_URL",
             warning=sign,
         ),
-        SettingRow("Last sign of life", _ago(last.heartbeat_at if last is not None else None, now)),
+        SettingRow("Last heartbeat", _ago(last.heartbeat_at if last is not None else None, now)),
     )
     anchor = "alerts-who-is-told-once-and-when-it-is-over"
     return SettingsGroup("Alerts", rows, "operators", anchor)
@@ -223,9 +223,7 @@ def _billing(now: datetime) -> SettingsGroup:
                 "Secrets", _set(settings.TIERCEL_BILLING_SECRETS), "TIERCEL_BILLING_SECRETS"
             ),
             SettingRow("An order waits at most", wait, "TIERCEL_AUTHORISE_SECONDS"),
-            SettingRow(
-                "No answer means", settings.TIERCEL_BILLING_TIMEOUT, "TIERCEL_BILLING_TIMEOUT"
-            ),
+            SettingRow("On timeout", settings.TIERCEL_BILLING_TIMEOUT, "TIERCEL_BILLING_TIMEOUT"),
             SettingRow("Last delivery", _ago(seen, now)),
         ]
     rows.append(
@@ -315,7 +313,7 @@ def _stored(now: datetime, warning: str) -> list[SettingRow]:
         SettingRow("Not packed yet", f"{size(waiting.size_bytes)}, {waiting.rows:,} rows"),
         _unreadable(),
         SettingRow(
-            "All of them in a year", f"about {size(in_a_year)}" if in_a_year else "not known yet"
+            "Projected size in a year", f"about {size(in_a_year)}" if in_a_year else "not known yet"
         ),
     ]
 
@@ -327,7 +325,7 @@ def _unreadable() -> SettingRow:
     warning = "" if first is None else f"{first[0]}: {first[1]}."
     more = " or more" if len(noted) >= NOTED_LIMIT else ""
     said = f"{len(noted)}{more} asked for in a day" if noted else "none asked for in a day"
-    return SettingRow("Chunks that cannot be read", f"{said}, {aside:,} set aside", "", warning)
+    return SettingRow("Unreadable chunks", f"{said}, {aside:,} set aside", "", warning)
 
 
 def _of_chunks(resolution: Resolution, stored: StoredBytes) -> str:
@@ -358,7 +356,7 @@ def _sign_in(now: datetime) -> SettingsGroup:
     rows = (
         SettingRow("Second factor", second, "TIERCEL_STAFF_NEED_SECOND_FACTOR"),
         SettingRow(
-            "A proof counts for",
+            "Identity check valid for",
             seconds(settings.TIERCEL_STEP_UP_SECONDS),
             "TIERCEL_STEP_UP_SECONDS",
         ),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Exists, OuterRef
+
 from panel.models import Intent, Order, OrderState, User
 from panel.orders.order_request import OrderRefused, OrderRequest
-from panel.orders.pricing.prices import last_completed
 from storage.models import Volume
 from storage.planner.wish import CacheWish, cache_from_json
 
@@ -39,9 +40,21 @@ def reversal_refusal(order: Order, volume: Volume, now: datetime) -> OrderRefuse
     return changed_since(order, volume)
 
 
+def last_standing(volume: Volume) -> Order | None:
+    """The last order that was completed and not undone since."""
+    undone = Order.objects.filter(reverts=OuterRef("pk"), state=OrderState.COMPLETED)
+    done = Order.objects.filter(volume=volume, customer=volume.customer)
+    standing = (
+        done.filter(state=OrderState.COMPLETED)
+        .exclude(intent=Intent.REVERT)
+        .exclude(Exists(undone))
+    )
+    return standing.order_by("-ended_at", "-pk").first()
+
+
 def changed_since(order: Order, volume: Volume) -> OrderRefused | None:
-    """Whether the volume has gone on since."""
-    last = last_completed(volume)
+    """Whether the volume has gone on since. An order that was itself undone has led back here."""
+    last = last_standing(volume)
     if last is not None and last.pk == order.pk and volume.cache_plan_id == order.to_plan_id:
         return None
     return _changed(last)

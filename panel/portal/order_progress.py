@@ -46,7 +46,7 @@ def title(order: Order) -> str:
     if order.restores_free_cache:
         return gettext("Back to your provider's cache")
     if order.to_plan is None:
-        return gettext("Back to no cache")
+        return gettext("Remove the cache")
     if order.intent == Intent.REVERT:
         return gettext("Back to {plan}").format(plan=order.to_plan.name)
     return gettext("Change to {plan}").format(plan=order.to_plan.name)

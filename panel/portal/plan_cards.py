@@ -179,5 +179,5 @@ def headroom(customer: Customer | None, now: datetime, *, of: int | None = None)
     left = mandate_limits.left_minor(mandate, now) if mandate is not None else None
     if mandate is None or left is None or (of is not None and left > AMPLE * of):
         return ""
-    text = gettext("Your payment authorisation leaves {amount} this month.")
+    text = gettext("{amount} left of your monthly limit.")
     return text.format(amount=amount(left, mandate.currency))

@@ -51,9 +51,9 @@ def price_lines(quote: Quote, paid: Price | None) -> list[PriceLine]:
         return []
     today = gettext("Nothing is due")
     if quote.charge_minor and paid is not None and paid.minor:
-        today = gettext("What is left of this month, less what you have paid for it")
+        today = gettext("Rest of this month, less what you have paid for it")
     elif quote.charge_minor:
-        today = gettext("What is left of this month")
+        today = gettext("Rest of this month")
     credit = amount(quote.credit_minor, quote.currency)
     invoice = gettext("Next invoice for this volume: a whole month")
     if quote.credit_minor and quote.price_minor:
@@ -61,7 +61,7 @@ def price_lines(quote: Quote, paid: Price | None) -> list[PriceLine]:
             "Next invoice for this volume: a month, less {credit} for what you paid too much"
         ).format(credit=credit)
     elif quote.credit_minor:
-        invoice = gettext("Next invoice for this volume: back for what you paid too much")
+        invoice = gettext("Credit on the next invoice")
     next_invoice = plain_time(quote.next_invoice_at, "date")
     return [
         PriceLine(gettext("Today"), today, quote.charge_minor, is_today=True),
@@ -79,7 +79,7 @@ def question(offer: Offer, *, is_trial: bool, is_kept: bool) -> SafeString:
         return format_html(gettext("Try {plan} free for {days}?"), plan=name, days=trial_words())
     if offer.plan is not None:
         return format_html(gettext("Change to {plan}?"), plan=name)
-    return SafeString(gettext("Go back to no cache?"))
+    return SafeString(gettext("Remove the cache?"))
 
 
 def plan_now(plan: CachePlan, *, on_trial: bool) -> str:
@@ -149,8 +149,9 @@ def what_happens(
     elif is_smaller:
         lines.append(gettext("The new cache starts empty and is smaller than the one you have."))
     else:
-        lines.append((expected.warming if expected is not None else "") or gettext(FILLING))
-    lines.append(gettext("Afterwards you get a report: what was before, and what is now."))
+        if expected is None or expected.kind != "no_help":
+            lines.append((expected.warming if expected is not None else "") or gettext(FILLING))
+    lines.append(gettext("You then get a before-and-after report."))
     if offer.plan.mode == "writeback":
         lines.append(
             gettext(

@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 
 from panel.portal.last_hour import Hour
 from storage.formatting import ms, seconds
+from storage.health.slowness import SLOW_READ_MS
 from storage.language import figure
 from storage.metrics.compare import times_as_much
 from storage.metrics.rates.figures import MIN_ACCESSES
@@ -19,8 +20,6 @@ Tone = Literal["ok", "warning", "error", "busy", "quiet"]
 
 FAST: Final = 0.8
 MOSTLY: Final = 0.7
-SLOW_MS: Final = 30
-"""With this the word is "slow", whatever a cache serves."""
 DISK_FAST_MS: Final = 3
 """Slow disks without a queue take about 8 ms a read. Below this they are not a brake, and reads
 that a cache does not serve do not hold it back."""
@@ -30,7 +29,8 @@ PATIENCE_SECONDS: Final = 1800
 @dataclass(frozen=True, slots=True)
 class SpeedSummary:
     """`word` is the answer, `text` why. `icon` is a name of `templates/icons`. `figure` is what a
-    read takes, "" where nobody can tell; `why_none` then says why in a few words, for a list."""
+    read takes, "" where nobody can tell; `why_none` then says why in a few words, for a list.
+    `waits_for_disk`: it has no cache, and its reads wait for a slow disk."""
 
     tone: Tone
     icon: str
@@ -38,6 +38,7 @@ class SpeedSummary:
     text: str
     figure: str = ""
     why_none: str = ""
+    waits_for_disk: bool = False
 
 
 def summarise_speed(
@@ -81,9 +82,11 @@ def _measured(hour: Hour, read_ms: float, cache: Cache | None, *, on_ssd: bool) 
         text = gettext("Your cache has served too few reads to measure its effect.")
     else:
         tone, icon, word, text = _cached(hour, hour.whole.hit_rate, read_ms)
-    if read_ms >= SLOW_MS:
+    if read_ms >= SLOW_READ_MS:
         tone, icon, word = "warning", "warning", gettext("Slow")
-    return SpeedSummary(tone, icon, word, f"{a_read} {text}".strip(), ms(read_ms))
+    waits = cache is None and not on_ssd and read_ms >= DISK_FAST_MS
+    text = f"{a_read} {text}".strip()
+    return SpeedSummary(tone, icon, word, text, ms(read_ms), waits_for_disk=waits)
 
 
 def _uncached(read_ms: float, *, on_ssd: bool) -> tuple[Tone, str, str, str]:
@@ -92,7 +95,7 @@ def _uncached(read_ms: float, *, on_ssd: bool) -> tuple[Tone, str, str, str]:
     if read_ms < DISK_FAST_MS:
         return "ok", "ok", gettext("Fast"), gettext("Your slow disks are keeping up.")
     text = gettext("Every read waits for the disk.")
-    return "warning", "warning", gettext("Slow"), text
+    return "quiet", "wait", gettext("Medium"), text
 
 
 def of_hundred(rate: float) -> str:

@@ -89,7 +89,7 @@ def cut_of(ends: Ends, others: JobsAround) -> str:
     if is_before and is_after:
         return "Both periods are shorter: other jobs changed the volume just before and after."
     if is_before:
-        return "The period before is shorter: another job changed the volume just before."
+        return "The period before is shorter because another job ran just before it."
     if is_after:
         return "The period after is shorter: another job changed the volume just after."
     return ""

@@ -170,6 +170,8 @@ COLUMNS = (
     "writes_verdict",
     "write_ms_before",
     "write_ms_after",
+    "read_ms_p99_before",
+    "read_ms_p99_after",
 )
 
 
@@ -203,4 +205,6 @@ def cells(proof: Proof) -> list[Any]:
         writes.get("verdict"),
         writes.get("ms_before"),
         writes.get("ms_after"),
+        result.get("read_ms_p99_before"),
+        result.get("read_ms_p99_after"),
     ]

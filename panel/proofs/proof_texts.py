@@ -16,6 +16,7 @@ from panel.models import Intent, Order, Proof, ProofState
 from panel.orders.order_texts import StateChip
 from panel.portal.speed_summary import of_hundred
 from storage.analysis.before_after import Verdict
+from storage.analysis.forecast.words import shares
 from storage.formatting import iops, ms, percent
 from storage.language import figure
 from storage.metrics.compare import CLOSE, notable
@@ -272,12 +273,11 @@ def rows(result: Mapping[str, Any]) -> list[ReportRow]:
     if writes:
         figures.append(_row(gettext("Average write time"), writes, "ms", ms))
     if result["has_percentiles"]:
-        figures.append(
-            _row(gettext("Half of all reads and writes took at most"), result, "read_ms_p50", ms)
-        )
-        figures.append(
-            _row(gettext("95 of 100 reads and writes took at most"), result, "read_ms_p95", ms)
-        )
+        figures.append(_row(gettext("Median"), result, "read_ms_p50", ms))
+        figures.append(_row(gettext("95th percentile"), result, "read_ms_p95", ms))
+    # An earlier version did not measure it.
+    if result["has_percentiles"] and "read_ms_p99_before" in result:
+        figures.append(_row(gettext("99th percentile"), result, "read_ms_p99", ms))
     figures.append(_row(gettext("Reads per second"), result, "read_iops", iops))
     if writes:
         figures.append(_row(gettext("Writes per second"), writes, "iops", iops))
@@ -285,19 +285,29 @@ def rows(result: Mapping[str, Any]) -> list[ReportRow]:
 
 
 def expected(order: Order) -> str:
-    """What was promised before, "" where nothing was."""
-    promised = order.expected
-    return str(promised.get("text", "")) if promised else ""
+    """What was forecast before the order, "" where nothing was."""
+    low, high = order.expected.get("hit_rate_low"), order.expected.get("hit_rate_high")
+    if low is not None and high is not None:
+        return gettext("We expected {shares} of your reads from SSD.").format(
+            shares=shares(low, high)
+        )
+    match order.expected.get("kind"):
+        case "no_help":
+            return gettext("We expected no noticeable gain.")
+        case "unknown":
+            return gettext("No forecast was possible before the order.")
+    return ""
 
 
 def held(order: Order, result: Mapping[str, Any]) -> str:
-    """What was measured against the range that was expected: "within", "below", "above"; "" where
-    no range was given."""
+    """What was measured against the range that was expected, in whole points as both are shown:
+    "within", "below", "above"; "" where no range was given."""
     low, high = order.expected.get("hit_rate_low"), order.expected.get("hit_rate_high")
     rate = result.get("hit_rate_after")
     if low is None or high is None or rate is None:
         return ""
-    return "below" if rate < low else "above" if rate > high else "within"
+    lowest, highest, measured = (int(each * 100 + 1e-9) for each in (low, high, rate))
+    return "below" if measured < lowest else "above" if measured > highest else "within"
 
 
 def _progress(proof: Proof, when: Callable[[datetime], str]) -> str:

@@ -117,6 +117,7 @@ def _percentiles(name: str, block: Block) -> dict[str, float | None]:
     return {
         f"read_ms_p50_{name}": _rounded(percentile_ms(block.counts, 0.50)),
         f"read_ms_p95_{name}": _rounded(percentile_ms(block.counts, 0.95)),
+        f"read_ms_p99_{name}": _rounded(percentile_ms(block.counts, 0.99)),
     }
 
 

@@ -23,9 +23,43 @@ from panel.http.client_address import address_of
 from panel.languages.choice import spoken_to
 from panel.models import SecurityEntry, SecurityKind, User
 from panel.security_log import background_mail
+from storage import row_security
 
-LONGEST = 60
 READ_LIMIT = 512
+BROWSERS: Final = frozenset(
+    {
+        "Brave",
+        "Chrome",
+        "Chromium",
+        "DuckDuckGo",
+        "Edge",
+        "Epiphany",
+        "Falkon",
+        "Firefox",
+        "Konqueror",
+        "Opera",
+        "Safari",
+        "Samsung Internet",
+        "Vivaldi",
+        "Yandex Browser",
+    }
+)
+SYSTEMS: Final = frozenset(
+    {
+        "Android",
+        "Chrome OS",
+        "Debian",
+        "Fedora",
+        "FreeBSD",
+        "Linux",
+        "Mac OS X",
+        "NetBSD",
+        "OpenBSD",
+        "Ubuntu",
+        "Windows",
+        "iOS",
+    }
+)
 ON: Final = marked("{browser} on {system}")
 ON_DEVICES: Final = {
     "iPhone": marked("{browser} on an iPhone"),
@@ -35,16 +69,16 @@ ON_DEVICES: Final = {
 
 
 def browser_words(user_agent: str) -> str:
-    """Such as "Firefox on Windows"; a program that is no known browser is named as it names
-    itself, cut to `LONGEST` characters."""
+    """Such as "Firefox on Windows". Anything else is a program without a name: what it calls itself
+    are the words of whoever sent them, and this stands in mails of the panel."""
     is_browser = user_agent.startswith("Mozilla/")
     known = parse(user_agent[:READ_LIMIT]) if is_browser else None
-    if known is None or known.user_agent is None:
-        return user_agent[:LONGEST] or gettext("A program without a name")
+    family = known.user_agent.family if known is not None and known.user_agent is not None else ""
     # "Mobile Safari", "Chrome Mobile iOS": the system follows.
-    words = known.user_agent.family.split()
-    browser = " ".join(word for word in words if word not in ("Mobile", "iOS"))
-    system = known.os.family if known.os else ""
+    browser = " ".join(word for word in family.split() if word not in ("Mobile", "iOS"))
+    if known is None or browser not in BROWSERS:
+        return gettext("A program without a name")
+    system = known.os.family if known.os and known.os.family in SYSTEMS else ""
     device = known.device.family if known.device else ""
     if not (system or device in ON_DEVICES):
         return browser
@@ -102,6 +136,7 @@ def letter(email: str, entry: SecurityEntry, at: datetime, user_agent: str) -> E
 
 log = logging.getLogger(__name__)
 
+TOLD_SECONDS = 3600
 SAME_SECONDS = 300
 """For so long a lock-out that goes on is one entry."""
 MOST_A_MINUTE = 100
@@ -109,12 +144,22 @@ MOST_A_MINUTE = 100
 
 
 def note(
-    kind: SecurityKind, person: User | str, detail: str = "", *, by: User | None = None
+    kind: SecurityKind,
+    person: User | str,
+    detail: str = "",
+    *,
+    by: User | None = None,
+    is_told: bool = True,
 ) -> SecurityEntry:
     """Write an entry about the access of a person (an address where there is no account yet) and,
-    where one of their keys changed, tell them. Who did it, and from where, is the request's."""
+    where one of their keys changed, tell them unless they were told. Who did it, and from where,
+    is the request's."""
     request: HttpRequest | None = context.request
     requester = by or (request.user if request is not None else None)
+    if token_key := getattr(request, "token_key", ""):
+        # What a program does stands as its person: the token tells which program it was.
+        program = f", by token {token_key}"
+        detail = f"{detail[: 200 - len(program)]}{program}"
     entry = SecurityEntry(
         kind=kind,
         person=str(person)[:254],
@@ -130,8 +175,16 @@ def note(
         entry.address,
         detail,
     )
-    entry.save()
-    if kind in TOLD and isinstance(person, User) and person.is_active and not person.is_service:
+    # Everybody writes it, and admins alone read it, which includes what an INSERT returns.
+    with row_security.beyond():
+        entry.save()
+    if (
+        is_told
+        and kind in TOLD
+        and isinstance(person, User)
+        and person.is_active
+        and not person.is_service
+    ):
         tell(person.email, entry)
     return entry
 
@@ -151,7 +204,8 @@ def failed(person: User | None, detail: str) -> None:
     """A try that was not let in. Who is not known here is not named: people type their password
     into the wrong field."""
     minute = int(timezone.now().timestamp()) // 60
-    key = f"watch:failed:{minute}"
+    # Each person by themselves: a flood of unknown names hides no guess at a known one.
+    key = f"watch:failed:{minute}:{person.pk if person is not None else ''}"
     cache.add(key, 0, 120)
     if cache.incr(key) > MOST_A_MINUTE:
         log.warning("a failed sign-in more than the security log takes: %s", person or "unknown")
@@ -160,9 +214,11 @@ def failed(person: User | None, detail: str) -> None:
 
 
 def locked_out(person: User | None, detail: str) -> None:
-    """Tries are refused unseen; once for each person, kind of try and address while it goes on."""
+    """Tries are refused unseen; once for each person, kind of try and address while it goes on. The
+    person gets one mail an hour, from however many addresses it goes on."""
     request: HttpRequest | None = context.request
     place = address_of(request) if request is not None else None
     who = person.pk if person is not None else ""
     if cache.add(f"watch:locked:{who}:{detail.replace(' ', '-')}:{place}", 1, SAME_SECONDS):
-        note(SecurityKind.LOCKED_OUT, person or "", detail)
+        is_told = cache.add(f"watch:told:{who}:{detail.replace(' ', '-')}", 1, TOLD_SECONDS)
+        note(SecurityKind.LOCKED_OUT, person or "", detail, is_told=is_told)

@@ -93,7 +93,7 @@ def _preview(request: HttpRequest, form: PatternForm | CsvForm) -> HttpResponse:
         "rows": [(each, WORDS[each.verdict]) for each in judged],
         "summary": _summary(judged),
         "good_count": sum(each.is_good for each in judged),
-        "sealed": sign_questions(asks, make_customers=make_customers),
+        "sealed": sign_questions(asks, request.user.pk, make_customers=make_customers),
     }
     return render(request, "staff/adoption/adopt_preview.html", context)
 
@@ -111,7 +111,7 @@ def confirm_adoption(request: HttpRequest) -> HttpResponse:
     """Adopt what the preview showed; every row is judged again, so that a repeated click or
     another person's adoption in between does no harm."""
     try:
-        asks, make_customers = signed_questions(request.POST.get("sealed", ""))
+        asks, make_customers = signed_questions(request.POST.get("sealed", ""), request.user.pk)
     except BadSignature:
         messages.error(request, "The preview is too old. Create a new preview. Nothing was stored.")
         return redirect("adopt")
@@ -181,7 +181,7 @@ class PatternForm(forms.Form):
     customer = NamedChoiceField(
         "customers",
         required=False,
-        help_text="Type a part of the name, or fill in the field below.",
+        help_text="Start typing a name, or add a new customer below.",
     )
     new_customer = forms.CharField(
         max_length=200, required=False, label="New customer", validators=[demand_name]
@@ -251,18 +251,21 @@ class CsvForm(forms.Form):
         return bool(self.cleaned_data["new_customers"])
 
 
-def sign_questions(asks: tuple[AdoptionQuestion, ...], *, make_customers: bool) -> str:
-    """What was previewed, as text for a hidden field that nobody can alter."""
+def sign_questions(
+    asks: tuple[AdoptionQuestion, ...], reader: object, *, make_customers: bool
+) -> str:
+    """What was previewed, as signed text for a hidden field; valid for its `reader` (a primary
+    key) alone."""
     rows = [
         [ask.line, ask.volume, ask.customer, ask.external_id, ask.label, ask.by_pattern]
         for ask in asks
         if not ask.problem
     ]
-    return signing.dumps([make_customers, rows], salt=SALT, compress=True)
+    return signing.dumps([make_customers, rows], salt=f"{SALT}:{reader}", compress=True)
 
 
-def signed_questions(text: str) -> tuple[tuple[AdoptionQuestion, ...], bool]:
+def signed_questions(text: str, reader: object) -> tuple[tuple[AdoptionQuestion, ...], bool]:
     """The rows and `make_customers` of `sign_questions`; raises
     `django.core.signing.BadSignature` for anything else, and once the preview is an hour old."""
-    make_customers, rows = signing.loads(text, salt=SALT, max_age=SEALED_SECONDS)
+    make_customers, rows = signing.loads(text, salt=f"{SALT}:{reader}", max_age=SEALED_SECONDS)
     return tuple(AdoptionQuestion(*row) for row in rows), bool(make_customers)

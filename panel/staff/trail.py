@@ -5,7 +5,7 @@ may see it."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -36,6 +36,8 @@ RECORDS: Final[Mapping[str, tuple[type[Any], str]]] = {
     "authorisation": (Mandate, ""),
 }
 """The tracked records, each with the route of its page."""
+NAMES: Final = ("identity", "name", "label")
+"""The fields that name a record: the first that it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +140,7 @@ def _edits(name: str, numbers: list[int]) -> Iterator[tuple[int, TrailRow]]:
     if not numbers:
         return
     model, route = RECORDS[name]
-    asked = _events(name).objects.filter(pgh_id__in=numbers)
-    if name == "authorisation":
-        asked = asked.select_related("customer")
-    events = {event.pgh_id: event for event in asked}
+    events = {event.pgh_id: event for event in _events(name).objects.filter(pgh_id__in=numbers)}
     records = {event.pgh_obj_id for event in events.values()}
     following = _events(name).objects.filter(pgh_obj_id__in=records, pgh_id__gt=min(numbers))
     rows = model.objects.select_related("host") if name == "disk" else model.objects
@@ -149,23 +148,37 @@ def _edits(name: str, numbers: list[int]) -> Iterator[tuple[int, TrailRow]]:
     chains = defaultdict[int, list[Any]](list)
     for event in following.order_by("pgh_id"):
         chains[event.pgh_obj_id].append(event)
+    customers = _customers(events.values()) if name == "authorisation" else {}
     for number, event in events.items():
         record = present.get(event.pgh_obj_id)
         later = next((each for each in chains[event.pgh_obj_id] if each.pgh_id > number), record)
-        yield number, _edit_row(name, route, event, later or event, record)
+        title, url = customers.get(number) or _named(event, record, route)
+        edit = edit_of(event, later or event)
+        is_gone = event.pgh_label == "delete"
+        row = TrailRow(event.pgh_created_at, "change", name, title, url, is_gone, edit=edit)
+        yield number, row
 
 
-def _edit_row(name: str, route: str, event: Any, later: Any, record: Any) -> TrailRow:
-    if name == "authorisation":
-        customer = event.customer
-        title, url = str(customer), reverse("customer", args=[customer.key])
-    elif name == "disk":
-        title = event.identity
-        url = "" if record is None else reverse(route, args=[record.host.key, record.key])
-    else:
-        title = str(getattr(event, "name", "") or getattr(event, "label", ""))
-        url = reverse(route, args=[record.key]) if record is not None else ""
-    is_gone = event.pgh_label == "delete"
-    return TrailRow(
-        event.pgh_created_at, "change", name, title, url, is_gone, edit=edit_of(event, later)
+def _named(event: Any, record: Any, route: str) -> tuple[str, str]:
+    """The name of a record and its page, which one that was deleted has no more."""
+    title = next(
+        (str(getattr(event, each, "") or "") for each in NAMES if hasattr(event, each)), ""
     )
+    if record is None:
+        return title, ""
+    host = [record.host.key] if route == "host-disk" else []
+    return title, reverse(route, args=[*host, record.key])
+
+
+def _customers(events: Iterable[Any]) -> dict[int, tuple[str, str]]:
+    """Of each event's customer the name and the page; of one that was deleted the last name."""
+    of = {event.pgh_id: event.customer_id for event in events}
+    present = Customer.objects.in_bulk(of.values())
+    last = _events("customer").objects.filter(pgh_obj_id__in=of.values()).order_by("pgh_id")
+    gone = dict(last.values_list("pgh_obj_id", "name"))
+    return {
+        number: _named(present[pk], present[pk], "customer")
+        if pk in present
+        else (gone.get(pk, "a deleted customer"), "")
+        for number, pk in of.items()
+    }

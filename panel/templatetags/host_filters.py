@@ -8,7 +8,7 @@ from typing import Final
 from django import template
 
 from jobs.hosts import trust
-from panel.staff.volumes.filters import SLOW_MS
+from storage.health.slowness import SLOW_READ_MS
 from storage.inventory.device_tree import degraded_words
 from storage.inventory.facts import Array
 
@@ -32,7 +32,7 @@ def fingerprint(openssh_key: str) -> str:
 @register.filter
 def latency_class(read_ms: float) -> str:
     """The colour of a bar of latency: as an SSD, as a disk, or slow."""
-    if read_ms >= SLOW_MS:
+    if read_ms >= SLOW_READ_MS:
         return "stack-tight"
     return "stack-fast" if read_ms < FAST_MS else "stack-slow"
 

@@ -52,7 +52,7 @@ class WebhookForm(forms.Form):
         required=False,
         help_text="Key of a customer: only what their people see. Empty for everything.",
     )
-    is_on = forms.BooleanField(required=False, initial=True, label="Switched on")
+    is_on = forms.BooleanField(required=False, initial=True, label="Enabled")
 
     def __init__(self, *args: Any, webhook: Webhook | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -108,6 +108,8 @@ class WebhookForm(forms.Form):
             row.position = event_list.head()
             row.disabled_at, row.failures, row.rests_until = None, 0, None
         verb = "changed" if row.pk else "added"
+        if data["url"]:
+            verb += f", to {http_post.server_name(data['url'])}"
         row.save()
         if not row.is_on:
             webhook_fanout.give_up_waiting(row, webhook_fanout.OFF)

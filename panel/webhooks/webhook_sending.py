@@ -129,7 +129,7 @@ def send_event(row: WebhookDelivery) -> Answer:
         },
         seconds=TRY_SECONDS,
         private_hosts=settings.TIERCEL_WEBHOOK_PRIVATE_HOSTS,
-        setting=http_post.WEBHOOKS,
+        purpose=http_post.WEBHOOKS,
     )
 
 

@@ -27,6 +27,7 @@ class LikeHours:
     """The hours of one side that are like hours of the other; None where nothing was measured."""
 
     p95_ms: float | None
+    p99_ms: float | None
     average_ms: float | None
     iops: float
 
@@ -70,10 +71,12 @@ class RestartComparison:
         before, after = self.before, self.after
         if before is None or after is None:
             return ()
-        p95, average = (before.p95_ms, after.p95_ms), (before.average_ms, after.average_ms)
+        p95, p99 = (before.p95_ms, after.p95_ms), (before.p99_ms, after.p99_ms)
+        average = before.average_ms, after.average_ms
         times = "" if self.times is None else "{:.2f} times ({:.2f} to {:.2f})".format(*self.times)
         return (
             Compared("p95 latency", ms(p95[0]), ms(p95[1]), times_longer(*p95), ""),
+            Compared("p99 latency", ms(p99[0]), ms(p99[1]), times_longer(*p99), ""),
             Compared("Average time of an I/O", ms(average[0]), ms(average[1]), times, self.verdict),
             Compared("IOPS at like load", iops(before.iops), iops(after.iops), "", ""),
         )
@@ -152,6 +155,7 @@ def _compared(days: int, alike: Sequence[Pair]) -> RestartComparison:
 def _like(block: Block) -> LikeHours:
     return LikeHours(
         percentile_ms(block.counts, 0.95),
+        percentile_ms(block.counts, 0.99),
         block.read_ms / block.reads if block.reads else None,
         block.reads * 1000 / block.dt_ms,
     )

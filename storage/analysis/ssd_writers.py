@@ -1,8 +1,9 @@
 """Who wears an SSD: what each volume wrote to it over a time, and what no volume explains.
 
-A volume writes to an SSD through its cache (promotions, and writes that the cache took), or because
-it lies there. The kernel counts both by the sector; only of bcache nobody knows what went to its
-SSD. What the SSD itself counted in the same time is the whole.
+A volume writes to an SSD through its cache (what is copied there because it was read, and writes
+that the cache took), or because it lies there. The kernel counts both by the sector; of bcache
+where its set is a device of its own and serves that volume alone. What the SSD itself counted in
+the same time is the whole.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ WRITES: Final = VOLUMES.only("write_sectors", "fast_write_sectors", "promotions"
 @dataclass(frozen=True, slots=True)
 class SsdWriter:
     """What a volume wrote to the SSD; `promoted_bytes` of it are copies of what it read, None
-    where it lies on the SSD. `share` is of all that was written, 0 to 1."""
+    where it lies on the SSD, or nobody counts them (bcache). `share` is of all that was written, 0
+    to 1."""
 
     key: str
     label: str
@@ -47,7 +49,8 @@ class SsdWriter:
 class SsdWriters:
     """`total_bytes` is what the SSD counted from `start` to `end`, None where its unit or its
     readings are missing; then shares are of what volumes explain. `other_bytes` is what no volume
-    explains. `bcache_count` volumes are within that, because their writes are not counted."""
+    explains. `uncounted` bcache volumes are within that: their set serves several, or is no device
+    that was sampled."""
 
     start: datetime
     end: datetime
@@ -55,15 +58,17 @@ class SsdWriters:
     volumes: tuple[SsdWriter, ...]
     other_bytes: int | None
     other_share: float | None
-    bcache_count: int
+    uncounted: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """How much of what a volume's cache (or the volume itself) writes lands on the SSD."""
+    """How much of what a volume's cache (or the volume itself) writes lands on the SSD;
+    `chunk_bytes` is what one promotion copies."""
 
     fraction: float
-    chunk_bytes: int | None
+    is_cache: bool
+    chunk_bytes: int | None = None
 
 
 def ssd_writers(
@@ -76,10 +81,14 @@ def ssd_writers(
     rows = placed.values_list("volume_id", "lv_uuid", "volume__key", "volume__label")
     volumes = {volume_id: (uuid, key, label) for volume_id, uuid, key, label in rows}
     found = []
+    counted = set()
     for volume_id, (cached, promoted, written) in _sums(volumes, start, end).items():
         uuid, key, label = volumes[volume_id]
         use = uses[str(uuid)]
-        sectors = written if use.chunk_bytes is None else cached
+        sectors = cached if use.is_cache else written
+        if sectors is None:
+            continue
+        counted.add(str(uuid))
         written_bytes = int(sectors * SECTOR_BYTES * use.fraction)
         promoted_bytes = (
             None if use.chunk_bytes is None else int(promoted * use.chunk_bytes * use.fraction)
@@ -100,7 +109,7 @@ def ssd_writers(
         writers,
         other,
         None if other is None or not whole else other / whole,
-        sum(_bcache_on(facts, lv, name) for lv in facts.lvs),
+        sum(_bcache_on(facts, lv, name) > 0 and lv.uuid not in counted for lv in facts.lvs),
     )
 
 
@@ -125,10 +134,12 @@ def _counted(
 
 def _sums(
     volumes: Iterable[int], start: datetime, end: datetime
-) -> Mapping[int, tuple[int, int, int]]:
+) -> Mapping[int, tuple[int | None, int, int]]:
+    """What each volume's cache wrote, None where that was never known; what it promoted, and what
+    the volume wrote."""
     return {
         each.subject_id: (
-            each.counts["fast_write_sectors"],
+            each.counts["fast_write_sectors"] if each.ms["fast_write_sectors"] else None,
             each.counts["promotions"],
             each.counts["write_sectors"],
         )
@@ -142,11 +153,14 @@ def uses_of(facts: HostFacts, name: str) -> dict[str, _Use]:
     for lv in facts.public_lvs():
         if lv.cache is not None:
             fraction = _fraction(facts, lv.cache.pvs, name, _is_mirrored(facts, lv))
-            use = _Use(fraction, lv.cache.chunk_bytes)
+            use = _Use(fraction, True, lv.cache.chunk_bytes)
         elif lv.bcache is not None and lv.bcache.cset_uuid is not None:
-            continue
+            cset = facts.cset(lv.bcache.cset_uuid)
+            if cset is None or cset.backing_count != 1:
+                continue
+            use = _Use(_bcache_on(facts, lv, name), True)
         else:
-            use = _Use(_lying(facts, lv, name), None)
+            use = _Use(_lying(facts, lv, name), False)
         if use.fraction > 0:
             uses[lv.uuid] = use
     return uses
@@ -193,11 +207,12 @@ def _of_array(array: Array) -> float:
     return min(1.0, copies / max(1, len(array.members)))
 
 
-def _bcache_on(facts: HostFacts, lv: LogicalVolume, name: str) -> bool:
-    """Whether the cache of a bcache volume lies on the disk."""
-    if lv.bcache is None or lv.bcache.cset_uuid is None:
-        return False
-    cset = facts.cset(lv.bcache.cset_uuid)
-    device = None if cset is None or cset.lv_uuid is None else facts.lv(cset.lv_uuid)
-    pvs = device.pvs if device is not None else cset.devices if cset is not None else ()
-    return any(_on_disk(facts, pv, name) for pv in pvs)
+def _bcache_on(facts: HostFacts, lv: LogicalVolume, name: str) -> float:
+    """How much of what the cache of a bcache volume writes lands on the disk."""
+    cset = facts.cset(lv.bcache.cset_uuid) if lv.bcache and lv.bcache.cset_uuid else None
+    if cset is None:
+        return 0.0
+    device = facts.lv(cset.lv_uuid) if cset.lv_uuid is not None else None
+    if device is not None:
+        return _lying(facts, device, name)
+    return _fraction(facts, cset.devices, name, False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from storage.inventory.device_tree import is_part_of
+from storage.inventory.device_tree import fast_disks, is_part_of
 from storage.inventory.facts import HostFacts, PhysicalVolume
 from storage.models import Device, DeviceKind, Host
 
@@ -34,13 +34,14 @@ def block_devices(facts: HostFacts) -> tuple[BlockDevice, ...]:
     array_by_member = {
         member.name: array.name for array in facts.arrays for member in array.members
     }
+    fast = fast_disks(facts)
     listed = []
     for disk in facts.disks:
         words = " ".join(word for word in (disk.model, disk.serial) if word)
         identity = words if disk.serial else f"@{disk.name}"
         inside = [name for name in array_by_member if is_part_of(name, disk.name)]
         parts = {name for name in (*pvs, *array_by_member) if is_part_of(name, disk.name)}
-        is_fast = not disk.rotational
+        is_fast = disk.name in fast
         listed.append(
             _device(
                 DeviceKind.DISK, identity, disk.name, disk.size_bytes, is_fast, pvs,

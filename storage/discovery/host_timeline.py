@@ -74,7 +74,10 @@ def _kernel(hello: Mapping[str, Any]) -> str:
 def changes_of_disks(before: object, after: Sequence[Disk]) -> Iterator[SeenChange]:
     """`before` is the list of disks as it was stored. A host without any disk did not say."""
     earlier = {disk.key: disk for disk in _disks(before)}
-    seen = (_DiskSeen(disk.name, disk.model, disk.serial, disk.size_bytes) for disk in after)
+    seen = (
+        _DiskSeen(disk.name, disk.model, disk.serial, disk.size_bytes, disk.scheduler)
+        for disk in after
+    )
     later = {disk.key: disk for disk in seen}
     if not earlier or not later:
         return
@@ -86,6 +89,9 @@ def changes_of_disks(before: object, after: Sequence[Disk]) -> Iterator[SeenChan
             yield SeenChange(HostChangeKind.DISK_ADDED, new.label, "", new.what)
         elif old is not None and new is not None and old.what != new.what:
             yield SeenChange(HostChangeKind.DISK_CHANGED, new.label, old.what, new.what)
+        elif old is not None and new is not None and old.has_other_scheduler_than(new):
+            how = (f"I/O scheduler {each.scheduler}" for each in (old, new))
+            yield SeenChange(HostChangeKind.DISK_CHANGED, new.label, *how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,10 @@ class _DiskSeen:
     model: str
     serial: str
     size_bytes: int
+    scheduler: str
+
+    def has_other_scheduler_than(self, other: _DiskSeen) -> bool:
+        return bool(self.scheduler and other.scheduler) and self.scheduler != other.scheduler
 
     @property
     def key(self) -> str:
@@ -112,7 +122,13 @@ class _DiskSeen:
 
 def _disks(stored: object) -> Iterator[_DiskSeen]:
     for each in stored if isinstance(stored, list) else ():
-        yield _DiskSeen(each["name"], each["model"], each["serial"], each["size_bytes"])
+        yield _DiskSeen(
+            each["name"],
+            each["model"],
+            each["serial"],
+            each["size_bytes"],
+            each.get("scheduler", ""),
+        )
 
 
 def note_host_events(host: Host, changes: Iterable[SeenChange], at: datetime) -> None:

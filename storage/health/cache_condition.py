@@ -16,6 +16,7 @@ from storage.formatting import counted, ms, percent, seconds, size, thousands
 from storage.health.host_problems import HealthFinding
 from storage.metrics.rates import Sums, percentile_ms, read_hit_rate
 from storage.metrics.rates.warming import FULL
+from storage.metrics.waiting import waited_seconds
 from storage.models.host import DIRTY_LIMIT_PERCENT
 
 FROZEN_SECONDS: Final = 30
@@ -42,7 +43,12 @@ FELL_BY: Final = 0.99
 THRASH_FACTOR: Final = 3
 THRASH_HIT_RATE: Final = 0.3
 THRASH_ACCESSES: Final = 1_000
-USELESS_HIT_RATE: Final = 0.1
+USELESS_SECONDS: Final = 60.0
+USELESS_SHARE: Final = 0.02
+"""A full cache that saves its guest less waiting in a day than this, or than this share of what it
+would wait, is of no use."""
+JUDGED_HIT_RATE: Final = 0.5
+"""Where fewer reads miss, what a miss takes is not measured well enough to say what hits save."""
 DAY_ACCESSES: Final = 10_000
 FELL_POINTS: Final = 20
 BYPASSED_SHARE: Final = 0.95
@@ -82,7 +88,9 @@ RECENT_CODES: Final = frozenset(
 """What the samples of the last hour show."""
 LASTING_CODES: Final = frozenset({"cache_useless", "hit_rate_fell", "cache_slower"})
 """What the hours of the last days show."""
-SSD_CODES: Final = frozenset({"ssd_saturated"})
+DISK_CODES: Final = frozenset({"ssd_saturated", "hdd_saturated"})
+SLOW_CODES: Final = frozenset({"volume_slow"})
+"""What the last samples show of any volume, cached or not."""
 NO_SUMS: Final = Sums()
 
 
@@ -101,7 +109,7 @@ class LastCacheState:
 class CacheWindow:
     """Samples of a period, added up. Dirty and used bytes are the first, the last and the least of
     it. `leg_sums` are those samples in which both legs were counted, with `slow_read_sectors`, what
-    the slow disk had to read."""
+    the slow disk had to read. `fast_write_sectors` went to the SSD."""
 
     sums: Sums = NO_SUMS
     dirty_first: int | None = None
@@ -110,6 +118,7 @@ class CacheWindow:
     used_least: int | None = None
     leg_sums: Sums = NO_SUMS
     slow_read_sectors: int | None = None
+    fast_write_sectors: int | None = None
 
     def covers(self, period: timedelta) -> bool:
         return self.sums.dt_ms >= COVERED * period.total_seconds() * 1000
@@ -174,9 +183,11 @@ class CacheHours:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastingFigures:
     """A cache over days: the last day, the last hours and the same hours of a week before, and
-    hours in which the volume had no cache yet."""
+    hours in which the volume had no cache yet. What a cache in writeback mode saves is not in its
+    reads alone."""
 
     name: str
+    is_writeback: bool = False
     day: CacheHours = CacheHours()
     late: CacheHours = CacheHours()
     week_ago: CacheHours = CacheHours()
@@ -311,12 +322,13 @@ def _thrash(recent: RecentFigures, size_bytes: int) -> Iterator[HealthFinding]:
 
 def _filled_bytes(recent: RecentFigures) -> float | None:
     """What was copied to the SSD because it was read, in the last hour: counted, or estimated from
-    what missed without being let pass."""
+    what missed without being let pass, or at least what the guest did not write."""
     sums, counts = recent.hour.sums, recent.read_counts
     if not sums.bcache_reads:
         return None if recent.chunk_bytes is None else sums.promotions * recent.chunk_bytes
     if counts is None or not counts.is_complete:
-        return None
+        written = recent.hour.fast_write_sectors
+        return None if written is None else max(0, written - sums.write_sectors) * SECTOR_BYTES
     missed = counts.misses + counts.bypass_misses
     return sums.backing_read_sectors * SECTOR_BYTES * counts.misses / missed if missed else 0.0
 
@@ -385,18 +397,25 @@ def lasting_findings(lasting: LastingFigures) -> Iterator[HealthFinding]:
 def _useless(lasting: LastingFigures) -> Iterator[HealthFinding]:
     day, share = lasting.day, lasting.day.used_share
     rate = read_hit_rate(day.sums, least=DAY_ACCESSES)
-    if rate is None or share is None or share < FULL or rate >= USELESS_HIT_RATE:
+    if rate is None or share is None or share < FULL or rate >= JUDGED_HIT_RATE:
         return
-    if day.cache_seconds < COVERED * DAY.total_seconds():
+    if lasting.is_writeback or day.cache_seconds < COVERED * DAY.total_seconds():
+        return
+    # Reads saved are waiting saved.
+    waited = waited_seconds(day.sums)
+    saved = waited * rate / (1 - rate)
+    if saved >= max(USELESS_SECONDS, USELESS_SHARE * (waited + saved)):
         return
     yield HealthFinding(
         "cache_useless",
         "warning",
         f"The cache of {lasting.name} was full for the last {seconds(DAY.total_seconds())} "
-        f"({percent(share)} or more), but only {percent(rate)} of "
-        f"{thousands(_accesses(day.sums))} reads came from it.",
-        "It holds data that nobody reads again. Choose Cache size and take a larger one, or Remove "
-        "cache and Add a cache anew so that it begins empty.",
+        f"({percent(share)} or more), and saved its guest about {seconds(saved)} of waiting for "
+        f"the disk in that time: {percent(rate)} of {thousands(_accesses(day.sums))} reads came "
+        f"from it, and the others waited {seconds(waited)}.",
+        "Remove cache, and give the SSD space to a volume that waits longer. If it holds data that "
+        "nobody reads again, choose Cache size and take a larger one, or Add a cache anew so that "
+        "it begins empty.",
     )
 
 
@@ -476,7 +495,7 @@ def _accesses(sums: Sums) -> int:
     return sums.read_hits + sums.read_misses + sums.bcache_reads
 
 
-def is_saturated(load: DiskLoad) -> bool:
+def is_saturated_ssd(load: DiskLoad) -> bool:
     """Whether the disk, if it is an SSD, had more to do than it can, all the time."""
     if load.seconds < COVERED * SATURATED_MINUTES * 60 or not load.ios:
         return False
@@ -489,7 +508,7 @@ def is_saturated(load: DiskLoad) -> bool:
 
 
 def ssd_finding(load: DiskLoad) -> HealthFinding:
-    """Of an SSD that `is_saturated`."""
+    """Of an SSD that `is_saturated_ssd`."""
     busy = min(1.0, load.busy_ms / (load.seconds * 1000))
     return HealthFinding(
         "ssd_saturated",

@@ -1,4 +1,4 @@
-"""The condition of all caches and SSDs in the database: figures are read for many at once, judged
+"""The condition of all caches in the database: figures are read for many at once, judged
 by `storage.health.cache_condition`, and what is wrong is kept on a row for each volume and host.
 
 A host that is silent says nothing new: what was found there stays as it is. All SQL here is made of
@@ -25,27 +25,21 @@ from storage.health.cache_condition import (
     RECENT_CODES,
     SAME_HOURS,
     SHORT,
-    SSD_CODES,
     STATE_CODES,
     CacheHours,
     CacheWindow,
-    DiskLoad,
     LastCacheState,
     LastingFigures,
     ReadCounts,
     RecentFigures,
-    is_saturated,
     lasting_findings,
     recent_findings,
-    ssd_finding,
     state_findings,
 )
 from storage.health.host_problems import HealthFinding, silent_seconds
 from storage.host_data import BadHostData
-from storage.inventory.stored import inventory_of
 from storage.metrics.counters import decode_volume
 from storage.metrics.rates import CachedBy, CacheInside, Sums, inside
-from storage.metrics.rates.disk import WRAP
 from storage.metrics.samples.aggregate import (
     FIGURES,
     Aggregate,
@@ -57,19 +51,18 @@ from storage.metrics.samples.aggregate import (
 )
 from storage.metrics.samples.interval_table import IntervalTable
 from storage.metrics.samples.window import kept
-from storage.models import CacheCondition, Host, HostActivity, LatestSample, Placement, Resolution
+from storage.models import CacheCondition, HostActivity, LatestSample, Placement, Resolution
 from storage.planner.wish import WRITEBACK_PERCENT
 
 WEEK: Final = timedelta(days=7)
 HOUR_SECONDS: Final = 3600
 MARK_EVERY: Final = timedelta(minutes=9)
 READS_OVER: Final = timedelta(minutes=75)
-DISKS_OVER: Final = timedelta(minutes=20)
 
 # Which volume lies where now, by its last sample; of a host that still answers.
 PLACED: Final = """
 SELECT latest.volume_id, latest.host_id, placed.vg_name || '/' || placed.lv_name, latest.at,
-    latest.boot_id, latest.suspended, latest.cache_size_bytes, latest.counters,
+    latest.boot_id, latest.suspended, latest.cache_size_bytes, latest.cache_mode, latest.counters,
     volume.wish #>> '{cache,writeback_percent}', host.dirty_limit_percent
 FROM storage_latestsample latest
 JOIN storage_placement placed ON placed.volume_id = latest.volume_id AND placed.until IS NULL
@@ -101,13 +94,14 @@ class _Placed(NamedTuple):
     boot_id: str
     suspended: bool
     size_bytes: int | None
+    cache_mode: str
     counters: Any
     writeback_percent: str | None
     dirty_limit_percent: int
 
 
 @dataclass(slots=True)
-class _Verdict:
+class ConditionJudgement:
     """What one judgement found of a volume or host, each with its subject, and what it notes for
     the next one."""
 
@@ -123,14 +117,16 @@ class _Verdict:
 def judge_states(now: datetime) -> None:
     """What the last samples show. Broken caches are told by the inventory, which is read as soon as
     a sample shows one (`jobs.collector`)."""
-    verdicts: dict[int, _Verdict] = {}
+    judgements: dict[int, ConditionJudgement] = {}
     suspects = _placed(SUSPECT, now)
     of_suspects = Q(volume__in=[each.volume_id for each in suspects])
     rows = CacheCondition.objects.filter(of_suspects | Q(noted__has_key="suspended_at"))
     known = {row.volume_id: row for row in rows if row.volume_id is not None}
     fine = set(known) - {each.volume_id for each in suspects}
     for volume_id in fine - _silent(fine, now):
-        verdicts[volume_id] = _Verdict(known[volume_id].host_id, [], {"suspended_at": None})
+        judgements[volume_id] = ConditionJudgement(
+            known[volume_id].host_id, [], {"suspended_at": None}
+        )
     for each in suspects:
         noted = known[each.volume_id].noted if each.volume_id in known else {}
         suspended_at = noted.get("suspended_at") or each.at.isoformat()
@@ -143,8 +139,8 @@ def judge_states(now: datetime) -> None:
             metadata_share=within.metadata_share,
         )
         noted_now = {"suspended_at": suspended_at if each.suspended else None}
-        verdicts[each.volume_id] = _verdict(each, state_findings(judged), noted_now)
-    _keep(verdicts, STATE_CODES, now)
+        judgements[each.volume_id] = _judgement(each, state_findings(judged), noted_now)
+    keep(judgements, STATE_CODES, now)
 
 
 def judge_recent(now: datetime) -> int:
@@ -154,7 +150,7 @@ def judge_recent(now: datetime) -> int:
     windows = _windows([each.volume_id for each in cached], now)
     rows = CacheCondition.objects.filter(volume__in=[each.volume_id for each in cached])
     noted = dict(rows.values_list("volume_id", "noted"))
-    verdicts = {}
+    judgements = {}
     for each in cached:
         within, of_volume = _inside(each), windows.get(each.volume_id, {})
         marks, read_counts = _read_counts(each, within, noted.get(each.volume_id, {}))
@@ -170,9 +166,8 @@ def judge_recent(now: datetime) -> int:
             hour=of_volume.get(3, CacheWindow()),
             read_counts=read_counts,
         )
-        verdicts[each.volume_id] = _verdict(each, recent_findings(recent), {"reads": marks})
-    _keep(verdicts, RECENT_CODES, now)
-    _judge_ssds(now)
+        judgements[each.volume_id] = _judgement(each, recent_findings(recent), {"reads": marks})
+    keep(judgements, RECENT_CODES, now)
     return len(cached)
 
 
@@ -186,31 +181,35 @@ def judge_lasting(now: datetime) -> None:
         for n, of_span in enumerate(_hours(volumes, end), 1):
             for volume_id, figures in of_span.items():
                 hours.setdefault(volume_id, {})[n] = figures
-    verdicts = {}
+    judgements = {}
     for each in cached:
         spans_of = [hours.get(each.volume_id, {}).get(n, CacheHours()) for n in (1, 2, 3, 4)]
         lasting = LastingFigures(
             name=each.name,
+            is_writeback=each.cache_mode == "writeback",
             day=spans_of[0],
             late=spans_of[1],
             week_ago=spans_of[2],
             before_cache=spans_of[3],
         )
-        verdicts[each.volume_id] = _verdict(each, lasting_findings(lasting), {})
-    _keep(verdicts, LASTING_CODES, now)
+        judgements[each.volume_id] = _judgement(each, lasting_findings(lasting), {})
+    keep(judgements, LASTING_CODES, now)
 
 
-def _verdict(each: _Placed, findings: Iterable[HealthFinding], noted: dict[str, Any]) -> _Verdict:
-    return _Verdict(each.host_id, [(each.name, finding) for finding in findings], noted)
+def _judgement(
+    each: _Placed, findings: Iterable[HealthFinding], noted: dict[str, Any]
+) -> ConditionJudgement:
+    return ConditionJudgement(each.host_id, [(each.name, finding) for finding in findings], noted)
 
 
-def _fresh(now: datetime) -> datetime:
+def fresh_since(now: datetime) -> datetime:
+    """What is older is of a host that is silent."""
     return now - timedelta(seconds=silent_seconds())
 
 
 def _placed(query: str, now: datetime) -> list[_Placed]:
     with connection.cursor() as cursor:
-        cursor.execute(query, {"fresh": _fresh(now)})
+        cursor.execute(query, {"fresh": fresh_since(now)})
         return [_Placed(*row) for row in cursor.fetchall()]
 
 
@@ -261,6 +260,7 @@ def _window(each: Aggregate, dirty_first: Mapping[int, int | None]) -> CacheWind
         sums=each.sums,
         leg_sums=Sums(**legs),
         slow_read_sectors=counts["leg_slow_read_sectors"] if has_legs else None,
+        fast_write_sectors=counts["fast_write_sectors"] if each.ms["fast_write_sectors"] else None,
     )
 
 
@@ -334,108 +334,53 @@ def _read_counts(
     return marks, counts
 
 
-def _judge_ssds(now: datetime) -> None:
-    """Disks that had more to do than they can, where they are SSDs: that is asked of the inventory,
-    which is large, for such hosts alone."""
-    activities = HostActivity.objects.filter(at__gte=_fresh(now)).exclude(disk_counters={})
-    rows = CacheCondition.objects.filter(volume=None)
-    noted = dict(rows.values_list("host_id", "noted"))
-    verdicts, saturated = {}, {}
-    for activity in activities.only("host_id", "at", "disk_counters"):
-        marks, loads = _disk_loads(activity, noted.get(activity.host_id, {}))
-        verdicts[activity.host_id] = _Verdict(activity.host_id, [], {"disks": marks})
-        full = [load for load in loads if is_saturated(load)]
-        if full:
-            saturated[activity.host_id] = full
-    for host in Host.objects.filter(pk__in=saturated):
-        facts = inventory_of(host)
-        fast = {disk.name for disk in facts.disks if not disk.rotational} if facts else set()
-        for load in saturated[host.pk]:
-            if load.disk in fast:
-                verdicts[host.pk].findings.append((load.disk, ssd_finding(load)))
-    _keep(verdicts, SSD_CODES, now, of_hosts=True)
-
-
-def _disk_loads(
-    activity: HostActivity, noted: Mapping[str, Any]
-) -> tuple[list[Any], list[DiskLoad]]:
-    """The marks to compare with next time, and what each disk did since the oldest of them."""
-    read = activity.disk_counters
-    marks = [
-        mark
-        for mark in noted.get("disks", ())
-        if mark["boot_id"] == read["boot_id"]
-        and 0 < read["boottime_ns"] - mark["boottime_ns"] <= DISKS_OVER.total_seconds() * 1e9
-    ]
-    loads = []
-    if marks:
-        lasted = (read["boottime_ns"] - marks[0]["boottime_ns"]) / 1e9
-        for name, (ios, busy_ms, weighted_ms) in read["disks"].items():
-            then = marks[0]["disks"].get(name)
-            if then is not None and ios >= then[0]:
-                # The kernel prints these two modulo 2^32.
-                busy, weighted = (busy_ms - then[1]) % WRAP, (weighted_ms - then[2]) % WRAP
-                loads.append(
-                    DiskLoad(
-                        disk=name,
-                        seconds=lasted,
-                        ios=ios - then[0],
-                        busy_ms=busy,
-                        weighted_ms=weighted,
-                    )
-                )
-    if not marks or read["boottime_ns"] - marks[-1]["boottime_ns"] >= 240e9:
-        marks.append(read)
-    return marks, loads
-
-
 @transaction.atomic
-def _keep(
-    verdicts: Mapping[int, _Verdict],
+def keep(
+    judgements: Mapping[int, ConditionJudgement],
     codes: frozenset[str],
     now: datetime,
     *,
     of_hosts: bool = False,
 ) -> None:
     """Keep what was found, in place of all that those rules found before; a finding keeps the
-    moment of its beginning for as long as it lasts. `verdicts` are by volume, or by host for its
+    moment of its beginning for as long as it lasts. `judgements` are by volume, or by host for its
     SSDs. What is not written anew has not changed."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('storage.cache_condition'))")
     key = "host_id" if of_hosts else "volume_id"
     rows = CacheCondition.objects.filter(volume__isnull=of_hosts)
-    looked_at = rows.filter(Q(**{f"{key}__in": list(verdicts)}) | ~Q(findings=[]))
+    looked_at = rows.filter(Q(**{f"{key}__in": list(judgements)}) | ~Q(findings=[]))
     known = {getattr(row, key): row for row in looked_at}
-    rest = set(known) - set(verdicts)
+    rest = set(known) - set(judgements)
     silent = _silent_hosts(rest, now) if of_hosts else _silent(rest, now)
     changed, made = [], []
-    for each in {*known, *verdicts} - silent:
-        row, verdict = known.get(each), verdicts.get(each)
-        if row is None and verdict is not None and verdict.is_empty:
+    for each in {*known, *judgements} - silent:
+        row, judgement = known.get(each), judgements.get(each)
+        if row is None and judgement is not None and judgement.is_empty:
             continue
         before = row.findings if row is not None else []
         others = [finding for finding in before if finding["code"] not in codes]
-        findings = [*others, *(_dated(verdict, before, now) if verdict is not None else ())]
-        noted = (row.noted if row is not None else {}) | (verdict.noted if verdict else {})
+        findings = [*others, *(_dated(judgement, before, now) if judgement is not None else ())]
+        noted = (row.noted if row is not None else {}) | (judgement.noted if judgement else {})
         noted = {name: value for name, value in noted.items() if value}
-        if row is None and verdict is not None:
-            ids = {"host_id": verdict.host_id, key: each}
+        if row is None and judgement is not None:
+            ids = {"host_id": judgement.host_id, key: each}
             made.append(CacheCondition(**ids, findings=findings, noted=noted))
         elif row is not None and (row.findings, row.noted) != (findings, noted):
             row.findings, row.noted = findings, noted
-            row.host_id = verdict.host_id if verdict is not None else row.host_id
+            row.host_id = judgement.host_id if judgement is not None else row.host_id
             changed.append(row)
     CacheCondition.objects.bulk_create(made)
     CacheCondition.objects.bulk_update(changed, ["host", "findings", "noted"], batch_size=500)
 
 
 def _dated(
-    verdict: _Verdict, before: Sequence[Mapping[str, str]], now: datetime
+    judgement: ConditionJudgement, before: Sequence[Mapping[str, str]], now: datetime
 ) -> list[dict[str, str]]:
     since = {(each["code"], each["subject"]): each["since"] for each in before}
     return [
         finding.to_json(since.get((finding.code, subject), now.isoformat())) | {"subject": subject}
-        for subject, finding in verdict.findings
+        for subject, finding in judgement.findings
     ]
 
 
@@ -443,7 +388,7 @@ def _silent(volumes: set[int], now: datetime) -> set[int]:
     """Those that lie on a host that says nothing new: they may be as they were."""
     if not volumes:
         return set()
-    heard = LatestSample.objects.filter(volume__in=volumes, at__gte=_fresh(now))
+    heard = LatestSample.objects.filter(volume__in=volumes, at__gte=fresh_since(now))
     placed = Placement.objects.filter(volume__in=volumes, until=None, missing_since=None)
     return set(
         placed.exclude(volume__in=heard.values("volume")).values_list("volume_id", flat=True)
@@ -451,5 +396,5 @@ def _silent(volumes: set[int], now: datetime) -> set[int]:
 
 
 def _silent_hosts(hosts: set[int], now: datetime) -> set[int]:
-    heard = HostActivity.objects.filter(host__in=hosts, at__gte=_fresh(now))
+    heard = HostActivity.objects.filter(host__in=hosts, at__gte=fresh_since(now))
     return hosts - set(heard.values_list("host_id", flat=True))

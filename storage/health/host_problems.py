@@ -126,7 +126,7 @@ def _missing_words(code: str, since: datetime, details: Mapping[str, Any]) -> tu
     groups = f" (all of {', '.join(empty)})" if empty else ""
     return (
         f"{counts} are missing {began}{groups}: the inventory shrank; nothing was deleted here.",
-        "Check on the host that every disk is there: vgs; pvs; cat /proc/mdstat",
+        "Check on the host that every disk is there: vgs; pvs; mdadm --detail --scan",
     )
 
 

@@ -266,13 +266,14 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[He
             # A failed cache tells no figures: its 0 is none.
             is_known = row.cache.trouble_code != "cache_failed"
             held = size(row.cache.dirty_bytes) if is_known else "an unknown amount"
+            obstacle = group_state(facts, lv.vg_uuid).obstacle_to_changes
+            stays = " Neither you nor Tiercel can set another mode now." if obstacle else ""
             yield HealthFinding(
                 "writeback_degraded",
                 "error",
                 f"{name} uses writeback on a degraded SSD mirror: {held} was on one SSD only at "
-                "the last inventory.",
-                group_state(facts, lv.vg_uuid).obstacle_to_changes
-                or of_cache(row.cache).way_out_of_writeback(lv, on_page=on_page),
+                f"the last inventory.{stays}",
+                obstacle or of_cache(row.cache).way_out_of_writeback(lv, on_page=on_page),
                 name,
                 key,
             )

@@ -42,6 +42,33 @@ def is_part_of(name: str, disk: str) -> bool:
     return re.fullmatch(partition, name[len(disk) :]) is not None
 
 
+def fast_disks(facts: HostFacts) -> frozenset[str]:
+    """Names of the SSDs: what the kernel calls one, unless root says otherwise of all physical
+    volumes on it (fast-pv, slow-pv): behind hardware RAID the kernel does not know."""
+    by_kernel = frozenset(disk.name for disk in facts.disks if not disk.rotational)
+    tiers: dict[str, set[str]] = {}
+    for pv in facts.pvs:
+        names = _disks_below(facts, pv.name)
+        # Of an array of both kinds the slower one decides.
+        if names <= by_kernel or not names & by_kernel:
+            for name in names:
+                tiers.setdefault(name, set()).add(pv.tier)
+    return frozenset(
+        disk.name
+        for disk in facts.disks
+        if tiers.get(disk.name) == {"fast"}
+        or (disk.name in by_kernel and tiers.get(disk.name) != {"slow"})
+    )
+
+
+def _disks_below(facts: HostFacts, pv: str) -> frozenset[str]:
+    array = next((each for each in facts.arrays if is_part_of(pv, each.name)), None)
+    names = [pv] if array is None else [member.name for member in array.members]
+    return frozenset(
+        disk.name for disk in facts.disks if any(is_part_of(name, disk.name) for name in names)
+    )
+
+
 def boxes_of(chain: Chain) -> Iterable[Box]:
     return (box for stage in chain for box in stage)
 
@@ -137,8 +164,9 @@ def disk_box(facts: HostFacts, name: str, state: str = "") -> Box:
     disk = next((each for each in facts.disks if is_part_of(name, each.name)), None)
     if disk is None:
         return Box("disk", name, "", None, trouble)
-    words = ["HDD" if disk.rotational else "SSD", disk.model]
+    is_fast = disk.name in fast_disks(facts)
+    words = ["SSD" if is_fast else "HDD", disk.model]
     if disk.read_only:
         words.append("read-only")
     detail = ", ".join(word for word in words if word)
-    return Box("disk", name, detail, disk.size_bytes, trouble, is_fast=not disk.rotational)
+    return Box("disk", name, detail, disk.size_bytes, trouble, is_fast=is_fast)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from storage.inventory.device_tree import is_part_of
+from storage.inventory.device_tree import fast_disks, is_part_of
 from storage.inventory.facts import Array, ArrayMember, Disk, HostFacts
 
 Tone = Literal["ok", "warning", "error", "quiet"]
@@ -20,9 +20,10 @@ WELL_MEMBER = frozenset({"in_sync", "spare", "journal"})
 @dataclass(frozen=True, slots=True)
 class DeviceUse:
     """`serves` are the arrays and groups it is part of, as text; `state` is one of a few words
-    of LVM and md, `tone` says how bad that is."""
+    of LVM and md, `tone` says how bad that is. `is_fast` is True for an SSD."""
 
     disk: Disk
+    is_fast: bool
     serves: tuple[str, ...]
     tone: Tone
     state: str
@@ -30,15 +31,16 @@ class DeviceUse:
 
 def devices_of(facts: HostFacts) -> tuple[DeviceUse, ...]:
     """One for each disk, in the inventory's order."""
-    return tuple(_device(facts, disk) for disk in facts.disks)
+    fast = fast_disks(facts)
+    return tuple(_device(facts, disk, disk.name in fast) for disk in facts.disks)
 
 
-def _device(facts: HostFacts, disk: Disk) -> DeviceUse:
+def _device(facts: HostFacts, disk: Disk, is_fast: bool) -> DeviceUse:
     serves = tuple(dict.fromkeys(_serves(facts, disk)))
     tone, state = _state(facts, disk)
     if tone == "ok" and not serves:
         tone, state = "quiet", "not used"
-    return DeviceUse(disk, serves, tone, state)
+    return DeviceUse(disk, is_fast, serves, tone, state)
 
 
 def _serves(facts: HostFacts, disk: Disk) -> Iterator[str]:
@@ -90,11 +92,12 @@ def _state(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:
             return "ok", "spare"
         is_journal = all("journal" in member.state.split(",") for _, member in members)
         return "ok", "write journal" if is_journal else "in sync"
-    return "ok", "in no array"
+    return "ok", "not in an array"
 
 
 def seconds_left(facts: HostFacts, array: Array) -> float | None:
     """Until the array's rebuild or check ends; None where it is idle, or says no speed."""
+    # What turns is slower on its inner tracks, however fast root calls it.
     rotating = [disk.name for disk in facts.disks if disk.rotational]
     members = [member.name for member in array.members]
     slows = any(is_part_of(member, disk) for member in members for disk in rotating)

@@ -39,6 +39,8 @@ INNER_LOSS: Final = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Disk:
+    """`scheduler` is the I/O scheduler that it has, "" where an older agent is silent."""
+
     name: str
     dev: str
     size_bytes: Count
@@ -48,6 +50,7 @@ class Disk:
     transport: str
     logical_sector_bytes: Count
     read_only: bool
+    scheduler: str = ""
 
 
 @dataclass(frozen=True, slots=True)

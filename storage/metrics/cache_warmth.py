@@ -22,6 +22,8 @@ COLD_HIT_RATE: Final = 0.2
 POOR_HIT_RATE: Final = 0.9
 """Below this, a warm cache leaves much to the HDD: that it is warm is no good news."""
 LONG_AGO: Final = 7 * 86_400
+MOSTLY_USED: Final = 0.75
+"""A cache that serves nearly all reads with less of it in use is larger than its guest needs."""
 
 
 class WarmthState(StrEnum):
@@ -68,11 +70,12 @@ class Warmth:
 def warmth(series: Series, now: datetime, silent: timedelta) -> Warmth:
     """Judge the cache by the series of the last `looked_at`, in about `POINTS` buckets; figures
     older than `silent` tell nothing of how it stands now."""
-    cached = [
-        (n, values)
-        for n, values in enumerate(series.values)
-        if values["cache_size_bytes"] is not None
-    ]
+    cached: list[tuple[int, Values]] = []
+    for n, values in enumerate(series.values):
+        if values["cache_size_bytes"] is not None:
+            cached.append((n, values))
+        elif values["read_iops"] is not None:
+            cached = []  # without a cache: what is before it was another one
     if not cached or cached[-1][1]["used_bytes"] is None:
         return _unknown("The fill level is not known yet. Wait for the next samples.")
     last, latest = cached[-1]
@@ -138,6 +141,8 @@ def _sentence(
     if late is not None:
         parts.append(f"read hit rate {late * 100:.0f} %{_trend(learnt.rise)}")
     sentence = ", ".join(parts) + "."
+    if state is WarmthState.COLD and late is None:
+        return f"{sentence} Too few reads to tell how many come from the SSD."
     if state is WarmthState.COLD:
         return f"{sentence} Nearly all reads still come from the HDD."
     if state is WarmthState.WARM and late is not None and late < POOR_HIT_RATE:
@@ -145,10 +150,14 @@ def _sentence(
         return (
             f"{sentence} The cache {'is full' if learnt.is_full else 'has settled'}, and {misses}"
         )
+    is_large = learnt.fill is not None and learnt.fill < MOSTLY_USED
+    if state is WarmthState.WARM and learnt.serves_nearly_all and is_large:
+        share = f"{(1 - used / whole) * 100:.0f} % of the cache"
+        return f"{sentence} Fully warmed up: {size(used)} are enough for now, {share} is unused."
     if state is WarmthState.WARM:
         return f"{sentence} Fully warmed up."
     if full_in and full_in < LONG_AGO:
-        return f"{sentence} Warming up, about {seconds(full_in)} left at this rate."
+        return f"{sentence} Warming up, full in about {seconds(full_in)} at this rate."
     return f"{sentence} Warming up."
 
 

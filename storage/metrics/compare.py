@@ -46,6 +46,7 @@ def compared(before: FiguresWindow, after: FiguresWindow) -> list[Compared]:
         _time("Write time", before.write_ms, after.write_ms),
         _time("Median latency", before.latency_ms_p50, after.latency_ms_p50),
         _time("p95 latency", before.latency_ms_p95, after.latency_ms_p95),
+        _time("p99 latency", before.latency_ms_p99, after.latency_ms_p99),
         _rate(
             "Data read",
             before.read_bytes_per_second,

@@ -103,7 +103,7 @@ class CacheCondition(models.Model):
 class Load(models.Model):
     """What many volumes did in the rounds that ended in the five minutes from `bucket` on: sums, as
     of `storage.metrics.rates.Sums`, but `dt_ms` is the time of the rounds and `busy_ms` that of the
-    busiest volume of each round; `ssd_write_sectors` went to the SSDs of dm-cache. The last columns
+    busiest volume of each round; `ssd_write_sectors` went to the SSDs of caches. The last columns
     are sizes at the end of these five minutes, null where they are not known: what caches hold, and
     the space on SSD (`HostOutline`), `sold_bytes` of it in caches that customers pay for."""
 

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Sequence
 
 from storage.formatting import size
 from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.naming import AGENT_PATH
 from storage.planner.draft import Draft, Refused
 from storage.planner.lvm_sizes import choose, keep
 from storage.planner.wish import Tier
 
 TIERS: dict[Tier, str] = {"hdd": "slow", "ssd": "fast"}
-WINDOW = "; until the new one is attached, in seconds, the volume runs at disk speed"
+MIRRORED_BELOW = f"If a controller mirrors the SSD, on the host: {AGENT_PATH} redundant-pv DEVICE"
+WINDOW = "; the volume runs at HDD speed for a few seconds"
 LONG_WINDOW = (
     "; there is no SSD room for both, so the volume runs at disk speed until the new one is made "
     "and attached, up to a minute"
@@ -65,8 +67,8 @@ def fast_room(draft: Draft, verb: str, needed_bytes: int, *, writeback: bool) ->
         raise Refused(
             "no_fast_disk",
             f"{vg.name} has no SSD; a cache and its volume must lie in one volume group.",
-            "Add an SSD to the group (vgextend), merge the groups (vgmerge, offline), or say "
-            "which devices are fast in /etc/tiercel/agent.json.",
+            "Add an SSD to the group (vgextend), or merge the groups (vgmerge, offline). If a "
+            f"device of it is fast and the kernel does not know: {AGENT_PATH} fast-pv DEVICE",
         )
     if writeback:
         fast = tuple(pv for pv in fast if pv.redundant and pv.healthy)
@@ -75,7 +77,7 @@ def fast_room(draft: Draft, verb: str, needed_bytes: int, *, writeback: bool) ->
                 "not_redundant",
                 f"Writeback would keep the only copy of new data on {vg.name}'s SSD, "
                 "which is not redundant or not healthy.",
-                "Choose writethrough, or put the SSDs into an md RAID1 first.",
+                f"Choose writethrough, or put the SSDs into an md RAID1 first. {MIRRORED_BELOW}",
             )
     preferred = keep(fast, needed_bytes, draft.preferred.get(verb, ()))
     names = preferred or choose(fast, needed_bytes)
@@ -105,7 +107,8 @@ def demand_redundant(draft: Draft, names: Sequence[str]) -> None:
             "not_redundant",
             "Writeback would keep the only copy of new data on an SSD that is not redundant "
             "or not healthy.",
-            "Stay with writethrough, or move the cache to a healthy md RAID1 of SSDs.",
+            "Stay with writethrough, or move the cache to a healthy md RAID1 of SSDs. "
+            f"{MIRRORED_BELOW}",
         )
 
 

@@ -15,6 +15,7 @@ from storage.agent.commands.vacated_extents import ranges
 from storage.agent.verbs.registry import VERBS, verbs_with
 from storage.agent.verbs.verb import Estimate, Frees, LongWork, Takes, Trait
 from storage.byte_sizes import MIB
+from storage.formatting import seconds as duration_text
 from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.planner.draft import DIRTY_LIMIT_BYTES, PlannedStep, Target
 from storage.planner.lvm_sizes import pool_bytes
@@ -26,6 +27,12 @@ FASTEST_FLUSH = 100 * MIB
 ZERO_SLOW, ZERO_FAST = 100 * MIB, 400 * MIB
 MOVE = 50 * MIB
 """Bytes a second."""
+PACED_FACTOR = 10
+"""What runs next to guests rests while it slows them down: so many times as long it may take."""
+LIKE = 1.5
+"""Two durations that differ by less are one."""
+FLUSH_FACTOR = 4
+"""A guest that writes meanwhile makes a flush so much longer."""
 
 IRREVERSIBLE = verbs_with(Trait.IRREVERSIBLE)
 """Verbs that no later step could undo, whether or not the plan marks them."""
@@ -39,11 +46,15 @@ it is what the job is for."""
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """`locked_seconds` is how long other commands of the group wait for this step."""
+    """`seconds` is what it takes on disks that have nothing else to do, `slowest_seconds` next to
+    busy guests, `locked_seconds` how long other commands of the group wait for it. `paced_bytes`
+    are zeroed or moved in cycles of work and rest."""
 
     seconds: float
     locked_seconds: float
     is_final: bool
+    slowest_seconds: float = 0.0
+    paced_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +73,26 @@ class Cost:
     ssd_bytes: int
     ssd_free_bytes: int
     between_seconds: float = 0.0
+    slowest_between_seconds: float = 0.0
     past_jobs: int = 0
 
     @property
     def seconds(self) -> float:
         """All steps one after the other, and what goes by between them."""
         return sum(step.seconds for step in self.steps) + self.between_seconds
+
+    @property
+    def slowest_seconds(self) -> float:
+        """The same next to busy guests; never less."""
+        steps = sum(max(step.seconds, step.slowest_seconds) for step in self.steps)
+        return steps + max(self.between_seconds, self.slowest_between_seconds)
+
+    @property
+    def duration(self) -> str:
+        """How long it takes, in words: a range where busy guests make a difference."""
+        quiet, busy = duration_text(self.seconds), duration_text(self.slowest_seconds)
+        is_range = self.slowest_seconds >= LIKE * self.seconds and quiet != busy
+        return f"{quiet} to {busy}" if is_range else f"about {quiet}"
 
     @property
     def wait_seconds(self) -> float:
@@ -132,22 +157,32 @@ def _step(
 ) -> StepCost:
     estimate = estimate_of(step)
     seconds, locked, work = estimate.seconds, estimate.locked_seconds, estimate.work
+    paced_bytes, paced_seconds, flushed_seconds = 0, 0.0, 0.0
     if work is LongWork.FLUSH:
-        seconds += dirty_bytes / _flush_speed(lv)
+        flushed_seconds = dirty_bytes / _flush_speed(lv)
     elif work is LongWork.FLUSH_REST or (work is LongWork.FLUSH_FOR_MODE and "mode" in step.args):
         # LVM flushes the rest under the group's lock; more than this the agent does not let it.
         limit = int(step.args.get("dirty_limit_bytes", DIRTY_LIMIT_BYTES))
-        rest = min(dirty_bytes, limit) / _flush_speed(lv)
-        seconds, locked = seconds + rest, locked + rest
+        flushed_seconds = min(dirty_bytes, limit) / _flush_speed(lv)
+        locked += flushed_seconds
     elif work is LongWork.ZERO_LEFT:
-        seconds += _cleared_seconds(facts, target, lv, steps)
+        paced_bytes, paced_seconds = _cleared(facts, target, lv, steps)
     elif work is LongWork.REBUILD:
-        seconds += _member_bytes(facts, step) / MOVE
+        paced_bytes = _member_bytes(facts, step)
+        paced_seconds = paced_bytes / MOVE
     elif work is LongWork.MOVE:
-        seconds += (lv.size_bytes if lv is not None else 0) / MOVE
+        paced_bytes = lv.size_bytes if lv is not None else 0
+        paced_seconds = paced_bytes / MOVE
     else:
-        seconds += _zeroed_bytes(lv, step) / _zero_speed(facts, target, lv, step)
-    return StepCost(seconds, locked, step.turns or step.verb in IRREVERSIBLE)
+        paced_bytes = _zeroed_bytes(lv, step)
+        paced_seconds = paced_bytes / _zero_speed(facts, target, lv, step)
+    return StepCost(
+        seconds + flushed_seconds + paced_seconds,
+        locked,
+        step.turns or step.verb in IRREVERSIBLE,
+        seconds + FLUSH_FACTOR * flushed_seconds + PACED_FACTOR * paced_seconds,
+        paced_bytes,
+    )
 
 
 def _member_bytes(facts: HostFacts, step: PlannedStep) -> int:
@@ -182,10 +217,11 @@ def _zeroed_bytes(lv: LogicalVolume | None, step: PlannedStep) -> int:
     return 0
 
 
-def _cleared_seconds(
+def _cleared(
     facts: HostFacts, target: Target, lv: LogicalVolume | None, steps: Sequence[PlannedStep]
-) -> float:
-    """Over what the steps leave and what was left before; it may be less by then."""
+) -> tuple[int, float]:
+    """The bytes that the steps leave and those that were left before, which may be fewer by then;
+    and the seconds that zeros over them take."""
     extent_bytes = getattr(facts.vg(target.vg_uuid), "extent_bytes", 0)
     disks = {pv.uuid: pv.name for pv in facts.pvs}
     tags = lv.tags if lv is not None else ()
@@ -199,7 +235,7 @@ def _cleared_seconds(
             cache = cache_of(facts, lv) if lv is not None else None
             disk = next(iter(cache.pvs), "") if cache is not None else ""
             places.append((disk, _ssd_freed(facts, target, lv, step)))
-    return sum(
+    return sum(size_bytes for _, size_bytes in places), sum(
         size_bytes / (ZERO_FAST if _is_fast(facts, target, (disk,)) else ZERO_SLOW)
         for disk, size_bytes in places
     )

@@ -117,7 +117,7 @@ def clear(draft: Draft) -> None:
     if leaves or held_of(draft) is not None or _notes(lv):
         draft.add(
             "volume.clear",
-            "Write zeros over the disk space that the volume left behind",
+            "Wipe the freed space",
             volume_key=draft.target.volume_key,
         )
 

@@ -148,7 +148,7 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         "The first kernels 5.15 break the index of a bcache cache set while they start it: the "
         "cache is thrown out, and what only the SSD held is lost.",
         "https://github.com/NixOS/nixpkgs/issues/146384",
-        "Start a kernel 5.15.3 or newer.",
+        "Boot kernel 5.15.3 or newer.",
     ),
     KernelFault(
         "bcache_biovec_4_14",
@@ -159,7 +159,7 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         MAKE_BCACHE,
         "4.14.0 and 4.14.1 mix up the pages of I/O that bcache splits: data is damaged.",
         "https://github.com/hardkernel/linux/issues/327",
-        "Start a kernel 4.14.2 or newer.",
+        "Boot kernel 4.14.2 or newer.",
     ),
     KernelFault(
         "bcache_gcc9",
@@ -171,7 +171,7 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         "Kernels 5.0 and 5.1 that GCC 9 compiled read wrong blocks from a bcache: file systems are "
         "damaged beyond repair.",
         "https://bugzilla.kernel.org/show_bug.cgi?id=203573",
-        "Start a kernel 5.1.12 or newer.",
+        "Boot kernel 5.1.12 or newer.",
         # Their kernels of this time come from GCC 8 and older.
         vendors={"debian": (), "ubuntu": (), "proxmox": ()},
     ),
@@ -185,7 +185,7 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         "Before 4.18, bcache hardly handles I/O errors of the SSD and the disk: writes can be lost "
         "without the guest being told.",
         "https://lists.ubuntu.com/archives/kernel-team/2019-July/101989.html",
-        "Start a kernel 4.18 or newer.",
+        "Boot kernel 4.18 or newer.",
     ),
     KernelFault(
         "dm_cache_resize",
@@ -198,7 +198,7 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         "is skipped there. What guests had not written yet is lost.",
         "https://github.com/lvmteam/lvm2/blob/975368ba1875bfd7ee53734b717251569c93646c/"
         "test/shell/lvextend-caches.sh",
-        "Start a kernel 6.1.16 or newer of the series 6.1, or 6.4 or newer; or remove the cache, "
+        "Boot kernel 6.1.16 or newer of the series 6.1, or 6.4 or newer; or remove the cache, "
         "extend the volume, and add the cache again.",
         # CVE-2023-53765; 6.1.16 is announced with the fix (1678438125622@kroah.com).
         stable=((6, 1, 16),),
@@ -215,7 +215,7 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         "After a restart, a bcache whose journal is full may never register: the kernel waits for "
         "itself, and the volume does not come back.",
         "https://github.com/canonical/hotsos/pull/369",
-        "Start a kernel 5.15.51 or newer of the series 5.15, or 5.19 or newer.",
+        "Boot kernel 5.15.51 or newer of the series 5.15, or 5.19 or newer.",
         stable=((5, 15, 51),),
     ),
     KernelFault(
@@ -228,7 +228,7 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         "Kernels 5.12.0 to 5.12.10 crash where a guest reads much at once of what a bcache does "
         "not hold.",
         "https://github.com/torvalds/linux/commit/41fe8d088e96",
-        "Start a kernel 5.12.11 or newer.",
+        "Boot kernel 5.12.11 or newer.",
     ),
     KernelFault(
         "bcache_discard_panic",
@@ -239,7 +239,7 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         MAKE_BCACHE,
         "A guest that trims its file system on a bcache in writeback can crash the host.",
         "http://lkml.iu.edu/hypermail/linux/kernel/1903.2/06205.html",
-        "Start a kernel 4.9.165, 4.14.108, 4.19.31, 5.0.4 or newer of its series, or 5.1 or newer.",
+        "Boot kernel 4.9.165, 4.14.108, 4.19.31, 5.0.4 or newer of its series, or 5.1 or newer.",
         stable=((4, 9, 165), (4, 14, 108), (4, 19, 31), (5, 0, 4)),
     ),
     KernelFault(
@@ -252,7 +252,7 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         "4.18 may refuse to activate a volume with an LVM cache: it cannot load the cache's "
         "mappings.",
         "https://github.com/stratis-storage/stratisd/issues/1212",
-        "Start a kernel 4.19 or newer.",
+        "Boot kernel 4.19 or newer.",
         vendors={"el8": ()},
     ),
     KernelFault(
@@ -278,7 +278,7 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         MAKE_LVMCACHE,
         "Before 4.12, a full LVM cache is hardly faster than the disk.",
         "http://strugglers.net/~andy/blog/2017/07/27/",
-        "Start a kernel 4.12 or newer (RHEL and CentOS 7: 3.10.0-693 or newer).",
+        "Boot kernel 4.12 or newer (RHEL and CentOS 7: 3.10.0-693 or newer).",
         vendors={"el7": (693,)},
     ),
     KernelFault(
@@ -291,8 +291,7 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         "While a volume is in use, its LVM cache does not write new data back: a flush may never "
         "end.",
         "https://github.com/torvalds/linux/commit/1e4ab7b4c881cf26c1c72b3f56519e03475486fb",
-        "Start a kernel 5.4.253, 5.10.190, 5.15.124, 6.1.43 or newer of its series, or 6.5 or "
-        "newer.",
+        "Boot kernel 5.4.253, 5.10.190, 5.15.124, 6.1.43 or newer of its series, or 6.5 or newer.",
         stable=(
             (4, 19, 291),
             (5, 4, 253),
@@ -312,7 +311,7 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         "A bcache whose SSD was once 95 % full may bypass the SSD from then on: nothing wakes its "
         "garbage collection.",
         f"{LORE}/linux-bcache/20240527174733.16351-1-colyli@suse.de/",
-        "Start a kernel 6.10 or newer; until then, where only bypasses are counted: echo 1 > "
+        "Boot kernel 6.10 or newer; until then, where only bypasses are counted: echo 1 > "
         "/sys/fs/bcache/UUID/internal/trigger_gc",
     ),
 )

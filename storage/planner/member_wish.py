@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from storage.agent.calls.names import kernel_name
 from storage.agent.kernel.disks import COPIES
-from storage.inventory.device_tree import is_part_of
+from storage.inventory.device_tree import fast_disks, is_part_of
 from storage.inventory.disk_list import free_disks
 from storage.inventory.facts import Array, ArrayMember, Disk, HostFacts, VolumeGroup
 from storage.naming import AGENT_PATH
@@ -82,14 +82,15 @@ def disks_for(facts: HostFacts, array: Array) -> tuple[Disk, ...]:
         for disk in facts.disks
         if any(is_part_of(member.name, disk.name) for member in array.members)
     ]
-    are_slow = not there or any(disk.rotational for disk in there)
+    fast = fast_disks(facts)
+    are_slow = not there or any(disk.name not in fast for disk in there)
     sectors = {disk.logical_sector_bytes for disk in there}
     return tuple(
         disk
         for disk in facts.disks
         if disk.name in free
         and disk.serial
-        and (are_slow or not disk.rotational)
+        and (are_slow or disk.name in fast)
         and (not sectors or disk.logical_sector_bytes in sectors)
     )
 

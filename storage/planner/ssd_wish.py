@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from storage.inventory.device_tree import is_part_of
+from storage.inventory.device_tree import fast_disks, is_part_of
 from storage.inventory.disk_list import devices_of
 from storage.inventory.facts import HostFacts, VolumeGroup
 from storage.planner.draft import PlannedStep, Refused, group_may_change, group_of
@@ -52,7 +52,7 @@ class Preparation:
 
 def spares_of(facts: HostFacts) -> tuple[Spare, ...]:
     """What could be prepared. Without a serial number nobody can say which one is meant."""
-    fast = {disk.name for disk in facts.disks if not disk.rotational}
+    fast = fast_disks(facts)
     disks = [
         Spare(disk.name, disk.size_bytes, disk.model, disk.serial, False)
         for disk in (each.disk for each in devices_of(facts) if not each.serves)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from storage.byte_sizes import GIB, MIB
 from storage.inventory.facts import HostFacts, PhysicalVolume
+from storage.planner.allocation import MIRRORED_BELOW
 from storage.planner.lvm_sizes import choose
 from storage.planner.technologies.technology import Technology
 
@@ -50,7 +51,7 @@ def writeback_refusal(facts: HostFacts, vg_uuid: str) -> str:
         )
     return (
         "The SSD is not redundant: writeback would keep the only copy of new data on one device. "
-        "Put the SSDs into an md RAID1 first."
+        f"Put the SSDs into an md RAID1 first. {MIRRORED_BELOW}"
     )
 
 

@@ -25,7 +25,7 @@ from storage.planner.technologies.technology import Cache, Technology
 from storage.planner.wish import BadWish, Wish
 
 UNDECIDED: Final = Refused(
-    "busy", "A job on this volume waits for a decision.", "Decide on the job's page."
+    "busy", "A job on this volume needs a decision.", "Decide on the job's page."
 )
 BUSY: Final = Refused("busy", "A job is changing the volume.", "Try again when it has ended.")
 

@@ -61,6 +61,7 @@ COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "blkdiscard": tools.blkdiscard,
     "dmsetup": tools.dmsetup,
     "dpkg-query": tools.dpkg_query,
+    "du": tools.du,
     "lvm": tools.lvm_version,
     "lvmconfig": tools.lvmconfig,
     "systemctl": tools.systemctl,

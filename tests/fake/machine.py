@@ -69,6 +69,8 @@ class Machine:
     bcache_rule: bool = True
     scan_lvs: bool = False
     global_filter: tuple[str, ...] = ("a|.*|",)
+    use_devicesfile: bool = False
+    archive_kib: int = 40
     has_systemd: bool = True
     has_bus: bool = True
     generation: int = 0

@@ -15,13 +15,16 @@ def path(guest: str) -> str:
 
 
 def size_of(machine: Machine, device: str) -> int:
-    """Size now of /dev/VG/LV or /dev/bcacheN."""
+    """Size now of /dev/VG/LV, /dev/bcacheN or a disk."""
     lv = machine.lv_at(device)
     if lv is not None:
         return lv.size_bytes
     for backing in machine.backings:
         if f"/dev/{backing.device}" == device:
             return bcache.size_sectors(backing.lv, backing) * SECTOR
+    for disk in machine.disks:
+        if f"/dev/{disk.name}" == device:
+            return disk.size_bytes
     raise ModelGap(f"a guest on {device}")
 
 

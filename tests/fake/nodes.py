@@ -78,6 +78,7 @@ def _block(tree: Tree, name: str, dev: str, size_bytes: int, home: str, queue: D
     tree.file(f"{real}/removable", "0\n")
     tree.file(f"{real}/queue/rotational", f"{int(queue.rotational)}\n")
     tree.file(f"{real}/queue/logical_block_size", f"{queue.sector_bytes}\n")
+    tree.file(f"{real}/queue/scheduler", f"{queue.scheduler}\n")
     tree.folder(f"{real}/holders")
     tree.folder(f"{real}/slaves")
     target = real.removeprefix("/sys/")

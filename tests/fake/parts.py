@@ -39,6 +39,7 @@ class Disk:
     counters: Counters = field(default_factory=Counters)
     smart: Mapping[str, Any] | None = None
     sleeps: bool = False
+    scheduler: str = "[mq-deadline] none"
 
     @property
     def dev(self) -> str:

@@ -118,6 +118,13 @@ def dpkg_query(machine: Machine, argv: Sequence[str]) -> Steps:
     return CommandResult(0, machine.versions.get("bcache_tools", "1.0.8-4+b1"))
 
 
+def du(machine: Machine, argv: Sequence[str]) -> Steps:
+    if list(argv) != ["du", "-sk", "/etc/lvm/archive"]:
+        raise ModelGap(" ".join(argv))
+    yield 0.0
+    return CommandResult(0, f"{machine.archive_kib}\t/etc/lvm/archive\n")
+
+
 def lvm_version(machine: Machine, argv: Sequence[str]) -> Steps:
     if list(argv) != ["lvm", "version"]:
         raise ModelGap(" ".join(argv))
@@ -135,7 +142,8 @@ def lvmconfig(machine: Machine, argv: Sequence[str]) -> Steps:
         "devices/scan_lvs": f"scan_lvs={int(machine.scan_lvs)}",
         "devices/global_filter": f"global_filter=[{listed}]",
         "devices/filter": 'filter=["a|.*|"]',
-        "devices/use_devicesfile": "use_devicesfile=0",
+        "devices/use_devicesfile": f"use_devicesfile={int(machine.use_devicesfile)}",
+        "devices/devicesfile": 'devicesfile="system.devices"',
     }
     unknown = [name for name in line.operands if name not in values]
     if line.one("--type") != "full" or unknown:

@@ -23,7 +23,7 @@ MAY_BE_MISSING = re.compile(
     r"|/etc/udev/rules\.d/6[19]-tiercel\.rules"
     r"|/boot|/var/lib/tiercel/initramfs(/.*)?|/etc/initramfs-tools/hooks/tiercel"
     r"|/usr/lib/dracut/modules\.d/99tiercel/module-setup\.sh|/lib/modules/[^/]+"
-    r"|/etc/lvm/lvmlocal\.conf|/etc/lvm/devices/system\.devices"
+    r"|/etc/lvm/lvmlocal\.conf|/etc/lvm/devices(/.*)?"
     r"|/etc/systemd/system/tiercel-boot\.(service|timer)|/run/dbus/system_bus_socket"
     r"|/etc/(fstab|crypttab|drbd\.conf|drbd\.d|target/saveconfig\.json|nvmet/config\.json)"
     r"|/sys/kernel/config/(nvmet/subsystems|target/core)|/sys/class/rnbd-server/ctl/devices"

@@ -16,6 +16,8 @@ from tests.fake.machine import Machine
 from tests.fake.parts import Backing, Lv, ModelGap, Written
 
 FOLDER = "/etc/udev/rules.d"
+# What the rules of other packages act upon: mdadm, btrfs-progs, zfsutils, stratisd.
+STARTED = ("linux_raid_member", "btrfs", "zfs_member", "stratis")
 # Between the one that reads what a device holds, and those that act upon it.
 FILES = (f"{FOLDER}/61-tiercel.rules", f"{FOLDER}/69-tiercel.rules")
 
@@ -173,7 +175,7 @@ def _react(machine: Machine, lv: Lv, event: Event, *, whole: bool) -> None:
     held = event.env["ID_FS_TYPE"]
     if held == "bcache" and machine.bcache_rule and "bcache" in machine.modules:
         _register(machine, lv, name)
-    elif held == "linux_raid_member" and lv.written is not None and not lv.held:
+    elif held in STARTED and lv.written is not None and not lv.held:
         _start(machine, lv)
     elif held == "LVM2_member" and name.startswith("bcache") and event.keys["ACTION"] == "add":
         _activate(machine, lv, name)

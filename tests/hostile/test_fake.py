@@ -14,7 +14,7 @@ from tests.contract.client import MIB, Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
 from tests.fake.fixtures import make_fake_host as make_fake_host
-from tests.fake.parts import Written
+from tests.fake.parts import Signature, Written
 from tests.hostile.ending import ends
 from tests.hostile.fake_guest import play
 from tests.hostile.scenarios import EVERY, MARK, Group, Scenario, Superblock
@@ -73,6 +73,20 @@ def test_nor_is_one_that_was_restarted(host: FakeHost, agent: Agent, scenario: S
     assert boot(host)[1] == []
     unharmed(host, agent, written)
     ends(agent, volume, scenario.layout)
+
+
+@pytest.mark.parametrize("type", ["btrfs", "zfs_member", "stratis"])
+@pytest.mark.parametrize("layout", ["plain", "bcache"])
+def test_no_pool_of_a_guests_is_looked_into(
+    host: FakeHost, agent: Agent, type: str, layout: str
+) -> None:
+    volume = agent.backing() if layout == "bcache" else agent.volume()
+    written = Written(type, False, signature=Signature(type, host.machine.uuid4()))
+    host.root.guest_writes(host.root.lv(volume), written)
+    assert written.starts == 0
+    host.root.reboot()
+    assert boot(host)[1] == []
+    assert written.starts == 0
 
 
 def takes_the_name(scenario: Scenario) -> bool:

@@ -20,6 +20,7 @@ from pytest_django import DjangoDbBlocker
 from panel.accounts import people
 from storage.inventory.facts import HostFacts
 from storage.models import Host, Volume
+from tests import emptying
 from tests.conftest import drop, this_run, url_of
 from tests.contract.lab_world import LabWorld
 from tests.fake import FakeHost
@@ -29,7 +30,7 @@ from tests.integration.fake_machine import FakeMachine
 from tests.integration.lab_machine import LabMachine
 from tests.integration.machine import Machine
 from tests.integration.person import Person
-from tests.integration.running import Running
+from tests.integration.running import REDIS, Running
 from tests.integration.told import Told, telling
 
 LAB_SECONDS = 1200
@@ -103,6 +104,29 @@ def running(
                 yield panel
         finally:
             drop(name)
+
+
+@pytest.fixture(scope="module")
+def processes(
+    django_db_setup: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    django_db_blocker: DjangoDbBlocker,
+) -> Iterator[Running]:
+    """Redis, and what a module starts on the database of the tests. What they write after the last
+    test of the module is gone with them."""
+    environment = {
+        **os.environ,
+        "DATABASE_URL": url_of("app", this_run()),
+        "DATABASE_OWNER_URL": url_of("owner", this_run()),
+    }
+    found = Running(environment, tmp_path_factory.mktemp("processes"))
+    try:
+        found.start(REDIS)
+        yield found
+    finally:
+        found.stop_all()
+        with django_db_blocker.unblock():
+            emptying.empty()
 
 
 @pytest.fixture

@@ -210,6 +210,21 @@ def test_a_token_that_opens_nothing_is_said_to_be(panel: Running, play: Play) ->
     assert refused["failed"] and "/tokens/" in refused["msg"]
 
 
+def test_an_empty_name_fails_before_anything_is_asked(play: Play) -> None:
+    empty = play(
+        task("customer", external_id="", name="X"),
+        task("customer", external_id=" ", state="absent"),
+        task("plan", name="", size_bytes=256 * MIB, price_minor=490, currency="EUR"),
+        task("volume", external_id="", state="retired"),
+        task("volume_cache", volume="", state="absent"),
+        options=("--check",),
+    )
+    names = ("external_id", "external_id", "name", "external_id", "volume")
+    assert [each["msg"] for each in empty.results] == [
+        f"{name} is empty and names nothing." for name in names
+    ]
+
+
 def test_every_option_is_documented(tmp_path: Path) -> None:
     names = [f"tiercel.storage.{each}" for each in MODULES]
     done = subprocess.run(

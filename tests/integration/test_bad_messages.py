@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,8 +15,7 @@ from hypothesis import strategies as st
 from jobs import standstill
 from jobs.models import LifeSign
 from panel.configuration.environment import broker
-from tests.conftest import this_run, url_of
-from tests.integration.running import REDIS, Running
+from tests.integration.running import Running
 from tests.integration.until import until
 
 HARMLESS = "panel.tasks.prune_sessions"
@@ -29,27 +26,14 @@ SECONDS = 60
 
 
 @pytest.fixture(scope="module")
-def panel(
-    django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Running, redis.Redis, Celery]]:
-    """Redis of its own, a worker of each kind, and a client of both."""
-    environment = {
-        **os.environ,
-        "DATABASE_URL": url_of("app", this_run()),
-        "DATABASE_OWNER_URL": url_of("owner", this_run()),
-    }
-    running = Running(environment, tmp_path_factory.mktemp("bad-messages"))
-    try:
-        running.start(REDIS)
-        for name in QUEUES.values():
-            running.start(name)
-        url = running.environment["REDIS_URL"]
-        client = redis.Redis.from_url(url)
-        app = Celery("client", broker=broker(url), set_as_current=False)
-        until("each answers", lambda: len(ping(app)) == len(QUEUES), SECONDS)
-        yield running, client, app
-    finally:
-        running.stop_all()
+def panel(processes: Running) -> tuple[Running, redis.Redis, Celery]:
+    """A worker of each kind, and a client of Redis and of them."""
+    for name in QUEUES.values():
+        processes.start(name)
+    url = processes.environment["REDIS_URL"]
+    app = Celery("client", broker=broker(url), set_as_current=False)
+    until("each answers", lambda: len(ping(app)) == len(QUEUES), SECONDS)
+    return processes, redis.Redis.from_url(url), app
 
 
 def ping(app: Celery) -> dict[str, Any]:

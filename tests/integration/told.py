@@ -81,6 +81,7 @@ def telling(panel: Running) -> Iterator[Told]:
             "TIERCEL_SMTP_HOST": "127.0.0.1",
             "TIERCEL_SMTP_PORT": str(postbox.port),
             "TIERCEL_SMTP_STARTTLS": "0",
+            "TIERCEL_ALERT_PRIVATE_HOSTS": "127.0.0.1",
         }
         panel.start("housekeeping")
         Alert.objects.all().delete()

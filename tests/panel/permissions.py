@@ -28,6 +28,7 @@ TABLE = (
     Row("search-found", "GET", PERSON),
     Row("running-jobs", "GET", SEE),
     Row("settings", "GET", ADMINISTER),
+    Row("settings", "POST", ADMINISTER),
     Row("settings-mail", "POST", ADMINISTER),
     # Help
     Row("tour", "POST", "login mine mine mine in in in"),

@@ -195,3 +195,23 @@ def test_health_is_unavailable_without_the_database(client: Client) -> None:
         work = client.get(reverse("health-work"))
     assert (response.status_code, response.json()["database"]) == (503, False)
     assert (work.status_code, work.json()) == (503, {"database": False})
+
+
+@pytest.mark.parametrize(
+    ("name", "section"),
+    [
+        ("host-volumes", "Hosts"),
+        ("host-jobs", "Hosts"),
+        ("host-settings", "Hosts"),
+        ("volume-customer", "Volumes"),
+        ("settings", "Settings"),
+    ],
+)
+def test_the_bar_marks_one_section(staff: Client, name: str, section: str) -> None:
+    there = scene()
+    of = there.host if name.startswith("host") else there.volume
+    path = reverse(name, args=[] if name == "settings" else [of.key])
+    bar = staff.get(path).content.decode().split('id="topnav"')[1].split("</nav>")[0]
+    marked = re.findall(r'aria-current="page">(?:<svg.*?</svg>)?\s*(\w+)', bar, re.S)
+    assert marked == [section]
+    assert ("is-here" in bar) is (section == "Settings")

@@ -41,6 +41,28 @@ def test_a_name_that_several_have_is_refused_with_what_to_do() -> None:
         field().clean("Bluewater Data")
 
 
+def test_a_text_that_is_one_customers_external_id_and_another_ones_name_is_refused() -> None:
+    Customer.objects.create(name="Acme Ltd", external_id="26")
+    twin = make.customer("26")
+    with pytest.raises(ValidationError, match="Several customers are named 26"):
+        field().clean("26")
+    assert field().clean("Acme Ltd · 26") != twin == field().clean(twin.key)
+
+
+def test_a_key_is_stronger_than_an_external_id_of_the_same_text() -> None:
+    acme = make.customer("Acme Ltd")
+    for n in range(3):
+        Customer.objects.create(name=acme.key, external_id=acme.key if n == 1 else "")
+    assert field().clean(acme.key) == acme
+
+
+def test_a_row_is_itself_whatever_others_are_called() -> None:
+    acme = make.customer("Acme Ltd")
+    Customer.objects.create(name=str(acme.pk), external_id=str(acme.pk + 1))
+    Customer.objects.create(name=str(acme), external_id=str(acme.pk))
+    assert field().clean(acme) == acme
+
+
 def test_a_name_that_nobody_has_is_refused() -> None:
     make.customer("Acme Ltd")
     with pytest.raises(ValidationError, match="There is no customer “Acme”"):

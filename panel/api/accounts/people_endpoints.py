@@ -306,8 +306,7 @@ class Invitations(AdminResource):
         it too."""
         values = request_bodies.read(request, InviteBody)
         if (key := values.get("customer")) is not None:
-            customer = request_bodies.customer_of(key, self.user)
-            values["customer"] = customer.pk if customer is not None else None
+            values["customer"] = request_bodies.customer_of(key, self.user)
         form = InviteForm(self.user, values)
         if not form.is_valid():
             raise request_bodies.unprocessable(ValidationError(form.errors.as_data()))
@@ -418,7 +417,7 @@ class OneMember(AdminResource):
         """For admins. The account stays."""
         member = _member(key)
         member.delete()
-        text = f"no more of {member.customer}"
+        text = f"removed from {member.customer}"
         security_entries.note(SecurityKind.ROLE, member.user, text, by=self.user)
         return Response(status=204)
 

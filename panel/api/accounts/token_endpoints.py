@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import ClassVar
 
 from django.db.models import QuerySet
@@ -28,6 +28,8 @@ from storage.database_clock import database_now
 from storage.name_validators import demand_name
 
 MOST_NETWORKS = 20
+MAPPED_BITS = 96
+"""Of an IPv6 address before the IPv4 address that it maps."""
 MOST_OVERLAP_HOURS = 7 * 24
 
 
@@ -41,6 +43,10 @@ class TokenShape(Shape):
     scopes = serializers.ListField(child=serializers.CharField())
     networks = serializers.ListField(
         child=serializers.CharField(), help_text="CIDR; empty: from anywhere."
+    )
+    made_by = serializers.CharField(
+        allow_null=True,
+        help_text="Key of the token that made it, or that it follows; null: a person made it.",
     )
     live = serializers.BooleanField(help_text="False: it has expired or was revoked.")
     created_at = serializers.DateTimeField()
@@ -68,9 +74,20 @@ class NetworksField(serializers.ListField):
         """Each as Python's ipaddress writes it; raises ValidationError."""
         networks = super().to_internal_value(data)
         try:
-            return [str(ip_network(each, strict=False)) for each in networks]
+            return [str(_plain_network(each)) for each in networks]
         except ValueError as error:
             raise serializers.ValidationError(str(error), "no_network") from None
+
+
+def _plain_network(text: str) -> IPv4Network | IPv6Network:
+    """As addresses of requests are compared with it: without a zone, and IPv4 as such."""
+    if "%" in text:
+        raise ValueError(f"{text} names a zone, which is of one machine alone")
+    network = ip_network(text, strict=False)
+    if not isinstance(network, IPv6Network) or network.network_address.ipv4_mapped is None:
+        return network
+    inner = network.network_address.ipv4_mapped
+    return IPv4Network((inner, network.prefixlen - MAPPED_BITS))
 
 
 class TokenBody(request_bodies.Body):
@@ -133,6 +150,7 @@ def token_json(token: ApiToken, text: str | None = None) -> Json:
     data |= {
         "url": reverse("api-token", args=[token.key]),
         "user": token.user.email,
+        "made_by": token.made_by or None,
         "live": token.is_live(database_now()),
         "last_used_address": token.last_used_ip,
     }
@@ -172,14 +190,16 @@ class Tokens(Resource):
         responses={201: TokenShape, **described.problems(400, 403, 409, 422)},
     )
     def post(self, request: Request) -> Response:
-        """With at most the scopes of the token that asks. A replay of this answer
+        """With at most the scopes of the token that asks, and no later end. A replay of this answer
         (Idempotency-Key) has no `text`."""
         values = request_bodies.read(request, TokenBody)
         owner = self._owner(values.pop("user", None))
         _demand_own_scopes(self, values["scopes"])
         _demand_own_networks(self, values)
         _demand_room(owner)
-        return _made(*_issued(lambda: api_tokens.issue(owner, **values, by=self.user)))
+        return _made(
+            *_issued(lambda: api_tokens.issue(owner, **values, by=self.user, maker=self.token))
+        )
 
     def _owner(self, email: str | None) -> User:
         if email is None or email.lower() == self.user.email.lower():
@@ -196,7 +216,7 @@ class OneToken(Resource):
 
     write_scope = Scope.TOKENS
     measured = ("last_used_at", "last_used_address", "live")
-    parameters: ClassVar = {"DELETE": ("forget",)}
+    parameters: ClassVar = {"DELETE": ("forget", "made")}
 
     @extend_schema(
         operation_id="token",
@@ -215,13 +235,22 @@ class OneToken(Resource):
                 "forget",
                 "`true`: it is not listed any more either. Jobs and logs keep its key.",
                 enum=["true", "false"],
-            )
+            ),
+            described.query(
+                "made",
+                "`true`: the tokens that it made or that follow it, too, and those that these "
+                "made.",
+                enum=["true", "false"],
+            ),
         ],
         responses={204: None, **described.problems(400, 403, 404)},
     )
     def delete(self, request: Request, key: str) -> Response:
-        """It opens nothing from the next request on; it stays in the list."""
+        """It opens nothing from the next request on; it stays in the list. Tokens that it made go
+        on, unless `made` is true; `made_by` in the list names them."""
         token = get_object_or_404(_tokens(self), key=key)
+        if truth(request, "made"):
+            api_tokens.revoke_with_made(token, self.user)
         end = api_tokens.forget if truth(request, "forget") else api_tokens.revoke_token
         end(token, self.user)
         return Response(status=204)

@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from jobs.alerts import alert_actions
 from jobs.models import Alert, AlertEventKind, Silence
 from jobs.models.alert import AlertQuerySet
+from panel.alerts.alert_texts import NAMES
 from panel.api import request_bodies
 from panel.api.framework import cursor, described
 from panel.api.framework.problem import ApiProblem
@@ -306,6 +307,8 @@ def _filtered(request: Request, rows: AlertQuerySet) -> AlertQuerySet:
         raise bad_parameter("state", "invalid", f"One of {', '.join(STATES)}.")
     rows = rows.of_state("" if state == "open" else state)
     if (code := asked.get("code")) is not None:
+        if not _is_known(code):
+            raise bad_parameter("code", "invalid", f"There is no kind of problem {code}.")
         rows = rows.filter(code=code)
     if (host := asked.get("host")) is not None:
         rows = rows.filter(Q(host__key=host) | Q(host__name=host))
@@ -412,6 +415,8 @@ class Silences(Resource):
         scope = [values.get(name) for name in ("host", "volume", "code")]
         if not any(scope):
             raise _unfit("", "Name a host, a volume or a code.")
+        if scope[2] and not _is_known(scope[2]):
+            raise _unfit("/code", f"There is no kind of problem {scope[2]}.")
         _demand_end(values["until"])
         host, volume = self._host(scope[0]), self._volume(scope[1])
         made = alert_actions.silence(
@@ -429,8 +434,9 @@ class Silences(Resource):
     def _host(self, name: str | None) -> Host | None:
         if not name:
             return None
-        named = Q(key=name) | Q(name=name)
-        host = Host.objects.visible_to(self.user).without_inventory().filter(named).first()
+        hosts = Host.objects.visible_to(self.user).without_inventory()
+        # A key is stronger than a name of the same text.
+        host = hosts.filter(key=name).first() or hosts.filter(name=name).first()
         if host is None:
             raise _unfit("/host", f"There is no host {name}.")
         return host
@@ -474,6 +480,11 @@ class OneSilence(Resource):
     def _silence(self, key: str) -> Silence:
         rows = Silence.objects.visible_to(self.user).select_related("host", "volume", "author")
         return get_object_or_404(rows, key=key)
+
+
+def _is_known(code: str) -> bool:
+    """Whether alerts can have this kind: one that the panel names, or that a host has reported."""
+    return code in NAMES or Alert.objects.filter(code=code).exists()
 
 
 def _demand_end(until: datetime) -> None:

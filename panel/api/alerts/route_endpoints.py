@@ -246,7 +246,7 @@ class AlertRoutes(Resource):
 
     @extend_schema(
         operation_id="alert_route_make",
-        summary="Tell somebody else",
+        summary="Add a recipient of alerts",
         request=AlertRouteBody,
         responses={201: AlertRouteShape, **described.problems(403, 404, 422)},
     )
@@ -302,7 +302,7 @@ class OneAlertRoute(Resource):
 
     @extend_schema(
         operation_id="alert_route_delete",
-        summary="Tell somebody no more",
+        summary="Remove a recipient of alerts",
         responses={204: None, **described.problems(403, 404)},
     )
     def delete(self, request: Request, key: str) -> Response:
@@ -470,8 +470,7 @@ def _saved(view: Resource, request: Request, route: AlertRoute | None) -> Json:
         "person": None,
     }
     if email := given.get("person"):
-        person = User.objects.filter(email__iexact=email).first()
-        data["person"] = person.pk if person is not None else 0
+        data["person"] = User.objects.filter(email__iexact=email).first() or 0
     hosts = Host.objects.visible_to(view.user).without_inventory()
     form = RouteForm(data, hosts=hosts, route=route)
     if not form.is_valid():

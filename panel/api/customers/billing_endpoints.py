@@ -23,6 +23,7 @@ from panel.orders.plan_choices import PlanChoice
 from storage.access import Right
 from storage.analysis.forecast import Expectation
 from storage.analysis.measured_use import use_of
+from storage.currency import digits_of
 from storage.models import Customer, Volume
 from storage.volumes.snapshot import snapshots_of
 
@@ -97,6 +98,7 @@ class OutlookChoiceShape(Shape):
     current = serializers.BooleanField(help_text="Whether the volume has it now.")
     price_minor = serializers.IntegerField(allow_null=True)
     currency = serializers.CharField(allow_blank=True)
+    currency_digits = serializers.IntegerField()
     refusal = serializers.CharField(allow_null=True, help_text="Its code.")
     expected = ExpectationShape(
         allow_null=True, help_text="What it would bring; null: nobody can say."
@@ -136,6 +138,7 @@ def _choice_json(choice: PlanChoice, expected: Expectation | None) -> Json:
         "current": choice.offer.is_current,
         "price_minor": plan.price_minor if plan is not None else 0,
         "currency": plan.currency if plan is not None else "",
+        "currency_digits": digits_of(plan.currency if plan is not None else ""),
         "refusal": choice.refusal.code if choice.refusal is not None else None,
         "expected": expected,
     }

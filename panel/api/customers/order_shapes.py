@@ -12,6 +12,7 @@ from panel.api.response_shapes import Json, Ref
 from panel.models import Intent, Mandate, Order, OrderState
 from panel.orders.evaluate import Evaluation
 from storage.access import Person, is_staff
+from storage.currency import digits_of
 
 ORDER_WHENS = ["now", "period_end"]
 MONEY = ("currency", "price_minor", "charge_minor", "credit_minor", "next_invoice_minor")
@@ -33,6 +34,7 @@ class MoneyShape(Shape):
     currency = serializers.CharField(
         allow_blank=True, help_text="ISO 4217. Empty where all amounts are 0."
     )
+    currency_digits = serializers.IntegerField()
     price_minor = serializers.IntegerField(help_text="The monthly price from then on.")
     charge_minor = serializers.IntegerField(
         help_text="Charged at completion, for the rest of the month."
@@ -101,6 +103,7 @@ class MandateShape(Shape):
     """What a customer lets the provider charge. Null is not known: nothing is charged then."""
 
     currency = serializers.CharField()
+    currency_digits = serializers.IntegerField()
     cap_charge_minor = serializers.IntegerField(
         allow_null=True, help_text="Maximum for one charge."
     )
@@ -159,6 +162,7 @@ def order_json(order: Order, user: Person) -> Json:
     data |= {name: getattr(order, name) for name in ("reason_code", "reason")}
     data |= {
         "url": order_url(order),
+        "currency_digits": digits_of(order.currency),
         "volume": volume_ref(order.volume),
         "customer": customer_ref(order.customer),
         "from_plan": plan_ref(order.from_plan),
@@ -176,12 +180,14 @@ def quote_json(evaluation: Evaluation) -> Json:
     names = (*MONEY, "next_invoice_at", "period_end")
     data: Json = {name: getattr(evaluation.quote, name) for name in names}
     rest = {name: getattr(evaluation, name) for name in ("intent", "due_at", "trial_until")}
-    return QuoteShape(data | rest).data
+    digits = {"currency_digits": digits_of(data["currency"])}
+    return QuoteShape(data | rest | digits).data
 
 
 def mandate_json(mandate: Mandate) -> Json:
     """A mandate, for `MandateShape`."""
-    return MandateShape({name: getattr(mandate, name) for name in (*CAPS, "changed_at")}).data
+    data: Json = {name: getattr(mandate, name) for name in (*CAPS, "changed_at")}
+    return MandateShape(data | {"currency_digits": digits_of(mandate.currency)}).data
 
 
 def order_url(order: Order) -> str:

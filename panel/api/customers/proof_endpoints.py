@@ -37,6 +37,8 @@ FIGURES = (
     "read_ms_p50_after",
     "read_ms_p95_before",
     "read_ms_p95_after",
+    "read_ms_p99_before",
+    "read_ms_p99_after",
     "read_iops_before",
     "read_iops_after",
     "slow_reads_spared_per_second",
@@ -91,6 +93,14 @@ class ProofFigures(Shape):
     )
     read_ms_p95_after = serializers.FloatField(
         allow_null=True, help_text="95th percentile of reads and writes after, in milliseconds."
+    )
+    read_ms_p99_before = serializers.FloatField(
+        allow_null=True,
+        help_text="99th percentile of reads and writes before, in milliseconds; null: only "
+        "averages are kept, or an earlier version measured.",
+    )
+    read_ms_p99_after = serializers.FloatField(
+        allow_null=True, help_text="99th percentile of reads and writes after, in milliseconds."
     )
     read_iops_before = serializers.FloatField(allow_null=True, help_text="Reads a second before.")
     read_iops_after = serializers.FloatField(allow_null=True, help_text="Reads a second after.")
@@ -236,7 +246,7 @@ def proof_json(proof: Proof) -> Json:
         "after": {"start": proof.after_start, "end": proof.after_end},
         "was_warm": proof.was_warm,
         "reads_verdict": proof_texts.reads_verdict(result),
-        "figures": {name: result[name] for name in FIGURES} if result else None,
+        "figures": {name: result.get(name) for name in FIGURES} if result else None,
         "writes": result.get("writes"),
         "is_weighed": result.get("is_weighed", False),
         "held": proof_texts.held(order, result) or None,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
+from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
 from rest_framework import serializers
@@ -16,6 +17,7 @@ from panel.api.framework import cursor, wait_for_job
 from panel.api.framework.error_codes import ERROR_CODES
 from panel.api.framework.examples import add_examples
 from panel.api.framework.problem import MEDIA_TYPE
+from panel.api.framework.resource import Resource
 from panel.api.response_shapes import Json
 from storage.metrics.series import MAX_POINTS
 
@@ -113,6 +115,19 @@ IF_MATCH = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="The ETag of the wish you read. The answer is 412 if the wish has changed since.",
 )
+
+
+class ScopedSchema(AutoSchema):
+    """An operation with the scopes of which a token needs one."""
+
+    def get_extensions(self) -> Json:
+        """`x-required-scopes`, and `x-dry-run-scopes` where a dry run needs less."""
+        if not isinstance(self.view, Resource):
+            return {}
+        needed = self.view.scopes_for(self.method)
+        dry = self.view.scopes_for(self.method, is_dry=True)
+        extensions = {"x-required-scopes": needed} if needed else {}
+        return extensions | ({"x-dry-run-scopes": dry} if dry != needed else {})
 
 
 def query(name: str, description: str, **fields: Any) -> OpenApiParameter:
@@ -213,6 +228,7 @@ SAME_EVERYWHERE: Final = {
     "size_bytes": "Bytes.",
     "price_minor": "Per month, in minor units (cents) of the currency.",
     "currency": "ISO 4217, such as EUR.",
+    "currency_digits": "Decimal places of the currency: with 2, 490 minor units are 4.90.",
     "next_invoice_at": "The day of the next invoice.",
     "code": "For programs; it never changes its meaning.",
     "message": "What is wrong, in a sentence for people.",

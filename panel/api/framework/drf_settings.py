@@ -35,7 +35,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["panel.api.framework.rendering.JsonRenderer"],
     "DEFAULT_PARSER_CLASSES": ["panel.api.framework.parsing.PlainJson"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "panel.api.framework.described.ScopedSchema",
     "EXCEPTION_HANDLER": "panel.api.framework.problem.problem_answer",
     # ?format= is an unknown parameter like any other.
     "URL_FORMAT_OVERRIDE": None,

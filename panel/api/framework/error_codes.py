@@ -42,7 +42,7 @@ ERROR_CODES: Final = {
     "insufficient_scope": "The token is not for this.",
     "internal": "The panel failed; its log has the request's id.",
     "invalid": "Fields are wrong; errors names each.",
-    "invalid_parameter": "A parameter of the address is unknown or out of range.",
+    "invalid_parameter": "A parameter of the address is unknown, empty, or out of range.",
     "is_staff": "The address belongs to somebody of the staff.",
     "kernel_fault": "The host's kernel or LVM has a fault that this would meet.",
     "last_admin": "The last active admin stays one.",

@@ -86,6 +86,7 @@ TEXTS: Final = {
     "link": "https://panel.example.com/invitation/…",
     "lv": "v-q5tmzk7xw2ad4hvn",
     "machine_id": "1f0c3f7e9a5b4d628e7c2a9b6d5e4f30",
+    "made_by": None,
     "member": "sdb1",
     "member_role": "",
     "members": "sdb1",
@@ -115,6 +116,7 @@ TEXTS: Final = {
     "request_id": "59c5f611a17a4c7ebd34c4440a46c1a5",
     "reverts": None,
     "route": "On call",
+    "scheduler": "mq-deadline",
     "scopes": "read",
     "secret": "whsec_…",
     "sentence": "Add a cache of 10 GiB to crm-data",
@@ -169,6 +171,7 @@ FORMATS: Final = {
     "uuid": "0c8e3b5a-5d1f-4f7e-9f5c-2a6b7c8d9e0f",
 }
 NUMBERS: Final = {
+    "currency_digits": 2,
     "_bytes": 10 * GIB,
     "_minor": 490,
     "_percent": 40,

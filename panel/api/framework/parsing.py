@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import IO, Any, Final
 
 from django.http.request import UnreadablePostError
-from rest_framework.exceptions import ParseError
+from django.utils.http import parse_header_parameters
+from rest_framework.exceptions import ParseError, UnsupportedMediaType
 from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
 
 from panel.api.framework.problem import ApiProblem
 from panel.api.response_shapes import Json
 
 MAX_BODY_BYTES: Final = 64 * 1024
+WHOLE_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,10}")
 MAX_DEPTH: Final = 8
 """No body of this API is deeper than three."""
 
@@ -30,6 +34,9 @@ class PlainJson(BaseParser):
         parser_context: Any = None,
     ) -> Any:
         """What it says; raises `ApiProblem` (413) and `ParseError` (400)."""
+        request = (parser_context or {}).get("request")
+        if request is not None:
+            _demand_readable(request)
         try:
             text = stream.read(MAX_BODY_BYTES + 1)
             if len(text) > MAX_BODY_BYTES:
@@ -41,6 +48,21 @@ class PlainJson(BaseParser):
         except (ValueError, RecursionError, UnreadablePostError) as error:
             raise ParseError(f"The body is no plain JSON: {error}.") from None
         return value
+
+
+def _demand_readable(request: Request) -> None:
+    """Raises `UnsupportedMediaType` for a body that is packed or no UTF-8: neither is undone."""
+    encoding = request.headers.get("Content-Encoding", "identity").lower()
+    _, parameters = parse_header_parameters(request.content_type or "")
+    charset = parameters.get("charset", "utf-8").lower()
+    if encoding != "identity" or charset not in ("utf-8", "utf8", "us-ascii"):
+        raise UnsupportedMediaType(f"{request.content_type} ({encoding})")
+
+
+def whole_number(text: str) -> int | None:
+    """The number of a parameter, read alike by the limits, which count its cost, and by its view.
+    None for anything else, also for a number with leading zeros."""
+    return int(text) if WHOLE_NUMBER.fullmatch(text) else None
 
 
 def too_large() -> ApiProblem:

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from http.cookies import CookieError
-from threading import Lock
+from threading import Condition, Lock
 from typing import Any, Final
 
 import redis
@@ -34,6 +34,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from panel.accounts.api_tokens import WRITTEN
+from panel.api.framework.parsing import whole_number
 from panel.api.framework.problem import MEDIA_TYPE, ApiProblem
 from panel.gunicorn import threads
 from panel.http.client_address import address_of, network_of
@@ -42,42 +43,61 @@ from panel.http.request_log import id_of
 
 class ConcurrencyLimit:
     """So many threads of this process are for one kind of work at once, and so many of them for
-    one who asks for it: what is left serves all others."""
+    one who asks for it: what is left serves all others. Of those who find no place `most_waiting`
+    wait for one, each name once."""
 
-    def __init__(self, *, most: int, most_of_one: int) -> None:
-        self.most, self.most_of_one = most, most_of_one
-        self._lock = Lock()
+    def __init__(self, *, most: int, most_of_one: int, most_waiting: int = 0) -> None:
+        self.most, self.most_of_one, self.most_waiting = most, most_of_one, most_waiting
+        self._changed = Condition()
         self._taken: Counter[str] = Counter()
+        self._waiting: set[str] = set()
 
     @contextmanager
     def one(self, name: str) -> Iterator[bool]:
         """A place for `name` until the end of the block; False where none is left."""
-        with self._lock:
-            is_free = self._taken.total() < self.most and self._taken[name] < self.most_of_one
+        with self._changed:
+            is_free = self._has_room(name) or self._waited(name)
             self._taken[name] += is_free
         try:
             yield is_free
         finally:
-            with self._lock:
+            with self._changed:
                 self._taken[name] -= is_free
                 self._taken += Counter()  # forgets who has none
+                self._changed.notify_all()
+
+    def _has_room(self, name: str) -> bool:
+        return self._taken.total() < self.most and self._taken[name] < self.most_of_one
+
+    def _waited(self, name: str) -> bool:
+        if len(self._waiting) >= self.most_waiting or name in self._waiting:
+            return False
+        self._waiting.add(name)
+        try:
+            return self._changed.wait_for(lambda: self._has_room(name), PATIENCE_SECONDS)
+        finally:
+            self._waiting.remove(name)
 
 
 log = logging.getLogger(__name__)
 
 API: Final = ("/api/", "/metrics")
 ACCOUNT: Final = "/account/"
+DOORS: Final = ("/enrol/", "/enter/", "/invitation/", "/notices/off/")
+"""What a one-time link opens, without a session."""
+PATIENCE_SECONDS: Final = 2.0
 BURST_SECONDS: Final = 10
 SIGN_IN_BURST_SECONDS: Final = 30
 """After a pause so many seconds' worth of requests may come at once."""
 COSTLY: Final = {"limit": 50, "points": 500}
 """A list or series longer than this counts as several requests."""
+COSTLIEST: Final = 10_000
 MOST_BUCKETS: Final = 10_000
 AT_ONCE: Final = ConcurrencyLimit(most=threads * 3 // 4, most_of_one=3)
 """Some threads of a process are never the API's. Of one token two may wait while one works, and
 those who may wait and one token together leave places to others."""
-SIGN_INS_AT_ONCE: Final = ConcurrencyLimit(most=1, most_of_one=1)
-"""A digest of a password keeps a whole core busy."""
+SIGN_INS_AT_ONCE: Final = ConcurrencyLimit(most=1, most_of_one=1, most_waiting=3)
+"""A digest of a password keeps a whole core busy, for less than half a second."""
 BUSY: Final = {"Retry-After": "1"}
 REDIS_SECONDS: Final = 0.2
 REDIS_RESTS_SECONDS: Final = 5.0
@@ -222,7 +242,8 @@ def beyond(buckets: Sequence[TokenBucket], gaps: Sequence[float]) -> float:
 
 
 class LimitMiddleware:
-    """Stands before all that costs something: no session, token or row was looked at yet."""
+    """Stands before all that costs something: no session, token or row was looked at yet. The
+    request is whole (`panel.http.request_worker`), so no place waits for a slow client."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -233,6 +254,8 @@ class LimitMiddleware:
             buckets, places = buckets_of(request), AT_ONCE
         elif request.path_info.startswith(ACCOUNT) and request.method == "POST":
             buckets, places = [sign_in_bucket(request)], SIGN_INS_AT_ONCE
+        elif request.path_info.startswith(DOORS):
+            buckets, places = buckets_of(request)[:1], AT_ONCE
         else:
             return self.get_response(request)
         verdict = LIMITS.judge(buckets, cost_of(request))
@@ -282,9 +305,10 @@ def cost_of(request: HttpRequest) -> int:
     """As how many requests it counts."""
     cost = 1
     for name, many in COSTLY.items():
-        text = request.GET.get(name, "")
-        if text.isascii() and text.isdigit() and len(text) < 5:
-            cost = max(cost, math.ceil(int(text) / many))
+        # A number that is out of range is refused, for the cost of one request.
+        number = whole_number(request.GET.get(name, "")) or 0
+        if number < COSTLIEST:
+            cost = max(cost, math.ceil(number / many))
     return cost
 
 

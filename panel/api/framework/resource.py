@@ -19,10 +19,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from jobs.models import DESTROYING, Origin
+from jobs.models import DESTROYING, OF_HOST, Kind, Origin
 from jobs.requester import Requester
 from panel.api.framework import entity_tags, idempotent_requests
 from panel.api.framework.authentication import READING
+from panel.api.framework.parsing import whole_number
 from panel.api.framework.problem import ApiProblem
 from panel.charts.time_range import parsed_time
 from panel.http.client_address import address_of
@@ -42,11 +43,11 @@ TAGGED: Final = ("GET", "HEAD", "PUT", "PATCH")
 class Resource(APIView):
     """`write_scope` is what a token needs for methods that change something, or one of
     `other_scopes`; with `dry_run=true` the `preview_scope` is enough; `read_scope` is for the
-    others. A `staff_only` view
-    does not exist for anybody else (404). `parameters` are the query's, by method: any other is
-    an error, so that a misspelt filter never answers with everything, and so is one that stands
-    twice and is not `repeatable`. So is a body where none is read: with GET and DELETE, and in a
-    view that `takes_no_body`.
+    others. A view that changes something names its own: without one no token may. A `staff_only`
+    view does not exist for anybody else (404). `parameters` are the query's, by method: any other
+    is an error, so that a misspelt filter never answers with everything, and so is one that is
+    empty, unless it `may_be_empty`, or that stands twice and is not `repeatable`. So is a body
+    where none is read: with GET and DELETE, and in a view that `takes_no_body`.
 
     Every method that changes something honours Idempotency-Key; a view that `keeps_key` does so
     itself. `once_only` are fields of an answer that its replay leaves out, such as a secret. What
@@ -55,7 +56,7 @@ class Resource(APIView):
     is not `is_tagged` has none. Answers are packed at `packing_level`, of 1 (quick) to 9."""
 
     permission_classes = (IsAuthenticated,)
-    write_scope: ClassVar[str] = Scope.VOLUMES
+    write_scope: ClassVar[str] = ""
     read_scope: ClassVar[str] = Scope.READ
     other_scopes: ClassVar[Collection[str]] = ()
     preview_scope: ClassVar[str] = ""
@@ -63,6 +64,7 @@ class Resource(APIView):
     takes_no_body: ClassVar[bool] = False
     parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     repeatable: ClassVar[Collection[str]] = ()
+    may_be_empty: ClassVar[Collection[str]] = ()
     keeps_key: ClassVar[bool] = False
     once_only: ClassVar[Collection[str]] = ("secret",)
     measured: ClassVar[Collection[str]] = ()
@@ -104,7 +106,8 @@ class Resource(APIView):
             raise MethodNotAllowed(request.method or "")
         if self.staff_only and not is_staff(self.user):
             raise Http404
-        self.demand_scope(*self._scopes(request))
+        is_dry = request.query_params.getlist("dry_run") == ["true"]
+        self.demand_scope(*self.scopes_for(request.method or "", is_dry=is_dry))
         method = "GET" if request.method == "HEAD" else request.method or ""
         known = self.parameters.get(method, ())
         for name, values in request.query_params.lists():
@@ -114,6 +117,9 @@ class Resource(APIView):
                 )
             if len(values) > 1 and name not in self.repeatable:
                 raise bad_parameter(name, "repeated", "Give it once.")
+            if name not in self.may_be_empty and not all(map(str.strip, values)):
+                # As an unset variable of a script gives it: it would find what has no such name.
+                raise bad_parameter(name, "empty", "It has no value. Leave it out.")
         for name in with_nul(request.query_params):
             raise bad_parameter(name, "invalid", "A text holds no NUL.")
         if (self.takes_no_body or method in BODILESS) and request.data:
@@ -188,13 +194,13 @@ class Resource(APIView):
                 entity_tags.answer_not_modified(request, final)
         return final
 
-    def _scopes(self, request: Request) -> list[str]:
+    @classmethod
+    def scopes_for(cls, method: str, *, is_dry: bool = False) -> list[str]:
         """Those of which a token needs one."""
-        if request.method in READING:
-            return [self.read_scope]
-        scopes = [self.write_scope, *self.other_scopes]
-        is_dry = request.query_params.getlist("dry_run") == ["true"]
-        return [self.preview_scope, *scopes] if is_dry and self.preview_scope else scopes
+        if method in READING:
+            return [cls.read_scope]
+        scopes = [cls.write_scope, *cls.other_scopes] if cls.write_scope else []
+        return [cls.preview_scope, *scopes] if is_dry and cls.preview_scope else scopes
 
     def demand_scope(self, *scopes: str) -> None:
         """Raises `ApiProblem` (403) for a token that is for none of them."""
@@ -207,15 +213,24 @@ class Resource(APIView):
             )
 
     def demand_scope_to(self, kind: str) -> None:
-        """The same for the scope that a job of a volume needs, which goes by what the job does:
-        many requests can end in one that destroys."""
-        self.demand_scope(Scope.DESTROY if kind in DESTROYING else Scope.VOLUMES)
+        """The same for a job, which goes by what the job does: many requests can end in one that
+        destroys."""
+        self.demand_scope(*scopes_of_job(kind))
 
     def demand(self, right: Right) -> None:
         """Raises PermissionDenied (403) for whoever has not the right; ask once the rows are
         found, so that a foreign one is a 404."""
         if not may(self.user, right):
             raise PermissionDenied(right)
+
+
+def scopes_of_job(kind: str) -> tuple[str, ...]:
+    """Those of which a token needs one to begin a job of this kind, or to let it go on."""
+    if kind in DESTROYING:
+        return (Scope.DESTROY,)
+    if kind == Kind.PREPARE_SSD:
+        return (Scope.HOSTS, Scope.VOLUMES)
+    return (Scope.HOSTS,) if kind in OF_HOST else (Scope.VOLUMES,)
 
 
 def takes_gzip(accepted: str) -> bool:
@@ -284,8 +299,8 @@ def whole(request: Request, name: str, default: int, low: int, high: int) -> int
     text = request.query_params.get(name)
     if text is None:
         return default
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 12 else -1
-    if not low <= number <= high:
+    number = whole_number(text)
+    if number is None or not low <= number <= high:
         raise bad_parameter(name, "out_of_range", f"A whole number from {low} to {high}.")
     return number
 

@@ -24,13 +24,13 @@ FIRST_POLL_SECONDS, LAST_POLL_SECONDS = 0.1, 1.0
 AGAIN_SECONDS: Final = 5
 
 PLACES = ConcurrencyLimit(most=threads // 3, most_of_one=2)
-"""A third of the threads of a process wait at most, and two for one token."""
+"""A third of the threads of a process wait at most, and two for one person, however many tokens
+they have."""
 
 
 def place_of(view: Resource) -> AbstractContextManager[bool]:
     """A place to wait for whoever asks, until the end of the block; False where none is left."""
-    name = f"token {view.token.pk}" if view.token is not None else f"person {view.user.pk}"
-    return PLACES.one(name)
+    return PLACES.one(f"person {view.user.pk}")
 
 
 def seconds(request: Request) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -134,7 +135,9 @@ def made_host(view: Resource, request: Request) -> Response:
             "A host with this name is enrolled already.",
             "Use POST /hosts/{key}/enrolment for another line.",
         )
-    return enrolled(*enrolment.begin_enrolment(**values))
+    answer = enrolled(*enrolment.begin_enrolment(**values))
+    answer["Location"] = reverse("api-host", args=[answer.data["host"]])
+    return answer
 
 
 def enrolled(host: Host, token: str) -> Response:

@@ -27,7 +27,17 @@ from storage.planner import Refused
 from storage.planner.technologies.lookup import cache_of
 from storage.volumes.snapshot import snapshots_of
 
-DISK = ("name", "dev", "size_bytes", "rotational", "model", "serial", "transport", "read_only")
+DISK = (
+    "name",
+    "dev",
+    "size_bytes",
+    "rotational",
+    "model",
+    "serial",
+    "transport",
+    "read_only",
+    "scheduler",
+)
 ARRAY = ("name", "uuid", "level", "state", "size_bytes", "degraded_count")
 PV = (
     "uuid",
@@ -65,6 +75,9 @@ class DiskFoundShape(Shape):
         allow_blank=True, help_text="sata, sas, nvme or another bus; empty: not known."
     )
     read_only = serializers.BooleanField(help_text="Whether it refuses writes.")  # type: ignore[assignment]  # a field, no attribute
+    scheduler = serializers.CharField(
+        allow_blank=True, help_text="Its I/O scheduler, such as mq-deadline; empty: not known."
+    )
 
 
 class ArrayFoundShape(Shape):

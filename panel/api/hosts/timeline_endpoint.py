@@ -42,6 +42,9 @@ class LikeHoursShape(Shape):
     p95_ms = serializers.FloatField(
         allow_null=True, help_text="95th percentile of latency, in milliseconds."
     )
+    p99_ms = serializers.FloatField(
+        allow_null=True, help_text="99th percentile of latency, in milliseconds."
+    )
     average_ms = serializers.FloatField(
         allow_null=True, help_text="Milliseconds of an average I/O."
     )

@@ -19,7 +19,7 @@ from jobs.models import BulkChange, Job
 from jobs.queue import bulk
 from panel.api import request_bodies
 from panel.api.framework import cursor, described
-from panel.api.framework.problem import ApiProblem
+from panel.api.framework.problem import CODES, ApiProblem
 from panel.api.framework.resource import Resource, truth
 from panel.api.framework.shape import Shape
 from panel.api.resource_json import job_url
@@ -27,7 +27,7 @@ from panel.api.response_shapes import ErrorShape, Json
 from panel.models import Scope
 from storage.access import Right
 from storage.bulk_changes import ACTIONS, MOST, Action, BulkForm, PlannedChange, drafts
-from storage.models import Customer, Volume
+from storage.models import Volume
 from storage.volumes.snapshot import snapshots_of
 
 ACTION_NAMES = [value for value, _ in ACTIONS]
@@ -99,6 +99,7 @@ class BulkChangeShape(Shape):
 class BulkChanges(Resource):
     """Changes of many volumes."""
 
+    write_scope = Scope.VOLUMES
     staff_only = True
     preview_scope = Scope.PREVIEW
     parameters: ClassVar = {"GET": cursor.PARAMETERS, "POST": ("dry_run",)}
@@ -134,7 +135,9 @@ class BulkChanges(Resource):
         host has changed since."""
         self.demand(Right.OPERATE)
         values = request_bodies.read(request, BulkBody)
-        form = BulkForm(self.user, self._form_data(values))
+        if (key := values.get("customer")) is not None:
+            values["customer"] = request_bodies.customer_of(key, self.user)
+        form = BulkForm(self.user, values)
         if not form.is_valid():
             raise request_bodies.unprocessable(ValidationError(form.errors.as_data()))
         rows = snapshots_of(self._chosen(values["volumes"]))
@@ -155,18 +158,11 @@ class BulkChanges(Resource):
             return Response(BulkPreviewShape(data).data)
         option = form.cleaned_data.get(form.option)
         sealed = bulk.sign_drafts(
-            Action(values["action"]), getattr(option, "key", option) or "", good
+            Action(values["action"]), getattr(option, "key", option) or "", good, self.user.pk
         )
-        change = bulk.begin_bulk(bulk.signed_drafts(sealed), self.requester)
+        change = bulk.begin_bulk(bulk.signed_drafts(sealed, self.user.pk), self.requester)
         data = change_json(change, whole=True)
         return Response(data, status=202, headers={"Location": data["url"]})
-
-    def _form_data(self, values: Json) -> Json:
-        """The form names a customer by its number."""
-        if (key := values.get("customer")) is None:
-            return values
-        customer = Customer.objects.visible_to(self.user).filter(key=key).first()
-        return {**values, "customer": customer.pk if customer is not None else 0}
 
     def _chosen(self, keys: list[str]) -> list[Volume]:
         places = {key: n for n, key in enumerate(keys)}
@@ -195,6 +191,7 @@ class OneBulkChange(Resource):
 class BulkChangeCancel(Resource):
     """The end of a change before all volumes were begun."""
 
+    write_scope = Scope.VOLUMES
     staff_only = True
     takes_no_body = True
 
@@ -252,7 +249,11 @@ def _draft_json(draft: PlannedChange) -> Json:
         "steps": list(draft.titles) if refused is None else [],
         "refusal": None
         if refused is None
-        else {name: getattr(refused, name) for name in ("code", "message", "correction")},
+        else {
+            "code": CODES.get(refused.code, refused.code),
+            "message": refused.message,
+            "correction": refused.correction,
+        },
     }
 
 

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from jobs.engine import decisions
 from jobs.engine.flush_rate import raise_rate
-from jobs.models import Job, Kind, State
+from jobs.models import DESTROYING, Job, Kind, State
 from jobs.queue.submit import cancel, confirm, right_to
 from jobs.requester import Requester
 from panel.api import request_bodies
@@ -26,6 +26,7 @@ from panel.api.framework.resource import (
     bad_parameter,
     chosen_values,
     ids,
+    scopes_of_job,
     since,
     truth,
     whole,
@@ -63,19 +64,31 @@ def steering(
 
 
 class Steering(Resource):
-    """For operators, once for each `Idempotency-Key`."""
+    """For operators, once for each `Idempotency-Key`. The scope goes by the kind of the job."""
 
+    write_scope = Scope.VOLUMES
+    other_scopes = (Scope.HOSTS, Scope.DESTROY)
     parameters: ClassVar = {"POST": ("wait",)}
     takes_no_body = True
     keeps_key = True
 
+    def also_for(self, job: Job) -> tuple[str, ...]:
+        """Scopes beside that of the job's kind: a token that changes volumes may also end one that
+        destroys one."""
+        return (Scope.VOLUMES,) if job.kind in DESTROYING else ()
+
     def steered(
-        self, request: Request, key: str, steer: Callable[[Job, Requester], object]
+        self,
+        request: Request,
+        key: str,
+        steer: Callable[[Job, Requester], object],
+        right_of: Callable[[Job], Right] = lambda job: Right.OPERATE,
     ) -> Response:
         """The job once `steer` has told it: 200 where it is over, 202 where it goes on; 409 where
         that is refused."""
         job = job_of(self, key)
-        self.demand(Right.OPERATE)
+        self.demand_scope(*scopes_of_job(job.kind), *self.also_for(job))
+        self.demand(right_of(job))
         within = wait_for_job.seconds(request)
 
         def act() -> Response:
@@ -239,6 +252,7 @@ class JobPace(Steering):
 class PreviewApply(Resource):
     """What a dry run said, done."""
 
+    write_scope = Scope.VOLUMES
     other_scopes = (Scope.DESTROY, Scope.HOSTS)
     parameters: ClassVar = {"POST": ("wait",)}
     takes_no_body = True
@@ -257,10 +271,7 @@ class PreviewApply(Resource):
             Job.objects.visible_to(self.user).select_related("volume"), key=key, dry_run=True
         )
         self.demand(right_to(preview))
-        if preview.volume is None:
-            self.demand_scope(Scope.VOLUMES, Scope.HOSTS)
-        else:
-            self.demand_scope_to(preview.kind)
+        self.demand_scope_to(preview.kind)
         within = wait_for_job.seconds(request)
         answer = idempotent_requests.once(
             request,
@@ -290,7 +301,8 @@ class ResolveBody(request_bodies.Body):
 class JobResume(Steering):
     """Forward."""
 
-    other_scopes = (Scope.DESTROY,)
+    def also_for(self, job: Job) -> tuple[str, ...]:
+        return ()
 
     @steering(
         "job_resume",
@@ -299,10 +311,11 @@ class JobResume(Steering):
         at_work="A worker continues the job.",
     )
     def post(self, request: Request, key: str) -> Response:
-        """For a job that needs attention: reads the host again and continues towards the wish. For
-        a job that destroys a volume or gives up a cache, a token needs `volumes:destroy`."""
-        self.demand_scope_to(job_of(self, key).kind)
-        return self.steered(request, key, decisions.resume)
+        """For a job that needs attention: reads the host again and continues towards the wish. Who
+        may begin a job of its kind may decide about it: only admins about one that destroys a
+        volume or changes a host's disks. For a job that destroys a volume or gives up a cache, a
+        token needs `volumes:destroy`."""
+        return self.steered(request, key, decisions.resume, right_to)
 
 
 class JobRollback(Steering):
@@ -317,7 +330,7 @@ class JobRollback(Steering):
     def post(self, request: Request, key: str) -> Response:
         """For a job that needs attention: reads the host again and restores the state before the
         job. Not possible after the point of no return."""
-        return self.steered(request, key, decisions.roll_back)
+        return self.steered(request, key, decisions.roll_back, right_to)
 
 
 class JobResolve(Steering):
@@ -336,5 +349,5 @@ class JobResolve(Steering):
         """For a job that needs attention: reads the host once more, then cancels the job."""
         why = request_bodies.read(request, ResolveBody)["why"]
         return self.steered(
-            request, key, lambda job, requester: decisions.resolve(job, requester, why)
+            request, key, lambda job, requester: decisions.resolve(job, requester, why), right_to
         )

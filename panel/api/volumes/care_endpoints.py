@@ -72,6 +72,7 @@ class VolumeDriftView(Resource):
 class DriftAcceptance(Resource):
     """The record becomes what the host has."""
 
+    write_scope = Scope.VOLUMES
     staff_only = True
     takes_no_body = True
 
@@ -139,6 +140,8 @@ def _work(operation_id: str, summary: str) -> Callable[..., Callable[..., Respon
 
 class DriftRepair(_VolumeWork):
     """The host becomes what the record says."""
+
+    write_scope = Scope.VOLUMES
 
     @_work("volume_drift_repair", "Bring a volume back to its record")
     def post(self, request: Request, key: str) -> Response:
@@ -220,6 +223,7 @@ class AdoptionShape(Shape):
 class Adoptions(Resource):
     """Found volumes that get a customer."""
 
+    write_scope = Scope.VOLUMES
     staff_only = True
     preview_scope = Scope.PREVIEW
     parameters: ClassVar = {"POST": ("dry_run",)}
@@ -265,6 +269,7 @@ class Adoptions(Resource):
 class VolumeAdoption(Resource):
     """That a volume was adopted."""
 
+    write_scope = Scope.VOLUMES
     staff_only = True
 
     @extend_schema(

@@ -8,7 +8,6 @@ from functools import partial
 from math import ceil
 from typing import Any, ClassVar, Final
 
-from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
@@ -21,6 +20,7 @@ from panel.api.framework import described
 from panel.api.framework.rendering import JsonRenderer, json_bytes
 from panel.api.framework.resource import Resource, bad_parameter, since, whole
 from panel.api.framework.shape import Shape
+from panel.api.volumes.volume_endpoints import visible_volume
 from panel.charts import definitions as chart_definitions
 from storage.access import is_staff
 from storage.formatting import csv_line
@@ -33,7 +33,6 @@ from storage.metrics.series import (
     series,
     step_seconds,
 )
-from storage.models import Volume
 from storage.volumes.ownership import theirs_since
 
 DEFAULT_RANGE: Final = timedelta(hours=1)
@@ -118,7 +117,7 @@ class VolumeSeries(Resource):
     def get(self, request: Request, key: str) -> Response:
         """One column for each figure; null: nothing was measured. Customers have the columns of
         their charts. The range is moved to whole buckets."""
-        volume = get_object_or_404(Volume.objects.visible_to(self.user), key=key)
+        volume = visible_volume(self, key)
         end = since(request, "to") or timezone.now()
         start = since(request, "from") or end - DEFAULT_RANGE
         points = whole(request, "points", DEFAULT_POINTS, 0, 10**9)

@@ -83,6 +83,7 @@ TECHNOLOGIES = tuple(SETTINGS)
 class Volumes(Resource):
     """The volumes that the person may see."""
 
+    write_scope = Scope.VOLUMES
     preview_scope = Scope.PREVIEW
     parameters: ClassVar = {"GET": FOR_STAFF, "POST": ("dry_run", "wait")}
     keeps_key = True
@@ -193,6 +194,7 @@ class Volumes(Resource):
 class OneVolume(Resource):
     """One volume."""
 
+    write_scope = Scope.VOLUMES
     measured = MEASURED
     parameters: ClassVar = {"GET": ("include",)}
 
@@ -243,6 +245,8 @@ class OneVolume(Resource):
 class VolumeWatch(Resource):
     """Watching a volume closely."""
 
+    write_scope = Scope.VOLUMES
+
     @extend_schema(
         operation_id="volume_watch",
         summary="Watch a volume closely",
@@ -290,7 +294,12 @@ def includes_wish(request: Request) -> bool:
 
 def visible_row(view: Resource, key: str) -> VolumeSnapshot:
     """The volume, where the person may see it; 404 else."""
-    return snapshots_of([get_object_or_404(_visible(view), key=key)])[0]
+    return snapshots_of([visible_volume(view, key)])[0]
+
+
+def visible_volume(view: Resource, key: str) -> Volume:
+    """The same, without what its host says of it."""
+    return get_object_or_404(_visible(view), key=key)
 
 
 def _visible(view: Resource) -> VolumeQuerySet:

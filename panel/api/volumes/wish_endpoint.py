@@ -37,6 +37,7 @@ PUT_ANSWER = PolymorphicProxySerializer(
 class VolumeWish(Resource):
     """What a volume should be."""
 
+    write_scope = Scope.VOLUMES
     other_scopes = (Scope.DESTROY,)
     preview_scope = Scope.PREVIEW
     parameters: ClassVar = {"PUT": ("dry_run", "wait")}

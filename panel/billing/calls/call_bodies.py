@@ -17,7 +17,18 @@ def one_of(attrs: Json, *names: str) -> Json:
     return attrs
 
 
-class OfCustomer(Body):
+class CallBody(Body):
+    """What every call may say. The signature covers the body and not the address: `call` names the
+    call that is meant, so that a captured body is of no use for another call."""
+
+    call = serializers.CharField(
+        required=False,
+        max_length=32,
+        help_text="The name of the call, as in its address: refused at any other.",
+    )
+
+
+class OfCustomer(CallBody):
     """A customer, by the billing system's name or by key."""
 
     customer_external_id = serializers.CharField(required=False, max_length=64)
@@ -28,7 +39,7 @@ class OfCustomer(Body):
         return one_of(attrs, "customer_external_id", "customer")
 
 
-class OfVolume(Body):
+class OfVolume(CallBody):
     """A volume, by the billing system's name or by key."""
 
     volume_external_id = serializers.CharField(required=False, max_length=64)
@@ -49,7 +60,7 @@ class MandateBody(Body):
     earliest_next_at = ZonedDateTimeField(allow_null=True, required=False)
 
 
-class CreateCustomerBody(Body):
+class CreateCustomerBody(CallBody):
     """A customer and, with `email`, its owner; `external_id` is your name for it."""
 
     external_id = serializers.CharField(max_length=64)
@@ -110,7 +121,7 @@ class ChangePlanBody(OfVolume):
         return super().validate(attrs)
 
 
-class TerminateBody(Body):
+class TerminateBody(CallBody):
     """All volumes of a customer, or one volume."""
 
     customer_external_id = serializers.CharField(required=False, max_length=64)
@@ -145,8 +156,10 @@ class UsageLinesBody(OfCustomer):
     )
 
 
-class DecideOrderBody(Body):
+class DecideOrderBody(CallBody):
     """The answer to an `order.authorise` that was answered with pending."""
+
+    made_plain = ("reason",)
 
     order = serializers.CharField(help_text="Key of the order.")
     decision = serializers.ChoiceField(
@@ -157,7 +170,7 @@ class DecideOrderBody(Body):
     )
 
 
-class StatusBody(Body):
+class StatusBody(CallBody):
     """How an order or a job is getting on."""
 
     order = serializers.CharField(required=False, help_text="Key of the order.")

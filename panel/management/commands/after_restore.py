@@ -22,7 +22,7 @@ class Command(BaseCommand):
         for line in (*restore_check.stop(), *restore_check.reconcile()):
             differs += not line.is_well
             self.stdout.write(f"{line.host}: {line.text}" if line.host else line.text)
-        for held in backup.held_messages():
+        for held in (*backup.held_messages(), *backup.restored_access()):
             self.stdout.write(held)
         if differs:
             self.stdout.write(

@@ -21,8 +21,15 @@ class Command(BaseCommand):
             action="store_true",
             help="restore nothing; print the secrets in the file, for var/secrets.env",
         )
+        parser.add_argument(
+            "--keep-tokens",
+            action="store_true",
+            help="let API tokens of the backup work, also those that were revoked since",
+        )
 
-    def handle(self, *args: Any, file: Path, print_secrets: bool, **options: Any) -> None:
+    def handle(
+        self, *args: Any, file: Path, print_secrets: bool, keep_tokens: bool, **options: Any
+    ) -> None:
         """Restore, and say what comes next."""
         try:
             if print_secrets:
@@ -31,10 +38,10 @@ class Command(BaseCommand):
                     raise CommandError(f"{file} was made without the secrets")
                 self.stdout.write(lines, ending="")
                 return
-            note = backup.restore(file)
+            note = backup.restore(file, keeps_tokens=keep_tokens)
         except backup.BackupError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"Restored the panel {note.panel} as it was at {note.made_at}.")
-        for line in backup.held_messages():
+        for line in (*backup.held_messages(), *backup.restored_access()):
             self.stdout.write(line)
         self.stdout.write("All jobs are paused. Next: manage.py after_restore")

@@ -20,8 +20,13 @@ BEGIN
         ('panel_message', 'EXISTS (SELECT FROM panel_order WHERE panel_order.id = order_id)'),
         ('panel_notice', 'EXISTS (SELECT FROM panel_order WHERE panel_order.id = order_id)'),
         ('panel_proof', 'EXISTS (SELECT FROM panel_order WHERE panel_order.id = order_id)'),
+        ('panel_savedview', 'user_id::text = current_setting(''tiercel.wall'', true)'),
         -- For staff alone.
         ('panel_billingcall', 'false'),
+        ('panel_alertdelivery', 'false'),
+        ('panel_alertroute', 'false'),
+        ('panel_alertroute_hosts', 'false'),
+        ('panel_securityentry', 'false'),
         ('panel_alertdelivery_events', 'false'),
         ('panel_webhook', 'false'),
         ('panel_webhookdelivery', 'false')

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from panel.alerts.alert_texts import KNOWN_CODES
 from storage.database_clock import database_now
 from storage.models import Host, Volume
+from storage.name_validators import demand_plain
 from storage.named_choice import NamedChoiceField
 
 REASON_LIMIT: Final = 200
@@ -34,7 +35,10 @@ class AcknowledgeForm(forms.Form):
     """Why nobody else needs to be told, and for how long."""
 
     reason = forms.CharField(
-        max_length=REASON_LIMIT, error_messages={"required": NO_REASON}, label="Reason"
+        max_length=REASON_LIMIT,
+        error_messages={"required": NO_REASON},
+        label="Reason",
+        validators=[demand_plain],
     )
     hours = forms.ChoiceField(
         choices=(("", "Until it is resolved"), *HOURS), required=False, label="For"
@@ -56,7 +60,9 @@ class SilenceForm(forms.Form):
     code = forms.ChoiceField(
         choices=(("", "All kinds"), *KNOWN_CODES), required=False, label="Kind"
     )
-    reason = forms.CharField(max_length=REASON_LIMIT, error_messages={"required": NO_REASON})
+    reason = forms.CharField(
+        max_length=REASON_LIMIT, error_messages={"required": NO_REASON}, validators=[demand_plain]
+    )
     hours = forms.ChoiceField(choices=HOURS, label="For", initial="4")
 
     def __init__(

@@ -30,7 +30,7 @@ from storage.named_choice import Suggesting, by_id
 BAD_REQUEST: Final = 400
 STATES: Final = (
     ("", "Open"),
-    ("waiting", "Open, nobody looks after it"),
+    ("waiting", "Open, unacknowledged"),
     ("acknowledged", "Open, acknowledged"),
     ("hushed", "Open, silenced or in maintenance"),
     ("resolved", "Resolved"),
@@ -134,7 +134,7 @@ class AlertFilter(forms.Form):
         max_length=200, required=False, widget=forms.TextInput({"placeholder": "Name or key"})
     )
     customer = forms.CharField(max_length=200, required=False, widget=Suggesting("customers"))
-    follows = forms.BooleanField(required=False, label="Include what follows from another alert")
+    follows = forms.BooleanField(required=False, label="Include related alerts")
 
     @property
     def is_narrow(self) -> bool:

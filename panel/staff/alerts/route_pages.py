@@ -89,7 +89,7 @@ def scope_of(route: AlertRoute) -> str:
 @staff_view(Right.ADMINISTER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_route(request: HttpRequest) -> HttpResponse:
-    """Tell somebody else, too."""
+    """Add a recipient."""
     return _form(request, None)
 
 
@@ -201,7 +201,7 @@ def nobody(request: HttpRequest) -> HttpResponse:
     """Say that nobody is to be told: the overview does not ask any more."""
     if route_forms.is_asked_for():
         route_forms.note_nobody(cast("User", request.user))
-    messages.success(request, "Nobody is told of alerts. Alerts, Who is told changes that.")
+    messages.success(request, "No alerts are sent. Change this under Alerts, Recipients.")
     return redirect("home")
 
 

@@ -119,13 +119,14 @@ class Takings:
 @dataclass(frozen=True, slots=True)
 class Growth:
     """How caches and volumes on SSD grew lately. `free_bytes` last until `full_at`, None where they
-    do not get fewer, or not within ten years."""
+    do not get fewer, or not within ten years. `is_known`: for long enough to say so."""
 
     bytes_a_day: float
     days: int
     free_bytes: int
     full_at: datetime | None
     at: datetime
+    is_known: bool = True
 
     @property
     def days_left(self) -> int:
@@ -313,7 +314,7 @@ def full_forecast(user: Person, at: datetime, hosts: Iterable[HostSpace]) -> Ful
 
 def growth(user: Person, at: datetime, free_bytes: Mapping[int, int]) -> dict[int | None, Growth]:
     """Of each host (by primary key) and of all (None): how much of the SSDs jobs took and gave back
-    in the last 90 days, or since the first one, but at least a week."""
+    in the last 90 days, or since the first one; nothing is known by less than a week of them."""
     rows = Job.objects.visible_to(user).filter(
         kind__in=SIZED, dry_run=False, state=State.SUCCEEDED, ended_at__gte=at - PACE
     )
@@ -329,13 +330,16 @@ def growth(user: Person, at: datetime, free_bytes: Mapping[int, int]) -> dict[in
         sums[host_id] += change
         sums[None] += change
         begin = min(begin, ended_at or at)
-    window = max(LEAST, at - begin)
+    # Where nothing was taken or given back in all of the time, that is known.
+    window = at - begin if begin < at else PACE
     frees: dict[int | None, int] = dict(free_bytes.items())
     frees[None] = sum(free_bytes.values())
     return {host_id: _growth(sums[host_id], window, free, at) for host_id, free in frees.items()}
 
 
 def _growth(change: int, window: timedelta, free: int, at: datetime) -> Growth:
+    if window < LEAST:
+        return Growth(0.0, window.days, free, None, at, is_known=False)
     pace = change / window.total_seconds()
     full_at = None
     if pace > 0 and free / pace < timedelta(days=365 * YEARS).total_seconds():

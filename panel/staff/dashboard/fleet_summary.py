@@ -161,17 +161,18 @@ def top_volumes(user: Person, at: datetime, column: TopColumn, count: int) -> tu
 
 @dataclass(frozen=True, slots=True)
 class FleetLatency:
-    """Of the I/O of the last minutes, in milliseconds: the average of reads, and what 95 % of reads
-    and writes stay below; None where nothing was measured."""
+    """Of the I/O of the last minutes, in milliseconds: the average of reads, and what 95 % and 99 %
+    of reads and writes stay below; None where nothing was measured."""
 
     read_ms: float | None
     p95_ms: float | None
+    p99_ms: float | None
 
 
 def latency(at: datetime) -> FleetLatency:
     """One query."""
     totals = fleet_series(at - RECENT, at, points=1).totals
-    return FleetLatency(totals["read_ms"], totals["latency_p95_ms"])
+    return FleetLatency(totals["read_ms"], totals["latency_p95_ms"], totals["latency_p99_ms"])
 
 
 @dataclass(frozen=True, slots=True)

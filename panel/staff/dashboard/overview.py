@@ -128,7 +128,7 @@ class Overview:
     def hosts_note(self) -> str:
         """What is to be said of the hosts that are not up."""
         notes = [f"{self.fleet.down_count} unreachable"] if self.fleet.down_count else []
-        notes += [f"{self.fleet.new_count} not accepted yet"] if self.fleet.new_count else []
+        notes += [f"{self.fleet.new_count} awaiting approval"] if self.fleet.new_count else []
         return ", ".join(notes)
 
 

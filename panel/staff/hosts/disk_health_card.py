@@ -378,7 +378,7 @@ def _commands(facts: HostFacts, array: Array, failing: Collection[str]) -> tuple
         return (
             *_added(facts, array, manage),
             f"{manage} --replace /dev/{old} --with {new}",
-            "cat /proc/mdstat  # until it is rebuilt",
+            f"mdadm --wait /dev/{array.name}  # until it is rebuilt",
             f"{manage} --remove /dev/{old}",
         )
     if array.mismatch_sectors and not array.is_at_work:

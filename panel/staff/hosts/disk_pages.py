@@ -31,6 +31,7 @@ from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import PhysicalDisk
 from storage.models.physical_disk import REASON_LIMIT
+from storage.name_validators import demand_plain
 from storage.planner import Refused
 
 CHECKS_SHOWN: Final = 5
@@ -92,6 +93,7 @@ class AcceptErrorsForm(forms.Form):
     reason = forms.CharField(
         max_length=REASON_LIMIT,
         label="Reason",
+        validators=[demand_plain],
         error_messages={"required": "Enter why: others see it beside the disk."},
     )
 
@@ -146,6 +148,7 @@ def _page(
         "health": condition.health,
         "condition": condition,
         "powered_on": _powered_on(condition),
+        "scheduler": _scheduler(facts, condition),
         "errors": _errors(condition),
         "new_errors": bool(increases(condition.disk.baseline, _counts(condition))),
         "is_missed": condition.is_gone and bool(condition.findings),
@@ -196,9 +199,9 @@ def _writers_note(writers: SsdWriters) -> str:
     parts = []
     if writers.total_bytes is None:
         parts.append("What the SSD counted is not known for this time, so shares are of volumes.")
-    if writers.bcache_count:
-        count = counted(writers.bcache_count, "bcache volume")
-        parts.append(f"The kernel does not count what {count} wrote here: it is within other.")
+    if writers.uncounted:
+        count = counted(writers.uncounted, "bcache volume")
+        parts.append(f"What {count} wrote here is not counted: it is within other.")
     return " ".join(parts)
 
 
@@ -215,6 +218,13 @@ def _test_lengths(condition: DiskCondition) -> list[tuple[str, str]]:
 def _powered_on(condition: DiskCondition) -> str:
     hours = None if condition.health is None else condition.health.power_on_hours
     return NOTHING if hours is None else counted(hours // 24, "day")
+
+
+def _scheduler(facts: HostFacts | None, condition: DiskCondition) -> str:
+    if facts is None:
+        return ""
+    name = known_as(facts, condition)
+    return next((disk.scheduler for disk in facts.disks if disk.name == name), "")
 
 
 def _errors(condition: DiskCondition) -> list[tuple[str, int, int]]:

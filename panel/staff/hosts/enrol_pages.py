@@ -18,6 +18,7 @@ from panel.alerts.alert_routing import untold_hosts
 from panel.staff.hosts.storage_stack import stack_of
 from storage.access import Right, is_proven, staff_view
 from storage.health.host_problems import HealthFinding, reported_problems
+from storage.inventory.device_tree import fast_disks
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import Host
@@ -78,7 +79,7 @@ def _found(facts: HostFacts | None) -> dict[str, object]:
     return {
         "facts": facts,
         "stack": stack_of(facts),
-        "ssd_count": sum(not disk.rotational for disk in facts.disks),
+        "ssd_count": len(fast_disks(facts)),
         "volume_count": len(volumes),
         "cached_count": sum(cache_of(facts, lv) is not None for lv in volumes),
         "used_count": sum(bool(lv.users) for lv in volumes),

@@ -32,6 +32,7 @@ from panel.staff.hosts.fleet import Course, HostSummaryRow
 from storage.access import Right, staff_view
 from storage.models import Host, Placement
 from storage.models.host import MOST_TAGS, SITE_LIMIT, HostState, tags_of
+from storage.name_validators import demand_plain
 
 Test = Callable[[HostSummaryRow], bool]
 
@@ -166,11 +167,13 @@ class LabelsForm(forms.Form):
     site = forms.CharField(
         max_length=SITE_LIMIT,
         required=False,
-        help_text="Where the host stands: a data centre, a city, a room.",
+        validators=[demand_plain],
+        help_text="Location: data centre, city or room.",
     )
     tags = forms.CharField(
         max_length=400,
         required=False,
+        validators=[demand_plain],
         help_text=f"Up to {MOST_TAGS} words with spaces or commas between them: nvme, rack-7.",
     )
 

@@ -36,7 +36,6 @@ from panel.staff.hosts.host_volumes import (
 )
 from panel.staff.hosts.problem_rows import problem_rows
 from panel.staff.hosts.storage_stack import DRAWN, fold, stack_of
-from panel.staff.volumes.filters import SLOW_MS
 from storage.access import staff_view
 from storage.formatting import counted
 from storage.health.drift import differences_of, drift_of
@@ -45,12 +44,14 @@ from storage.health.host_problems import (
     reported_problems,
 )
 from storage.health.restart_checks import after_restart, before_restart
+from storage.health.slowness import SLOW_READ_MS
+from storage.inventory.device_tree import fast_disks
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import Host, Placement, Volume
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
-LATENCY_FULL_MS: Final = 2 * SLOW_MS
+LATENCY_FULL_MS: Final = 2 * SLOW_READ_MS
 """A bar of read latency is full here."""
 VOLUMES_SHOWN: Final = 12
 """Volumes on the host's own page; the list of volumes has them all."""
@@ -109,7 +110,7 @@ def frame(request: HttpRequest, host: Host, tab: str) -> dict[str, Any]:
 def _untold(host: Host) -> str:
     """A warning where nobody is told at once of what is wrong with the host."""
     gaps = {each.host.pk: each.untold for each in untold_beside_others()}
-    words = {"errors": "nobody is told of errors", "anything": "nobody is told"}
+    words = {"errors": "no recipient of errors", "anything": "no recipient"}
     return words[gaps[host.pk]] if host.pk in gaps else ""
 
 
@@ -163,7 +164,7 @@ def host(request: HttpRequest, key: str) -> HttpResponse:
             "busiest": _listed(shown, facts, residents, FEW if is_troubled else BUSIEST_SHOWN),
             "volume_count": len(residents),
             "observed": [vg for vg in facts.vgs if not vg.allowed],
-            "has_ssd": any(not disk.rotational for disk in facts.disks),
+            "has_ssd": bool(fast_disks(facts)),
         }
     response = render(request, "staff/hosts/host.html", context)
     if "asked" in request.GET and context["reading"] is None:

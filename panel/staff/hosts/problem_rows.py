@@ -14,7 +14,7 @@ from django.urls import reverse
 from jobs.alerts.alert_rules import fingerprint_of
 from jobs.problems import Problem
 from storage.formatting import counted
-from storage.health.cache_condition import SSD_CODES
+from storage.health.cache_condition import DISK_CODES
 from storage.health.smart_findings import CODES
 from storage.volumes.snapshot import BlockingJob
 
@@ -32,10 +32,12 @@ TOGETHER: Final = {
     "cache_useless": "{} with a cache that is full but useless",
     "hit_rate_fell": "{} with a lower hit rate than last week",
     "cache_slower": "{} slower with cache than without",
+    "volume_slow": "{} slow",
 }
 """What several volumes have in common, by the code of the finding."""
 CORRECTIONS: Final = {
-    "writeback_degraded": "Replace the failed SSD, or set the volumes to writethrough.",
+    "writeback_degraded": "Replace the failed SSD, or set the volumes to writethrough; where their "
+    "group lacks a disk, LVM sets no mode before that.",
 }
 EACH_ON_ITS_PAGE: Final = "Open each volume's page for the next steps."
 Way = Literal["", "bulk", "refresh", "keys", "enrol", "missing", "disks", "volume", "job"]
@@ -66,7 +68,7 @@ WAYS: Final[Mapping[str, Way]] = {
     "pv_missing": "disks",
     "smart_stale": "disks",
     "no_smartctl": "disks",
-    **dict.fromkeys((*CODES, *SSD_CODES), "disks"),
+    **dict.fromkeys((*CODES, *DISK_CODES), "disks"),
 }
 """Where each kind is mended; that of a volume on its page, unless it is listed here."""
 

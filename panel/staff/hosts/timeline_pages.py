@@ -24,6 +24,7 @@ from storage.health.accepted_faults import REASON_LIMIT, faults_with_decisions
 from storage.inventory.facts import KernelIdentity
 from storage.inventory.stored import inventory_of
 from storage.models import Host, HostChange, HostChangeKind
+from storage.name_validators import demand_plain
 from storage.planner import Refused
 from storage.planner.kernel_faults import BY_CODE
 
@@ -52,6 +53,7 @@ class AcceptFaultForm(forms.Form):
     reason = forms.CharField(
         max_length=REASON_LIMIT,
         label="Reason",
+        validators=[demand_plain],
         error_messages={"required": "Enter why: the host's history keeps it."},
     )
     confirm_code = forms.CharField(max_length=64, label="Code of the fault")

@@ -10,6 +10,8 @@ from django import forms
 from jobs.engine.decisions import WHY_LIMIT
 from storage.database_clock import database_now
 from storage.models import Host
+from storage.name_validators import demand_plain
+from storage.naming import text_fault
 
 LATEST = timedelta(days=366)
 REASON_LIMIT = 200
@@ -79,7 +81,9 @@ class ConfirmForm(forms.Form):
 class MaintenanceForm(forms.Form):
     """Why jobs are held back, for those who wait for them, and until when (UTC)."""
 
-    reason = forms.CharField(max_length=REASON_LIMIT, error_messages={"required": NO_REASON})
+    reason = forms.CharField(
+        max_length=REASON_LIMIT, error_messages={"required": NO_REASON}, validators=[demand_plain]
+    )
     until = forms.DateTimeField(
         input_formats=["%Y-%m-%dT%H:%M"], error_messages={"required": NO_END, "invalid": NO_END}
     )
@@ -135,7 +139,7 @@ class StopForm(forms.Form):
     def kept(self) -> str:
         """What of the reason is kept; "" for one that is no text."""
         reason: str = self.cleaned_data["reason"] if self.is_valid() else ""
-        return reason[:REASON_LIMIT]
+        return "".join(each for each in reason if text_fault(each) is None)[:REASON_LIMIT]
 
     @property
     def is_cut(self) -> bool:
@@ -149,6 +153,7 @@ class ResolveForm(forms.Form):
 
     why = forms.CharField(
         max_length=WHY_LIMIT,
+        validators=[demand_plain],
         error_messages={
             "required": "Describe briefly what you did.",
             "max_length": f"Use at most {WHY_LIMIT} characters.",

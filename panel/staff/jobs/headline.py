@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from jobs.models import Job, State, Step, StepState
 from jobs.models.job import WORDS
 from jobs.transport.replies import has_begun
 from storage.formatting import seconds, size
 from storage.planner.cost import Cost
+
+SLOWED_PERCENT: Final = 50
+"""A step that works for less of the time is slow for the sake of others."""
 
 
 def headline(job: Job, *, begun: bool) -> str:
@@ -62,12 +66,18 @@ def close_effect(unknown: Sequence[Step]) -> str:
     )
 
 
+def is_slowed(step: Step | None) -> bool:
+    """Whether the running step rests most of the time, because it slows other volumes down."""
+    others = (step.progress.get("others") if step is not None else None) or {}
+    return bool(others.get("share_percent", 100) < SLOWED_PERCENT)
+
+
 def cost_sentence(cost: Cost) -> str:
     """What a preview costs, in one line; its own page has a table."""
     wait = seconds(cost.wait_seconds) if cost.wait_seconds else "none"
     space = f" Needs {size(cost.ssd_bytes)} of {size(cost.ssd_free_bytes)} free SSD space."
     return (
-        f"Takes about {seconds(cost.seconds)}. Longest wait for other volumes: {wait}."
+        f"Takes {cost.duration}. Longest wait for other volumes: {wait}."
         f"{space if cost.ssd_bytes else ''} Rollback: {cost.rollback}."
     )
 

@@ -40,10 +40,7 @@ def apply_preview(request: HttpRequest, key: str) -> HttpResponse:
     preview = get_object_or_404(
         Job.objects.visible_to(request.user).select_related("volume"), key=key, dry_run=True
     )
-    if not may(request.user, right := right_to(preview)):
-        raise PermissionDenied(right)
-    if preview.kind in PROVEN:
-        require_proof(request, reverse("job", args=[preview.key]))
+    _demand_for(request, preview)
     form = ConfirmForm(request.POST)
     if not form.is_valid():
         refusal = Refused(
@@ -113,10 +110,19 @@ def resolve_job(request: HttpRequest, key: str) -> HttpResponse:
     return _decide(request, key, settle)
 
 
+def _demand_for(request: HttpRequest, job: Job) -> None:
+    """Who lets a job begin, go on, or go back, has the right and the proof that its kind takes."""
+    if not may(request.user, right := right_to(job)):
+        raise PermissionDenied(right)
+    if job.kind in PROVEN:
+        require_proof(request, reverse("job", args=[job.key]))
+
+
 def _decide(
     request: HttpRequest, key: str, decide: Callable[[Job, Requester | None], None]
 ) -> HttpResponse:
     job = get_object_or_404(Job.objects.visible_to(request.user), key=key)
+    _demand_for(request, job)
     try:
         decide(job, requester_of(request))
     except Refused as refused:

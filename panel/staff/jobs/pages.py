@@ -24,6 +24,7 @@ from panel.staff.jobs.headline import (
     close_effect,
     detail,
     headline,
+    is_slowed,
     rollback,
 )
 from panel.staff.jobs.log_pages import counter, window
@@ -95,6 +96,7 @@ def _status(request: HttpRequest, job: Job) -> dict[str, object]:
         "detail": detail(job, is_at_work=running is not None and not job.attempts),
         "steps": steps,
         "running": running,
+        "is_slowed": is_slowed(running),
         "remaining": remaining_seconds(running, now) if running is not None else None,
         "left_seconds": _left_seconds(job, running, steps, now),
         "wait": wait_of(job, running),

@@ -78,7 +78,9 @@ def bulk(request: HttpRequest) -> HttpResponse:
     if good:
         option = form.cleaned_data.get(form.option)
         key = getattr(option, "key", option) or ""
-        context["sealed"] = sign_drafts(Action(form.cleaned_data["action"]), key, good)
+        context["sealed"] = sign_drafts(
+            Action(form.cleaned_data["action"]), key, good, request.user.pk
+        )
     asks_option = form.has_error("__all__", "no_option")
     status = 200 if drafted or asks_option else HTTPStatus.UNPROCESSABLE_ENTITY
     return render(request, "staff/volumes/bulk.html", context, status=status)
@@ -90,7 +92,7 @@ def bulk_confirm(request: HttpRequest) -> HttpResponse:
     """Have a worker do what was shown; it judges every volume again, so that a repeated click does
     no harm."""
     try:
-        deal = signed_drafts(request.POST.get("sealed", ""))
+        deal = signed_drafts(request.POST.get("sealed", ""), request.user.pk)
     except BadSignature:
         messages.error(
             request, "The preview is too old. Create a new preview. Nothing was changed."
@@ -220,7 +222,7 @@ def bulk_commands(request: HttpRequest, key: str) -> HttpResponse:
     volume = get_object_or_404(Volume.objects.visible_to(request.user), key=key)
     is_part = request.headers.get("HX-Request") == "true"
     try:
-        deal = signed_drafts(request.POST.get("sealed", ""))
+        deal = signed_drafts(request.POST.get("sealed", ""), request.user.pk)
     except BadSignature:
         if is_part:
             return render(request, TEMPLATE, {"refused": TOO_OLD})

@@ -15,12 +15,13 @@ from django.views.decorators.http import require_safe
 
 from panel.charts.sparkline import Spark, spark
 from panel.lists.listing import RIGHT, ListColumn, ListDefinition, csv_of, list_page, wants_csv
-from panel.staff.volumes.filters import IOPS, NOW, SLOW_MS, VolumeFilter, ratio_of
+from panel.staff.volumes.filters import IOPS, NOW, VolumeFilter, ratio_of
 from panel.templatetags.chips import Chip
 from storage.access import staff_view
 from storage.bulk_changes import ACTIONS, MOST
 from storage.formatting import iops
 from storage.health.host_problems import silent_seconds
+from storage.health.slowness import SLOW_READ_MS
 from storage.metrics import samples
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import Latest
@@ -206,7 +207,7 @@ def chips_of(
     elif latest.age_seconds > silent_seconds():
         chips.append(Chip("warning", "wait", "old data"))
     elif _is_slow(latest):
-        chips.append(Chip("warning", "warning", f"slow: over {SLOW_MS} ms per read"))
+        chips.append(Chip("warning", "warning", f"slow: over {SLOW_READ_MS} ms per read"))
     if not volume.managed and volume.adopted_at is None:
         chips.append(Chip("quiet", "info", "not adopted"))
     return tuple(chips)
@@ -214,4 +215,4 @@ def chips_of(
 
 def _is_slow(latest: Latest) -> bool:
     reads = (latest.read_iops or 0) * latest.seconds
-    return reads >= MIN_ACCESSES and latest.read_ms is not None and latest.read_ms >= SLOW_MS
+    return reads >= MIN_ACCESSES and latest.read_ms is not None and latest.read_ms >= SLOW_READ_MS

@@ -50,7 +50,8 @@ class Command:
     without the agent's lock on the VG. `gives` names an LV that it removes and whose physical
     extents a later command takes. `reveals` is True where only its result shows which of the
     commands after it are still to be run: the others are then left out. `pace` says how its I/O
-    rests, so that the other volumes on those disks keep their latency ("" = it does not).
+    rests, so that the other volumes on those disks keep their latency ("" = it does not). `noted`
+    is True where it runs only once the host has noted what its next boot must bring back.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Command:
     gives: str = ""
     reveals: bool = False
     pace: str = ""
+    noted: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {"argv": list(self.argv), "shell": self.shell}

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Any
 
-from .. import PROTOCOL, VERSION
+from .. import PROTOCOL, REPLY_LIMIT, VERSION
 from ..calls.refusals import Problem, Refusal, problem
 from ..commands.command import OURS
 from ..guests import guest_lvm_exposure, users
 from ..kernel import array_state, disks
 from ..kernel.dm import text
-from ..kernel.local_host import LocalHost
+from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from ..state import bcache_by_hand, boot_state, fence, initramfs, owner, policy, udev_links
 from . import inventory, orphan_devices, program_versions, recovery, writeback
 
@@ -34,6 +35,9 @@ TOOLS = (
     "mdadm",
 )
 MIB = 1 << 20
+LARGE_SHARE = 0.7
+ARCHIVE = "/etc/lvm/archive"
+ARCHIVE_KIB = 1 << 20
 BUS = "/run/dbus/system_bus_socket"
 
 
@@ -55,6 +59,8 @@ def hello(host: LocalHost) -> dict[str, Any]:
         *initramfs.initramfs_problems(host),
         *_facts_problems(host, facts),
         *_list_problems(local, facts),
+        *_size_problems(facts),
+        *_archive_problems(host),
     ]
     if failure is not None:
         problems.append(problem(failure.code, "error", failure.message, failure.correction))
@@ -95,6 +101,39 @@ def _facts(host: LocalHost, local: policy.Policy) -> tuple[dict[str, Any] | None
         return None, refusal
     backings = inventory.bare_backings(host, facts["lvs"])
     return {**facts, "arrays": disks.arrays(host), "backings": backings}, None
+
+
+def _size_problems(facts: dict[str, Any] | None) -> Iterable[Problem]:
+    """Before nothing of the host can be read any more. What uses its volumes comes on top."""
+    size_bytes = len(json.dumps(facts, separators=(",", ":")))
+    if size_bytes > LARGE_SHARE * REPLY_LIMIT:
+        percent = 100 * size_bytes // REPLY_LIMIT
+        yield problem(
+            "inventory_large",
+            "warning",
+            f"What this host tells of its volumes takes {percent} % of what one reply may have. "
+            "Above that nothing of the host can be read.",
+            "Put new volumes on another host, and move some of this one's.",
+        )
+
+
+def _archive_problems(host: LocalHost) -> Iterable[Problem]:
+    """LVM writes down the whole group before each command that changes it, and keeps that for a
+    month: each job on a large group leaves megabytes on the host's root."""
+    try:
+        words = host.run(("du", "-sk", ARCHIVE), timeout=5.0).stdout.split()
+    except (MissingTool, TimedOut):
+        return
+    size_kib = int(words[0]) if words and words[0].isdecimal() else 0
+    if size_kib > ARCHIVE_KIB:
+        yield problem(
+            "lvm_archive_large",
+            "warning",
+            f"{ARCHIVE} holds {size_kib // 1024} MiB of older states of volume groups. On a full "
+            "file system the agent can begin nothing.",
+            f"Remove old ones as root on the host: find {ARCHIVE} -name '*.vg' -mtime +7 -delete. "
+            "Set backup/retain_days=7 in /etc/lvm/lvm.conf, and LVM removes them itself.",
+        )
 
 
 def _policy_problems(local: policy.Policy) -> Iterable[Problem]:
@@ -173,10 +212,11 @@ def _facts_problems(host: LocalHost, facts: dict[str, Any] | None) -> Iterable[P
             named = f"{ours[volume]['vg_name']}/{ours[volume]['name']}"
             trouble = array_state.guests_array(array["name"], named)
         if trouble is not None:
+            far = array_state.how_far(array) if trouble.code == "array_recovering" else ""
             yield problem(
                 trouble.code,
                 trouble.severity,
-                f"{trouble.message}.",
+                f"{trouble.message}{': ' if far else ''}{far}.",
                 trouble.correction,
                 subject=array["name"],
             )
@@ -199,6 +239,21 @@ ALLOCATIONS = {
 
 def _group_problems(facts: dict[str, Any]) -> Iterable[Problem]:
     """What keeps the panel from using a group, or soon will."""
+    own = [vg for vg in facts["vgs"] if vg["uuid"] not in facts["guests"]]
+    for vg in own:
+        others = [each for each in own if each["name"] == vg["name"] and each is not vg]
+        if vg["uuid"] in facts["named"] and others:
+            yield problem(
+                "two_groups_named",
+                "error",
+                f"{len(others) + 1} volume groups are named {vg['name']}: LVM takes no command by "
+                "this name.",
+                f"Find out whose disk the other one ({others[0]['uuid']}) lies on: pvs -o "
+                "+vg_uuid. If a guest has that disk, keep LVM away from it (global_filter in "
+                "/etc/lvm/lvm.conf); only if the group is the host's: vgrename "
+                f"{others[0]['uuid']} NEWNAME",
+                subject=vg["name"],
+            )
     for vg in facts["vgs"]:
         if vg["sharing"] and not vg["alone"]:
             yield problem(

@@ -16,7 +16,7 @@ from ..kernel.dm import SECTOR, text
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from ..kernel.lvm import Row, flag, number, split_list
 from ..state.policy import Policy, tier
-from . import cset_fill, host_devices, lvm_activity, program_versions
+from . import cset_fill, guests_disks, host_devices, lvm_activity, program_versions
 from .logical_volumes import Layout, Standings, cache_facts, lv_facts, pv_name
 from .orphan_devices import orphans
 from .soundness import Sifted, sift
@@ -144,7 +144,9 @@ def storage(
     before = host.list("/sys/block")
     whole = lvm.read(host, fresh=fresh, needed=policy.vgs, timeout=timeout)
     devices = dm.dm_devices(host)
-    guests = guests_groups(host, whole.pvs, devices)
+    guests = guests_groups(host, whole.pvs, devices) | guests_disks.groups_of_guests(
+        host, whole.pvs, guests_disks.strangers(policy, whole.vgs)
+    )
     protected = {
         row["vg_uuid"] for row in whole.vgs if policy.protects(row["vg_name"], row["vg_uuid"])
     }

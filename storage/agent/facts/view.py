@@ -85,7 +85,7 @@ class View:
                 "unsupported",
                 f"Two VGs on this host are named {name}: LVM takes no command by this name."
                 + (" One lies on the disk of a guest." if is_guests else ""),
-                HIDE if is_guests else "Rename one of them: vgrename UUID NEWNAME.",
+                HIDE if is_guests else "See the problem two_groups_named of this host.",
             )
         return same_name[0]
 

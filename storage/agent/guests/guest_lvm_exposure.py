@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ..calls.refusals import Problem, problem
+from ..calls.refusals import Problem, Refusal, problem
+from ..facts import guests_disks
 from ..kernel import bcache_sysfs, disks, dm
 from ..kernel.local_host import LocalHost
 from ..state.policy import HIDE
@@ -24,14 +25,16 @@ def of_config(host: LocalHost) -> Iterable[Problem]:
             "host's.",
             "Set devices/scan_lvs=0 in /etc/lvm/lvm.conf.",
         )
-    if host.exists(bcache_sysfs.FS) and text and _may_see(host) and not hiding.hides_guests(host):
-        yield problem(
-            "bcache_scanned",
-            "warning",
-            "LVM looks into bcache devices: a volume group that a guest makes on its disk would "
-            "become the host's. No bcache volume is made or restored here.",
-            HIDE,
-        )
+    if host.exists(bcache_sysfs.FS) and text and _may_see(host):
+        try:
+            hiding.demand_hiding(host)
+        except Refusal as refusal:
+            yield problem(
+                "bcache_scanned",
+                "warning",
+                f"{refusal.message} No bcache volume is made or restored here.",
+                refusal.correction,
+            )
 
 
 def _may_see(host: LocalHost) -> bool:
@@ -43,10 +46,21 @@ def _may_see(host: LocalHost) -> bool:
 def of_facts(host: LocalHost, facts: dict[str, Any]) -> Iterable[Problem]:
     """Volume groups that are not the host's, and those that are left out."""
     lvs = frozenset(device.kname for device in dm.dm_devices(host))
+    theirs = guests_disks.disks_of_guests(host) if facts["guests"] else {}
     for pv in facts["pvs"]:
         real = host.real(f"/dev/{pv['name']}") if pv["vg_uuid"] in facts["guests"] else None
         kname = None if real is None else real.rsplit("/", 1)[-1]
         volume = None if kname is None else disks.stands_on(host, kname, lvs)
+        guest = guests_disks.whose(host, kname, theirs)
+        if volume is None and guest:
+            yield problem(
+                "foreign_vg_on_guest_disk",
+                "error",
+                f"VG {pv['vg_name']} lies on {kname}, which {guest} has for itself. Nothing of a "
+                "group of this name is managed until LVM looks away from it.",
+                HIDE,
+                subject=pv["vg_name"],
+            )
         if kname is None or volume is None:
             continue
         mapped = dm.text(host, f"/sys/block/{volume}/dm/name")

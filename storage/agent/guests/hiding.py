@@ -10,21 +10,25 @@ command, because the file is root's.
 from __future__ import annotations
 
 import re
+import shlex
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from ..calls.refusals import Refusal
 from ..commands.command import OURS
+from ..facts import guests_disks
 from ..facts.inventory import storage
 from ..facts.view import Facts
 from ..kernel import bcache_sysfs, disks, dm
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
+from ..kernel.paths import mounted
 from ..state import bcache_by_hand
 from ..state.boot_state import UNIT, Kept
 from ..state.policy import AGENT, HIDE, Policy
+from . import lvm_devices_file
 
 PATH = "/etc/udev/rules.d/61-tiercel.rules"
 LOCAL = "/etc/lvm/lvmlocal.conf"
-DEVICES_FILE = "/etc/lvm/devices/system.devices"
 COMMAND = f"{AGENT} hide-guests"
 
 CONFIG = (
@@ -45,6 +49,9 @@ _OURS = re.compile(rf"(?s){re.escape(_BEGIN)}.*?{re.escape(_END)}")
 _SETS_FILTER = re.compile(r"(?m)^[^#\n]*\bglobal_filter\b")
 _ENTRY = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _EVERYTHING = re.compile(r"a(?P<mark>.)\^?(?:\.\*)?\$?(?P=mark)")
+_ODD = re.compile(r"[^A-Za-z0-9_-]")
+BY_ID = "/dev/disk/by-id"
+_OF_HARDWARE = ("wwn-", "scsi-", "ata-", "nvme-", "virtio-", "usb-")
 _NAMES = ("/dev/bcache7", "/dev/bcache7p1")
 _LINKS = ("/dev/tiercel-guest/bcache7", "/dev/tiercel-guest/bcache7p1")
 _ALIASES = (
@@ -58,7 +65,7 @@ _ALIASES = (
 
 # What the host would take for its own. Nothing at all may be two at once, of which blkid tells
 # neither: bcache's rule then looks again by itself.
-_ACTED_UPON = "*_raid_member|LVM2_member|mpath_member"
+_ACTED_UPON = "*_raid_member|LVM[12]_member|mpath_member|zfs_member|btrfs|stratis"
 _HEAD = """\
 # Written by Tiercel's agent. Changes made by hand are lost.
 # What a guest wrote to its disk is not for this host: no LVM, md or bcache of it is started here.
@@ -133,11 +140,15 @@ def rules(
 
 def rules_of(host: LocalHost, facts: Facts, kept: Sequence[Kept]) -> str:
     """The rules file for this host as it is. What bcache holds is root's only where that is known,
-    or where nobody can tell."""
+    or where nobody can tell; what it has mounted of several devices is the host's own."""
     kept_visible = set(bcache_by_hand.look(host, facts, kept).unclear)
+    # Only udev shows the kernel what else a file system of several devices needs.
+    points = Counter(each.point for each in mounted(host))
+    parts = {each.device for each in mounted(host) if points[each.point] > 1}
     for lv in facts["lvs"]:
         holders = () if lv["kname"] is None else host.list(f"/sys/block/{lv['kname']}/holders")
-        if not all(bcache_sysfs.is_device(each) for each in holders):
+        is_held = not all(bcache_sysfs.is_device(each) for each in holders)
+        if is_held or lv["dev"] in parts:
             kept_visible.add(lv["uuid"])
     own = {each.uuid for each in own_backings(host)}
     return rules(facts, kept, own, kept_visible, brings_back=host.exists(UNIT))
@@ -198,28 +209,39 @@ def is_hidden(text: str, *, linked: bool) -> bool:
     )
 
 
-def hides_guests(host: LocalHost) -> bool:
-    """Whether LVM on this host looks away from guests' bcache devices: by a filter, or because
-    root lists by name what it may look into."""
-    if is_hidden(settings(host), linked=host.exists(PATH)):
-        return True
-    if not host.exists(DEVICES_FILE):
-        return False
-    try:
-        listed = host.run(("lvmconfig", "--type", "full", "devices/use_devicesfile"), timeout=10.0)
-    except (MissingTool, TimedOut):
-        return False
-    return re.search(r"(?m)^\s*use_devicesfile=1\s*$", listed.stdout) is not None
-
-
-def demand_hiding(host: LocalHost) -> None:
-    """Raises Refusal(unsupported) where LVM would take what a guest writes for the host's own."""
-    if not hides_guests(host):
+def demand_hiding(host: LocalHost, theirs: Collection[str] = ()) -> None:
+    """Raises Refusal(unsupported) where LVM would take what a guest writes for the host's own: its
+    devices file lists a guest's disk, or there is no such file and no filter. `theirs` are disks
+    that guests have for themselves."""
+    path = lvm_devices_file.file_in_use(host)
+    if path is None:
+        if not is_hidden(settings(host), linked=host.exists(PATH)):
+            raise Refusal(
+                "unsupported",
+                "LVM scans bcache devices. It could pick up a guest's volume group as the host's "
+                "own.",
+                HIDE,
+            )
+        return
+    own = [each.device for each in own_backings(host) if each.device is not None]
+    listed = lvm_devices_file.guests_devices(host, path, own, theirs)
+    if listed:
         raise Refusal(
             "unsupported",
-            "LVM scans bcache devices. It could pick up a guest's volume group as the host's own.",
-            HIDE,
+            f"{path} lists guests' disks ({', '.join(listed)}): LVM takes what a guest writes "
+            "there for the host's own, whatever its filter says.",
+            "As root on the host: "
+            + "; ".join(f"lvmdevices --deldev {shlex.quote(each)}" for each in listed),
         )
+
+
+def hides_guests(host: LocalHost) -> bool:
+    """Whether LVM on this host looks away from guests' disks."""
+    try:
+        demand_hiding(host)
+    except Refusal:
+        return False
+    return True
 
 
 def hide_guests(host: LocalHost, policy: Policy) -> str:
@@ -231,29 +253,36 @@ def hide_guests(host: LocalHost, policy: Policy) -> str:
         f"{each['message']} {each['correction']}"
         for each in bcache_by_hand.bcache_problems(host, facts)
     ]
-    if hides_guests(host):
+    theirs = _disks_to_hide(host, facts)
+    if lvm_devices_file.file_in_use(host) is not None:
+        # No filter helps, and which devices are listed is root's.
+        demand_hiding(host, theirs)
+    if hides_guests(host) and not theirs:
         return "\n".join([*sentences, "LVM on this host already ignores guests' disks."])
     before = (host.read(LOCAL) or b"").decode("utf-8", "surrogateescape")
     rest = _OURS.sub("", before)
+    own = own_backings(host)
+    ours = ((BY_LINK,) if own else (BY_NAME, BY_LINK)) + tuple(
+        entry for kname in theirs for entry in _by_id(host, kname)
+    )
     if _SETS_FILTER.search(rest):
         raise Refusal(
             "unsupported",
             f"{LOCAL} sets global_filter itself.",
-            f'Put "{BY_NAME}" before the existing entries, and remove any entry that accepts '
-            f'everything ("a|.*|"): LVM accepts a device if any of its names is accepted.',
+            f"Put {', '.join(_quoted(each) for each in ours)} before the existing entries, and "
+            'remove any entry that accepts everything ("a|.*|"): LVM accepts a device if any of '
+            "its names is accepted.",
         )
-    own = own_backings(host)
-    ours = (BY_LINK,) if own else (BY_NAME, BY_LINK)
     kept = [
         entry
         for entry in entries(settings(host), "global_filter")
-        if entry not in (BY_NAME, BY_LINK) and _EVERYTHING.fullmatch(entry) is None
+        if entry not in (BY_NAME, *ours) and _EVERYTHING.fullmatch(entry) is None
     ]
-    listed = ", ".join(f'"{entry}"' for entry in (*ours, *kept))
+    listed = ", ".join(_quoted(each) for each in (*ours, *kept))
     block = f"{_BEGIN}devices {{\n\tglobal_filter = [ {listed} ]\n}}\n{_END}"
     head = rest if not rest or rest.endswith("\n") else f"{rest}\n"
     host.save(LOCAL, (head + block).encode("utf-8", "surrogateescape"))
-    if not hides_guests(host):
+    if not hides_guests(host) or _disks_to_hide(host, storage(host, policy)):
         host.save(LOCAL, before.encode("utf-8", "surrogateescape"))
         raise Refusal(
             "unsupported",
@@ -267,6 +296,34 @@ def hide_guests(host: LocalHost, policy: Policy) -> str:
         names = ", ".join(each.kname for each in own)
         sentences.append(f"The bcache on {names} is the host's own and stays visible.")
     return "\n".join([*sentences, "LVM on this host now ignores guests' disks."])
+
+
+def _quoted(entry: str) -> str:
+    return f'"{entry}"'
+
+
+def _disks_to_hide(host: LocalHost, facts: Facts) -> list[str]:
+    """Kernel names of the disks and partitions that guests have for themselves, and on which LVM
+    finds a group that takes the name of another one."""
+    if not facts["guests"]:
+        return []
+    theirs = guests_disks.disks_of_guests(host)
+    found: dict[str, None] = {}
+    for pv in facts["pvs"]:
+        real = host.real(f"/dev/{pv['name']}") if pv["vg_uuid"] in facts["guests"] else None
+        kname = "" if real is None else real.rsplit("/", 1)[-1]
+        disk = kname if kname in theirs else disks.stands_on(host, kname, theirs)
+        if disk is not None and not disk.startswith("dm-") and not bcache_sysfs.is_device(disk):
+            found[disk] = None
+    return list(found)
+
+
+def _by_id(host: LocalHost, kname: str) -> Iterable[str]:
+    """Entries that reject a disk by the names that its hardware gives it, and its partitions: what
+    the kernel calls it may be another disk after a restart."""
+    for link in host.list(BY_ID):
+        if link.startswith(_OF_HARDWARE) and host.real(f"{BY_ID}/{link}") == f"/dev/{kname}":
+            yield f"r|^{BY_ID}/{_ODD.sub('.', link)}|"
 
 
 def _switch_off(host: LocalHost, facts: Facts) -> Iterable[str]:

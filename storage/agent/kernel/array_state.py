@@ -65,6 +65,26 @@ def is_well(array: Mapping[str, Any]) -> bool:
     return trouble_of(array) is None
 
 
+def how_far(array: Mapping[str, Any]) -> str:
+    """What of a rebuild or check is done, and about how long the rest takes at its present speed;
+    "" where the kernel does not say."""
+    done, total = array["sync_done_sectors"], array["sync_total_sectors"]
+    if done is None or not total:
+        return ""
+    percent = f"{100 * min(done, total) // total} % is done"
+    if not array["sync_speed_kib"]:
+        return percent
+    minutes = max(1, round(max(0, total - done) / 2 / array["sync_speed_kib"] / 60))
+    left = f"{minutes} min" if minutes < 120 else f"{round(minutes / 60)} h"
+    return f"{percent}, and about {left} are left at the present speed"
+
+
+def wait_for(array: Mapping[str, Any]) -> str:
+    """What to do about an array that is at work."""
+    far = how_far(array)
+    return f"Wait until it is idle{': ' if far else ''}{far}."
+
+
 def trouble_of(array: Mapping[str, Any]) -> ArrayTrouble | None:
     """The worst that is wrong with the array; None where nothing is."""
     name, level, state = array["name"], array["level"], array["state"]
@@ -179,7 +199,7 @@ def _degraded(array: Mapping[str, Any]) -> ArrayTrouble:
             "array_recovering",
             "warning",
             f"{what} and is being rebuilt",
-            "Wait until the array has recovered: cat /proc/mdstat",
+            "Wait until the array has recovered.",
         )
     left = may_lose(level, array["disk_count"]) - missing
     code = "array_weakened" if left > 0 else "array_degraded"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -42,9 +43,16 @@ def disks(host: LocalHost) -> list[dict[str, Any]]:
                 "transport": str(row.get("tran") or ""),
                 "logical_sector_bytes": _number(row.get("log-sec")) or 512,
                 "read_only": _true(row.get("ro")),
+                "scheduler": scheduler(host, kname),
             }
         )
     return listed
+
+
+def scheduler(host: LocalHost, kname: str) -> str:
+    """The I/O scheduler that a disk has now, of those that the kernel lists ("[none] bfq")."""
+    match = re.search(r"\[([\w-]+)\]", text(host, f"/sys/block/{kname}/queue/scheduler"))
+    return "" if match is None else match[1]
 
 
 def disk_names(host: LocalHost) -> tuple[str, ...]:

@@ -114,10 +114,21 @@ def dm_devices(host: LocalHost) -> tuple[DmDevice, ...]:
 
 
 def lv_uuid(host: LocalHost, vg: str, lv: str) -> str | None:
-    """Uuid of an active LV by its name, without asking LVM; None where the kernel has none. In
-    device-mapper's names each dash of a part is doubled."""
+    """Uuid of an active LV by its name, without asking LVM; None where the kernel has none."""
+    device = _named(host, vg, lv)
+    return None if device is None else device.lv_uuid
+
+
+def kname(host: LocalHost, vg: str, lv: str) -> str:
+    """ "dm-7", as the kernel itself says, "" where it has none: a link in /dev may be old."""
+    device = _named(host, vg, lv)
+    return "" if device is None else device.kname
+
+
+def _named(host: LocalHost, vg: str, lv: str) -> DmDevice | None:
+    """In device-mapper's names each dash of a part is doubled."""
     name = "-".join(part.replace("-", "--") for part in (vg, lv))
-    return next((each.lv_uuid for each in dm_devices(host) if each.name == name), None)
+    return next((each for each in dm_devices(host) if each.name == name), None)
 
 
 def dashed(plain: str) -> str:

@@ -15,12 +15,14 @@ from typing import Any, Callable, NamedTuple, Protocol
 @dataclass(frozen=True)
 class CommandResult:
     """What a finished command left: `rc` (negative = killed by that signal), its output as text
-    (undecodable bytes replaced), and `report`, what it wrote to LVM_REPORT_FD ("" if nothing)."""
+    (undecodable bytes replaced), and `report`, what it wrote to LVM_REPORT_FD ("" if nothing).
+    `is_cut`: it wrote more than is kept, and the end is missing."""
 
     rc: int
     stdout: str = ""
     stderr: str = ""
     report: str = ""
+    is_cut: bool = False
 
 
 class MissingTool(Exception):

@@ -306,7 +306,7 @@ def consistent(vgs: Sequence[Row], segments: Sequence[Row]) -> bool:
 
 def _run(host: LocalHost, command: Sequence[str], timeout: float) -> CommandResult:
     try:
-        return host.run(command, timeout=timeout)
+        result = host.run(command, timeout=timeout)
     except MissingTool:
         raise Refusal(
             "missing_tool",
@@ -323,6 +323,15 @@ def _run(host: LocalHost, command: Sequence[str], timeout: float) -> CommandResu
             "A disk may hang: look at `dmesg` and `ps -eo pid,stat,wchan,args | grep ' D'`.",
             argv=command,
         ) from None
+    if result.is_cut:
+        raise Refusal(
+            "too_large",
+            f"{' '.join(command[:2])} says more than the agent can read: this host has too many "
+            "volumes.",
+            "Move some of its volumes to another host.",
+            argv=command,
+        )
+    return result
 
 
 def _busy(command: Sequence[str], result: CommandResult) -> Refusal:

@@ -130,11 +130,12 @@ class Runner:
                 self._wait(process, argv, timeout, tick, stop)
             else:
                 _pace(process, tick, stop, rest)
-            texts = [_contents(output) for output in outputs]
+            stdout, stderr, report = (_contents(output) for output in outputs)
+            is_cut = any(os.fstat(output).st_size > OUTPUT_LIMIT for output in outputs)
         finally:
             for output in outputs:
                 os.close(output)
-        return CommandResult(process.returncode, *texts)
+        return CommandResult(process.returncode, stdout, stderr, report, is_cut=is_cut)
 
     def _start(
         self,

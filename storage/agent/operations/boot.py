@@ -2,14 +2,15 @@
 
 Root's unit runs it at boot; it may also run at any time by hand, because it only adds what is
 missing. It registers the bcache devices that this agent made (state/boot_state.py), writes their
-settings, renews the stable paths and the latency histograms, and resets the throttle that a killed
-move left. It never writes to a volume.
+settings, renews the stable paths, and resets the throttle that a killed move left. It never writes
+to a volume, and waits for no I/O of one: the first sample makes the latency histograms.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,7 +19,6 @@ from ..calls.refusals import Refusal
 from ..commands import provenance
 from ..commands.command import OURS, REGISTER, device
 from ..commands.retirement import is_retired
-from ..facts.counter_sample import sample
 from ..facts.inventory import storage
 from ..facts.view import Facts, View
 from ..kernel import bcache_sysfs
@@ -27,7 +27,7 @@ from ..kernel.local_host import LocalHost, LockBusy, MissingTool, TimedOut
 from ..state import bcache_by_hand, boot_state, policy, udev_links, undo_window
 from ..state.boot_state import BOOT_ID, FILES, FILES_SECONDS, REPORT, BootNote, Kept
 from ..verbs.registry import MARKS, VERBS
-from . import ops
+from . import ops, pacer
 
 # Guests wait for the first run after a start. What has not come by then comes with a later run: the
 # unit's timer repeats it until nothing is missing.
@@ -74,7 +74,9 @@ def boot(host: LocalHost) -> tuple[list[str], list[str]]:
                 done += udev_links.refresh(host, facts, boot_state.load_boot_state(host))
             else:
                 failed.append(f"{policy.PATH} cannot be used: udev's rules stay as they are.")
-        sample(host)
+        is_moving = any(lv["work"] is not None and lv["work"]["ours"] for lv in facts["lvs"])
+        if is_moving and not boot_state.last(host)["ran"]:
+            done += pacer.slow_down_resumed(host)
     except Refusal as refusal:
         failed.append(f"{refusal.message} {refusal.correction}")
     except LockBusy:
@@ -86,18 +88,28 @@ def boot(host: LocalHost) -> tuple[list[str], list[str]]:
     return done, failed
 
 
+def note_for_boot(view: View, call: VerbCall) -> None:
+    """Note what the next boot has to bring back of an operation, as far as it is there or asked
+    for. Raises Refusal, LockBusy, OSError."""
+    with view.host.lock(FILES, FILES_SECONDS):
+        _note(view, call)
+
+
 def remember(view: View, call: VerbCall) -> list[str]:
-    """Note what the next boot has to bring back of an operation that ended well, or before its
-    first command as far as that is known, and give a new volume its path. Returns what was run,
-    as shell lines. Raises Refusal, LockBusy, OSError."""
-    boot_note = VERBS[call.verb].boot_note
-    if boot_note is BootNote.NOTHING:
+    """Note what the next boot has to bring back of an operation that ended well, and give a new
+    volume its path. Returns what was run, as shell lines. Raises Refusal, LockBusy, OSError."""
+    if VERBS[call.verb].boot_note is BootNote.NOTHING:
         return []
     with view.host.lock(FILES, FILES_SECONDS):
-        boot_state.after(view, call, boot_note)
-        if boot_note is BootNote.TAGGED:
-            bcache_by_hand.note_bcache_by_hand(view.host, view.facts)
+        _note(view, call)
         return udev_links.refresh(view.host, view.facts, boot_state.load_boot_state(view.host))
+
+
+def _note(view: View, call: VerbCall) -> None:
+    boot_note = VERBS[call.verb].boot_note
+    boot_state.after(view, call, boot_note)
+    if boot_note is BootNote.TAGGED:
+        bcache_by_hand.note_bcache_by_hand(view.host, view.facts)
 
 
 def demand_started(host: LocalHost) -> None:
@@ -134,7 +146,10 @@ def _mark(host: LocalHost, done: list[str]) -> list[str]:
 def _note_groups(host: LocalHost, facts: Facts) -> list[str]:
     """The uuids of the groups that root allowed while an older agent noted their names alone."""
     before = policy.load_policy(host)
-    uuids = {vg["name"]: vg["uuid"] for vg in facts["vgs"] if vg["uuid"] in facts["named"]}
+    named = [(vg["name"], vg["uuid"]) for vg in facts["vgs"] if vg["uuid"] in facts["named"]]
+    counts = Counter(name for name, _ in named)
+    # Of two with one name nobody can tell which one root meant.
+    uuids = {name: uuid for name, uuid in named if counts[name] == 1}
     after = policy.with_uuids(before, uuids)
     if before.broken or after == before:
         return []

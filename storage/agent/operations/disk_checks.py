@@ -204,7 +204,7 @@ def _check_not_rebuilding(host: LocalHost, name: str) -> None:
             raise Refusal(
                 "busy",
                 f"{array['name']} is at work on {name}: {array['sync_action']}.",
-                "Wait until the array is idle: cat /proc/mdstat",
+                array_state.wait_for(array),
             )
 
 
@@ -233,7 +233,7 @@ def check_array(host: LocalHost, args: Mapping[str, Any]) -> dict[str, Any]:
         raise Refusal(
             "already_exists" if array["sync_action"] == "check" else "busy",
             f"{name} is at work already: {array['sync_action']}.",
-            "Wait until it is idle: cat /proc/mdstat",
+            array_state.wait_for(array),
         )
     try:
         # After an interrupted check the kernel would compare the rest only.

@@ -13,7 +13,7 @@ from ..calls.refusals import Refusal
 from ..commands import extents, vacated_extents
 from ..commands.command import BY_MIRROR, REGISTER, Command, refusal_of, stamped
 from ..facts.view import View
-from ..guests import qmp, virsh
+from ..guests import hiding, qmp, virsh
 from ..kernel import dm
 from ..kernel.local_host import Beat, LocalHost, LockBusy, MissingTool
 from ..state import fence, policy, undo_window
@@ -21,9 +21,10 @@ from ..state.boot_state import FILES, BootNote
 from ..state.owner import panel_from_json
 from ..verbs.argument_checks import call_from_json
 from ..verbs.registry import VERBS
+from ..verbs.verb import Trait
 from . import journal, pacer, sysfs, waits
 from .assess import assess, settled
-from .boot import remember
+from .boot import note_for_boot, remember
 from .ops import JournalEntry, Record, aborted, interrupted
 from .pacer import Pacer, throttling
 from .waits import WAITS, WorkProgress, demand_flushed
@@ -33,6 +34,8 @@ LOCK_SECONDS = 120.0
 RETAKE_SECONDS = 5.0
 BUSY_SECONDS = 30.0
 POLL_SECONDS = 1.0
+# What they write over is gone. The last word is the device.
+OVERWRITE = frozenset(("blkdiscard", "make-bcache", "wipefs"))
 
 
 def execute(host: LocalHost, op: str) -> None:
@@ -79,6 +82,8 @@ class Execution:
             state = "failed"
         finally:
             self._release()
+            if Trait.MOVES in VERBS[self._call.verb].traits:
+                pacer.end_resumed(self._host)
         if error is not None and error.rc != 0 and self._stopping():
             # The same SIGINT ended the command or the report that failed; not one that ended well.
             state, error = "interrupted", aborted() if self._aborted() else interrupted()
@@ -94,9 +99,9 @@ class Execution:
         view, todo = self._patiently(lambda view: (view, assess(view, self._call)))
         commands = [*todo]
         self._entry.plan(commands)
-        if VERBS[self._call.verb].boot_note is BootNote.SETTINGS:
+        if VERBS[self._call.verb].boot_note in (BootNote.SETTINGS, BootNote.TAGGED):
             # Before the first command: else a host that stops after the last one boots without.
-            self._remember_for_boot(view)
+            self._note_for_boot()
         self._note_retirement(view, commands)
         for number, command in enumerate(commands):
             if self._stopping():
@@ -117,6 +122,21 @@ class Execution:
             )
         self._remember_for_boot(view)
 
+    def _demand_device(self, view: View, path: str) -> None:
+        """The path leads to the volume that LVM calls so. udev makes it, and may be late: what is
+        overwritten, or registered, by an old link is another volume."""
+        lv = self._target(view, path.rsplit("/", 1)[-1])
+        real = self._host.real(path)
+        kname = "" if real is None else real.rsplit("/", 1)[-1]
+        dm_uuid = dm.text(self._host, f"/sys/block/{kname}/dm/uuid") if kname else ""
+        if dm_uuid != hiding.dm_uuid(lv):
+            raise Refusal(
+                "stale",
+                f"{path} leads to {kname or 'nothing'}, which is not {lv['vg_name']}/{lv['name']}.",
+                "Let udev renew its links on the host (udevadm trigger --subsystem-match=block; "
+                "udevadm settle), then plan again.",
+            )
+
     def _note_retirement(self, view: View, commands: Sequence[Command]) -> None:
         """Before the mark: without the note nobody knows when the undo window is over."""
         if self._call.verb != "volume.retire" or "mark" not in [each.name for each in commands]:
@@ -127,8 +147,23 @@ class Execution:
         except OSError as error:
             raise journal.unwritable(error) from None
 
+    def _note_for_boot(self) -> None:
+        """The operation ends here where that fails: a restart would take a volume from its guest
+        that is not noted."""
+        try:
+            self._patiently(lambda view: note_for_boot(view, self._call))
+        except LockBusy:
+            raise Refusal(
+                "busy",
+                "Another program of the agent writes down what comes back after a restart.",
+                "Wait: the boot unit may be at work (systemctl status tiercel-boot).",
+            ) from None
+        except OSError as error:
+            raise journal.unwritable(error) from None
+
     def _remember_for_boot(self, view: View) -> None:
-        """What cannot be noted now is said, and fails nothing."""
+        """After the last command: what is noted already, paths, and what is not there any more.
+        What of it cannot be written now is said, and fails nothing."""
         try:
             for line in remember(view, self._call):
                 self._entry.say(f"$ {line}")
@@ -151,6 +186,10 @@ class Execution:
             self._host.sleep(POLL_SECONDS)
 
     def _command(self, number: int, command: Command) -> None:
+        if command.noted:
+            self._note_for_boot()
+        if command.argv[0] in OVERWRITE or command.argv[:2] == ("write", REGISTER):
+            self._patiently(lambda view: self._demand_device(view, command.argv[-1]))
         self._entry.say(f"$ {command.shell}")
         if not command.locked:
             self._remember()
@@ -394,8 +433,8 @@ class Execution:
     def _view(self) -> View:
         return View(self._host, vg=self._call.args["vg"])
 
-    def _target(self, view: View) -> dict[str, Any]:
-        return view.lv(self._call.args["vg"], self._name())
+    def _target(self, view: View, name: str = "") -> dict[str, Any]:
+        return view.lv(self._call.args["vg"], name or self._name())
 
     def _glance(self, watch: Callable[[], WorkProgress], force: bool = False) -> None:
         """Progress of a running command is only for show: dmsetup may time out while LVM has the

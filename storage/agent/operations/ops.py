@@ -32,6 +32,9 @@ LINES_LIMIT = 2000
 # In place of a verb, in the record of an id that was looked up before its request arrived. The
 # panel was told that the operation never started, so a delayed request must not start it.
 TOMBSTONE = "barred"
+TOMBSTONES_LIMIT = 1000
+# No request reaches the host so long after it was sent.
+UNDER_WAY_NS = 3600 * 1_000_000_000
 FENCE_SECONDS = 10.0
 
 Record = dict[str, Any]
@@ -165,6 +168,7 @@ def _plain(call: VerbCall) -> dict[str, Any]:
 def _write_tombstone(host: LocalHost, op: str) -> Record:
     """Let no request be accepted under this id; the record that is there now, of one that was
     accepted in this very moment or of this."""
+    _make_room(host)
     entry = _entry(host, op, {"verb": TOMBSTONE, "args": {}, "expect": {}})
     record = {**entry, "state": "failed", "ended_ns": entry["started_ns"]}
     try:
@@ -173,6 +177,36 @@ def _write_tombstone(host: LocalHost, op: str) -> Record:
     except OSError as error:
         raise journal.unwritable(error) from None
     return host.op_load(op) or record
+
+
+def _make_room(host: LocalHost) -> None:
+    """Anybody with a key may ask for ids that nobody gave. Of what was told to be unknown the
+    oldest is forgotten, once no request from then can be under way any more. Raises
+    Refusal(journal_unwritable)."""
+    ids = host.op_ids()
+    if len(ids) < TOMBSTONES_LIMIT:
+        return
+    boot = boot_id(host)
+    stones = []
+    for op in ids:
+        record = host.op_load(op)
+        if record is not None and _is_tombstone(record):
+            is_of_now = record["boot_id"] == boot
+            stones.append((record["started_boottime_ns"] if is_of_now else -1, op))
+    if len(stones) < TOMBSTONES_LIMIT:
+        return
+    oldest_ns, oldest = min(stones)
+    if oldest_ns > host.boottime_ns() - UNDER_WAY_NS:
+        raise Refusal(
+            "journal_unwritable",
+            f"{TOMBSTONES_LIMIT} operations that this host does not know were asked for within an "
+            "hour.",
+            "Find out who asks for them (journalctl -u ssh); ask again in an hour.",
+        )
+    try:
+        host.op_remove(oldest)
+    except OSError as error:
+        raise journal.unwritable(error) from None
 
 
 def _is_tombstone(record: Record) -> bool:

@@ -12,7 +12,7 @@ never reaches it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Callable
 
@@ -97,11 +97,14 @@ class Neighbours:
 
 
 POLL_SECONDS = 1.0
+# So many operations wait for a disk in their order; more wait to be let in.
+PLACES = 8
 # A percentage of the time that the kernel copies, of all mirrors on the host.
 # Its lock: what one pvmove sets holds for every other.
 ALL_MIRRORS = "all-mirrors"
 THROTTLE = "/sys/module/dm_mirror/parameters/raid1_resync_throttle"
 FULL = "100"
+RESUMED = "10"
 # The kernel copies a piece each second at least, whatever it is told.
 LEAST_PERCENT = 1
 RAISED = "pace-"
@@ -163,32 +166,89 @@ class Pacer:
         return any(count != "0" for count in counts)
 
 
+class _Place:
+    """A place in the queue of a disk, 0 at its front. A place is a lock: who stands on one steps
+    forward only onto the next, so that nobody overtakes, and who dies leaves it."""
+
+    def __init__(self, host: LocalHost, name: str) -> None:
+        self._host = host
+        self._name = name
+        self._number = PLACES
+        self._held = ExitStack()
+
+    def step(self) -> bool:
+        """Onto the next place; False while somebody stands there, or at the front."""
+        with ExitStack() as tried:
+            try:
+                # No VG has such a name.
+                name = f"@disk-{self._name}-{self._number - 1}"
+                tried.enter_context(self._host.lock(name, 0.0))
+            except LockBusy:
+                return False
+            self.leave()
+            self._held = tried.pop_all()
+            self._number -= 1
+        return True
+
+    def is_first(self) -> bool:
+        while self._number and self.step():
+            pass
+        return self._number == 0
+
+    def leave(self) -> None:
+        self._held.close()
+
+
 @contextmanager
 def alone_on(
     host: LocalHost, names: Iterable[str], say: Callable[[str], None], go_on: Callable[[], None]
 ) -> Iterator[bool]:
-    """Hold the agent's own locks on these disks, however long that takes; True where it took some
-    time. `go_on` raises where the operation is to stop meanwhile."""
-    has_waited = False
-    with ExitStack() as stack:
-        while not _taken(host, sorted(names), stack):
+    """Hold the agent's own locks on these disks, however long that takes, after all who came
+    before; True where it took some time. `go_on` raises where the operation is to stop
+    meanwhile."""
+    listed, has_waited = sorted(names), False
+    places: list[_Place] = []
+    with ExitStack() as stack, ExitStack() as queue:
+        while True:
+            places = places or _queued(host, listed, queue)
+            is_first = len(places) == len(listed) and all([each.is_first() for each in places])
+            if is_first and _taken(host, listed, stack):
+                break
             if not has_waited:
                 say(
-                    "Waiting: another operation is zeroing or moving data on "
-                    f"{', '.join(sorted(names))}, or on one of them. Only one at a time runs, to "
-                    "leave room for the guests."
+                    f"Waiting: another operation is zeroing or moving data on {', '.join(listed)}, "
+                    "or on one of them. Only one at a time runs, to leave room "
+                    "for the guests."
                 )
             has_waited = True
             go_on()
             host.sleep(POLL_SECONDS)
+        queue.close()
         yield has_waited
+
+
+def _queued(host: LocalHost, names: Sequence[str], queue: ExitStack) -> list[_Place]:
+    """At the end of the queue of each disk, or of none: of two operations the same one is first in
+    all queues that both are in."""
+    with ExitStack() as tried:
+        try:
+            tried.enter_context(host.lock("@disk-queues", 0.0))
+        except LockBusy:
+            return []
+        places = [_Place(host, name) for name in names]
+        if not all([place.step() for place in places]):
+            for place in places:
+                place.leave()
+            return []
+    for place in places:
+        queue.callback(place.leave)
+    return places
 
 
 def _taken(host: LocalHost, names: Iterable[str], stack: ExitStack) -> bool:
     with ExitStack() as tried:
         try:
             for name in names:
-                # No VG has such a name.
                 tried.enter_context(host.lock(f"@disk-{name}", 0.0))
         except LockBusy:
             return False
@@ -220,6 +280,21 @@ def throttle(host: LocalHost, percent: str) -> None:
         with suppress(OSError):
             # It is taken up again at the next beat; nothing but the others' latency hangs on it.
             host.write(THROTTLE, percent)
+
+
+def slow_down_resumed(host: LocalHost) -> list[str]:
+    """LVM takes a pvmove up again when it activates the volume after a restart, and nobody paces it
+    until the panel asks for the move again. What was written, as a shell line."""
+    if dm.text(host, THROTTLE) != FULL:
+        return []
+    throttle(host, RESUMED)
+    return [f"echo {RESUMED} > {THROTTLE}"]
+
+
+def end_resumed(host: LocalHost) -> None:
+    """That is over: the move came to its end, or was given up."""
+    if dm.text(host, THROTTLE) == RESUMED:
+        throttle(host, FULL)
 
 
 def under(host: LocalHost, call: VerbCall, command: Command, kname: str) -> frozenset[str]:

@@ -57,12 +57,13 @@ class WaitCondition:
 
 def kname(host: LocalHost, args: Args) -> str:
     """dm-N of the verb's LV; "" when its node is gone."""
-    return kname_at(host, device(args["vg"], args["lv"] if "lv" in args else args["name"]))
+    return dm.kname(host, args["vg"], args["lv"] if "lv" in args else args["name"])
 
 
 def kname_at(host: LocalHost, path: str) -> str:
-    real = host.real(path)
-    return "" if real is None else real.rsplit("/", 1)[-1]
+    """Of a volume by its path, /dev/VG/LV."""
+    vg, lv = path.split("/")[2:4]
+    return dm.kname(host, vg, lv)
 
 
 def _rising(
@@ -254,8 +255,7 @@ def _rebuilt(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
                 raise Refusal(
                     "timeout",
                     f"The kernel does not rebuild {name}.",
-                    "Look at /proc/mdstat and the last lines of `dmesg` on the host, then plan "
-                    "again.",
+                    "Look at the last lines of `dmesg` on the host, then plan again.",
                 )
             return WorkProgress("rebuilt", 0, 0, False)
         idle_since_ns = None

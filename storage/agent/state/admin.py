@@ -30,7 +30,8 @@ def allow_vg(host: LocalHost, name: str, *, alone: bool = False) -> str:
     if not known and any(vg["name"] == name for vg in facts["vgs"]):
         raise Refusal(
             "unsupported",
-            f"VG {name} lies on a logical volume or on a bcache device of one: on a guest's disk.",
+            f"VG {name} lies on a guest's disk: on a logical volume, on a bcache device of one, or "
+            "on a disk that a guest has for itself.",
             "Only a VG on disks, partitions or arrays of the host can be managed.",
         )
     if not known:

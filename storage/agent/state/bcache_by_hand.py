@@ -170,20 +170,35 @@ def left_to_udev(facts: Facts, kept: Iterable[Kept]) -> Iterator[tuple[Facts, Ke
 
 
 def bcache_problems(host: LocalHost, facts: Facts) -> Iterable[Problem]:
-    """What cannot be told, named before anything is hidden."""
+    """What cannot be told, named before anything is hidden, and what a restart would lose."""
     try:
-        unclear = look(host, facts, boot_state.load_boot_state(host)).unclear
+        at_work = look(host, facts, boot_state.load_boot_state(host))
     except Refusal as refusal:
         yield problem("tunables_broken", "error", refusal.message, refusal.correction)
         return
+    unclear = at_work.unclear
+    lost = {
+        each.lv_uuid
+        for each in at_work.own
+        if each.kind == "backing" and each.vg_uuid in facts["named"]
+    }
     for lv in facts["lvs"]:
+        name = f"{lv['vg_name']}/{lv['name']}"
+        if lv["uuid"] in lost:
+            yield problem(
+                "bcache_not_noted",
+                "error",
+                f"The bcache on {name} is in use and not noted: after a restart it would not come "
+                "back.",
+                f"As root on the host run: {AGENT} boot",
+                subject=name,
+            )
         if lv["uuid"] in unclear:
             severity = "warning" if lv["vg_uuid"] in facts["named"] else "info"
             message = (
                 f"{_message(lv, unclear[lv['uuid']])} In a group that the panel may change it may "
                 "not come back after a restart."
             )
-            name = f"{lv['vg_name']}/{lv['name']}"
             yield problem("bcache_unclear", severity, message, _cure(lv), subject=name)
 
 

@@ -116,8 +116,7 @@ def last(host: LocalHost) -> dict[str, Any]:
 
 
 def after(view: View, call: VerbCall, boot_note: BootNote) -> None:
-    """Keep what a finished operation brought, or one of SETTINGS will bring. Raises Refusal or
-    OSError."""
+    """Keep what an operation brought, or will bring. Raises Refusal or OSError."""
     before = load_boot_state(view.host)
     is_kept = boot_note in (BootNote.NOTHING, BootNote.LINKS, BootNote.TAGGED)
     changed = before if is_kept else _changed(before, view, call, boot_note)
@@ -179,7 +178,11 @@ def _changed(
         return _without(before, str(call.expect.get("lv_uuid", "")))
     lv = view.lv(args["vg"], args["lv"])
     if lv["bcache"] is None:
-        return before
+        raise Refusal(
+            "stale",
+            f"{args['vg']}/{args['lv']} is not at work as a bcache device any more.",
+            "Read the host's facts again, then plan again.",
+        )
     known = next((each for each in before if each.lv_uuid == lv["uuid"]), None)
     settings = dict(known.settings) if known is not None else {}
     settings.update({SETTINGS[key]: str(args[key]) for key in SETTINGS if key in args})

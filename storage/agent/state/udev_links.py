@@ -24,7 +24,7 @@ FOLDER = "/dev/tiercel"
 HEAD = "# Written by Tiercel's agent. Changes made by hand are lost.\n"
 RELOAD = ("udevadm", "control", "--reload")
 _TAG = "tiercel.volume="
-_ACTED_UPON = re.compile(r'"type": ?"(?:bcache|\w+_member)"')
+_ACTED_UPON = re.compile(r'"type": ?"(?:bcache|btrfs|stratis|\w+_member)"')
 _LINE = re.compile(
     r'SUBSYSTEM=="block", (?:KERNEL=="dm-\*", ATTR\{dm/uuid\}=="LVM-[0-9A-Za-z]{64}"'
     r'|KERNEL=="bcache\*", ENV\{DEVTYPE\}=="disk", '

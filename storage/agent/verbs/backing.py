@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from ..calls import names
@@ -154,7 +155,8 @@ def _format_commands(args: Args) -> tuple[Command, ...]:
             device(vg, lv),
         ),
         write("register", REGISTER, device(vg, lv), wait="backing_registered"),
-        run("formatted", "lvchange", "--deltag", FORMAT_BCACHE, f"{vg}/{lv}"),
+        # Without its tag the volume is never registered again, unless it is noted.
+        replace(run("formatted", "lvchange", "--deltag", FORMAT_BCACHE, f"{vg}/{lv}"), noted=True),
     )
 
 

@@ -354,7 +354,8 @@ def redundant(view: View, subject: str, lv: Facts | None, what: str) -> None:
             "not_redundant",
             f"writeback keeps the only copy of new data on {what}, and "
             f"{', '.join(weak) or 'its device'} is no redundant array: a dead SSD would lose it.",
-            "Use writethrough, or put the cache on an md RAID1 of two SSDs.",
+            "Use writethrough, or put the cache on an md RAID1 of two SSDs. If a controller "
+            f"mirrors the SSD: {AGENT} redundant-pv DEVICE",
         )
     if sick:
         raise _degraded(what, sick)

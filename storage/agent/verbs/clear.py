@@ -67,10 +67,10 @@ def _todo(view: View, call: VerbCall) -> frozenset[str] | None:
 
 
 def _state(view: View, call: VerbCall) -> list[Check]:
-    to_check = [_place_is_settled(view, call)]
+    to_check = [_place_is_settled(view, call), _lvm_knows_all(view, call)]
     held_lv = _held(view, call)
     if held_lv is None:
-        return [*to_check, _lvm_knows_all(view, call)]
+        return to_check
     return [*to_check, unused(view, VerbCall(call.verb, {**call.args, "lv": held_lv["name"]}, {}))]
 
 

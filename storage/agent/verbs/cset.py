@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ..calls import names
 from ..calls.call import VerbCall, arguments
@@ -136,7 +137,7 @@ def _create_commands(args: Args) -> tuple[Command, ...]:
             "-C",
             device(vg, name),
         ),
-        write("register", REGISTER, device(vg, name), wait="cset_registered"),
+        replace(write("register", REGISTER, device(vg, name), wait="cset_registered"), noted=True),
     )
 
 

@@ -144,14 +144,13 @@ def _ready(view: View, call: VerbCall) -> Check:
         trouble = array_state.trouble_of(array)
         if trouble is not None and trouble.code not in ("array_degraded", "array_weakened"):
             is_rebuilt = trouble.code == "array_recovering"
-            raise Refusal(
-                "busy" if is_rebuilt else "degraded", f"{trouble.message}.", trouble.correction
-            )
+            correction = array_state.wait_for(array) if is_rebuilt else trouble.correction
+            raise Refusal("busy" if is_rebuilt else "degraded", f"{trouble.message}.", correction)
         if array["sync_action"] != "idle":
             raise Refusal(
                 "busy",
                 f"{name} is at work already: {array['sync_action']}.",
-                "Wait until it is idle: cat /proc/mdstat",
+                array_state.wait_for(array),
             )
         if member is None and not missing:
             raise Refusal(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .. import PROTOCOL, VERSION
+from .. import PROTOCOL, REPLY_LIMIT, VERSION
 from ..calls import names
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
@@ -24,7 +24,6 @@ from ..verbs.registry import VERBS
 from .reading_verbs import READING
 
 REQUEST_LIMIT = 64 * 1024
-REPLY_LIMIT = 4 * 1024 * 1024
 STEPS_LIMIT = 64
 DIGITS_LIMIT = 20
 CALL = frozenset(("verb", "args", "expect"))

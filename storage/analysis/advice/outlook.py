@@ -10,11 +10,13 @@ from storage.analysis.advice.past_loads import LOOK_BACK, look_back_start, past_
 from storage.analysis.advice.suggestion import (
     ENOUGH_DAYS,
     LEAST_SECONDS,
+    LEAST_WAIT_SECONDS,
     Suggestion,
     known_days,
     suggestions,
 )
 from storage.analysis.advice.usage import GuestUse, LoadShare, by_guest, uses
+from storage.formatting import seconds
 from storage.health.host_problems import ORDER, HealthFinding, reported_problems
 from storage.inventory.facts import HostFacts
 from storage.metrics.rates import Figures, Sums, figures
@@ -76,12 +78,25 @@ class Outlook:
             for use in self.uses
             if use.row.cache is None and use.load.uncached.read_ms
         ]
-        seconds = max(waited, default=self.seconds)
-        return seconds if seconds < LEAST_SECONDS else None
+        longest = max(waited, default=self.seconds)
+        return longest if longest < LEAST_SECONDS else None
 
     @property
     def enough_days(self) -> int:
         return ENOUGH_DAYS
+
+    @property
+    def why_none(self) -> str:
+        """Why there is no suggestion."""
+        if self.early_seconds is not None:
+            return f"Not enough data: {seconds(self.early_seconds)} so far."
+        time = "a day so far"
+        if self.is_enough:
+            time = f"on a typical day of the last {self.look_back_days} days"
+        return (
+            "Reads of the volumes that could have a cache wait for HDDs for less than "
+            f"{seconds(LEAST_WAIT_SECONDS)} {time}."
+        )
 
     @property
     def look_back_days(self) -> int:

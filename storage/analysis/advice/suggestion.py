@@ -80,8 +80,8 @@ LEFT_OUT: Final = 2
 ENOUGH_DAYS: Final = 3
 """Figures of fewer days are a first look, no advice to spend money on."""
 LEAST_SECONDS: Final = 60
-LEAST_WAIT: Final = 60 / DAY
-"""Of reads that wait less than a minute a day a cache has nothing to save."""
+LEAST_WAIT_SECONDS: Final = 600
+"""Reads that wait less than this a day are worth neither SSD nor a click."""
 PLANNED: Final = 20
 """For so many volumes, those with the longest waits, the commands are worked out."""
 CACHE_RATIO: Final = 4
@@ -164,7 +164,7 @@ def suggestions(
         if use.row.cache is None and use.load.uncached.dt_ms >= LEAST_SECONDS * 1000
     }
     waiting = sorted(
-        (use for use in shares if _reads_waiting(usual, use) >= LEAST_WAIT),
+        (use for use in shares if _reads_waiting(usual, use) * DAY >= LEAST_WAIT_SECONDS),
         key=lambda use: -_reads_waiting(usual, use) / use.row.volume.size_bytes,
     )
     listed = [
@@ -185,14 +185,11 @@ def _reads_waiting(usual: Mapping[int, UsualWait], use: LoadShare) -> float:
     return wait.reads if wait is not None else 0.0
 
 
-def cache_size(sizes: Sequence[int], volume_bytes: int) -> int | None:
-    """The largest of `sizes` that is at most a quarter of the volume, else the smallest; None where
-    even that is larger than the volume."""
+def cache_size(sizes: Sequence[int], volume_bytes: int) -> int:
+    """The largest of `sizes` that is at most a quarter of the volume, else the smallest, and never
+    more than the volume."""
     fitting = [size_bytes for size_bytes in sizes if size_bytes * CACHE_RATIO <= volume_bytes]
-    if fitting:
-        return max(fitting)
-    smallest = min(sizes)
-    return smallest if smallest <= volume_bytes else None
+    return max(fitting) if fitting else min(*sizes, volume_bytes)
 
 
 def _suggestion(use: LoadShare, usual: UsualWait) -> Suggestion | None:
@@ -203,8 +200,6 @@ def _suggestion(use: LoadShare, usual: UsualWait) -> Suggestion | None:
         return None
     offered = sizes_for(row.facts, row.placement.vg_uuid, row.technology)
     size_bytes = cache_size(offered or SIZES_BYTES, row.volume.size_bytes)
-    if size_bytes is None:
-        return None
     commands, obstacle = None, None
     try:
         commands = by_hand(row, size_bytes)

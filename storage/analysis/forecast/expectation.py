@@ -71,8 +71,13 @@ class Expectation:
     curve: tuple[tuple[int, float, float], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """What is kept with an order, to be held against what is measured later."""
-        return asdict(self)
+        """What is kept with an order, to be held against what is measured later: no text, which
+        would be of one language and of that day."""
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in ("text", "basis", "warming")
+        }
 
 
 def unknown(

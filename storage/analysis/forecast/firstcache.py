@@ -32,6 +32,9 @@ LEAST_ALIKE: Final = 5
 SIZE_FACTOR: Final = 4
 RATE_FACTOR: Final = 4
 RATIO_FACTOR: Final = 2
+MISSES_FACTOR: Final = 2
+"""A cache of the same size has up to so many times the misses of the former one, or so few: the use
+of the next weeks is another one, and the new cache begins empty."""
 STEPS: Final = 20
 """What is told of others is rounded outwards to five points."""
 
@@ -158,8 +161,10 @@ def first_cache(use: Use, choice: CacheChoice, results: Iterable[SimilarVolume])
 def as_before(use: Use, former: FormerCache, choice: CacheChoice) -> Expectation:
     """A cache for a volume that lately had one: by the same rule as another size of one that is
     there (`storage.analysis.forecast.othercache`)."""
-    factor = choice.size_bytes / former.size_bytes
-    rate = former.hit_rate
+    factor, rate = choice.size_bytes / former.size_bytes, former.hit_rate
+    misses = 1 - rate
+    low = max(0.0, min(former.hit_rate_low, 1 - MISSES_FACTOR * misses))
+    high = max(former.hit_rate_high, 1 - misses / MISSES_FACTOR)
     if use.read_ms is None:
         text = gettext("With your former cache, {share} of your reads came from SSD: {then} each.")
     else:
@@ -173,7 +178,7 @@ def as_before(use: Use, former: FormerCache, choice: CacheChoice) -> Expectation
         basis=gettext("Measured on your volume in the last 7 days, with a cache of {size}.").format(
             size=size(former.size_bytes)
         ),
-        **rates(min(rate, rate * factor), min(1.0, max(rate, rate * factor))),
+        **rates(min(low, low * factor), min(1.0, max(high, high * factor))),
         **warm_up(use, choice.size_bytes),
     )
 

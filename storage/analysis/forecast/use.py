@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from storage.analysis.forecast.waiting import waited_seconds
 from storage.analysis.forecast.words import DAY
 from storage.byte_sizes import SECTOR_BYTES
 from storage.metrics.rates import CachedBy, Sums, read_hit_rate
 from storage.metrics.rates.figures import MIN_ACCESSES
+from storage.metrics.waiting import waited_seconds
 
 LEAST_SECONDS: Final = 120
 """Figures of less time say nothing of today."""
@@ -36,11 +36,13 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class FormerCache:
-    """What a volume without a cache had from its last one: `hit_rate` (0 to 1), and what a read
-    took then."""
+    """What a volume without a cache had from its last one: `hit_rate` (0 to 1), between what and
+    what it lay in parts of the time, and what a read took then."""
 
     size_bytes: int
     hit_rate: float
+    hit_rate_low: float
+    hit_rate_high: float
     read_ms: float
 
 
@@ -53,7 +55,7 @@ class Use:
     `hit_rate` (0 to 1) is of reads, None without a cache or with too few reads; `latest_hit_rate`
     is that of the later half of the time, when a new cache is warmer than on the whole.
     `waited_seconds_per_day` is the time reads waited for the slow disk
-    (`storage.analysis.forecast.waiting`). `missed_bytes_per_second` is what the slow disk had to
+    (`storage.metrics.waiting`). `missed_bytes_per_second` is what the slow disk had to
     read for the guest. `former` is known of a volume that lately had a cache and now has none.
     """
 
@@ -147,11 +149,14 @@ def _former(earlier: list[Stretch]) -> FormerCache | None:
     last = next((each for each in reversed(earlier) if each.cache_size_bytes), None)
     if last is None:
         return None
-    sums = sum((each.sums for each in earlier if _is_same(each, last)), Sums())
+    parts = [each.sums for each in earlier if _is_same(each, last)]
+    sums = sum(parts, Sums())
     rate = read_hit_rate(sums)
     if sums.dt_ms / 1000 < ENOUGH_SECONDS or rate is None or not sums.reads:
         return None
-    return FormerCache(last.cache_size_bytes or 0, rate, sums.read_ms / sums.reads)
+    rates = [rate, *(each for part in parts if (each := read_hit_rate(part)) is not None)]
+    ms = sums.read_ms / sums.reads
+    return FormerCache(last.cache_size_bytes or 0, rate, min(rates), max(rates), ms)
 
 
 def _is_same(one: Stretch, other: Stretch) -> bool:

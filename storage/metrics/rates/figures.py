@@ -106,6 +106,7 @@ class Figures:
     write_ms: float | None
     latency_ms_p50: float | None
     latency_ms_p95: float | None
+    latency_ms_p99: float | None
     hit_rate: float | None
     write_hit_rate: float | None
     accesses: int
@@ -148,6 +149,7 @@ def figures(sums: Sums, *, least: int = MIN_ACCESSES) -> Figures:
         write_ms=_ratio(sums.write_ms, sums.writes),
         latency_ms_p50=percentile_ms(sums.latency_counts, 0.50),
         latency_ms_p95=percentile_ms(sums.latency_counts, 0.95),
+        latency_ms_p99=percentile_ms(sums.latency_counts, 0.99),
         hit_rate=read_hit_rate(sums, least=least),
         write_hit_rate=sums.write_hits / write_accesses if write_accesses >= least else None,
         accesses=_accesses(sums),

@@ -41,6 +41,7 @@ BEGIN
         ('storage_samplechunk', 'kind = 0 AND subject_id = ANY ((SELECT wall_volumes())::bigint[])'),
         -- For staff alone.
         ('storage_cachecondition', 'false'),
+        ('storage_cacheplanevent', 'false'),
         ('storage_device', 'false'),
         ('storage_devicesample', 'false'),
         ('storage_diskreading', 'false'),
@@ -48,6 +49,8 @@ BEGIN
         ('storage_fleetload', 'false'),
         ('storage_hostactivity', 'false'),
         ('storage_hostchange', 'false'),
+        ('storage_hostevent', 'false'),
+        ('storage_hostoutline', 'false'),
         ('storage_hostload', 'false'),
         ('storage_latestdevicesample', 'false'),
         ('storage_physicaldisk', 'false'),

@@ -145,6 +145,7 @@ def _telling() -> Iterator[Told]:
             "TIERCEL_SMTP_HOST": "127.0.0.1",
             "TIERCEL_SMTP_PORT": str(postbox.port),
             "TIERCEL_SMTP_STARTTLS": "0",
+            "TIERCEL_ALERT_PRIVATE_HOSTS": "127.0.0.1",
             "TIERCEL_ALERT_ESCALATE_SECONDS": str(ESCALATE_SECONDS),
         }
         panel, _ = stack.enter_context(at_work(**settings))

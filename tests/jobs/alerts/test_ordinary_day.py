@@ -13,6 +13,7 @@ import pytest
 from jobs.alerts import alert_judge
 from jobs.models import AlertEvent
 from jobs.problems import problems_now
+from storage.analysis import disk_condition
 from storage.database_clock import database_now
 from storage.discovery.ingest import apply_facts, apply_hello
 from storage.health import cache_condition_records
@@ -30,6 +31,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.timeout(1200)]
 
 BUSY_SECONDS: Final = 50
 FREE_METADATA_BLOCKS: Final = 3
+QUICK_DISK_IOPS, SLOW_DISK_IOPS = 600.0, 300.0
+"""Of the bare volume's disk, with which a read of it takes 13 ms, and 27."""
 BEGIN, END = 60, 140
 
 
@@ -45,6 +48,7 @@ class OrdinaryDay:
         self.minutes_an_hour = minutes_an_hour
         self.metadata_bytes = 0
         self.busy_seconds: float = BUSY_SECONDS
+        self.disk_iops = QUICK_DISK_IOPS
         agent = Agent(FakeWorld(host))
         self.writethrough, _ = agent.cached()
         self.writeback, _ = agent.cached("writeback")
@@ -69,7 +73,8 @@ class OrdinaryDay:
         root = self.fake.root
         cached = (self.writethrough, self.writeback, self.bcache)
         loads = [root.load(name, iops, hits, write_share=writes) for name in cached]
-        loads.append(root.load(self.bare, min(iops, 100), 0.0, write_share=writes))
+        bare = {"write_share": writes, "disk_iops": self.disk_iops}
+        loads.append(root.load(self.bare, min(iops, 100), 0.0, **bare))
         self.fake.advance(BUSY_SECONDS)
         for load in loads:
             # The writeback cache alone may never come to rest.
@@ -82,6 +87,8 @@ class OrdinaryDay:
         with self.fake.changing() as there:
             if family == "array":
                 there.arrays[0].failed = {"sdb"} if is_there else set()
+            elif family == "volume_slow":
+                self.disk_iops = SLOW_DISK_IOPS if is_there else QUICK_DISK_IOPS
             elif family == "cache_dirty_stuck":
                 self.busy_seconds = 60 if is_there else BUSY_SECONDS
             else:
@@ -115,9 +122,11 @@ class OrdinaryDay:
             self.work(minute)
             self.sample(at)
             cache_condition_records.judge_states(at)
+            disk_condition.judge_volumes(at)
             if minute % 5 == 0:
                 self.read_host(at)
                 cache_condition_records.judge_recent(at)
+                disk_condition.judge_disks(at)
             alert_judge.judge(at)
 
 
@@ -145,7 +154,9 @@ def test_a_day_of_ordinary_load_is_told_to_nobody(
     assert not [each for each in problems_now(database_now()) if each.code != "silent"]
 
 
-@pytest.mark.parametrize("family", ["array", "cache_dirty_stuck", "cache_metadata_full"])
+@pytest.mark.parametrize(
+    "family", ["array", "cache_dirty_stuck", "cache_metadata_full", "volume_slow"]
+)
 def test_an_hour_of_trouble_in_such_a_day_is_told_once_and_so_is_its_end(
     family: str, make_fake_host: Callable[..., FakeHost]
 ) -> None:

@@ -218,7 +218,7 @@ def test_the_commands_of_one_are_those_on_the_ssd_that_was_promised(staff: Clien
 @pytest.mark.parametrize(
     ("state", "reason"),
     [
-        (State.NEEDS_ATTENTION, "A job on this volume waits for a decision."),
+        (State.NEEDS_ATTENTION, "A job on this volume needs a decision."),
         (State.QUEUED, "A job is changing the volume."),
     ],
 )
@@ -303,6 +303,19 @@ def test_a_volume_that_went_meanwhile_is_told_and_the_others_are_done(staff: Cli
     assert "no longer exists" in text_of(confirmed(staff, page))
     last.refresh_from_db()
     assert last.customer is None
+
+
+def test_what_was_shown_to_somebody_else_is_not_done(staff: Client) -> None:
+    first, second = two_on(make.fast_pv("md0", free_bytes=90 * GIB))
+    page = text_of(caches_for(staff, first, second))
+    (sealed,) = re.findall(r'name="sealed" value="([^"]+)"', page)
+    other = Client()
+    other.force_login(make.staff_user())
+    for name in ("volumes-bulk-confirm", "volumes-bulk-commands"):
+        args = [second.key] if name.endswith("commands") else []
+        refused = other.post(reverse(name, args=args), {"sealed": sealed}, follow=True)
+        assert "Create a new preview" in text_of(refused)
+    assert not Job.objects.exists()
 
 
 @pytest.mark.parametrize("sealed", ["", "nonsense", "eyJhIjoxfQ:1x:y"])

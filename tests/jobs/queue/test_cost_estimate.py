@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.models import Job, State
+from jobs.models import Job, State, Step
 from jobs.queue.cost_estimate import PastStep, learned, past_of
 from storage.byte_sizes import GIB, MIB
 from storage.planner import PlannedStep
@@ -121,3 +121,36 @@ def test_only_jobs_that_succeeded_on_the_same_host_count() -> None:
         end(each, state, **times)
     (found,) = past_of(there.host)
     assert (found.verb, found.seconds, found.job_seconds) == ("cache.attach", 30.0, 30.0)
+
+
+def test_what_zeroes_is_as_fast_as_the_host_let_such_steps_be() -> None:
+    """The page says both: on quiet disks, and next to busy guests."""
+    zero = PlannedStep("pool.create", POOL, {}, "Zero")
+    guess = Cost((StepCost(21.0, 1.0, False, 201.0, 2 * GIB),), "vg0", 0, 0, 0, 0, 0)
+    assert guess.duration == "21 s to 3 min"
+    done = [
+        PastStep(n, zero.verb, seconds, seconds, GIB)
+        for n, seconds in enumerate((50.0, 64.0, 400.0))
+    ]
+    found = learned(guess, [zero], [*done, PastStep(9, zero.verb, 9.0, 9.0, MIB)])
+    fixed = found.seconds - 2 * 64
+    assert 0 <= fixed <= 5
+    assert found.slowest_seconds == pytest.approx(800 + fixed)
+    assert found.duration == "2 min to 13 min"
+
+
+def test_steps_that_always_took_as_long_have_no_range() -> None:
+    step = PlannedStep("cache.attach", {}, {}, "Attach")
+    guess = Cost((StepCost(2.0, 1.0, is_final=False),), "vg0", 0, 0, 0, 0, 0)
+    assert learned(guess, [step], past((12.0,), (13.0,), (14.0,))).duration == "about 23 s"
+    assert learned(guess, [step], past((12.0,), (13.0,), (60.0,))).duration == "23 s to 1 min"
+
+
+def test_a_step_that_rests_for_others_is_said_to_run_slowly(client: Client) -> None:
+    there = job(scene())
+    others = {"p95_us": 7700, "alone_p95_us": 6600, "allowed_percent": 20, "share_percent": 1}
+    progress = {"label": "Zeroed", "done_bytes": MIB, "total_bytes": GIB, "others": others}
+    step(there, state="running", op_id=uuid4(), progress=progress)
+    assert "running slowly to protect other volumes" in page(client, there)
+    Step.objects.update(progress=progress | {"others": others | {"share_percent": 100}})
+    assert "running slowly" not in page(client, there)

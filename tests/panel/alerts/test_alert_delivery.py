@@ -12,6 +12,7 @@ from django.core import mail
 from django.core.mail import EmailMessage
 from django.db.models.functions import Now
 from django.utils import timezone
+from pytest_django import Settings
 from standardwebhooks.webhooks import Webhook
 
 from panel import tasks
@@ -26,7 +27,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def place() -> Iterator[Place]:
+def place(settings: Settings) -> Iterator[Place]:
+    settings.TIERCEL_ALERT_PRIVATE_HOSTS = ["127.0.0.1"]
     with Place() as made:
         yield made
 

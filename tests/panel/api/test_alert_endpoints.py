@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from jobs.models import AlertEvent, Silence
 from panel.authentication.second_factor import unseal
-from panel.models import AlertDelivery, AlertRoute, SecurityEntry, SecurityKind
+from panel.models import AlertDelivery, AlertRoute, ApiToken, SecurityEntry, SecurityKind
 from tests import make
-from tests.panel.alerts.telling import alert, event, mail_route, route_to, routed
+from tests.panel.alerts.telling import SECRET, alert, event, mail_route, route_to, routed
 from tests.panel.api.asking import staff
 
 pytestmark = pytest.mark.django_db
@@ -124,6 +124,18 @@ def test_a_silence_is_made_listed_and_ended() -> None:
     assert Silence.objects.get().ended_by is not None
 
 
+def test_a_kind_that_no_alert_can_have_is_neither_silenced_nor_looked_for() -> None:
+    until = (timezone.now() + timedelta(hours=1)).isoformat()
+    body = {"code": "no_such_problem", "reason": "Known.", "until": until}
+    answer = staff().send("post", "/silences/", body)
+    assert [each["pointer"] for each in answer.json()["errors"]] == ["/code"]
+    assert not Silence.objects.exists()
+    assert staff().get("/alerts/?code=no_such_problem").status_code == 400
+    alert(code="of_a_newer_agent")
+    body["code"] = "of_a_newer_agent"
+    assert staff().send("post", "/silences/", body).status_code == 201
+
+
 def test_whoever_changes_who_is_told_stands_in_the_security_log() -> None:
     program = staff()
     given = {"name": "Pager", "kind": "slack", "address": "https://example.org/hook"}
@@ -131,12 +143,14 @@ def test_whoever_changes_who_is_told_stands_in_the_security_log() -> None:
     program.send("put", path, {**given, "on": False})
     program.send("delete", path)
     entries = SecurityEntry.objects.filter(kind=SecurityKind.ALERT_ROUTE).order_by("id")
-    assert [(each.actor, each.detail) for each in entries] == [
-        (program.user.email, "Pager (Slack) added"),
-        (program.user.email, "Pager (Slack) changed, switched off"),
+    by_token = f", by token {ApiToken.objects.get().key}"
+    assert all(each.detail.endswith(by_token) for each in entries)
+    assert [(each.actor, each.detail.removesuffix(by_token)) for each in entries] == [
+        (program.user.email, "Pager (Slack) added, to example.org"),
+        (program.user.email, "Pager (Slack) changed, to example.org, switched off"),
         (program.user.email, "Pager (Slack) deleted, switched off"),
     ]
-    assert "example.org" not in "".join(each.detail for each in entries)
+    assert "hook" not in "".join(each.detail for each in entries)
 
 
 def test_a_route_is_made_changed_tested_and_deleted() -> None:
@@ -154,6 +168,36 @@ def test_a_route_is_made_changed_tested_and_deleted() -> None:
     assert AlertDelivery.objects.get().purpose == "test"
     assert staff().send("delete", path).status_code == 204
     assert not AlertRoute.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("before", "changes", "is_kept"),
+    [
+        ("ntfy", {"address": "https://ntfy.example.org/other"}, True),
+        ("ntfy", {"address": "https://NTFY.example.org:443/topic"}, True),
+        ("ntfy", {"address": "https://mine.example.net/topic"}, False),
+        ("ntfy", {"address": "https://ntfy.example.org:8443/topic"}, False),
+        ("webhook", {"kind": "ntfy"}, False),
+        ("webhook", {"kind": "slack"}, False),
+        ("webhook", {"address": "https://mine.example.net/topic"}, True),
+    ],
+)
+def test_a_secret_that_is_sent_does_not_follow_to_another_server_or_kind(
+    before: str, changes: dict[str, str], is_kept: bool
+) -> None:
+    route = route_to("https://ntfy.example.org/topic", before)
+    body = {"name": "x", "kind": before, **changes}
+    assert staff().send("put", f"/alert-routes/{route.key}", body).status_code == 200
+    kept = AlertRoute.objects.get().secret
+    assert (bool(kept) and unseal(kept) == SECRET) is is_kept
+
+
+def test_a_token_for_matrix_is_entered_again_for_another_server() -> None:
+    route = route_to("https://m.example.org/send", "matrix", "syt_token")
+    body = {"name": "x", "kind": "matrix", "address": "https://mine.example.net/send"}
+    answer = staff().send("put", f"/alert-routes/{route.key}", body)
+    assert "/secret" in [each["pointer"] for each in answer.json()["errors"]]
+    assert unseal(AlertRoute.objects.get().secret) == "syt_token"
 
 
 def test_a_site_may_have_a_comma_in_its_name() -> None:
@@ -179,6 +223,20 @@ def test_a_site_may_have_a_comma_in_its_name() -> None:
             {"kind": "slack", "address": "https://example.org/", "quiet_start": "22:00"},
             "/quiet_end",
         ),
+        (
+            {
+                "kind": "slack",
+                "address": "https://example.org/",
+                "quiet_start": "22:00",
+                "quiet_end": "22:00",
+            },
+            "/quiet_end",
+        ),
+        ({"kind": "ntfy", "address": "http://127.0.0.1:22/"}, "/address"),
+        ({"kind": "ntfy", "address": "https://10.0.0.1/"}, "/address"),
+        ({"kind": "ntfy", "address": "https://example.org/", "secret": "tk_a\r\nX: 1"}, "/secret"),
+        ({"kind": "ntfy", "address": "https://example.org/", "secret": "tk_é"}, "/secret"),
+        ({"kind": "matrix", "address": "https://example.org/"}, "/secret"),
     ],
 )
 def test_a_route_that_leads_nowhere_is_refused(body: dict[str, Any], pointer: str) -> None:
@@ -226,7 +284,7 @@ def test_whoever_is_told_sets_their_own_quiet_hours_and_pause() -> None:
     assert (mine.zone, mine.is_paused, mine.most_rank) == ("Europe/Berlin", True, 0)
     assert program.send("put", path, given).json()["paused_until"] is None
     entries = SecurityEntry.objects.filter(kind=SecurityKind.ALERT_ROUTE).order_by("id")
-    assert [each.detail.partition(") ")[2][:12] for each in entries] == [
+    assert [each.detail.partition(") ")[2].partition(",")[0][:12] for each in entries] == [
         "paused until",
         "told again",
     ]

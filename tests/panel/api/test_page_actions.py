@@ -122,6 +122,7 @@ REASONS = {
     "notices-off": LINK,
     "session-end": OWN,
     "sessions-end": OWN,
+    "settings": "It looks at what `manage.py doctor` looks at, and changes nothing.",
     "settings-mail": MAIL,
     "step-up": OWN,
     "tour": OWN,

@@ -78,3 +78,26 @@ def test_no_value_of_another_type_is_taken(body: type[Body], name: str) -> None:
     if is_list:
         for other in ("a", 1, {"0": "a"}):
             assert faults(body, name, other), other
+
+
+def texts() -> list[Any]:
+    return [
+        case
+        for case in fields()
+        for field in [case.values[0]().fields[case.values[1]]]
+        if isinstance(getattr(field, "child", field), serializers.CharField)
+        and case.values[1] not in case.values[0].made_plain
+    ]
+
+
+@pytest.mark.parametrize(("body", "name"), texts())
+def test_a_text_is_one_line_that_shows_as_it_stands(body: type[Body], name: str) -> None:
+    is_list = isinstance(body().fields[name], serializers.ListField)
+    for text in ("a\nb", "a\r\nb", "\x1b[31m", "a\u0085", "a\u202eb", "a\u200bb", "\U000e0041"):
+        assert "control characters" in str(faults(body, name, [text] if is_list else text)), text
+
+
+def test_the_bodies_that_hold_a_text_are_looked_at() -> None:
+    assert {"SilenceBody.reason", "HostBody.site", "HostBody.tags", "AlertRouteBody.secret"} <= {
+        case.id for case in texts()
+    }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 from django.test import Client
 
-from tests.panel.api.asking import Program, problem, staff
+from tests.panel.api.asking import V1, Program, problem, staff
 
 pytestmark = pytest.mark.django_db
 
@@ -72,3 +74,12 @@ def test_without_a_token_an_unknown_address_asks_for_one() -> None:
     nobody = Program(staff("admin").user, "tcl_none")
     assert nobody.get("/alerts?state=open").status_code == 401
     assert "Location" not in nobody.get("/alerts")
+
+
+@pytest.mark.parametrize("name", ["openapi.json", "openapi.yaml"])
+def test_the_description_is_packed_for_anybody(name: str) -> None:
+    plain = Client().get(f"{V1}/{name}")
+    packed = Client().get(f"{V1}/{name}", headers={"Accept-Encoding": "gzip"})
+    assert packed["Content-Encoding"] == "gzip"
+    assert gzip.decompress(packed.content) == plain.content
+    assert packed["ETag"] == plain["ETag"] and "Accept-Encoding" in packed["Vary"]

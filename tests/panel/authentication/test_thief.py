@@ -17,12 +17,15 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from jobs.hosts import enrolment
+from jobs.models import State
 from panel.accounts import people
-from panel.models import ApiToken, Invitation, User
+from panel.authentication.second_factor import seal
+from panel.models import AlertRoute, ApiToken, Invitation, User, Webhook
 from storage.access import StaffRole
 from storage.models import CachePlan, Customer, Host
 from tests import make
 from tests.proven import prove
+from tests.scene import job, scene
 
 pytestmark = pytest.mark.django_db
 
@@ -98,6 +101,26 @@ def test_an_old_proof_invites_nobody(left_alone: Client) -> None:
     data = {"email": "thief@example.net", "staff_role": "admin"}
     assert is_asked(left_alone.post(reverse("people"), data))
     assert not Invitation.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["job-resume", "job-rollback", "job-resolve"])
+@pytest.mark.parametrize("kind", ["destroy-volume", "drop-cache"])
+def test_an_old_proof_carries_on_nothing_that_destroys(
+    left_alone: Client, name: str, kind: str
+) -> None:
+    stuck = job(scene(), kind=kind, state=State.NEEDS_ATTENTION, error={"code": "x"})
+    assert is_asked(left_alone.post(reverse(name, args=[stuck.key]), {"why": "Done by hand."}))
+    stuck.refresh_from_db()
+    assert stuck.state == State.NEEDS_ATTENTION
+
+
+def test_an_old_proof_takes_no_way_of_alerts_or_events_away(left_alone: Client) -> None:
+    route = AlertRoute.objects.create(name="On call", kind="slack", url=seal("https://a.example/"))
+    hook = Webhook.objects.create(name="Scripts", url=seal("https://b.example/"), secret=seal("x"))
+    assert is_asked(left_alone.post(reverse("alert-route-delete", args=[route.key])))
+    assert is_asked(left_alone.post(reverse("webhook-delete", args=[hook.key])))
+    assert is_asked(left_alone.post(reverse("alert-routes-nobody")))
+    assert AlertRoute.objects.exists() and Webhook.objects.exists()
 
 
 def test_an_old_proof_makes_no_token(left_alone: Client) -> None:

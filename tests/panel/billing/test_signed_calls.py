@@ -82,6 +82,14 @@ def test_without_a_secret_in_the_settings_nobody_calls(settings: Settings) -> No
     problem(call("suspend", ACME), 401, "bad_signature")
 
 
+def test_a_body_that_names_its_call_is_good_for_no_other() -> None:
+    acme()
+    problem(call("suspend", {**ACME, "call": "unsuspend"}), 422, "invalid")
+    assert Customer.objects.get().suspended_at is None
+    ok(call("suspend", {**ACME, "call": "suspend"}))
+    assert Customer.objects.get().suspended_at is not None
+
+
 def test_while_the_secret_is_changed_both_are_good(settings: Settings) -> None:
     settings.TIERCEL_BILLING_IN_SECRETS = [OTHER, SECRET]
     acme()

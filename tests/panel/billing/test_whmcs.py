@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
 import json
 import os
 import shutil
@@ -9,6 +11,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -26,7 +29,7 @@ from jobs.models import Job, State
 from panel.billing import outbox
 from panel.billing.message_delivery import send_due_messages
 from panel.deliveries.http_post import post
-from panel.deliveries.signature import sign
+from panel.deliveries.signature import ID, SIGNATURE, TIMESTAMP, sign
 from panel.models import Message, MessageType, Order, OrderState, UsageLine
 from panel.operations.local_services import CHECKOUT
 from storage.models import Customer, Volume
@@ -122,21 +125,30 @@ def whmcs(
     settings.TIERCEL_MANDATE_REQUIRED = False
     settings.TIERCEL_PUBLIC_URL = live_server.url
     monkeypatch.setattr(notify_workers, "send", lambda *arguments: True)
+    try:
+        with serving(tmp_path, port, TIERCEL_SECRET=SECRET):
+            yield Whmcs(tmp_path, live_server.url, settings.TIERCEL_BILLING_URL)
+    finally:
+        connections.close_all()
+
+
+@contextmanager
+def serving(root: Path, port: int, **variables: str) -> Iterator[None]:
+    """PHP's server, whose files see these variables."""
     assert PHP is not None
     server = subprocess.Popen(
-        [PHP, "-S", f"localhost:{port}", "-t", tmp_path],
-        env={"PATH": os.environ["PATH"], "TIERCEL_SECRET": SECRET},
+        [PHP, "-S", f"localhost:{port}", "-t", root],
+        env={"PATH": os.environ["PATH"], **variables},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     try:
         until_it_listens(port)
-        yield Whmcs(tmp_path, live_server.url, settings.TIERCEL_BILLING_URL)
+        yield
     finally:
         server.terminate()
         server.wait()
-        connections.close_all()
 
 
 def until_it_listens(port: int) -> None:
@@ -342,6 +354,36 @@ def test_what_tiercel_did_not_sign_is_refused(whmcs: Whmcs, fault: str) -> None:
     sent = body + b" " if fault == "body" else body
     answer = post(whmcs.hook, sent, headers, seconds=10, private_hosts=["localhost"])
     assert (answer.status, whmcs.state["items"]) == (401, [])
+
+
+@pytest.mark.parametrize(
+    ("variables", "key"),
+    [
+        ({}, b""),
+        ({"TIERCEL_SECRET": ""}, b""),
+        ({"TIERCEL_SECRET": "whsec_"}, b""),
+        ({"TIERCEL_SECRET": "whsec_c2hvcnQ="}, b"short"),
+    ],
+)
+def test_without_a_secret_of_its_own_the_hook_takes_nothing(
+    whmcs: Whmcs, variables: dict[str, str], key: bytes
+) -> None:
+    body, at = json.dumps({"type": "usage.line", "data": LINE}).encode(), str(int(time.time()))
+    signed = hmac.digest(key, b".".join([b"m1", at.encode(), body]), "sha256")
+    signature = f"v1,{base64.b64encode(signed).decode()}"
+    headers = {ID: "m1", TIMESTAMP: at, SIGNATURE: signature}
+    port = free_port()
+    with serving(whmcs.root, port, **variables):
+        answer = post(f"http://localhost:{port}/tiercel-hook.php", body, headers, seconds=10)
+    assert (answer.status, whmcs.state["items"]) == (500, [])
+    assert b"TIERCEL_SECRET" in answer.body
+
+
+@pytest.mark.parametrize("secret", ["", "whsec_", "hunter2"])
+def test_without_a_secret_the_module_calls_nothing(whmcs: Whmcs, there: Scene, secret: str) -> None:
+    told = whmcs.call("tiercel_CreateAccount", customfields=named(there), serverpassword=secret)
+    assert "TIERCEL_BILLING_IN_SECRETS" in told
+    assert not Customer.objects.exists()
 
 
 def test_while_a_secret_is_changed_both_are_good(whmcs: Whmcs, settings: Settings) -> None:

@@ -75,14 +75,14 @@ def test_who_made_the_hdd_busy_at_three_is_two_clicks_from_the_first_page(
     page.goto(served)
     page.locator("#fleet-tables").get_by_role("link", name=host.name, exact=True).click()
     page.locator("[data-charts-panels][aria-busy=false]").wait_for()
-    expect(page.locator("#who")).to_contain_text("Click a moment in a chart")
+    expect(page.locator("#who")).to_contain_text("Click a point in a chart")
     click_at(page, "Disks busy", at)
     who = page.locator("#who table").first
     first = who.locator("tbody tr").first
     expect(first.get_by_role("link")).to_have_text(guilty.label)
     expect(first).to_contain_text("45 %")
-    expect(page.locator("#who h3").first).to_contain_text("md1 (HDD): busy 99.7 % of the time")
-    expect(who).to_contain_text("Other: no volume explains it")
+    expect(page.locator("#who h3").first).to_contain_text("md1 (HDD): 99.7 % busy")
+    expect(who).to_contain_text("Other (host, rebuilds, checks)")
     expect(page.locator("#who-title")).to_contain_text("12:0")
     assert "at=" in page.url
     click_at(page, "IOPS and latency", at)

@@ -439,7 +439,7 @@ def test_the_table_and_the_words_are_there_without_javascript(
     page.goto(served + reverse("volume", args=[there.volume.key]))
     assert page.get_by_text("of reads came from SSD").is_visible()
     assert not page.locator("canvas").first.is_visible()
-    page.get_by_role("link", name="Data points as a table").click()
+    page.get_by_role("link", name="Show as table").click()
     assert page.get_by_text("Last 20 data points as a table").is_visible()
     assert page.locator("#charts table").first.locator("tbody tr").count() == 20
     assert page.locator("#charts tbody").first.get_by_text("97 %").first.is_visible()

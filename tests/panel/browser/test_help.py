@@ -61,7 +61,7 @@ def test_without_javascript_the_tour_goes_on_and_a_word_is_explained(
     page.goto(served + reverse("jobs"))
     aside = page.get_by_role("complementary", name="Tour")
     aside.get_by_role("link", name="Continue").click()
-    expect(aside).to_contain_text("What needs you")
+    expect(aside).to_contain_text("What needs your attention")
     aside.get_by_role("button", name="Skip the tour").click()
     expect(aside).to_have_count(0)
     page.goto(served + reverse("help") + "?q=queue+depth")

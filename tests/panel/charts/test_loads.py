@@ -102,7 +102,8 @@ def test_the_hit_rate_of_many_volumes_is_said_to_be_of_the_cached_ones(staff: Cl
 
 
 @pytest.mark.parametrize(
-    ("timed", "words"), [(300, "p50 and p95 cover 30 % of the I/O: bcache"), (1000, "")]
+    ("timed", "words"),
+    [(300, "Percentiles cover 30 % of I/O (not available for bcache)"), (1000, "")],
 )
 def test_percentiles_that_leave_volumes_out_are_said_to(
     staff: Client, timed: int, words: str
@@ -121,7 +122,7 @@ def test_space_on_ssd_over_time_is_said_to_be_of_the_hosts_that_answer() -> None
     request = RequestFactory().get("/", {"range": "1h"})
     request.user = make.staff_user()
     titles = [panel.title for panel in fleet_chart_context(request)["charts"]["panels"]]  # type: ignore[index]
-    assert "SSD space of answering hosts" in titles
+    assert "SSD space (reachable hosts)" in titles
 
 
 def test_the_part_draws_a_host_and_the_fleet(there: Scene) -> None:
@@ -266,7 +267,7 @@ def test_a_disk_of_an_array_has_charts_of_its_own_beside_those_who_use_the_array
     assert (told["volume_1_in_flight"], told["unexplained_in_flight"]) == ({0.5}, {0.5})
     assert answer["labels"]["volume_1_in_flight"] == str(there.volume)
     page = staff.get(reverse("host", args=[there.host.key]), query).content.decode()
-    assert "Who uses md1" in page and "sdb: IOPS and latency" in page
+    assert "md1 by volume" in page and "sdb: IOPS and latency" in page
     assert re.findall(r'#charts"(?: aria-current="true")?>(md1|sd\w)</a>', page) == [
         "md1",
         "sda",

@@ -170,7 +170,7 @@ def test_what_is_not_kept_of_legs_or_too_long_is_unknown_and_the_chart_says_so(
         assert set(answer["series"]["hdd_leg_p95_ms"]) == {None}
         assert "hdd_leg" not in answer["heat"]["counts"]
     text = page(staff, there.volume)
-    assert "HDD leg: latency below the cache" in text
+    assert "HDD latency (misses)" in text
     assert "Kept for 30 days. Drawn for ranges of up to 7 days." in text
 
 

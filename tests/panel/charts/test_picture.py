@@ -92,13 +92,13 @@ def test_the_time_right_before_is_laid_over(staff: Client) -> None:
     length = timedelta(seconds=found["points"] * found["step_seconds"])
     moved = datetime.fromisoformat(found["t0"]) - datetime.fromisoformat(found["over"]["t0"])
     assert moved == length
-    assert "right before" in found["over"]["words"]
+    assert "previous period" in found["over"]["words"]
     assert found["over"]["summary"].startswith("Before: 100 reads")
 
 
 def test_the_page_says_in_words_what_is_laid_over_also_without_scripts(staff: Client) -> None:
     text = page(staff, reading(scene(), 100, 300), over="previous", range="15m")
-    assert "Faded lines: the same length of time right before." in text
+    assert "Faded: previous period." in text
     assert 'data-over="previous" aria-current="true"' in text
 
 
@@ -162,7 +162,7 @@ def test_before_and_after_a_job_are_both_aligned_to_it(staff: Client) -> None:
     assert timedelta(0) <= late <= timedelta(seconds=2 * found["step_seconds"])
     assert known(found["series"]["read_iops"]) == {300}
     assert known(found["over"]["series"]["read_iops"]) == {100}
-    assert found["over"]["words"].startswith("Add cache: the time after it")
+    assert found["over"]["words"].startswith("After Add cache; faded: before.")
     text = page(staff, there, over="job", job=changed.key, range="15m")
     assert f'<option value="{changed.key}" selected>' in text
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import StringIO
+from typing import Any
 
+import click
 import pytest
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
@@ -14,8 +16,9 @@ from pytest_django.live_server_helper import LiveServer
 from jobs import notify_workers
 from jobs.models import Job, State
 from jobs.models.step import Line
+from panel.cli.__main__ import tiercel as command_line
 from panel.cli.exit_codes import ExitCode
-from panel.cli.terminal import width_of
+from panel.cli.terminal import money, width_of
 from panel.models import ApiToken, User
 from storage.byte_sizes import GIB, MIB
 from storage.models import Host
@@ -363,13 +366,13 @@ def acme(
 
 def test_an_order_shows_its_money_before_it_is_placed(tiercel: Tiercel, acme: Shop) -> None:
     sold = plan()
-    assert "490 EUR" in tiercel("plans").out
+    assert "4.90 EUR" in tiercel("plans").out
     place = ("orders", "place", acme.volume.key, sold.name)
     quote = tiercel(*place, "--dry-run")
     assert quote.code == 0, quote.error
-    assert "490 EUR" in quote.out
+    assert "4.90 EUR" in quote.out
     nobody = tiercel(*place)
-    assert nobody.code == ExitCode.USAGE and "490 EUR" in nobody.error
+    assert nobody.code == ExitCode.USAGE and "4.90 EUR" in nobody.error
     assert tiercel("orders", "list").out == "No orders.\n"
     unknown = tiercel("orders", "place", acme.volume.key, "Turbo")
     assert unknown.code == ExitCode.NOT_FOUND and sold.name in unknown.error
@@ -408,6 +411,53 @@ def test_figures_stand_beneath_each_other_with_their_times(tiercel: Tiercel, the
     assert first.startswith("2026-11-23 08:10:00Z")
 
 
+def named_by_texts() -> list[Any]:
+    """Every argument of a command that takes any text, as a case with the words before it."""
+
+    def within(group: click.Group, words: tuple[str, ...]) -> Iterator[Any]:
+        for name, command in sorted(group.commands.items()):
+            if isinstance(command, click.Group):
+                yield from within(command, (*words, name))
+                continue
+            places = [each for each in command.params if isinstance(each, click.Argument)]
+            for n, each in enumerate(places):
+                if not isinstance(each.type, click.Choice):
+                    others = ["GET" if isinstance(p.type, click.Choice) else "x" for p in places]
+                    case = (*words, name, *others[:n], "", *others[n + 1 :])
+                    yield pytest.param(case, id=f"{' '.join((*words, name))} {each.name}")
+
+    return list(within(command_line, ()))
+
+
+@pytest.mark.parametrize("words", named_by_texts())
+def test_an_argument_that_is_empty_is_refused_before_the_panel_is_asked(
+    tiercel: Tiercel, words: tuple[str, ...]
+) -> None:
+    ran = tiercel(*words)
+    assert (ran.code, ran.out) == (ExitCode.USAGE, ""), ran.error
+    assert "It is empty and names nothing." in ran.error
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("volumes", "list", "--external-id", ""),
+        ("volumes", "list", "--customer", " "),
+        ("jobs", "list", "--volume", ""),
+        ("orders", "list", "--volume", ""),
+        ("events", "tail", "--host", ""),
+        ("audit", "--volume", ""),
+        ("whoami", "--panel", ""),
+    ],
+)
+def test_an_option_that_names_something_is_refused_when_empty(
+    tiercel: Tiercel, words: tuple[str, ...]
+) -> None:
+    ran = tiercel(*words)
+    assert ran.code == ExitCode.USAGE
+    assert "It is empty and names nothing." in ran.error
+
+
 def test_any_route_can_be_asked(tiercel: Tiercel, there: Scene) -> None:
     wish = tiercel("api", "GET", f"/volumes/{there.volume.key}/wish", "--include").data
     assert wish["status"] == 200
@@ -421,6 +471,24 @@ def test_any_route_can_be_asked(tiercel: Tiercel, there: Scene) -> None:
     assert tiercel("api", "GET", "/volumes/?limit=0").code == ExitCode.REFUSED
     slashless = tiercel("api", "GET", "/volumes?limit=1")
     assert slashless.code == ExitCode.NOT_FOUND and "/volumes/?limit=1" in slashless.error
+
+
+@pytest.mark.parametrize(
+    ("minor", "digits", "currency", "text"),
+    [
+        (1000, 2, "EUR", "10.00 EUR"),
+        (5, 2, "EUR", "0.05 EUR"),
+        (-148, 2, "EUR", "-1.48 EUR"),
+        (490, 0, "JPY", "490 JPY"),
+        (1234, 3, "KWD", "1.234 KWD"),
+        (0, 2, "", "0.00"),
+    ],
+)
+def test_money_has_the_decimals_of_its_currency(
+    minor: int, digits: int, currency: str, text: str
+) -> None:
+    row = {"price_minor": minor, "currency": currency, "currency_digits": digits}
+    assert money(row, "price_minor") == text
 
 
 def test_the_audit_trail_is_read(tiercel: Tiercel, there: Scene) -> None:

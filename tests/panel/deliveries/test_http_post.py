@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,9 @@ from typing import Any
 import pytest
 
 from panel.deliveries.http_post import (
+    ALERTS,
+    WEBHOOKS,
+    AddressPolicy,
     Forbidden,
     NoResponse,
     PostTarget,
@@ -64,6 +68,58 @@ def test_it_says_what_came_back_and_reads_no_more_than_it_needs(there: str) -> N
 def test_a_post_without_a_body_says_so(there: str, seen: list[dict[str, Any]]) -> None:
     post(f"{there}/204", b"", {}, seconds=5)
     assert (seen[0]["size"], seen[0]["body"]) == (0, b"")
+
+
+@pytest.mark.parametrize("value", ["tk_VERYSECRET\r\nX-I: 1", "tk_VERYSECRET\u20ac"])
+def test_a_header_that_cannot_be_sent_is_not_repeated(there: str, value: str) -> None:
+    with pytest.raises(NoResponse) as failure:
+        post(f"{there}/200", b"", {"Authorization": f"Bearer {value}"}, seconds=5)
+    assert "VERYSECRET" not in str(failure.value)
+
+
+def test_what_another_service_says_is_not_told() -> None:
+    with (
+        listening(b"SSH-2.0-OpenSSH_9.2p1 Debian\r\n") as url,
+        pytest.raises(NoResponse, match=r"The answer is no HTTP\.\Z"),
+    ):
+        post(url, b"", {}, seconds=5)
+
+
+def test_many_addresses_that_do_not_answer_share_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+
+    def connect(address: tuple[str, int], timeout: float) -> socket.socket:
+        given.append(timeout)
+        time.sleep(min(timeout, 0.1))
+        raise TimeoutError
+
+    four = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"93.184.215.{n}", 443)) for n in range(4)]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: four)
+    monkeypatch.setattr(socket, "create_connection", connect)
+    with pytest.raises(NoResponse):
+        post("https://billing.example.org/", b"", {}, seconds=0.25)
+    assert given == sorted(given, reverse=True) and len(given) < len(four)
+
+
+def test_a_name_that_is_looked_up_for_ever_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_over = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: is_over.wait(60) and [])
+    with pytest.raises(NoResponse, match="No answer within"):
+        post("https://billing.example.org/", b"", {}, seconds=0.1)
+    is_over.set()
+
+
+@pytest.mark.parametrize("purpose", [ALERTS, WEBHOOKS])
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
+def test_an_address_from_the_pages_or_the_api_leads_to_this_machine_by_name_alone(
+    purpose: AddressPolicy, host: str
+) -> None:
+    url, name = f"http://{host}:8443/x", host.strip("[]")
+    with pytest.raises(Forbidden, match=purpose.setting):
+        target_of(url, (), purpose)
+    assert target_of(url, (name,), purpose).port == 8443
+    target = PostTarget(is_https=True, host=name, port=443, path="/", may_be_near=False)
+    assert not is_allowed("127.0.0.1", target)
 
 
 def test_a_redirect_is_an_answer_and_not_followed(there: str, seen: list[dict[str, Any]]) -> None:
@@ -125,6 +181,12 @@ def test_silence_and_a_trickle_are_no_answer(trickle: bytes) -> None:
         ("https://user:word@billing.example.org/", (), False),
         ("https://billing.example.org:port/", (), False),
         ("https:///hook", (), False),
+        ("https://10.0.0.1/", (), False),
+        ("https://10.0.0.1/", ("10.0.0.1",), True),
+        ("https://192.0.0.8/", (), False),
+        ("https://[fec0::1]/", (), False),
+        ("https://billing.example.org/a b", (), False),
+        ("https://billing.example.org/é", (), False),
         ("", (), False),
     ],
 )
@@ -150,6 +212,10 @@ def test_an_address_is_https_or_what_the_operator_named(
         ("::ffff:127.0.0.1", "billing.example.org", (), False),
         ("fd00::1", "billing.example.org", (), False),
         ("224.0.0.1", "billing.example.org", (), False),
+        ("192.0.0.8", "billing.example.org", (), False),
+        ("::127.0.0.1", "billing.example.org", (), False),
+        ("fec0::1", "billing.example.org", (), False),
+        ("64:ff9b:1::a00:7", "billing.example.org", (), False),
         ("127.0.0.1", "localhost", (), True),
         ("10.0.0.7", "localhost", (), False),
     ],

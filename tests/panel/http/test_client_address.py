@@ -7,7 +7,7 @@ from django.test import Client, RequestFactory, override_settings
 from django.urls import reverse
 
 from jobs.models import Job
-from panel.http.client_address import address_of
+from panel.http.client_address import address_of, network_of
 from tests import make
 from tests.scene import scene
 
@@ -34,6 +34,12 @@ def test_what_is_no_address_is_none(text: str) -> None:
 
 def test_the_zone_of_a_link_local_address_is_left_out() -> None:
     assert address(REMOTE_ADDR="fe80::1%eth0") == "fe80::1"
+
+
+def test_ipv4_in_the_clothes_of_ipv6_is_ipv4() -> None:
+    assert address(REMOTE_ADDR="::ffff:203.0.113.9") == "203.0.113.9"
+    networks = {network_of(address(REMOTE_ADDR=f"::ffff:203.0.113.{n}")) for n in (5, 6)}
+    assert networks == {"203.0.113.5", "203.0.113.6"}
 
 
 @pytest.mark.django_db

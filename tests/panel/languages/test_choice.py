@@ -91,7 +91,7 @@ def test_prices_dates_and_figures_are_written_as_in_germany(acme: Shop, settings
     client = browser(acme.owner)
     speak(client, "de")
     assert "4,90 EUR" in seen(client, "my-plan", acme.volume.key)
-    assert "Für 4,90 EUR im Monat bestellen" in seen(
+    assert "Für 4,90 EUR im Monat zahlungspflichtig bestellen" in seen(
         client, "my-plan-confirm", acme.volume.key, fast.key
     )
     assert ms(1.5) == "1.50 ms"  # and nowhere else

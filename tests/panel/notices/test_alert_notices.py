@@ -55,7 +55,7 @@ def test_a_customer_is_told_once_and_once_that_it_is_over(volume: Volume) -> Non
     there.save()
     for _ in range(3):
         tasks.send_notices()
-    assert [each.subject for each in mail.outbox[1:]] == ["Solved: the problem of Acme mail"]
+    assert [each.subject for each in mail.outbox[1:]] == ["Resolved: Acme mail"]
 
 
 def test_a_problem_of_many_months_is_told_once_and_so_is_its_end(volume: Volume) -> None:
@@ -70,7 +70,7 @@ def test_a_problem_of_many_months_is_told_once_and_so_is_its_end(volume: Volume)
     there.save()
     tasks.prune_told()
     tasks.send_notices()
-    assert mail.outbox[1].subject == "Solved: the problem of Acme mail"
+    assert mail.outbox[1].subject == "Resolved: Acme mail"
 
 
 def test_no_host_and_no_technology_is_named(volume: Volume) -> None:

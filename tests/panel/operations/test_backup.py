@@ -13,15 +13,20 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
+from django.test import Client
 from django.utils import timezone
 
 from jobs.hosts import panel_identity
 from jobs.models import State
-from panel.models import AlertDelivery, Message, Notice
+from panel.accounts import api_tokens, invitations
+from panel.authentication import login_links
+from panel.models import AlertDelivery, Message, Notice, StepUpCode
 from panel.operations import backup, local_services
+from storage.access import StaffRole
 from tests import make
 from tests.conftest import drop, this_run, url_of
 from tests.jobs.engine.test_transitions import job as job_in
@@ -139,6 +144,36 @@ def test_a_restored_panel_is_stopped_and_is_another_one(
     assert rows(there, "app", "SELECT state, error->>'code' FROM jobs_job") == [
         ("needs_attention", "restored")
     ]
+
+
+ACCESS = """
+    SELECT (SELECT count(*) FROM django_session), (SELECT count(*) FROM usersessions_usersession),
+        (SELECT count(*) FROM panel_invitation), (SELECT count(*) FROM panel_loginlink),
+        (SELECT count(*) FROM panel_stepupcode),
+        (SELECT count(*) FROM panel_apitoken WHERE revoked_at IS NULL)
+"""
+
+
+@pytest.mark.parametrize(("words", "live"), [((), 0), (("--keep-tokens",), 1)])
+def test_what_lets_somebody_in_without_a_password_does_not_come_back(
+    tmp_path: Path, new_database: Callable[..., str], words: tuple[str, ...], live: int
+) -> None:
+    boss, ann = make.staff_user("boss@example.org"), make.user("ann@example.org")
+    browser = Client()
+    browser.force_login(boss)
+    UserSession.objects.create(
+        user=boss, session_key=browser.session.session_key or "", ip="203.0.113.7"
+    )
+    api_tokens.issue(boss, name="ci", scopes=["read"], days=9)
+    invitations.to_staff("new@example.org", StaffRole.ADMIN, boss)
+    login_links.make_link(ann, "/my/")
+    StepUpCode.objects.create(user=ann, digest="x", expires_at=timezone.now() + timedelta(hours=1))
+    path, there = tmp_path / "panel.backup", new_database()
+    assert manage(this_run(), "backup", str(path)).returncode == 0
+    done = manage(there, "restore", str(path), *words)
+    assert done.returncode == 0, done.stderr
+    assert rows(there, "owner", ACCESS) == [(0, 0, 0, 0, 0, live)]
+    assert "2 accounts, 1 of the staff" in done.stdout and "Look at People" in done.stdout
 
 
 def test_what_was_unsent_at_the_backup_is_not_sent_to_people_after_the_restore(

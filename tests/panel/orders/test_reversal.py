@@ -204,6 +204,30 @@ def test_where_its_space_was_sold_meanwhile_it_does_not_come_back(acme: Shop) ->
     assert refused(left, acme) == "no_capacity"
 
 
+def test_an_order_that_was_undone_keeps_the_way_back_to_the_providers_cache_open(
+    acme: Shop,
+) -> None:
+    """Remove the provider's cache, order a plan, undo that: the cache is still promised."""
+    has_cache(acme, mode="writeback")
+    left = buy(acme, None)
+    finish(left)
+    has_no_cache(acme)
+    bigger = buy(acme, plan("Big", price_minor=990, size_bytes=4 * 2**30))
+    finish(bigger)
+    has_cache(acme, size_bytes=4 * 2**30)
+    assert refused(left, acme) == "changed_since"
+    finish(take_back(bigger, acme.owner))
+    has_no_cache(acme)
+    left.refresh_from_db()
+    back = take_back(left, acme.owner)
+    cache = wished(back).cache
+    assert isinstance(cache, LvmCache)
+    assert (cache.size_bytes, cache.mode, back.price_minor) == (2 * 2**30, "writeback", 0)
+    finish(back)
+    left.refresh_from_db()
+    assert refused(left, acme) == "changed_since"
+
+
 def test_what_the_provider_has_set_up_since_is_left_alone(acme: Shop, bought: Order) -> None:
     left = buy(acme, None)
     finish(left)

@@ -78,7 +78,7 @@ def test_a_customer_upgrades_by_the_keyboard_alone(
     clean(page.inner_text("body"))
     assert real.volume.cache_plan is not None
     press(page, "Undo last change")
-    page.get_by_role("heading", name="Go back to no cache?").wait_for()
+    page.get_by_role("heading", name="Remove the cache?").wait_for()
     press(page, "Undo order")
     page.get_by_text("Getting ready").first.wait_for()
     run(Job.objects.latest("id"))

@@ -47,7 +47,7 @@ def test_the_page_says_what_is_today_and_what_the_authorisation_leaves() -> None
     authorise(acme.customer)
     page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
     assert "No data of your volume yet" in page
-    assert "Your payment authorisation leaves 11.20 EUR this month." in page
+    assert "11.20 EUR left of your monthly limit." in page
     assert "No forecast yet" in page
 
 

@@ -194,6 +194,14 @@ def test_a_cache_that_was_still_filling_and_averages_alone_are_said() -> None:
     ]
 
 
+def test_the_slowest_of_a_hundred_are_told_where_they_were_measured() -> None:
+    slowest = "99th percentile"
+    assert slowest not in {row.label for row in proof_texts.rows(TOLD)}
+    measured = {**TOLD, "read_ms_p99_before": 31.0, "read_ms_p99_after": 15.0}
+    (row,) = [each for each in proof_texts.rows(measured) if each.label == slowest]
+    assert (row.before, row.after) == ("31.0 ms", "15.0 ms")
+
+
 def test_bars_are_drawn_against_the_larger_of_both_and_shares_against_all_reads() -> None:
     rows = proof_texts.rows(TOLD)
     assert [(row.before_width, row.after_width) for row in rows[:2]] == [
@@ -212,3 +220,11 @@ def test_what_was_measured_is_held_against_what_was_expected(
     order = Order(expected={"hit_rate_low": low, "hit_rate_high": high})
     assert proof_texts.held(order, TOLD) == said
     assert proof_texts.held(Order(), TOLD) == ""
+
+
+def test_what_reads_alike_is_held_to_be_alike() -> None:
+    """Both are shown in whole points: 98 % is not below a forecast of 98 to 99 %."""
+    order = Order(expected={"hit_rate_low": 0.982, "hit_rate_high": 0.991})
+    assert proof_texts.held(order, {"hit_rate_after": 0.9801}) == "within"
+    assert proof_texts.held(order, {"hit_rate_after": 0.9951}) == "within"
+    assert proof_texts.held(order, {"hit_rate_after": 0.9799}) == "below"

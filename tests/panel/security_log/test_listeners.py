@@ -109,6 +109,16 @@ def test_a_lock_out_is_written_once_and_told(client: Client, ann: User) -> None:
     ]
 
 
+def test_a_lock_out_from_many_addresses_is_one_mail(ann: User) -> None:
+    for n in range(3):
+        elsewhere = Client(REMOTE_ADDR=f"203.0.113.{n}", HTTP_USER_AGENT="Unlock: https://evil/")
+        for _ in range(8):
+            enter(elsewhere, password="wrong")
+    assert [kind for kind, _, _ in written()].count("locked_out") == 3
+    assert len(told()) == 1
+    assert "evil" not in str(mail.outbox[0].body)
+
+
 def test_so_is_one_of_the_second_factor(client: Client, ann: User) -> None:
     TOTP.activate(ann, SECRET)
     enter(client)
@@ -128,6 +138,17 @@ def test_a_flood_of_failures_does_not_fill_the_disk(
     for _ in range(9):
         enter(client, "nobody@example.net")
     assert len(written()) <= 6
+
+
+def test_a_flood_of_unknown_names_hides_no_guess_at_a_known_one(
+    client: Client, ann: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("panel.security_log.security_entries.MOST_A_MINUTE", 0)
+    enter(client, "nobody@example.net")
+    monkeypatch.setattr("panel.security_log.security_entries.MOST_A_MINUTE", 1)
+    enter(client, "nobody@example.net")
+    enter(client, password="wrong")
+    assert written() == [("failed", ann.email, "password")]
 
 
 # --- One's own keys -------------------------------------------------------------------------------
@@ -244,7 +265,7 @@ def test_what_an_admin_changes_names_both(client: Client, ann: User) -> None:
         ("link_made", bob.email, "a new password"),
         ("role", ann.email, "viewer of Acme"),
         ("role", ann.email, "owner of Acme"),
-        ("role", ann.email, "no more of Acme"),
+        ("role", ann.email, "removed from Acme"),
     ]
     assert set(SecurityEntry.objects.values_list("actor", flat=True)) == {boss.email}
     assert [to for to, _ in told()] == [bob.email] * 3 + [ann.email] * 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from panel.security_log.security_entries import LONGEST, browser_words
+from panel.security_log.security_entries import browser_words
 
 KHTML = "AppleWebKit/537.36 (KHTML, like Gecko)"
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X)"
@@ -47,11 +47,19 @@ IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X)"
             "OPR/124.0.0.0",
             "Opera on Windows",
         ),
-        ("Mozilla/5.0 (unknown)", "Mozilla/5.0 (unknown)"),
         ("Mozilla/5.0 (Plan9) Firefox/1.0", "Firefox"),
-        ("curl/8.14.1", "curl/8.14.1"),
-        ("x" * 200, "x" * LONGEST),
-        ("", "A program without a name"),
+        *(
+            (text, "A program without a name")
+            for text in (
+                "",
+                "Mozilla/5.0 (unknown)",
+                "curl/8.14.1",
+                "x" * 200,
+                "a new device. Unlock your account now: https://evil.example/",
+                "Mozilla/5.0 (Unlock now: https://evil.example/) Evil/1.0",
+                "Mozilla/5.0 (X11; Linux) unlock-now.evil.example/1.0 Safari/evil",
+            )
+        ),
     ],
 )
 def test_a_browser_is_named_with_its_system(user_agent: str, words: str) -> None:

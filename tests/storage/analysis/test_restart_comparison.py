@@ -60,7 +60,7 @@ def test_like_hours_of_both_sides_are_compared(ms: float, words: str, verdict: s
     figures = {row.what: row for row in compared.rows}
     assert figures["Average time of an I/O"].verdict == verdict
     assert figures["IOPS at like load"].before == figures["IOPS at like load"].after
-    assert "ms" in figures["p95 latency"].before
+    assert "ms" in figures["p95 latency"].before and "ms" in figures["p99 latency"].before
 
 
 def test_a_week_before_is_compared_though_it_is_older_than_what_is_kept_as_measured(

@@ -135,11 +135,44 @@ def test_a_cache_that_lvm_mirrors_over_two_ssds_writes_all_to_each() -> None:
     assert [use.fraction for use in (*striped.values(), *mirrored.values())] == [0.5, 1.0]
 
 
-def test_bcache_volumes_are_named_as_within_other() -> None:
+def bcache_on_sda(**cset: Any) -> HostFacts:
+    """A bcache volume whose cache set lies on the mirror of sda and sdb."""
     device = make.lv("s-aaaaaaaa", pvs=("md0",), role=("private",))
-    cset = make.cset(device.uuid)
-    lv = make.lv("b", bcache=make.bcache(cset_uuid=cset.uuid))
-    there = make.facts(lv, device, csets=(cset,), arrays=(array("raid1", "sda", "sdb"),))
-    host, start = make.host(), noon_gone()
+    made = make.cset(device.uuid, **cset)
+    lv = make.lv("b", bcache=make.bcache(cset_uuid=made.uuid))
+    return make.facts(
+        lv,
+        device,
+        csets=(made,),
+        disks=(make.disk("sda", rotational=False, serial="N1"),),
+        arrays=(array("raid1", "sda", "sdb"),),
+    )
+
+
+def sampled_bcache(host: Host, there: HostFacts, start: datetime, *, is_counted: bool) -> None:
+    """Five hours of samples, of whose cache set an older agent tells nothing."""
+    for n in range(61):
+        data = wire.disk(writes=n, write_sectors=SECTORS * n // 60) if is_counted else None
+        own = wire.bcache(cset_uuid=there.csets[0].uuid, cset_disk=data, disk=wire.disk(writes=n))
+        take(host, 300 * n, wire.volume(there.lvs[0].uuid, bcache=own), start=start)
+
+
+@pytest.mark.parametrize(
+    ("backing_count", "is_counted", "labels"),
+    [(1, True, ["b"]), (1, False, []), (2, True, [])],
+)
+def test_what_a_bcache_set_of_one_volume_wrote_is_that_volumes(
+    backing_count: int, is_counted: bool, labels: list[str]
+) -> None:
+    """A set of several volumes tells of none of them."""
+    there, start = bcache_on_sda(backing_count=backing_count), noon_gone()
+    host, end = make.host(), start + 5 * HOUR
+    make.placement(make.volume(label="b", layout="bcache"), host, lv_uuid=there.lvs[0].uuid)
     wear(host, start, 0)
-    assert asked(host, there, start + HOUR).bcache_count == 1
+    wear(host, end, 2 * SECTORS * SECTOR_BYTES)
+    sampled_bcache(host, there, start, is_counted=is_counted)
+    found = asked(host, there, end)
+    assert ([each.label for each in found.volumes], found.uncounted) == (labels, 1 - len(labels))
+    for each in found.volumes:
+        assert each.written_bytes == pytest.approx(SECTORS * SECTOR_BYTES, rel=0.01)
+        assert (each.promoted_bytes, round(each.share, 2)) == (None, 0.5)

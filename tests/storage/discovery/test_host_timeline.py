@@ -120,6 +120,17 @@ def test_disks_come_go_and_change_by_their_serial_numbers() -> None:
     ]
 
 
+def test_another_io_scheduler_is_a_row_and_one_that_was_not_told_before_is_none() -> None:
+    host = make.host(hello={})
+    has(host, 0, disk("sda", "A"))
+    has(host, 5, disk("sda", "A", scheduler="mq-deadline"))
+    assert rows(host) == []
+    has(host, 90, disk("sda", "A", scheduler="bfq"))
+    assert rows(host) == [
+        ("disk_changed", "A", "I/O scheduler mq-deadline", "I/O scheduler bfq"),
+    ]
+
+
 def test_a_host_that_lists_no_disk_at_all_did_not_say() -> None:
     host = make.host(hello={})
     has(host, 0, disk("sda", "A"))

@@ -22,7 +22,7 @@ from storage.health.cache_condition import (
     LastingFigures,
     ReadCounts,
     RecentFigures,
-    is_saturated,
+    is_saturated_ssd,
     lasting_findings,
     recent_findings,
     ssd_finding,
@@ -207,6 +207,18 @@ def test_what_missed_without_being_let_pass_filled_the_cache() -> None:
     assert codes(recent_findings(uncounted(None))) == []
 
 
+@pytest.mark.parametrize(("written", "is_thrash"), [(1_000_000, True), (400_000, False)])
+def test_what_the_ssd_wrote_beyond_the_guests_writes_filled_the_cache_where_counts_are_lost(
+    written: int, is_thrash: bool
+) -> None:
+    """300,000 sectors of it the guest wrote; 24,000 were read from the cache."""
+    figures = uncounted(counts(hits=100, misses=100, bypass_misses=0))
+    sums = dataclasses.replace(figures.hour.sums, write_sectors=300_000)
+    hour = dataclasses.replace(figures.hour, sums=sums, fast_write_sectors=written)
+    found = codes(recent_findings(dataclasses.replace(figures, hour=hour)))
+    assert found == ["cache_thrash"] * is_thrash
+
+
 @pytest.mark.parametrize(
     ("read_counts", "is_bypassed"),
     [
@@ -267,21 +279,42 @@ def hours(rate: float, accesses: int = 100_000, **fields: Any) -> CacheHours:
     return CacheHours(**{"sums": sums, **defaults, **fields})
 
 
+def waiting(rate: float, accesses: int, miss_ms: int = 8, **fields: Any) -> CacheHours:
+    """A day in which each missed read took so long, one at a time."""
+    day = hours(rate, accesses, **fields)
+    read_ms = day.sums.read_misses * miss_ms
+    sums = dataclasses.replace(day.sums, read_ms=read_ms, busy_ms=read_ms)
+    return dataclasses.replace(day, sums=sums)
+
+
 @pytest.mark.parametrize(
     ("day", "is_useless"),
     [
-        (hours(0.099), True),
-        (hours(0.1), False),
-        (hours(0.05, accesses=10_000), True),
-        (hours(0.05, accesses=9_999), False),
-        (hours(0.05, used_least=round(0.951 * GIB)), True),
-        (hours(0.05, used_least=round(0.949 * GIB)), False),
-        (hours(0.05, cache_seconds=0.79 * DAY_S), False),
+        # Few of many reads: 5 % of 2 million save a quarter of an hour.
+        (waiting(0.05, 2_000_000), False),
+        (waiting(0.019, 2_000_000), True),
+        # Many of few: 40 % of 15,000 save 47 s, of 20,000 over a minute.
+        (waiting(0.4, 15_000), True),
+        (waiting(0.4, 20_000), False),
+        # The disk answers at once.
+        (waiting(0.3, 100_000, miss_ms=1), True),
+        (waiting(0.5, 10_000), False),
+        (waiting(0.05, 9_999), False),
+        (waiting(0.01, 100_000, used_least=round(0.951 * GIB)), True),
+        (waiting(0.01, 100_000, used_least=round(0.949 * GIB)), False),
+        (waiting(0.01, 100_000, cache_seconds=0.79 * DAY_S), False),
     ],
 )
-def test_a_full_cache_of_which_nobody_reads(day: CacheHours, is_useless: bool) -> None:
+def test_a_full_cache_that_saves_nobody_a_wait(day: CacheHours, is_useless: bool) -> None:
     found = lasting_findings(LastingFigures(name=NAME, day=day))
     assert codes(found) == ["cache_useless"] * is_useless
+
+
+def test_what_a_writeback_cache_saves_is_not_in_its_reads_alone() -> None:
+    day = waiting(0.01, 100_000)
+    (finding,) = lasting_findings(LastingFigures(name=NAME, day=day))
+    assert "saved its guest about 8 s of waiting" in finding.message
+    assert list(lasting_findings(LastingFigures(name=NAME, day=day, is_writeback=True))) == []
 
 
 @pytest.mark.parametrize(
@@ -400,7 +433,7 @@ def load(**fields: Any) -> DiskLoad:
 def test_an_ssd_is_saturated_when_much_waits_for_it_all_the_time(
     of_disk: DiskLoad, is_full: bool
 ) -> None:
-    assert is_saturated(of_disk) == is_full
+    assert is_saturated_ssd(of_disk) == is_full
 
 
 def test_a_saturated_ssd_is_told_with_its_figures() -> None:

@@ -19,7 +19,7 @@ from storage.metrics.rates import CachedBy
 from storage.metrics.rates.figures import NO_LATENCY
 from storage.metrics.samples import record_sample
 from storage.metrics.samples.sample_round import make_partition
-from storage.models import CacheCondition, Host, Placement, Sample, Volume
+from storage.models import CacheCondition, Host, LatestSample, Placement, Sample, Volume
 from tests import make
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import NOON, placed, take
@@ -290,12 +290,17 @@ def lasting(host: Host) -> tuple[Volume, datetime]:
     return volume, NOON
 
 
-def test_a_full_cache_of_which_nobody_reads_is_found(host: Host) -> None:
+def test_a_full_cache_that_saves_no_waiting_is_found(host: Host) -> None:
     volume, end = lasting(host)
-    hours(volume, end - timedelta(days=1), 24, read_hits=400, read_misses=4600)
+    waited = dict.fromkeys(("read_ms", "busy_ms"), 10_000)
+    hours(volume, end - timedelta(days=1), 24, read_hits=400, read_misses=4600, **waited)
     judge_lasting(at(31))
     assert findings(volume) == ["cache_useless"]
-    Sample.objects.filter(read_hits=400).update(read_hits=600, read_misses=4400)
+    LatestSample.objects.update(cache_mode="writeback")
+    judge_lasting(at(31))
+    assert findings(volume) == []
+    LatestSample.objects.update(cache_mode="writethrough")
+    Sample.objects.filter(read_hits=400).update(read_ms=40_000, busy_ms=40_000)
     judge_lasting(at(31))
     assert findings(volume) == []
 
@@ -348,45 +353,6 @@ def test_a_bcache_volume_that_is_slower_on_average_than_it_was_is_found(host: Ho
     Sample.objects.filter(technology=CachedBy.BCACHE).update(read_ms=F("reads") * 3)
     judge_lasting(at(31))
     assert findings(volume) == []
-
-
-# SSDs
-
-
-def disks_sampled(host: Host, lv_uuid: str, minute: int, share: float) -> None:
-    """A round with an HDD and an SSD that have been busy that share of all time, each."""
-    busy_ms = round(60_000 * minute * share)
-    full = wire.disk(reads=1000 * minute, busy_ms=busy_ms, weighted_ms=20 * busy_ms)
-    data = {
-        "volumes": [wire.volume(lv_uuid)],
-        "disks": [{"name": "sda", "disk": full}, {"name": "sdb", "disk": full}],
-    }
-    record_sample(host, data, wire.stamp(3600 + 60 * minute), at(minute))
-
-
-@pytest.mark.parametrize("share", [0.99, 0.9])
-def test_an_ssd_that_is_busy_all_the_time_is_found_and_an_hdd_is_not(
-    host: Host, share: float
-) -> None:
-    facts = make.facts(
-        disks=(make.disk("sda", rotational=True), make.disk("sdb", rotational=False))
-    )
-    Host.objects.update(facts=make.inventory(facts))
-    _, lv_uuid = placed(host)
-    for minute in range(21):
-        disks_sampled(host, lv_uuid, minute, share)
-        if minute % 5 == 0:
-            judge_recent(at(minute))
-    problems = problems_of([host.pk], NOON)[host.pk]
-    assert [(each.code, each.subject) for each in problems] == (
-        [("ssd_saturated", "sdb")] if share == 0.99 else []
-    )
-    row = CacheCondition.objects.get(volume=None)
-    assert len(row.noted["disks"]) <= 5
-    for minute in range(21, 26):
-        disks_sampled(host, lv_uuid, minute, share * 21 / minute)
-    judge_recent(at(25))
-    assert problems_of([host.pk], NOON)[host.pk] == ()
 
 
 def test_many_caches_are_judged_by_as_few_queries_as_one(host: Host) -> None:

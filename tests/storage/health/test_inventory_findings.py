@@ -15,7 +15,7 @@ from storage.byte_sizes import GIB
 from storage.discovery.host_summary import cache_names, space_of
 from storage.discovery.ingest import apply_facts, apply_hello, dated_problems
 from storage.health.inventory_findings import findings_of
-from storage.inventory.facts import HostFacts, KernelIdentity, VolumeUser
+from storage.inventory.facts import DataStanding, HostFacts, KernelIdentity, VolumeUser
 from storage.models import HostOutline, Volume
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import snapshots_of
@@ -139,6 +139,18 @@ def test_the_way_out_of_writeback_never_flushes_under_the_lock_of_the_group(mana
     else:
         assert "lvchange --cachepolicy cleaner vg0/web12" in at_once
         assert "lvchange --cachemode writethrough vg0/web12" in later
+
+
+def test_where_lvm_refuses_another_mode_nobody_is_told_that_one_is_set() -> None:
+    """LVM mirrors the pool itself, and changes nothing of a group that lacks a disk."""
+    broken = DataStanding(lost=False, degraded=True, redundant=True)
+    cache = make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", mode="writeback", standing=broken)
+    there = scene(make.lv(cache=cache), managed=True, vgs=(make.vg(missing_pv_count=1),))
+    findings = findings_of(there.facts, snapshots_of([there.volume]))
+    (finding,) = [each for each in findings if each.code == "writeback_degraded"]
+    assert "Neither you nor Tiercel can set another mode now." in finding.message
+    assert "LVM changes nothing of the group until it is back" in finding.correction
+    assert "writethrough" not in finding.correction
 
 
 def test_writeback_of_a_bcache_on_a_degraded_mirror_is_one_too() -> None:

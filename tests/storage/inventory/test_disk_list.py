@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from storage.inventory.device_tree import fast_disks
 from storage.inventory.disk_list import DeviceUse, devices_of
-from storage.inventory.facts import ArrayMember, BareBacking
+from storage.inventory.facts import Array, ArrayMember, BareBacking
 from tests import make
 
 
@@ -29,7 +30,7 @@ def test_a_member_that_is_only_written_to_is_well() -> None:
 
 def test_a_disk_under_a_group_names_it() -> None:
     device = one("sdc")
-    assert (device.serves, device.tone, device.state) == (("vg0",), "ok", "in no array")
+    assert (device.serves, device.tone, device.state) == (("vg0",), "ok", "not in an array")
 
 
 def test_the_disks_of_a_bcache_made_by_hand_are_used() -> None:
@@ -38,7 +39,7 @@ def test_the_disks_of_a_bcache_made_by_hand_are_used() -> None:
     facts = {"backings": (backing,), "csets": (cset,), "pvs": (make.pv("bcache0"),)}
     assert (one("sda", **facts).serves, one("sda", **facts).state) == (
         ("bcache0 → vg0",),
-        "in no array",
+        "not in an array",
     )
     assert one("sdb", **facts).serves == ("bcache cache set",)
 
@@ -96,3 +97,40 @@ def test_a_disk_that_is_being_filled_is_rebuilding(
 def test_a_spare_of_a_whole_array_is_a_spare() -> None:
     device = one(arrays=(make.array(members=(ArrayMember("sda", "spare", "none"),)),))
     assert (device.tone, device.state) == ("ok", "spare")
+
+
+@pytest.mark.parametrize(
+    ("pv", "tier", "rotates", "fast"),
+    [
+        ("sda", "fast", True, {"sda", "sdb"}),
+        ("sda1", "fast", True, {"sda", "sdb"}),
+        ("md0", "fast", True, {"sda", "sdb", "sdc"}),
+        ("sda", "slow", False, {"sdb", "sdc"}),
+        ("md0", "slow", False, {"sdb"}),
+        ("sda", "fast", False, {"sda", "sdb", "sdc"}),
+    ],
+)
+def test_root_knows_which_disks_are_ssds_where_the_kernel_does_not(
+    pv: str, tier: str, rotates: bool, fast: set[str]
+) -> None:
+    """Behind hardware RAID every disk rotates; `sdb` is in no group, and md0 is of sda and sdc."""
+    disks = (
+        make.disk("sda", rotational=rotates),
+        make.disk("sdb", rotational=False),
+        make.disk("sdc", rotational=rotates),
+    )
+    parts = tuple(ArrayMember(name, "in_sync") for name in ("sda", "sdc"))
+    array = Array("md0", "9:0", "u", "raid1", "clean", 1 << 40, 0, "idle", parts)
+    arrays = (array,) if pv == "md0" else ()
+    facts = make.facts(disks=disks, arrays=arrays, pvs=(make.pv(name=pv, tier=tier),))
+    assert fast_disks(facts) == fast
+    assert {each.disk.name for each in devices_of(facts) if each.is_fast} == fast
+
+
+def test_a_mirror_of_an_ssd_and_a_hard_disk_makes_neither_the_other() -> None:
+    disks = (make.disk("sda", rotational=False), make.disk("sdb", rotational=True))
+    parts = tuple(ArrayMember(disk.name, "in_sync") for disk in disks)
+    array = Array("md0", "9:0", "u", "raid1", "clean", 1 << 40, 0, "idle", parts)
+    for tier in ("slow", "fast"):
+        facts = make.facts(disks=disks, arrays=(array,), pvs=(make.pv(name="md0", tier=tier),))
+        assert fast_disks(facts) == {"sda"}

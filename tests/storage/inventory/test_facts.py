@@ -147,6 +147,7 @@ def test_a_missing_field_is_named() -> None:
         "snapshots",
         "work",
         "host_use",
+        "scheduler",
         "writecache",
         "allocatable",
         "exported",

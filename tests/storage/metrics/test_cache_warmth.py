@@ -19,20 +19,28 @@ SILENT = timedelta(seconds=30)
 
 
 def judged(
-    used: list[int | None], rates: list[float | None] | None = None, age: timedelta = timedelta()
+    used: list[int | None],
+    rates: list[float | None] | None = None,
+    age: timedelta = timedelta(),
+    *,
+    sizes: list[float | None] | None = None,
+    without_cache: bool = False,
 ) -> Warmth:
     """A cache of 10 GiB that was filled so far each minute, with hit rates over 100 reads/s; it is
-    judged `age` after the last minute."""
+    judged `age` after the last minute. Minutes without a fill are without a sample, or
+    `without_cache`."""
     rates = rates or [None] * len(used)
+    sizes = sizes or [None if filled is None else 10 * GIB for filled in used]
     values: list[Values] = [
         {
             **UNKNOWN,
-            "cache_size_bytes": None if filled is None else 10 * GIB,
+            "read_iops": None if filled is None and not without_cache else 100.0,
+            "cache_size_bytes": size,
             "used_bytes": filled,
             "hit_rate": rate,
             "accesses_per_s": None if rate is None else 100.0,
         }
-        for filled, rate in zip(used, rates, strict=True)
+        for filled, rate, size in zip(used, rates, sizes, strict=True)
     ]
     return warmth(
         Series(
@@ -62,7 +70,7 @@ def test_a_cache_that_fills_is_warming_and_says_until_when() -> None:
     assert found.growth_bytes == 3 * GIB
     assert found.full_in_seconds == pytest.approx(180)
     assert "3 GiB more in 3 min" in found.sentence
-    assert "about 3 min left" in found.sentence
+    assert "full in about 3 min at this rate" in found.sentence
 
 
 def test_a_full_cache_whose_hit_rate_still_rises_is_warming() -> None:
@@ -94,6 +102,12 @@ def test_a_cache_of_a_silent_guest_is_warm_by_its_size_alone() -> None:
     assert judged([9 * GIB] * 6).hit_rate is None
 
 
+def test_a_cold_cache_of_which_nothing_was_read_says_nothing_of_reads() -> None:
+    found = judged([512 * 1024] * 4)
+    assert found.state is WarmthState.COLD
+    assert "Too few reads" in found.sentence and "HDD" not in found.sentence
+
+
 def test_one_sample_says_nothing_about_growth() -> None:
     found = judged([4 * GIB], [0.5])
     assert (found.state, found.growth_bytes) == (WarmthState.WARMING, None)
@@ -101,6 +115,38 @@ def test_one_sample_says_nothing_about_growth() -> None:
 
 def test_time_before_the_cache_does_not_count() -> None:
     assert judged([None, None, None, GIB], [None, None, None, 0.5]).growth_bytes is None
+
+
+def test_a_cache_that_was_added_a_minute_ago_is_not_warm_by_what_the_one_before_did() -> None:
+    """Removed and added again, with a minute between the two and without."""
+    before: list[int | None] = [9 * GIB] * 14
+    rates: list[float | None] = [0.99] * 14
+    for between in (0, 1):
+        used = [*before, *[None] * between, 500 * MIB, GIB]
+        found = judged(used, [*rates, *[None] * between, 0.4, 0.5], without_cache=True)
+        assert found.state is WarmthState.WARMING
+        assert "stable" not in found.sentence
+
+
+def test_a_larger_cache_begins_anew() -> None:
+    sizes: list[float | None] = [5.0 * GIB] * 8 + [10.0 * GIB] * 2
+    found = judged([4 * GIB] * 8 + [3 * GIB] * 2, [0.9] * 8 + [0.5] * 2, sizes=sizes)
+    assert (found.state, found.growth_bytes) == (WarmthState.WARMING, None)
+
+
+def test_a_cache_that_serves_all_reads_is_warm_though_it_still_fills_and_began_cold() -> None:
+    used: list[int | None] = [n * GIB // 4 for n in range(1, 13)]
+    found = judged(used, [0.2, 0.9, *[1.0] * 10])
+    assert (found.state, found.tone) == (WarmthState.WARM, "ok")
+    assert "3 GiB are enough for now, 70 % of the cache is unused" in found.sentence
+    assert "left" not in found.sentence and "full in" not in found.sentence
+
+
+def test_a_cache_whose_few_misses_still_become_fewer_is_warming() -> None:
+    used: list[int | None] = [n * GIB // 4 for n in range(1, 13)]
+    rates: list[float | None] = [*[0.955] * 6, *[0.97] * 6]
+    assert judged(used, rates).state is WarmthState.WARMING
+    assert judged(used, [0.97] * 12).state is WarmthState.WARM
 
 
 def test_a_gap_counts_as_the_time_it_lasted() -> None:

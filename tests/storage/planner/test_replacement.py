@@ -61,7 +61,7 @@ def test_the_new_pool_is_made_first_and_the_old_one_goes_when_it_is_clean() -> N
     create, flush, detach, attach, _ = found
     assert create.args["name"] == attach.args["pool"] == NEW_POOL
     assert flush.polled and not flush.holds_vg
-    assert detach.args["pool"] == POOL and "disk speed" in detach.title
+    assert detach.args["pool"] == POOL and "HDD speed" in detach.title
     assert "empty at first" in attach.title
 
 

@@ -87,6 +87,43 @@ def test_a_rotated_token_works_beside_the_new_one_until_the_overlap_is_over(
     problem(admin.send("post", f"/tokens/{old.key}/rotate", {}), 409, "ended")
 
 
+def test_a_token_that_a_token_made_does_not_outlive_it_and_names_it(admin: Program) -> None:
+    mother = ApiToken.objects.get()
+    made = admin.send("post", "/tokens/", {**READ, "days": 366}).json()
+    assert made["made_by"] == mother.key
+    child = ApiToken.objects.get(key=made["key"])
+    assert child.expires_at == mother.expires_at
+    assert admin.get(f"/tokens/{mother.key}").json()["made_by"] is None
+
+
+def test_a_token_is_revoked_with_all_that_come_from_it(admin: Program) -> None:
+    wide = {"name": "ci", "scopes": ["read", "tokens:write"]}
+    mother = admin.send("post", "/tokens/", wide).json()
+    child = as_token(mother["text"], admin.user).send("post", "/tokens/", wide).json()
+    turned = admin.send("post", f"/tokens/{child['key']}/rotate", {}).json()
+    assert turned["made_by"] == child["key"]
+    other = admin.send("post", "/tokens/", READ).json()
+    assert admin.send("delete", f"/tokens/{mother['key']}?made=true").status_code == 204
+    for each in (mother, child, turned):
+        problem(as_token(each["text"], admin.user).get("/"), 401, "authentication_failed")
+    assert as_token(other["text"], admin.user).get("/").status_code == 200
+
+
+def test_a_token_that_is_revoked_alone_leaves_what_it_made(admin: Program) -> None:
+    mother = admin.send("post", "/tokens/", {"name": "x", "scopes": ["read", "tokens:write"]})
+    made = as_token(mother.json()["text"], admin.user).send("post", "/tokens/", READ).json()
+    admin.send("delete", f"/tokens/{mother.json()['key']}?forget=true")
+    assert as_token(made["text"], admin.user).get("/").status_code == 200
+    assert admin.get(f"/tokens/{made['key']}").json()["made_by"] == mother.json()["key"]
+
+
+def test_the_security_log_names_the_token_of_a_program(admin: Program) -> None:
+    admin.send("post", "/tokens/", READ)
+    entry = SecurityEntry.objects.filter(kind="token_made").first()
+    assert entry is not None
+    assert entry.detail.endswith(f", by token {ApiToken.objects.order_by('pk')[0].key}")
+
+
 def test_an_overlap_does_not_prolong_a_token_that_ends_earlier(admin: Program) -> None:
     old, _ = api_tokens.issue(admin.user, name="ci", scopes=["read"], days=1)
     admin.send("post", f"/tokens/{old.key}/rotate", {"overlap_hours": 100})
@@ -102,6 +139,22 @@ def test_a_token_opens_only_from_its_networks(admin: Program) -> None:
     for address, status in (("192.0.2.9", 200), ("2001:db8::7", 200), ("192.0.3.9", 401)):
         answer = Client(REMOTE_ADDR=address).get(f"{V1}/", headers=there.headers())
         assert answer.status_code == status, address
+
+
+def test_networks_of_ipv4_are_written_as_such(admin: Program) -> None:
+    body = {**READ, "networks": ["::ffff:192.0.2.0/120"]}
+    made = admin.send("post", "/tokens/", body).json()
+    assert made["networks"] == ["192.0.2.0/24"]
+    token = as_token(made["text"], admin.user)
+    for address, status in (("192.0.2.7", 200), ("::ffff:192.0.2.7", 200), ("192.0.3.7", 401)):
+        answer = Client(REMOTE_ADDR=address).get(f"{V1}/", headers=token.headers())
+        assert answer.status_code == status, address
+
+
+def test_a_network_of_one_machine_alone_is_refused(admin: Program) -> None:
+    answer = admin.send("post", "/tokens/", {**READ, "networks": ["fe80::1%eth0/128"]})
+    (fault,) = problem(answer, 422, "invalid")["errors"]
+    assert fault["pointer"] == "/networks"
 
 
 def test_what_is_no_network_is_refused(admin: Program) -> None:

@@ -148,7 +148,7 @@ def test_a_place_that_is_not_kept_is_gone_and_says_what_to_do(clock: Clock) -> N
     clock.shift = event_list.KEPT
     Event.objects.update(at=timezone.now() - event_list.KEPT - timedelta(hours=1))
     event_list.prune_events(timezone.now())
-    for gone in (event, place, seal("[1,1]"), "evt_nonsense", "plc_nonsense", ""):
+    for gone in (event, place, seal("[1,1]"), "evt_nonsense", "plc_nonsense"):
         body = problem(asking.get("/events/", after=gone), 410, "place_gone")
         assert "after=latest" in body["correction"]
 

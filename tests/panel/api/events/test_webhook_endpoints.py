@@ -9,7 +9,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook as Verifier
 
 from panel import tasks
-from panel.models import SecurityEntry, SecurityKind, Webhook, WebhookDelivery
+from panel.models import ApiToken, SecurityEntry, SecurityKind, Webhook, WebhookDelivery
 from tests import make
 from tests.panel.alerts.receivers import Place
 from tests.panel.api.asking import Program, problem, program, staff
@@ -43,7 +43,9 @@ def test_a_webhook_is_made_with_a_secret_that_is_shown_once(asking: Program, pla
     make.host()
     tasks.send_webhooks()
     assert Verifier(secret).verify(place.got[0]["body"], place.got[0]["headers"])
-    assert SecurityEntry.objects.get(kind=SecurityKind.WEBHOOK).detail == "scripts added"
+    assert SecurityEntry.objects.get(kind=SecurityKind.WEBHOOK).detail == (
+        f"scripts added, to 127.0.0.1, by token {ApiToken.objects.get().key}"
+    )
     (listed,) = asking.get("/webhooks/").json()["items"]
     assert listed == shown.json()
 

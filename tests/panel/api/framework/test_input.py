@@ -130,6 +130,26 @@ def test_a_parameter_is_given_once(asking: Program, path: str, query: str) -> No
     assert (fault["parameter"], fault["code"]) == (query.split("=")[0], "repeated")
 
 
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("/volumes/", "external_id="),
+        ("/customers/", "external_id=%20"),
+        ("/volumes/", "customer"),
+        ("/jobs/", "host="),
+        ("/people/", "search="),
+        ("/events/", "type=job.failed&type="),
+    ],
+)
+def test_a_parameter_that_is_empty_is_refused_and_finds_no_row_without_a_name(
+    asking: Program, path: str, query: str
+) -> None:
+    scene()
+    make.customer()
+    (fault,) = problem(asking.get(f"{path}?{query}"), 400, "invalid_parameter")["errors"]
+    assert (fault["parameter"], fault["code"]) == (query.partition("=")[0], "empty")
+
+
 def test_states_are_given_several_times_and_mean_any_of_them(asking: Program) -> None:
     there = scene()
     found = make.volume(label="found", managed=False)

@@ -13,7 +13,7 @@ from django.db import close_old_connections
 from django.test import Client, RequestFactory
 
 from panel.api.urls import urlpatterns
-from panel.wsgi import application
+from panel.wsgi import application, with_hosts
 from storage.byte_sizes import GIB
 from storage.models import CachePlan, Customer
 from tests import make
@@ -201,3 +201,32 @@ def test_an_empty_object_where_no_body_is_read_says_nothing(asking: Program) -> 
 def test_every_operation_is_looked_at() -> None:
     assert len(BODILESS) > 20
     assert len(urlpatterns) > 20
+
+
+@pytest.mark.parametrize(
+    ("environ", "is_asked"),
+    [
+        ({"SERVER_PROTOCOL": "HTTP/1.1", "HTTP_HOST": "localhost"}, True),
+        ({"SERVER_PROTOCOL": "HTTP/1.0"}, True),
+        ({"SERVER_PROTOCOL": "HTTP/1.1"}, False),
+        ({"SERVER_PROTOCOL": "HTTP/1.1", "HTTP_HOST": ""}, False),
+    ],
+)
+def test_a_request_names_its_host(environ: dict[str, str], is_asked: bool) -> None:
+    said: list[str] = []
+    wrapped = with_hosts(lambda environ, start_response: [b"ours"])
+    answer = wrapped(environ, lambda status, headers: said.append(status))
+    assert (list(answer) == [b"ours"]) is is_asked
+    assert said == ([] if is_asked else ["400 Bad Request"])
+
+
+@pytest.mark.parametrize("window", [{}, {"start": "22:00"}, {"end": "04:00"}])
+def test_an_object_within_a_change_is_whole(asking: Program, window: dict[str, str]) -> None:
+    answer = asking.send("patch", f"/hosts/{make.host().key}", {"window": window})
+    pointers = {each["pointer"] for each in problem(answer, 422, "invalid")["errors"]}
+    assert pointers == {f"/window/{name}" for name in ("start", "end") if name not in window}
+
+
+@pytest.mark.parametrize("query", ["limit=00200", "limit=+5", "limit=\u0665", "limit=0x10"])
+def test_a_number_is_written_in_one_way(query: str) -> None:
+    problem(staff().get(f"/volumes/?{query}"), 400, "invalid_parameter")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from threading import Event
 from typing import Any
 
 import pytest
@@ -126,6 +129,21 @@ def test_a_long_list_counts_as_several_requests(
     assert int(answer["RateLimit-Remaining"]) == MOST - cost
 
 
+@pytest.mark.parametrize(
+    ("query", "cost"),
+    [
+        ("limit=200", 4),
+        ("limit=00200", 1),
+        ("points=2000", 4),
+        ("points=002000", 1),
+        ("limit=99999999999", 1),
+    ],
+)
+def test_what_costs_one_request_is_refused_or_cheap(query: str, cost: int) -> None:
+    request = RequestFactory().get(f"{V1}/volumes/?{query}")
+    assert rate_limits.cost_of(request) == cost
+
+
 def test_processes_share_a_bucket(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asking = staff()
     statuses(asking, address, MOST)
@@ -178,7 +196,9 @@ def test_one_token_does_not_take_all_that_is_at_work_at_once(
 
 
 def test_some_threads_are_never_the_apis_and_some_of_its_own_are_left_to_others() -> None:
-    assert rate_limits.AT_ONCE.most + rate_limits.SIGN_INS_AT_ONCE.most <= threads - 2
+    sign_ins = rate_limits.SIGN_INS_AT_ONCE
+    assert rate_limits.AT_ONCE.most + sign_ins.most <= threads - 2
+    assert rate_limits.AT_ONCE.most_waiting == 0 and sign_ins.most_waiting <= threads - 2
     waiting_and_one_token = wait_for_job.PLACES.most + rate_limits.AT_ONCE.most_of_one
     assert waiting_and_one_token <= rate_limits.AT_ONCE.most - 2
 
@@ -202,6 +222,34 @@ def test_who_sends_many_sign_ins_is_refused_before_a_password_is_tried(
     assert (answers[-1].status_code, answers[0].status_code) == (429, 200)
     assert int(answers[-1]["Retry-After"]) >= 1
     assert client.get("/account/login/").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/enrol/x", "/enter/x", "/invitation/x", "/notices/off/x"])
+def test_what_a_one_time_link_opens_is_limited_by_address(address: str, path: str) -> None:
+    client = Client(REMOTE_ADDR=address)
+    statuses = [client.get(path).status_code for _ in range(3 * MOST + 1)]
+    assert 429 not in statuses[: 3 * MOST] and statuses[-1] == 429
+
+
+def test_who_finds_no_place_waits_for_one_and_each_name_once() -> None:
+    places = ConcurrencyLimit(most=1, most_of_one=1, most_waiting=2)
+    has_begun, may_end = Event(), Event()
+
+    def work(name: str) -> bool:
+        with places.one(name) as has_place:
+            has_begun.set()
+            return has_place and may_end.wait(60)
+
+    with ThreadPoolExecutor() as threads_of_test:
+        first = threads_of_test.submit(work, "a")
+        assert has_begun.wait(60)
+        second = threads_of_test.submit(work, "b")
+        while not places._waiting:
+            time.sleep(0.001)
+        with places.one("b") as has_place:
+            assert not has_place
+        may_end.set()
+        assert first.result(60) and second.result(60)
 
 
 def test_a_bucket_fills_at_its_rate() -> None:

@@ -13,7 +13,6 @@ import pytest
 from panel.api.framework import wait_for_job
 from panel.api.framework.rate_limits import ConcurrencyLimit
 from panel.gunicorn import threads
-from panel.models import ApiToken
 from tests import make
 from tests.panel.api.asking import Program, member, own, staff
 from tests.scene import Scene, end, job, scene
@@ -96,7 +95,7 @@ def test_whoever_has_a_place_waits(places: ConcurrencyLimit) -> None:
     running, asking = job(scene()), staff()
     took, answer = timed(asking, f"/jobs/{running.key}?wait=1")
     assert took >= 1 and "Retry-After" not in answer
-    name = f"token {ApiToken.objects.get().pk}"
+    name = f"person {asking.user.pk}"
     with places.one(name), places.one(name):
         took, answer = timed(asking, f"/jobs/{running.key}?wait=30")
         assert took < 20 and answer["Retry-After"] == "5"

@@ -38,6 +38,17 @@ def test_a_decision_hands_the_job_to_a_worker_once(asking: Program, verb: str) -
     problem(asking.send("post", path, body, **{"Idempotency-Key": "twice"}), 409, "not_now")
 
 
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("kind", ["destroy-volume", "prepare-ssd"])
+def test_what_only_an_admin_may_begin_no_operator_finishes(verb: str, kind: str) -> None:
+    made = stuck(kind=kind, **({"volume": None} if kind == "prepare-ssd" else {}))
+    path, body = f"/jobs/{made.key}/{verb}", VERBS[verb]
+    refused = staff("operator").send("post", path, body, **{"Idempotency-Key": "a"})
+    problem(refused, 403, "forbidden")
+    allowed = staff("admin").send("post", path, body, **{"Idempotency-Key": "b"})
+    assert allowed.status_code == 202, allowed.content
+
+
 def test_there_is_no_way_back_past_the_point_of_no_return(asking: Program) -> None:
     path = f"/jobs/{stuck(turned=True).key}/rollback"
     problem(asking.send("post", path, **{"Idempotency-Key": "back"}), 409, "turned")

@@ -259,3 +259,14 @@ def test_a_long_answer_is_packed_where_that_is_understood(asking: Program) -> No
     assert len(packed.content) < len(plain.content) / 5
     short = asking.send("get", "/jobs/", **{"Accept-Encoding": "gzip"})
     assert "Content-Encoding" not in short
+
+
+def test_a_retired_volume_has_no_figures_for_its_customer(asking: Program) -> None:
+    there, customer = scene(), make.customer()
+    own(there, customer)
+    theirs = member(customer)
+    path = f"/volumes/{there.volume.key}/series"
+    assert theirs.get(path).status_code == 200
+    Volume.objects.filter(pk=there.volume.pk).update(retired_at=timezone.now())
+    problem(theirs.get(path), 404, "not_found")
+    assert asking.get(path).status_code == 200

@@ -117,7 +117,7 @@ def test_an_alert_says_who_was_told_how_and_in_which_state(browser: Client) -> N
     page = text_of(browser, "alert", Alert.objects.get().key)
     assert page.count("E-mail to Ada:") == 2
     assert "retrying" in page and "Connection refused" in page
-    assert "Nobody is set to be told" not in page
+    assert "No recipient for this" not in page
 
 
 def test_an_alert_that_nobody_was_told_of_says_so(browser: Client) -> None:
@@ -128,8 +128,8 @@ def test_an_alert_that_nobody_was_told_of_says_so(browser: Client) -> None:
     AlertEvent.objects.create(alert=alert, kind="escalated", is_told=True, tier=2, rank=0, text=old)
     alert_routing.route_events()
     page = text_of(browser, "alert", alert.key)
-    assert "Nobody is set to be told of this (tier 1)." in page
-    assert "Nobody is set to be told of this (tier 2)." in page
+    assert "No recipient for this (tier 1)." in page
+    assert "No recipient for this (tier 2)." in page
     assert "is told." not in page and "were told" not in page
     assert "<dt>Told</dt><dd>nobody</dd>" in page
 
@@ -156,7 +156,7 @@ def test_a_button_that_a_job_bars_says_which_job_it_waits_for(browser: Client) -
         button = page.split(">Set to writethrough</button>")[0].rpartition("<button")[2]
         assert "disabled" in button
         told = page.split('id="held-')[1].partition("</div>")[0]
-        assert "waits for a decision" in told
+        assert "needs a decision" in told
         assert f'href="{reverse("job", args=[job.key])}"' in told
         assert f'action="{reverse("volumes-bulk")}"' not in page
 
@@ -252,7 +252,7 @@ def test_what_follows_is_named_by_its_label_alone(browser: Client) -> None:
     volume = finding("ssd_lost", subject="vg0/web", volume="{volume}", message=message)
     wrong(finding("pv_missing", subject="vg0"), volume)
     page = text_of(browser, "alert", Alert.objects.get(code="pv_missing").key)
-    follows = page.partition("What follows from it")[2].partition("</section>")[0]
+    follows = page.partition("Related problems")[2].partition("</section>")[0]
     assert "Was on a disk that is missing." in follows
     assert "vg0/web" not in follows
 

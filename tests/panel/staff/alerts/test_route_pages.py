@@ -48,9 +48,9 @@ def post(browser: Client, **fields: Any) -> Any:
 
 
 def test_without_a_route_the_pages_say_that_nobody_is_told(browser: Client) -> None:
-    assert "Nobody is told" in browser.get(reverse("alert-routes")).content.decode()
-    assert "Nobody is told of alerts yet" in browser.get(reverse("alerts")).content.decode()
-    assert "Nobody is told of alerts." in browser.get(reverse("settings")).content.decode()
+    assert "No recipients" in browser.get(reverse("alert-routes")).content.decode()
+    assert "No alert recipients yet" in browser.get(reverse("alerts")).content.decode()
+    assert "No alert recipients." in browser.get(reverse("settings")).content.decode()
 
 
 def test_a_person_is_told_by_mail(browser: Client, anna: User) -> None:
@@ -197,8 +197,8 @@ def test_hosts_of_which_nobody_is_told_first_are_named(browser: Client) -> None:
     assert "stor-fra-02" in told and "stor-fra-03" in told
     assert "stor-hel-01" not in told and "stor-old-01" not in told
     assert "only of data at risk" in told
-    assert "Nobody is told first: 2 hosts" in browser.get(reverse("home")).content.decode()
-    for host, words in ((bare, "nobody is told"), (risky, "nobody is told of errors")):
+    assert "No recipient in tier 1: 2 hosts" in browser.get(reverse("home")).content.decode()
+    for host, words in ((bare, "no recipient"), (risky, "no recipient of errors")):
         assert words in browser.get(reverse("host", args=[host.key])).content.decode()
     answer = browser.get(reverse("api-alert-route-gaps")).json()
     assert [(each["host"]["name"], each["untold"]) for each in answer["items"]] == [
@@ -207,30 +207,30 @@ def test_hosts_of_which_nobody_is_told_first_are_named(browser: Client) -> None:
     ]
     mail_route("fay@example.org", most_rank=1)
     assert 'id="untold"' not in browser.get(reverse("alert-routes")).content.decode()
-    assert "Nobody is told" not in browser.get(reverse("home")).content.decode()
+    assert "No recipient" not in browser.get(reverse("home")).content.decode()
     assert browser.get(reverse("api-alert-route-gaps")).json()["items"] == []
 
 
 def test_an_admin_is_asked_who_is_told_until_they_say_that_nobody_is(browser: Client) -> None:
     make.host()
     home = browser.get(reverse("home")).content.decode()
-    assert "Nobody is told of alerts yet" in home
+    assert "No alert recipients yet" in home
     assert reverse("alert-route-new") in home
     answer = browser.post(reverse("alert-routes-nobody"))
     assert answer.status_code == 302
     entry = SecurityEntry.objects.get(kind="alert_route")
-    assert (entry.actor, entry.detail) == ("anna@example.org", "Nobody is to be told of alerts")
-    assert "Nobody is told of alerts yet" not in browser.get(reverse("home")).content.decode()
+    assert (entry.actor, entry.detail) == ("anna@example.org", "No alerts are to be sent")
+    assert "No alert recipients yet" not in browser.get(reverse("home")).content.decode()
     post(browser)
     route = AlertRoute.objects.get()
     browser.post(reverse("alert-route-delete", args=[route.key]))
-    assert "Nobody is told of alerts yet" in browser.get(reverse("home")).content.decode()
+    assert "No alert recipients yet" in browser.get(reverse("home")).content.decode()
 
 
 def test_whoever_may_not_change_it_is_not_asked(client: Client) -> None:
     make.host()
     client.force_login(make.staff_user("otto@example.org", staff_role="operator"))
-    assert "Nobody is told of alerts yet" not in client.get(reverse("home")).content.decode()
+    assert "No alert recipients yet" not in client.get(reverse("home")).content.decode()
 
 
 def test_a_person_sets_their_own_quiet_hours_and_pauses_themselves(client: Client) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from uuid import uuid4
 
 import pghistory
 import pytest
 from django.db import connection
+from django.db.models import Model
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -17,9 +19,10 @@ from django.utils import timezone
 from jobs import audit_trail
 from jobs.audit_trail import BadSince
 from jobs.models import AuditEntry, Phase
-from panel.models import SecurityEntry, SecurityKind
+from panel.models import Mandate, SecurityEntry, SecurityKind
 from panel.security_log import security_entries
 from storage.access import StaffRole
+from storage.models import CachePlan, Customer, Host, PhysicalDisk, Volume
 from tests import make
 from tests.panel.portal.shop import plan
 from tests.proven import sign_in
@@ -78,6 +81,56 @@ def test_what_was_deleted_is_named_and_leads_nowhere(boss: Client) -> None:
     text = boss.get(reverse("trail"), {"kind": "change"}).content.decode()
     assert "Deleted plan" in text
     assert "/plans/" not in text[text.find("<tbody>") : text.find("</tbody>")]
+
+
+def a_host() -> Host:
+    return make.host(name="Gone")
+
+
+def a_volume() -> Volume:
+    return make.volume(label="Gone")
+
+
+def a_customer() -> Customer:
+    return make.customer("Gone")
+
+
+def a_plan() -> CachePlan:
+    return plan(name="Gone")
+
+
+def a_disk() -> PhysicalDisk:
+    disk = make.physical_disk(make.host(), identity="Gone")
+    disk.accepted_reason = "seen"
+    disk.save()
+    return disk
+
+
+def an_authorisation() -> Mandate:
+    return Mandate.objects.create(customer=make.customer("Gone"), currency="EUR")
+
+
+@pytest.mark.parametrize(
+    ("make_one", "owner"),
+    [
+        (a_host, ""),
+        (a_volume, ""),
+        (a_customer, ""),
+        (a_plan, ""),
+        (a_disk, ""),
+        (a_disk, "host"),
+        (an_authorisation, ""),
+        (an_authorisation, "customer"),
+    ],
+)
+def test_no_record_that_was_deleted_breaks_it(
+    boss: Client, make_one: Callable[[], Model], owner: str
+) -> None:
+    """Also where the record went with its host or customer."""
+    with pghistory.context(actor="boss@provider.org"):
+        record = make_one()
+        (getattr(record, owner) if owner else record).delete()
+    assert any("boss@provider.org" in row and "Gone" in row for row in rows(boss, kind="change"))
 
 
 def test_it_is_narrowed_by_person_kind_and_time(boss: Client) -> None:

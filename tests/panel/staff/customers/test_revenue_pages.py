@@ -164,6 +164,16 @@ def test_the_space_lasts_as_long_as_caches_grow_as_lately() -> None:
     assert rates[None].full_at == NOW + timedelta(days=120 / (8 / 30))
 
 
+def test_a_few_minutes_are_no_forecast_and_quiet_weeks_are_one(admin: Client) -> None:
+    one = host("s1", free_gib=60)
+    quiet = revenue.growth(make.staff_user(), NOW, {one.pk: 60 * GIB})
+    assert quiet[one.pk].is_known and quiet[one.pk].bytes_a_day == 0
+    cached(one, Kind.ADD_CACHE, 8, 0, ended_at=NOW - timedelta(minutes=20))
+    early = revenue.growth(make.staff_user(), NOW, {one.pk: 60 * GIB})
+    assert (early[one.pk].is_known, early[one.pk].full_at) == (False, None)
+    assert "not known yet" in admin.get(reverse("capacity")).content.decode()
+
+
 def volume_job(on: Host, kind: Kind, days: int, wish: Any, before: Any) -> None:
     Job.objects.create(
         kind=kind,

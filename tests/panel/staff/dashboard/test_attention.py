@@ -13,7 +13,13 @@ from panel.staff.dashboard.attention import AttentionRow, at_once, items
 from panel.staff.hosts import host_list
 from panel.staff.jobs import job_list
 from panel.staff.volumes import filters
-from storage.health.cache_condition import LASTING_CODES, RECENT_CODES, SSD_CODES, STATE_CODES
+from storage.health.cache_condition import (
+    DISK_CODES,
+    LASTING_CODES,
+    RECENT_CODES,
+    SLOW_CODES,
+    STATE_CODES,
+)
 from storage.health.smart_findings import CODES
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -139,7 +145,14 @@ def test_the_lists_know_the_filters_that_troubles_lead_to() -> None:
 
 
 def test_every_finding_of_disks_and_caches_has_its_sentence_for_several_and_consequence() -> None:
-    for code in (*CODES, *STATE_CODES, *RECENT_CODES, *LASTING_CODES, *SSD_CODES):
+    for code in (
+        *CODES,
+        *STATE_CODES,
+        *RECENT_CODES,
+        *LASTING_CODES,
+        *DISK_CODES,
+        *SLOW_CODES,
+    ):
         assert KINDS[code].many.format(count=2) and KINDS[code].consequence, code
 
 

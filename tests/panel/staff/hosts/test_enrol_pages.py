@@ -262,9 +262,9 @@ def test_what_was_found_ends_the_waiting(admin: Client) -> None:
 def test_whoever_has_enrolled_a_host_is_asked_who_is_told_of_it(admin: Client) -> None:
     host = scene(host={"hello_at": timezone.now()}).host
     text = page(admin, host)
-    assert "Nobody is told at once when this host has an error." in text
+    assert "No recipient is notified at once when this host has an error." in text
     mail_route("ben@example.org")
-    assert "Nobody is told at once" not in page(admin, host)
+    assert "No recipient is notified at once" not in page(admin, host)
 
 
 def test_a_page_that_waits_renews_itself_with_and_without_javascript(admin: Client) -> None:

@@ -266,7 +266,7 @@ def test_what_mends_waits_for_the_job_that_holds_the_volume(staff: Client) -> No
     text = section(page(staff, host), "problems")
     form = text.split("<form")[1].split("</form>")[0]
     assert re.findall(r'name="volume" value="([^"]+)"', form) == [second.key]
-    assert f'href="{reverse("job", args=[held.key])}">1 waits for a decision</a>' in text
+    assert f'href="{reverse("job", args=[held.key])}">1 needs a decision</a>' in text
     job = stuck_job(second, kind="set-cache")
     for name in ("host", "host-advice", "volume"):
         text = page(staff, host, name) if name != "volume" else of_volume(staff, second)
@@ -274,7 +274,7 @@ def test_what_mends_waits_for_the_job_that_holds_the_volume(staff: Client) -> No
         assert "disabled" in button, name
         reason = button.split('aria-describedby="')[1].partition('"')[0]
         told = text.split(f'id="{reason}"')[1].partition("</div>")[0]
-        assert "waits for a decision" in told
+        assert "needs a decision" in told
         assert any(f'href="{reverse("job", args=[each.key])}"' in told for each in (job, held))
         assert f'action="{reverse("volumes-bulk")}"' not in text, name
 

@@ -62,7 +62,7 @@ def test_the_time_line_lists_changes_newest_first(admin: Client) -> None:
 
 
 def test_a_host_that_never_changed_says_what_will_be_here(admin: Client) -> None:
-    assert "Nothing has changed" in page(admin, scene().host)
+    assert "No events yet" in page(admin, scene().host)
 
 
 def test_the_time_line_comes_as_csv(admin: Client) -> None:

@@ -42,6 +42,7 @@ def latest(**fields: object) -> Latest:
         "write_ms": None,
         "latency_ms_p50": 0.15,
         "latency_ms_p95": 9.5,
+        "latency_ms_p99": 21.0,
         "hit_rate": 0.976,
         "write_hit_rate": None,
         "accesses": 12404,

@@ -234,7 +234,8 @@ def test_a_volume_whose_preview_failed_says_why_and_not_that_it_is_being_made(
     assert reverse("volume-discard", args=[there.volume.key]) in text
 
 
-def test_bcache_counts_no_promotions_and_has_no_chart_of_them(staff: Client) -> None:
+def test_bcache_counts_no_promotions_and_has_a_chart_of_its_ssds_writes(staff: Client) -> None:
     title = "Promotions and SSD writes"
     assert title in part(staff, "volume", scene())
-    assert title not in part(staff, "volume", scene(make.lv(bcache=make.bcache()), layout="bcache"))
+    page = part(staff, "volume", scene(make.lv(bcache=make.bcache()), layout="bcache"))
+    assert title not in page and "SSD writes" in page and "Promoted" not in page

@@ -216,12 +216,17 @@ def test_a_disk_that_takes_no_zeros_keeps_what_is_to_be_cleared_until_root_gives
     assert clear(agent, volume) == ([], "")
 
 
+@pytest.mark.parametrize("is_reserved", [False, True])
 def test_nothing_is_zeroed_while_lvm_does_not_know_all_of_the_groups_devices(
-    host: FakeHost, agent: Agent
+    host: FakeHost, agent: Agent, is_reserved: bool
 ) -> None:
+    """Also where an earlier try holds what is to be cleared: LVM's text about it may be old."""
     volume = moved(host, agent)
     host.root.add_lv("next", VOLUME_BYTES, "sdc")
     host.root.lose_metadata("next")
+    if is_reserved:
+        ours = ["tiercel", f"tiercel.volume={volume[2:]}", "tiercel.made=left", "tiercel.zeroing"]
+        host.root.add_lv(f"w-{volume[2:]}", VOLUME_BYTES, "sdd", tags=ours)
     with agent.unchanged():
         asked = {"lv": volume, "volume_key": volume[2:]}
         assert agent.refused("volume.clear", asked) == "in_use"

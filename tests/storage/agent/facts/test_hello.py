@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from storage.agent.facts import hello as hello_module
 from storage.agent.facts.hello import hello
 from storage.agent.state import policy
 from tests.contract.client import Agent
@@ -53,3 +54,24 @@ def test_an_ssd_in_a_group_of_its_own_is_no_use_to_bcache_either(
     ]
     assert "a cache and its volume must lie in one VG" in told["message"]
     assert "vgmerge, offline" in told["correction"] and "bcache" not in told["correction"]
+
+
+def test_a_host_says_that_it_has_many_volumes_before_nothing_of_it_can_be_read(
+    make_fake_host: Callable[..., FakeHost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = make_fake_host()
+    codes = {problem["code"] for problem in hello(host)["problems"]}
+    assert "inventory_large" not in codes
+    monkeypatch.setattr(hello_module, "REPLY_LIMIT", 2000)
+    (told,) = [each for each in hello(host)["problems"] if each["code"] == "inventory_large"]
+    assert told["severity"] == "warning"
+
+
+def test_a_host_whose_root_lvm_fills_with_old_states_says_so_before_it_is_full(
+    make_fake_host: Callable[..., FakeHost],
+) -> None:
+    host = make_fake_host()
+    with host.changing() as machine:
+        machine.archive_kib = 3 << 20
+    (told,) = [each for each in hello(host)["problems"] if each["code"] == "lvm_archive_large"]
+    assert "holds 3072 MiB" in told["message"] and "retain_days" in told["correction"]

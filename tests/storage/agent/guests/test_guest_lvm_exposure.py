@@ -15,7 +15,7 @@ from storage.agent.state.policy import Policy
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
 from tests.fake import FakeHost
-from tests.fake.lvmfilter import HIDING, global_filter
+from tests.fake.lvmfilter import DEVICES, HIDING, global_filter
 from tests.fake.parts import GIB, Disk, Pv, Vg
 
 HIDE = "As root on the host run: /usr/lib/tiercel/agent.pyz hide-guests"
@@ -130,6 +130,61 @@ def test_a_filter_hides_only_what_no_name_lets_in(entries: list[str], hidden: bo
     listed = ",".join(f'"{entry}"' for entry in entries)
     text = f'scan_lvs=0\nglobal_filter=[{listed}]\nfilter=["a|.*|"]\n'
     assert hiding.is_hidden(text, linked=True) == hidden
+
+
+ENTRIES = {
+    "a guest's bcache": "IDTYPE=devname IDNAME=/dev/bcache0 DEVNAME=/dev/bcache0 PVID=abc",
+    "its partition": "IDTYPE=devname IDNAME=/dev/bcache0p1 DEVNAME=/dev/bcache0p1 PVID=abc PART=1",
+    "the next guest's bcache": "IDTYPE=devname IDNAME=/dev/bcache7 DEVNAME=. PVID=abc",
+}
+
+
+def listed(host: FakeHost, entry: str) -> None:
+    """LVM opens what its devices file lists: the host's own disk, and this."""
+    own = "IDTYPE=sys_wwid IDNAME=naa.5000 DEVNAME=/dev/sda PVID=def"
+    with host.changing() as machine:
+        machine.use_devicesfile = True
+        machine.files[DEVICES] = (
+            f"# LVM uses devices listed\nVERSION=1.1.3\n{own}\n{entry}".encode()
+        )
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_a_devices_file_that_lists_a_guests_disk_hides_nothing_whatever_the_filter_says(
+    host: FakeHost, entry: str
+) -> None:
+    volume(host)
+    hiding.hide_guests(host, Policy(("vg0",)))
+    listed(host, entry)
+    told = problems(host)["bcache_scanned"]
+    name = entry.split()[1].removeprefix("IDNAME=")
+    assert told["correction"] == f"As root on the host: lvmdevices --deldev {name}"
+    with pytest.raises(Refusal, match=f"lists guests' disks .{name}."):
+        hiding.hide_guests(host, Policy(("vg0",)))
+
+
+def test_a_devices_file_that_lists_only_the_hosts_own_hides_guests_without_a_filter(
+    host: FakeHost,
+) -> None:
+    host.root.make_bcache("sdc", "sdb")
+    volume(host)
+    listed(host, "IDTYPE=devname IDNAME=/dev/bcache0 DEVNAME=/dev/bcache0 PVID=abc")
+    assert "bcache_scanned" not in problems(host)
+    assert "already" in hiding.hide_guests(host, Policy(("vg0",)))
+
+
+def test_a_devices_file_that_lists_a_volume_lists_a_guests_disk(host: FakeHost) -> None:
+    host.root.add_lv("web12", GIB)
+    listed(host, "IDTYPE=devname IDNAME=/dev/vg0/web12 DEVNAME=/dev/vg0/web12 PVID=abc")
+    assert not hiding.hides_guests(host)
+
+
+def test_a_devices_file_that_is_not_in_use_hides_nothing(host: FakeHost) -> None:
+    volume(host)
+    listed(host, "")
+    with host.changing() as machine:
+        machine.use_devicesfile = False
+    assert problems(host)["bcache_scanned"]["correction"] == HIDE
 
 
 def test_a_group_that_a_guest_made_on_its_bcache_volume_is_told(host: FakeHost) -> None:

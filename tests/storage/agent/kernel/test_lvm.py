@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from storage.agent.calls.refusals import Refusal
-from storage.agent.kernel import disks, lvm
+from storage.agent.kernel import disks, lvm, tools
 from storage.agent.kernel.local_host import CommandResult
 from tests.contract.client import Agent
 from tests.contract.fake_world import FakeWorld
@@ -111,3 +111,40 @@ def test_disks_are_the_same_where_lsblk_prints_every_value_as_text(
     assert (nvme["model"], nvme["logical_sector_bytes"]) == ("Samsung SSD 970 EVO Plus 500GB", 512)
     assert (lun["rotational"], lun["read_only"], lun["transport"]) == (True, True, "iscsi")
     assert (lun["logical_sector_bytes"], lun["serial"]) == (4096, "")
+
+
+def test_the_io_scheduler_of_a_disk_is_the_one_in_brackets(host: FakeHost) -> None:
+    with host.changing() as machine:
+        machine.disks[0].scheduler = "none mq-deadline kyber [bfq]"
+        machine.disks[1].scheduler = "[none] mq-deadline"
+        machine.disks[2].scheduler = "none"
+    assert [each["scheduler"] for each in disks.disks(host)[:4]] == [
+        "bfq",
+        "none",
+        "",
+        "mq-deadline",
+    ]
+
+
+class Cut:
+    """A host with so many volumes that the end of LVM's report is missing."""
+
+    def run(self, argv: Sequence[str], *, timeout: float | None = 10.0) -> CommandResult:
+        return CommandResult(0, "", "", '  {\n      "report": [\n', is_cut=True)
+
+
+def test_a_report_of_which_the_end_is_missing_is_refused_as_such() -> None:
+    with pytest.raises(Refusal, match="too_large"):
+        lvm.read(Cut())  # type: ignore[arg-type]
+
+
+def test_a_program_that_says_too_much_is_known_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools, "OUTPUT_LIMIT", 10)
+    runner = tools.Runner(tmp_path)
+    results = [runner.run(["echo", words], 10.0) for words in ("short", "much too long")]
+    assert [(each.stdout, each.is_cut) for each in results] == [
+        ("short\n", False),
+        ("much too l", True),
+    ]

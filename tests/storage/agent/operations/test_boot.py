@@ -157,6 +157,17 @@ def test_a_file_that_is_there_and_gives_nothing_is_not_taken_for_none(
     assert host.machine.files[boot_state.PATH] == kept
 
 
+def test_no_device_is_suspended_for_a_histogram_while_guests_wait(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """@stats_create waits for the I/O under way: on a dying disk that has no end."""
+    agent.volume()
+    host.root.reboot(registers=False)
+    asked: list[str] = []
+    monkeypatch.setattr(host, "dm_message", lambda name, message: asked.append(message) or "")
+    assert boot(host)[1] == [] and asked == []
+
+
 def test_the_report_is_about_this_boot_only(host: FakeHost) -> None:
     assert last(host)["ran"] is False
     boot(host)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from storage.agent import REPLY_LIMIT
 from storage.agent.kernel import smartctl
 from storage.agent.kernel.local_host import CommandResult
 from storage.agent.operations import disk_checks
-from storage.agent.wire.protocol import REPLY_LIMIT
 from tests.contract.client import Agent
 from tests.fake import FakeHost
 from tests.smart_disks import ata, attribute, nvme, statistic

@@ -284,3 +284,33 @@ def test_an_endless_line_of_output_still_fits_into_a_reply(host: FakeHost, agent
     outcome = agent.outcome(agent.start("volume.create", args))
     assert outcome["state"] == "failed"
     assert max(len(line["text"]) for line in outcome["lines"]) <= 300
+
+
+@pytest.mark.parametrize("leads_to", ["/dev/dm-0", None])
+def test_nothing_is_overwritten_by_a_link_that_is_old(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch, leads_to: str | None
+) -> None:
+    """udev gave up on the new volume: its path is still that of one with its name before."""
+    agent.volume()
+    args, real = agent.volume_args(), host.real
+    path = f"/dev/vg0/{args['name']}"
+    host.executed.clear()
+    monkeypatch.setattr(host, "real", lambda each: leads_to if each == path else real(each))
+    outcome = agent.outcome(agent.start("volume.create", args))
+    assert outcome["error"]["code"] == "stale"
+    assert not [argv for argv in host.executed if argv[0] == "blkdiscard"]
+    assert "tiercel.zeroing" in agent.lv(args["name"])["tags"]
+    monkeypatch.undo()
+    agent.do("volume.create", args)
+
+
+def test_a_setting_goes_to_the_device_that_the_kernel_calls_so_whatever_an_old_link_says(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong, right = agent.backing(), agent.backing()
+    real = host.real
+    paths = {f"/dev/vg0/{right}": f"/dev/{agent.lv(wrong)['kname']}"}
+    monkeypatch.setattr(host, "real", lambda each: paths.get(each) or real(each))
+    agent.do("bcache.set", {"lv": right, "sequential_cutoff_bytes": 1 << 20})
+    cutoffs = [agent.lv(each)["bcache"]["sequential_cutoff_bytes"] for each in (wrong, right)]
+    assert cutoffs[1] == 1 << 20 != cutoffs[0]

@@ -62,6 +62,25 @@ def test_what_was_said_to_be_unknown_is_not_run_when_it_comes_after_all(
     assert listing(host) == {"ops": []}
 
 
+def test_questions_for_unknown_operations_fill_no_disk(
+    host: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ops, "TOMBSTONES_LIMIT", 5)
+    first = [str(uuid.uuid4()) for _ in range(5)]
+    for op in first:
+        with pytest.raises(Refusal, match="not_found"):
+            get(host, op, 0)
+    with pytest.raises(Refusal, match="within an hour"):
+        get(host, str(uuid.uuid4()), 0)
+    assert sorted(host.op_ids()) == sorted(first), "none is forgotten while its request may come"
+    host.clock.advance(3601)
+    for _ in range(3):
+        with pytest.raises(Refusal, match="not_found"):
+            get(host, str(uuid.uuid4()), 0)
+    assert len(host.op_ids()) == 5
+    assert len(set(first) & set(host.op_ids())) == 2
+
+
 def refusals(*asked: Callable[[], Any]) -> list[str]:
     """The codes of what is refused when all is asked at once."""
     left, codes = iter(asked), list[str]()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from typing import Any
 
@@ -136,11 +137,27 @@ def test_a_move_that_was_killed_leaves_nothing_throttled(
 def test_boot_ends_the_throttle_where_nobody_asks_for_a_killed_move(
     host: FakeHost, agent: Agent, neighbour: str
 ) -> None:
+    boot(host)
     killed_move(host, agent)
     done, failed = boot(host)
     assert failed == [] and f"echo 100 > {THROTTLE}" in done
     assert host.machine.mirror_throttle == 100
     assert boot(host)[0] == []
+
+
+def test_a_move_that_lvm_takes_up_again_after_a_restart_is_slow_until_the_panel_asks_for_it(
+    host: FakeHost, agent: Agent, neighbour: str
+) -> None:
+    killed_move(host, agent)
+    volume = next(lv["name"] for lv in agent.inventory()["lvs"] if lv["work"])
+    host.root.reboot()
+    with host.changing() as machine:
+        machine.mirror_throttle = 100
+    assert f"echo 10 > {THROTTLE}" in boot(host)[0]
+    assert host.machine.mirror_throttle == 10
+    assert boot(host)[0] == []
+    agent.do("move.abort", {"lv": volume, "pv": agent.world.slow[0]})
+    assert host.machine.mirror_throttle == 100
 
 
 def test_boot_leaves_the_throttle_to_a_move_that_runs_and_to_a_person(
@@ -178,6 +195,26 @@ def test_of_two_on_one_disk_the_second_waits_and_says_why(host: FakeHost, agent:
     assert found["state"] == "done"
     waits = [line["text"] for line in found["lines"] if line["text"].startswith("Waiting:")]
     assert len(waits) == 1 and agent.world.slow[0] in waits[0]
+
+
+def test_a_disk_is_given_in_the_order_of_asking(host: FakeHost) -> None:
+    """An operation that finds its volume or its group busy by then asks anew, and is the last."""
+    given: list[int] = []
+
+    def ask(number: int, waits: threading.Event) -> None:
+        with pacer.alone_on(host, ["sdc", "sdd"], lambda _: waits.set(), lambda: None):
+            given.append(number)
+
+    asking = []
+    with pacer.alone_on(host, ["sdc"], lambda _: None, lambda: None):
+        for number in range(5):
+            waits = threading.Event()
+            asking.append(threading.Thread(target=ask, args=(number, waits)))
+            asking[-1].start()
+            assert waits.wait(10)
+    for thread in asking:
+        thread.join(10)
+    assert given == [0, 1, 2, 3, 4]
 
 
 def test_who_waits_for_a_disk_can_be_stopped(host: FakeHost, agent: Agent) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from storage.agent.facts.inventory import storage
 from storage.agent.guests import hiding
+from storage.agent.kernel.paths import MountedDevice
 from storage.agent.operations.boot import boot
 from storage.agent.state import admin, policy, udev_links
 from tests.contract.client import Agent, pool_args
@@ -129,3 +130,20 @@ def test_the_uuids_of_groups_that_an_older_agent_named_are_noted_at_boot(host: F
     assert policy.load_policy(host).vg_uuids == {}
     boot(host)
     assert policy.load_policy(host).vg_uuids == {"vg0": group(host)["uuid"]}
+
+
+def test_a_mounted_file_system_of_several_devices_stays_the_hosts_own(
+    host: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """btrfs of several volumes is mounted only once udev has shown the kernel each of them; of one
+    it is mounted without. What is mounted comes and goes, and each initramfs has the rules."""
+    parts = [host.root.add_lv(name, 64 << 20) for name in ("srv", "srv2")]
+    alone = host.root.add_lv("web12", 64 << 20)
+    points = {"srv": "/srv", "srv2": "/srv", "web12": "/mnt"}
+    devices = [MountedDevice(f"253:{lv.minor}", points[lv.name]) for lv in (*parts, alone)]
+    monkeypatch.setattr(hiding, "mounted", lambda host: devices)
+    boot(host)
+    lines = (host.read(hiding.PATH) or b"").decode().splitlines()
+    let_through = "".join(line for line in lines if line.endswith('GOTO="tiercel_end"'))
+    assert all(lv.dm_uuid in let_through for lv in parts)
+    assert alone.dm_uuid not in let_through

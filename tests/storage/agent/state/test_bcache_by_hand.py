@@ -98,6 +98,18 @@ def test_it_is_back_where_an_agent_before_this_one_adopted_it(host: FakeHost, ag
     assert is_back(agent)
 
 
+def test_what_a_restart_would_lose_is_a_problem_until_it_is_noted(
+    host: FakeHost, agent: Agent
+) -> None:
+    host.save("/etc/tiercel/agent.json", b'{"vgs": ["vg0"]}')
+    lost = problems(agent)["bcache_not_noted"]
+    assert (lost["severity"], lost["subject"]) == ("error", "vg0/data")
+    boot(host)
+    assert "bcache_not_noted" not in problems(agent)
+    restarted(host, registers=False)
+    assert is_back(agent)
+
+
 def test_settings_that_the_panel_gives_it_come_back_too(host: FakeHost, agent: Agent) -> None:
     admin.allow_vg(host, "vg0")
     adopt(agent)

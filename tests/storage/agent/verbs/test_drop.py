@@ -10,6 +10,7 @@ import pytest
 from storage.agent.kernel import dm
 from storage.agent.kernel.local_host import CommandResult
 from tests.contract.client import MIB, Agent
+from tests.contract.fake_caches import FakeCaches
 from tests.fake import FakeHost
 
 
@@ -32,6 +33,23 @@ def test_a_clean_cache_is_given_up_while_the_guest_runs(host: FakeHost, agent: A
     assert agent.do("cache.drop", args)["commands"] == []
     problems = {problem["code"] for problem in agent.data("hello")["problems"]}
     assert "pv_missing" in problems
+
+
+def test_what_is_left_on_an_ssd_that_comes_back_reaches_no_other_guest(
+    host: FakeHost, agent: Agent
+) -> None:
+    """Nothing notes it: whatever is made on that SSD is zeroed before a guest gets it."""
+    volume, pool = agent.cached()
+    host.root.lose_pv("md0")
+    agent.do("cache.drop", {"lv": volume, "pool": pool})
+    with host.changing() as machine:
+        ssd = next(pv for pv in machine.vgs[0].pvs if pv.missing)
+        ssd.missing, ssd.stale = False, set(range(ssd.extents))
+    other, _ = agent.cached()
+    assert FakeCaches(host).foreign_bytes_after_trim(other) == 0
+    on_ssd = agent.volume_args(pvs=["md0"])
+    agent.do("volume.create", on_ssd)
+    assert host.root.reads_as_zeros(host.root.lv(on_ssd["name"]))
 
 
 def test_writeback_dirty_or_failed_is_never_given_up(host: FakeHost, agent: Agent) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from storage.agent.kernel import attachment
+from storage.agent.kernel import array_state, attachment
 from tests.contract.client import Agent
 from tests.fake import FakeHost
 from tests.fake.parts import GIB, MIB, Disk
@@ -216,7 +216,30 @@ def test_an_array_at_work_is_left_alone(host: FakeHost, agent: Agent) -> None:
     with host.changing() as machine:
         machine.arrays[0].begin("check")
     with agent.unchanged():
-        assert agent.refused("array.replace", wanted(agent, member="sda")) == "busy"
+        call = agent.call("array.replace", wanted(agent, member="sda"))
+        error = agent.ask("array.replace", *call)["error"]
+    assert (error["code"], "0 % is done, and about 1 min are left" in error["correction"]) == (
+        "busy",
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "speed", "words"),
+    [
+        (1000, 2_000_000_000, 100_000, "0 % is done, and about 3 h are left at the present speed"),
+        (1_900_000_000, 2_000_000_000, 100_000, "95 % is done, and about 8 min are left at the"),
+        (1000, 2000, None, "50 % is done"),
+        (None, 2000, 100, ""),
+        (10, None, None, ""),
+    ],
+)
+def test_how_far_a_rebuild_is_tells_only_what_the_kernel_says(
+    done: int | None, total: int | None, speed: int | None, words: str
+) -> None:
+    array = {"sync_done_sectors": done, "sync_total_sectors": total, "sync_speed_kib": speed}
+    said = array_state.how_far(array)
+    assert said.startswith(words) and bool(said) == bool(words)
 
 
 def test_a_disk_that_fails_while_it_is_filled_ends_the_operation(

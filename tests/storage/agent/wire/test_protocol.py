@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.agent import REPLY_LIMIT
 from storage.agent.calls.call import VerbCall
 from storage.agent.calls.refusals import Refusal
 from storage.agent.state.owner import PanelIdentity
@@ -196,7 +197,7 @@ def test_a_request_over_the_limit_is_refused() -> None:
 
 
 def test_a_reply_over_the_limit_becomes_an_error_with_the_same_id() -> None:
-    reply = protocol.ok_reply(ID, {"x": "y" * protocol.REPLY_LIMIT}, {"boot_id": "b"})
+    reply = protocol.ok_reply(ID, {"x": "y" * REPLY_LIMIT}, {"boot_id": "b"})
     answer = json.loads(protocol.encode(reply))
     assert (answer["id"], answer["ok"], answer["error"]["code"]) == (ID, False, "too_large")
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from storage.agent import REPLY_LIMIT
 from storage.agent.calls.call import ArgumentSchema
 from storage.agent.calls.refusals import CODES
 from storage.agent.verbs.registry import VERBS
 from storage.agent.verbs.verb import Trait, Verb
-from storage.agent.wire.protocol import REPLY_LIMIT, REQUEST_LIMIT, STEPS_LIMIT
+from storage.agent.wire.protocol import REQUEST_LIMIT, STEPS_LIMIT
 from storage.agent.wire.reading_verbs import READING
 from tests.contract.client import Agent
 from tests.fake import FakeHost

@@ -271,7 +271,7 @@ def test_what_lvmcache_cannot_serve_comes_last() -> None:
     thin = make.lv("thin", layout=("thin", "sparse"), segments=(make.segment(type="thin"),))
     host, _facts, volumes = known(thin, make.lv("plain"))
     sampled(volumes["thin"], 20, read_ms=9000)
-    sampled(volumes["plain"], 20, read_ms=100)
+    sampled(volumes["plain"], 20, read_ms=1_000)
     plain, last = looked(host).suggestions
     assert plain.obstacle is None
     assert last.obstacle is not None

@@ -268,17 +268,28 @@ def test_an_expectation_is_kept_as_json() -> None:
     kept = expected(cached(0.4), 20).to_json()
     assert (kept["kind"], kept["hit_rate_high"], kept["curve"]) == ("own_misses", 0.8, ())
     assert kept["warming_seconds_low"] == pytest.approx(20 * GIB / 1_000_000)
+    assert not {"text", "basis", "warming"} & set(kept)
 
 
 def test_what_a_former_cache_did_is_the_forecast_of_the_same_one() -> None:
-    use = uncached(seconds=60.0, read_ms=26.0, former=FormerCache(10 * GIB, 0.99, 1.1))
+    use = uncached(seconds=60.0, read_ms=26.0, former=FormerCache(10 * GIB, 0.99, 0.97, 0.992, 1.1))
     found = forecast(use, CacheChoice(10 * GIB))
     assert found is not None
     assert found.text == (
         "With your former cache, 99 % of your reads came from SSD: 1.10 ms each. Now a read takes "
         "26.0 ms."
     )
-    assert (found.kind, found.hit_rate_low, found.hit_rate_high) == ("own_misses", 0.99, 0.99)
+    assert found.kind == "own_misses"
+    assert (found.hit_rate_low, found.hit_rate_high) == (0.97, pytest.approx(0.995))
     smaller = forecast(use, CacheChoice(5 * GIB))
     assert smaller is not None
-    assert (smaller.hit_rate_low, smaller.hit_rate_high) == (pytest.approx(0.495), 0.99)
+    assert smaller.hit_rate_low == pytest.approx(0.485)
+    assert smaller.hit_rate_high == pytest.approx(0.995)
+
+
+def test_a_former_cache_that_was_measured_once_has_a_width_all_the_same() -> None:
+    use = uncached(read_ms=20.6, former=FormerCache(GIB, 0.991, 0.991, 0.991, 2.12))
+    found = forecast(use, CacheChoice(GIB))
+    assert found is not None
+    assert found.hit_rate_low == pytest.approx(0.982)
+    assert found.hit_rate_high == pytest.approx(0.9955)

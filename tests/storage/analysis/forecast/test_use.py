@@ -92,10 +92,15 @@ def test_what_is_missing_at_the_end_is_time_without_figures() -> None:
 
 
 def test_a_volume_that_lost_its_cache_remembers_what_that_did() -> None:
-    warm = [stretch(n, 4, read_hits=990, read_misses=10, read_ms=1100) for n in (0, 1)]
+    warm = [
+        stretch(n, 4, read_hits=1000 - misses, read_misses=misses, read_ms=1100)
+        for n, misses in enumerate((15, 5))
+    ]
     found = use(100 * GIB, [*warm, stretch(2, read_ms=26_000)], START + 3 * HOUR)
     assert found.former is not None
     assert (found.former.size_bytes, found.former.hit_rate) == (4 * GIB, pytest.approx(0.99))
+    assert found.former.hit_rate_low == pytest.approx(0.985)
+    assert found.former.hit_rate_high == pytest.approx(0.995)
     assert (found.former.read_ms, found.read_ms) == (pytest.approx(1.1), 26)
     assert use(100 * GIB, [stretch(0), stretch(1)], START + 2 * HOUR).former is None
     assert use(100 * GIB, warm, START + 2 * HOUR).former is None

@@ -17,17 +17,25 @@ function tiercel_ConfigOptions(): array {   // the first one is $params['configo
     return ['Plan' => ['Type' => 'text', 'Size' => 30, 'Description' => 'Name of the cache plan']];
 }
 
-function tiercel_sign(string $secret, string $id, int $at, string $body): string {
-    $key = base64_decode(substr($secret, strlen('whsec_')));
+// null where it is no secret: whoever knows that signs as well as we do.
+function tiercel_key(#[\SensitiveParameter] string $secret): ?string {
+    $key = base64_decode(substr($secret, strlen('whsec_')), true);
+    return str_starts_with($secret, 'whsec_') && $key !== false && strlen($key) >= 24 ? $key : null;
+}
+
+function tiercel_sign(#[\SensitiveParameter] string $secret, string $id, int $at, string $body): string {
+    $key = tiercel_key($secret) ?? throw new RuntimeException('There is no secret to sign with.');
     return 'v1,' . base64_encode(hash_hmac('sha256', "$id.$at.$body", $key, true));
 }
 
 // $id identifies the action: Tiercel executes an id only once. So a call that got no answer is sent
 // again with its id.
 function tiercel_call(array $params, string $call, array $fields, string $id = ''): array {
+    if (tiercel_key($params['serverpassword']) === null)
+        return ['detail' => "The server's password is no secret of TIERCEL_BILLING_IN_SECRETS.", 'code' => 'no_secret'];
     $id = $id ?: 'call_' . bin2hex(random_bytes(12));
     for ($try = 1; $try <= TIERCEL_TRIES; $try++) {
-        $answer = tiercel_post($params, $call, json_encode((object) $fields), $id);
+        $answer = tiercel_post($params, $call, json_encode(['call' => $call] + $fields), $id);
         if ($answer !== null) return $answer;
         if ($try < TIERCEL_TRIES) sleep($try);
     }

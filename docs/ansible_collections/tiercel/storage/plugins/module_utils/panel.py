@@ -54,6 +54,9 @@ class Panel:
 
     def __init__(self, module: AnsibleModule) -> None:
         self.module = module
+        for name, option in module.argument_spec.items():
+            if option.get("required") and not str(module.params[name]).strip():
+                module.fail_json(msg=f"{name} is empty and names nothing.")
         self._url = module.params["panel_url"].rstrip("/") + V1
 
     def get(self, path: str, **query: Any) -> Any:
@@ -121,11 +124,18 @@ class Panel:
             self.module.fail_json(msg=f"{several} {noun} is called {name!r}.")
         return rows[0]
 
+    def by_external_id(self, path: str, name: str) -> Json | None:
+        """The row of a list that has this external id, which one row has."""
+        rows = self.get(path, external_id=name)["items"]
+        if len(rows) > 1 or any(row["external_id"] != name for row in rows):
+            self.module.fail_json(msg=f"More than one row has the external id {name!r}.")
+        return dict(rows[0]) if rows else None
+
     def volume(self, name: str) -> Json | None:
         """The volume of this key or external id."""
-        rows = self.get("/volumes/", external_id=name)["items"]
-        if rows:
-            return dict(rows[0])
+        row = self.by_external_id("/volumes/", name)
+        if row is not None:
+            return row
         try:
             return dict(self.attempt("GET", f"/volumes/{quote(name, safe='')}"))
         except Refused as refused:

@@ -62,8 +62,7 @@ FIELDS = ("external_id", "name")
 def main() -> None:
     module = AnsibleModule({**OPTIONS, **PANEL_OPTIONS}, supports_check_mode=True)
     panel, wanted = Panel(module), {name: module.params[name] for name in FIELDS}
-    rows = panel.get("/customers/", external_id=wanted["external_id"])["items"]
-    row = rows[0] if rows else None
+    row = panel.by_external_id("/customers/", wanted["external_id"])
     before = {name: row[name] for name in FIELDS} if row else None
     title = f"customer {wanted['external_id']}"
     if module.params["state"] == "absent":

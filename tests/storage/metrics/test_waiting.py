@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.analysis.forecast.waiting import slowest_ms, waited_seconds
 from storage.metrics.rates import Sums
 from storage.metrics.rates.figures import NO_LATENCY
+from storage.metrics.waiting import slowest_ms, waited_seconds
 
 MINUTE_MS = 60_000
 

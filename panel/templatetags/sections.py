@@ -1,0 +1,31 @@
+"""Which section of the bar a page of the staff belongs to."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django import template
+
+register = template.Library()
+
+SECTIONS: Final = {
+    "overview": ("home",),
+    "hosts": ("host",),
+    "alerts": ("alert", "silence"),
+    "sales": ("cache-plan", "ledger", "report", "revenue", "capacity"),
+    "admin": ("person", "people", "billing", "audit", "security-log", "trail", "settings"),
+    "volumes": ("volume", "adopt", "cache"),
+    "jobs": ("job",),
+    "customers": ("customer",),
+}
+"""The parts of the names of its routes. The first section that has one counts: a host's volumes are
+a page of the host, a volume's jobs one of the volume."""
+
+
+@register.filter
+def section(route: str | None) -> str:
+    """The key of `SECTIONS`, "" for a page of none."""
+    return next(
+        (name for name, parts in SECTIONS.items() if any(part in (route or "") for part in parts)),
+        "",
+    )

@@ -1,0 +1,201 @@
+"""Disks that have more to do than they can, and volumes that are slow by it, in the database: who
+uses the disk is named. `storage.health` judges, and its `cache_condition_records` keep what is
+found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from django.db.models import F, Q
+
+from storage.analysis.disk_activity import DisksThen, disks_then
+from storage.analysis.disk_users import UsedDisk
+from storage.health import slowness
+from storage.health.cache_condition import (
+    DISK_CODES,
+    SLOW_CODES,
+    DiskLoad,
+    is_saturated_ssd,
+    ssd_finding,
+)
+from storage.health.cache_condition_records import ConditionJudgement, fresh_since, keep
+from storage.health.slowness import BusyDisk, DiskShare, SlowSpell, slow_spell
+from storage.inventory.device_tree import fast_disks
+from storage.inventory.facts import HostFacts
+from storage.inventory.stored import inventory_of
+from storage.metrics.rates.disk import WRAP
+from storage.models import CacheCondition, Host, HostActivity, LatestSample
+
+MARKS_KEPT: Final = timedelta(minutes=20)
+MARK_EVERY_NS: Final = 240e9
+LOOKED_AT: Final = timedelta(minutes=3)
+"""Who uses the disk of a slow volume is said of so long."""
+
+
+class _Sampled(NamedTuple):
+    """A volume by its last sample."""
+
+    volume_id: int
+    host_id: int
+    vg_name: str
+    lv_name: str
+    label: str
+    at: datetime
+    dt_ms: int
+    reads: int
+    read_ms: int
+
+
+def judge_volumes(now: datetime) -> None:
+    """Which volumes are slow, by their last samples. Only those that may be are looked at, so that
+    a round every minute is cheap."""
+    rows = CacheCondition.objects.filter(noted__has_key="slow").values_list("volume_id", "noted")
+    noted = {volume_id: SlowSpell.from_json(kept["slow"]) for volume_id, kept in rows}
+    judgements: dict[int, ConditionJudgement] = {}
+    slow: dict[int, list[tuple[_Sampled, SlowSpell]]] = {}
+    for each in _may_be_slow(noted, now):
+        lasted = timedelta(milliseconds=each.dt_ms)
+        spell = slow_spell(
+            noted.get(each.volume_id),
+            at=each.at,
+            lasted=lasted,
+            reads=each.reads,
+            read_ms=each.read_ms,
+        )
+        kept = spell.to_json() if spell is not None else None
+        judgements[each.volume_id] = ConditionJudgement(each.host_id, [], {"slow": kept})
+        if spell is not None and spell.is_lasting:
+            slow.setdefault(each.host_id, []).append((each, spell))
+    for host in Host.objects.filter(pk__in=slow):
+        facts = inventory_of(host)
+        then = disks_then(host, facts, now - LOOKED_AT, now) if facts is not None else None
+        for each, spell in slow[host.pk]:
+            each_ms = each.read_ms / each.reads if each.reads else None
+            disk = _disk_of(each.volume_id, then) if then is not None else None
+            finding = slowness.slow_volume(
+                each.volume_id, each.label, spell, disk, at=each.at, each_ms=each_ms
+            )
+            subject = f"{each.vg_name}/{each.lv_name}"
+            judgements[each.volume_id].findings.append((subject, finding))
+    keep(judgements, SLOW_CODES, now)
+
+
+def _may_be_slow(noted: Iterable[int], now: datetime) -> Iterable[_Sampled]:
+    """Of hosts that answer. A sample without figures has no reads."""
+    are_slow = Q(reads__gt=0, read_ms__gte=F("reads") * slowness.SLOW_READ_MS)
+    rows = LatestSample.objects.filter(
+        are_slow | Q(volume__in=list(noted)),
+        at__gte=fresh_since(now),
+        volume__placement__until=None,
+        volume__placement__host=F("host"),
+        volume__placement__missing_since=None,
+    ).values_list(
+        "volume_id",
+        "host_id",
+        "volume__placement__vg_name",
+        "volume__placement__lv_name",
+        "volume__label",
+        "at",
+        "dt_ms",
+        "reads",
+        "read_ms",
+    )
+    return [_Sampled(*row[:6], row[6] or 0, row[7] or 0, row[8] or 0) for row in rows]
+
+
+def _disk_of(volume_id: int, then: DisksThen) -> BusyDisk | None:
+    """The HDD or array that the volume keeps waiting for: the busiest of those that it uses."""
+    own = [
+        disk
+        for disk in then.disks
+        if not disk.is_fast and any(user.volume_id == volume_id for user in disk.users)
+    ]
+    disk = max(own, key=lambda each: (each.busy or 0.0, each.in_flight), default=None)
+    return _busy(disk, then) if disk is not None else None
+
+
+def _busy(disk: UsedDisk, then: DisksThen) -> BusyDisk:
+    users = [
+        DiskShare(user.volume_id, then.volumes[user.volume_id].label, user.share)
+        for user in disk.users
+        if user.volume_id in then.volumes
+    ]
+    return BusyDisk(disk.name, disk.busy, users)
+
+
+def judge_disks(now: datetime) -> None:
+    """Disks that had more to do than they can, all the time. Which they are and who uses them is
+    asked of the inventory, which is large, for such hosts alone."""
+    activities = HostActivity.objects.filter(at__gte=fresh_since(now)).exclude(disk_counters={})
+    rows = CacheCondition.objects.filter(volume=None)
+    noted = dict(rows.values_list("host_id", "noted"))
+    judgements, busy = {}, {}
+    for activity in activities.only("host_id", "at", "disk_counters"):
+        marks, loads = _disk_loads(activity, noted.get(activity.host_id, {}))
+        judgements[activity.host_id] = ConditionJudgement(activity.host_id, [], {"disks": marks})
+        if any(_is_saturated(load) or is_saturated_ssd(load) for load in loads):
+            busy[activity.host_id] = loads
+    for host in Host.objects.filter(pk__in=busy):
+        facts = inventory_of(host)
+        if facts is not None:
+            findings = judgements[host.pk].findings
+            fast = fast_disks(facts)
+            findings += [
+                (load.disk, ssd_finding(load))
+                for load in busy[host.pk]
+                if load.disk in fast and is_saturated_ssd(load)
+            ]
+            if any(_is_saturated(load) and load.disk not in fast for load in busy[host.pk]):
+                findings += _saturated_hdds(host, facts, now)
+    keep(judgements, DISK_CODES, now, of_hosts=True)
+
+
+def _is_saturated(load: DiskLoad) -> bool:
+    lasted_ms = load.seconds * 1000
+    return slowness.is_saturated(load.busy_ms / lasted_ms, load.weighted_ms / lasted_ms)
+
+
+def _saturated_hdds(host: Host, facts: HostFacts, now: datetime) -> list[tuple[str, Any]]:
+    """An array is one disk: its members are busy by what its volumes do."""
+    then = disks_then(host, facts, now - slowness.BUSY_FOR, now)
+    return [
+        (disk.name, slowness.saturated_hdd(_busy(disk, then)))
+        for disk in then.disks
+        if not disk.is_fast and slowness.is_saturated(disk.busy, disk.in_flight)
+    ]
+
+
+def _disk_loads(
+    activity: HostActivity, noted: Mapping[str, Any]
+) -> tuple[list[Any], list[DiskLoad]]:
+    """The marks to compare with next time, and what each disk did since the oldest of them."""
+    read = activity.disk_counters
+    marks = [
+        mark
+        for mark in noted.get("disks", ())
+        if mark["boot_id"] == read["boot_id"]
+        and 0 < read["boottime_ns"] - mark["boottime_ns"] <= MARKS_KEPT.total_seconds() * 1e9
+    ]
+    loads = []
+    if marks:
+        lasted = (read["boottime_ns"] - marks[0]["boottime_ns"]) / 1e9
+        for name, (ios, busy_ms, weighted_ms) in read["disks"].items():
+            then = marks[0]["disks"].get(name)
+            if then is not None and ios >= then[0]:
+                # The kernel prints these two modulo 2^32.
+                busy, weighted = (busy_ms - then[1]) % WRAP, (weighted_ms - then[2]) % WRAP
+                loads.append(
+                    DiskLoad(
+                        disk=name,
+                        seconds=lasted,
+                        ios=ios - then[0],
+                        busy_ms=busy,
+                        weighted_ms=weighted,
+                    )
+                )
+    if not marks or read["boottime_ns"] - marks[-1]["boottime_ns"] >= MARK_EVERY_NS:
+        marks.append(read)
+    return marks, loads
