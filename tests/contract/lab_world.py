@@ -17,7 +17,7 @@ from tests.lab import guest, kexec
 from tests.lab.disks import GIB, Disk
 from tests.lab.distribution_hooks import BUILD_SECONDS
 from tests.lab.shell import COMMAND_SECONDS
-from tests.lab.vm import Lab
+from tests.lab.vm import BOOT_TIMEOUT_SECONDS, Lab
 
 ANOTHER = Disk("ssd2", "LAB-SSD", 6 * GIB, 1)
 SCRIPT = Path(__file__).parents[2] / "jobs" / "hosts" / "enrol.sh"
@@ -418,9 +418,10 @@ class LabWorld:
         self.hang_up()
         kexec.load(self.lab)
         kexec.restart(self.lab)
-        self.lab.run("systemctl is-system-running --wait; udevadm settle", check=False)
+        waits = "systemctl is-system-running --wait; udevadm settle"
+        self.lab.run(waits, timeout_seconds=BOOT_TIMEOUT_SECONDS, check=False)
 
-    def hide_in_initramfs(self) -> None:
+    def install_initramfs(self) -> None:
         """What the enrolment does for the initramfs: a hook, and a build."""
         self._enrol("umask 022; install_initramfs", timeout_seconds=BUILD_SECONDS)
 

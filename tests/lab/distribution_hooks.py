@@ -20,25 +20,31 @@ FOLDER = "/usr/share/initramfs-tools"
 HOOKS = ("bcache", "lvm2", "mdadm", "thin-provisioning-tools")
 BUILD_SECONDS = 900
 PACK = f'tar -C "$1{FOLDER.rpartition("/")[0]}" -c {FOLDER.rpartition("/")[2]}'
-# The installer of a real machine writes its arrays down: else they have other names at the start.
+# As on a machine whose root file system is on such disks: the image has their drivers, knows the
+# array by its name, and waits for the group.
 BUILD = f"""
 set -e
 tar -x -C {FOLDER.rpartition("/")[0]}
 cd {FOLDER}/hooks
 chmod 755 {" ".join(HOOKS)}
-cp /etc/mdadm/mdadm.conf /etc/mdadm/mdadm.conf.lab
 mdadm --detail --scan >> /etc/mdadm/mdadm.conf
+cd /etc/initramfs-tools
+printf '%s\\n' virtio_scsi sd_mod >> modules
+mkdir -p scripts/local-top
+cat > scripts/local-top/lab <<'SCRIPT'
+#!/bin/sh
+[ "$1" = prereqs ] && exit 0
+for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    [ -d /dev/vg0 ] && break
+    sleep 1
+done
+for try in 1 2 3; do
+    udevadm settle
+    sleep 1
+done
+SCRIPT
+chmod 755 scripts/local-top/lab
 update-initramfs -c -k "$(uname -r)"
-"""
-REMOVE = f"""
-set -e
-systemctl disable -q --now tiercel-initramfs.path tiercel-initramfs.service
-rm -f /etc/systemd/system/tiercel-initramfs.* /boot/initrd.img-* \\
-    /etc/initramfs-tools/hooks/tiercel /etc/initramfs/post-update.d/tiercel
-cd {FOLDER}/hooks
-rm -f {" ".join(HOOKS)}
-mv /etc/mdadm/mdadm.conf.lab /etc/mdadm/mdadm.conf
-rm -rf /var/lib/tiercel/initramfs
 """
 
 
@@ -85,9 +91,3 @@ def _fetch(wanted: recipe.Recipe, archive: Path) -> None:
 def install(lab: Lab, say: Say = quiet) -> None:
     """Put the hooks on the machine, and build its initramfs with them."""
     lab.run(BUILD, stdin=ensure(say).read_bytes(), timeout_seconds=BUILD_SECONDS)
-
-
-def remove(lab: Lab) -> None:
-    """Leave the machine as it was: with qemu's initramfs alone."""
-    lab.run(REMOVE)
-    lab.power_cycle()
