@@ -294,7 +294,7 @@ class Events(Resource):
                 410,
                 "place_gone",
                 "No event has this id, or the place is older than 30 days or than a restore.",
-                "Read the state of what you follow, then events from after=latest.",
+                "Read the state of what you follow, then events from cursor=latest.",
             )
         return position
 

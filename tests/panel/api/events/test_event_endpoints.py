@@ -180,7 +180,7 @@ def test_a_place_that_is_not_kept_is_gone_and_says_what_to_do(clock: Clock) -> N
     event_list.prune_events(timezone.now())
     for gone in (event, place, "evt_nonsense", "plc_nonsense"):
         body = problem(asking.get("/events/", after=gone), 410, "place_gone")
-        assert "after=latest" in body["correction"]
+        assert "cursor=latest" in body["correction"]
 
 
 def test_who_pauses_in_a_backlog_is_told_once_events_behind_the_place_are_forgotten(
@@ -226,7 +226,7 @@ def test_after_a_restore_no_place_of_before_is_taken_for_one_of_the_restored_lis
     make.host()
     for who, place in zip((asking, quiet), places, strict=True):
         body = problem(who.get("/events/", after=place), 410, "place_gone")
-        assert "after=latest" in body["correction"]
+        assert "cursor=latest" in body["correction"]
         after = who.get("/events/", after="latest").json()["next_after"]
         assert types(who.get("/events/", after=after)) == []
 
