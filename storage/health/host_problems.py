@@ -13,7 +13,7 @@ from django.conf import settings
 from storage.formatting import counted, seconds
 from storage.models import Host
 from storage.models.host import HostState
-from storage.reader_clock import stamp
+from storage.templatetags.units import stamp
 
 Severity = Literal["error", "warning", "info"]
 ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
