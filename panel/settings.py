@@ -314,7 +314,6 @@ STATICFILES_DIRS = [
     ("htmx", NODE_MODULES / "htmx.org" / "dist"),
     ("chart", NODE_MODULES / "chart.js" / "dist"),
     ("chart-dates", NODE_MODULES / "chartjs-adapter-date-fns" / "dist"),
-    ("chart-annotation", NODE_MODULES / "chartjs-plugin-annotation" / "dist"),
     ("chart-zoom", NODE_MODULES / "chartjs-plugin-zoom" / "dist"),
 ]
 STORAGES = {

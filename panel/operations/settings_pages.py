@@ -51,6 +51,8 @@ STORED: Final = (
     (Resolution.HOUR, "In steps of 1 hour", "TIERCEL_1H_KEPT_DAYS"),
     (Resolution.DAY, "In steps of 1 day", ""),
 )
+UNSET: Final = ("not set", "never", "none")
+"""What the value of a setting begins with that is to be set."""
 NO_RECIPIENT: Final = "No alert recipients."
 
 
@@ -63,6 +65,11 @@ class SettingRow:
     value: str
     variable: str = ""
     warning: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not set, or needs a look."""
+        return bool(self.warning) or self.value.startswith(UNSET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +104,17 @@ def settings_page(request: HttpRequest) -> HttpResponse:
         findings = list(doctor.examine(("redis", "workers", "beat")))
         return render(request, "staff/settings/_workers.html", {"findings": findings})
     now = timezone.now()
+    groups = [build(now) for build in GROUPS]
+    only_open = request.GET.get("only") == "open"
+    if only_open:
+        short = (
+            replace(each, rows=tuple(row for row in each.rows if row.is_open)) for each in groups
+        )
+        groups = [each for each in short if each.rows]
     context = {
         "about": _about(),
-        "groups": [build(now) for build in GROUPS],
+        "groups": groups,
+        "only_open": only_open,
         "findings": list(doctor.examine()) if request.method == "POST" else None,
     }
     return render(request, "staff/settings/settings.html", context)
@@ -141,7 +156,7 @@ def _about() -> tuple[SettingRow, ...]:
 
 def _mail(now: datetime) -> SettingsGroup:
     host = settings.SMTP_HOST
-    missing = "E-mail is off: no invitations, reset links or notices are sent." if not host else ""
+    missing = "" if host else doctor.MAIL_OFF
     rows = [SettingRow("Mail server", host or "not set", "TIERCEL_SMTP_HOST", missing)]
     if host:
         tls = "STARTTLS" if settings.EMAIL_USE_TLS else "no TLS"

@@ -23,6 +23,7 @@ from panel.charts.sparkline import Spark
 from panel.models import User
 from storage.models import Host
 from storage.models.host import HostState
+from storage.reader_clock import stamp
 
 register = template.Library()
 
@@ -98,10 +99,15 @@ def chip(
 @register.simple_tag
 def job_chip(job: Job) -> SafeString:
     """The state of a job, or of a preview."""
+    return chip(chip_of_job(job))
+
+
+def chip_of_job(job: Job) -> Chip:
+    """The same as data."""
     if job.dry_run and job.state == State.SUCCEEDED:
-        return chip(Chip("ok", "ok", "ready"))
+        return Chip("ok", "ok", "ready")
     tone, name = JOB_CHIPS.get(job.state, ("busy", "wait"))
-    return chip(Chip(tone, name, job.get_state_display()))
+    return Chip(tone, name, job.get_state_display())
 
 
 @register.simple_tag
@@ -138,10 +144,16 @@ def maintenance_chip(host: Host) -> SafeString:
     return chip(Chip("warning", "wait", f"in maintenance{when}"))
 
 
+@register.simple_tag
+def zone() -> str:
+    """The time zone in which the page tells times, such as Europe/Berlin."""
+    return timezone.get_current_timezone_name()
+
+
 def moment(at: datetime) -> str:
-    """A time to come, with its day where that is another one (UTC)."""
-    is_today = at.date() == timezone.now().date()
-    return f"{at:%H:%M} UTC" if is_today else f"{at:%Y-%m-%d %H:%M} UTC"
+    """A time to come, with its day where that is another one."""
+    is_today = timezone.localdate(at) == timezone.localdate()
+    return stamp(at, "%H:%M %Z") if is_today else stamp(at)
 
 
 @register.simple_tag

@@ -15,8 +15,6 @@ from storage.analysis.disk_activity import DisksThen, disks_then
 from storage.analysis.disk_users import UsedDisk
 from storage.health import slowness
 from storage.health.cache_condition import (
-    DISK_CODES,
-    SLOW_CODES,
     DiskLoad,
     is_saturated_ssd,
     ssd_finding,
@@ -28,6 +26,7 @@ from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.metrics.rates.disk import WRAP
 from storage.models import CacheCondition, Host, HostActivity, LatestSample
+from storage.problems.all_kinds import judged_by
 
 MARKS_KEPT: Final = timedelta(minutes=20)
 MARK_EVERY_NS: Final = 240e9
@@ -76,19 +75,19 @@ def judge_volumes(now: datetime) -> None:
         then = disks_then(host, facts, now - LOOKED_AT, now) if facts is not None else None
         for each, spell in slow[host.pk]:
             each_ms = each.read_ms / each.reads if each.reads else None
-            disk = _disk_of(each.volume_id, then) if then is not None else None
+            disk = slow_disk(each.volume_id, then) if then is not None else None
             finding = slowness.slow_volume(
                 each.volume_id,
                 each.label,
                 spell,
-                disk,
+                _busy(disk, then) if then is not None and disk is not None else None,
                 at=each.at,
                 each_ms=each_ms,
                 limit_ms=each.limit_ms,
             )
             subject = f"{each.vg_name}/{each.lv_name}"
             judgements[each.volume_id].findings.append((subject, finding))
-    keep(judgements, SLOW_CODES, now)
+    keep(judgements, judged_by("read_time"), now)
 
 
 def _may_be_slow(noted: Iterable[int], now: datetime) -> Iterable[_Sampled]:
@@ -115,15 +114,14 @@ def _may_be_slow(noted: Iterable[int], now: datetime) -> Iterable[_Sampled]:
     return [_Sampled(*row[:6], row[6] or 0, row[7] or 0, row[8] or 0, row[9]) for row in rows]
 
 
-def _disk_of(volume_id: int, then: DisksThen) -> BusyDisk | None:
+def slow_disk(volume_id: int, then: DisksThen) -> UsedDisk | None:
     """The HDD or array that the volume keeps waiting for: the busiest of those that it uses."""
     own = [
         disk
         for disk in then.disks
         if not disk.is_fast and any(user.volume_id == volume_id for user in disk.users)
     ]
-    disk = max(own, key=lambda each: (each.busy or 0.0, each.in_flight), default=None)
-    return _busy(disk, then) if disk is not None else None
+    return max(own, key=lambda each: (each.busy or 0.0, each.in_flight), default=None)
 
 
 def _busy(disk: UsedDisk, then: DisksThen) -> BusyDisk:
@@ -162,7 +160,7 @@ def judge_disks(now: datetime) -> None:
             limit = host.busy_percent
             if any(_is_saturated(load, limit) and load.disk not in fast for load in busy[host.pk]):
                 findings += _saturated_hdds(host, facts, now)
-    keep(judgements, DISK_CODES, now, of_hosts=True)
+    keep(judgements, judged_by("disk_load"), now, of_hosts=True)
 
 
 def _is_saturated(load: DiskLoad, limit: int) -> bool:

@@ -15,6 +15,13 @@ from storage.inventory.facts import Array, ArrayMember, Disk, HostFacts
 Tone = Literal["ok", "warning", "error", "quiet"]
 WELL_MEMBER = frozenset({"in_sync", "spare", "journal"})
 """One of these words is in the state of an array's member that works, or is being filled."""
+WELL_WORDS = WELL_MEMBER | {
+    "write_mostly", "failfast", "external_bbl", "replacement", "want_replacement"
+}  # fmt: skip
+"""All that may stand beside it: any other word (of write errors, of waiting I/O, of a later kernel)
+is not well."""
+NO_ARRAY = "not in an array"
+"""No judgement: whether a disk should be in one is for its owner to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +45,8 @@ def devices_of(facts: HostFacts) -> tuple[DeviceUse, ...]:
 def _device(facts: HostFacts, disk: Disk, is_fast: bool) -> DeviceUse:
     serves = tuple(dict.fromkeys(_serves(facts, disk)))
     tone, state = _state(facts, disk)
-    if tone == "ok" and not serves:
-        tone, state = "quiet", "not used"
+    if state == NO_ARRAY and not serves:
+        state = "not used"
     return DeviceUse(disk, is_fast, serves, tone, state)
 
 
@@ -76,8 +83,8 @@ def _state(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:
         return "error", "read-only"
     if any(pv.duplicate for pv in pvs):
         return "error", "duplicate (seen twice by LVM)"
-    states = [member.state for _, member in members]
-    if odd := [state for state in states if not WELL_MEMBER.intersection(state.split(","))]:
+    odd = [word for _, member in members for word in _odd_words(member)]
+    if odd:
         return "warning", odd[0].replace("_", " ") or "in an unknown state"
     if any(_is_filled(array, member) for array, member in members):
         return "warning", "rebuilding"
@@ -92,7 +99,14 @@ def _state(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:
             return "ok", "spare"
         is_journal = all("journal" in member.state.split(",") for _, member in members)
         return "ok", "write journal" if is_journal else "in sync"
-    return "ok", "not in an array"
+    return "quiet", NO_ARRAY
+
+
+def _odd_words(member: ArrayMember) -> list[str]:
+    """What its state says that is not well."""
+    words = member.state.split(",")
+    odd = [word for word in words if word not in WELL_WORDS]
+    return odd or ([] if WELL_MEMBER.intersection(words) else words)
 
 
 def seconds_left(facts: HostFacts, array: Array) -> float | None:

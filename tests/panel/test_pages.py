@@ -224,3 +224,18 @@ def test_the_bar_marks_one_section(staff: Client, name: str, section: str) -> No
     marked = re.findall(r'aria-current="page">(?:<svg.*?</svg>)?\s*(\w+)', bar, re.S)
     assert marked == [section]
     assert ("is-here" in bar) is (section == "Settings")
+
+
+def test_a_jump_is_the_first_letter_of_its_page_and_the_list_of_shortcuts_says_it(
+    staff: Client,
+) -> None:
+    page = staff.get(reverse("help")).content.decode()
+    jumps = dict(
+        (re.sub(r"<svg.*?</svg>|<[^>]+>", "", text).strip(), key)
+        for key, text in re.findall(r'data-jump="(.)"[^>]*>(.*?)</a>', page)
+    )
+    for name in ("Overview", "Hosts", "Volumes", "Jobs", "Alerts", "Customers", "Sales"):
+        assert jumps[name] == name[0].lower()
+    assert len(set(jumps.values())) == len(jumps)
+    listed = re.findall(r"<kbd>g</kbd> <kbd>(.)</kbd></dt><dd>([^<]+)", page)
+    assert all(jumps[name] == key for key, name in listed)

@@ -34,6 +34,7 @@ from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.models.host import HostState
 from storage.planner import Refused
+from storage.reader_clock import stamp
 from storage.volumes.add_ssd_form import PreparationForm
 from storage.volumes.member_form import NewMemberForm
 
@@ -138,7 +139,7 @@ def begin_maintenance(request: HttpRequest, key: str) -> HttpResponse:
     holds.begin_maintenance(host, form.cleaned_data["reason"], until)
     messages.success(
         request,
-        f"{host.name} is in maintenance until {until:%Y-%m-%d %H:%M} UTC. Its jobs are on hold.",
+        f"{host.name} is in maintenance until {stamp(until)}. Its jobs are on hold.",
     )
     return redirect("host", host.key)
 

@@ -194,7 +194,6 @@ def _charts(request: HttpRequest, host: Host) -> dict[str, Any]:
         "disk_choices": _disk_choices(
             request, context["charts"]["disks"], context["charts"]["disk"]
         ),
-        "folds_marks": True,
         "has_all_charts": is_whole,
     }
 

@@ -20,7 +20,7 @@ REASON_LIMIT = 200
 
 
 NO_REASON = "Enter a reason: people whose jobs wait see it."
-NO_END = "Enter when the maintenance ends (UTC)."
+NO_END = "Enter when the maintenance ends."
 
 
 NO_LIMIT = "The limit is a whole number of percent, from 1 to 100."
@@ -61,7 +61,7 @@ class RemoveHostForm(forms.Form):
 
 
 class ConfirmForm(forms.Form):
-    """A preview is confirmed: at once, or for later (UTC)."""
+    """A preview is confirmed: at once, or for later."""
 
     not_before = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M"])
 
@@ -80,7 +80,7 @@ class ConfirmForm(forms.Form):
 
 
 class MaintenanceForm(forms.Form):
-    """Why jobs are held back, for those who wait for them, and until when (UTC)."""
+    """Why jobs are held back, for those who wait for them, and until when."""
 
     reason = forms.CharField(
         max_length=REASON_LIMIT, error_messages={"required": NO_REASON}, validators=[demand_plain]

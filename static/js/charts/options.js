@@ -2,7 +2,7 @@
 import { colour } from "./colour.js";
 import { heatAxis, heightOf, isHeat } from "./heat.js";
 import { clock, date, number, offset } from "./format.js";
-import { bandsOf, jobLines } from "./notes.js";
+import { bandsOf, lanesOf } from "./notes.js";
 import { linesOf, middle, unitsOf } from "./series.js";
 
 const DASHES = { dashed: [6, 4], dotted: [2, 3] };
@@ -186,6 +186,7 @@ export const configuration = (panel, view, zoom) => {
   const isFirst = panel.name === view.first;
   const units = unitsOf(panel, series);
   const lines = linesOf(panel, series);
+  const below = isFirst ? lanesOf(view) : { list: [], height: 0 };
   const isSeen = (line) => !view.hidden.has(line.name);
   const yOf = isHeat(panel)
     ? () => (ms) => heightOf(ms, series.heat.bounds_ms)
@@ -224,12 +225,12 @@ export const configuration = (panel, view, zoom) => {
       normalized: true,
       maintainAspectRatio: false,
       events: [], // the crosshair and the zoom listen for themselves
-      layout: { padding: { right: 8 } },
+      layout: { padding: { right: 8, bottom: below.height } },
       scales,
       plugins: {
         legend: { display: false },
         tooltip: { enabled: false },
-        annotation: { annotations: jobLines(view, isFirst) },
+        lanes: below,
         heat: isHeat(panel)
           ? { panel, series, paint: (strength) => colour("blue", strength) }
           : { series: null },

@@ -182,3 +182,22 @@ def test_a_webhook_that_takes_nothing_is_a_warning(admin: Client) -> None:
     assert "1 webhook not taking events: see Webhooks." in page(admin)
     Webhook.objects.filter(pk=row.pk).update(failures=0, disabled_at=timezone.now())
     assert "1 webhook not taking events: see Webhooks." in page(admin)
+
+
+def test_settings_that_are_not_set_or_need_a_look_are_shown_alone(
+    admin: Client, settings: Settings
+) -> None:
+    settings.SMTP_HOST = ""
+    everything, short = page(admin), page(admin, only="open")
+    assert "A sample every" in everything and "A sample every" not in short
+    for text in (everything, short):
+        assert "TIERCEL_SMTP_HOST" in text and "No backup is recorded" in text
+
+
+def test_a_check_of_what_was_never_set_up_is_not_called_ok(
+    admin: Client, settings: Settings
+) -> None:
+    settings.SMTP_HOST = ""
+    text = admin.post(reverse("settings")).content.decode()
+    row = text[text.index(">Mail</td>") :].partition("</tr>")[0]
+    assert "chip-quiet" in row and ">off<" in row and "chip-ok" not in row

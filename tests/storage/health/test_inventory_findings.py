@@ -123,6 +123,22 @@ def test_writeback_on_a_degraded_mirror_is_an_error() -> None:
     assert found(sick) == {"writeback_degraded": "error"}
 
 
+@pytest.mark.parametrize(
+    ("dirty_bytes", "said"),
+    [
+        (0, "no data was at risk at the last inventory; new writes are on one SSD only."),
+        (2**30, "1 GiB was on one SSD only at the last inventory."),
+    ],
+)
+def test_what_a_second_failure_would_lose_is_told_apart_from_what_it_could(
+    dirty_bytes: int, said: str
+) -> None:
+    cache = make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", mode="writeback", dirty_bytes=dirty_bytes)
+    there = scene(make.lv(cache=cache), pvs=(make.pv(), make.fast_pv(healthy=False)))
+    (finding,) = findings_of(there.facts, snapshots_of([there.volume]))
+    assert finding.message == f"vg0/web12 uses writeback on a degraded SSD mirror: {said}"
+
+
 @pytest.mark.parametrize("managed", [True, False])
 def test_the_way_out_of_writeback_never_flushes_under_the_lock_of_the_group(managed: bool) -> None:
     lv = make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", mode="writeback"))
@@ -212,6 +228,27 @@ def test_a_volume_whose_creation_ended_half_way_is_a_warning_of_its_own() -> Non
     (finding,) = HostOutline.objects.get(host=there.host).findings
     assert (finding["code"], finding["volume"]) == ("unfinished", there.volume.key)
     assert "not fully zeroed" in finding["message"] and "not formatted" in finding["message"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "tags", "is_told"),
+    [
+        ({"bcache": None}, {}, True),
+        ({"bcache": make.bcache()}, {}, False),
+        ({"bcache": None}, {"unformatted": True}, False),
+        ({"bcache": None, "active": False}, {}, False),
+    ],
+)
+def test_a_bcache_volume_that_did_not_come_back_is_told_with_the_way(
+    fields: dict[str, Any], tags: dict[str, bool], is_told: bool
+) -> None:
+    there = scene(layout="bcache")
+    seen = dataclasses.replace(there.lv, **fields, tags=make.tags(there.volume.key, **tags))
+    facts = make.facts(seen)
+    rows = snapshots_of([there.volume], {there.host.pk: facts})
+    away = [each for each in findings_of(facts, rows) if each.code == "bcache_away"]
+    assert bool(away) is is_told
+    assert all(f"keep-bcache {seen.vg_name}/{seen.name}" in each.correction for each in away)
 
 
 def test_a_finding_keeps_the_moment_it_was_first_seen_and_goes_when_it_is_mended() -> None:

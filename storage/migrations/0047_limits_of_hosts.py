@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('storage', '0045_wall_of_hosts_themselves'),
+        ('storage', '0046_wall_of_hosts_themselves'),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from storage.migrations._operations import run_sql
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('storage', '0044_walls_of_hosts'),
+        ('storage', '0045_keys_of_members'),
     ]
 
     operations = run_sql(__file__, 'row_security')
