@@ -138,5 +138,5 @@ def test_nobody_gives_a_token_more_than_their_role() -> None:
     user = make.user()
     reads = [str(scope) for scope in api_tokens.READS_OF_CUSTOMERS]
     assert api_tokens.scopes_of(user) == ["read", *reads, "tokens:write"]
-    with pytest.raises(ValueError, match="may have tokens for read, .*, tokens:write"):
+    with pytest.raises(ValueError, match=r"may have tokens for read, .*, tokens:write"):
         api_tokens.issue(user, name="x", scopes=["volumes:write"], days=1)
