@@ -10,10 +10,11 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pghistory
+from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
 from jobs.models import AuditEntry, AuditQuerySet, Job, Phase, Step, StepState
@@ -163,8 +164,8 @@ def filtered(rows: AuditQuerySet, query: Mapping[str, str]) -> AuditQuerySet:
 
 
 def parsed_moment(query: Mapping[str, str], field: str = "since") -> datetime | None:
-    """A day or an RFC 3339 time, UTC where it names no zone; None for "". `until` a day is until
-    its end. Raises `BadSince`."""
+    """A day or an RFC 3339 time, in the zone of the person where it names none; None for "".
+    `until` a day is until its end. Raises `BadSince`."""
     text = query.get(field, "").strip()
     if not text:
         return None
@@ -180,7 +181,7 @@ def parsed_moment(query: Mapping[str, str], field: str = "since") -> datetime | 
             field,
             f"{text:.40} is not a date or time: enter one like 2026-11-21 or 2026-11-21T08:00Z.",
         )
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return at if at.tzinfo is not None else at.replace(tzinfo=timezone.get_current_timezone())
 
 
 def audited_operations(intents: Iterable[AuditEntry]) -> list[AuditedOperation]:

@@ -33,14 +33,10 @@ def rights(request: HttpRequest) -> dict[str, bool]:
 
 
 def factors(request: HttpRequest) -> dict[str, Callable[[], bool]]:
-    """Return `needs_factor`: whether the person must set up a second factor first, and
-    `is_factor_advised`: whether it would be wise. Each asks the database only where a template
-    shows it."""
+    """Return `needs_factor`: whether the person must set up a second factor first. It asks the
+    database only where a template shows it."""
     user = getattr(request, "user", AnonymousUser())
-    return {
-        "needs_factor": cache(lambda: second_factor.is_missing(user)),
-        "is_factor_advised": cache(lambda: second_factor.is_advised(user)),
-    }
+    return {"needs_factor": cache(lambda: second_factor.is_missing(user))}
 
 
 def tour(request: HttpRequest) -> dict[str, Callable[[], TourCard | None]]:

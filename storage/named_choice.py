@@ -1,6 +1,7 @@
 """Choosing one of thousands by its name: a text field instead of a list of all of them.
 
-What is typed may be a key, an external id, or a name; a name that several have asks for more. What
+What is typed may be a key, an external id, a name, or a part that is in one name alone; what is in
+several names asks for more. What
 is suggested while one types is in the same words (`choice_text`), so the field also works alone.
 """
 
@@ -109,11 +110,15 @@ class NamedChoiceField(forms.CharField):
         exact = [each for each in namesakes if each.name == text]
         if row is None and len(exact) == 1:
             return exact[0]
+        if not namesakes:
+            namesakes = list(rows.filter(name__icontains=text)[: SHOWN_NAMESAKES + 1])
+            if len(namesakes) == 1:
+                return namesakes[0]
         noun = NOUNS[self.kind]
         if namesakes:
             raise ValidationError(
-                f"Several {self.kind} are named {text}. Choose one from the list, or enter the "
-                "external id or the key.",
+                f"Several {self.kind} are named “{text}”, or so in part. Choose one from the list, "
+                "or enter the external id or the key.",
                 code="ambiguous",
             )
         raise ValidationError(f"There is no {noun} “{text}”.", code="unknown")

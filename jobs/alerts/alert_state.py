@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Self
 
 from jobs.alerts.alert_rules import WARNING_RANK, SeenProblem
+from jobs.models.alert import UNKNOWN_RANK
 from jobs.models.alert import AlertEventKind as Kind
 
 LEAST_CALM: Final = timedelta(minutes=30)
@@ -20,7 +21,8 @@ class AlertState:
     """An alert as it is kept. Pending (`opened_at` None), open, or over (`resolved_at`). `seen` is
     how the problem was last seen; `present_since` when it (last) came, `absent_since` since when it
     is gone. `told_at` is when people were told that it is there, None while nobody was; `cause` the
-    fingerprint of the alert it follows from; `worst_rank` the gravest that was told. `swing` is the
+    fingerprint of the alert it follows from; `worst_rank` the gravest that was told, the `gravest_`
+    fields are of the gravest that was seen, whether or not it was told. `swing` is the
     longest that it was gone, `spell` the longest that it was there, since it began to flap."""
 
     seen: SeenProblem
@@ -39,10 +41,28 @@ class AlertState:
     tier: int = 1
     tier_at: datetime | None = None
     worst_rank: int = WARNING_RANK
+    gravest_rank: int = UNKNOWN_RANK
+    gravest_code: str = ""
+    gravest_message: str = ""
     openings: int = 1
     is_flapping: bool = False
     swing: timedelta = timedelta(0)
     spell: timedelta = timedelta(0)
+
+    def seeing(self, problem: SeenProblem) -> Self:
+        """With the problem as it is now. What is no longer as grave as it was, as an array that is
+        rebuilt, has been wrong since it began."""
+        if problem.code != self.gravest_code and problem.since and self.seen.since:
+            problem = replace(problem, since=min(problem.since, self.seen.since))
+        if problem.rank >= self.gravest_rank:
+            return replace(self, seen=problem)
+        return replace(
+            self,
+            seen=problem,
+            gravest_rank=problem.rank,
+            gravest_code=problem.code,
+            gravest_message=problem.message,
+        )
 
     @property
     def is_present(self) -> bool:

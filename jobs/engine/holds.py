@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime, time, timedelta
 from typing import Any
 
-from django.db.models import Exists, Q
+from django.db.models import Case, Exists, F, Q, When
 from django.db.models.functions import Now
 
 from jobs import notify_workers
@@ -19,6 +19,7 @@ from storage.compiled_query import CompiledQuery
 from storage.database_clock import ClockNow
 from storage.models import Host
 from storage.models.host import HostQuerySet
+from storage.reader_clock import stamp
 
 RETRY_AFTER = timedelta(seconds=10)
 
@@ -80,7 +81,7 @@ def next_opening(start: time, end: time, now: datetime) -> datetime | None:
 def maintenance_words(host: Host) -> str:
     """Until when and why, as "maintenance until 2026-11-23 14:00 UTC: new disks"."""
     until = host.maintenance_until
-    when = f" until {until:%Y-%m-%d %H:%M} UTC" if until is not None else ""
+    when = f" until {stamp(until)}" if until is not None else ""
     why = f": {host.maintenance_reason}" if host.maintenance_reason else ""
     return f"maintenance{when}{why}"
 
@@ -88,8 +89,11 @@ def maintenance_words(host: Host) -> str:
 def begin_maintenance(host: Host, reason: str, until: datetime) -> None:
     """No step begins on the host from now until `until`; repeated, only reason and end change."""
     over = Q(maintenance_since=None) | Q(maintenance_until__lte=Now())
-    Host.objects.filter(over, pk=host.pk).update(maintenance_since=Now())
-    Host.objects.filter(pk=host.pk).update(maintenance_reason=reason, maintenance_until=until)
+    Host.objects.filter(pk=host.pk).update(
+        maintenance_since=Case(When(over, then=Now()), default=F("maintenance_since")),
+        maintenance_reason=reason,
+        maintenance_until=until,
+    )
 
 
 def end_maintenance(host: Host) -> None:

@@ -23,6 +23,7 @@ from jobs.transport.replies import Reply
 from storage.formatting import counted
 from storage.models import Host, Placement, Volume
 from storage.naming import AGENT_PATH
+from storage.reader_clock import stamp
 
 REASON = "Restored from a backup: read the report of manage.py after_restore first"
 ERROR = {
@@ -58,9 +59,7 @@ def stop() -> Iterator[ReportLine]:
         changes = BulkChange.objects.unfinished().select_for_update()
         left = sum(change.end(NOT_BEGUN) for change in changes)
     halt = Halt.objects.get()
-    yield ReportLine(
-        "", f"All jobs are paused since {halt.since:%Y-%m-%d %H:%M} UTC.", is_well=True
-    )
+    yield ReportLine("", f"All jobs are paused since {stamp(halt.since)}.", is_well=True)
     yield ReportLine("", f"This panel is now {panel.panel}.", is_well=True)
     yield ReportLine("", f"Jobs that need a decision: {waiting}.", is_well=not waiting)
     if left:

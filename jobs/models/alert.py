@@ -15,6 +15,8 @@ from storage.models import Host, Volume
 from storage.naming import new_key
 
 ALL_HOSTS = "all hosts"
+UNKNOWN_RANK = 3
+"""Less grave than any."""
 
 
 class AlertEventKind(models.TextChoices):
@@ -81,7 +83,8 @@ class Alert(models.Model):
     """A problem from its first sight to its end; `jobs.alerts.alert_transition` says what each
     moment means. While it is not over, its `fingerprint` is there once. `message` and `correction`
     are the words of the problem as it was last seen, `rank` its gravity: 0 for data at risk, 1 for
-    other errors, 2 for warnings. `host` is null where it concerns all of them."""
+    other errors, 2 for warnings; the `gravest_` ones are of the moment when it was gravest. `host`
+    is null where it concerns all of them."""
 
     class HushReason(models.TextChoices):
         """Why nobody is told."""
@@ -112,6 +115,9 @@ class Alert(models.Model):
     correction = models.TextField(blank=True)
     since = models.DateTimeField(null=True, blank=True)
     count = models.PositiveIntegerField(default=1)
+    gravest_rank = models.PositiveSmallIntegerField(default=UNKNOWN_RANK, db_default=UNKNOWN_RANK)
+    gravest_code = models.CharField(max_length=64, blank=True, default="", db_default="")
+    gravest_message = models.TextField(blank=True, default="", db_default="")
     cause = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="effects"
     )
@@ -163,6 +169,16 @@ class Alert(models.Model):
 
     def __str__(self) -> str:
         return f"{self.code} on {self.place}"
+
+    @property
+    def title_code(self) -> str:
+        """The kind that it is called by: the gravest that it was, as long as it is remembered."""
+        return self.gravest_code or self.code
+
+    @property
+    def told_message(self) -> str:
+        """What is wrong now; of what is over, what was wrong when it was gravest."""
+        return (self.gravest_message if self.resolved_at is not None else "") or self.message
 
     @property
     def place(self) -> str:

@@ -18,6 +18,7 @@ from storage.access import Person, is_staff
 from storage.database_clock import touched
 from storage.models import CachePlan, Host, Volume
 from storage.naming import new_key
+from storage.reader_clock import stamp
 from storage.request_id import LIMIT as REQUEST_ID_LIMIT
 from storage.request_id import current_request_id
 from storage.volumes.ownership import customer_then
@@ -351,7 +352,7 @@ class Job(models.Model):
         if self.state == State.QUEUED and self.awaits:
             return f"{what}: waiting for {self.awaits}."
         if self.state == State.QUEUED and self.not_before is not None:
-            return f"{what}: starts at {self.not_before:%Y-%m-%d %H:%M} UTC."
+            return f"{what}: starts at {stamp(self.not_before)}."
         if self.state == State.QUEUED:
             return f"{what}: waiting for a worker."
         return f"{what}: {self.explanation.rstrip('.') or 'reading what is on the host'}."

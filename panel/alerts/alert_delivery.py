@@ -67,7 +67,7 @@ def send_due_alerts() -> int:
 
 
 def _try(row: AlertDelivery) -> None:
-    route = row.route
+    route = row.its_route
     # Who tests a route wants to see now whether it works, also while it is paused.
     is_test = row.purpose == AlertDelivery.Purpose.TEST
     routes = AlertRoute.objects.switched_on() if is_test else AlertRoute.objects.in_use()
@@ -94,7 +94,7 @@ def _try(row: AlertDelivery) -> None:
 def _retry(row: AlertDelivery, status: int | None, error: str, asked: float | None = None) -> None:
     chance = random.random()  # noqa: S311 - spreads the tries, guards nothing
     pause = delivery_queue.wait_seconds(row.attempts, PAUSES, chance, asked)
-    log.warning("alert message %s to %s was not sent: %s", row.key, row.route, error)
+    log.warning("alert message %s to %s was not sent: %s", row.key, row.to, error)
     if pause is None or status == GONE:
         delivery_queue.given_up(row, status, error)
     else:
@@ -106,7 +106,7 @@ def send_alert(row: AlertDelivery) -> int | None:
     taken."""
     stories = stories_of(row)
     letter = _letter(row, stories)
-    route = row.route
+    route = row.its_route
     if route.kind == RouteKind.EMAIL:
         alert_message(row, letter, stories).send()
         return None
@@ -156,10 +156,10 @@ def stories_of(row: AlertDelivery) -> tuple[AlertStory, ...]:
 
 def _letter(row: AlertDelivery, stories: Sequence[AlertStory]) -> AlertLetter:
     if row.purpose == AlertDelivery.Purpose.TEST:
-        return test_letter(row.route.name)
+        return test_letter(row.its_route.name)
     if row.purpose == AlertDelivery.Purpose.EVENTS:
         return letter_of(stories)
-    return _digest(row.route)
+    return _digest(row.its_route)
 
 
 def _digest(route: AlertRoute) -> AlertLetter:
@@ -182,7 +182,7 @@ def alert_message(
     row: AlertDelivery, letter: AlertLetter, stories: Sequence[AlertStory]
 ) -> EmailMessage:
     """The mail; those of one alert are one conversation."""
-    user = row.route.user
+    user = row.its_route.user
     if user is None:
         raise ValueError("nobody to send it to")
     domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">")

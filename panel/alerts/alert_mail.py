@@ -86,16 +86,16 @@ def _prefix(event: AlertEvent) -> str:
 
 
 def _short(story: AlertStory) -> str:
-    message = story.alert.message.split(". ")[0].rstrip(".")
-    return message if 0 < len(message) <= 90 else name_of(story.alert.code)
+    message = story.alert.told_message.split(". ")[0].rstrip(".")
+    return message if 0 < len(message) <= 90 else name_of(story.alert.title_code)
 
 
 def _part(story: AlertStory) -> str:
     alert = story.alert
-    lines = [f"{alert.place}: {name_of(alert.code)}"]
+    lines = [f"{alert.place}: {name_of(alert.title_code)}"]
     if story.is_over:
         how = story.last.text or f"Resolved after {_lasted(alert)}."
-        lines.append(f"{how} It was: {alert.message}")
+        lines.append(f"{how} It was: {alert.told_message}")
         return "\n".join((*lines, _page("alert", alert.key)))
     event = story.last
     if event.kind not in (AlertEventKind.OPENED, AlertEventKind.WORSENED) and event.text:
@@ -129,7 +129,7 @@ def digest_of(open_now: Sequence[Alert], resolved: int, at: datetime) -> AlertLe
     rank = min((each.rank for each in open_now), default=3)
     lines = [f"{counted(len(open_now), 'alert')} open, {resolved} resolved in the last 24 hours."]
     for each in open_now[:SHOWN_EVENTS]:
-        lines.append(f"- {each.place}: {name_of(each.code)}. {each.message}{_handled(each)}")
+        lines.append(f"- {each.place}: {name_of(each.title_code)}. {each.message}{_handled(each)}")
     if len(open_now) > SHOWN_EVENTS:
         lines.append(f"And {len(open_now) - SHOWN_EVENTS} more.")
     risk = f" ({RISK[0]})" if rank == 0 else ""

@@ -103,7 +103,9 @@ def is_about(route: AlertRoute, host: Host | None) -> bool:
 def _told_before(events: Sequence[AlertEvent]) -> set[tuple[int, int]]:
     """Route and alert, where the route was told of it before; also by one of these events."""
     over = [each.alert_id for each in events if each.kind == AlertEventKind.RESOLVED]
-    sent = AlertDelivery.events.through.objects.filter(alertevent__alert__in=over)
+    sent = AlertDelivery.events.through.objects.filter(
+        alertevent__alert__in=over, alertdelivery__route__isnull=False
+    )
     pairs = sent.values_list("alertdelivery__route", "alertevent__alert").distinct()
     before = {(int(route), int(alert)) for route, alert in pairs}
     begun = [each for each in events if each.kind != AlertEventKind.RESOLVED]
@@ -163,7 +165,7 @@ def quiet_until(route: AlertRoute, at: datetime) -> datetime | None:
 
 def first_due(message: AlertDelivery, rank: int) -> datetime:
     """When the message was to be sent first; `rank` is the gravest of its events."""
-    route, written = message.route, message.created_at
+    route, written = message.its_route, message.created_at
     end = quiet_until(route, written)
     is_held = message.purpose == AlertDelivery.Purpose.EVENTS
     return written if end is None or not is_held or is_awake(route, rank, written) else end

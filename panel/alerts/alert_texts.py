@@ -6,13 +6,27 @@ from typing import Final
 
 from jobs.alerts.alert_rules import lapse
 from jobs.models import Alert, AlertEvent, AlertEventKind
-from panel.alerts.concern_kind import UNKNOWN
-from panel.alerts.problem_kinds import KINDS
 from panel.templatetags.chips import Chip
+from storage.problems.all_kinds import kind_of
+from storage.problems.kinds_of_arrays import ARRAY_KINDS
+from storage.problems.kinds_of_caches import CACHE_KINDS
+from storage.problems.kinds_of_disks import DISK_KINDS
+from storage.problems.kinds_of_hosts import HOST_KINDS
+from storage.problems.kinds_of_jobs import JOB_KINDS
+from storage.problems.kinds_of_volumes import VOLUME_KINDS
 
-NAMES: Final = {code: kind.name for code, kind in KINDS.items()}
-"""What each kind of problem is called."""
-KNOWN_CODES: Final = tuple(sorted(NAMES.items(), key=lambda each: each[1]))
+ABOUT: Final = {
+    "Disks and arrays": (*DISK_KINDS, *ARRAY_KINDS),
+    "Caches": CACHE_KINDS,
+    "Volumes": VOLUME_KINDS,
+    "Panel and jobs": JOB_KINDS,
+    "Hosts": HOST_KINDS,
+}
+KINDS_BY_SUBJECT: Final = tuple(
+    (about, sorted(((kind.code, kind.name) for kind in kinds), key=lambda each: each[1].lower()))
+    for about, kinds in ABOUT.items()
+)
+"""Choices of a kind, in groups."""
 SEVERITY_CHIPS: Final = {
     0: Chip("error", "error", "data at risk"),
     1: Chip("error", "error", "error"),
@@ -36,18 +50,18 @@ LAPSED: Final = "No longer reported"
 
 def name_of(code: str) -> str:
     """What the kind is called; a code that a newer agent reports is shown as it is."""
-    return NAMES.get(code) or code.replace("_", " ").capitalize() or "Problem"
+    return kind_of(code).name or code.replace("_", " ").capitalize() or "Problem"
 
 
 def headline_of(alert: Alert) -> str:
     """Such as "Array degraded on stor-hel-03: md0"; the row came with its host and volume."""
     thing = alert.volume.label if alert.volume is not None else alert.subject
-    return f"{name_of(alert.code)} on {alert.place}" + (f": {thing}" if thing else "")
+    return f"{name_of(alert.title_code)} on {alert.place}" + (f": {thing}" if thing else "")
 
 
 def consequence_of(code: str) -> str:
     """What a problem of this kind leads to; "" where that is not known."""
-    return KINDS.get(code, UNKNOWN).consequence
+    return kind_of(code).consequence
 
 
 def state_of_alert(alert: Alert) -> Chip:

@@ -11,13 +11,14 @@ from zoneinfo import available_timezones
 from django import forms
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 from django.shortcuts import get_object_or_404
 
 from panel.authentication.second_factor import seal, unseal
 from panel.deliveries import http_post
 from panel.deliveries.signature import is_secret, new_secret
-from panel.models import AlertRoute, RouteKind, SecurityEntry, SecurityKind, User
+from panel.models import AlertDelivery, AlertRoute, RouteKind, SecurityEntry, SecurityKind, User
 from panel.models.alert_route import NOTHING_AT_ONCE
 from panel.security_log import security_entries
 from storage.database_clock import database_now
@@ -56,6 +57,7 @@ PAUSED: Final = (
     "You receive nothing until then, not even data-at-risk alerts. Others still do. "
     "What is open then is on the page Alerts."
 )
+NO_MAIL: Final = "No mail server is set (TIERCEL_SMTP_HOST): e-mails are not delivered."
 NOBODY: Final = "No alerts are to be sent"
 
 
@@ -200,6 +202,7 @@ class RouteForm(QuietForm):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.visible_hosts, self.route = hosts, route
+        self.fields["kind"].help_text = "" if settings.SMTP_HOST else NO_MAIL
         for name, given in (
             ("sites", {host.site for host in hosts if host.site}),
             ("tags", {tag for host in hosts for tag in host.tags}),
@@ -220,12 +223,13 @@ class RouteForm(QuietForm):
         return has_errors or any(self[name].value() not in (None, "") for name in given)
 
     def clean_hosts(self) -> list[Host]:
-        """The hosts by their names."""
+        """The hosts by their keys or names; a key is stronger than a name of the same text."""
         names = self.cleaned_data["hosts"]
-        hosts = {host.name: host for host in self.visible_hosts.filter(name__in=names)}
+        named = self.visible_hosts.filter(Q(key__in=names) | Q(name__in=names))
+        hosts = {host.name: host for host in named} | {host.key: host for host in named}
         if missing := [name for name in names if name not in hosts]:
             raise forms.ValidationError(f"There is no host “{missing[0]}”.")
-        return list(hosts.values())
+        return list(dict.fromkeys(hosts[name] for name in names))
 
     def clean_url(self) -> str:
         """One that the panel may call."""
@@ -352,8 +356,12 @@ def is_asked_for() -> bool:
 
 
 def delete_route(route: AlertRoute, by: User) -> None:
-    """Nobody is told by this way any more; its messages are forgotten."""
+    """Nobody is told by this way any more. Alerts remember whom it told, and what became of that;
+    what was not sent yet never is."""
     note_route(route, "deleted", by)
+    messages = AlertDelivery.objects.filter(route=route)
+    messages.unsent().update(given_up_at=Now(), last_error="The recipient was deleted.")
+    messages.update(recipient=route.how)
     route.delete()
 
 

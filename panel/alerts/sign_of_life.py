@@ -89,7 +89,7 @@ def _is_nothing_taken(now: datetime) -> bool:
     """Whether everything has failed for so long: one address that fails is no reason, as long as
     others are reached. What was given up still counts, until its address takes another one."""
     tried = AlertDelivery.objects.filter(
-        delivered_at=None, attempts__gt=0, created_at__lt=now - STUCK
+        route__isnull=False, delivered_at=None, attempts__gt=0, created_at__lt=now - STUCK
     )
     later = AlertDelivery.objects.filter(
         route=OuterRef("route"), delivered_at__gt=OuterRef("given_up_at")
@@ -100,7 +100,7 @@ def _is_nothing_taken(now: datetime) -> bool:
     begun: dict[int, datetime] = {}
     for each in tried.annotate(rank=Min("events__rank")):
         due = first_due(each, getattr(each, "rank", None) or 0)
-        begun[each.route_id] = min(due, begun.get(each.route_id, due))
+        begun[each.its_route.pk] = min(due, begun.get(each.its_route.pk, due))
     stuck = [at for at in begun.values() if at < now - STUCK]
     # What another address took before the last one began to fail says nothing of now.
     return bool(stuck) and not AlertDelivery.objects.filter(delivered_at__gt=max(stuck)).exists()

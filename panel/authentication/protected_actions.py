@@ -14,8 +14,10 @@ from enum import StrEnum, auto
 from typing import Final
 
 from django.http import HttpRequest
-from django.urls import ResolverMatch, reverse
+from django.urls import Resolver404, ResolverMatch, resolve, reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as marked
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 KEPT_CHARACTERS: Final = 2000
@@ -79,6 +81,63 @@ def demand_by_route(request: HttpRequest) -> str | None:
 
 def _each(demanded: Demand, *names: str) -> dict[str, Act]:
     return dict.fromkeys(names, Act(demanded))
+
+
+NAMES: Final[Mapping[str, str]] = {
+    "people": "Invite or change people",
+    "person": "Change a person",
+    "tokens": marked("API tokens"),
+    "sessions": marked("Sessions"),
+    "account_change_password": marked("Change password"),
+    "account_set_password": marked("Change password"),
+    "account_email": marked("E-mail"),
+    **dict.fromkeys(
+        (
+            "mfa_edit_webauthn",
+            "mfa_activate_totp",
+            "mfa_deactivate_totp",
+            "mfa_add_webauthn",
+            "mfa_remove_webauthn",
+        ),
+        marked("Two-factor authentication"),
+    ),
+    **dict.fromkeys(
+        (
+            "mfa_view_recovery_codes",
+            "mfa_generate_recovery_codes",
+            "mfa_download_recovery_codes",
+        ),
+        marked("Recovery codes"),
+    ),
+    "host-new": "Add a host",
+    "host-enrol": "Renew an enrolment command",
+    "host": "Accept a host's key",
+    "host-remove": "Remove a host",
+    "host-history": "Accept a kernel fault",
+    "host-settings": "Change a host's address",
+    "alert-routes": "Change who is told of alerts",
+    "alert-route-new": "Add an alert recipient",
+    "alert-route": "Change an alert recipient",
+    "webhook-new": "Add a webhook",
+    "webhook": "Change a webhook",
+    "customer": "Suspend or resume a customer",
+    "customer-mandate": "Change a payment authorisation",
+    "cache-plan-new": "Create a plan",
+    "cache-plan": "Change a plan",
+    "job": "Let a job change a host",
+    "my-plan-confirm": marked("Order"),
+    "my-order-revert": marked("Undo order"),
+}
+"""What is done on the page that a proof leads back to, for the person who is asked for it."""
+
+
+def name_of(address: str) -> str:
+    """The same by the page's address; "" for one that asks for no proof."""
+    try:
+        name = NAMES.get(resolve(address.partition("?")[0]).view_name, "")
+    except Resolver404:
+        return ""
+    return gettext(name) if name else ""
 
 
 UNKNOWN = Act(Demand.CHANGE)
@@ -281,7 +340,7 @@ POLICY: Mapping[str, Act] = {
         "host-fault-revoke",
         "host-member",
         "host-window",
-        "host-writeback",
+        "host-limits",
         "volumes-bulk",
         "volumes-bulk-confirm",
         "volumes-bulk-commands",
@@ -350,12 +409,14 @@ POLICY: Mapping[str, Act] = {
         "api-host-inventory",
         "api-host-maintenance",
         "api-host-missing",
+        "api-host-missing-settle",
         "api-host-refresh",
         "api-invitation",
         "api-invitation-again",
         "api-invitations",
         "api-member",
         "api-message-again",
+        "api-message-test",
         "api-messages",
         "api-people",
         "api-person",
@@ -363,6 +424,7 @@ POLICY: Mapping[str, Act] = {
         "api-person-sessions",
         "api-service-accounts",
         "api-token",
+        "api-token-end",
         "api-token-rotate",
         "api-tokens",
         "api-volume-adoption",
@@ -393,6 +455,11 @@ POLICY: Mapping[str, Act] = {
         "api-volume",
         "api-volume-wish",
         "api-volume-series",
+        "api-host-series",
+        "api-fleet-series",
+        "api-host-disk-users",
+        "api-host-disk-writers",
+        "api-job-comparison",
         "api-jobs",
         "api-job",
         "api-job-lines",
@@ -408,6 +475,7 @@ POLICY: Mapping[str, Act] = {
         "api-alert-acknowledgement",
         "api-silences",
         "api-silence",
+        "api-silence-end",
         "api-alert-routes",
         "api-alert-route",
         "api-alert-route-test",

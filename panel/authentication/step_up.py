@@ -35,7 +35,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
-from panel.authentication import email_codes, second_factor
+from panel.authentication import email_codes, protected_actions, second_factor
 from panel.authentication.allauth_forms import ProofForm
 from panel.models import User
 from storage.planner import Refused
@@ -129,6 +129,7 @@ def _show(
         "form": form,
         "way": way,
         "next": back,
+        "action": protected_actions.name_of(back),
         "problem": problem,
         "minutes_ago": None if at is None else max(0, int(time.time() - at) // 60),
         "minutes": max(1, settings.TIERCEL_STEP_UP_SECONDS // 60),

@@ -81,6 +81,7 @@ def picture_of(subject: ChartSubject, request: HttpRequest) -> Picture:
         now,
         known_since=subject.known_since,
         least_seconds=subject.least_seconds,
+        fine=subject.fine,
         every=subject.every,
     )
     kind = request.GET.get("over", "")

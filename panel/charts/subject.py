@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache, partial
 from typing import Final
 
@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 
 from jobs.models import Job, Kind
 from panel.charts import definitions, disk_panels
-from panel.charts.time_range import SampledEvery, Span, part
+from panel.charts.time_range import KnownSince, SampledEvery, Span, part
 from storage.access import Person, is_staff
 from storage.analysis.disk_activity import (
     DiskCourse,
@@ -28,7 +28,15 @@ from storage.analysis.disk_activity import (
 )
 from storage.analysis.disk_users import DiskMap, disk_map
 from storage.inventory.stored import inventory_of
-from storage.metrics.load_series import BUCKET_SECONDS, LOAD_UNITS, fleet_series, host_series
+from storage.metrics.load_series import (
+    BUCKET_SECONDS,
+    LOAD_UNITS,
+    fine_host_series,
+    fine_time,
+    fleet_series,
+    host_series,
+    known_since,
+)
 from storage.metrics.samples.aggregate import Column, nearest
 from storage.metrics.samples.chunk_store import FLEET, HOSTS
 from storage.metrics.samples.window import CLOSE_SECONDS, sampled_every
@@ -78,8 +86,9 @@ class ChartSubject:
     is_retired: bool = False
     of_many: bool = False
     least_seconds: int = 0
+    fine: timedelta = timedelta(0)
     every: SampledEvery | None = None
-    known_since: datetime | None = None
+    known_since: KnownSince
     measure: Callable[[Span], Series]
     nearest: Callable[[datetime, datetime], datetime | None]
     added: Callable[[Span, Series], Series] = lambda _span, measured: measured
@@ -100,7 +109,7 @@ class ChartSubject:
 
     def part(self, key: str, start: datetime, end: datetime) -> Span:
         """The span from `start` to `end`, in its buckets."""
-        return part(key, start, end, self.least_seconds, self.every)
+        return part(key, start, end, self.least_seconds, self.fine, self.every)
 
     def words_of(self, job: Job) -> str:
         """What a change of the volume is called."""
@@ -147,7 +156,7 @@ def of_volume(volume: Volume, person: Person, *, plain: bool | None = None) -> C
         volume=volume,
         plain=plain,
         is_retired=volume.retired_at is not None,
-        known_since=volume.created_at,
+        known_since=lambda: volume.created_at,
         every=partial(sampled_every, volume.pk),
         measure=lambda span: series(
             volume, span.start, span.end, step=span.step, since=since, inside=not plain
@@ -198,6 +207,11 @@ def of_host(host: Host, disk: str = "") -> ChartSubject:
         columns |= {disk_panels.own_name(name): figures for name, figures in own.items()}
         return beside(measured, columns, units)
 
+    def measured(span: Span) -> Series:
+        if span.step < BUCKET_SECONDS:
+            return fine_host_series(host, span.start, span.end, span.step)
+        return host_series(host, span.start, span.end, span.points)
+
     def labels(span: Span) -> dict[str, str]:
         users = course(span.start, span.end, span.step)
         top = users.top if users is not None else ()
@@ -215,7 +229,9 @@ def of_host(host: Host, disk: str = "") -> ChartSubject:
         disk=shown,
         of_many=True,
         least_seconds=BUCKET_SECONDS,
-        measure=lambda span: host_series(host, span.start, span.end, span.points),
+        fine=fine_time(host),
+        known_since=partial(known_since, host),
+        measure=measured,
         added=added,
         labels=labels,
         nearest=partial(nearest, host.pk, kind=HOSTS),
@@ -253,6 +269,7 @@ def of_fleet() -> ChartSubject:
         marks_url=reverse("fleet-marks"),
         of_many=True,
         least_seconds=BUCKET_SECONDS,
+        known_since=known_since,
         measure=lambda span: fleet_series(span.start, span.end, span.points),
         nearest=partial(nearest, 0, kind=FLEET),
     )

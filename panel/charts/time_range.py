@@ -15,12 +15,14 @@ from typing import Final
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as marked
 
 from storage.formatting import seconds
 from storage.metrics.series import step_seconds
+from storage.reader_clock import stamp
 
 RANGES: Final = {
     "15m": ("15 min", timedelta(minutes=15)),
@@ -35,6 +37,7 @@ RANGES: Final = {
 SHORT_LABELS: Final = {"1y": marked("1 y")}
 """Of ranges whose name is too long for a button."""
 DEFAULT_RANGE: Final = "1h"
+LONG_DEFAULT: Final = "24h"
 RFC_3339: Final = re.compile(
     r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)?", re.ASCII
 )
@@ -52,6 +55,8 @@ YEARS: Final = (2000, 9000)
 
 SampledEvery = Callable[[datetime, datetime], int]
 """How many seconds are between the samples of a time."""
+KnownSince = Callable[[], datetime | None]
+"""Since when there are figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ class Span:
         """The span in words, such as "Last 1 h" or "2 min 0 s until 12:40:00 UTC"."""
         if self.is_part:
             clock = "%H:%M" if self.end.second == 0 else "%H:%M:%S"
-            return f"{self.label} until {self.end:%-d %b} {self.end:{clock}} UTC"
+            return f"{self.label} until {stamp(self.end, f'%-d %b {clock} %Z')}"
         return gettext("Last {length}").format(length=gettext(self.label))
 
     @property
@@ -99,22 +104,25 @@ def span_of(
     request: HttpRequest,
     now: datetime,
     *,
-    known_since: datetime | None = None,
+    known_since: KnownSince = lambda: None,
     least_seconds: int = 0,
+    fine: timedelta = timedelta(0),
     every: SampledEvery | None = None,
 ) -> Span:
-    """The time to show, in buckets of at least so many seconds; `every` as of `step_seconds`. Where
-    the request names none that is known: an hour, or 15 minutes of what is known for less than an
-    hour; of what is shown in long buckets, a day."""
-    range_key = request.GET.get("range", "")
-    is_new = known_since is not None and now - known_since < RANGES[DEFAULT_RANGE][1]
-    usual = "24h" if least_seconds else "15m" if is_new else DEFAULT_RANGE
-    key = range_key if range_key in ranges(least_seconds) else usual
-    ends = _end(request.GET.get("from", "")), _end(request.GET.get("to", ""))
+    """The time to show, in buckets of at least so many seconds, but for a time no longer than
+    `fine` as it was sampled; `every` as of `step_seconds`. Where the request names none that is
+    known: an hour, of what is shown in long buckets a day; but of what is known for less, the
+    longest range that its figures fill."""
+    keys, key = ranges(least_seconds, fine), request.GET.get("range", "")
+    if key not in keys:
+        usual = keys[: keys.index(LONG_DEFAULT if least_seconds else DEFAULT_RANGE) + 1]
+        age = now - (known_since() or now - LONGEST)
+        key = [usual[0], *(each for each in usual if RANGES[each][1] <= age)][-1]
+    ends = typed_time(request.GET.get("from", "")), typed_time(request.GET.get("to", ""))
     if ends[0] is not None and ends[1] is not None and ends[0] < min(ends[1], now):
-        return part(key, ends[0], min(ends[1], now), least_seconds, every)
+        return part(key, ends[0], min(ends[1], now), least_seconds, fine, every)
     label, length = RANGES[key]
-    step = _step(now - length, now, least_seconds, every)
+    step = _step(now - length, now, least_seconds, fine, every)
     end = _border(now, step)
     return Span(key, label, end - length, end, step)
 
@@ -124,12 +132,13 @@ def button_text(key: str) -> str:
     return gettext(SHORT_LABELS.get(key, RANGES[key][0]))
 
 
-def ranges(least_seconds: int = 0) -> tuple[str, ...]:
-    """The keys of the ranges that have at least `FEWEST` buckets of so many seconds."""
+def ranges(least_seconds: int = 0, fine: timedelta = timedelta(0)) -> tuple[str, ...]:
+    """The keys of the ranges that have at least `FEWEST` buckets of so many seconds, or are no
+    longer than `fine`."""
     return tuple(
         key
         for key, (_label, length) in RANGES.items()
-        if length.total_seconds() >= FEWEST * least_seconds
+        if length <= fine or length.total_seconds() >= FEWEST * least_seconds
     )
 
 
@@ -138,27 +147,39 @@ def part(
     start: datetime,
     end: datetime,
     least_seconds: int = 0,
+    fine: timedelta = timedelta(0),
     every: SampledEvery | None = None,
 ) -> Span:
     """The span from `start` to `end`, at least a minute and at most `LONGEST` (its end counts),
     widened to whole buckets."""
     start = end - min(max(end - start, SHORTEST), LONGEST)
-    step = _step(start, end, least_seconds, every)
+    step = _step(start, end, least_seconds, fine, every)
     end = _border(end, step)
     start = end - timedelta(seconds=ceil((end - start).total_seconds() / step) * step)
     return Span(key, seconds((end - start).total_seconds()), start, end, step, is_part=True)
 
 
-def _step(start: datetime, end: datetime, least_seconds: int, every: SampledEvery | None) -> int:
+def _step(
+    start: datetime,
+    end: datetime,
+    least_seconds: int,
+    fine: timedelta,
+    every: SampledEvery | None,
+) -> int:
     points = POINTS
+    if end - start <= fine:
+        least_seconds = 0
     if end - start > LONG:
         points = YEAR_POINTS if end - start > YEAR else LONG_POINTS
     return step_seconds(start, end, points, least=least_seconds, every=every)
 
 
-def _end(text: str) -> datetime | None:
-    """A time of the URL; a date picker of a page without scripts names no zone."""
-    return parsed_time(text) or parsed_time(f"{text}Z")
+def typed_time(text: str) -> datetime | None:
+    """A time of the URL; what a person typed into a date picker names no zone."""
+    at = parsed_time(f"{text}Z")
+    if at is None:
+        return parsed_time(text)
+    return at.replace(tzinfo=timezone.get_current_timezone())
 
 
 def parsed_time(text: str) -> datetime | None:

@@ -1,17 +1,20 @@
-"""Which language a page speaks. Customers, and who is not signed in, choose one; else the browser
-says. The provider's pages and the API are English."""
+"""Which language a page speaks, and in which time zone it tells times. Customers, and who is not
+signed in, choose a language; else the browser says. The provider's pages and the API are English;
+the browser says the zone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
+from zoneinfo import ZoneInfo, available_timezones
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.signals import user_logged_in
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
 from django.utils.formats import get_format
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -22,6 +25,7 @@ from storage import language
 from storage.access import is_staff
 
 DEFAULT: Final = "en"
+ZONE_COOKIE: Final = "zone"
 YEAR_SECONDS: Final = 365 * 86_400
 
 
@@ -66,15 +70,27 @@ def spoken_to(user: User) -> str:
     return DEFAULT if user.is_staff else user.language or DEFAULT
 
 
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(available_timezones())
+
+
+def zone_of(request: HttpRequest) -> ZoneInfo | None:
+    """The time zone that the browser says (`static/js/theme.js`), or UTC where its person prefers
+    that; None where it says none, and for programs."""
+    name = "" if request.path.startswith("/api/") else request.COOKIES.get(ZONE_COOKIE, "")
+    return ZoneInfo(name) if name in _zones() else None
+
+
 class LanguageMiddleware:
-    """Speaks the language of the request's person while its page is made."""
+    """Speaks the language of the request's person while its page is made, in their time zone."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         spoken = language_of(request)
-        with translation.override(spoken):
+        with translation.override(spoken), timezone.override(zone_of(request)):
             response = self.get_response(request)
         response.headers.setdefault("Content-Language", spoken)
         patch_vary_headers(response, ("Accept-Language",))

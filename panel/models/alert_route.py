@@ -148,7 +148,7 @@ class AlertDeliveryQuerySet(OutgoingQuerySet["AlertDelivery"]):
             pk__lt=models.OuterRef("pk"),
             events__alert__in=ends.values("alert"),
         )
-        return super().due().filter(~models.Exists(beginnings))
+        return super().due().filter(~models.Exists(beginnings), route__isnull=False)
 
     def visible_to(self, user: Person) -> Self:
         """The only way from a request to the messages: they are for admins."""
@@ -190,7 +190,8 @@ def with_message_counts(alerts: AlertQuerySet) -> AlertQuerySet:
 class AlertDelivery(Outgoing):
     """One message to one route about some events, which happened at one moment or while it was
     quiet; or a digest, or a test. Its `key` is the webhook-id and part of the Message-ID. `day` is
-    that of a digest, so that there is one a day."""
+    that of a digest, so that there is one a day. `recipient` is what a route was called that was
+    deleted."""
 
     class Purpose(models.TextChoices):
         """What it is about."""
@@ -200,7 +201,10 @@ class AlertDelivery(Outgoing):
         TEST = "test", "test"
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
-    route = models.ForeignKey(AlertRoute, on_delete=models.CASCADE, related_name="deliveries")
+    route = models.ForeignKey(
+        AlertRoute, null=True, on_delete=models.SET_NULL, related_name="deliveries"
+    )
+    recipient = models.CharField(max_length=120, blank=True, default="", db_default="")
     purpose = models.CharField(max_length=6, choices=Purpose.choices, default=Purpose.EVENTS)
     events = models.ManyToManyField(AlertEvent, related_name="deliveries")
     day = models.DateField(null=True, blank=True)
@@ -225,7 +229,19 @@ class AlertDelivery(Outgoing):
         )
 
     def __str__(self) -> str:
-        return f"{self.purpose} to {self.route}"
+        return f"{self.purpose} to {self.to}"
+
+    @property
+    def its_route(self) -> AlertRoute:
+        """The route of a message that is to be sent: those of a deleted one never are."""
+        if self.route is None:
+            raise ValueError("the recipient was deleted")
+        return self.route
+
+    @property
+    def to(self) -> str:
+        """How it went to whom; also of a route that is deleted."""
+        return self.route.how if self.route is not None else self.recipient
 
     @property
     def state(self) -> Literal["delivered", "given_up", "waiting"]:

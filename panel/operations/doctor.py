@@ -76,15 +76,18 @@ LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 CLOCK_SECONDS = 5.0
 FREE_BYTES = 2 * 2**30
 MAIL_SECONDS = 5
+MAIL_OFF = "E-mail is off: no invitations, reset links or notices are sent."
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report; `correction` is empty where all is well."""
+    """One line of the report; `correction` is empty where all is well. `is_off`: it is left out on
+    purpose, or was never set up."""
 
     name: str
     message: str
     correction: str = ""
+    is_off: bool = False
 
     @property
     def is_ok(self) -> bool:
@@ -240,7 +243,7 @@ def disk_space() -> Finding:
 def mail() -> Finding:
     """The mail server lets the panel in. Nothing is sent."""
     if not settings.SMTP_HOST:
-        return Finding("mail", "no mail server is set, so nobody gets e-mail")
+        return Finding("mail", MAIL_OFF, is_off=True)
     with EmailBackend(timeout=MAIL_SECONDS) as server:
         server.connection.ehlo_or_helo_if_needed()  # type: ignore[union-attr]  # it is open
         return Finding("mail", f"{settings.SMTP_HOST} answers")
@@ -295,6 +298,7 @@ def examine(names: Iterable[str] = CHECKS, *, patience_seconds: float = 0) -> It
 def report_lines(findings: Iterable[Finding]) -> Iterator[str]:
     """Yield a line of text for each finding, with the correction below a problem."""
     for finding in findings:
-        yield f"{'ok' if finding.is_ok else 'problem':8} {finding.name}: {finding.message}"
+        result = "off" if finding.is_off else "ok" if finding.is_ok else "problem"
+        yield f"{result:8} {finding.name}: {finding.message}"
         if not finding.is_ok:
             yield f"{'':8} -> {finding.correction}"

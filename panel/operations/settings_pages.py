@@ -33,6 +33,7 @@ from panel.models import (
     Webhook,
 )
 from panel.operations import doctor
+from panel.operations.system_checks import NO_SUPPORT, customers_reach_support
 from panel.orders.pricing import mandate_limits
 from panel.staff.alerts.alert_list import STALE_SECONDS
 from storage.access import Right, staff_view
@@ -50,6 +51,8 @@ STORED: Final = (
     (Resolution.HOUR, "In steps of 1 hour", "TIERCEL_1H_KEPT_DAYS"),
     (Resolution.DAY, "In steps of 1 day", ""),
 )
+UNSET: Final = ("not set", "never", "none")
+"""What the value of a setting begins with that is to be set."""
 NO_RECIPIENT: Final = "No alert recipients."
 
 
@@ -62,6 +65,11 @@ class SettingRow:
     value: str
     variable: str = ""
     warning: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not set, or needs a look."""
+        return bool(self.warning) or self.value.startswith(UNSET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +104,17 @@ def settings_page(request: HttpRequest) -> HttpResponse:
         findings = list(doctor.examine(("redis", "workers", "beat")))
         return render(request, "staff/settings/_workers.html", {"findings": findings})
     now = timezone.now()
+    groups = [build(now) for build in GROUPS]
+    only_open = request.GET.get("only") == "open"
+    if only_open:
+        short = (
+            replace(each, rows=tuple(row for row in each.rows if row.is_open)) for each in groups
+        )
+        groups = [each for each in short if each.rows]
     context = {
         "about": _about(),
-        "groups": [build(now) for build in GROUPS],
+        "groups": groups,
+        "only_open": only_open,
         "findings": list(doctor.examine()) if request.method == "POST" else None,
     }
     return render(request, "staff/settings/settings.html", context)
@@ -140,7 +156,7 @@ def _about() -> tuple[SettingRow, ...]:
 
 def _mail(now: datetime) -> SettingsGroup:
     host = settings.SMTP_HOST
-    missing = "E-mail is off: no invitations, reset links or notices are sent." if not host else ""
+    missing = "" if host else doctor.MAIL_OFF
     rows = [SettingRow("Mail server", host or "not set", "TIERCEL_SMTP_HOST", missing)]
     if host:
         tls = "STARTTLS" if settings.EMAIL_USE_TLS else "no TLS"
@@ -247,6 +263,7 @@ def _billing(now: datetime) -> SettingsGroup:
 def _selling(now: datetime) -> SettingsGroup:
     trial = settings.TIERCEL_TRIAL_DAYS
     may = "yes" if settings.TIERCEL_CUSTOMERS_MAY_ORDER else "no"
+    is_reachable = customers_reach_support()
     demand = "required" if settings.TIERCEL_MANDATE_REQUIRED else "not required"
     rows = (
         SettingRow("Customers order themselves", may, "TIERCEL_CUSTOMERS_MAY_ORDER"),
@@ -265,6 +282,12 @@ def _selling(now: datetime) -> SettingsGroup:
             "Customers reach support at",
             settings.TIERCEL_SUPPORT_EMAIL or settings.TIERCEL_SUPPORT_URL or "not set",
             "TIERCEL_SUPPORT_EMAIL",
+            warning="" if is_reachable else NO_SUPPORT,
+        ),
+        SettingRow(
+            "Customers find invoices at",
+            settings.TIERCEL_INVOICES_URL or "not set",
+            "TIERCEL_INVOICES_URL",
         ),
         SettingRow(
             "Free trial", f"{trial:g} days" if trial else "not offered", "TIERCEL_TRIAL_DAYS"

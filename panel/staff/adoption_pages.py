@@ -50,26 +50,42 @@ WORDS = {
 }
 SALT: Final = "storage.adoption"
 SEALED_SECONDS: Final = 3600
+LISTED: Final = 50
+"""So many unassigned volumes are listed; for more there are patterns."""
 
 
 @staff_view(Right.OPERATE)
 @require_http_methods(["GET", "HEAD", "POST"])
 def adoption_page(request: HttpRequest) -> HttpResponse:
     """The two forms; posting one shows the preview. Nothing is stored here."""
-    is_csv = request.method == "POST" and request.POST.get("way") == "csv"
-    is_pattern = request.method == "POST" and not is_csv
+    way = request.POST.get("way", "pattern") if request.method == "POST" else ""
+    is_csv, is_pattern = way == "csv", way == "pattern"
     prefilled = {name: request.GET[name] for name in ("pattern", "host") if name in request.GET}
     pattern = PatternForm(
         request.user, request.POST if is_pattern else None, initial={"pattern": "*", **prefilled}
     )
     sheet = CsvForm(request.POST, request.FILES) if is_csv else CsvForm()
-    submitted: PatternForm | CsvForm | None = sheet if is_csv else pattern if is_pattern else None
+    candidates = candidates_of(request.user)
+    free = [each for each in candidates if not (each.owner or each.is_missing or each.host_use)]
+    rows = OneByOne(
+        request.POST if way == "rows" else None,
+        form_kwargs={"user": request.user},
+        initial=[{"volume": each.lv_uuid} for each in free[:LISTED]],
+    )
+    ways: dict[str, PatternForm | CsvForm | OneByOne] = {
+        "csv": sheet,
+        "pattern": pattern,
+        "rows": rows,
+    }
+    submitted = ways.get(way)
     if submitted is not None and submitted.is_valid():
         return _preview(request, submitted)
-    candidates = candidates_of(request.user)
     context = {
         "pattern": pattern,
         "sheet": sheet,
+        "rows": rows,
+        "listed": list(zip(free[:LISTED], rows, strict=False)),
+        "more_count": max(0, len(free) - LISTED),
         "batch": last_batch(request.user),
         "found_count": sum(not each.owner and not each.is_missing for each in candidates),
         "taggable_count": sum(
@@ -80,7 +96,7 @@ def adoption_page(request: HttpRequest) -> HttpResponse:
     return render(request, "staff/adoption/adopt.html", context, status=code)
 
 
-def _preview(request: HttpRequest, form: PatternForm | CsvForm) -> HttpResponse:
+def _preview(request: HttpRequest, form: PatternForm | CsvForm | OneByOne) -> HttpResponse:
     asks, make_customers = form.asks, form.make_customers
     judged = judge_rows(
         asks,
@@ -108,15 +124,19 @@ def _summary(judged: tuple[Judgement, ...]) -> str:
 @staff_view(Right.OPERATE)
 @require_POST
 def confirm_adoption(request: HttpRequest) -> HttpResponse:
-    """Adopt what the preview showed; every row is judged again, so that a repeated click or
-    another person's adoption in between does no harm."""
+    """Adopt the rows that stayed ticked on the preview (`take`); every row is judged again, so that
+    a repeated click or another person's adoption in between does no harm."""
     try:
         asks, make_customers = signed_questions(request.POST.get("sealed", ""), request.user.pk)
     except BadSignature:
         messages.error(request, "The preview is too old. Create a new preview. Nothing was stored.")
         return redirect("adopt")
+    taken = set(request.POST.getlist("take"))
     results = adopt_and_tag(
-        asks, _person(request), requester_of(request), make_customers=make_customers
+        [ask for ask in asks if str(ask.line) in taken],
+        _person(request),
+        requester_of(request),
+        make_customers=make_customers,
     )
     context = {
         "results": [(each, WORDS[each.judgement.verdict]) for each in results],
@@ -218,6 +238,38 @@ class PatternForm(forms.Form):
     @property
     def make_customers(self) -> bool:
         return bool(self.cleaned_data["by_guest"] or self.cleaned_data["new_customer"])
+
+
+class OneForm(forms.Form):
+    """One volume of the list; it is asked for if its row names a customer."""
+
+    volume = forms.CharField(max_length=64, widget=forms.HiddenInput)
+    customer = NamedChoiceField("customers", required=False)
+
+    def __init__(self, *args: Any, user: Person, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        customers = cast("NamedChoiceField", self.fields["customer"])
+        customers.queryset = Customer.objects.visible_to(user)
+
+
+class OneByOne(forms.formset_factory(OneForm, extra=0, max_num=LISTED, absolute_max=LISTED)):  # type: ignore[misc]
+    """A customer for each volume of the list."""
+
+    make_customers = False
+
+    def clean(self) -> None:
+        if not any(self.errors) and not self.asks:
+            raise ValidationError("Enter a customer in at least one row.")
+
+    @property
+    def asks(self) -> tuple[AdoptionQuestion, ...]:
+        """The rows that name a customer."""
+        rows = [(form.cleaned_data["volume"], form.cleaned_data["customer"]) for form in self]
+        named = [(volume, customer) for volume, customer in rows if customer is not None]
+        return tuple(
+            AdoptionQuestion(line, volume, customer.key)
+            for line, (volume, customer) in enumerate(named, start=1)
+        )
 
 
 class CsvForm(forms.Form):

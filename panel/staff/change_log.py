@@ -15,7 +15,10 @@ from typing import Any, Final, cast
 
 from django.db.models import Model
 
+from storage.formatting import size
 from storage.planner.wish import BadWish, Wish
+from storage.reader_clock import stamp
+from storage.templatetags.money import amount
 from storage.volumes.wish_diff import changes
 
 LAST = 20
@@ -85,8 +88,21 @@ def _changes(before: Any, after: Any) -> Iterator[FieldChange]:
         if old != new and name == WISH:
             yield from _wish_changes(old, new)
         elif old != new:
-            label = field.name.replace("_", " ")
-            yield FieldChange(label, _text(old), _text(new))
+            label = field.name.removesuffix("_minor").removesuffix("_bytes").replace("_", " ")
+            yield FieldChange(label, _told(before, field, old), _told(after, field, new))
+
+
+def _told(record: Any, field: Any, value: object) -> str:
+    """The value of a record's field as people know it: another record by its name, and amounts with
+    their units."""
+    if value is not None and field.is_relation:
+        named = field.related_model._base_manager.filter(pk=value).first()
+        return _text(named or f"a deleted {field.name.replace('_', ' ')}")
+    if value is not None and field.name.endswith("_minor"):
+        return amount(value, str(getattr(record, "currency", "")))
+    if value is not None and field.name.endswith("_bytes"):
+        return size(value)
+    return _text(value)
 
 
 def _wish_changes(old: object, new: object) -> Iterator[FieldChange]:
@@ -116,7 +132,7 @@ def _text(value: object) -> str:
         return "-"
     if isinstance(value, dict):
         return _cut("; ".join(f"{name}: {_reason(each)}" for name, each in value.items()))
-    return _cut(f"{value:%Y-%m-%d %H:%M} UTC" if isinstance(value, datetime) else str(value))
+    return _cut(stamp(value) if isinstance(value, datetime) else str(value))
 
 
 def _reason(value: Any) -> object:

@@ -85,14 +85,14 @@ def _sources(user: Person, asked: TrailFilter) -> Iterator[QuerySet[Any, Any]]:
         if asked.who:
             by = Q(actor__icontains=asked.who) | Q(address__startswith=asked.who)
             about = about.filter(by)
-        yield _keys(about, "operation", "at", "pk")
+        yield keys_of(about, "operation", "at", "pk")
     if asked.kind in ("", "security"):
         entries = SecurityEntry.objects.visible_to(user)
         about_access = entries.about(who=asked.who, since=asked.since, until=asked.until)
-        yield _keys(about_access, "security", "at", "pk")
+        yield keys_of(about_access, "security", "at", "pk")
     if asked.kind in ("", "change") and is_staff(user):
         for name in RECORDS:
-            yield _keys(_edited(name, asked), name, "pgh_created_at", "pgh_id")
+            yield keys_of(_edited(name, asked), name, "pgh_created_at", "pgh_id")
 
 
 def _edited(name: str, asked: TrailFilter) -> QuerySet[Any]:
@@ -113,7 +113,8 @@ def _events(name: str) -> Any:
     return RECORDS[name][0].pgh_event_model
 
 
-def _keys(rows: QuerySet[Any], source: str, at: str, number: str) -> QuerySet[Any, Any]:
+def keys_of(rows: QuerySet[Any], source: str, at: str, number: str) -> QuerySet[Any, Any]:
+    """Of each row the source, the moment and the number, to be joined with those of others."""
     named = rows.order_by().annotate(source=Value(source, CharField()), moment=F(at))
     keys: QuerySet[Any, Any] = named.annotate(number=F(number))
     return keys.values_list("source", "moment", "number")

@@ -23,6 +23,7 @@ from panel.charts.sparkline import Spark
 from panel.models import User
 from storage.models import Host
 from storage.models.host import HostState
+from storage.reader_clock import stamp
 
 register = template.Library()
 
@@ -60,7 +61,6 @@ HOST_CHIPS: dict[str, Chip] = {
     HostState.PENDING: Chip("quiet", "wait", "waiting for the host"),
 }
 ACTIVE = Chip("ok", "ok", "active")
-IN_USE = Chip("quiet", "host", "active")
 
 
 @cache
@@ -99,10 +99,15 @@ def chip(
 @register.simple_tag
 def job_chip(job: Job) -> SafeString:
     """The state of a job, or of a preview."""
+    return chip(chip_of_job(job))
+
+
+def chip_of_job(job: Job) -> Chip:
+    """The same as data."""
     if job.dry_run and job.state == State.SUCCEEDED:
-        return chip(Chip("ok", "ok", "ready"))
+        return Chip("ok", "ok", "ready")
     tone, name = JOB_CHIPS.get(job.state, ("busy", "wait"))
-    return chip(Chip(tone, name, job.get_state_display()))
+    return Chip(tone, name, job.get_state_display())
 
 
 @register.simple_tag
@@ -118,13 +123,15 @@ def step_chips(step: Step, job: Job, cost: object) -> SafeString:
 
 @register.simple_tag
 def host_chip(host: Host, silent: object, problems: int | None = 0) -> SafeString:
-    """Whether the host is in use and answers. One with problems is not shown as well."""
+    """Whether the host is in use and answers; "" where the chip of its problems says enough."""
     shown = HOST_CHIPS.get(host.state)
     if shown is None and host.error:
         shown = Chip("error", "error", "unreachable")
     if shown is None and silent:
         shown = Chip("error", "error", "silent")
-    return chip(shown or (IN_USE if problems else ACTIVE))
+    if shown is None and problems:
+        return SafeString()
+    return chip(shown or ACTIVE)
 
 
 @register.simple_tag
@@ -137,16 +144,25 @@ def maintenance_chip(host: Host) -> SafeString:
     return chip(Chip("warning", "wait", f"in maintenance{when}"))
 
 
+@register.simple_tag
+def zone() -> str:
+    """The time zone in which the page tells times, such as Europe/Berlin."""
+    return timezone.get_current_timezone_name()
+
+
 def moment(at: datetime) -> str:
-    """A time to come, with its day where that is another one (UTC)."""
-    is_today = at.date() == timezone.now().date()
-    return f"{at:%H:%M} UTC" if is_today else f"{at:%Y-%m-%d %H:%M} UTC"
+    """A time to come, with its day where that is another one."""
+    is_today = timezone.localdate(at) == timezone.localdate()
+    return stamp(at, "%H:%M %Z") if is_today else stamp(at)
 
 
 @register.simple_tag
 def person_chip(person: User) -> SafeString:
     """Whether the account may sign in."""
     return chip(ACTIVE if person.is_active else Chip("quiet", "cut", "deactivated"))
+
+
+MARK = '<line class="spark-mark" x1="{0}" x2="{0}" y1="0" y2="{1}"/>'
 
 
 @register.simple_tag
@@ -157,7 +173,7 @@ def spark(drawn: Spark, label: str, *, untitled: bool = False) -> SafeString:
     dots = format_html_join("", '<circle cx="{}" cy="{}" r="1.25"/>', drawn.dots)
     return format_html(
         '<svg class="spark" width="{0}" height="{1}" viewBox="0 0 {0} {1}" role="img"'
-        ' aria-label="{2}: {3}">{4}{5}{6}</svg>',
+        ' aria-label="{2}: {3}">{4}{7}{5}{6}</svg>',
         drawn.width,
         drawn.height,
         label,
@@ -165,4 +181,5 @@ def spark(drawn: Spark, label: str, *, untitled: bool = False) -> SafeString:
         "" if untitled else format_html("<title>{}</title>", drawn.text),
         lines,
         dots,
+        format_html(MARK, drawn.mark, drawn.height) if drawn.mark else "",
     )

@@ -7,13 +7,13 @@ import { dated, inUtc, phrase, rowTime, showZoneInUrl, toggleUtc, typed, untyped
 import { foldable, isFolded } from "./charts/fold.js";
 import { heatMap, isHeat, isMapped, mostly } from "./charts/heat.js";
 import { renew, spoken } from "./charts/legend.js";
-import { bands } from "./charts/notes.js";
+import { bands, lanes, marksAt } from "./charts/notes.js";
 import { configuration } from "./charts/options.js";
 import {
   linkOf, linkOver, linkTo, MOVES, partOf, queryOf, rangeOf, showInUrl, zoomOptions,
 } from "./charts/range.js";
 import { save } from "./charts/picture.js";
-import { bucketAt, decoded, linesOf, middle } from "./charts/series.js";
+import { bucketAt, decoded, hasFigures, linesOf, middle } from "./charts/series.js";
 import * as state from "./charts/state.js";
 import { askOfBucket, listenToWho, renewWho } from "./charts/who.js";
 
@@ -40,7 +40,7 @@ const start = (section) => {
     windows: [],
     bucket: null, // under the crosshair
     hidden: state.list("hide"),
-    first: figures[0].panel.name, // the panel with the words of the annotations
+    first: figures[0].panel.name, // the panel with the lanes and the words of bands
     range: rangeOf(section),
   };
   const shown = () =>
@@ -51,12 +51,19 @@ const start = (section) => {
   let pointedAt = null; // the time under the crosshair, which a new series may not move
   let timer = null;
 
+  // The time under the crosshair; the first chart names what its lanes have there.
+  const pointed = (panel) => {
+    const time = dated(middle(view.series, view.bucket), view.series.step);
+    const named = panel.name === view.first ? marksAt(view, view.bucket) : [];
+    return [time, ...named.map(({ label }) => label)].join(" · ");
+  };
+
   const describe = (figure) => {
     const { panel } = figure;
     renew(figure.legend, panel, view);
     if (isHeat(panel)) figure.words.textContent = mostly(panel, view.series, view.bucket);
     figure.readout.textContent =
-      view.bucket === null ? phrase("last") : dated(middle(view.series, view.bucket), view.series.step);
+      view.bucket === null ? `${phrase("last")} (${view.series.step_words})` : pointed(panel);
     place(figure, view);
   };
 
@@ -73,7 +80,7 @@ const start = (section) => {
     const zoom = zoomOptions(colour, (from, to) => show(partOf(from, to)));
     const { data, options } = configuration(figure.panel, view, zoom);
     if (figure.chart === null) {
-      const plugins = [heatMap, bands];
+      const plugins = [heatMap, bands, lanes];
       figure.chart = new Chart(figure.canvas, { type: "line", data, options, plugins }); // it draws itself
     } else {
       Object.assign(figure.chart, { data, options });
@@ -104,12 +111,12 @@ const start = (section) => {
 
   const listMarks = () => {
     const first = Math.max(0, view.marks.length - MOST_LISTED);
-    const items = view.marks.slice(first).map((mark, n) => {
+    const items = view.marks.slice(first).map((mark) => {
       const item = document.createElement("li");
       const name = document.createElement(mark.url ? "a" : "span");
       if (mark.url) name.href = mark.url;
       name.textContent = mark.label;
-      item.append(`${first + n + 1}. `, name, `, ${dated(mark.at)}, ${mark.outcome}`);
+      item.append(`${dated(mark.at)} `, name, `, ${mark.outcome}`);
       return item;
     });
     if (first > 0) {
@@ -171,11 +178,15 @@ const start = (section) => {
     for (const { element } of figures) {
       element.hidden = "ofCache" in element.dataset && !answer.has_cache;
     }
+    // Of a volume at rest the first chart says so, and no other one draws its zeros.
+    const isAtRest = !linesOf(figures[0].panel, view.series).some(hasFigures);
     for (const figure of figures) {
       const { element, panel } = figure;
       const isKnown = isHeat(panel)
         ? isMapped(panel, view.series)
-        : linesOf(panel, view.series).length > 0;
+        : linesOf(panel, view.series).some(
+            (line) => !isAtRest || figure === figures[0] || hasFigures(line),
+          );
       // What was not asked for, or is not kept that long, leaves the title and its note.
       figure.isBare = panel.is_apart && !isKnown;
       element.toggleAttribute("data-bare", figure.isBare);
@@ -327,10 +338,7 @@ const start = (section) => {
   }
   part("utc").addEventListener("click", () => {
     toggleUtc();
-    if (view.series === null) return;
-    showZone();
-    listMarks();
-    draw();
+    location.reload(); // the server tells times too
   });
   document.addEventListener("charts:state", renewLinks);
   foldable(figures, ({ panel }) => (panel.is_apart ? refresh() : draw()));
@@ -341,9 +349,8 @@ const start = (section) => {
   document.addEventListener("htmx:after:swap", () => {
     readWindows();
     if (view.series === null) return;
-    const { hidden } = part("panels");
-    // The page as it came has them hidden.
-    if (hidden && view.series.totals.covered_seconds > 0) take(view.series, view.marks);
+    const isAsItCame = part("panels").getAttribute("aria-busy") === "true";
+    if (isAsItCame && view.series.totals.covered_seconds > 0) take(view.series, view.marks);
     else showZone();
   });
   document.addEventListener("visibilitychange", refresh);

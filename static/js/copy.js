@@ -1,10 +1,12 @@
-// "Copy" buttons: data-copy names the element whose text goes to the clipboard.
+// "Copy" buttons: data-copy names the element whose text goes to the clipboard, "" the one before.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
   const said = button.textContent;
   try {
-    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).innerText);
+    const { copy } = button.dataset;
+    const copied = copy ? document.getElementById(copy) : button.previousElementSibling;
+    await navigator.clipboard.writeText(copied.innerText);
     button.textContent = document.body.dataset.copied;
   } catch {
     button.textContent = document.body.dataset.copyByHand; // no clipboard outside https and localhost

@@ -1,8 +1,21 @@
 // Colour theme: "auto" follows the system, "light" and "dark" are a choice kept in this browser.
-// Likewise how dense tables are. Loaded in <head> without defer, so that the page is never painted in the wrong colours.
+// Likewise how dense tables are. The time zone of pages is a cookie, as the server writes times: that
+// of the browser, or UTC as the person chose in a chart. Loaded in <head> without defer, so that the page is never painted in the wrong colours.
 (() => {
   const root = document.documentElement;
   root.dataset.script = "on"; // what only a script can open may be folded from the first paint on
+  const tellZone = () => {
+    let isUtc = false;
+    try {
+      isUtc = localStorage.getItem("charts-zone") === "utc";
+    } catch {
+      // storage is blocked: the browser's own zone
+    }
+    const zone = isUtc ? "UTC" : Intl.DateTimeFormat().resolvedOptions().timeZone;
+    document.cookie = `zone=${zone}; path=/; max-age=31536000; samesite=lax`;
+  };
+  tellZone();
+  document.addEventListener("zone", tellZone);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const orders = { theme: ["auto", "light", "dark"], density: ["comfortable", "compact"] };
   const read = (name) => {

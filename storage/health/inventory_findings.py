@@ -23,23 +23,6 @@ from storage.planner.technologies.lookup import cache_of, is_cached, is_lost, of
 from storage.planner.technologies.lvmcache_loss import MISSING
 from storage.volumes.snapshot import VolumeSnapshot
 
-MADE_FROM_INVENTORY = frozenset(
-    {
-        "guest_array",
-        "array_degraded",
-        "array_weakened",
-        "array_recovering",
-        "array_failed",
-        "array_inactive",
-        "array_read_only",
-        "array_unclear",
-        "pv_missing",
-        "volume_inactive",
-        "vg_metadata_full",
-    }
-)
-"""Preflight problems of the agent, or of an older one, that findings tell too, and of a younger
-inventory."""
 VG_METADATA_SHARE, VG_METADATA_ERROR_SHARE = 0.7, 0.95
 """The room is chosen when a disk is made a physical volume: more of it takes a person time."""
 RAID: Final = frozenset({"raid", "mirror"})
@@ -305,6 +288,14 @@ def _metadata_share(vg: VolumeGroup) -> float | None:
     return 1 - vg.metadata_free_bytes / vg.metadata_bytes
 
 
+def _on_one_ssd(dirty_bytes: int | None) -> str:
+    """What one more failure would lose, or could soon: the next write is at risk in any case."""
+    if dirty_bytes == 0:
+        return "no data was at risk at the last inventory; new writes are on one SSD only"
+    held = "an unknown amount" if dirty_bytes is None else size(dirty_bytes)
+    return f"{held} was on one SSD only at the last inventory"
+
+
 def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[HealthFinding]:
     for row in rows:
         lv = row.lv
@@ -320,14 +311,13 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[He
             on_page = row.volume.managed and row.wish is not None
             # A failed cache tells no figures: its 0 is none.
             is_known = row.cache.trouble_code != "cache_failed"
-            held = size(row.cache.dirty_bytes) if is_known else "an unknown amount"
+            held = _on_one_ssd(row.cache.dirty_bytes if is_known else None)
             obstacle = group_state(facts, lv.vg_uuid).obstacle_to_changes
             stays = " Neither you nor Tiercel can set another mode now." if obstacle else ""
             yield HealthFinding(
                 "writeback_degraded",
                 "error",
-                f"{name} uses writeback on a degraded SSD mirror: {held} was on one SSD only at "
-                f"the last inventory.{stays}",
+                f"{name} uses writeback on a degraded SSD mirror: {held}.{stays}",
                 obstacle or of_cache(row.cache).way_out_of_writeback(lv, on_page=on_page),
                 name,
                 key,

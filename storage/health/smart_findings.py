@@ -46,22 +46,6 @@ SEVERITY: Final[Mapping[str, Severity]] = {
     "crc": "warning",
 }
 
-CODES: Final = (
-    "disk_vanished",
-    "disk_failing",
-    "attribute_failed",
-    "spare_low",
-    "self_test_failed",
-    "disk_hung",
-    "disk_unread",
-    "disk_hot",
-    "worn",
-    "wears_out_soon",
-    *(f"{name}_rose" for name in COUNTS),
-)
-"""Every code that a finding can have."""
-
-
 REALLOCATED: Final = (
     "Reallocated_",
     "Reallocate_NAND_Blk",

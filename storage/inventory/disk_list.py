@@ -20,6 +20,8 @@ WELL_WORDS = WELL_MEMBER | {
 }  # fmt: skip
 """All that may stand beside it: any other word (of write errors, of waiting I/O, of a later kernel)
 is not well."""
+NO_ARRAY = "not in an array"
+"""No judgement: whether a disk should be in one is for its owner to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,8 @@ def devices_of(facts: HostFacts) -> tuple[DeviceUse, ...]:
 def _device(facts: HostFacts, disk: Disk, is_fast: bool) -> DeviceUse:
     serves = tuple(dict.fromkeys(_serves(facts, disk)))
     tone, state = _state(facts, disk)
-    if tone == "ok" and not serves:
-        tone, state = "quiet", "not used"
+    if state == NO_ARRAY and not serves:
+        state = "not used"
     return DeviceUse(disk, is_fast, serves, tone, state)
 
 
@@ -97,7 +99,7 @@ def _state(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:
             return "ok", "spare"
         is_journal = all("journal" in member.state.split(",") for _, member in members)
         return "ok", "write journal" if is_journal else "in sync"
-    return "ok", "not in an array"
+    return "quiet", NO_ARRAY
 
 
 def _odd_words(member: ArrayMember) -> list[str]:

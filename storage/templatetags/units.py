@@ -22,6 +22,7 @@ from storage.formatting import (
     unbroken,
 )
 from storage.language import gettext
+from storage.reader_clock import stamp
 
 OLD = '<span class="visually-hidden">{}</span>'
 
@@ -46,10 +47,10 @@ def moment(at: object, is_old: object = False) -> str:
     if not isinstance(at, datetime):
         return format_html('<span class="text-secondary">{}</span>', gettext("never"))
     return format_html(
-        '<time class="num{}" datetime="{}" title="{} UTC">{}{}</time>',
+        '<time class="num{}" datetime="{}" title="{}">{}{}</time>',
         " is-old" if is_old else "",
         at.isoformat(),
-        f"{at:%Y-%m-%d %H:%M:%S}",
+        stamp(at, "%Y-%m-%d %H:%M:%S %Z"),
         age(at),
         format_html(OLD, gettext(", old")) if is_old else "",
     )

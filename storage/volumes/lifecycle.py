@@ -14,6 +14,7 @@ from storage.models import Placement, Volume
 from storage.planner import Refused
 from storage.planner.current_wish import uncached
 from storage.planner.wish import Wish
+from storage.reader_clock import stamp
 from storage.volumes.snapshot import VolumeSnapshot
 
 
@@ -83,7 +84,7 @@ def life_refusal(row: VolumeSnapshot, life: Life, now: datetime) -> Refused | No
     if life == "gone" and until is not None and now < until:
         return Refused(
             "too_early",
-            f"The volume can be destroyed after {until:%Y-%m-%d %H:%M} UTC.",
+            f"The volume can be destroyed after {stamp(until)}.",
             "Wait until then, or restore the volume. Root sets undo_hours in the host's policy.",
             not_before=until,
         )

@@ -38,8 +38,14 @@ def confirmed(client: Client, page: Any) -> Any:
 
 def begun(client: Client, page: Any) -> Any:
     """The answer to a click, before any worker came."""
-    (sealed,) = re.findall(r'name="sealed" value="([^"]+)"', page.content.decode())
-    return client.post(reverse("volumes-bulk-confirm"), {"sealed": sealed})
+    return client.post(reverse("volumes-bulk-confirm"), fields(page))
+
+
+def fields(page: Any) -> dict[str, Any]:
+    """What the browser sends of the preview: what was shown, and the volumes that are ticked."""
+    text = page.content.decode()
+    (sealed,) = re.findall(r'name="sealed" value="([^"]+)"', text)
+    return {"sealed": sealed, "take": re.findall(r'name="take" value="([^"]+)"', text)}
 
 
 def work_off() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -64,6 +65,14 @@ def test_a_template_has_no_inline_script_or_style(path: Path) -> None:
     assert not re.search(r"<style|\sstyle=|javascript:|\son[a-z]+=|hx-on|[\"']js:", text)
     for tag in re.findall(r"<script[^>]*>", text):
         assert " src=" in tag or 'type="application/json"' in tag, tag
+
+
+def test_htmx_copies_no_style_attributes_which_the_policy_forbids(staff: Client) -> None:
+    page = staff.get(reverse("home")).content.decode()
+    found = re.search(r'name="htmx-config" content=\'([^\']+)', page)
+    assert found is not None
+    # While it waits for transitions it sets the attributes of what was there before.
+    assert json.loads(found[1])["defaultSettleDelay"] == 0
 
 
 def test_an_empty_panel_teaches_how_to_add_a_host(staff: Client) -> None:
@@ -215,3 +224,18 @@ def test_the_bar_marks_one_section(staff: Client, name: str, section: str) -> No
     marked = re.findall(r'aria-current="page">(?:<svg.*?</svg>)?\s*(\w+)', bar, re.S)
     assert marked == [section]
     assert ("is-here" in bar) is (section == "Settings")
+
+
+def test_a_jump_is_the_first_letter_of_its_page_and_the_list_of_shortcuts_says_it(
+    staff: Client,
+) -> None:
+    page = staff.get(reverse("help")).content.decode()
+    jumps = dict(
+        (re.sub(r"<svg.*?</svg>|<[^>]+>", "", text).strip(), key)
+        for key, text in re.findall(r'data-jump="(.)"[^>]*>(.*?)</a>', page)
+    )
+    for name in ("Overview", "Hosts", "Volumes", "Jobs", "Alerts", "Customers", "Sales"):
+        assert jumps[name] == name[0].lower()
+    assert len(set(jumps.values())) == len(jumps)
+    listed = re.findall(r"<kbd>g</kbd> <kbd>(.)</kbd></dt><dd>([^<]+)", page)
+    assert all(jumps[name] == key for key, name in listed)

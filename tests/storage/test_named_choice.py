@@ -37,14 +37,14 @@ def test_what_is_suggested_means_the_row_that_it_names() -> None:
 def test_a_name_that_several_have_is_refused_with_what_to_do() -> None:
     for external_id in ("c-1", "c-2"):
         Customer.objects.create(name="Bluewater Data", external_id=external_id)
-    with pytest.raises(ValidationError, match="Several customers are named Bluewater Data"):
+    with pytest.raises(ValidationError, match="Several customers are named “Bluewater Data”"):
         field().clean("Bluewater Data")
 
 
 def test_a_text_that_is_one_customers_external_id_and_another_ones_name_is_refused() -> None:
     Customer.objects.create(name="Acme Ltd", external_id="26")
     twin = make.customer("26")
-    with pytest.raises(ValidationError, match="Several customers are named 26"):
+    with pytest.raises(ValidationError, match="Several customers are named “26”"):
         field().clean("26")
     assert field().clean("Acme Ltd · 26") != twin == field().clean(twin.key)
 
@@ -65,8 +65,8 @@ def test_a_row_is_itself_whatever_others_are_called() -> None:
 
 def test_a_name_that_nobody_has_is_refused() -> None:
     make.customer("Acme Ltd")
-    with pytest.raises(ValidationError, match="There is no customer “Acme”"):
-        field().clean("Acme")
+    with pytest.raises(ValidationError, match="There is no customer “Bluewater”"):
+        field().clean("Bluewater")
 
 
 def test_what_begins_with_the_text_is_suggested_first_and_not_too_much() -> None:
@@ -88,3 +88,14 @@ def test_no_text_means_nobody() -> None:
     Customer.objects.create(name="Acme Ltd")
     assert by_id(Customer.objects.all(), "") is None
     assert by_id(Customer.objects.all(), "Acme Ltd · ") is None
+
+
+def test_a_part_means_the_one_name_that_has_it() -> None:
+    north = make.customer("Northwind Web")
+    make.customer("Bluewater Data")
+    assert field().clean("north") == north
+    make.customer("Northern Light")
+    with pytest.raises(ValidationError, match="Several customers are named “north”, or so in part"):
+        field().clean("north")
+    make.customer("North")
+    assert field().clean("north").name == "North", "a whole name is stronger"

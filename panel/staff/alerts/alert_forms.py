@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from django import forms
 from django.db.models import QuerySet
 
-from panel.alerts.alert_texts import KNOWN_CODES
+from panel.alerts.alert_texts import KINDS_BY_SUBJECT
 from storage.database_clock import database_now
 from storage.models import Host, Volume
 from storage.name_validators import demand_plain
@@ -58,7 +58,7 @@ class SilenceForm(forms.Form):
         max_length=200, required=False, help_text="Label or key. Empty for all volumes."
     )
     code = forms.ChoiceField(
-        choices=(("", "All kinds"), *KNOWN_CODES), required=False, label="Kind"
+        choices=(("", "All kinds"), *KINDS_BY_SUBJECT), required=False, label="Kind"
     )
     reason = forms.CharField(
         max_length=REASON_LIMIT, error_messages={"required": NO_REASON}, validators=[demand_plain]

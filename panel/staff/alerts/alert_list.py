@@ -8,6 +8,7 @@ from typing import Final
 
 from django import forms
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
+from django.db.models.functions import Coalesce, NullIf
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -17,7 +18,7 @@ from jobs.alerts.alert_rules import fingerprint_of
 from jobs.models import Alert, AlertRound
 from jobs.models.alert import AlertQuerySet
 from jobs.problems import Problem
-from panel.alerts.alert_texts import KNOWN_CODES, SEVERITY_CHIPS, name_of, state_of_alert
+from panel.alerts.alert_texts import KINDS_BY_SUBJECT, SEVERITY_CHIPS, name_of, state_of_alert
 from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
 from panel.models import AlertRoute
 from panel.models.alert_route import with_message_counts
@@ -56,7 +57,7 @@ LISTING: Final = ListDefinition(
     name="alerts",
     ties=("-id",),
     columns=(
-        ListColumn("alert", "Alert", F("code")),
+        ListColumn("alert", "Alert", Coalesce(NullIf("gravest_code", Value("")), "code")),
         ListColumn("state", "State", PLACE),
         ListColumn("host", "Host", F("host__name_order")),
         ListColumn("volume", "Subject", F("volume__label_order")),
@@ -106,7 +107,7 @@ def alerts(request: HttpRequest) -> HttpResponse:
         "page": shown.page,
         "filters": form,
         "rows": [
-            (alert, state_of_alert(alert), name_of(alert.code), SEVERITY_CHIPS[alert.rank])
+            (alert, state_of_alert(alert), name_of(alert.title_code), SEVERITY_CHIPS[alert.rank])
             for alert in shown.page
         ],
         "is_stale": is_stale(),
@@ -128,7 +129,9 @@ class AlertFilter(forms.Form):
 
     state = forms.ChoiceField(choices=STATES, required=False)
     severity = forms.ChoiceField(choices=SEVERITIES, required=False)
-    code = forms.ChoiceField(choices=(("", "Any kind"), *KNOWN_CODES), required=False, label="Kind")
+    code = forms.ChoiceField(
+        choices=(("", "Any kind"), *KINDS_BY_SUBJECT), required=False, label="Kind"
+    )
     host = forms.CharField(max_length=64, required=False, widget=Suggesting("hosts"))
     volume = forms.CharField(
         max_length=200, required=False, widget=forms.TextInput({"placeholder": "Name or key"})
@@ -156,7 +159,7 @@ class AlertFilter(forms.Form):
             rank = int(asked["severity"])
             alerts = alerts.filter(rank=2) if rank == 2 else alerts.filter(rank__lte=rank)
         if asked["code"]:
-            alerts = alerts.filter(code=asked["code"])
+            alerts = alerts.filter(Q(code=asked["code"]) | Q(gravest_code=asked["code"]))
         for name, field in (("host", "name"), ("volume", "label")):
             if text := asked[name]:
                 alerts = alerts.filter(
@@ -184,13 +187,17 @@ def marks_of(problems: Iterable[Problem]) -> dict[str, AlertMark]:
     prints = {fingerprint_of(problem) for problem in problems}
     if not prints:
         return {}
-    alerts = Alert.objects.open().filter(fingerprint__in=prints).select_related("acknowledged_by")
-    fields = ("fingerprint", "key", "acknowledged_at", "acknowledged_by__email", "hushed_by")
-    return {each.fingerprint: _mark(each) for each in alerts.only(*fields)}
+    alerts = Alert.objects.open().filter(fingerprint__in=prints)
+    own = ("acknowledged_at", "acknowledged_by__email", "hushed_by")
+    fields = ("fingerprint", "key", *own, *(f"cause__{name}" for name in own))
+    named = alerts.select_related("acknowledged_by", "cause__acknowledged_by")
+    return {each.fingerprint: _mark(each) for each in named.only(*fields)}
 
 
 def _mark(alert: Alert) -> AlertMark:
     url = reverse("alert", args=[alert.key])
-    if alert.acknowledged_at is not None:
-        return AlertMark(url, "acknowledged", str(alert.acknowledged_by or ""))
+    # Who looks after a cause looks after what follows from it.
+    for each in filter(None, (alert, alert.cause)):
+        if each.acknowledged_at is not None:
+            return AlertMark(url, "acknowledged", str(each.acknowledged_by or ""))
     return AlertMark(url, alert.get_hushed_by_display() if alert.hushed_by else "")

@@ -34,6 +34,7 @@ from panel.staff.job_requests import actor_of
 from storage.access import Right, staff_view
 from storage.database_clock import database_now
 from storage.models import Host, Volume
+from storage.reader_clock import stamp
 
 SHOWN_EFFECTS: Final = 50
 SHOWN_EVENTS: Final = 200
@@ -64,7 +65,7 @@ def _shown(
     earlier = Alert.objects.visible_to(request.user).filter(fingerprint=alert.fingerprint)
     context = {
         "alert": alert,
-        "name": name_of(alert.code),
+        "name": name_of(alert.title_code),
         "severity": SEVERITY_CHIPS[alert.rank],
         "state": state_of_alert(alert),
         "consequence": consequence_of(alert.code),
@@ -79,7 +80,7 @@ def _shown(
         "earlier": earlier.exclude(pk=alert.pk)[:5],
         "form": form,
         "hours": HOURS,
-        "cause_name": name_of(alert.cause.code) if alert.cause is not None else "",
+        "cause_name": name_of(alert.cause.title_code) if alert.cause is not None else "",
     }
     return render(request, "staff/alerts/alert.html", context, status=status)
 
@@ -98,10 +99,10 @@ def _told(event: AlertEvent) -> str:
 
 def _told_last(events: Sequence[AlertEvent]) -> tuple[AlertDelivery, ...]:
     """The latest message to each of those who were told; the latest events come first."""
-    latest: dict[int, AlertDelivery] = {}
+    latest: dict[str, AlertDelivery] = {}
     for event in events:
         for message in event.deliveries.all():
-            latest.setdefault(message.route_id, message)
+            latest.setdefault(message.to, message)
     return tuple(latest.values())
 
 
@@ -173,7 +174,7 @@ def new_silence(request: HttpRequest) -> HttpResponse:
         until=form.until,
         author=actor_of(request),
     )
-    messages.success(request, f"Silenced until {made.until:%Y-%m-%d %H:%M} UTC.")
+    messages.success(request, f"Silenced until {stamp(made.until)}.")
     return redirect("silences")
 
 

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Final, cast
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
@@ -21,7 +22,7 @@ from panel.alerts.alert_texts import headline_of
 from panel.alerts.route_forms import OwnRouteForm, RouteForm, initial_of
 from panel.authentication.second_factor import unseal
 from panel.deliveries import delivery_queue
-from panel.models import AlertDelivery, AlertRoute, User
+from panel.models import AlertDelivery, AlertRoute, RouteKind, User
 from storage.access import Right, staff_view
 from storage.models import Host
 
@@ -103,7 +104,8 @@ def route(request: HttpRequest, key: str) -> HttpResponse:
 def _form(request: HttpRequest, route: AlertRoute | None) -> HttpResponse:
     hosts = Host.objects.visible_to(request.user).without_inventory()
     if request.method != "POST":
-        first = {"person": request.user.pk, "kind": "email"}
+        kind = RouteKind.EMAIL if settings.SMTP_HOST else RouteKind.WEBHOOK
+        first = {"person": request.user.pk, "kind": kind}
         initial = initial_of(route) if route is not None else first
         form = RouteForm(hosts=hosts, route=route, initial=initial)
         return _shown(request, form, route)
@@ -188,7 +190,7 @@ def test_route(request: HttpRequest, key: str) -> HttpResponse:
 @staff_view(Right.ADMINISTER)
 @require_POST
 def delete_route(request: HttpRequest, key: str) -> HttpResponse:
-    """Nobody is told by this way any more; its messages are forgotten."""
+    """Nobody is told by this way any more."""
     route = get_object_or_404(AlertRoute.objects.visible_to(request.user), key=key)
     route_forms.delete_route(route, cast("User", request.user))
     messages.success(request, f"{route.name} is not told any more.")
@@ -209,7 +211,8 @@ def nobody(request: HttpRequest) -> HttpResponse:
 @require_POST
 def send_again(request: HttpRequest, key: str) -> HttpResponse:
     """Send a message once more, now."""
-    row = get_object_or_404(AlertDelivery.objects.visible_to(request.user), key=key)
+    sent = AlertDelivery.objects.visible_to(request.user).filter(route__isnull=False)
+    row = get_object_or_404(sent, key=key)
     delivery_queue.again(row)
     alert_routing.announce_alerts()
     messages.success(request, "The message is being sent again under the same id.")

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from panel.models import Mandate
@@ -71,7 +72,7 @@ def _customer(request: HttpRequest, key: str) -> Customer:
 
 
 class MandateForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Caps in major units of the currency and a time in UTC; an empty field is "unknown"."""
+    """Caps in major units of the currency and a time; an empty field is "unknown"."""
 
     currency = forms.CharField(
         max_length=3,
@@ -94,7 +95,7 @@ class MandateForm(forms.ModelForm):  # type: ignore[type-arg]
     )
     earliest_next_at = forms.DateTimeField(
         required=False,
-        label="No charges before (UTC)",
+        label="No charges before",
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
         help_text=(
             "A past time allows charges at once. Leave empty if unknown: paid orders are then "
@@ -110,6 +111,8 @@ class MandateForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        zone = timezone.get_current_timezone_name()
+        self.fields["earliest_next_at"].label = f"No charges before ({zone})"
         for name, column in CAPS:
             minor = getattr(self.instance, column)
             if minor is not None:

@@ -19,9 +19,7 @@ from django.views.decorators.http import require_safe
 
 from jobs.models import Halt, Job, JobQuerySet, State
 from jobs.problems import ProblemTally, grouped, problems_of_all_hosts, tallies, total
-from panel.alerts import route_forms
 from panel.alerts.alert_routing import untold_beside_others
-from panel.alerts.problem_kinds import KINDS
 from panel.charts.pages import fleet_chart_context
 from panel.staff.alerts.alert_list import marks_of
 from panel.staff.dashboard.attention import (
@@ -45,6 +43,7 @@ from panel.staff.dashboard.fleet_summary import (
     promised_bytes,
     top_volumes,
 )
+from panel.staff.dashboard.get_started import get_started
 from panel.staff.hosts.fleet import (
     FIELDS,
     NO_PROBLEMS,
@@ -53,11 +52,12 @@ from panel.staff.hosts.fleet import (
     courses_of,
     line_of,
 )
-from storage.access import Person, Right, is_staff, may, staff_view
+from storage.access import Person, is_staff, staff_view
 from storage.health.host_problems import silent_seconds
 from storage.health.shortage import Shortage, shortages
 from storage.models import Host, HostOutline, Placement, Volume
 from storage.planner.wish import Wish
+from storage.problems.all_kinds import KINDS
 
 SHOWN_GROUPS: Final = 20
 TOP_SHOWN: Final = 10
@@ -98,8 +98,7 @@ class OverviewHost:
 class Overview:
     """What a person on call needs first. `attention` are the first rows of what is wrong,
     `more_groups` those left out, `problems` how many there are; `shortages` is scarce space.
-    `untold_count` hosts have nobody who is told first; `is_nobody_told`: an admin is asked for
-    somebody."""
+    `untold_count` hosts have nobody who is told first."""
 
     attention: tuple[AttentionRow, ...]
     more_groups: int
@@ -112,7 +111,6 @@ class Overview:
     waiting: int
     halt: Halt | None
     untold_count: int
-    is_nobody_told: bool
 
     @property
     def urgent(self) -> tuple[AttentionRow, ...]:
@@ -197,7 +195,6 @@ def overview(user: Person, at: datetime, counted: Mapping[int, ProblemTally]) ->
         waiting=sum(job.state in (State.QUEUED, State.WAITING) for job in unfinished),
         halt=halt,
         untold_count=len(untold_beside_others()),
-        is_nobody_told=may(user, Right.ADMINISTER) and route_forms.is_asked_for(),
     )
 
 
@@ -320,7 +317,11 @@ def home(request: HttpRequest) -> HttpResponse:
     counted = tallies(at)
     shown = overview(request.user, at, counted)
     # The frame of the page says a halt too (`panel.context_processors.halt`).
-    context: dict[str, object] = {"overview": shown, "halt": shown.halt}
+    context: dict[str, object] = {
+        "overview": shown,
+        "halt": shown.halt,
+        "get_started": get_started(request.user),
+    }
     if shown.fleet.host_count:
         context |= {**_tables(request, at, counted), **_charts(request)}
     return render(request, "staff/dashboard/home.html", context)

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from panel.charts.time_range import parsed_time
+from panel.charts.time_range import typed_time
 from storage.access import staff_view
 from storage.analysis.disk_activity import DisksThen, disks_then
 from storage.analysis.disk_users import DiskUser, UsedDisk
@@ -72,8 +72,7 @@ def who_context(request: HttpRequest, host: Host) -> dict[str, Any]:
 
 def _asked(request: HttpRequest) -> tuple[datetime | None, timedelta]:
     """The end of the time and how long it was; a picker of a page without scripts names no zone."""
-    text = request.GET.get("at", "")
-    at = parsed_time(text) or parsed_time(f"{text}Z")
+    at = typed_time(request.GET.get("at", ""))
     seconds = request.GET.get("for", "")
     is_told = seconds.isascii() and seconds.isdecimal() and len(seconds) < 9
     length = timedelta(seconds=int(seconds)) if is_told else USUAL

@@ -22,10 +22,10 @@ from panel.staff.job_requests import actor_of, requester_of, show_refusal
 from panel.staff.jobs.forms import (
     AcceptKeyForm,
     HostAddressForm,
+    LimitsForm,
     MaintenanceForm,
     RemoveHostForm,
     WindowForm,
-    WritebackForm,
 )
 from storage.access import Right, staff_view
 from storage.database_clock import database_now
@@ -34,6 +34,7 @@ from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.models.host import HostState
 from storage.planner import Refused
+from storage.reader_clock import stamp
 from storage.volumes.add_ssd_form import PreparationForm
 from storage.volumes.member_form import NewMemberForm
 
@@ -138,7 +139,7 @@ def begin_maintenance(request: HttpRequest, key: str) -> HttpResponse:
     holds.begin_maintenance(host, form.cleaned_data["reason"], until)
     messages.success(
         request,
-        f"{host.name} is in maintenance until {until:%Y-%m-%d %H:%M} UTC. Its jobs are on hold.",
+        f"{host.name} is in maintenance until {stamp(until)}. Its jobs are on hold.",
     )
     return redirect("host", host.key)
 
@@ -170,17 +171,19 @@ def set_window(request: HttpRequest, key: str) -> HttpResponse:
 
 @staff_view(Right.ADMINISTER)
 @require_POST
-def set_writeback(request: HttpRequest, key: str) -> HttpResponse:
-    """The limit of dirty data, and what Tiercel does by itself about writeback."""
+def set_limits(request: HttpRequest, key: str) -> HttpResponse:
+    """From when on something is a problem, and what Tiercel does by itself about writeback."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    form = WritebackForm(request.POST)
+    form = LimitsForm(request.POST)
     if not form.is_valid():
         return _back_with_errors(request, host, form)
     Host.objects.filter(pk=host.pk).update(**form.cleaned_data)
     does = "leaves" if form.cleaned_data["leaves_writeback"] else "does not leave"
     messages.success(
         request,
-        f"On {host.name} a cache may be {form.cleaned_data['dirty_limit_percent']} % dirty. "
+        f"On {host.name} a cache may be {form.cleaned_data['dirty_limit_percent']} % dirty, a read "
+        f"is slow from {form.cleaned_data['slow_read_ms']} ms, and an HDD is overloaded from "
+        f"{form.cleaned_data['busy_percent']} %. "
         f"Tiercel {does} writeback by itself when an SSD mirror loses a disk.",
     )
     return redirect("host-settings", host.key)

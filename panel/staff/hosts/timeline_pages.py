@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
+from panel.staff.hosts.host_events import event_rows, host_events
 from panel.staff.hosts.pages import find_host, frame
 from panel.staff.job_requests import actor_of, show_refusal
 from storage.access import Right, staff_view
@@ -31,10 +32,9 @@ from storage.planner.kernel_faults import BY_CODE
 TIMELINE: Final = ListDefinition(
     "host-history",
     (
-        ListColumn("at", "When (UTC)"),
+        ListColumn("at", "When"),
         ListColumn("what", "What"),
-        ListColumn("before", "Before"),
-        ListColumn("after", "After"),
+        ListColumn("more", "Details"),
     ),
     (
         ("at", lambda each: each.at.isoformat()),
@@ -98,7 +98,8 @@ def _page(request: HttpRequest, host: Host, wrong: AcceptFaultForm | None = None
             ("bcache-tools", host.hello.get("bcache_tools")),
         ),
         "faults": [(each, _form_of(each.present.fault.code, wrong)) for each in faults],
-        "list": list_page(request, TIMELINE, _rows(request, host)),
+        "list": (listed := list_page(request, TIMELINE, host_events(request.user, host))),
+        "rows": event_rows(listed.page),
         "compared": _compared(request, host),
         "kernel_kind": HostChangeKind.KERNEL,
     }

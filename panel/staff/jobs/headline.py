@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -82,11 +82,14 @@ def cost_sentence(cost: Cost) -> str:
     )
 
 
-def rollback(job: Job, *, is_possible: bool) -> str:
-    """Whether an unfinished job can still be undone."""
+def rollback(job: Job, steps: Iterable[Step], *, is_possible: bool) -> str:
+    """Whether an unfinished job can still be undone. One that never goes back by itself, as a new
+    volume, says what its preview said (`storage.planner.cost.Cost.rollback`)."""
     if is_possible:
         return "possible"
-    return "no longer possible" if job.turned else "not possible"
+    if job.turned:
+        return "no longer possible"
+    return "not possible" if any(step.turns for step in steps) else "possible with a new job"
 
 
 @dataclass(frozen=True, slots=True)

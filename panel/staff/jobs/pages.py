@@ -113,7 +113,7 @@ def _status(request: HttpRequest, job: Job) -> dict[str, object]:
         "cancel_effect": cancel_effect(job),
         "close_effect": close_effect(so_far.unknown),
         "no_way_back": refusal,
-        "rollback": rollback(job, is_possible=refusal is None),
+        "rollback": rollback(job, steps, is_possible=refusal is None),
         "why_limit": WHY_LIMIT,
         "ways_on": ways_on(job),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -48,13 +48,18 @@ def running_of(user: Person) -> Running:
     """What is going on now, in two queries (a third where it is much)."""
     unfinished = Job.objects.visible_to(user).unfinished().filter(dry_run=False)
     first = list(unfinished.told().order_by(RANK, "-id")[: MOST + 1])
-    steps = Step.objects.filter(job__in=[job.pk for job in first], state=StepState.RUNNING)
-    progress = dict(steps.order_by().values_list("job_id", "progress"))
+    progress = progress_of(first)
     shown = tuple(RunningJob(job, progress.get(job.pk, {})) for job in first[:MOST])
     if len(first) <= MOST:
         return Running(shown, len(first), sum(map(_is_undecided, first)))
     counts = unfinished.aggregate(all=Count("pk"), undecided=Count("pk", filter=UNDECIDED))
     return Running(shown, counts["all"], counts["undecided"])
+
+
+def progress_of(jobs: Iterable[Job]) -> dict[int, Mapping[str, object]]:
+    """Of the jobs with a running step how far that is. One query."""
+    steps = Step.objects.filter(job__in=[job.pk for job in jobs], state=StepState.RUNNING)
+    return dict(steps.order_by().values_list("job_id", "progress"))
 
 
 def _is_undecided(job: Job) -> bool:

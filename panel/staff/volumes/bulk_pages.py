@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
@@ -24,6 +25,7 @@ from jobs.queue.submit import submit
 from panel.http.client_address import address_of
 from panel.lists.listing import in_order
 from panel.staff.job_requests import requester_of, show_refusal
+from panel.staff.jobs.running_menu import progress_of
 from panel.staff.volumes.filters import VolumeFilter
 from panel.staff.volumes.list_pages import LISTING
 from storage.access import Right, staff_view
@@ -61,16 +63,18 @@ def bulk(request: HttpRequest) -> HttpResponse:
         now = timezone.now()
         drafted = drafts(rows, form.cleaned_data, reserved_by_group(rows), now, blocking_jobs(rows))
     good = [each for each in drafted if each.refused is None]
+    refused = [each for each in drafted if each.refused is not None]
     context = {
         "form": form,
         "option": form[form.option] if form.option else None,
         "title": dict(form.fields["action"].choices).get(request.POST.get("action"), ""),  # type: ignore[attr-defined]
         "rows": rows,
         "is_every": "every" in request.POST,
-        "drafts": drafted[:SHOWN],
-        "hidden_count": max(0, len(drafted) - SHOWN),
-        "skipped": Counter(each.refused.message for each in drafted if each.refused).most_common(),
-        "skipped_count": len(drafted) - len(good),
+        "drafts": good[:SHOWN],
+        "hidden": good[SHOWN:],
+        "refused": refused[:SHOWN],
+        "skipped": Counter(each.refused.message for each in refused if each.refused).most_common(),
+        "skipped_count": len(refused),
         "good_count": len(good),
         "effect": _effect(request.POST.get("action", ""), has_good=bool(good)),
         "list": request.POST.get("list", ""),
@@ -89,8 +93,8 @@ def bulk(request: HttpRequest) -> HttpResponse:
 @staff_view(Right.OPERATE)
 @require_POST
 def bulk_confirm(request: HttpRequest) -> HttpResponse:
-    """Have a worker do what was shown; it judges every volume again, so that a repeated click does
-    no harm."""
+    """Have a worker do what was shown of the volumes that stayed ticked (`take`); it judges each
+    again, so that a repeated click does no harm."""
     try:
         deal = signed_drafts(request.POST.get("sealed", ""), request.user.pk)
     except BadSignature:
@@ -99,6 +103,11 @@ def bulk_confirm(request: HttpRequest) -> HttpResponse:
         )
         return redirect("volumes")
     back = request.POST.get("list", "")
+    taken = set(request.POST.getlist("take"))
+    deal = replace(deal, items=tuple(item for item in deal.items if item.key in taken))
+    if not deal.items:
+        messages.warning(request, "No volume was ticked. Nothing was changed.")
+        return redirect(_back(request))
     change = bulk_queue.begin_bulk(deal, requester_of(request), back)
     return redirect("volumes-bulk-result", change.key)
 
@@ -136,8 +145,16 @@ def _result(request: HttpRequest, change: BulkChange) -> dict[str, object]:
         .with_names()
         .filter(key__in=[key for _, _, key, *_ in change.outcomes if key])
     }
+    how_far = progress_of(job for job in jobs.values() if not job.is_over)
     results = [
-        BulkResult(key, label, jobs.get(job_key), is_done, note)
+        BulkResult(
+            key,
+            label,
+            job := jobs.get(job_key),
+            is_done,
+            note,
+            how_far.get(job.pk, {}) if job is not None else {},
+        )
         for key, label, job_key, is_done, note in change.outcomes
     ]
     over = sum(each.is_over for each in results)
@@ -165,6 +182,7 @@ class BulkResult:
     job: Job | None
     is_done: bool
     note: str
+    progress: Mapping[str, object]
 
     @property
     def state(self) -> str:

@@ -29,12 +29,14 @@ from panel.staff.jobs.pages import wait_of
 from panel.staff.volumes import raw_counters, trends
 from panel.staff.volumes.action_menu import menu_of
 from panel.staff.volumes.list_pages import chips_of
+from panel.staff.volumes.slow_reason import slow_reason
 from panel.staff.volumes.watch_pages import live_context, watch_context
 from panel.templatetags.chips import Chip
 from storage.access import staff_view
 from storage.health.host_problems import silent_seconds
 from storage.metrics import cache_warmth
 from storage.metrics.samples import window
+from storage.metrics.samples.aggregate import nearest
 from storage.metrics.series import series
 from storage.models import LatestSample, Volume
 from storage.planner.technologies.lookup import PLAIN
@@ -73,6 +75,7 @@ def volume(request: HttpRequest, key: str) -> HttpResponse:
         "has_charts": not row.is_planned
         and (row.is_live or not charts["is_empty"] or charts["nearest"] is not None),
         "problems": _problems(row),
+        "slow": slow_reason(row, timezone.now()),
         "layout": _layout(row),
         "chips": _chips(row),
         "is_in_undo_window": until is not None and timezone.now() < until,
@@ -111,7 +114,13 @@ def figures(request: HttpRequest, key: str) -> HttpResponse:
     """The latest figures: the element of the volume's page that renews itself, and with it the
     chips of the page's head."""
     row = row_of(request, key)
-    context = {**_latest(row), "chips": _chips(row), "is_renewed": True}
+    context = {
+        **_latest(row),
+        **watch_context(row.volume, timezone.now()),
+        **live_context(row.volume),
+        "chips": _chips(row),
+        "is_renewed": True,
+    }
     return render(request, "staff/volumes/_figures.html", context)
 
 
@@ -156,7 +165,8 @@ def _problems(row: VolumeSnapshot) -> tuple[ProblemRow, ...]:
 def _latest(row: VolumeSnapshot) -> dict[str, object]:
     now = timezone.now()
     hour = window(row.volume, now - trends.LOOKED_AT, now)
-    return {"row": row, "trends": trends.trends_of(row.latest, hour)}
+    measured_at = nearest(row.volume.pk, now, now) if row.latest is None else None
+    return {"row": row, "trends": trends.trends_of(row.latest, hour), "measured_at": measured_at}
 
 
 def _chips(row: VolumeSnapshot) -> tuple[Chip, ...]:

@@ -40,6 +40,7 @@ export const toggleUtc = () => {
   isUtc = !isUtc;
   stored.write(KEPT, isUtc ? "utc" : "local");
   state.write({ tz: isUtc ? "utc" : "local" });
+  document.dispatchEvent(new Event("zone"));
 };
 
 export const showZoneInUrl = () => state.write({ tz: isUtc ? "utc" : null });

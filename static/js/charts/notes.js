@@ -1,57 +1,56 @@
-// What is drawn over the charts: jobs, restarts and alerts as lines, long jobs as bands, and the two
-// times that a person compares.
+// What is drawn beside the lines: jobs, restarts and alerts in lanes below the first chart, long jobs
+// as bands through all of them, and the two times that a person compares.
 import { colour } from "./colour.js";
 import { phrase } from "./format.js";
 
-const NEAR = 30; // so many numbers have room side by side
-const NEAR_ON_PHONE = 10;
 const LONG_JOB_STEPS = 3; // shorter than that, a band is no more than its line
+const LANES = ["job", "restart", "alert"];
+const LANE_PIXELS = 6;
+const LEAST_PIXELS = 3; // what took a moment is seen too
+const NEAR_SHARE = 0.01; // of the time that is shown: as near as a pointer hits
 
 const began = (mark) => Date.parse(mark.at);
 const ended = (mark, series) => (mark.until === null ? series.end : Date.parse(mark.until));
-const tones = { failed: "red", restart: "orange" };
+const tones = { failed: "red", restart: "orange", alert: "red" };
 const tone = (mark) => tones[mark.state] ?? "primary";
+const laneOf = ({ state }) => (LANES.includes(state) ? state : "job");
 
-const label = (text, borderColor) => ({
-  display: true,
-  content: text,
-  position: "start",
-  backgroundColor: colour("bg-surface"),
-  borderColor,
-  borderWidth: 1,
-  color: colour("body-color"),
-  font: { size: 11, weight: "normal" },
-  padding: { x: 4, y: 2 },
-});
-
-// By number of a job: the label at its line, with those of the jobs right after it, such as "2-4".
-const numbers = (shown, { start, end }) => {
-  const near = (end - start) / (innerWidth < 576 ? NEAR_ON_PHONE : NEAR);
-  const groups = [];
-  for (const { mark, number } of shown) {
-    const last = groups.at(-1);
-    if (last && began(mark) - last.at < near) last.to = number;
-    else groups.push({ at: began(mark), from: number, to: number });
-  }
-  return new Map(
-    groups.map(({ from, to }) => [from, from === to ? `${from}` : `${from}-${to}`]),
-  );
+// Lanes below the first chart: jobs, restarts and alerts that began in this time, as long as each
+// lasted. Only those that there are take room.
+export const lanesOf = ({ marks, series }) => {
+  const shown = marks.filter((mark) => began(mark) >= series.start && began(mark) <= series.end);
+  const names = LANES.filter((name) => shown.some((mark) => laneOf(mark) === name));
+  return {
+    height: names.length * LANE_PIXELS,
+    list: shown.map((mark) => ({
+      from: began(mark),
+      to: ended(mark, series),
+      row: names.indexOf(laneOf(mark)),
+      fill: colour(tone(mark)),
+    })),
+  };
 };
 
-// A line where each job began, with its number in the list below the charts. Only the first panel
-// has numbers: its lines go on through all.
-export const jobLines = ({ marks, series }, isFirst) => {
-  const shown = marks
-    .map((mark, n) => ({ mark, number: n + 1 }))
-    .filter(({ mark }) => began(mark) >= series.start && began(mark) <= series.end);
-  const labels = isFirst ? numbers(shown, series) : new Map();
-  return shown.map(({ mark, number }) => {
-    const borderColor = colour(tone(mark));
-    const line = { type: "line", scaleID: "x", value: began(mark), borderWidth: 1, borderColor };
-    line.borderDash = [4, 3];
-    const text = labels.get(number);
-    return text ? { ...line, label: label(text, borderColor) } : line;
-  });
+// The plugin of Chart.js that draws them, in the room that the layout leaves.
+export const lanes = {
+  id: "lanes",
+  afterDraw: ({ ctx, chartArea, height, scales }, _args, { list, height: room }) => {
+    ctx.save();
+    for (const { from, to, row, fill } of list ?? []) {
+      const left = scales.x.getPixelForValue(from);
+      const right = Math.min(chartArea.right, scales.x.getPixelForValue(to));
+      ctx.fillStyle = fill;
+      ctx.fillRect(left, height - room + row * LANE_PIXELS, Math.max(LEAST_PIXELS, right - left), LANE_PIXELS - 2);
+    }
+    ctx.restore();
+  },
+};
+
+// What began in bucket n, or so near to it that it is pointed at too.
+export const marksAt = ({ marks, series }, n) => {
+  const near = NEAR_SHARE * (series.end - series.start);
+  const from = series.start + n * series.step;
+  return marks.filter((mark) => began(mark) >= from - near && began(mark) <= from + series.step + near);
 };
 
 // Times as shaded bands through all axes of a panel: long jobs, and what is compared.

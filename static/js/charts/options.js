@@ -2,7 +2,7 @@
 import { colour } from "./colour.js";
 import { heatAxis, heightOf, isHeat } from "./heat.js";
 import { clock, date, number, offset } from "./format.js";
-import { bandsOf, jobLines } from "./notes.js";
+import { bandsOf, lanesOf } from "./notes.js";
 import { linesOf, middle, unitsOf } from "./series.js";
 
 const DASHES = { dashed: [6, 4], dotted: [2, 3] };
@@ -75,16 +75,18 @@ const valueAxis = (axis, unit, n, top, count) => ({
     display: true,
     text: titleOf(axis.title, unit),
     color: colour("secondary"),
+    padding: 0,
   },
   ticks: {
     color: colour("secondary"),
     autoSkip: false,
     callback: number,
+    padding: 4,
   },
   afterBuildTicks: (scale) => {
     scale.ticks = [0, top / 2, top].map((value) => ({ value }));
   },
-  grid: { color: colour("border-color") },
+  grid: { color: colour("border-color"), drawTicks: false }, // no room for them beside the title
   border: { display: false },
   afterFit: (scale) => {
     scale.width = LEFT_WIDTH;
@@ -184,6 +186,7 @@ export const configuration = (panel, view, zoom) => {
   const isFirst = panel.name === view.first;
   const units = unitsOf(panel, series);
   const lines = linesOf(panel, series);
+  const below = isFirst ? lanesOf(view) : { list: [], height: 0 };
   const isSeen = (line) => !view.hidden.has(line.name);
   const yOf = isHeat(panel)
     ? () => (ms) => heightOf(ms, series.heat.bounds_ms)
@@ -222,12 +225,12 @@ export const configuration = (panel, view, zoom) => {
       normalized: true,
       maintainAspectRatio: false,
       events: [], // the crosshair and the zoom listen for themselves
-      layout: { padding: { right: 8 } },
+      layout: { padding: { right: 8, bottom: below.height } },
       scales,
       plugins: {
         legend: { display: false },
         tooltip: { enabled: false },
-        annotation: { annotations: jobLines(view, isFirst) },
+        lanes: below,
         heat: isHeat(panel)
           ? { panel, series, paint: (strength) => colour("blue", strength) }
           : { series: null },

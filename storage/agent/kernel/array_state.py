@@ -239,12 +239,15 @@ def _replacement(array: Mapping[str, Any]) -> str:
     """A new disk, as the array takes it in its present state. Firmware's RAID takes disks into its
     container alone."""
     action = array["sync_action"]
-    add = f"mdadm --manage /dev/{array['container'] or array['name']} --add /dev/NEW"
+    manage = f"mdadm --manage /dev/{array['container'] or array['name']}"
+    is_taken = not array["container"] and any(has_failed(member) for member in array["members"])
+    removed = f"{manage} --remove failed; " if is_taken else ""
+    replaced = f"{removed}{manage} --add /dev/NEW"
     if action == "frozen":
         return (
-            f"Replace the disk: {add}. The array is frozen, and fills no disk before: "
+            f"Replace the disk: {replaced}. The array is frozen, and fills no disk before: "
             f"echo idle > /sys/block/{array['name']}/md/sync_action"
         )
     if action not in IDLE:
-        return f"Wait until it is idle ({action}). Then replace the disk: {add}"
-    return f"Replace the disk: {add}"
+        return f"Wait until it is idle ({action}). Then replace the disk: {replaced}"
+    return f"Replace the disk: {replaced}"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.alerts.alert_state import HushRule
-from tests.jobs.alerts.rounds import ARRAY, SILENT, World, problem
+from tests.jobs.alerts.rounds import ARRAY, SILENT, START, World, problem
 
 
 def test_a_problem_is_told_once_and_once_that_it_is_over() -> None:
@@ -407,3 +407,15 @@ def test_words_that_change_are_no_event() -> None:
     world.begin(replace(SILENT, message="Silent for 2 h."))
     assert world.passes(minutes=5) == []
     assert world.alerts[SILENT.fingerprint].seen.message == "Silent for 2 h."
+
+
+def test_the_gravest_state_is_kept_until_the_end() -> None:
+    world = World()
+    rebuilt = replace(ARRAY, code="array_recovering", rank=2, message="94 % done.")
+    world.begin(replace(ARRAY, message="md0 lacks a disk.", since=world.now))
+    world.passes(minutes=2)
+    world.begin(replace(rebuilt, since=world.now))
+    world.passes(minutes=2)
+    state = world.alerts[ARRAY.fingerprint]
+    assert (state.seen.code, state.seen.since) == ("array_recovering", START)
+    assert (state.gravest_code, state.gravest_message) == ("array_degraded", "md0 lacks a disk.")

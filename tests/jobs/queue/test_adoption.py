@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from unittest import mock
 
 import pytest
@@ -59,7 +60,8 @@ def preview(client: Client, **fields: object) -> str:
 
 def confirm(client: Client, page: str) -> HttpResponse:
     sealed = page.split('name="sealed" value="')[1].split('"')[0]
-    return client.post(reverse("adopt-confirm"), {"sealed": sealed})  # type: ignore[return-value]
+    taken = re.findall(r'name="take" value="([^"]+)"', page)
+    return client.post(reverse("adopt-confirm"), {"sealed": sealed, "take": taken})  # type: ignore[return-value]
 
 
 def test_the_first_page_offers_both_ways_and_counts_what_is_nobodys(client: Client) -> None:
@@ -67,7 +69,7 @@ def test_the_first_page_offers_both_ways_and_counts_what_is_nobodys(client: Clie
     text = client.get(reverse("adopt")).content.decode()
     assert "By name pattern" in text
     assert "By CSV" in text
-    assert "1 unassigned volume." in text
+    assert "1 unassigned volume<" in text
 
 
 def test_a_preview_stores_nothing(client: Client) -> None:
@@ -313,3 +315,37 @@ def test_adoption_is_for_operators(client: Client, name: str) -> None:
     assert client.post(reverse(name)).status_code == 404
     client.force_login(make.staff_user(staff_role="read_only"))
     assert client.post(reverse(name)).status_code == 403
+
+
+def test_volumes_are_adopted_from_the_list_by_a_customer_in_their_row(client: Client) -> None:
+    north = Customer.objects.create(name="Northwind Web")
+    mine, other = found("mine"), found("other")
+    page = client.get(reverse("adopt")).content.decode()
+    assert f"{mine.host.name}:vg0/mine" in page and f"{other.host.name}:vg0/other" in page
+    rows = {
+        "form-TOTAL_FORMS": "2", "form-INITIAL_FORMS": "2",
+        "form-0-volume": mine.lv.uuid, "form-0-customer": "north",
+        "form-1-volume": other.lv.uuid, "form-1-customer": "",
+    }  # fmt: skip
+    shown = client.post(reverse("adopt"), {"way": "rows", **rows}).content.decode()
+    assert "Will be assigned to Northwind Web" in shown
+    confirm(client, shown)
+    assert list(Volume.objects.filter(customer=north)) == [mine.volume]
+
+
+def test_a_row_without_a_customer_that_there_is_adopts_nothing(client: Client) -> None:
+    there = found()
+    rows = {"form-TOTAL_FORMS": "1", "form-INITIAL_FORMS": "1", "form-0-volume": there.lv.uuid}
+    for name, says in (("", "Enter a customer"), ("nobody", "There is no customer")):
+        answer = client.post(reverse("adopt"), {"way": "rows", **rows, "form-0-customer": name})
+        assert answer.status_code == 422 and says in answer.content.decode()
+
+
+def test_what_is_unticked_on_the_preview_is_not_adopted(client: Client) -> None:
+    for name in ("web1", "web2"):
+        found(name)
+    page = preview(client, new_customer="Acme")
+    assert "Adopt the ticked of 2 volumes" in page
+    sealed = page.split('name="sealed" value="')[1].split('"')[0]
+    client.post(reverse("adopt-confirm"), {"sealed": sealed, "take": ["2"]})
+    assert Volume.objects.filter(adopted_at__isnull=False).count() == 1

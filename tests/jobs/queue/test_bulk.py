@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -17,8 +18,8 @@ from storage.inventory.facts import PhysicalVolume
 from storage.models import CachePlan, Volume
 from storage.planner.fingerprint import plan_fingerprint
 from tests import make
-from tests.jobs.bulking import cached, confirmed, every, owned, shown, text_of
-from tests.scene import Scene, end, job, scene
+from tests.jobs.bulking import cached, confirmed, every, fields, owned, shown, text_of, work_off
+from tests.scene import Scene, end, job, scene, step
 
 pytestmark = pytest.mark.django_db
 
@@ -107,7 +108,7 @@ def test_volumes_are_given_to_a_customer_at_once(staff: Client) -> None:
     page = shown(staff, "customer", first, second, theirs, customer=acme.key)
     assert "The volume already belongs to this customer." in text_of(
         page
-    ) and "Apply to 2 volumes" in text_of(page)
+    ) and "Apply to the ticked of 2 volumes" in text_of(page)
     assert "2 of 2" in text_of(confirmed(staff, page))
     rows = Volume.objects.filter(customer=acme).order_by("label")
     assert [(row.label, row.adopted_at is not None) for row in rows] == [
@@ -187,7 +188,7 @@ def caches_for(client: Client, *volumes: Volume) -> Any:
 
 def test_caches_are_promised_the_room_that_those_before_them_leave(staff: Client) -> None:
     page = caches_for(staff, *two_on(make.fast_pv(free_bytes=5 * GIB)))
-    first, last = page.context["drafts"]
+    (first,), (last,) = page.context["drafts"], page.context["refused"]
     assert first.refused is None
     assert last.refused is not None and last.refused.code == "no_space"
 
@@ -331,3 +332,25 @@ def test_looking_is_not_enough(client: Client) -> None:
     there = cached()
     assert shown(client, "remove-cache", there).status_code == 403
     assert "Select volumes, then an action" not in text_of(client.get(reverse("volumes")))
+
+
+def test_what_changes_stands_first_and_may_be_unticked(staff: Client) -> None:
+    kept, changed, without = cached("kept"), cached("changed"), scene(label="bare")
+    page = shown(staff, "remove-cache", without, kept, changed)
+    text = text_of(page)
+    assert text.index(">changed<") < text.index("</span> skipped") < text.index(">bare<")
+    assert "Apply to the ticked of 2 volumes" in text
+    sent = {**fields(page), "take": [changed.volume.key]}
+    staff.post(reverse("volumes-bulk-confirm"), sent)
+    work_off()
+    assert [each.volume for each in Job.objects.all()] == [changed.volume]
+    nothing = staff.post(reverse("volumes-bulk-confirm"), {**sent, "take": []}, follow=True)
+    assert "No volume was ticked" in text_of(nothing)
+
+
+def test_a_row_of_the_result_says_how_far_its_job_is(staff: Client) -> None:
+    address = confirmed(staff, shown(staff, "remove-cache", cached("web"))).request["PATH_INFO"]
+    running = Job.objects.get()
+    progress = {"label": "Flushed", "done_bytes": GIB, "total_bytes": 4 * GIB}
+    step(running, state="running", progress=progress, op_id=uuid4())
+    assert "Flushed: 1 GiB of 4 GiB" in text_of(staff.get(address))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import TOTP
 from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
@@ -81,3 +82,19 @@ def test_the_only_address_offers_nothing_that_would_be_refused(ann: User) -> Non
     text = seen(client, "account_email")
     assert "action_remove" in text
     assert "not confirmed yet" in text
+
+
+@pytest.mark.parametrize("has_key", [False, True])
+def test_a_security_key_is_offered_to_those_who_have_one(
+    ann: User, monkeypatch: pytest.MonkeyPatch, has_key: bool
+) -> None:
+    TOTP.activate(ann, "JBSWY3DPEHPK3PXP")
+    if has_key:
+        # What a real key registers is long; only that there is one matters here.
+        options = {"publicKey": {"allowCredentials": [{"id": "abc", "type": "public-key"}]}}
+        monkeypatch.setattr(
+            "allauth.mfa.base.views.webauthn_auth.begin_authentication", lambda user: options
+        )
+    page = seen(signed_in(), "mfa_authenticate")
+    assert "six-digit code" in page
+    assert ("Use a security key" in page) is ("webauthn_form" in page) is has_key

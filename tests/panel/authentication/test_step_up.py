@@ -18,7 +18,8 @@ from pytest_django import Settings
 
 from jobs.models import Job, Kind
 from panel.accounts import people
-from panel.authentication import step_up
+from panel.authentication import protected_actions, step_up
+from panel.authentication.protected_actions import Demand
 from panel.authentication.step_up import Way
 from panel.models import User
 from tests import make
@@ -225,3 +226,17 @@ def test_no_volume_is_destroyed_and_no_lost_cache_given_up_without_one(
     prove(client, admin)
     answer: Any = client.post(reverse("preview-apply", args=[preview.key]))
     assert not answer.get("Location", "").startswith(reverse("step-up"))
+
+
+def test_the_page_says_for_what_it_asks(ann: User) -> None:
+    client = signed_in(ann)
+    for name, action in (("host-new", "Add a host"), ("tokens", "API tokens")):
+        page = client.get(reverse("step-up"), {"next": f"{reverse(name)}?name=x"})
+        assert f"To continue with “{action}”, please confirm" in page.content.decode()
+    assert "This action costs money" in client.get(reverse("step-up")).content.decode()
+
+
+def test_every_page_that_a_proof_leads_back_to_is_named() -> None:
+    for name, act in protected_actions.POLICY.items():
+        if act.demand in (Demand.CHANGE, Demand.ALWAYS):
+            assert (act.list_ or act.back or name) in protected_actions.NAMES, name

@@ -108,7 +108,6 @@ def test_a_chart_that_could_not_be_made_is_made_with_the_next_figures(
     for name in (
         "chart.umd",
         "chartjs-adapter",
-        "chartjs-plugin-annotation",
         "chartjs-plugin-zoom",
     ):
         page.add_script_tag(url=page.locator(f"script[src*='{name}']").get_attribute("src") or "")

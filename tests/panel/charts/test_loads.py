@@ -6,6 +6,7 @@ import csv
 import re
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.template.loader import render_to_string
@@ -23,7 +24,7 @@ from storage.metrics.load_series import LOAD_UNITS
 from storage.metrics.samples.host_load import bucket_of
 from storage.metrics.samples.load_rollup import SUMS, add_up_fleet
 from storage.metrics.series import Series
-from storage.models import Device, DeviceSample, FleetLoad, HostLoad, Sample
+from storage.models import Device, DeviceSample, FleetLoad, HostLoad, Placement, Sample
 from tests import make
 from tests.scene import Scene, job, scene
 from tests.storage import wire
@@ -43,6 +44,7 @@ def there() -> Scene:
     """A host whose one volume read 200 blocks a second for ten minutes, until 40 minutes ago."""
     there = scene()
     start = timezone.now() - timedelta(minutes=50)
+    Placement.objects.update(since=start)
     for n in range(11):
         disk = wire.disk(reads=12_000 * n, read_sectors=96_000 * n)
         take(there.host, 60 * n, wire.volume(there.lv.uuid, disk=disk), start=start)
@@ -56,11 +58,53 @@ def figures_of(there: Scene, kind: str) -> list[str]:
 
 def test_host_and_fleet_have_series_in_buckets_of_five_minutes(staff: Client, there: Scene) -> None:
     for url in figures_of(there, "series"):
-        found = staff.get(url, {"range": "1h"}).json()
-        assert (found["step_seconds"], found["points"]) == (300, 12)
+        found = staff.get(url, {"range": "6h"}).json()
+        assert (found["step_seconds"], found["points"]) == (300, 72)
         assert set(found["series"]) >= set(LOAD_UNITS)
         assert found["totals"]["read_iops"] == 200
         assert found["nearest"] is None
+
+
+def test_a_host_has_a_quarter_of_an_hour_as_it_was_sampled(staff: Client, there: Scene) -> None:
+    url = reverse("host-series", args=[there.host.key])
+    for key, points in (("15m", 15), ("1h", 60)):
+        found = staff.get(url, {"range": key}).json()
+        assert (found["step_seconds"], found["points"]) == (60, points)
+    assert found["totals"]["read_iops"] == 200
+    fleet = staff.get(reverse("fleet-series"), {"range": "1h"}).json()
+    assert fleet["step_seconds"] == 300
+
+
+def test_charts_begin_with_the_longest_range_that_the_figures_fill(
+    staff: Client, there: Scene
+) -> None:
+    """They began 50 minutes ago."""
+    host, fleet = there.host, None
+    for known, key in ((host, "15m"), (fleet, "1h")):
+        context = (
+            host_chart_context(known, asked(staff)) if known else fleet_chart_context(asked(staff))
+        )
+        charts: Any = context["charts"]
+        assert charts["span"].key == key
+
+
+def asked(client: Client) -> Any:
+    request = client.get(reverse("home")).wsgi_request
+    request.GET = request.GET.copy()
+    return request
+
+
+def test_the_page_keeps_the_room_of_its_charts_and_one_menu_open_at_a_time(
+    staff: Client, there: Scene
+) -> None:
+    url = reverse("host", args=[there.host.key])
+    page = staff.get(url, {"charts": "all"}).content.decode()
+    panels = page[page.index("data-charts-panels") - 60 :].partition("</section>")[0]
+    assert " hidden" not in panels.partition(">")[0]
+    folded = re.findall(r"<figure [^>]*>", panels)
+    assert any("data-folded" in each for each in folded)
+    assert page.count('name="charts-menu"') == 2
+    assert '<details class="chart-jobs"' in page, "marks are folded below the charts"
 
 
 def test_host_and_fleet_come_as_csv(staff: Client, there: Scene) -> None:
@@ -68,7 +112,7 @@ def test_host_and_fleet_come_as_csv(staff: Client, there: Scene) -> None:
         response = staff.get(url, {"range": "1h"})
         head, *rows = csv.reader(response.content.decode().splitlines())
         assert "ssd_free_bytes (B)" in head
-        assert len(rows) == 12
+        assert len(rows) == (60 if "hosts" in url else 12)
         assert "200.0" in [row[1] for row in rows]
 
 
@@ -113,7 +157,7 @@ def test_percentiles_that_leave_volumes_out_are_said_to(
     load = dict.fromkeys(SUMS, 0) | {"reads": 600, "writes": 400, "dt_ms": 300_000}
     at = bucket_of(timezone.now() - timedelta(minutes=20))
     HostLoad.objects.create(host=there.host, bucket=at, latency_counts=buckets, **load)
-    summary = staff.get(figures_of(there, "series")[0], {"range": "1h"}).json()["summary"]
+    summary = staff.get(figures_of(there, "series")[0], {"range": "6h"}).json()["summary"]
     assert words in summary
     assert ("bcache" in summary) is bool(words)
 
@@ -133,7 +177,8 @@ def test_the_part_draws_a_host_and_the_fleet(there: Scene) -> None:
         text = render_to_string("parts/_charts.html", context)
         assert "200 reads and 0 writes per second" in text
         assert "&quot;space&quot;" in text
-        assert not re.search(r'data-range-key="15m"', text)
+        is_fine = context is contexts[0]
+        assert bool(re.search(r'data-range-key="15m"', text)) is is_fine
     assert 'data-marks-url="/fleet/marks"' in text
     folded = [panel.name for panel in load_panels() if panel.is_folded]
     assert folded == ["throughput", "churn"]
@@ -147,11 +192,11 @@ def test_latencies_come_as_histograms_with_their_bounds(staff: Client) -> None:
     at = bucket_of(timezone.now() - timedelta(minutes=20))
     HostLoad.objects.create(host=there.host, bucket=at, latency_counts=counts, **load)
     url = reverse("host-series", args=[there.host.key])
-    heat = staff.get(url, {"range": "1h"}).json()["heat"]
+    heat = staff.get(url, {"range": "6h"}).json()["heat"]
     assert heat["bounds_ms"][:4] == [0.1, 0.2, 0.5, 1]
     by_bucket = heat["counts"]["latencies"]
     assert [each for each in by_bucket if each is not None] == [counts]
-    assert len(by_bucket) == 12
+    assert len(by_bucket) == 72
 
 
 def test_the_table_has_the_latencies_as_shares(staff: Client) -> None:
@@ -160,7 +205,7 @@ def test_the_table_has_the_latencies_as_shares(staff: Client) -> None:
     load = dict.fromkeys(SUMS, 0) | {"reads": 300, "writes": 100, "dt_ms": 300_000}
     at = bucket_of(timezone.now() - timedelta(minutes=20))
     HostLoad.objects.create(host=there.host, bucket=at, latency_counts=counts, **load)
-    request = RequestFactory().get("/", {"range": "1h", "table": "1"})
+    request = RequestFactory().get("/", {"range": "6h", "table": "1"})
     request.user = make.staff_user()
     text = render_to_string("parts/_charts.html", host_chart_context(there.host, request))
     assert "How long I/O took, in shares of it" in text

@@ -20,7 +20,7 @@ def ten_seconds(settings: Settings) -> None:
 
 
 def span(**query: str) -> Span:
-    return span_of(RequestFactory().get("/", query), NOW, known_since=OLD)
+    return span_of(RequestFactory().get("/", query), NOW, known_since=lambda: OLD)
 
 
 def test_a_range_ends_with_the_bucket_that_still_lasts() -> None:
@@ -85,6 +85,33 @@ def test_ranges_reach_a_year_and_long_buckets_leave_short_ones_out() -> None:
     assert (asked.step, asked.end - asked.start) == (86_400, timedelta(days=367))
     found = span_of(RequestFactory().get("/", {"range": "15m"}), NOW, least_seconds=300)
     assert (found.key, found.end.minute % 5, found.end.second) == ("24h", 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("age", "least", "key"),
+    [
+        (timedelta(minutes=10), 0, "15m"),
+        (timedelta(minutes=50), 0, "15m"),
+        (timedelta(days=9), 0, "1h"),
+        (timedelta(minutes=10), 300, "1h"),
+        (timedelta(hours=7), 300, "6h"),
+        (timedelta(days=9), 300, "24h"),
+    ],
+)
+def test_without_a_range_the_longest_one_that_the_figures_fill_is_shown(
+    age: timedelta, least: int, key: str
+) -> None:
+    request = RequestFactory().get("/")
+    found = span_of(request, NOW, known_since=lambda: NOW - age, least_seconds=least)
+    assert found.key == key
+
+
+def test_a_short_time_has_short_buckets_where_they_can_be_read() -> None:
+    fine = timedelta(hours=3)
+    assert ranges(300, fine)[:2] == ("15m", "1h")
+    for asked, step in (({"range": "15m"}, 10), ({"range": "1h"}, 10), ({"range": "6h"}, 300)):
+        request = RequestFactory().get("/", asked)
+        assert span_of(request, NOW, least_seconds=300, fine=fine).step == step
 
 
 def test_the_ends_of_a_time_show_it_tomorrow_too() -> None:

@@ -27,6 +27,7 @@ def staff(client: Client) -> Client:
 def test_what_developers_read_stands_last(staff: Client) -> None:
     text = staff.get(reverse("help")).content.decode()
     operators, developers = text.split(">For developers<")
+    assert operators.rindex("<details") > operators.rindex('id="group-4"'), "folded"
     for name in ("operators", "production", "customers", "api"):
         assert reverse("help-document", args=[name]) in operators
     for name in ("architecture", "agent-protocol", "ui-parts", "faults", "asvs"):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
 import pytest
 from django.core import mail
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
-from django.utils import translation
+from django.utils import timezone, translation
 from pytest_django import Settings
 
-from panel.languages.choice import LanguageMiddleware, remember
+from jobs.models import Job
+from panel.languages.choice import ZONE_COOKIE, LanguageMiddleware, remember
 from panel.models import NoticeKind, User
 from panel.notices import notice_delivery
 from panel.security_log import background_mail
@@ -18,6 +22,7 @@ from storage.formatting import ms
 from tests import make
 from tests.panel.notices.case import case
 from tests.panel.portal.shop import Shop, browser, plan, seen, shop
+from tests.scene import job, scene
 
 pytestmark = pytest.mark.django_db
 GERMAN = {"Accept-Language": "de-AT,de;q=0.9,en;q=0.5"}
@@ -139,3 +144,34 @@ def test_a_sign_in_remembers_the_language_of_its_browser(
     remember(rf.get("/", headers=headers), user)
     user.refresh_from_db()
     assert user.language == language
+
+
+def test_times_are_told_in_the_zone_of_the_browser_and_read_in_it() -> None:
+    there, client = scene(), browser(make.staff_user())
+    job(there, created_at=datetime(2026, 7, 1, 12, tzinfo=UTC))
+    address = reverse("job", args=[Job.objects.get().key])
+    assert "2026-07-01 12:00:00" in client.get(address).content.decode()
+    client.cookies[ZONE_COOKIE] = "Europe/Berlin"
+    page = client.get(address).content.decode()
+    assert "2026-07-01 14:00:00" in page and "Requested (Europe/Berlin)" in page
+    end = (timezone.now() + timedelta(hours=3)).astimezone(ZoneInfo("Europe/Berlin"))
+    typed = {"reason": "New disks", "until": f"{end:%Y-%m-%dT%H:%M}"}
+    answer = client.post(reverse("host-maintenance", args=[there.host.key]), typed, follow=True)
+    there.host.refresh_from_db()
+    assert there.host.maintenance_until == end.replace(second=0, microsecond=0)
+    assert f"until {end:%Y-%m-%d %H:%M %Z}" in answer.content.decode()
+
+
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "../../etc/passwd", ""])
+def test_a_zone_that_there_is_not_is_utc(zone: str) -> None:
+    client = browser(make.staff_user())
+    client.cookies[ZONE_COOKIE] = zone
+    assert "Since (UTC)" in client.get(reverse("trail")).content.decode()
+
+
+def test_programs_are_told_times_in_utc() -> None:
+    client = browser(make.staff_user())
+    job(scene(), created_at=datetime(2026, 7, 1, 12, tzinfo=UTC))
+    client.cookies[ZONE_COOKIE] = "Europe/Berlin"
+    answer = client.get(reverse("api-job", args=[Job.objects.get().key]))
+    assert answer.json()["created_at"] == "2026-07-01T12:00:00Z"

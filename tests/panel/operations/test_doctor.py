@@ -207,9 +207,11 @@ def test_the_mail_server_is_asked_and_sent_nothing(settings: Settings) -> None:
     assert "TIERCEL_SMTP_HOST" in finding.correction
 
 
-def test_a_panel_without_a_mail_server_is_well(settings: Settings) -> None:
+def test_a_panel_without_a_mail_server_is_well_and_its_mail_is_off(settings: Settings) -> None:
     settings.SMTP_HOST = ""
-    assert doctor.check("mail").is_ok
+    finding = doctor.check("mail")
+    assert finding.is_ok and finding.is_off
+    assert next(doctor.report_lines([finding])).startswith("off      mail: E-mail is off")
 
 
 def test_the_report_gives_the_correction_below_a_problem() -> None:

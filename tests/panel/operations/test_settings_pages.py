@@ -9,7 +9,8 @@ from unittest import mock
 
 import pytest
 from django.core import mail
-from django.test import Client
+from django.core.checks import run_checks
+from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
@@ -125,6 +126,19 @@ def test_an_export_of_the_revenue_stands_in_the_security_log(admin: Client) -> N
     assert (entry.actor, entry.detail) == ("boss@provider.org", "revenue, CSV")
 
 
+def test_who_sells_must_be_reachable(admin: Client, settings: Settings) -> None:
+    warning = "Customers may order, and many sentences tell them to contact support"
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER, settings.TIERCEL_MANDATE_REQUIRED = True, False
+    assert warning in page(admin)
+    assert [each.id for each in run_checks()] == ["panel.W005"]
+    for name in ("TIERCEL_SUPPORT_EMAIL", "TIERCEL_SUPPORT_URL"):
+        with override_settings(**{name: "help@provider.example"}):
+            assert warning not in page(admin)
+            assert run_checks() == []
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = False
+    assert warning not in page(admin)
+
+
 @pytest.mark.parametrize("route", ["settings", "billing"])
 def test_admins_learn_that_no_customer_can_order_and_what_to_set(
     admin: Client, settings: Settings, route: str
@@ -168,3 +182,22 @@ def test_a_webhook_that_takes_nothing_is_a_warning(admin: Client) -> None:
     assert "1 webhook not taking events: see Webhooks." in page(admin)
     Webhook.objects.filter(pk=row.pk).update(failures=0, disabled_at=timezone.now())
     assert "1 webhook not taking events: see Webhooks." in page(admin)
+
+
+def test_settings_that_are_not_set_or_need_a_look_are_shown_alone(
+    admin: Client, settings: Settings
+) -> None:
+    settings.SMTP_HOST = ""
+    everything, short = page(admin), page(admin, only="open")
+    assert "A sample every" in everything and "A sample every" not in short
+    for text in (everything, short):
+        assert "TIERCEL_SMTP_HOST" in text and "No backup is recorded" in text
+
+
+def test_a_check_of_what_was_never_set_up_is_not_called_ok(
+    admin: Client, settings: Settings
+) -> None:
+    settings.SMTP_HOST = ""
+    text = admin.post(reverse("settings")).content.decode()
+    row = text[text.index(">Mail</td>") :].partition("</tr>")[0]
+    assert "chip-quiet" in row and ">off<" in row and "chip-ok" not in row

@@ -123,6 +123,22 @@ def test_writeback_on_a_degraded_mirror_is_an_error() -> None:
     assert found(sick) == {"writeback_degraded": "error"}
 
 
+@pytest.mark.parametrize(
+    ("dirty_bytes", "said"),
+    [
+        (0, "no data was at risk at the last inventory; new writes are on one SSD only."),
+        (2**30, "1 GiB was on one SSD only at the last inventory."),
+    ],
+)
+def test_what_a_second_failure_would_lose_is_told_apart_from_what_it_could(
+    dirty_bytes: int, said: str
+) -> None:
+    cache = make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", mode="writeback", dirty_bytes=dirty_bytes)
+    there = scene(make.lv(cache=cache), pvs=(make.pv(), make.fast_pv(healthy=False)))
+    (finding,) = findings_of(there.facts, snapshots_of([there.volume]))
+    assert finding.message == f"vg0/web12 uses writeback on a degraded SSD mirror: {said}"
+
+
 @pytest.mark.parametrize("managed", [True, False])
 def test_the_way_out_of_writeback_never_flushes_under_the_lock_of_the_group(managed: bool) -> None:
     lv = make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa_cpool", mode="writeback"))

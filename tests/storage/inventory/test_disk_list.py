@@ -30,7 +30,7 @@ def test_a_member_that_is_only_written_to_is_well() -> None:
 
 def test_a_disk_under_a_group_names_it() -> None:
     device = one("sdc")
-    assert (device.serves, device.tone, device.state) == (("vg0",), "ok", "not in an array")
+    assert (device.serves, device.tone, device.state) == (("vg0",), "quiet", "not in an array")
 
 
 def test_the_disks_of_a_bcache_made_by_hand_are_used() -> None:

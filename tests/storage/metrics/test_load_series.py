@@ -5,9 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from pytest_django import Settings
 
 from storage.byte_sizes import GIB
-from storage.metrics.load_series import LOAD_UNITS, fleet_series, host_series
+from storage.metrics import load_series
+from storage.metrics.load_series import (
+    LOAD_UNITS,
+    fine_host_series,
+    fine_time,
+    fleet_series,
+    host_series,
+)
 from storage.metrics.samples import ensure_partitions
 from storage.metrics.samples.load_rollup import add_up_fleet
 from storage.models import Host, HostOutline
@@ -76,3 +84,31 @@ def test_without_loads_everything_is_unknown(host: Host) -> None:
     found = host_series(host, NOON, NOON + 60 * MINUTE)
     assert found.is_empty
     assert set(found.to_json()["series"]) == set(LOAD_UNITS)
+
+
+def test_a_short_time_of_a_host_is_shown_as_it_was_sampled(host: Host) -> None:
+    _, one = placed(host)
+    _, two = placed(host)
+    for n in range(11):
+        reads = 600 * n + (6000 if n > 4 else 0)
+        cache = wire.cache(read_hits=90 * n, read_misses=10 * n, used=8, dirty=n)
+        take(host, 60 * n, reading(one, reads, cache=cache), reading(two, 1200 * n))
+    found = fine_host_series(host, NOON, NOON + 10 * MINUTE, 60)
+    columns = found.to_json()["series"]
+    assert set(columns) == set(LOAD_UNITS)
+    assert columns["read_iops"] == [30, 30, 30, 30, 130, 30, 30, 30, 30, 30], "a stall is seen"
+    assert columns["dirty_bytes"][-1] == 10 * 65_536
+    assert columns["ssd_used_bytes"] == [60 * GIB] * 10
+    whole = host_series(host, NOON, NOON + 10 * MINUTE).to_json()["series"]
+    assert whole["read_iops"] == [30, 50]
+
+
+def test_how_long_a_fine_time_may_be_depends_on_what_there_is_to_read(
+    host: Host, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.TIERCEL_SAMPLE_SECONDS = 10
+    for _ in range(4):
+        placed(host)
+    assert fine_time(host) == timedelta(hours=3)
+    monkeypatch.setattr(load_series, "FINE_SAMPLES", 400)
+    assert fine_time(host) == timedelta(seconds=1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -75,7 +76,9 @@ def text_of(browser: Client, name: str, *args: str, **query: str) -> str:
 
 
 def test_without_alerts_the_page_says_what_one_is(browser: Client) -> None:
-    assert "No alerts yet" in text_of(browser, "alerts")
+    page = text_of(browser, "alerts")
+    assert "No alerts yet" in page
+    assert " hidden" in page[page.index('id="find"') :].partition(">")[0], "nothing to filter"
 
 
 def test_open_alerts_are_listed_with_what_follows_from_them(browser: Client) -> None:
@@ -368,3 +371,44 @@ def test_a_reason_and_its_end_are_two_sentences(browser: Client) -> None:
     act = reverse("alert-acknowledge", args=[alert.key])
     browser.post(act, {"reason": "swap on Tuesday", "hours": "4"})
     assert "swap on Tuesday. Until 20" in text_of(browser, "alert", alert.key)
+
+
+def test_kinds_are_offered_by_what_they_are_about(browser: Client) -> None:
+    for name in ("alerts", "silence-new"):
+        groups = re.findall(
+            r'<optgroup label="([^"]+)">(.*?)</optgroup>', text_of(browser, name), re.S
+        )
+        kinds = dict(groups)
+        assert list(kinds) == ["Disks and arrays", "Caches", "Volumes", "Panel and jobs", "Hosts"]
+        assert "Disk failing" in kinds["Disks and arrays"] and "Volume slow" in kinds["Volumes"]
+        assert "Worker silent" in kinds["Panel and jobs"] and "Clock wrong" in kinds["Hosts"]
+        names = re.findall(r"<option[^>]*>([^<]+)", "".join(kinds.values()))
+        assert len(set(names)) == len(names), "no name twice"
+
+
+def test_who_looks_after_an_alert_looks_after_what_follows_from_it(browser: Client) -> None:
+    effect = finding("ssd_lost", subject="vg0/web", volume="{volume}")
+    there = wrong(finding("pv_missing", subject="vg0"), effect)
+    cause = Alert.objects.get(code="pv_missing")
+    browser.post(reverse("alert-acknowledge", args=[cause.key]), {"reason": "Mine."})
+    page = text_of(browser, "host", there.host.key)
+    assert page.count("Acknowledged by anna@example.org") == 2
+
+
+def test_an_alert_keeps_the_name_of_its_gravest_state(browser: Client) -> None:
+    there = wrong(finding("array_degraded", subject="md0", message="md0 lacks a disk."))
+    rebuilt = finding("array_recovering", subject="md0", severity="warning", message="94 % done.")
+    HostOutline.objects.filter(host=there.host).update(
+        findings=[{**rebuilt, "since": "2026-11-02T00:00:00+00:00"}]
+    )
+    judged()
+    alert = Alert.objects.get()
+    page = text_of(browser, "alert", alert.key)
+    assert alert.code == "array_recovering"
+    assert "Array degraded</h1>" in page and "94 % done." in page
+    assert "2026-11-01 00:00 UTC" in page, "wrong since it was degraded"
+    HostOutline.objects.update(findings=[])
+    Host.objects.update(last_seen_at=timezone.now() + timedelta(minutes=5))
+    judged(minutes=4)
+    page = text_of(browser, "alerts", state="resolved", code="array_degraded")
+    assert "Array degraded" in page and "md0 lacks a disk." in page and "94 %" not in page

@@ -13,6 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django import Settings
 
 from panel import tasks
 from panel.alerts.route_forms import OwnRouteForm, RouteForm, initial_of
@@ -318,3 +319,32 @@ def test_the_form_is_grouped_by_how_and_folds_the_rest(browser: Client, anna: Us
     url = reverse("suggest", args=["host-list"])
     options = browser.get(url, {"hosts": "stor-hel-03, stor-hel-04"}).content.decode()
     assert options == '<option value="stor-hel-03, stor-hel-04">'
+
+
+@pytest.mark.parametrize(("server", "kind"), [("", "webhook"), ("mail.example.org", "email")])
+def test_a_way_that_cannot_work_is_not_the_first_that_is_offered(
+    browser: Client, settings: Settings, server: str, kind: str
+) -> None:
+    settings.SMTP_HOST = server
+    page = browser.get(reverse("alert-route-new")).content.decode()
+    assert f'<option value="{kind}" selected' in page
+    assert ("e-mails are not delivered" in page) is (not server)
+
+
+def test_an_alert_remembers_who_was_told_when_the_recipient_is_gone(browser: Client) -> None:
+    route, of = mail_route("m2@example.org"), alert()
+    event(of)
+    (sent,) = routed()
+    AlertDelivery.objects.update(delivered_at=timezone.now())
+    waiting = AlertDelivery.objects.create(route=route, purpose="test")
+    browser.post(reverse("alert-route-delete", args=[route.key]))
+    sent.refresh_from_db()
+    waiting.refresh_from_db()
+    assert (sent.route, sent.to, sent.given_up_at) == (None, "E-mail to m2@example.org", None)
+    assert waiting.given_up_at is not None
+    page = browser.get(reverse("alert", args=[of.key])).content.decode()
+    assert "E-mail to m2@example.org" in page and "No recipient for this" not in page
+    again = browser.post(reverse("alert-message-again", args=[sent.key]))
+    assert again.status_code == 404
+    event(of, "resolved")
+    assert routed() == []

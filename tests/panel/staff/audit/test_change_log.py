@@ -15,6 +15,7 @@ from storage.discovery.ingest import apply_facts
 from storage.models import Host, Volume
 from storage.planner.wish import Wish
 from tests import make
+from tests.panel.portal.shop import plan
 from tests.scene import scene
 
 pytestmark = pytest.mark.django_db
@@ -122,3 +123,20 @@ def test_a_recorded_state_of_another_version_is_not_spelled_out(wish: Any) -> No
     volume.wish = wish
     volume.save()
     assert told(edits(volume)[0]) == [("recorded state", "-", "changed")]
+
+
+def test_another_record_is_told_by_its_name_and_an_amount_with_its_unit() -> None:
+    acme, boost = make.customer("Acme"), plan(name="Boost", price_minor=1000)
+    volume = make.volume(customer=acme, cache_plan=boost, size_bytes=8 * GIB)
+    Volume.objects.filter(pk=volume.pk).update(customer=None, cache_plan=None, size_bytes=9 * GIB)
+    volume.refresh_from_db()
+    assert set(told(edits(volume)[0])) == {
+        ("customer", "Acme", "-"),
+        ("cache plan", "Boost", "-"),
+        ("size", "8 GiB", "9 GiB"),
+    }
+    boost.price_minor = 2000
+    boost.save()
+    assert told(edits(boost)[0]) == [("price", "10.00 EUR", "20.00 EUR")]
+    acme.delete()
+    assert ("customer", "a deleted customer", "-") in told(edits(volume)[0])

@@ -23,6 +23,7 @@ from panel.models import Mandate, SecurityEntry, SecurityKind
 from panel.security_log import security_entries
 from storage.access import StaffRole
 from storage.models import CachePlan, Customer, Host, PhysicalDisk, Volume
+from storage.templatetags.money import amount
 from tests import make
 from tests.panel.portal.shop import plan
 from tests.proven import sign_in
@@ -72,7 +73,7 @@ def test_a_new_price_says_what_it_was_and_who_changed_it(boss: Client) -> None:
     assert boss.post(address, {**typed, "price": "9.90", "on_offer": "on"}).status_code == 302
     (changed,) = [row for row in rows(boss, kind="change") if "Changed plan Fast" in row]
     assert "boss@provider.org" in changed
-    assert f"price minor: {sold.price_minor} → 990" in changed
+    assert f"price: {amount(sold.price_minor, 'EUR')} → 9.90 EUR" in changed
 
 
 def test_what_was_deleted_is_named_and_leads_nowhere(boss: Client) -> None:

@@ -79,3 +79,11 @@ def test_what_is_in_the_books_stays_in_the_books(operator: Client) -> None:
     volume.save()
     assert "kept for the books" in delete(operator, customer)
     assert Customer.objects.count() == 1
+
+
+def test_a_customer_is_deleted_by_a_second_click_that_names_them(operator: Client) -> None:
+    customer = make.customer("Mistyped")
+    page = operator.get(reverse("customer", args=[customer.key])).content.decode()
+    folded = page.partition("<summary")[2].partition("Delete customer …</summary>")[2]
+    asked = page[page.index("Delete customer …") :]
+    assert folded and "cannot be undone" in asked and ">Delete <span" in asked

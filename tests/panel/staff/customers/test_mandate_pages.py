@@ -102,10 +102,10 @@ def test_who_suspended_and_who_changed_the_caps_is_kept_and_shown() -> None:
     )
     [raised, given] = edits(Mandate.objects.get())
     assert (raised.who, given.is_creation) == ("ada@example.org", True)
-    assert raised.changes == (FieldChange("cap charge minor", "500", "90000"),)
+    assert raised.changes == (FieldChange("cap charge", "5.00 EUR", "900.00 EUR"),)
     text = page(client, acme)
     assert ">History<" in text
-    assert "cap charge minor: 500 → 90000" in text
+    assert "cap charge: 5.00 EUR → 900.00 EUR" in text
     assert "suspended at: -" in text
 
 

@@ -204,4 +204,4 @@ def test_the_trail_of_everything_has_what_people_decided(admin: Client) -> None:
     of = read(0)
     admin.post(address(of, "host-disk-enter"), {"unit_bytes": "", "rated_tb": "5"})
     text = admin.get(reverse("trail"), {"kind": "change"}).content.decode()
-    assert "entered rated bytes" in text and address(of) in text
+    assert "entered rated: - → 4.5 TiB" in text and address(of) in text

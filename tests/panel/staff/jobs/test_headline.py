@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobs.models import Job, Kind, State
+from jobs.models import Job, Kind, State, Step
 from jobs.models.job import WORDS
 from panel.staff.jobs.headline import cancel_effect, detail, headline, rollback
 from storage.models import Volume
@@ -74,14 +74,17 @@ def test_the_page_says_what_cancelling_does_to_finished_steps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("turned", "is_possible", "words"),
+    ("turned", "turns", "is_possible", "words"),
     [
-        (False, True, "possible"),
-        (False, False, "not possible"),
-        (True, False, "no longer possible"),
+        (False, False, True, "possible"),
+        (False, True, False, "not possible"),
+        (False, False, False, "possible with a new job"),
+        (True, True, False, "no longer possible"),
     ],
 )
 def test_the_page_says_whether_a_rollback_is_possible(
-    turned: bool, is_possible: bool, words: str
+    turned: bool, turns: bool, is_possible: bool, words: str
 ) -> None:
-    assert rollback(attach(State.RUNNING, turned=turned), is_possible=is_possible) == words
+    """Of a job that never goes back by itself, in the words of its preview."""
+    running = attach(State.RUNNING, turned=turned)
+    assert rollback(running, [Step(turns=turns)], is_possible=is_possible) == words

@@ -274,3 +274,17 @@ def test_a_preview_that_the_kernel_refuses_leads_to_its_faults(staff: Client) ->
     end(preview, State.FAILED, error=error)
     text = page(staff, "job", preview.key)
     assert "it loses data" in text and reverse("host-history", args=[there.host.key]) in text
+
+
+def test_the_button_of_a_preview_stays_in_view_and_what_is_not_known_yet_is_marked(
+    staff: Client,
+) -> None:
+    preview = job(scene(), dry_run=True)
+    step(
+        preview, commands=[{"argv": ["lvchange"], "shell": "lvchange --addtag <each range> vg0/x"}]
+    )
+    end(preview)
+    text = page(staff, "job", preview.key)
+    assert 'class="actions preview-confirm' in text
+    assert 'title="known when the step runs">&lt;each range&gt;</em>' in text
+    assert "What stands in &lt; &gt; is known when the step runs." in text

@@ -136,3 +136,11 @@ def test_charts_of_a_volume_that_is_watched_closely_renew_themselves_as_often() 
     assert of_volume(there.volume, person).seconds == 60
     there.volume.watched_until = database_now() + timedelta(minutes=1)
     assert of_volume(there.volume, person).seconds == 10
+
+
+def test_live_figures_stand_in_the_card_of_the_latest_ones(staff: Client) -> None:
+    there = scene(make.lv())
+    for name in ("volume", "volume-figures"):
+        card = page(staff, name, there.volume.key)
+        card = card[card.index('id="figures"') :].partition("</section>")[0]
+        assert card.count('id="live"') == 1, name

@@ -1,0 +1,49 @@
+"""What a new panel still lacks, as one list for its admins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.urls import reverse
+
+from panel.alerts import route_forms
+from panel.authentication import second_factor
+from panel.models import SecurityEntry, SecurityKind
+from storage.access import Person, Right, may
+from storage.models import Host
+
+
+@dataclass(frozen=True, slots=True)
+class SetupStep:
+    """One thing to set up, and the page where that is done or explained."""
+
+    name: str
+    url: str
+    is_done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GetStarted:
+    """`is_nobody_told`: no one is told of alerts, and no admin said that this shall be so."""
+
+    steps: tuple[SetupStep, ...]
+    is_nobody_told: bool
+
+
+def get_started(user: Person) -> GetStarted | None:
+    """None for those who cannot do it, and once all of it is done. Five queries at most."""
+    if not may(user, Right.ADMINISTER):
+        return None
+    is_nobody_told = route_forms.is_asked_for()
+    backups = SecurityEntry.objects.filter(kind=SecurityKind.BACKUP)
+    own_settings = reverse("settings")
+    steps = (
+        SetupStep("First host", reverse("host-new"), Host.objects.active().exists()),
+        SetupStep("Second factor", reverse("mfa_index"), not second_factor.is_advised(user)),
+        SetupStep("Alert recipients", reverse("alert-route-new"), not is_nobody_told),
+        SetupStep("E-mail", f"{own_settings}#mail", bool(settings.SMTP_HOST)),
+        SetupStep("Backup", f"{own_settings}#backup", backups.exists()),
+    )
+    is_done = all(each.is_done for each in steps)
+    return None if is_done else GetStarted(steps, is_nobody_told)

@@ -1,0 +1,59 @@
+"""What to do about a problem, with the commands in it set apart; and commands of which a part is
+not known yet. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+register = template.Library()
+
+# A program and its arguments. These are words of their own up to one that goes on in English, or to
+# a mark at the end of a clause.
+ARGUMENT: Final = r"(?:[^\s.,;:()]|[.,;:](?=\S))+"
+ENGLISH: Final = "again|and|as|before|for|if|in|is|on|or|prints|shows|that|the|then|to|until|with"
+COMMAND: Final = re.compile(
+    r"\b(?:(?:mdadm|lv[a-z]+|vg[a-z]+|pv[a-z]+|smartctl|apt|systemctl)(?= -)"
+    r"|echo(?= [^>]+ > )|cat(?= /)|manage\.py(?= doctor))"
+    rf"(?: (?!(?:{ENGLISH})\b){ARGUMENT})+"
+)
+COPIED: Final = (
+    "<code>{0}</code> "
+    '<button type="button" class="copy-inline" data-copy aria-label="Copy {0}">Copy</button>'
+)
+
+
+@register.filter
+def with_commands(text: object) -> SafeString:
+    """The text, in which each command can be copied."""
+    return _marked(str(text), COMMAND, COPIED)
+
+
+def _marked(text: str, pattern: re.Pattern[str], shown: str) -> SafeString:
+    """The text, with what the pattern finds shown like that."""
+    parts, end = [], 0
+    for found in pattern.finditer(text):
+        parts += [text[end : found.start()], format_html(shown, found[0])]
+        end = found.end()
+    return format_html_join("", "{}", ((each,) for each in (*parts, text[end:])))
+
+
+HOLE: Final = re.compile(r"<[a-z][^<>]*>")
+HOLE_SHOWN: Final = '<em class="command-hole" title="known when the step runs">{}</em>'
+
+
+@register.filter
+def with_holes(shell: str) -> SafeString:
+    """A command in which what only the step itself can know is marked."""
+    return _marked(shell, HOLE, HOLE_SHOWN)
+
+
+@register.filter
+def have_holes(steps: Iterable[Any]) -> bool:
+    """Whether a command of the steps is not known in full yet."""
+    return any(HOLE.search(command["shell"]) for step in steps for command in step.commands)
