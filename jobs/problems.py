@@ -20,41 +20,14 @@ from jobs.models import OVER, Halt, Job, State
 from jobs.standstill import Standstill, standstills_now
 from storage.formatting import counted
 from storage.health.host_problems import problem_words, silent_seconds
-from storage.health.inventory_findings import MADE_FROM_INVENTORY
 from storage.models import Host, Volume
+from storage.problems.all_kinds import AT_RISK, KINDS
 from storage.volumes.snapshot import BlockingJob
 
 OF_ALL_HOSTS: Final = 0
 """`Problem.host_id` of what concerns all hosts."""
-FAILED_LATELY: Final = timedelta(days=2)
 DISKS_UNREAD: Final = timedelta(days=1)
 """For so long the disks of a host may stay unread."""
-NEW_KERNEL: Final = timedelta(minutes=5)
-"""For so long a restart into another kernel counts as a problem."""
-PASSING_DURING_JOBS: Final = ("drift", "unfinished", "volume_inactive")
-AT_RISK: Final = frozenset(
-    {
-        "writeback_degraded",
-        "writeback_single_ssd",
-        "cache_lost",
-        "ssd_lost",
-        "bcache_waiting",
-        "pv_missing",
-        "inventory_shrank",
-        "array_degraded",
-        "array_failed",
-        "array_inactive",
-        "lv_raid_degraded",
-        "lv_raid_failed",
-        "kernel_data_loss",
-        "disk_vanished",
-        "disk_failing",
-        "attribute_failed",
-        "spare_low",
-        "self_test_failed",
-    }
-)
-"""Codes that say that data may be lost."""
 
 # The details are what the words of a problem need that stands in no inventory.
 STATE: Final = """
@@ -117,7 +90,8 @@ REPORTED: Final = """
 SELECT host.id, coalesce(told->>'code', ''),
     CASE told->>'severity' WHEN 'error' THEN 'error' ELSE 'warning' END,
     (told->>'since')::timestamptz, coalesce(told->>'subject', ''), '', NULL,
-    coalesce(told->>'message', ''), coalesce(told->>'correction', ''), '{}'::jsonb
+    coalesce(told->>'message', ''), coalesce(told->>'correction', ''),
+    jsonb_build_object('is_reported', true)
 FROM storage_host host CROSS JOIN LATERAL jsonb_array_elements(host.problems) told
 WHERE host.problems <> '[]' AND told->>'severity' IS DISTINCT FROM 'info' AND NOT (
     told->>'code' = ANY(%(from_inventory)s)
@@ -429,11 +403,11 @@ def grouped(
 def _fetch(query: str, at: datetime, **more: list[Any] | int) -> list[tuple[Any, ...]]:
     parameters: dict[str, Any] = {
         "silent": at - timedelta(seconds=silent_seconds()),
-        "failed": at - FAILED_LATELY,
-        "kernels": at - NEW_KERNEL,
+        "failed": _listed_since("job_failed", at),
+        "kernels": _listed_since("kernel_changed", at),
         "unread": at - DISKS_UNREAD,
-        "from_inventory": sorted(MADE_FROM_INVENTORY),
-        "passing": list(PASSING_DURING_JOBS),
+        "from_inventory": [each.code for each in KINDS.values() if each.is_also_reported],
+        "passing": [each.code for each in KINDS.values() if each.is_expected_during_jobs],
         "at_risk": sorted(AT_RISK),
         "over": list(OVER),
         **more,
@@ -441,6 +415,11 @@ def _fetch(query: str, at: datetime, **more: list[Any] | int) -> list[tuple[Any,
     with connection.cursor() as cursor:
         cursor.execute(query, parameters)
         return list(cursor.fetchall())
+
+
+def _listed_since(code: str, at: datetime) -> datetime:
+    """What began before is listed no longer."""
+    return at - (KINDS[code].listed_for or timedelta.max)
 
 
 def _worded(rows: Sequence[_Row], at: datetime) -> list[Problem]:

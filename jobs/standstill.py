@@ -138,7 +138,7 @@ class WorkRecord:
 @dataclass(frozen=True, slots=True)
 class Standstill:
     """One thing that does not go on, since when, and what to do about it. `code` is the problem's
-    (`panel.alerts.problem_kinds`)."""
+    (`storage.problems`)."""
 
     code: str
     severity: Literal["error", "warning"]

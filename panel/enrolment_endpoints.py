@@ -48,6 +48,7 @@ def enrol(request: HttpRequest, token: str) -> HttpResponse:
 @login_not_required
 @never_cache
 @require_safe
+@row_security.beyond()
 def agent(request: HttpRequest, token: str) -> HttpResponse:
     """The agent, for hosts that are enrolling."""
     if enrolment.enrolling_host(token) is None:

@@ -17,7 +17,13 @@ from panel.operations import doctor, settings_pages
 from panel.portal import report
 from panel.staff import audit_pages as audit_pages
 from panel.staff.alerts import route_pages
-from panel.staff.customers import delivery_pages, ledger_pages, plan_pages, revenue_pages
+from panel.staff.customers import (
+    capacity_pages,
+    delivery_pages,
+    ledger_pages,
+    plan_pages,
+    revenue_pages,
+)
 from panel.staff.dashboard import overview as dashboard_pages
 from panel.staff.jobs import running_menu
 
@@ -55,7 +61,7 @@ urlpatterns = [
     path("my/", include("panel.portal.urls")),
     path("revenue/", revenue_pages.revenue_page, name="revenue"),
     path("revenue/csv", revenue_pages.revenue_csv, name="revenue-csv"),
-    path("capacity/", revenue_pages.capacity, name="capacity"),
+    path("capacity/", capacity_pages.capacity, name="capacity"),
     path("ledger/", ledger_pages.ledger, name="ledger"),
     path("ledger/csv", ledger_pages.ledger_csv, name="ledger-csv"),
     path("ledger/<str:key>/", report.report, name="report"),

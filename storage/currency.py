@@ -35,6 +35,12 @@ def digits_of(currency: str) -> int:
     return DIGITS.get(currency, 2)
 
 
+def with_digits(currency: str) -> dict[str, str | int]:
+    """The currency of amounts, as each answer and message tells it: with its decimal places, so
+    that no reader guesses them."""
+    return {"currency": currency, "currency_digits": digits_of(currency)}
+
+
 def not_iso(currency: str) -> str:
     """Why prices cannot be in this currency, "" where they can: the decimal places of an unknown
     one are a guess, and a wrong guess charges a hundredfold."""

@@ -18,10 +18,7 @@ from typing import Final
 
 from jobs.alerts.alert_rules import (
     AT_RISK_RANK,
-    LACKS_A_DISK,
     NO_NEWS,
-    OF_DISK,
-    OF_VOLUME,
     SIBLINGS_WITHIN,
     WARNING_RANK,
     SeenProblem,
@@ -42,6 +39,7 @@ from jobs.alerts.alert_state import (
     RoundOutcome,
 )
 from jobs.models.alert import AlertEventKind as Kind
+from storage.problems.all_kinds import PRECEDENCE, kind_of
 
 DAY: Final = timedelta(days=1)
 FLAPPING_OPENINGS: Final = 3
@@ -133,22 +131,10 @@ def _absent(state: AlertState, now: datetime) -> AlertState:
 
 # --- Which follows from which --------------------------------------------------------------------
 
-PRECEDENCE: Final = (
-    "trust",
-    "contact",
-    "array",
-    "pv_missing",
-    "missing",
-    "ssd_lost",
-    "cache_lost",
-    *OF_DISK,
-    *OF_VOLUME,
-)
-
 
 def _order(state: AlertState) -> tuple[int, datetime, str]:
-    family = state.seen.family
-    place = PRECEDENCE.index(family) if family in PRECEDENCE else len(PRECEDENCE)
+    """A cause before its effects, what was seen first before the rest."""
+    place = PRECEDENCE.get(state.seen.family, 0)
     return place, state.first_seen_at, state.seen.fingerprint
 
 
@@ -175,7 +161,7 @@ def _causes(
             cause = _first_of_many_hosts(state, away, alerts, causes, context)
         if cause is not None:
             causes[fingerprint] = cause.seen.fingerprint
-            if is_disk and cause.seen.family in LACKS_A_DISK:
+            if is_disk and kind_of(cause.seen.code).is_of_one_lost_disk:
                 explained.add(cause.seen.fingerprint)
         elif not _is_over(state, context):
             of_host.append(state)

@@ -22,6 +22,7 @@ from storage.database_clock import database_now
 from storage.health.smart_reading import SmartHealth
 from storage.host_data import clean_text, decoded
 from storage.inventory.facts import Array
+from storage.inventory.stored import inventory_of
 from storage.models import Host, PhysicalDisk
 from storage.models.host import HostState
 from storage.planner import Refused
@@ -57,7 +58,8 @@ def test_disk(disk: PhysicalDisk, kind: CheckKind, requester: Requester) -> Medi
 
 def check_array(host: Host, array: Array, requester: Requester) -> MediaCheck:
     """Ask the kernel to compare the copies of an array. Raises `Refused`."""
-    trouble = array.trouble
+    facts = inventory_of(host)
+    trouble = array.trouble if facts is None else facts.trouble_of(array)
     if trouble is not None and trouble.code != "array_recovering":
         raise Refused("degraded", f"{trouble.message}.", trouble.correction)
     if array.sync_action not in ("", "idle"):

@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from panel.models import ApiToken, Scope, SecurityKind, User
-from panel.models.api_token import KEY_LENGTH
+from panel.models.api_token import KEY_LENGTH, READS
 from panel.security_log import security_entries
 from storage.access import ORDERING_ROLES, Right, is_staff, may
 from storage.database_clock import database_now
@@ -26,6 +26,9 @@ from storage.naming import new_key
 DEFAULT_DAYS = 90
 MAX_DAYS = 366
 MAX_LIVE = 50
+READS_OF_CUSTOMERS = tuple(
+    scope for scope in READS if scope not in (Scope.HOSTS_READ, Scope.ALERTS_READ, Scope.AUDIT_READ)
+)
 SALT = "panel.tokens"
 WRITTEN = re.compile(r"tcl_([a-z2-7]{12})\.([\w-]{43})", re.ASCII)
 USE_NOTED_EVERY = timedelta(minutes=1)
@@ -165,6 +168,7 @@ def revoke_all(user: User) -> int:
 def scopes_of(user: User) -> list[str]:
     """What a token of this person may be for: never more than they may do themselves."""
     scopes: list[str] = [Scope.READ]
+    scopes += READS if is_staff(user) else READS_OF_CUSTOMERS
     if is_staff(user):
         scopes += [Scope.METRICS]
     if is_staff(user) and may(user, Right.OPERATE):

@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from jobs.alerts.alert_rules import lapse
 from jobs.models import Alert, AlertEvent, AlertEventKind
-from panel.alerts.concern_kind import UNKNOWN
-from panel.alerts.problem_kinds import KINDS
 from panel.templatetags.chips import Chip
+from storage.problems.all_kinds import kind_of
+from storage.problems.kinds_of_arrays import ARRAY_KINDS
+from storage.problems.kinds_of_caches import CACHE_KINDS
+from storage.problems.kinds_of_disks import DISK_KINDS
+from storage.problems.kinds_of_hosts import HOST_KINDS
+from storage.problems.kinds_of_jobs import JOB_KINDS
+from storage.problems.kinds_of_volumes import VOLUME_KINDS
 
-NAMES: Final = {code: kind.name for code, kind in KINDS.items()}
-"""What each kind of problem is called."""
 ABOUT: Final = {
-    "Disks and arrays": (
-        r"array_|disk_|lv_raid_|pv_|smart_|no_smartctl|attribute_|spare_|self_test_|worn|wears_"
-        r"|(uncorrectable|reported|pending|reallocated|crc)_rose|(ssd|hdd)_saturated|guest_array"
-    ),
-    "Caches": r"cache_|writeback_|ssd_lost|bcache_|cset_|hit_rate_|kernel_(data_loss|unsure)",
-    "Volumes": r"volumes?_|drift|unfinished|lv_unknown|orphan_|inventory_shrank",
-    "Panel and jobs": r"jobs?_|halt|workers?_|housekeeping_|slot_|collector_|beat_",
-    "Hosts": "",
+    "Disks and arrays": (*DISK_KINDS, *ARRAY_KINDS),
+    "Caches": CACHE_KINDS,
+    "Volumes": VOLUME_KINDS,
+    "Panel and jobs": JOB_KINDS,
+    "Hosts": HOST_KINDS,
 }
-"""What kinds of problems are about, each by the beginnings of its codes; the last has the rest."""
-
-
-def _kinds_by_subject() -> tuple[tuple[str, list[tuple[str, str]]], ...]:
-    groups: dict[str, list[tuple[str, str]]] = {about: [] for about in ABOUT}
-    for code, name in sorted(NAMES.items(), key=lambda each: each[1].lower()):
-        groups[next(about for about, start in ABOUT.items() if re.match(start, code))] += [
-            (code, name)
-        ]
-    return tuple(groups.items())
-
-
-KINDS_BY_SUBJECT: Final = _kinds_by_subject()
+KINDS_BY_SUBJECT: Final = tuple(
+    (about, sorted(((kind.code, kind.name) for kind in kinds), key=lambda each: each[1].lower()))
+    for about, kinds in ABOUT.items()
+)
 """Choices of a kind, in groups."""
 SEVERITY_CHIPS: Final = {
     0: Chip("error", "error", "data at risk"),
@@ -60,7 +50,7 @@ LAPSED: Final = "No longer reported"
 
 def name_of(code: str) -> str:
     """What the kind is called; a code that a newer agent reports is shown as it is."""
-    return NAMES.get(code) or code.replace("_", " ").capitalize() or "Problem"
+    return kind_of(code).name or code.replace("_", " ").capitalize() or "Problem"
 
 
 def headline_of(alert: Alert) -> str:
@@ -71,7 +61,7 @@ def headline_of(alert: Alert) -> str:
 
 def consequence_of(code: str) -> str:
     """What a problem of this kind leads to; "" where that is not known."""
-    return KINDS.get(code, UNKNOWN).consequence
+    return kind_of(code).consequence
 
 
 def state_of_alert(alert: Alert) -> Chip:

@@ -11,7 +11,7 @@ from zoneinfo import available_timezones
 from django import forms
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.shortcuts import get_object_or_404
 
@@ -223,12 +223,13 @@ class RouteForm(QuietForm):
         return has_errors or any(self[name].value() not in (None, "") for name in given)
 
     def clean_hosts(self) -> list[Host]:
-        """The hosts by their names."""
+        """The hosts by their keys or names; a key is stronger than a name of the same text."""
         names = self.cleaned_data["hosts"]
-        hosts = {host.name: host for host in self.visible_hosts.filter(name__in=names)}
+        named = self.visible_hosts.filter(Q(key__in=names) | Q(name__in=names))
+        hosts = {host.name: host for host in named} | {host.key: host for host in named}
         if missing := [name for name in names if name not in hosts]:
             raise forms.ValidationError(f"There is no host “{missing[0]}”.")
-        return list(hosts.values())
+        return list(dict.fromkeys(hosts[name] for name in names))
 
     def clean_url(self) -> str:
         """One that the panel may call."""

@@ -3,8 +3,11 @@ Staff only."""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.http import Http404
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -13,9 +16,10 @@ from rest_framework.response import Response
 from jobs.engine import media_checks
 from jobs.models import CheckKind, CheckState, MediaCheck
 from panel.api import request_bodies
-from panel.api.framework import described
+from panel.api.framework import cursor, described
+from panel.api.framework.api_lists import PAGE, Listing
 from panel.api.framework.resource import Resource
-from panel.api.framework.shape import Shape
+from panel.api.framework.shape import Shape, show
 from panel.api.response_shapes import Json
 from panel.models import Scope
 from storage.access import Right
@@ -29,7 +33,6 @@ from storage.inventory.stored import inventory_of
 from storage.models import DiskRound, Host, PhysicalDisk
 from storage.models.physical_disk import REASON_LIMIT
 
-LAST = 20
 MEASURED = (
     "state",
     "message",
@@ -91,6 +94,7 @@ class DiskShape(Shape):
     """A disk. Figures are of `read_at`; `state` is of the last time it was asked."""
 
     key = serializers.CharField()
+    url = serializers.CharField()
     name = serializers.CharField(
         allow_blank=True, help_text="The kernel's name, empty behind a RAID controller."
     )
@@ -158,6 +162,7 @@ class DisksShape(Shape):
         allow_blank=True, help_text="What kept some disks from being read; empty: nothing."
     )
     items = DiskShape(many=True)
+    next_cursor = serializers.CharField(allow_null=True)
 
 
 class DiskBody(request_bodies.Body):
@@ -192,22 +197,26 @@ class DiskBody(request_bodies.Body):
 class HostDisks(Resource):
     """The disks of a host."""
 
+    read_scope = Scope.HOSTS_READ
     staff_only = True
+    parameters: ClassVar = {"GET": cursor.PARAMETERS}
 
     @extend_schema(
         operation_id="host_disks",
         summary="List the disks of a host with their health",
-        responses={200: DisksShape, **described.problems(403, 404)},
+        parameters=PAGE,
+        responses={200: DisksShape, **described.problems(400, 403, 404)},
     )
     def get(self, request: Request, key: str) -> Response:
         """As read every 45 minutes; disks that are gone come last."""
         host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
         last = DiskRound.objects.filter(host=host).first()
+        page, after = cursor.slice_of(request, conditions_of(host, database_now()), "host-disks")
         data = {
             "asked_at": None if last is None else last.answered_at,
             "installed": last is not None and last.installed,
             "message": "" if last is None else last.message,
-            "items": [_json(each) for each in conditions_of(host, database_now())],
+            **cursor.body(map(_json, page), after),
         }
         return Response(DisksShape(data).data)
 
@@ -215,6 +224,7 @@ class HostDisks(Resource):
 class OneDisk(Resource):
     """A disk, and what is entered of it."""
 
+    read_scope = Scope.HOSTS_READ
     staff_only = True
     write_scope = Scope.HOSTS
     measured = MEASURED
@@ -269,6 +279,7 @@ def _json(condition: DiskCondition) -> Json:
     worn_out = condition.worn_out
     data: Json = {
         "key": disk.key,
+        "url": reverse("api-host-disk", args=[disk.host.key, disk.key]),
         "name": disk.name,
         "device": disk.device,
         "type": disk.kind,
@@ -366,12 +377,7 @@ class ArraysShape(Shape):
 
     read_at = serializers.DateTimeField(allow_null=True)
     items = ArrayShape(many=True)
-
-
-class MediaChecksShape(Shape):
-    """The newest first."""
-
-    items = MediaCheckShape(many=True)
+    next_cursor = serializers.CharField(allow_null=True)
 
 
 class SelfTestBody(request_bodies.Body):
@@ -386,37 +392,48 @@ class SelfTestBody(request_bodies.Body):
 class HostArrays(Resource):
     """The arrays of a host."""
 
+    read_scope = Scope.HOSTS_READ
     staff_only = True
+    parameters: ClassVar = {"GET": cursor.PARAMETERS}
 
     @extend_schema(
         operation_id="host_arrays",
         summary="List the arrays of a host with rebuilds and checks",
-        responses={200: ArraysShape, **described.problems(403, 404)},
+        parameters=PAGE,
+        responses={200: ArraysShape, **described.problems(400, 403, 404)},
     )
     def get(self, request: Request, key: str) -> Response:
         """Empty before the first inventory."""
         host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
         facts = inventory_of(host)
         items = [] if facts is None else [_array_json(facts, array) for array in facts.arrays]
-        return Response(ArraysShape({"read_at": host.facts_at, "items": items}).data)
+        body = cursor.body(*cursor.slice_of(request, items, "host-arrays"))
+        return Response(ArraysShape({"read_at": host.facts_at, **body}).data)
 
 
 class HostChecks(Resource):
     """Checks of the arrays and disks of a host."""
 
+    read_scope = Scope.HOSTS_READ
     staff_only = True
+    listing: ClassVar = Listing("host-checks", MediaCheckShape, newest_first=True)
+    parameters: ClassVar = {"GET": listing.parameters}
 
     @extend_schema(
         operation_id="host_checks",
-        summary="List the last checks of a host's disks and arrays",
-        responses={200: MediaChecksShape, **described.problems(403, 404)},
+        summary="List the checks of a host's disks and arrays",
+        parameters=listing.described,
+        responses={200: listing.page_shape("MediaCheckPage"), **described.problems(400, 403, 404)},
     )
     def get(self, request: Request, key: str) -> Response:
-        """Self-tests and array checks that somebody asked for."""
+        """Self-tests and array checks that somebody asked for, newest first."""
         host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
         rows = MediaCheck.objects.visible_to(self.user).filter(host=host)
-        listed = [_check_json(check) for check in rows.select_related("actor", "disk")[:LAST]]
-        return Response(MediaChecksShape({"items": listed}).data)
+        return self.listing.answer(
+            request,
+            rows.select_related("actor", "disk"),
+            lambda page: (show(MediaCheckShape, _check_json(check)) for check in page),
+        )
 
 
 class ArrayChecks(Resource):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import ClassVar, Final
 
@@ -20,8 +21,9 @@ from jobs.problems import problems_of
 from jobs.queue.removal import removal_of, remove
 from jobs.queue.submit import submit_for_host
 from panel.api import request_bodies
-from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
-from panel.api.framework.resource import Resource, chosen_values, ids, since, truth
+from panel.api.framework import described, idempotent_requests, wait_for_job
+from panel.api.framework.api_lists import Listing
+from panel.api.framework.resource import Resource, chosen_values, truth
 from panel.api.framework.shape import Shape
 from panel.api.hosts.host_enrolment import EnrolmentShape, NewHostBody, made_host
 from panel.api.resource_json import host_json
@@ -34,7 +36,7 @@ from storage.health import accepted_faults
 from storage.health.accepted_faults import REASON_LIMIT, HostFault, faults_with_decisions
 from storage.inventory.stored import inventory_of
 from storage.models import Host
-from storage.models.host import MOST_TAGS, SITE_LIMIT, tags_of
+from storage.models.host import MOST_SLOW_MS, MOST_TAGS, SITE_LIMIT, tags_of
 from storage.planner import Refused
 from storage.planner.kernel_faults import EFFECTS
 from storage.planner.member_wish import Replacement
@@ -49,12 +51,20 @@ PRESENT = [value for value, _ in HOST_STATES]
 class Hosts(Resource):
     """All hosts."""
 
+    read_scope = Scope.HOSTS_READ
     staff_only = True
     write_scope = Scope.HOSTS
     once_only = ("line",)
-    parameters: ClassVar = {
-        "GET": (*cursor.PARAMETERS, "state", "site", "tag", "ids", "updated_since")
-    }
+    listing: ClassVar = Listing(
+        "hosts",
+        HostShape,
+        sorts={"name": "name_order", "updated_at": "updated_at"},
+        searched=("name", "site", "address"),
+        search_text="Part of the name, the site or the address.",
+        updated="updated_at",
+        by_keys=True,
+    )
+    parameters: ClassVar = {"GET": (*listing.parameters, "state", "site", "tag")}
     repeatable: ClassVar = ("state",)
     # Hosts without a site.
     may_be_empty: ClassVar = ("site",)
@@ -63,14 +73,13 @@ class Hosts(Resource):
         operation_id="hosts_list",
         summary="List hosts",
         parameters=[
-            *described.PAGE,
+            *listing.described,
             described.choice("state", "State.", PRESENT),
             described.query("site", "Exact match."),
             described.query("tag", "One of its tags."),
-            *described.FOUND,
         ],
         responses={
-            200: described.page_of(HostShape, "HostPage"),
+            200: listing.page_shape("HostPage"),
             **described.problems(400, 403, 404),
         },
     )
@@ -83,13 +92,7 @@ class Hosts(Resource):
             rows = rows.filter(site=site)
         if (tag := request.query_params.get("tag")) is not None:
             rows = rows.filter(tags__contains=[tag])
-        if (keys := ids(request)) is not None:
-            rows = rows.filter(key__in=keys)
-        if (at := since(request)) is not None:
-            rows = rows.filter(updated_at__gte=at)
-        page, after = cursor.page(request, rows, "hosts")
-        problems = problems_of([host.pk for host in page], timezone.now())
-        return Response(cursor.body([host_json(host, problems[host.pk]) for host in page], after))
+        return self.listing.answer(request, rows, _hosts_json)
 
     @extend_schema(
         operation_id="host_make",
@@ -100,6 +103,11 @@ class Hosts(Resource):
     def post(self, request: Request) -> Response:
         """For admins. The answer has the line for a root shell on the host, this once."""
         return made_host(self, request)
+
+
+def _hosts_json(hosts: list[Host]) -> Iterator[Json]:
+    problems = problems_of([host.pk for host in hosts], timezone.now())
+    return (host_json(host, problems[host.pk]) for host in hosts)
 
 
 class WindowBody(request_bodies.Body):
@@ -139,6 +147,18 @@ class HostBody(request_bodies.Body):
         max_value=100,
         help_text="A cache of which more is dirty is a problem.",
     )
+    slow_read_ms = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_SLOW_MS,
+        help_text="A volume whose reads take this long on average is a problem.",
+    )
+    busy_percent = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=100,
+        help_text="An HDD that is busy for so much of 15 minutes is a problem.",
+    )
     leaves_writeback = serializers.BooleanField(
         required=False,
         help_text="Tiercel itself sets caches to writethrough when an SSD mirror loses a disk.",
@@ -157,6 +177,7 @@ class HostBody(request_bodies.Body):
 class OneHost(Resource):
     """One host: looked at, labelled, removed."""
 
+    read_scope = Scope.HOSTS_READ
     staff_only = True
     write_scope = Scope.HOSTS
     measured = ("last_seen_at", "facts_at", "problems", "groups", "error", "updated_at")
@@ -180,7 +201,7 @@ class OneHost(Resource):
         responses={200: HostShape, **described.problems(403, 404, 422)},
     )
     def patch(self, request: Request, key: str) -> Response:
-        """Site and tags: operators. Address, window, dirty limit and what Tiercel does by itself:
+        """Site and tags: operators. Address, window, limits and what Tiercel does by itself:
         admins. Nothing on the host changes."""
         host = get_object_or_404(Host.objects.visible_to(self.user).without_inventory(), key=key)
         self.demand(Right.OPERATE)
@@ -405,6 +426,7 @@ class AcceptFaultBody(request_bodies.Body):
 class HostFaults(Resource):
     """Known faults of the kernel and LVM of a host."""
 
+    read_scope = Scope.HOSTS_READ
     staff_only = True
 
     @extend_schema(

@@ -14,6 +14,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Model
 from django.utils import timezone
 from rest_framework import serializers
+from rest_framework.fields import empty
 from rest_framework.request import Request
 
 from panel.api.framework.problem import ApiProblem, flat
@@ -72,6 +73,18 @@ class Body(serializers.Serializer[Json]):
             elif misfit := _misfit(field, value, is_plain=name not in self.made_plain):
                 errors[name] = misfit
         return errors
+
+
+class WholeBody(Body):
+    """The same fields for PUT, which replaces all: each must be given, so that none falls back to a
+    default that the sender never saw."""
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """All of them, required."""
+        fields = super().get_fields()
+        for field in fields.values():
+            field.required, field.default = True, empty
+        return fields
 
 
 def _misfit(
@@ -316,7 +329,7 @@ def taken(instance: Customer | Volume) -> ApiProblem:
         f"Another {noun} has this external id: {other.key}.",
         f"Use that {noun}, or another external id.",
         errors=[{"pointer": "/external_id", "code": TAKEN, "message": "It belongs to one only."}],
-        existing={"key": other.key, "url": url_of(route, other.key)},
+        existing={"key": other.key, "url": url_of(route, other.key), "name": str(other)},
     )
 
 

@@ -21,8 +21,9 @@ from panel.api.response_shapes import (
     JobShape,
     Json,
 )
+from panel.models import Order, User
+from storage import currency
 from storage.access import Person, is_staff
-from storage.currency import digits_of
 from storage.inventory.stored import inventory_of
 from storage.models import CachePlan, Customer, Host, Volume
 from storage.planner.cost import Cost
@@ -130,6 +131,8 @@ def host_json(host: Host, problems: Sequence[Problem], *, groups: bool = False) 
         if host.window_start is not None
         else None,
         "dirty_limit_percent": host.dirty_limit_percent,
+        "slow_read_ms": host.slow_read_ms,
+        "busy_percent": host.busy_percent,
         "leaves_writeback": host.leaves_writeback,
         "fingerprints": {
             "accepted": key_fingerprint(host.host_key) if host.host_key else None,
@@ -142,8 +145,8 @@ def host_json(host: Host, problems: Sequence[Problem], *, groups: bool = False) 
                 "message": problem.message,
                 "correction": problem.correction,
                 "since": problem.since,
-                "volume": problem.volume_key,
-                "job": problem.job_key,
+                "volume": ref("api-volume", problem.volume_key, problem.subject_label),
+                "job": ref("api-job", problem.job_key, problem.job_kind),
             }
             for problem in problems
         ],
@@ -174,11 +177,11 @@ def customer_json(customer: Customer) -> Json:
 def plan_json(plan: CachePlan, user: Person) -> Json:
     """A cache plan, for `CachePlanShape`."""
     names = ("key", "name", "description", "size_bytes", "ratio_percent", "mode", "tier")
-    data: Json = {name: getattr(plan, name) for name in (*names, "price_minor", "currency")}
+    data: Json = {name: getattr(plan, name) for name in (*names, "price_minor")}
     data["url"] = url_of("api-cache-plan", plan.key)
-    data["currency_digits"] = digits_of(plan.currency)
+    data |= currency.with_digits(plan.currency)
     if is_staff(user):
-        data |= {"on_offer": plan.on_offer, "hosts": [host.key for host in plan.hosts.all()]}
+        data |= {"on_offer": plan.on_offer, "hosts": list(map(host_ref, plan.hosts.all()))}
     return CachePlanShape(data).data
 
 
@@ -196,28 +199,42 @@ def job_url(job: Job) -> str:
     return url_of("api-job", job.key)
 
 
-def volume_ref(volume: Volume) -> Json:
-    url = url_of("api-volume", volume.key)
-    return {"key": volume.key, "url": url, "name": volume.label}
+def ref(view: str, key: str, name: str) -> Json | None:
+    """A reference, for `Ref`, to what is read at the view; None without a key."""
+    return {"key": key, "url": url_of(view, key), "name": name} if key else None
+
+
+def volume_ref(volume: Volume | None) -> Json | None:
+    return ref("api-volume", volume.key, volume.label) if volume is not None else None
 
 
 def host_ref(host: Host | None) -> Json | None:
-    if host is None:
-        return None
-    return {"key": host.key, "url": url_of("api-host", host.key), "name": host.name}
+    return ref("api-host", host.key, host.name) if host is not None else None
 
 
 def customer_ref(customer: Customer | None) -> Json | None:
-    if customer is None:
-        return None
-    url = url_of("api-customer", customer.key)
-    return {"key": customer.key, "url": url, "name": customer.name}
+    return ref("api-customer", customer.key, customer.name) if customer is not None else None
 
 
 def plan_ref(plan: CachePlan | None) -> Json | None:
-    if plan is None:
-        return None
-    return {"key": plan.key, "url": url_of("api-cache-plan", plan.key), "name": plan.name}
+    return ref("api-cache-plan", plan.key, plan.name) if plan is not None else None
+
+
+def job_ref(job: Job | None) -> Json | None:
+    """By what it does: a job has no name of its own."""
+    return ref("api-job", job.key, job.get_kind_display()) if job is not None else None
+
+
+def order_ref(order: Order | None) -> Json | None:
+    """By what it was for."""
+    return ref("api-order", order.key, order.intent) if order is not None else None
+
+
+def person_ref(person: User) -> Json:
+    """An account, for `PersonRef`."""
+    url = url_of("api-person", person.key)
+    name = person.get_full_name()
+    return {"key": person.key, "url": url, "name": name, "email": person.email}
 
 
 COST: Final = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from jobs.models import Kind, State, StepState
@@ -22,11 +23,17 @@ HOST_STATES = [each for each in HostState.choices if each[0] != HostState.REMOVE
 
 
 class Ref(Shape):
-    """Another noun, by key."""
+    """Another noun: wherever an answer names one that has an address, it does so in this way."""
 
     key = serializers.CharField()
     url = serializers.CharField()
     name = serializers.CharField()
+
+
+class PersonRef(Ref):
+    """An account. `name` is the address where the person entered none."""
+
+    email = serializers.CharField()
 
 
 class CacheShape(Shape):
@@ -79,6 +86,7 @@ class LastJobShape(Shape):
 
     key = serializers.CharField()
     url = serializers.CharField()
+    name = serializers.CharField()
     state = serializers.ChoiceField(choices=State.choices)
     error_code = serializers.CharField(allow_blank=True, help_text="Why it failed.")
 
@@ -97,7 +105,7 @@ class WishNow(Shape):
         help_text="False while a job still has to fulfil the wish, after one that failed, while "
         "the volume is missing, and where it differs from what was recorded (`drift`)."
     )
-    job = serializers.CharField(allow_null=True, help_text="URL of the job at work.")
+    job = Ref(allow_null=True, help_text="The job at work; null: none, and for customers.")
     last_job = LastJobShape(allow_null=True, help_text="Of the volume; null for customers.")
 
 
@@ -192,9 +200,7 @@ class VolumeShape(Shape):
     watched_until = serializers.DateTimeField(
         required=False, allow_null=True, help_text="Until when it is watched closely."
     )
-    job = serializers.CharField(
-        required=False, allow_null=True, help_text="URL of the job that changes it now."
-    )
+    job = Ref(required=False, allow_null=True, help_text="The job that changes it now.")
     wish = WishNow(required=False, help_text="With `include=wish`.")
     drift = DifferenceShape(
         many=True,
@@ -341,29 +347,29 @@ class LineShape(Shape):
     )
 
 
+@extend_schema_serializer(deprecate_fields=["next_after"])
 class LinesShape(Shape):
-    """Ask again with `after` = `next_after` until `complete`."""
+    """Ask again with `cursor` = `next_cursor` until `complete`."""
 
     lines = LineShape(many=True, help_text="In the order of their numbers.")
-    next_after = serializers.IntegerField(help_text="The `after` of the next request.")
+    next_cursor = serializers.CharField(
+        help_text="The `cursor` of the next request: number of the last line; never null."
+    )
+    next_after = serializers.IntegerField(help_text="The same as `next_cursor`, as a number.")
     complete = serializers.BooleanField(help_text="True when no line can follow.")
 
 
 class ProblemOfHost(Shape):
-    """Something that is wrong with a host, a volume on it or a job there, as the pages count it.
-    `volume` and `job` are keys, "" where it concerns neither; `since` is null where unknown."""
+    """Something that is wrong with a host, a volume on it or a job there, as the pages count
+    it."""
 
     code = serializers.CharField()
     severity = serializers.ChoiceField(choices=("error", "warning"))
     message = serializers.CharField()
     correction = serializers.CharField(allow_blank=True)
     since = serializers.DateTimeField(allow_null=True, help_text="When it began; null: not known.")
-    volume = serializers.CharField(
-        allow_blank=True, help_text="Key of the volume; empty: it concerns none."
-    )
-    job = serializers.CharField(
-        allow_blank=True, help_text="Key of the job; empty: it concerns none."
-    )
+    volume = Ref(allow_null=True, help_text="Null: it concerns none.")
+    job = Ref(allow_null=True, help_text="Null: it concerns none.")
 
 
 class GroupShape(Shape):
@@ -434,6 +440,12 @@ class HostShape(Shape):
     dirty_limit_percent = serializers.IntegerField(
         help_text="Dirty share of a cache, in percent, above which it is a problem."
     )
+    slow_read_ms = serializers.IntegerField(
+        help_text="Average time of reads of a volume, in ms, from which on it is a problem."
+    )
+    busy_percent = serializers.IntegerField(
+        help_text="How busy an HDD is for 15 minutes, in percent, from which on it is a problem."
+    )
     leaves_writeback = serializers.BooleanField(
         help_text="Whether Tiercel leaves writeback mode once an SSD mirror lost a disk."
     )
@@ -464,7 +476,7 @@ class SuspensionShape(Shape):
 
 class CachePlanShape(Shape):
     """What is sold: `size_bytes`, or `ratio_percent` of the volume. The price is per month, in
-    minor units of the currency. `on_offer` and `hosts` (keys; none = every host) are for staff."""
+    minor units of the currency. `on_offer` and `hosts` are for staff."""
 
     key = serializers.CharField()
     url = serializers.CharField()
@@ -478,8 +490,4 @@ class CachePlanShape(Shape):
     currency = serializers.CharField()
     currency_digits = serializers.IntegerField()
     on_offer = serializers.BooleanField(required=False)
-    hosts = serializers.ListField(
-        child=serializers.CharField(),
-        required=False,
-        help_text="Keys of the hosts that offer it; empty: every host.",
-    )
+    hosts = Ref(many=True, required=False, help_text="The hosts that offer it; empty: every host.")

@@ -31,6 +31,7 @@ from panel.api.framework.problem import ApiProblem
 from panel.api.framework.rendering import JsonRenderer
 from panel.api.framework.resource import PACKED, Resource, takes_gzip
 from panel.api.framework.shape import Shape
+from panel.models import Scope
 from storage.access import is_staff
 from storage.agent import VERSION
 
@@ -51,6 +52,8 @@ NAMES = (
     "people",
     "invitations",
     "tokens",
+    "bulk-changes",
+    "messages",
 )
 OPENAPI: Final = "/api/v1/openapi.json"
 PLAIN: Final = frozenset(f"{ascii_letters}{digits}_./-")
@@ -97,10 +100,12 @@ class Root(Resource):
         return Response(RootShape(data).data)
 
     def _names(self) -> Iterator[str]:
-        """The lists that exist for this person."""
+        """The lists that exist for this person and that the token may read."""
+        own = set(self.token.scopes) if self.token is not None else {Scope.READ}
         for name in NAMES:
             view: Any = resolve(reverse(f"api-{name}")).func
-            if is_staff(self.user) or not view.view_class.staff_only:
+            is_there = is_staff(self.user) or not view.view_class.staff_only
+            if is_there and own & set(view.view_class.scopes_for("GET")):
                 yield name
 
 

@@ -15,11 +15,11 @@ from panel.api.customers import (
     proof_endpoints,
 )
 from panel.api.events import event_endpoints, webhook_endpoints
+from panel.api.figures import comparison_endpoints, series_endpoints
 from panel.api.hosts import hold_endpoints, host_enrolment, inventory_endpoints, timeline_endpoint
 from panel.api.jobs import audit_endpoint, bulk_endpoints, job_endpoints
 from panel.api.volumes import (
     care_endpoints,
-    series_endpoint,
     volume_endpoints,
     wish_endpoint,
 )
@@ -45,6 +45,11 @@ urlpatterns = [
     ),
     path(
         "hosts/<str:key>/missing", hold_endpoints.MissingVolumes.as_view(), name="api-host-missing"
+    ),
+    path(
+        "hosts/<str:key>/missing/settle",
+        hold_endpoints.MissingVolumesSettled.as_view(),
+        name="api-host-missing-settle",
     ),
     path(
         "hosts/<str:key>/inventory",
@@ -90,13 +95,25 @@ urlpatterns = [
         host_endpoints.FaultAcceptance.as_view(),
         name="api-host-fault-acceptance",
     ),
+    path("hosts/<str:key>/series", series_endpoints.HostSeries.as_view(), name="api-host-series"),
+    path(
+        "hosts/<str:key>/disk-users",
+        comparison_endpoints.HostDiskUsers.as_view(),
+        name="api-host-disk-users",
+    ),
+    path(
+        "hosts/<str:key>/disks/<str:disk>/writers",
+        comparison_endpoints.DiskWriters.as_view(),
+        name="api-host-disk-writers",
+    ),
+    path("fleet/series", series_endpoints.FleetSeries.as_view(), name="api-fleet-series"),
     path("hosts/<str:key>/checks", disk_endpoints.HostChecks.as_view(), name="api-host-checks"),
     path("volumes/", volume_endpoints.Volumes.as_view(), name="api-volumes"),
     path("volumes/<str:key>", volume_endpoints.OneVolume.as_view(), name="api-volume"),
     path("volumes/<str:key>/wish", wish_endpoint.VolumeWish.as_view(), name="api-volume-wish"),
     path(
         "volumes/<str:key>/series",
-        series_endpoint.VolumeSeries.as_view(),
+        series_endpoints.VolumeSeries.as_view(),
         name="api-volume-series",
     ),
     path(
@@ -147,6 +164,11 @@ urlpatterns = [
     ),
     path("jobs/", job_endpoints.Jobs.as_view(), name="api-jobs"),
     path("jobs/<str:key>", job_endpoints.OneJob.as_view(), name="api-job"),
+    path(
+        "jobs/<str:key>/comparison",
+        comparison_endpoints.JobComparisonView.as_view(),
+        name="api-job-comparison",
+    ),
     path("jobs/<str:key>/lines", job_endpoints.JobLines.as_view(), name="api-job-lines"),
     path("jobs/<str:key>/apply", job_endpoints.PreviewApply.as_view(), name="api-job-apply"),
     path("jobs/<str:key>/cancel", job_endpoints.JobCancel.as_view(), name="api-job-cancel"),
@@ -163,6 +185,7 @@ urlpatterns = [
     ),
     path("silences/", alert_endpoints.Silences.as_view(), name="api-silences"),
     path("silences/<str:key>", alert_endpoints.OneSilence.as_view(), name="api-silence"),
+    path("silences/<str:key>/end", alert_endpoints.SilenceEnd.as_view(), name="api-silence-end"),
     path("alert-routes/", route_endpoints.AlertRoutes.as_view(), name="api-alert-routes"),
     path(
         "alert-routes/gaps", route_endpoints.AlertRouteGaps.as_view(), name="api-alert-route-gaps"
@@ -253,6 +276,7 @@ urlpatterns = [
     ),
     path("tokens/", token_endpoints.Tokens.as_view(), name="api-tokens"),
     path("tokens/<str:key>", token_endpoints.OneToken.as_view(), name="api-token"),
+    path("tokens/<str:key>/end", token_endpoints.TokenEnd.as_view(), name="api-token-end"),
     path(
         "tokens/<str:key>/rotate", token_endpoints.TokenRotation.as_view(), name="api-token-rotate"
     ),

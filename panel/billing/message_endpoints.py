@@ -6,12 +6,13 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panel.api.framework import cursor, described
+from panel.api.framework import described
+from panel.api.framework.api_lists import Listing
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape
@@ -24,10 +25,12 @@ from storage.naming import new_key
 MESSAGE_STATES = ["waiting", "delivered", "given_up"]
 
 
+@extend_schema_serializer(deprecate_fields=["name"])
 class MessageShape(Shape):
     """A message to the billing system."""
 
-    name = serializers.CharField(help_text="Its webhook-id.")
+    key = serializers.CharField(help_text="Its webhook-id.")
+    name = serializers.CharField(help_text="The same as `key`.")
     type = serializers.CharField(help_text="What it tells, such as order.completed.")
     state = serializers.ChoiceField(choices=MESSAGE_STATES)
     attempts = serializers.IntegerField()
@@ -43,17 +46,21 @@ class MessageShape(Shape):
 class BillingMessages(Resource):
     """Messages to the billing system."""
 
+    read_scope = Scope.BILLING_READ
     staff_only = True
     write_scope = Scope.CUSTOMERS
     takes_no_body = True
-    parameters: ClassVar = {"GET": cursor.PARAMETERS}
+    listing: ClassVar = Listing(
+        "messages", MessageShape, order=("created_at", "name"), newest_first=True
+    )
+    parameters: ClassVar = {"GET": listing.parameters}
 
     @extend_schema(
         operation_id="messages_list",
         summary="List messages to the billing system",
-        parameters=described.PAGE,
+        parameters=listing.described,
         responses={
-            200: described.page_of(MessageShape, "MessagePage"),
+            200: listing.page_shape("MessagePage"),
             **described.problems(400, 403, 404),
         },
     )
@@ -61,10 +68,26 @@ class BillingMessages(Resource):
         """For admins. Newest first, without what they say."""
         self.demand(Right.ADMINISTER)
         rows = Message.objects.visible_to(self.user)
-        page, after = cursor.page(
-            request, rows, "messages", newest_first=True, order=("created_at", "name")
-        )
-        return Response(cursor.body(map(_message_json, page), after))
+        return self.listing.answer(request, rows, lambda page: map(_message_json, page))
+
+    @extend_schema(
+        operation_id="message_make",
+        summary="Send a test message to the billing system",
+        deprecated=True,
+        request=None,
+        responses={202: None, **described.problems(403, 404, 409)},
+    )
+    def post(self, request: Request) -> Response:
+        """The same as `POST /messages/test`."""
+        return _tested(self)
+
+
+class BillingMessageTest(Resource):
+    """A message that means nothing."""
+
+    staff_only = True
+    write_scope = Scope.CUSTOMERS
+    takes_no_body = True
 
     @extend_schema(
         operation_id="message_test",
@@ -74,11 +97,15 @@ class BillingMessages(Resource):
     )
     def post(self, request: Request) -> Response:
         """For admins. It means nothing; the list tells what became of it."""
-        self.demand(Right.ADMINISTER)
-        if not outbox.is_on():
-            raise ApiProblem(409, "off", "No billing system is configured.", "Configure one.")
-        outbox.write(MessageType.TEST, new_key(), {"text": "This is a test message."})
-        return Response(status=202)
+        return _tested(self)
+
+
+def _tested(view: Resource) -> Response:
+    view.demand(Right.ADMINISTER)
+    if not outbox.is_on():
+        raise ApiProblem(409, "off", "No billing system is configured.", "Configure one.")
+    outbox.write(MessageType.TEST, new_key(), {"text": "This is a test message."})
+    return Response(status=202)
 
 
 class BillingMessageAgain(Resource):
@@ -131,6 +158,7 @@ def _message_json(message: Message) -> Json:
     names = ("name", "type", "attempts", "created_at", "delivered_at")
     data = {name: getattr(message, name) for name in names}
     data |= {
+        "key": message.name,
         "state": state,
         "status": message.last_status,
         "error": message.last_error,

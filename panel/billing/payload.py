@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from panel.models import Order, UsageLine
+from storage import currency
 from storage.models import CachePlan
 
 Json = dict[str, Any]
@@ -27,7 +28,7 @@ def order_json(order: Order) -> Json:
         "volume_external_id": order.volume.external_id,
         "from_plan": plan_json(order.from_plan),
         "to_plan": plan_json(order.to_plan),
-        "currency": order.currency,
+        **currency.with_digits(order.currency),
         "price_minor": order.price_minor,
         "charge_minor": order.charge_minor,
         "credit_minor": order.credit_minor,
@@ -50,7 +51,7 @@ def line_json(line: UsageLine) -> Json:
         "volume_external_id": line.volume.external_id,
         "order": line.order.key if line.order is not None else None,
         "description": line.description,
-        "currency": line.currency,
+        **currency.with_digits(line.currency),
         "amount_minor": line.amount_minor,
         "period_start": iso(line.period_start),
         "period_end": iso(line.period_end),

@@ -200,5 +200,6 @@ urlpatterns: list[URLPattern] = [
         message_endpoints.BillingMessageAgain.as_view(),
         name="api-message-again",
     ),
+    path("messages/test", message_endpoints.BillingMessageTest.as_view(), name="api-message-test"),
     path("messages/enable", message_endpoints.BillingAddress.as_view(), name="api-billing-enable"),
 ]

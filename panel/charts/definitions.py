@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from storage import formatting
 from storage.language import gettext
@@ -417,9 +417,23 @@ def latency_rows(measured: Series, *, rows: int) -> list[tuple[datetime, list[st
     return picked[: -rows - 1 : -1]
 
 
+def inside_json(measured: Series) -> dict[str, Any]:
+    """What happened within the buckets: the histograms of latencies, by the names of the charts
+    that map them, and the least and the most of single intervals."""
+    histograms = {LATENCIES.name: measured.histograms, **measured.leg_histograms}
+    counts = {
+        name: [each if each is not None and any(each) else None for each in by_bucket]
+        for name, by_bucket in histograms.items()
+    }
+    return {
+        "heat": {"bounds_ms": [ns / 1e6 for ns in LATENCY_BOUNDS_NS], "counts": counts},
+        **measured.band_json(),
+    }
+
+
 HEAT_TEXTS: Final = {
-    "between": "Most I/O took {low} to {high} ms ({share} %)",
-    "above": "Most I/O took more than {low} ms ({share} %)",
+    "between": "Most common: {low} to {high} ms ({share} % of I/O)",
+    "above": "Most common: more than {low} ms ({share} % of I/O)",
 }
 
 

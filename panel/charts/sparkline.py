@@ -17,7 +17,8 @@ class Spark:
     """What `{% spark %}` draws, in pixels from the upper left corner.
 
     `lines` are the points of one polyline each ("x,y x,y"), a gap lies between two of them;
-    `dots` are figures alone between two gaps; `text` says the same in words.
+    `dots` are figures alone between two gaps; `text` says the same in words. `high` is the upper
+    end of its axis with its unit, `mark` where an upright line stands ("" for none).
     """
 
     width: int
@@ -25,6 +26,8 @@ class Spark:
     lines: tuple[str, ...]
     dots: tuple[tuple[str, str], ...]
     text: str
+    high: str = ""
+    mark: str = ""
 
 
 def spark(
@@ -34,12 +37,14 @@ def spark(
     top: float | None = None,
     *,
     say: Callable[[float], str] = "{:g}".format,
+    mark: int | None = None,
 ) -> Spark:
     """Return the line through `values`, evenly spaced, oldest first.
 
     None (or a figure that is not finite) is a gap and stays one. The axis begins at 0 and ends at
     `top`, or at the highest figure where `top` is None: two sparklines of one table compare only
-    with the same `top`. `say` writes a figure with its unit (`storage.formatting`).
+    with the same `top`. `say` writes a figure with its unit (`storage.formatting`); `mark` is the
+    value before which something changed.
     """
     known = [value for value in values if value is not None and isfinite(value)]
     highest = top if top is not None else max(known, default=0.0)
@@ -57,7 +62,15 @@ def spark(
         elif run:
             lines.append(" ".join(f"{x},{y}" for x, y in run))
             run = []
-    return Spark(width, height, tuple(lines), tuple(dots), _in_words(known, len(values), say))
+    return Spark(
+        width,
+        height,
+        tuple(lines),
+        tuple(dots),
+        _in_words(known, len(values), say),
+        say(highest) if known else "",
+        "" if mark is None else f"{EDGE + max(0.0, mark - 0.5) * pitch:.1f}",
+    )
 
 
 def _in_words(known: list[float], count: int, say: Callable[[float], str]) -> str:

@@ -46,7 +46,7 @@ def tail(
     To go on where you stopped, give the last id to --after. With --json, each is a JSON object.
     """
     if after is None and not from_start:
-        after = session.client.get("/events/", after=LATEST)["next_after"]
+        after = session.client.get("/events/", cursor=LATEST)["next_cursor"]
     filters = {
         "type": kinds,
         "volume": session.volume_key(volume) if volume is not None else None,
@@ -55,8 +55,8 @@ def tail(
     }
     while True:
         begun = monotonic()
-        page = session.client.get("/events/", after=after, limit=PAGE_ITEMS, **filters)
-        after = page["next_after"]
+        page = session.client.get("/events/", cursor=after, limit=PAGE_ITEMS, **filters)
+        after = page["next_cursor"]
         for event in page["items"]:
             click.echo(json_text(event) if session.as_json else _line(event))
         if len(page["items"]) == PAGE_ITEMS:

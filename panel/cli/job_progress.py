@@ -112,9 +112,9 @@ def new_lines(client: PanelClient, key: str, after: int) -> tuple[list[Json], in
     """The lines of output after that one, and the number of the last."""
     rows: list[Json] = []
     while True:
-        answer = client.get(f"/jobs/{key}/lines", after=after)
+        answer = client.get(f"/jobs/{key}/lines", cursor=after)
         rows += answer["lines"]
-        after = answer["next_after"]
+        after = int(answer["next_cursor"])
         if not answer["lines"] or answer["complete"]:
             return rows, after
 

@@ -178,7 +178,7 @@ def _order_lines(row: Json) -> list[str]:
                 ("from", name_of(row, "from_plan") or "no cache"),
                 ("to", name_of(row, "to_plan") or "no cache"),
                 ("reason", row["reason"]),
-                ("job", (row["job"] or "").rpartition("/")[2]),
+                ("job", (row["job"] or {}).get("key")),
                 ("can be undone until", shown_time(row["revert_until"])),
             ]
         ),

@@ -75,6 +75,7 @@ def _rendered(path: Path, mtime_ns: int) -> Document:
     markdown = parser()
     tokens = markdown.parse(path.read_text())
     _number_anchors(tokens)
+    _name_codes(tokens)
     for token in tokens:
         retarget(token)
     html = markdown.renderer.render(tokens, markdown.options, {})
@@ -116,6 +117,24 @@ def _number_anchors(tokens: list[Token]) -> None:
             anchor = anchor_of(plain_text(inline))
             opening.attrSet("id", f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor)
             seen[anchor] += 1
+
+
+def code_anchor(code: str) -> str:
+    """The id of a row of a table that begins with this code."""
+    return f"code-{code}"
+
+
+def _name_codes(tokens: list[Token]) -> None:
+    """Give each row of a table that begins with one code alone its id, the first time."""
+    seen: set[str] = set()
+    for row, cell, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        parts = inline.children or ()
+        if (row.type, cell.type) != ("tr_open", "td_open") or len(parts) != 1:
+            continue
+        anchor = code_anchor(parts[0].content)
+        if parts[0].type == "code_inline" and anchor not in seen:
+            row.attrSet("id", anchor)
+            seen.add(anchor)
 
 
 def retarget(token: Token) -> None:

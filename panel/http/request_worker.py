@@ -3,7 +3,8 @@
 gunicorn's own reads head and body in the thread that answers, for as long as the client takes: some
 thirty clients that each send half a request, which takes no credential, hold all threads. Here the
 loop that accepts connections gathers a request first, without a thread, and drops what is not whole
-in time. The same loop waits for clients that do not close a connection whose answer they have.
+in time. The same loop waits for clients that do not close a connection whose answer they have. Who
+does not read the answer either loses the connection.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from gunicorn.workers.gthread import TConn, ThreadWorker  # type: ignore[import-
 REQUEST_SECONDS: float = 15.0
 """A request is whole so long after its connection, or after its first byte on one that stayed
 open."""
+ANSWER_SECONDS: float = 60.0
+"""So long a client may take over one piece of an answer, which is mostly all of it: a thread sends
+it."""
 LARGEST_HEAD_BYTES: Final = 64 * 1024
 LARGEST_BODY_BYTES: Final = 4 * 1024 * 1024
 """No form and no file that the panel takes is as large."""
@@ -172,6 +176,15 @@ class WholeRequestWorker(ThreadWorker):  # type: ignore[misc]
         conn.parser.unreader.unread(bytes(request.data))
         conn.data_ready = True
         super().enqueue_req(conn)
+
+    def handle_request(self, req: Any, conn: PatientConnection) -> bool:
+        """Answer in a thread, which no client may hold for long by reading slowly."""
+        conn.sock.settimeout(ANSWER_SECONDS)
+        try:
+            return bool(super().handle_request(req, conn))
+        except TimeoutError:
+            self.log.debug("A client did not read its answer in time.")
+            return False
 
     def _drop_largest(self) -> None:
         """Where all partial requests together are too large, the largest go."""

@@ -3,8 +3,9 @@ Idempotency-Key and their answers."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
-from typing import Self
+from typing import Final, Self
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -22,6 +23,15 @@ class Scope(models.TextChoices):
     """What a token may do at most; its person's own rights limit it further."""
 
     READ = "read", marked("read everything you can see")
+    VOLUMES_READ = "volumes:read", marked("read volumes and their figures")
+    HOSTS_READ = "hosts:read", marked("read hosts and their disks")
+    JOBS_READ = "jobs:read", marked("read jobs")
+    CUSTOMERS_READ = "customers:read", marked("read customers")
+    BILLING_READ = "billing:read", marked("read plans, orders and prices")
+    ALERTS_READ = "alerts:read", marked("read alerts and who is notified")
+    EVENTS_READ = "events:read", marked("read events and webhooks")
+    AUDIT_READ = "audit:read", marked("read the audit trail")
+    PEOPLE_READ = "people:read", marked("read people and tokens")
     PREVIEW = "volumes:preview", marked("preview volume changes")
     VOLUMES = "volumes:write", marked("change caches, adopt and rename volumes")
     DESTROY = "volumes:destroy", marked("destroy volumes and give up lost caches")
@@ -35,6 +45,25 @@ class Scope(models.TextChoices):
     METRICS = "metrics:read", marked("read metrics for Prometheus, and nothing else")
     PEOPLE = "people:write", marked("invite people and change their roles")
     TOKENS = "tokens:write", marked("make and revoke tokens with at most the same scopes")
+
+
+READS: Final = (
+    Scope.VOLUMES_READ,
+    Scope.HOSTS_READ,
+    Scope.JOBS_READ,
+    Scope.CUSTOMERS_READ,
+    Scope.BILLING_READ,
+    Scope.ALERTS_READ,
+    Scope.EVENTS_READ,
+    Scope.AUDIT_READ,
+    Scope.PEOPLE_READ,
+)
+"""Parts of `read`, which covers them all. Metrics are no part of it."""
+
+
+def covered_by(scopes: Collection[str]) -> set[str]:
+    """What a token of these scopes is for."""
+    return {*scopes, *READS} if Scope.READ in scopes else {*scopes}
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):

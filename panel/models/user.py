@@ -12,6 +12,7 @@ from django.utils import timezone
 from storage.access import MemberRole, Person, Right, StaffRole, may
 from storage.models import Customer
 from storage.name_validators import demand_name
+from storage.naming import new_key
 
 
 class UserManager(BaseUserManager["User"]):
@@ -45,6 +46,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     `is_service` it is a program: it has tokens and no way to sign in, and its address takes no
     mail."""
 
+    key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     email = models.EmailField(unique=True)
     name = models.CharField(max_length=150, blank=True, validators=[demand_name])
     staff_role = models.CharField(
@@ -99,6 +101,7 @@ class Invitation(models.Model):
     """A one-time link for `email`: to a staff role, or to a role in `customer`, or (with `user`)
     to a new password for somebody who is there. Only the digest of its token is kept."""
 
+    key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
     email = models.EmailField()
     user = models.ForeignKey(

@@ -33,6 +33,7 @@ from panel.models import (
     Webhook,
 )
 from panel.operations import doctor
+from panel.operations.system_checks import NO_SUPPORT, customers_reach_support
 from panel.orders.pricing import mandate_limits
 from panel.staff.alerts.alert_list import STALE_SECONDS
 from storage.access import Right, staff_view
@@ -262,6 +263,7 @@ def _billing(now: datetime) -> SettingsGroup:
 def _selling(now: datetime) -> SettingsGroup:
     trial = settings.TIERCEL_TRIAL_DAYS
     may = "yes" if settings.TIERCEL_CUSTOMERS_MAY_ORDER else "no"
+    is_reachable = customers_reach_support()
     demand = "required" if settings.TIERCEL_MANDATE_REQUIRED else "not required"
     rows = (
         SettingRow("Customers order themselves", may, "TIERCEL_CUSTOMERS_MAY_ORDER"),
@@ -280,6 +282,12 @@ def _selling(now: datetime) -> SettingsGroup:
             "Customers reach support at",
             settings.TIERCEL_SUPPORT_EMAIL or settings.TIERCEL_SUPPORT_URL or "not set",
             "TIERCEL_SUPPORT_EMAIL",
+            warning="" if is_reachable else NO_SUPPORT,
+        ),
+        SettingRow(
+            "Customers find invoices at",
+            settings.TIERCEL_INVOICES_URL or "not set",
+            "TIERCEL_INVOICES_URL",
         ),
         SettingRow(
             "Free trial", f"{trial:g} days" if trial else "not offered", "TIERCEL_TRIAL_DAYS"

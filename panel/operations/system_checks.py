@@ -30,6 +30,24 @@ def secrets_are_set(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     return messages
 
 
+NO_SUPPORT = (
+    "Customers may order, and many sentences tell them to contact support: set "
+    "TIERCEL_SUPPORT_EMAIL or TIERCEL_SUPPORT_URL."
+)
+
+
+def customers_reach_support() -> bool:
+    """Whether those who may order have somebody to ask."""
+    is_selling = settings.TIERCEL_CUSTOMERS_MAY_ORDER
+    return bool(not is_selling or settings.TIERCEL_SUPPORT_EMAIL or settings.TIERCEL_SUPPORT_URL)
+
+
+@register()
+def support_is_named(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Find a shop that nobody answers for."""
+    return [] if customers_reach_support() else [Warning(NO_SUPPORT, id="panel.W005")]
+
+
 @register(Tags.security)
 def billing_can_be_asked(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Find an address that nothing may be sent to, and secrets that sign nothing."""

@@ -17,7 +17,7 @@ from panel.orders.pricing import mandate_limits, trials
 from panel.orders.pricing.prices import Price, paid, paid_before
 from panel.orders.pricing.quote import Quote, quote, quote_later
 from storage.planner.wish import Wish
-from storage.volumes.plan_offers import REASONS, Offer, OfferedChange
+from storage.volumes.plan_offers import NONE_FITS, REASONS, Offer, OfferedChange
 from storage.volumes.snapshot import VolumeSnapshot
 
 
@@ -164,7 +164,8 @@ def cache_before(row: VolumeSnapshot) -> dict[str, Any] | None:
 def no_offer(reason: str) -> OrderRefused:
     """The refusal for an offer that cannot be had; `reason` is the offer's."""
     is_full = reason == REASONS["no_space"]
-    return OrderRefused("no_capacity" if is_full else "unavailable", reason or SUPPORT, SUPPORT)
+    way_out = "" if reason == NONE_FITS else SUPPORT
+    return OrderRefused("no_capacity" if is_full else "unavailable", reason or SUPPORT, way_out)
 
 
 def _price(ask: OrderRequest, offer: Offer) -> Price:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Min, Value
+from django.db.models.functions import Coalesce
+
 from jobs.queue.reservations import reserved
 from panel.models import Intent
 from panel.orders.evaluate import Account, account_of, evaluate
@@ -12,6 +15,7 @@ from panel.orders.order_request import OrderRefused, OrderRequest, When
 from panel.orders.pricing.quote import Quote
 from storage.database_clock import database_now
 from storage.models import CachePlan, Volume
+from storage.planner.technologies.lookup import TECHNOLOGIES
 from storage.planner.wish import CacheWish
 from storage.volumes.plan_offers import Offer, offers
 from storage.volumes.snapshot import VolumeSnapshot
@@ -45,8 +49,15 @@ def offers_of(
     agreed_id = agreed.pk if agreed is not None else None
     theirs = [pk for pk in (row.volume.cache_plan_id, agreed_id) if pk is not None]
     plans = CachePlan.objects.filter(on_offer=True) | CachePlan.objects.filter(pk__in=theirs)
-    plans = plans.distinct().prefetch_related("hosts")
-    return offers(row, plans, reserved_bytes, agreed_id, restored)
+    return offers(row, plans.distinct(), reserved_bytes, agreed_id, restored)
+
+
+def smallest_plan_bytes() -> int | None:
+    """The smallest cache that a plan on sale gives; None while none is on sale."""
+    size_bytes = Coalesce("size_bytes", Value(min(each.least_bytes for each in TECHNOLOGIES)))
+    plans = CachePlan.objects.filter(on_offer=True)
+    least: int | None = plans.aggregate(least=Min(size_bytes))["least"]
+    return least
 
 
 def choices(row: VolumeSnapshot, now: datetime | None = None) -> list[PlanChoice]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Final
 
@@ -21,14 +21,21 @@ PART_SECONDS: Final = int(LENGTH.total_seconds()) // PARTS
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """`whole` is over the hour, or since the cache changed in it (`is_since_change`); `parts` are
+    """`whole` is over the hour, or since the cache changed in it; `parts` are
     the `PARTS` parts of the whole hour, oldest first, None = not known. `learning` is of the cache
-    that there is now."""
+    that there is now. `ended` is when the last sample was taken, `changed_part` the first part with
+    that cache where it is not that of the whole hour."""
 
     whole: Figures
     parts: tuple[Figures | None, ...]
-    is_since_change: bool = False
+    ended: datetime
+    changed_part: int | None = None
     learning: Learning = NOTHING_LEARNT
+
+    @property
+    def is_since_change(self) -> bool:
+        """Whether the cache changed within the hour."""
+        return self.changed_part is not None
 
     @property
     def reads(self) -> int:
@@ -82,7 +89,8 @@ def _hour(parts: list[Aggregate]) -> Hour:
     return Hour(
         figures(whole),
         tuple(figures(by_part[n]) if n in by_part else None for n in range(PARTS)),
-        len(of_latest) < len(parts),
+        datetime.fromtimestamp(latest.ended, UTC),
+        min(part.n for part in of_latest) if len(of_latest) < len(parts) else None,
         _learning(of_latest),
     )
 

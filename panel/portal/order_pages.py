@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -16,7 +17,7 @@ from jobs.models import Origin
 from jobs.requester import Requester
 from panel.authentication import step_up
 from panel.http.client_address import address_of
-from panel.models import Order, OrderState, ProofState, User
+from panel.models import Order, OrderState, Proof, ProofState, User
 from panel.orders import authorisation, order_texts, reversal, rights
 from panel.orders.order_request import OrderRefused
 from panel.orders.place_order import place_order, preview
@@ -25,6 +26,7 @@ from panel.orders.reversal import reversal_of
 from panel.portal import order_progress, plan_texts
 from panel.portal.member_scope import member_view, orders_of
 from panel.portal.ordering import agreed_price, status_of
+from panel.portal.volume_cards import Card, cards_of
 from storage.database_clock import database_now
 
 EARLY = (OrderState.SCHEDULED, OrderState.AUTHORISING, OrderState.PENDING)
@@ -124,6 +126,15 @@ def _order_of(request: HttpRequest, key: str) -> Order:
     return get_object_or_404(orders_of(request.user), key=key)
 
 
+def _warming(order: Order, proof: Proof | None) -> Card | None:
+    """How fast the volume is meanwhile: the best moment of a new cache is while its report waits
+    for it to be warm."""
+    is_warming = order.state == OrderState.COMPLETED and order.to_plan_id is not None
+    if not is_warming or proof is None or proof.is_over:
+        return None
+    return cards_of([order.volume], {}, timezone.now())[0]
+
+
 def _context(request: HttpRequest, order: Order) -> dict[str, object]:
     steps = list(order.job.step_set.all()) if order.job is not None else []
     proof = getattr(order, "proof", None)
@@ -139,6 +150,7 @@ def _context(request: HttpRequest, order: Order) -> dict[str, object]:
         "phases": order_progress.phases_of(order, steps, proof),
         "progress": order_texts.progress(order.job, steps) if order.job is not None else None,
         "poll_seconds": order_progress.poll_seconds(order, proof),
+        "warming": _warming(order, proof),
         "report_url": reverse("my-report", args=[order.key]) if is_ready else "",
         # Also where ordering was closed meanwhile: nobody is held to an order that has not begun.
         "may_cancel": rights.outsider(request.user, order.volume) is None and order.state in EARLY,

@@ -23,11 +23,13 @@ from storage.analysis.forecast import Expectation, Use
 from storage.analysis.forecast.today import MOST_COVERED
 from storage.models import Customer
 from storage.templatetags.money import amount
-from storage.volumes.plan_offers import Offer
+from storage.volumes.plan_offers import NONE_FITS, TOO_LARGE, Offer
 from storage.volumes.snapshot import VolumeSnapshot
 
 OF_ACCOUNT: Final = frozenset({"cap_unknown", "too_soon"})
 """Codes of refusals that have the same reason for every plan."""
+MISFITS: Final = frozenset({NONE_FITS, TOO_LARGE})
+"""Reasons against plans of which nothing is to be expected, however the account stands."""
 
 AMPLE: Final = 10
 """So many times the dearest plan's price, and nobody needs to know what is left."""
@@ -102,6 +104,11 @@ def plan_cards(
 ) -> list[PlanCard]:
     """A card for each choice of the volume, in their order; `expected` by key of the offer, `trial`
     the one the volume is on."""
+    expected = {
+        choice.offer.key: each
+        for choice in choices
+        if (each := expected.get(choice.offer.key)) and choice.offer.reason not in MISFITS
+    }
     return [
         PlanCard(
             choice,
@@ -142,9 +149,11 @@ def obstacle(cards: Sequence[PlanCard]) -> OrderRefused | None:
     """What keeps the customer from everything that has to be paid for, to be said once for the
     page; None where something can be ordered, or is refused for a reason of its own."""
     refused = [card.choice.refusal for card in cards if card.choice.refusal is not None]
-    of_account = [each for each in refused if each.code in OF_ACCOUNT]
+    for_all = [
+        each for each in refused if each.code in OF_ACCOUNT or each.message == gettext(NONE_FITS)
+    ]
     may_buy = any(card.is_better and card.choice.refusal is None for card in cards)
-    return of_account[0] if of_account and not may_buy else None
+    return for_all[0] if for_all and not may_buy else None
 
 
 def says_today(cards: Sequence[PlanCard], use: Use) -> bool:

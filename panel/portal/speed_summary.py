@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from django.utils.html import format_html
 from django.utils.translation import gettext
 
+from panel.languages.local_times import time_tag
 from panel.portal.last_hour import Hour
 from storage.formatting import ms, seconds
-from storage.health.slowness import SLOW_READ_MS
 from storage.language import figure
 from storage.metrics.compare import times_as_much
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import Latest
+from storage.models.host import SLOW_READ_MS
 from storage.planner.technologies.technology import Cache
 
 Tone = Literal["ok", "warning", "error", "busy", "quiet"]
@@ -53,6 +55,8 @@ def summarise_speed(
 ) -> SpeedSummary:
     """The answer for one volume. `on_ssd`: all of it lies on SSD. `age_seconds` is how long the
     volume is known, `first_seconds` after how long the first figures come."""
+    if latest is None and hour is not None:
+        return _silent(hour)
     if latest is None:
         return _unknown(age_seconds, first_seconds)
     if cache is not None and (cache.trouble or latest.cache_state):
@@ -143,6 +147,12 @@ def _cached(hour: Hour, rate: float, read_ms: float) -> tuple[Tone, str, str, st
         return "ok", "ok", gettext("Mostly fast"), text
     more = gettext("A larger cache may help.")
     return "warning", "warning", gettext("Partly fast"), f"{text} {more}"
+
+
+def _silent(hour: Hour) -> SpeedSummary:
+    """Its samples end, and nothing is known of now."""
+    text = format_html(gettext("No new data since {time}."), time=time_tag(hour.ended, "short"))
+    return SpeedSummary("warning", "warning", gettext("No current data"), text, why_none=text)
 
 
 def _unknown(age_seconds: float, first_seconds: int) -> SpeedSummary:

@@ -22,10 +22,10 @@ from storage.models import Volume
 from storage.planner.technologies.technology import Cache
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
-SMALL = (160, 32)
-LARGE = (300, 56)
-"""Width and height of the line in pixels: in a list, and on a page of its own, where it still fits
-a telephone."""
+SMALL = (340, 40)
+LARGE = (480, 60)
+"""Width and height of the line in pixels, before it is stretched to the width of its card: in a
+list, and on a page of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +96,14 @@ def _card(
         age_seconds=(now - row.volume.created_at).total_seconds(),
         first_seconds=2 * settings.TIERCEL_SAMPLE_SECONDS,
     )
+    mark = hour.changed_part if hour is not None else None
     if cache is not None and size == LARGE:
         values = hour.hit_rates if hour is not None else []
-        line, says = spark(values, *size, 1, say=percent), gettext("reads from SSD, last hour")
+        line = spark(values, *size, 1, say=percent, mark=mark)
+        says = gettext("reads from SSD, last hour")
     else:
         values = hour.read_times if hour is not None else []
-        line, says = spark(values, *size, say=ms), gettext("read time, last hour")
+        line, says = spark(values, *size, say=ms, mark=mark), gettext("read time, last hour")
     return Card(row, cache, speed, hour, line, says, running)
 
 

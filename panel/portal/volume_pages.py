@@ -20,10 +20,12 @@ from panel.models import Proof, ProofState
 from panel.name_search import cleaned
 from panel.orders import order_texts, reversal, rights
 from panel.orders.order_expectations import expectations, others_of
-from panel.orders.plan_choices import choices
+from panel.orders.plan_choices import choices, smallest_plan_bytes
 from panel.orders.pricing import mandate_limits, trials
 from panel.orders.pricing.prices import last_completed
 from panel.portal import order_progress, plan_texts
+from panel.portal.billing_summary import billing_of
+from panel.portal.last_hour import Hour
 from panel.portal.member_scope import (
     changes_of,
     member_view,
@@ -74,16 +76,20 @@ def volumes(request: HttpRequest) -> HttpResponse:
         "q": text,
         "has_search": count >= SEARCH_FROM or text,
         "several_customers": several_customers(request.user),
+        "billing": billing_of(request.user, timezone.now()),
+        "invoices_url": settings.TIERCEL_INVOICES_URL,
     }
     return render(request, "portal/volumes.html", context)
 
 
 def _orderable(request: HttpRequest, volumes: Iterable[Volume]) -> set[int]:
-    """The primary keys of those that the person may order a plan for, and can pay for."""
-    if not settings.TIERCEL_CUSTOMERS_MAY_ORDER:
+    """The primary keys of those that the person may order a plan for, and can pay for, and that
+    are large enough for one."""
+    least = smallest_plan_bytes() if settings.TIERCEL_CUSTOMERS_MAY_ORDER else None
+    if least is None:
         return set()
     theirs = Volume.objects.orderable_by(request.user).filter(
-        pk__in=[volume.pk for volume in volumes], customer__suspended_at=None
+        pk__in=[volume.pk for volume in volumes], customer__suspended_at=None, size_bytes__gte=least
     )
     customers = dict(theirs.values_list("pk", "customer"))
     paying = mandate_limits.payable(customers.values(), timezone.now())
@@ -109,7 +115,7 @@ def member_volume(request: HttpRequest, key: str) -> HttpResponse:
         "volume": volume,
         "paid": paid_for(request.user, volume),
         **order_progress.running_change(running),
-        **(_last_change(done, now) if last is None else {}),
+        **(_last_change(done, now, card.hour) if last is None else {}),
         "history": history,
         "has_older": has_older,
         "last": last,
@@ -126,12 +132,18 @@ def member_volume(request: HttpRequest, key: str) -> HttpResponse:
     return render(request, "portal/volume.html", context)
 
 
-def _last_change(done: Job | None, now: datetime) -> dict[str, object]:
+def _last_change(done: Job | None, now: datetime, hour: Hour | None = None) -> dict[str, object]:
+    """`hour` is what the same page says of the last hour: it then has one figure for it."""
     change = last_change(done, now)
     if change is None or change.before is None or change.after is None:
         return {}
-    words = change_in_words(change.before.read_ms, change.after.read_ms)
-    return {"change": change, "change_words": words, "changed_at": cast("Job", done).ended_at}
+    after = hour.whole if hour is not None and not change.cut else change.after
+    return {
+        "change": change,
+        "after": after,
+        "change_words": change_in_words(change.before.read_ms, after.read_ms),
+        "changed_at": cast("Job", done).ended_at,
+    }
 
 
 def _suggested(request: HttpRequest, row: VolumeSnapshot, now: datetime) -> PlanCard | None:

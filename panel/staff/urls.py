@@ -172,7 +172,7 @@ urlpatterns = [
         "hosts/<str:key>/maintenance/end", host_actions.end_maintenance, name="host-maintenance-end"
     ),
     path("hosts/<str:key>/window", host_actions.set_window, name="host-window"),
-    path("hosts/<str:key>/writeback", host_actions.set_writeback, name="host-writeback"),
+    path("hosts/<str:key>/limits", host_actions.set_limits, name="host-limits"),
     path("adopt/", adoption_pages.adoption_page, name="adopt"),
     path("hosts/", host_list.hosts, name="hosts"),
     path("hosts/<str:key>/", host_pages.host, name="host"),

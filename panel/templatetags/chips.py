@@ -61,7 +61,6 @@ HOST_CHIPS: dict[str, Chip] = {
     HostState.PENDING: Chip("quiet", "wait", "waiting for the host"),
 }
 ACTIVE = Chip("ok", "ok", "active")
-IN_USE = Chip("quiet", "host", "active")
 
 
 @cache
@@ -124,13 +123,15 @@ def step_chips(step: Step, job: Job, cost: object) -> SafeString:
 
 @register.simple_tag
 def host_chip(host: Host, silent: object, problems: int | None = 0) -> SafeString:
-    """Whether the host is in use and answers. One with problems is not shown as well."""
+    """Whether the host is in use and answers; "" where the chip of its problems says enough."""
     shown = HOST_CHIPS.get(host.state)
     if shown is None and host.error:
         shown = Chip("error", "error", "unreachable")
     if shown is None and silent:
         shown = Chip("error", "error", "silent")
-    return chip(shown or (IN_USE if problems else ACTIVE))
+    if shown is None and problems:
+        return SafeString()
+    return chip(shown or ACTIVE)
 
 
 @register.simple_tag
@@ -161,6 +162,9 @@ def person_chip(person: User) -> SafeString:
     return chip(ACTIVE if person.is_active else Chip("quiet", "cut", "deactivated"))
 
 
+MARK = '<line class="spark-mark" x1="{0}" x2="{0}" y1="0" y2="{1}"/>'
+
+
 @register.simple_tag
 def spark(drawn: Spark, label: str, *, untitled: bool = False) -> SafeString:
     """The shape of one figure: `label` and the range for screen readers, the range as a tooltip
@@ -169,7 +173,7 @@ def spark(drawn: Spark, label: str, *, untitled: bool = False) -> SafeString:
     dots = format_html_join("", '<circle cx="{}" cy="{}" r="1.25"/>', drawn.dots)
     return format_html(
         '<svg class="spark" width="{0}" height="{1}" viewBox="0 0 {0} {1}" role="img"'
-        ' aria-label="{2}: {3}">{4}{5}{6}</svg>',
+        ' aria-label="{2}: {3}">{4}{7}{5}{6}</svg>',
         drawn.width,
         drawn.height,
         label,
@@ -177,4 +181,5 @@ def spark(drawn: Spark, label: str, *, untitled: bool = False) -> SafeString:
         "" if untitled else format_html("<title>{}</title>", drawn.text),
         lines,
         dots,
+        format_html(MARK, drawn.mark, drawn.height) if drawn.mark else "",
     )

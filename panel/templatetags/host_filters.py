@@ -8,9 +8,9 @@ from typing import Final
 from django import template
 
 from jobs.hosts import trust
-from storage.health.slowness import SLOW_READ_MS
 from storage.inventory.device_tree import degraded_words
 from storage.inventory.facts import Array
+from storage.models.host import SLOW_READ_MS
 
 register = template.Library()
 

@@ -30,7 +30,8 @@ MOST_FORMER_HOURS: Final = 168
 
 
 class WebhookForm(forms.Form):
-    """An address that is there stays when its field is left empty."""
+    """An address that is there stays when its field is left empty. One that a 410 disabled is
+    enabled by saving it, unless the form `is_enabling` none."""
 
     name = forms.CharField(max_length=60, validators=[demand_name])
     url = forms.CharField(
@@ -54,9 +55,15 @@ class WebhookForm(forms.Form):
     )
     is_on = forms.BooleanField(required=False, initial=True, label="Enabled")
 
-    def __init__(self, *args: Any, webhook: Webhook | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        webhook: Webhook | None = None,
+        is_enabling: bool = True,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.webhook = webhook
+        self.webhook, self.is_enabling = webhook, is_enabling
 
     def clean_url(self) -> str:
         """One that the panel may call, as far as its text says."""
@@ -103,7 +110,8 @@ class WebhookForm(forms.Form):
         if not row.secret:
             made = new_secret()
             row.secret = seal(made)
-        if row.is_on and not was_in_use:
+        stays_disabled = row.disabled_at is not None and not self.is_enabling
+        if row.is_on and not was_in_use and not stays_disabled:
             # What happened before, or meanwhile, is in the list of events.
             row.position = event_list.head()
             row.disabled_at, row.failures, row.rests_until = None, 0, None

@@ -13,7 +13,7 @@ import {
   linkOf, linkOver, linkTo, MOVES, partOf, queryOf, rangeOf, showInUrl, zoomOptions,
 } from "./charts/range.js";
 import { save } from "./charts/picture.js";
-import { bucketAt, decoded, linesOf, middle } from "./charts/series.js";
+import { bucketAt, decoded, hasFigures, linesOf, middle } from "./charts/series.js";
 import * as state from "./charts/state.js";
 import { askOfBucket, listenToWho, renewWho } from "./charts/who.js";
 
@@ -178,11 +178,15 @@ const start = (section) => {
     for (const { element } of figures) {
       element.hidden = "ofCache" in element.dataset && !answer.has_cache;
     }
+    // Of a volume at rest the first chart says so, and no other one draws its zeros.
+    const isAtRest = !linesOf(figures[0].panel, view.series).some(hasFigures);
     for (const figure of figures) {
       const { element, panel } = figure;
       const isKnown = isHeat(panel)
         ? isMapped(panel, view.series)
-        : linesOf(panel, view.series).length > 0;
+        : linesOf(panel, view.series).some(
+            (line) => !isAtRest || figure === figures[0] || hasFigures(line),
+          );
       // What was not asked for, or is not kept that long, leaves the title and its note.
       figure.isBare = panel.is_apart && !isKnown;
       element.toggleAttribute("data-bare", figure.isBare);

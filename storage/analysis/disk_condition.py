@@ -15,8 +15,6 @@ from storage.analysis.disk_activity import DisksThen, disks_then
 from storage.analysis.disk_users import UsedDisk
 from storage.health import slowness
 from storage.health.cache_condition import (
-    DISK_CODES,
-    SLOW_CODES,
     DiskLoad,
     is_saturated_ssd,
     ssd_finding,
@@ -28,6 +26,7 @@ from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.metrics.rates.disk import WRAP
 from storage.models import CacheCondition, Host, HostActivity, LatestSample
+from storage.problems.all_kinds import judged_by
 
 MARKS_KEPT: Final = timedelta(minutes=20)
 MARK_EVERY_NS: Final = 240e9
@@ -47,6 +46,7 @@ class _Sampled(NamedTuple):
     dt_ms: int
     reads: int
     read_ms: int
+    limit_ms: int
 
 
 def judge_volumes(now: datetime) -> None:
@@ -64,6 +64,7 @@ def judge_volumes(now: datetime) -> None:
             lasted=lasted,
             reads=each.reads,
             read_ms=each.read_ms,
+            limit_ms=each.limit_ms,
         )
         kept = spell.to_json() if spell is not None else None
         judgements[each.volume_id] = ConditionJudgement(each.host_id, [], {"slow": kept})
@@ -82,15 +83,16 @@ def judge_volumes(now: datetime) -> None:
                 _busy(disk, then) if then is not None and disk is not None else None,
                 at=each.at,
                 each_ms=each_ms,
+                limit_ms=each.limit_ms,
             )
             subject = f"{each.vg_name}/{each.lv_name}"
             judgements[each.volume_id].findings.append((subject, finding))
-    keep(judgements, SLOW_CODES, now)
+    keep(judgements, judged_by("read_time"), now)
 
 
 def _may_be_slow(noted: Iterable[int], now: datetime) -> Iterable[_Sampled]:
     """Of hosts that answer. A sample without figures has no reads."""
-    are_slow = Q(reads__gt=0, read_ms__gte=F("reads") * slowness.SLOW_READ_MS)
+    are_slow = Q(reads__gt=0, read_ms__gte=F("reads") * F("host__slow_read_ms"))
     rows = LatestSample.objects.filter(
         are_slow | Q(volume__in=list(noted)),
         at__gte=fresh_since(now),
@@ -107,8 +109,9 @@ def _may_be_slow(noted: Iterable[int], now: datetime) -> Iterable[_Sampled]:
         "dt_ms",
         "reads",
         "read_ms",
+        "host__slow_read_ms",
     )
-    return [_Sampled(*row[:6], row[6] or 0, row[7] or 0, row[8] or 0) for row in rows]
+    return [_Sampled(*row[:6], row[6] or 0, row[7] or 0, row[8] or 0, row[9]) for row in rows]
 
 
 def slow_disk(volume_id: int, then: DisksThen) -> UsedDisk | None:
@@ -134,13 +137,15 @@ def judge_disks(now: datetime) -> None:
     """Disks that had more to do than they can, all the time. Which they are and who uses them is
     asked of the inventory, which is large, for such hosts alone."""
     activities = HostActivity.objects.filter(at__gte=fresh_since(now)).exclude(disk_counters={})
+    limits = dict(Host.objects.values_list("pk", "busy_percent"))
     rows = CacheCondition.objects.filter(volume=None)
     noted = dict(rows.values_list("host_id", "noted"))
     judgements, busy = {}, {}
     for activity in activities.only("host_id", "at", "disk_counters"):
         marks, loads = _disk_loads(activity, noted.get(activity.host_id, {}))
         judgements[activity.host_id] = ConditionJudgement(activity.host_id, [], {"disks": marks})
-        if any(_is_saturated(load) or is_saturated_ssd(load) for load in loads):
+        limit = limits[activity.host_id]
+        if any(_is_saturated(load, limit) or is_saturated_ssd(load) for load in loads):
             busy[activity.host_id] = loads
     for host in Host.objects.filter(pk__in=busy):
         facts = inventory_of(host)
@@ -152,14 +157,15 @@ def judge_disks(now: datetime) -> None:
                 for load in busy[host.pk]
                 if load.disk in fast and is_saturated_ssd(load)
             ]
-            if any(_is_saturated(load) and load.disk not in fast for load in busy[host.pk]):
+            limit = host.busy_percent
+            if any(_is_saturated(load, limit) and load.disk not in fast for load in busy[host.pk]):
                 findings += _saturated_hdds(host, facts, now)
-    keep(judgements, DISK_CODES, now, of_hosts=True)
+    keep(judgements, judged_by("disk_load"), now, of_hosts=True)
 
 
-def _is_saturated(load: DiskLoad) -> bool:
+def _is_saturated(load: DiskLoad, limit: int) -> bool:
     lasted_ms = load.seconds * 1000
-    return slowness.is_saturated(load.busy_ms / lasted_ms, load.weighted_ms / lasted_ms)
+    return slowness.is_saturated(load.busy_ms / lasted_ms, load.weighted_ms / lasted_ms, limit)
 
 
 def _saturated_hdds(host: Host, facts: HostFacts, now: datetime) -> list[tuple[str, Any]]:
@@ -168,7 +174,7 @@ def _saturated_hdds(host: Host, facts: HostFacts, now: datetime) -> list[tuple[s
     return [
         (disk.name, slowness.saturated_hdd(_busy(disk, then)))
         for disk in then.disks
-        if not disk.is_fast and slowness.is_saturated(disk.busy, disk.in_flight)
+        if not disk.is_fast and slowness.is_saturated(disk.busy, disk.in_flight, host.busy_percent)
     ]
 
 

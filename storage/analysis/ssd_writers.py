@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from storage.byte_sizes import SECTOR_BYTES
+from storage.health.smart_reading import DiskAnswer, disk_of
 from storage.health.smart_records import DiskCondition
 from storage.inventory.device_tree import is_part_of
 from storage.inventory.facts import Array, HostFacts, LogicalVolume
@@ -69,6 +70,13 @@ class _Use:
     fraction: float
     is_cache: bool
     chunk_bytes: int | None = None
+
+
+def known_as(facts: HostFacts, condition: DiskCondition) -> str | None:
+    """The kernel's name of the disk; None for one that no disk of the inventory is."""
+    disk, health = condition.disk, condition.health
+    matched = disk_of(facts, DiskAnswer(disk.device, disk.kind, disk.name, "read", health=health))
+    return None if matched is None else matched.name
 
 
 def ssd_writers(

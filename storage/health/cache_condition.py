@@ -74,23 +74,6 @@ average, each of them for `SLOW_SSD_MS`."""
 SLOW_SSD_MS: Final = 2.0
 SATURATED_MINUTES: Final = 15
 
-STATE_CODES: Final = frozenset({"volume_frozen", "cache_read_only", "cache_metadata_full"})
-"""What the last sample shows."""
-RECENT_CODES: Final = frozenset(
-    {
-        "cache_dirty_stuck",
-        "cache_dirty_high",
-        "cache_thrash",
-        "cache_bypassed",
-        "hit_rate_doubtful",
-    }
-)
-"""What the samples of the last hour show."""
-LASTING_CODES: Final = frozenset({"cache_useless", "hit_rate_fell", "cache_slower"})
-"""What the hours of the last days show."""
-DISK_CODES: Final = frozenset({"ssd_saturated", "hdd_saturated"})
-SLOW_CODES: Final = frozenset({"volume_slow"})
-"""What the last samples show of any volume, cached or not."""
 NO_SUMS: Final = Sums()
 
 

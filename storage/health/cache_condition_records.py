@@ -20,12 +20,9 @@ from storage.health.cache_condition import (
     DAY,
     HALF_HOUR,
     HOUR,
-    LASTING_CODES,
     METADATA_SHARE,
-    RECENT_CODES,
     SAME_HOURS,
     SHORT,
-    STATE_CODES,
     CacheHours,
     CacheWindow,
     LastCacheState,
@@ -53,6 +50,7 @@ from storage.metrics.samples.interval_table import IntervalTable
 from storage.metrics.samples.window import kept
 from storage.models import CacheCondition, HostActivity, LatestSample, Placement, Resolution
 from storage.planner.wish import WRITEBACK_PERCENT
+from storage.problems.all_kinds import judged_by
 
 WEEK: Final = timedelta(days=7)
 HOUR_SECONDS: Final = 3600
@@ -140,7 +138,7 @@ def judge_states(now: datetime) -> None:
         )
         noted_now = {"suspended_at": suspended_at if each.suspended else None}
         judgements[each.volume_id] = _judgement(each, state_findings(judged), noted_now)
-    keep(judgements, STATE_CODES, now)
+    keep(judgements, judged_by("sample"), now)
 
 
 def judge_recent(now: datetime) -> int:
@@ -167,7 +165,7 @@ def judge_recent(now: datetime) -> int:
             read_counts=read_counts,
         )
         judgements[each.volume_id] = _judgement(each, recent_findings(recent), {"reads": marks})
-    keep(judgements, RECENT_CODES, now)
+    keep(judgements, judged_by("hour"), now)
     return len(cached)
 
 
@@ -193,7 +191,7 @@ def judge_lasting(now: datetime) -> None:
             before_cache=spans_of[3],
         )
         judgements[each.volume_id] = _judgement(each, lasting_findings(lasting), {})
-    keep(judgements, LASTING_CODES, now)
+    keep(judgements, judged_by("days"), now)
 
 
 def _judgement(

@@ -13,6 +13,7 @@ from django.conf import settings
 from storage.formatting import counted, seconds
 from storage.models import Host
 from storage.models.host import HostState
+from storage.problems.all_kinds import kind_of
 from storage.templatetags.units import stamp
 
 Severity = Literal["error", "warning", "info"]
@@ -65,70 +66,35 @@ def problem_words(
 ) -> tuple[str, str]:
     """What a problem of a host says, and what to do about it. `message` and `correction` are what
     is stored of it, "" for those that only the panel can tell."""
-    lasted = seconds((now - since).total_seconds()) if since is not None else ""
-    if code == "twins":
-        return f"{message}. Nothing is sent to either host.", correction
-    if code == "machine_changed":
-        return f"{message}. Nothing is sent to it.", correction
-    if code == "quarantined":
-        return (
-            "The host shows a different SSH key from the accepted one. Nothing is sent to it.",
-            "Compare the fingerprints on the host page with the host's console.",
-        )
-    if code == "unverified":
-        return (
-            "New host waiting for you to approve its SSH key.",
-            "Compare the fingerprint on the host page and accept it.",
-        )
-    if code == "silent":
-        span = "since it was accepted" if details.get("never") else f"for {lasted}"
-        return f"Silent {span}.", "Check that the collector runs and that the host is up."
-    if code == "unsampled":
-        return (
-            f"The host answers, but has sent no samples for {lasted}.",
-            "Check that the collector runs: manage.py doctor",
-        )
-    if code == "no_smartctl":
-        return (
-            "The host has no smartctl: nobody is told when one of its disks begins to fail.",
-            "On the host: apt-get install smartmontools (or dnf install smartmontools)",
-        )
-    if code == "smart_stale":
-        why = details["why"] or "smartctl finds no disk any more"
-        return (
-            f"Not all disks of the host were read for {lasted}: {why.rstrip('.')}.",
-            "On the host: smartctl --scan; then smartctl -x for each disk that it lists.",
-        )
-    if code == "kernel_changed":
-        return (
-            f"Restarted into another kernel: {details['after']}, before that {details['before']}.",
-            "If nobody restarted it, look at the end of the last boot: journalctl -b -1. History "
-            "on the host's page compares the days before and after.",
-        )
-    if code in ("volumes_missing", "inventory_shrank") and since is not None:
-        return _missing_words(code, since, details)
+    kind = kind_of(code)
+    # A host says in its own words what it reports, whatever it calls that.
+    if kind.message and "is_reported" not in details:
+        message = kind.message.format_map(_gaps(message, since, details, now))
+        correction = kind.correction or correction
     if "disk" in details:
         model = f" ({details['model']})" if details["model"] else ""
-        return f"Disk {details['disk']}{model}: {message}", correction
+        message = f"Disk {details['disk']}{model}: {message}"
     return message, correction
 
 
-def _missing_words(code: str, since: datetime, details: Mapping[str, Any]) -> tuple[str, str]:
-    began = f"since {stamp(since)}"
-    counts = f"{details['missing']} of {details['total']} volumes"
-    if code == "volumes_missing":
-        verb = "is" if details["missing"] == 1 else "are"
-        return (
-            f"{counted(details['missing'], 'volume')} {verb} missing {began}; nothing was deleted "
-            "in the panel.",
-            "Removed or moved on the host? See the list under Volumes.",
-        )
-    empty = details["empty_groups"]
-    groups = f" (all of {', '.join(empty)})" if empty else ""
-    return (
-        f"{counts} are missing {began}{groups}: the inventory shrank; nothing was deleted here.",
-        "Check on the host that every disk is there: vgs; pvs; mdadm --detail --scan",
-    )
+def _gaps(
+    message: str, since: datetime | None, details: Mapping[str, Any], now: datetime
+) -> dict[str, Any]:
+    """What the sentences of `ProblemKind.message` leave open."""
+    gaps: dict[str, Any] = {"message": message, **details}
+    if since is not None:
+        gaps["lasted"] = seconds((now - since).total_seconds())
+        gaps["began"] = stamp(since)
+    if "never" in details:
+        gaps["span"] = "since it was accepted" if details["never"] else f"for {gaps['lasted']}"
+    if "why" in details:
+        gaps["why"] = (details["why"] or "smartctl finds no disk any more").rstrip(".")
+    if "missing" in details:
+        empty = details["empty_groups"]
+        gaps["volumes"] = counted(details["missing"], "volume")
+        gaps["verb"] = "is" if details["missing"] == 1 else "are"
+        gaps["groups"] = f" (all of {', '.join(empty)})" if empty else ""
+    return gaps
 
 
 def reported_problems(host: Host) -> list[HealthFinding]:

@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import chain
 from typing import Any, Final, Literal
 
+from storage.agent.facts import activation
 from storage.formatting import counted, percent, seconds, size
 from storage.health.drift import differences_of, is_unfinished, lasting_differences
 from storage.health.host_problems import HealthFinding
 from storage.inventory.disk_list import seconds_left
 from storage.inventory.facts import Array, HostFacts, LogicalVolume, VolumeGroup
+from storage.naming import AGENT_PATH, FORMAT_TAG
 from storage.planner.activation_advice import group_state, how_to_activate
 from storage.planner.kernel_faults import faults_of
 from storage.planner.technologies.degraded_mirror import is_on_degraded
-from storage.planner.technologies.lookup import cache_of, is_lost, of_cache
+from storage.planner.technologies.lookup import cache_of, is_cached, is_lost, of_cache, of_layout
 from storage.planner.technologies.lvmcache_loss import MISSING
 from storage.volumes.snapshot import VolumeSnapshot
 
-MADE_FROM_INVENTORY = frozenset(
-    {
-        "guest_array",
-        "array_degraded",
-        "array_weakened",
-        "array_recovering",
-        "array_failed",
-        "array_inactive",
-        "array_read_only",
-        "array_unclear",
-        "pv_missing",
-        "volume_inactive",
-        "vg_metadata_full",
-    }
-)
-"""Preflight problems of the agent, or of an older one, that findings tell too, and of a younger
-inventory."""
 VG_METADATA_SHARE, VG_METADATA_ERROR_SHARE = 0.7, 0.95
 """The room is chosen when a disk is made a physical volume: more of it takes a person time."""
 RAID: Final = frozenset({"raid", "mirror"})
@@ -79,7 +65,36 @@ LVM_RAID: Final[dict[str, tuple[str, Literal["error", "warning"], str, str]]] = 
 LVM_RAID["repair needed"] = LVM_RAID["partial"]
 """By what LVM calls the health of a volume, or "lost": code, severity, sentence, and what to
 type."""
+REPAIR: Final = (
+    "Look at dmesg for the reason. Stop what uses it; then: lvchange -an {0}; "
+    "lvconvert --repair {0}; lvchange -ay {0}"
+)
+LVM_HEALTH: Final[dict[str, tuple[Literal["error", "warning"], str, str]]] = {
+    "out_of_data": (
+        "error",
+        "{} is a thin pool without free data space: writes to its volumes wait, and then fail.",
+        "Extend it (lvextend -L +SIZE {0}), or remove thin volumes that nobody needs.",
+    ),
+    "metadata_read_only": ("error", "The metadata of {} cannot be written any more.", REPAIR),
+    "failed": ("error", "{} has failed in device-mapper: what uses it gets I/O errors.", REPAIR),
+    "error": (
+        "error",
+        "The write cache of {} had I/O errors: what it held may not be on the slow disk.",
+        "Look at dmesg and at its SSD, and keep that. Check the file systems, or restore a backup.",
+    ),
+}
+"""By what LVM calls the health of a pool, a cache or a write cache: severity, sentence, and what to
+type."""
+UNKNOWN_HEALTH: Final[tuple[Literal["error", "warning"], str, str]] = (
+    "warning",
+    "LVM calls the health of {} “{}”: nobody knows whether it is well.",
+    "Look at what LVM says of it: lvs -a -o name,lv_health_status,devices {0}; dmsetup status",
+)
+TOLD_ELSEWHERE: Final = WELL_RAID | LVM_RAID.keys()
+"""Words of LVM for the health of a volume that say nothing, or are told of RAID or of the disk
+that is away."""
 UNREAD_PARTS: Final = {
+    "host": "the field",
     "disks": "the disk",
     "arrays": "the array",
     "pvs": "the physical volume",
@@ -105,6 +120,7 @@ def findings_of(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> tuple[Healt
         _of_arrays(facts),
         _of_groups(facts),
         _of_mirrors(facts),
+        _of_pools(facts),
         _of_volumes(facts, rows),
     )
     return tuple(chain.from_iterable(made))
@@ -203,8 +219,25 @@ def _of_mirrors(facts: HostFacts) -> Iterator[HealthFinding]:
         typed = top if word == "refresh needed" else name
         code, severity, message, correction = LVM_RAID.get(word, UNKNOWN_RAID)
         group = group_state(facts, lv.vg_uuid)
-        how = group.obstacle_to_activation or correction.format(*[shlex.quote(typed)] * 2)
+        how = correction.format(*[shlex.quote(typed)] * 2)
+        if not owner.active and owner.is_public and word != "lost":
+            how = f"Activate it first: {how_to_activate(facts, owner)}. Then: {how}"
+        how = group.obstacle_to_activation or how
         yield HealthFinding(code, severity, message.format(shown, word), how, name)
+
+
+def _of_pools(facts: HostFacts) -> Iterator[HealthFinding]:
+    """Thin pools, write caches and hidden caches that are ill in LVM's words; a cache of a volume
+    is told with its volume."""
+    for lv in facts.lvs:
+        is_told = RAID.intersection(lv.layout) or (is_cached(lv) and lv.is_public)
+        if lv.health in TOLD_ELSEWHERE or is_told:
+            continue
+        name = f"{lv.vg_name}/{lv.name}"
+        severity, message, correction = LVM_HEALTH.get(lv.health, UNKNOWN_HEALTH)
+        obstacle = group_state(facts, lv.vg_uuid).obstacle_to_changes
+        how = obstacle or correction.format(shlex.quote(name))
+        yield HealthFinding("lv_unhealthy", severity, message.format(name, lv.health), how, name)
 
 
 def _raid_health(lv: LogicalVolume) -> str:
@@ -219,16 +252,20 @@ def _raid_health(lv: LogicalVolume) -> str:
 
 
 def _of_groups(facts: HostFacts) -> Iterator[HealthFinding]:
+    counts = Counter(pv.vg_name for pv in facts.pvs if pv.missing)
     for vg in facts.vgs:
-        if vg.missing_pv_count:
+        counts[vg.name] = max(counts[vg.name], vg.missing_pv_count)
+    for name, count in counts.items():
+        if count:
+            back = [pv.name for pv in facts.pvs if pv.vg_name == name and pv.missing]
             yield HealthFinding(
                 "pv_missing",
                 "error",
-                f"{vg.name} is missing {counted(vg.missing_pv_count, 'disk')}.",
-                "Reconnect the disk. Never run vgreduce --removemissing --force: it deletes every "
-                "volume whose cache was on that disk.",
-                vg.name,
+                f"{name} is missing {counted(count, 'disk')}.",
+                activation.how_to_reconnect(name, [each for each in back if each != MISSING]),
+                name,
             )
+    for vg in facts.vgs:
         share = _metadata_share(vg)
         if share is not None and share > VG_METADATA_SHARE:
             yield HealthFinding(
@@ -236,7 +273,8 @@ def _of_groups(facts: HostFacts) -> Iterator[HealthFinding]:
                 "error" if share > VG_METADATA_ERROR_SHARE else "warning",
                 f"The LVM metadata of {vg.name} is {percent(share)} full (limit "
                 f"{percent(VG_METADATA_SHARE)}).",
-                "Remove volumes and snapshots that nobody needs. For more room, add a disk made "
+                group_state(facts, vg.uuid).obstacle_to_changes
+                or "Remove volumes and snapshots that nobody needs. For more room, add a disk made "
                 "with pvcreate --metadatasize 16m to the group, then run pvchange "
                 "--metadataignore y for its other disks.",
                 vg.name,
@@ -303,7 +341,29 @@ def _of_volumes(facts: HostFacts, rows: Iterable[VolumeSnapshot]) -> Iterator[He
                 name,
                 key,
             )
+        is_live = row.volume.managed and row.volume.retired_at is None
+        if is_live and lv.active and _lacks_its_device(row, lv):
+            path = shlex.quote(f"/dev/{name}")
+            yield HealthFinding(
+                "bcache_away",
+                "error",
+                f"{name} has no bcache device: its guest has no disk.",
+                f"As root on the host: {AGENT_PATH} boot. If it is still away, and "
+                f"bcache-super-show {path} shows the backing device of Tiercel's: echo {path} > "
+                f"/sys/fs/bcache/register; {AGENT_PATH} keep-bcache {shlex.quote(name)}",
+                name,
+                key,
+            )
         yield from _of_record(row, name)
+
+
+def _lacks_its_device(row: VolumeSnapshot, lv: LogicalVolume) -> bool:
+    """Whether it was formatted for a technology of which the kernel runs nothing. Of one that a
+    missing disk stopped its page tells more."""
+    technology = of_layout(row.volume.layout)
+    is_away = bool(technology.why_not_running(lv)) and not technology.is_there(lv)
+    is_whole = row.vg is not None and not row.vg.missing_pv_count
+    return is_away and is_whole and FORMAT_TAG not in lv.tags
 
 
 def _of_record(row: VolumeSnapshot, name: str) -> Iterator[HealthFinding]:

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from storage.agent.kernel.bcache_sysfs import CLEAN
 from storage.formatting import counted, size
 from storage.health.drift import differences_of
-from storage.inventory.facts import HostFacts, LogicalVolume
+from storage.inventory.facts import BareBacking, HostFacts, LogicalVolume
 from storage.naming import AGENT_PATH
 from storage.planner.activation_advice import how_to_activate
+from storage.planner.technologies.bcache import UNTOLD, is_told
 from storage.planner.technologies.lookup import TECHNOLOGIES, dirty_bytes, on
 from storage.planner.technologies.technology import Technology
 from storage.volumes.snapshot import BlockingJob, VolumeSnapshot
@@ -22,11 +24,17 @@ SETTINGS = frozenset(
 NAMED = 5
 """So many volumes are named where there may be hundreds."""
 UNREADABLE = "dm-writecache does not tell"
+WAITING = "it waits for its cache set"
+OF_BARE = (
+    "Of a bcache made by hand: echo writethrough > /sys/block/bcacheN/bcache/cache_mode; its state "
+    "beside that says clean at the end."
+)
 UNKNOWN = {
     why: correction for each in TECHNOLOGIES for why, correction in each.unknown_content.items()
 } | {
     UNREADABLE: "One of dm-writecache: `dmsetup status` on the host tells its free blocks; to "
     "empty it: lvchange --cachesettings cleaner=1, then read the host again.",
+    WAITING: "One that waits for its cache set: reconnect and register its SSD.",
 }
 """What to do, by why nobody knows what a cache holds."""
 
@@ -90,6 +98,11 @@ def _clean(
         if (name := f"{lv.vg_name}/{lv.name}") not in unknown
         and (dirty_bytes_now := _dirty_bytes(lv, by_name.get(name)))
     }
+    for backing in facts.backings:
+        if why := _why_bare_unknown(backing):
+            unknown[backing.name] = why
+        elif backing.dirty_bytes:
+            dirty[backing.name] = backing.dirty_bytes
     texts, corrections, volumes = [], [], []
     if dirty:
         most = sorted(dirty.items(), key=lambda each: -each[1])[:NAMED]
@@ -99,6 +112,8 @@ def _clean(
             f"not on the HDDs{_listed(names)}."
         )
         corrections.append("Flush these caches, and wait until 0 B are dirty.")
+        if any(backing.name in dirty for backing in facts.backings):
+            corrections.append(OF_BARE)
         volumes += [
             replace(
                 _point_volume(by_name[name], f"{size(count)} dirty"),
@@ -167,6 +182,13 @@ def _why_unknown(lv: LogicalVolume, recorded: Technology | None) -> str:
         return UNREADABLE
     technology = on(lv) or recorded
     return technology.why_content_is_unknown(lv) if technology is not None else ""
+
+
+def _why_bare_unknown(backing: BareBacking) -> str:
+    """The same of a bcache that root made of a disk, a partition or an array."""
+    if not is_told(backing):
+        return UNTOLD
+    return WAITING if backing.kname is None and backing.state not in CLEAN else ""
 
 
 def _idle(unfinished_jobs: int) -> Point:

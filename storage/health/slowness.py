@@ -1,6 +1,7 @@
 """When a volume is slow, and when the disk it lies on is the reason. Pure.
 
-One figure says "slow" to staff, to customers, and in alerts.
+One figure (`SLOW_READ_MS`) says "slow" to staff and to customers: a read then waits not only for a
+slow disk, but for others before it. A host may have another one from which on it is a problem.
 """
 
 from __future__ import annotations
@@ -12,18 +13,16 @@ from typing import Any, Final
 
 from storage.formatting import ms, percent, seconds
 from storage.health.host_problems import HealthFinding
+from storage.models.host import BUSY_PERCENT, SLOW_READ_MS
 
-SLOW_READ_MS: Final = 20
-"""A volume is slow while a read takes this long on average, or longer: it waits not only for a slow
-disk, but for others before it."""
-WELL_READ_MS: Final = 15
-"""A slow volume is slow until its reads take less than this: between the two nothing changes."""
+WELL_SHARE: Final = 0.75
+"""A slow volume is slow until its reads take less than this part of what is slow: between the two
+nothing changes."""
 LEAST_READS_PER_SECOND: Final = 1
 """Fewer reads tell nothing: one of them may have waited for a disk that had stopped."""
 SLOW_AFTER: Final = timedelta(seconds=100)
 """Two samples, as they are usually taken: the reads of one minute may be one burst."""
 WELL_AFTER: Final = timedelta(minutes=5)
-BUSY_SHARE: Final = 0.9
 BUSY_FOR: Final = timedelta(minutes=15)
 QUEUE: Final = 2
 """So many I/Os must be under way on average: a disk that reads ahead for one guest is always busy,
@@ -54,16 +53,22 @@ class SlowSpell:
 
 
 def slow_spell(
-    before: SlowSpell | None, *, at: datetime, lasted: timedelta, reads: int, read_ms: int
+    before: SlowSpell | None,
+    *,
+    at: datetime,
+    lasted: timedelta,
+    reads: int,
+    read_ms: int,
+    limit_ms: int = SLOW_READ_MS,
 ) -> SlowSpell | None:
     """The slow time after one more sample, which ended `at` and `lasted` so long; None for none."""
     is_known = reads > 0 and reads >= LEAST_READS_PER_SECOND * lasted.total_seconds()
     each_ms = read_ms / reads if is_known else 0.0
-    if each_ms >= SLOW_READ_MS:
+    if each_ms >= limit_ms:
         return SlowSpell(at - lasted, at) if before is None else replace(before, last=at)
     if before is None or not before.is_lasting:
         return None
-    if each_ms >= WELL_READ_MS:
+    if each_ms >= WELL_SHARE * limit_ms:
         return replace(before, last=at)
     return before if at - before.last < WELL_AFTER else None
 
@@ -103,6 +108,7 @@ def slow_volume(
     *,
     at: datetime,
     each_ms: float | None,
+    limit_ms: int = SLOW_READ_MS,
 ) -> HealthFinding:
     """Of a volume whose reads are slow, or were a few minutes ago: the last sample ended `at`, and
     a read took `each_ms` in it, None where it had none."""
@@ -114,7 +120,7 @@ def slow_volume(
             now = f"They take {ms(each_ms)} on average now."
         what = f"Reads of {label} were slow for {lasted}, until {ago} ago. {now}"
     else:
-        each = f"{ms(each_ms)} on average ({SLOW_READ_MS} ms is slow)"
+        each = f"{ms(each_ms)} on average ({limit_ms} ms is slow)"
         what = f"Reads of {label} have been slow for {lasted}: they take {each}."
     if disk is None or not disk.users:
         return HealthFinding(
@@ -145,6 +151,6 @@ def saturated_hdd(disk: BusyDisk) -> HealthFinding:
     )
 
 
-def is_saturated(busy: float | None, in_flight: float) -> bool:
+def is_saturated(busy: float | None, in_flight: float, limit_percent: int = BUSY_PERCENT) -> bool:
     """Whether an HDD that was so busy, with so many I/Os under way, kept its users waiting."""
-    return busy is not None and busy >= BUSY_SHARE and in_flight >= QUEUE
+    return busy is not None and busy >= limit_percent / 100 and in_flight >= QUEUE

@@ -327,7 +327,7 @@ WEAR: Final = (
         "Dell's name for it; raw and value agree.",
     ),
     WearRow(
-        re.compile(r"Micron_|MTFD|CT\d+\w+SSD", re.I),
+        re.compile(r"Micron_|MTFD|(Crucial_)?CT\d+\w+SSD", re.I),
         (202, "Percent_Lifetime_Remain"),
         False,
         "Micron's raw value counts what is used, and its value is 100 minus that.",

@@ -46,22 +46,6 @@ SEVERITY: Final[Mapping[str, Severity]] = {
     "crc": "warning",
 }
 
-CODES: Final = (
-    "disk_vanished",
-    "disk_failing",
-    "attribute_failed",
-    "spare_low",
-    "self_test_failed",
-    "disk_hung",
-    "disk_unread",
-    "disk_hot",
-    "worn",
-    "wears_out_soon",
-    *(f"{name}_rose" for name in COUNTS),
-)
-"""Every code that a finding can have."""
-
-
 REALLOCATED: Final = (
     "Reallocated_",
     "Reallocate_NAND_Blk",
@@ -78,8 +62,22 @@ REALLOCATED: Final = (
 )
 """How names of attribute 5 in smartmontools' database begin that count blocks replaced in use."""
 STATES: Final = frozenset({"pending", "uncorrectable"})
-"""Counts of ATA disks that say how it is now, and fall again: also the first reading of one is a
-finding, until a person accepts it."""
+SCSI_STATES: Final = frozenset({"pending"})
+"""Counts of ATA and SAS disks that say how it is now, and fall again: also the first reading of one
+is a finding, until a person accepts it."""
+WARM: Final = "Temperature"
+"""In the name of an attribute whose limit is one of heat."""
+NVME_WARM: Final = 0x02
+NVME_WARNINGS: Final = {
+    0x01: "its spare blocks are used up",
+    NVME_WARM: "it is too hot or too cold",
+    0x04: "its reliability is degraded",
+    0x08: "it takes no more writes",
+    0x10: "its volatile memory is not backed up",
+    0x20: "its persistent memory takes no more writes",
+}
+"""The bits of an NVMe disk's `critical_warning`."""
+COOL: Final = "Check the fans and the air flow of the host."
 
 
 def error_counts(health: SmartHealth) -> dict[str, int]:
@@ -90,6 +88,7 @@ def error_counts(health: SmartHealth) -> dict[str, int]:
     elif health.scsi is not None:
         counts = {
             "reallocated": health.scsi.grown_defects,
+            "pending": health.scsi.pending_defects,
             "uncorrectable": health.scsi.uncorrected_errors,
         }
     else:
@@ -189,11 +188,14 @@ def _of_answer(answer: DiskAnswer) -> Iterator[HealthFinding]:
 def is_mute(answer: DiskAnswer) -> bool:
     """Whether a disk answers and gives no verdict on its health. Plain SCSI devices may have none
     to give: volumes of RAID controllers, drives on USB. A disk behind a controller, an ATA or an
-    NVMe disk has one."""
+    NVMe disk, and a SAS disk, which counts its own errors, has one."""
     health = answer.health
     if health is None or health.passed is not None:
         return False
-    return "," in answer.type or health.protocol in ("ATA", "NVMe")
+    scsi = health.scsi
+    counts = () if scsi is None else (scsi.grown_defects, scsi.uncorrected_errors)
+    is_sas = any(count is not None for count in counts)
+    return "," in answer.type or health.protocol in ("ATA", "NVMe") or is_sas
 
 
 def _options(answer: DiskAnswer) -> str:
@@ -201,9 +203,17 @@ def _options(answer: DiskAnswer) -> str:
 
 
 def _of_health(health: SmartHealth) -> Iterator[HealthFinding]:
-    if health.passed is False:
-        yield HealthFinding("disk_failing", "error", "The disk says that it is failing.", REPLACE)
     nvme = health.nvme
+    warning = 0 if nvme is None else nvme.critical_warning or 0
+    if health.passed is False and warning == NVME_WARM:
+        reason = NVME_WARNINGS[NVME_WARM]
+        yield HealthFinding("disk_hot", "error", f"The disk says that {reason}.", COOL)
+    elif health.passed is False or warning & ~NVME_WARM:
+        words = [word for bit, word in NVME_WARNINGS.items() if warning & bit]
+        why = f": {'; '.join(words)}" if words else ""
+        yield HealthFinding(
+            "disk_failing", "error", f"The disk says that it is failing{why}.", REPLACE
+        )
     spare = None if nvme is None else nvme.available_spare
     least = 0 if nvme is None else nvme.available_spare_threshold or 0
     if spare is not None and spare < least:
@@ -214,19 +224,18 @@ def _of_health(health: SmartHealth) -> Iterator[HealthFinding]:
             REPLACE,
         )
     failed = [row.name for row in health.attributes if row.failed == "now"]
-    if failed:
-        named = ", ".join(failed)
+    worn = [name for name in failed if WARM not in name]
+    if worn:
+        named = ", ".join(worn)
         yield HealthFinding(
             "attribute_failed", "error", f"Below the maker's limit: {named}.", REPLACE
         )
     limit = HOT_SSD if health.is_ssd else HOT_HDD
-    if health.temperature_celsius is not None and health.temperature_celsius >= limit:
-        yield HealthFinding(
-            "disk_hot",
-            "warning",
-            f"The disk is at {health.temperature_celsius} °C.",
-            "Check the fans and the air flow of the host.",
-        )
+    celsius = health.temperature_celsius
+    is_hot = celsius is not None and celsius >= limit
+    if (is_hot or len(failed) > len(worn)) and warning != NVME_WARM:
+        how = "is too warm for its maker" if celsius is None else f"is at {celsius} °C"
+        yield HealthFinding("disk_hot", "warning", f"The disk {how}.", COOL)
     failure = failed_test(health)
     if failure is not None:
         is_last = failure is health.self_tests[0]
@@ -253,6 +262,7 @@ def _of_errors(
 ) -> Iterator[HealthFinding]:
     counts = error_counts(health)
     states = STATES if health.nvme is None and health.scsi is None else frozenset()
+    states = states if health.scsi is None else SCSI_STATES
     known = {**baseline, **{name: accepted.get(name, 0) for name in states}}
     for name, rise in increases(known, counts).items():
         is_all = name in states and rise == counts[name]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from storage.host_data import Count, Percent, decoded
+from storage.host_data import BadHostData, Count, Percent, cleaned, converted
 from storage.inventory.facts import Disk, HostFacts
 
 DISKS_LIMIT = 1024
@@ -65,10 +65,13 @@ class NvmeLog:
 
 @dataclass(frozen=True, slots=True)
 class ScsiLog:
+    """`pending_defects` cannot be read now; an older agent does not say."""
+
     grown_defects: Count | None = None
     uncorrected_errors: Count | None = None
     written_bytes: Count | None = None
     percentage_used: Count | None = None
+    pending_defects: Count | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +172,26 @@ class SmartReply:
 
 
 def decode_smart(data: object) -> SmartReply:
-    """Raises `BadHostData`."""
-    return decoded(data, SmartReply, "smart")
+    """Raises `BadHostData`. A disk whose answer does not fit is one that could not be read."""
+    clean = cleaned(data)
+    try:
+        return converted(clean, SmartReply, "smart")
+    except BadHostData:
+        if not isinstance(clean, dict) or not isinstance(clean.get("disks"), list):
+            raise
+    disks = [_readable(answer) for answer in clean["disks"]]
+    return converted({**clean, "disks": disks}, SmartReply, "smart")
+
+
+def _readable(answer: Any) -> Any:
+    """The answer of one disk, or that it said what no disk can."""
+    try:
+        converted(answer, DiskAnswer, "answer")
+    except BadHostData as error:
+        fields = answer if isinstance(answer, dict) else {}
+        failure = {"state": "failed", "message": f"its answer is odd ({error})", "health": None}
+        return {**fields, **failure, "sectors_written": None}
+    return answer
 
 
 def disk_of(facts: HostFacts, answer: DiskAnswer) -> Disk | None:

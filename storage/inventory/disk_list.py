@@ -15,6 +15,11 @@ from storage.inventory.facts import Array, ArrayMember, Disk, HostFacts
 Tone = Literal["ok", "warning", "error", "quiet"]
 WELL_MEMBER = frozenset({"in_sync", "spare", "journal"})
 """One of these words is in the state of an array's member that works, or is being filled."""
+WELL_WORDS = WELL_MEMBER | {
+    "write_mostly", "failfast", "external_bbl", "replacement", "want_replacement"
+}  # fmt: skip
+"""All that may stand beside it: any other word (of write errors, of waiting I/O, of a later kernel)
+is not well."""
 NO_ARRAY = "not in an array"
 """No judgement: whether a disk should be in one is for its owner to say."""
 
@@ -78,8 +83,8 @@ def _state(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:
         return "error", "read-only"
     if any(pv.duplicate for pv in pvs):
         return "error", "duplicate (seen twice by LVM)"
-    states = [member.state for _, member in members]
-    if odd := [state for state in states if not WELL_MEMBER.intersection(state.split(","))]:
+    odd = [word for _, member in members for word in _odd_words(member)]
+    if odd:
         return "warning", odd[0].replace("_", " ") or "in an unknown state"
     if any(_is_filled(array, member) for array, member in members):
         return "warning", "rebuilding"
@@ -95,6 +100,13 @@ def _state(facts: HostFacts, disk: Disk) -> tuple[Tone, str]:
         is_journal = all("journal" in member.state.split(",") for _, member in members)
         return "ok", "write journal" if is_journal else "in sync"
     return "quiet", NO_ARRAY
+
+
+def _odd_words(member: ArrayMember) -> list[str]:
+    """What its state says that is not well."""
+    words = member.state.split(",")
+    odd = [word for word in words if word not in WELL_WORDS]
+    return odd or ([] if WELL_MEMBER.intersection(words) else words)
 
 
 def seconds_left(facts: HostFacts, array: Array) -> float | None:

@@ -23,7 +23,7 @@ from storage.agent.facts.host_devices import is_own
 from storage.agent.kernel import array_state
 from storage.agent.kernel.array_state import ArrayTrouble
 from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, cleaned, converted
-from storage.inventory.unread import Unread, readable_things, unread_named
+from storage.inventory.unread import Unread, readable_fields, readable_things, unread_named
 from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
 
 # LVM writes its uuids as 32 letters in 7 groups.
@@ -83,7 +83,9 @@ class Array:
     say (of an array that is not started, or has no copies). While it is rebuilt or checked,
     `sync_done_sectors` of `sync_total_sectors` are done, of each disk. `sync_min_sectors` is where
     an interrupted check stopped, 0 where the last one came to its end. `mismatch_sectors` are what
-    the last check found to differ. None, where the kernel or an older agent does not say."""
+    the last check found to differ. `container` takes the disks of an array of firmware's RAID.
+    `guests_volume` is the volume of ours (`group/name`) below it, however deep: a guest made it.
+    None, or "", where the kernel or an older agent does not say."""
 
     name: str
     dev: str
@@ -100,6 +102,8 @@ class Array:
     mismatch_sectors: Count | None = None
     disk_count: Count | None = None
     sync_min_sectors: Count | None = None
+    container: str = ""
+    guests_volume: str = ""
 
     @property
     def is_at_work(self) -> bool:
@@ -253,7 +257,8 @@ class DmCache:
 
 @dataclass(frozen=True, slots=True)
 class BcacheBacking:
-    """A bcache superblock on a logical volume; `device` is the name the guest uses (bcacheN)."""
+    """A bcache superblock on a logical volume; `device` is the name the guest uses (bcacheN).
+    Unless `dirty_known` the kernel told nothing, and 0 `dirty_bytes` do not mean clean."""
 
     uuid: str
     device: str | None
@@ -264,6 +269,7 @@ class BcacheBacking:
     writeback_percent: Count
     dirty_bytes: Count
     size_bytes: Count
+    dirty_known: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,6 +422,7 @@ class BareBacking:
     state: str
     dirty_bytes: Count
     users: tuple[VolumeUser, ...]
+    dirty_known: bool = True
 
     @property
     def name(self) -> str:
@@ -498,23 +505,16 @@ class HostFacts:
 
     def trouble_of(self, array: Array) -> ArrayTrouble | None:
         """The worst that is wrong with an array of the host; that a guest's was started on it."""
-        volume = self.guests_volume_under(array)
-        if volume is None:
-            return array.trouble
-        return array_state.guests_array(array.name, f"{volume.vg_name}/{volume.name}")
+        volume = array.guests_volume or self._volume_below(array)
+        return array_state.guests_array(array.name, volume) if volume else array.trouble
 
-    def guests_volume_under(self, array: Array) -> LogicalVolume | None:
-        """The volume of ours that a member of the array lies on: a guest made that array."""
+    def _volume_below(self, array: Array) -> str:
+        """The same as `guests_volume`, as far as the names of the members tell it."""
         members = [re.sub(r"(?<=[0-9])p[0-9]+$", "", member.name) for member in array.members]
-        return next(
-            (
-                lv
-                for lv in self.lvs
-                if MANAGED_TAG in lv.tags
-                and (lv.kname if lv.bcache is None else lv.bcache.device) in members
-            ),
-            None,
-        )
+        ours = (lv for lv in self.lvs if MANAGED_TAG in lv.tags)
+        knames = {lv.kname if lv.bcache is None else lv.bcache.device: lv for lv in ours}
+        lv = next((knames[member] for member in members if member in knames), None)
+        return "" if lv is None else f"{lv.vg_name}/{lv.name}"
 
     def vg(self, uuid: str) -> VolumeGroup | None:
         return next((vg for vg in self.vgs if vg.uuid == uuid), None)
@@ -557,6 +557,16 @@ PARTS: Final[Mapping[str, type]] = {
     "orphans": Orphan,
     "backings": BareBacking,
 }
+ADDED_LATER: Final = frozenset({"orphans", "backings"})
+"""Lists of which an older agent says nothing."""
+HOST_FIELDS: Final[Mapping[str, tuple[Any, Any]]] = {
+    "consistent": (bool, False),
+    "stale": (bool, True),
+    "lvm_version": (str, ""),
+    "kernel": (KernelIdentity, {}),
+    "boot_id": (str, ""),
+}
+"""What is in no list: its type, and what stands for one that does not fit."""
 OF_GROUPS: Final = ("pvs", "vgs", "lvs")
 
 
@@ -567,16 +577,15 @@ def decode(data: object) -> HostFacts:
     try:
         return converted(clean, HostFacts, "inventory")
     except BadHostData:
-        if not isinstance(clean, dict):
+        if not isinstance(clean, dict) or not any(isinstance(clean.get(p), list) for p in PARTS):
             raise
     unread: list[Unread] = []
-    parts = {
-        part: list(readable_things(part, shape, clean[part], unread))
-        for part, shape in PARTS.items()
-        if isinstance(clean.get(part), list)
-    }
+    read = readable_fields(clean, HOST_FIELDS, unread)
+    for part, shape in PARTS.items():
+        if part in clean or part not in ADDED_LATER:
+            read[part] = list(readable_things(part, shape, clean.get(part), unread))
     named = [msgspec.to_builtins(each) for each in unread_named(unread)]
-    return converted({**clean, **parts, "unread": named}, HostFacts, "inventory")
+    return converted({**read, "unread": named}, HostFacts, "inventory")
 
 
 def restored(stored: object) -> HostFacts:

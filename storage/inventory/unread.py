@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from storage.host_data import BadHostData, clean_text, converted
 
+MISSING: Final = "inventory: Object missing required field `{}`"
 UNREAD_LIMIT: Final = 50
 """So many are named, and one of each list and group: a host that gets everything wrong needs no
 longer list."""
@@ -35,12 +36,39 @@ def unread_named(unread: list[Unread]) -> list[Unread]:
     ]
 
 
-def readable_things(
-    part: str, shape: type, things: list[Any], unread: list[Unread]
-) -> Iterator[Any]:
-    """The things that fit their shape; the others are noted in `unread`."""
+def readable_fields(
+    data: Mapping[str, Any], shapes: Mapping[str, tuple[Any, Any]], unread: list[Unread]
+) -> dict[str, Any]:
+    """The fields of the host itself. `shapes` has for each its shape, and what stands for one that
+    does not fit, which is noted in `unread`. One that an older agent does not send stays absent."""
+    fields: dict[str, Any] = {}
+    for name, (shape, instead) in shapes.items():
+        if name in data:
+            try:
+                converted(data[name], shape, f"inventory.{name}")
+                fields[name] = data[name]
+            except BadHostData as error:
+                fields[name] = instead
+                unread.append(Unread("host", name, "", clean_text(str(error))))
+        elif isinstance(instead, bool):
+            fields[name] = instead
+            unread.append(Unread("host", name, "", MISSING.format(name)))
+    return fields
+
+
+def readable_things(part: str, shape: type, things: Any, unread: list[Unread]) -> Iterator[Any]:
+    """The things that fit their shape, of two with one uuid the first; the others are noted in
+    `unread`, and so is a list that is none."""
+    if not isinstance(things, list):
+        why = MISSING.format(part) if things is None else f"inventory.{part}: Expected `array`"
+        unread.append(Unread(part, "", "", why))
+        return
+    known: set[str] = set()
     for number, thing in enumerate(things):
         try:
+            uuid = thing.get("uuid") if isinstance(thing, dict) else None
+            if part == "lvs" and str(uuid) in known:
+                raise BadHostData(f"inventory.{part}[{number}]: another one has its uuid")
             converted(thing, shape, f"inventory.{part}[{number}]")
         except BadHostData as error:
             fields = thing if isinstance(thing, dict) else {}
@@ -50,4 +78,5 @@ def readable_things(
             why = clean_text(str(error))
             unread.append(Unread(part, name, own if isinstance(own, str) else "", why))
         else:
+            known.add(str(uuid))
             yield thing

@@ -1,6 +1,7 @@
 """Kernel counters of a host's volumes: the agent's `sample` reply as frozen dataclasses.
 
-A value of another type or out of range raises `BadHostData`, and no part of that reply is used.
+A value of another type or out of range raises `BadHostData`; in a whole `sample` it costs the
+volume or device that has it.
 Counters stay as the kernel printed them; `storage.metrics.rates` subtracts. Field names are those
 of the wire. `encode_counters` gives data that decodes again: so the counters of the last
 sample are kept for the next difference.
@@ -302,21 +303,58 @@ class _Makeup(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class HostSample:
-    """All of a `sample` reply. `makeup` is a digest of what the host consists of (`makeup_of`)."""
+    """All of a `sample` reply. `makeup` is a digest of what the host consists of (`makeup_of`).
+    `unread` says what was left out of it, because it does not fit."""
 
     volumes: tuple[VolumeCounters, ...]
     devices: HostDevices
     makeup: str
+    unread: tuple[str, ...] = ()
 
 
 def decode_sample(data: object) -> HostSample:
-    """The `data` of a `sample` reply; raises `BadHostData`."""
-    data = cleaned(data, TEXT_LIMIT)
+    """The `data` of a `sample` reply. A volume or a device that does not fit costs itself alone;
+    raises `BadHostData` for what is no sample at all."""
+    clean: Any = cleaned(data, TEXT_LIMIT)
+    try:
+        return _sample(clean)
+    except BadHostData:
+        if not isinstance(clean, dict) or not isinstance(clean.get("volumes"), list):
+            raise
+    unread: list[str] = []
+    fitting = {
+        part: [each for each in clean[part] if _fits(each, part, shapes, unread)]
+        for part, shapes in _SAMPLE_PARTS.items()
+        if isinstance(clean.get(part), list)
+    }
+    return _sample({**clean, **fitting}, tuple(unread))
+
+
+def _sample(clean: object, unread: tuple[str, ...] = ()) -> HostSample:
     return HostSample(
-        converted(data, _Sample, "sample").volumes,
-        converted(data, HostDevices, "sample"),
-        _digest(converted(data, _Makeup, "sample")),
+        converted(clean, _Sample, "sample").volumes,
+        converted(clean, HostDevices, "sample"),
+        _digest(converted(clean, _Makeup, "sample")),
+        unread,
     )
+
+
+_SAMPLE_PARTS: Final[dict[str, tuple[type, ...]]] = {
+    "volumes": (VolumeCounters, _MadeOfVolume),
+    "disks": (HostDevice, _MadeOfDisk),
+    "arrays": (HostDevice, _MadeOfArray),
+    "partitions": (HostDevice,),
+}
+
+
+def _fits(thing: object, part: str, shapes: tuple[type, ...], unread: list[str]) -> bool:
+    try:
+        for shape in shapes:
+            converted(thing, shape, f"sample.{part}")
+    except BadHostData as error:
+        unread.append(str(error))
+        return False
+    return True
 
 
 def decode_counters(data: object) -> tuple[VolumeCounters, ...]:

@@ -67,6 +67,7 @@ class Customer(models.Model):
 class Member(models.Model):
     """A person of a customer."""
 
+    key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     customer = models.ForeignKey(Customer, on_delete=models.CASCADE, related_name="members")
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships"

@@ -28,6 +28,9 @@ SITE_LIMIT = 64
 TAG_LIMIT = 32
 MOST_TAGS = 12
 DIRTY_LIMIT_PERCENT = 50
+SLOW_READ_MS = 20
+BUSY_PERCENT = 90
+MOST_SLOW_MS = 10_000
 """A dm-cache writes back under load only from 75 % on: half says that it has begun to pile up."""
 
 
@@ -118,7 +121,8 @@ class Host(models.Model):
     `window_start` and `window_end` (UTC, may span midnight; both or neither) jobs may begin, at any
     time where they are null. `site` and `tags` are words of the staff, to group and find hosts by;
     nothing else depends on them. A cache of which more than `dirty_limit_percent` is dirty is a
-    problem. With `leaves_writeback`, Tiercel itself sets caches
+    problem, and so are reads of a volume that take `slow_read_ms` on average, and an HDD that is
+    busy for `busy_percent` of the time. With `leaves_writeback`, Tiercel itself sets caches
     in writeback mode to writethrough once the SSD mirror below them lost a disk. `removed_at` is
     when a person removed the host (null = it is there): its keys and reports are erased, its name
     is free again, and the row stays for its jobs and the history of its volumes. `accepted_faults`
@@ -161,6 +165,16 @@ class Host(models.Model):
     dirty_limit_percent = models.PositiveSmallIntegerField(
         default=DIRTY_LIMIT_PERCENT,
         db_default=DIRTY_LIMIT_PERCENT,
+        validators=[MinValueValidator(1), MaxValueValidator(100)],
+    )
+    slow_read_ms = models.PositiveIntegerField(
+        default=SLOW_READ_MS,
+        db_default=SLOW_READ_MS,
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_SLOW_MS)],
+    )
+    busy_percent = models.PositiveSmallIntegerField(
+        default=BUSY_PERCENT,
+        db_default=BUSY_PERCENT,
         validators=[MinValueValidator(1), MaxValueValidator(100)],
     )
     leaves_writeback = models.BooleanField(default=False, db_default=False)

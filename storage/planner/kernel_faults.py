@@ -19,7 +19,9 @@ from storage.planner.draft import PlannedStep, Refused
 from storage.planner.wish import TechnologyName
 
 Version = tuple[int, ...]
-Vendor = Literal["", "debian", "ubuntu", "proxmox", "rhel", "xcp-ng", "suse", "oracle", "vanilla"]
+Vendor = Literal[
+    "", "debian", "ubuntu", "proxmox", "rhel", "xcp-ng", "suse", "oracle", "other", "vanilla"
+]
 Effect = Literal["data_loss", "outage", "slow"]
 Standing = Literal["affected", "possible", "clear"]
 EFFECTS: Final[Mapping[Effect, str]] = {
@@ -29,7 +31,7 @@ EFFECTS: Final[Mapping[Effect, str]] = {
 }
 LAST: Final = 1 << 30
 """Above every number of a release."""
-BACKPORTING: Final = frozenset({"rhel", "suse", "oracle", "xcp-ng"})
+BACKPORTING: Final = frozenset({"rhel", "suse", "oracle", "xcp-ng", "other"})
 """Vendors whose kernels keep the number of an old release and take fixes from many later ones."""
 
 
@@ -58,6 +60,13 @@ _DEBIAN = re.compile(rf"-[\w.]+-((cloud|rt)-)?{_DEBIAN_ARCH}")
 _DEBIAN_BASE = re.compile(rf"\+(deb|bpo)[\w.~-]*-{_DEBIAN_ARCH}")
 _RHEL = re.compile(r"-(\d{1,5})(?:\.[\w.]+)?\.(el\d{1,2})(?!\d)")
 _XCP = re.compile(r"\+\d{1,3}")
+_SUSE = re.compile(
+    r"-[\w.]+-(default|longterm)|-(lp)?\d+(\.\d+)+-(preempt|azure|rt|kvmsmall|64kb|coco)"
+)
+# OpenVZ, openEuler, Anolis, Kylin, TencentOS: an old release's number, and fixes of later ones.
+_OTHER = re.compile(r"\.(vz|oe|an|ky|tl)\d|-tlinux")
+# Ubuntu packages of unchanged upstream releases repeat the number: 6.1.15-060115-generic.
+_MAINLINE = re.compile(r"-(76)?0\d{5}(?P<rc>rc\d+)?-(generic|lowlatency)\b")
 
 
 def read_release(kernel: KernelIdentity) -> KernelRelease:
@@ -72,6 +81,9 @@ def read_release(kernel: KernelIdentity) -> KernelRelease:
     ubuntu, debian = _IN_UBUNTU.match(kernel.signature), _IN_DEBIAN.search(kernel.version)
     if "-pve" in rest:
         return KernelRelease(text, series, named, "proxmox")
+    mainline = None if ubuntu is not None else _MAINLINE.match(rest)
+    if mainline is not None:
+        return KernelRelease(text, series, None if mainline["rc"] else named, "vanilla")
     if ubuntu is not None or "-Ubuntu" in kernel.version or _UBUNTU.match(rest):
         return KernelRelease(text, series, _triple(ubuntu), "ubuntu", build=_first_number(rest))
     if debian is not None or _DEBIAN.fullmatch(rest) or _DEBIAN_BASE.fullmatch(rest):
@@ -84,8 +96,10 @@ def read_release(kernel: KernelIdentity) -> KernelRelease:
         return KernelRelease(text, series, None, "oracle")
     if _XCP.fullmatch(rest):
         return KernelRelease(text, series, None, "xcp-ng")
-    if rest.endswith("-default"):
+    if _SUSE.fullmatch(rest):
         return KernelRelease(text, series, None, "suse")
+    if _OTHER.search(rest):
+        return KernelRelease(text, series, None, "other")
     # Of x.y.0 with a suffix nobody knows whether the 0 is upstream's; -rc is before the release.
     is_sure = named is not None and "-rc" not in rest and (named[2] or not rest)
     return KernelRelease(text, series, named if is_sure else None, "vanilla")
@@ -110,8 +124,9 @@ MAKE_BCACHE: Final = frozenset({"bcache.attach", "bcache.set"})
 @dataclass(frozen=True, slots=True)
 class KernelFault:
     """A fault of upstream releases from `since` to before `fixed`; `stable` are the releases of
-    older series that have the fix too. `vendors` says by vendor or branch from which build on
-    it is fixed there, () for a vendor that never had it. With `program` "lvm" the releases are
+    older series that have the fix too, `taken` those that took the fault from a later series.
+    `vendors` says by vendor or branch from which build on it is fixed there, () for a vendor that
+    never had it. With `program` "lvm" the releases are
     LVM's. `verbs` are the steps that begin to rely on what is faulty; where `rests` a cache that
     exists is in danger too, without any step. `of_cached`: the verbs matter only to a volume that
     has a cache."""
@@ -126,6 +141,7 @@ class KernelFault:
     link: str
     correction: str
     stable: tuple[Version, ...] = ()
+    taken: tuple[Version, ...] = ()
     vendors: Mapping[str, Version] = field(default_factory=dict)
     program: Literal["kernel", "lvm"] = "kernel"
     rests: bool = True
@@ -134,6 +150,10 @@ class KernelFault:
     @property
     def is_refused(self) -> bool:
         return self.effect == "data_loss"
+
+    def begin_in(self, series: Version) -> Version:
+        """The first release with the fault that counts for this series."""
+        return next((each for each in self.taken if each[:2] == series), self.since)
 
 
 LORE = "https://lore.kernel.org"
@@ -231,6 +251,20 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         "Boot kernel 5.12.11 or newer.",
     ),
     KernelFault(
+        "bcache_gc_oops",
+        "outage",
+        "bcache",
+        (6, 5, 0),
+        (6, 7, 0),
+        MAKE_BCACHE,
+        "The thread that collects the garbage of a bcache can crash: the cache then takes no new "
+        "data until the host is restarted.",
+        f"{LORE}/all/ZV9ZSyDLNDlzutgQ@pharmakeia.incertum.net/",
+        "Boot kernel 5.15.142, 6.1.66, 6.6.5 or newer of its series, or 6.7 or newer.",
+        stable=((4, 19, 301), (5, 4, 263), (5, 10, 203), (5, 15, 142), (6, 1, 66), (6, 6, 5)),
+        taken=((4, 19, 289), (5, 4, 251), (5, 10, 188), (5, 15, 121), (6, 1, 39), (6, 4, 4)),
+    ),
+    KernelFault(
         "bcache_discard_panic",
         "outage",
         "bcache",
@@ -314,6 +348,19 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         "Boot kernel 6.10 or newer; until then, where only bypasses are counted: echo 1 > "
         "/sys/fs/bcache/UUID/internal/trigger_gc",
     ),
+    KernelFault(
+        "bcache_slow_heap",
+        "slow",
+        "bcache",
+        (6, 11, 0),
+        (6, 16, 0),
+        MAKE_BCACHE,
+        "On 6.11 to 6.15, a full bcache takes seconds every few minutes to find what it can reuse: "
+        "guests wait for it.",
+        "https://lkml.indiana.edu/hypermail/linux/kernel/2506.1/09411.html",
+        "Boot kernel 6.12.36, 6.15.5 or newer of its series, or 6.16 or newer.",
+        stable=((6, 12, 36), (6, 15, 5)),
+    ),
 )
 BY_CODE: Final = {fault.code: fault for fault in FAULTS}
 
@@ -366,14 +413,14 @@ def standing_of(fault: KernelFault, release: KernelRelease) -> Standing:
     if release.base is not None:
         return "affected" if _has(fault, release.base) else "clear"
     first, last = (*release.series, 0), (*release.series, LAST)
-    if last < fault.since or first >= fault.fixed:
+    if last < fault.begin_in(release.series) or first >= fault.fixed:
         return "clear"
     is_whole = _has(fault, first) and _has(fault, last)
     return "affected" if is_whole and release.vendor not in BACKPORTING else "possible"
 
 
 def _has(fault: KernelFault, base: Version) -> bool:
-    if not fault.since <= base < fault.fixed:
+    if not fault.begin_in(base[:2]) <= base < fault.fixed:
         return False
     return all(base < fix for fix in fault.stable if fix[:2] == base[:2])
 

@@ -99,6 +99,13 @@ def refusal_of(facts: HostFacts, array: Array, *, allowed: bool | None) -> Refus
     """Why no member of the array can be replaced now; None where one can. `allowed` is what root
     says of it in the host's policy, None where its agent is too old to know."""
     group = group_on(facts, array)
+    if array.container:
+        return Refused(
+            "unsupported",
+            f"{array.name} is an array of firmware's RAID: its disks are those of "
+            f"{array.container}.",
+            f"Replace the disk by hand: mdadm --manage /dev/{array.container} --add /dev/NEW",
+        )
     if array.level not in COPIES:
         return Refused(
             "unsupported",

@@ -7,7 +7,8 @@ the technology; whether a plan is possible is decided by the same planner that t
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,6 +33,9 @@ STEP_BYTES = 64 * MIB
 """Sizes by ratio are whole steps, and sizes less than one apart are the same size: metadata and
 whole extents make what is on the host a little different from what was asked for."""
 
+TOO_LARGE = marked("Larger than the volume. A smaller plan gives the same result.")
+NONE_FITS = marked("This volume is smaller than the smallest plan.")
+"""No plan helps: a smaller one is not sold."""
 NOTHING_MORE = marked("This plan costs more but your cache is already that large.")
 NOT_NOW = marked("The plan of this volume cannot be changed now. Please contact support.")
 REASONS = {
@@ -90,9 +94,13 @@ def offers(
     if row.facts is not None and row.placement is not None:
         facts = less_reserved(row.facts, row.placement.vg_uuid, reserved_bytes)
         row = dataclasses.replace(row, facts=facts)
-    theirs = (row.volume.cache_plan_id, agreed_id)
-    listed = [plan for plan in plans if plan.pk in theirs or _is_offered(plan, row)]
-    all_offers = [_no_cache(row), *(_offer(row, plan, plan.pk == agreed_id) for plan in listed)]
+    theirs, every = (row.volume.cache_plan_id, agreed_id), list(plans)
+    only = _hosts_of(every)
+    listed = [plan for plan in every if plan.pk in theirs or _is_offered(plan, row, only[plan.pk])]
+    of_plans = [_offer(row, plan, plan.pk == agreed_id) for plan in listed]
+    if all(offer.reason == TOO_LARGE for offer in of_plans):
+        of_plans = [dataclasses.replace(offer, reason=NONE_FITS) for offer in of_plans]
+    all_offers = [_no_cache(row), *of_plans]
     if restored is None:
         return all_offers
     return [
@@ -103,8 +111,17 @@ def offers(
     ]
 
 
-def _is_offered(plan: CachePlan, row: VolumeSnapshot) -> bool:
-    only = {host.pk for host in plan.hosts.all()}
+def _hosts_of(plans: Collection[CachePlan]) -> defaultdict[int, set[int]]:
+    """By primary key of the plan, those of the hosts that alone offer it. The table between them is
+    asked: a customer sees no host but their own, and a plan of another one is not of every one."""
+    between = CachePlan.hosts.through.objects.filter(cacheplan__in=plans)
+    hosts = defaultdict[int, set[int]](set)
+    for plan_id, host_id in between.values_list("cacheplan_id", "host_id"):
+        hosts[plan_id].add(host_id)
+    return hosts
+
+
+def _is_offered(plan: CachePlan, row: VolumeSnapshot, only: set[int]) -> bool:
     here = row.host.pk if row.host is not None else None
     return plan.on_offer and (not only or here in only)
 
@@ -167,7 +184,7 @@ def _restored(now: Wish, former: CacheWish, change: OfferedChange) -> Wish:
 
 def _wish(row: VolumeSnapshot, plan: CachePlan, size_bytes: int) -> tuple[Wish | None, str]:
     if size_bytes > row.volume.size_bytes:
-        return None, marked("Larger than the volume. A smaller plan gives the same result.")
+        return None, TOO_LARGE
     form: ModeForm
     if row.cache is None:
         form = NewCacheForm(row, {"size_bytes": size_bytes, "mode": plan.mode})

@@ -13,9 +13,11 @@ from pathlib import Path
 
 from storage import agent_zipapp
 from tests.contract.lab_caches import LabCaches
-from tests.lab import guest
+from tests.lab import guest, kexec
 from tests.lab.disks import GIB, Disk
-from tests.lab.vm import Lab
+from tests.lab.distribution_hooks import BUILD_SECONDS
+from tests.lab.shell import COMMAND_SECONDS
+from tests.lab.vm import BOOT_TIMEOUT_SECONDS, Lab
 
 ANOTHER = Disk("ssd2", "LAB-SSD", 6 * GIB, 1)
 SCRIPT = Path(__file__).parents[2] / "jobs" / "hosts" / "enrol.sh"
@@ -411,6 +413,18 @@ class LabWorld:
         self.hang_up()
         self.lab.power_cycle()
 
+    def restart_by_itself(self) -> None:
+        """With the initramfs that the machine has built, up to the end of its start."""
+        self.hang_up()
+        kexec.load(self.lab)
+        kexec.restart(self.lab)
+        waits = "systemctl is-system-running --wait; udevadm settle"
+        self.lab.run(waits, timeout_seconds=BOOT_TIMEOUT_SECONDS, check=False)
+
+    def install_initramfs(self) -> None:
+        """What the enrolment does for the initramfs: a hook, and a build."""
+        self._enrol("umask 022; install_initramfs", timeout_seconds=BUILD_SECONDS)
+
     def boot(self) -> tuple[int, str]:
         done = self.lab.run([AGENT, "boot"], check=False)
         return done.returncode, done.stdout + done.stderr
@@ -459,6 +473,13 @@ class LabWorld:
 
     def _install(self) -> None:
         """What the enrolment script does, without the panel's part of it."""
+        self.lab.run("mkdir -p /usr/lib/tiercel /etc/tiercel")
+        self.lab.shell.write(AGENT, agent_zipapp.build(), 0o755)
+        self._enrol("umask 022; install_account; install_sudoers; install_policy; install_boot")
+        self.lab.run([AGENT, "hide-guests"])
+
+    def _enrol(self, steps: str, *, timeout_seconds: float = COMMAND_SECONDS) -> None:
+        """Functions of the enrolment script."""
         values = {
             "URL": "", "AGENT_SHA256": "", "AGENT_PATH": AGENT, "ACCOUNT": "tiercel",
             "PUBLIC_KEY": self._public_key(), "MATCH_BLOCK": "",
@@ -467,11 +488,7 @@ class LabWorld:
         script = SCRIPT.read_text().split("\nmain() {")[0]
         for name, value in values.items():
             script = script.replace(f"@{name}@", shlex.quote(value))
-        script += "\numask 022; install_account; install_sudoers; install_policy; install_boot\n}\n"
-        self.lab.run("mkdir -p /usr/lib/tiercel /etc/tiercel")
-        self.lab.shell.write(AGENT, agent_zipapp.build(), 0o755)
-        self.lab.run("sh -s", stdin=script)
-        self.lab.run([AGENT, "hide-guests"])
+        self.lab.run("sh -s", stdin=f"{script}\n{steps}\n}}\n", timeout_seconds=timeout_seconds)
 
     def _dial(self) -> subprocess.Popen[bytes]:
         if self._channel is None:

@@ -33,6 +33,7 @@ def environment(port: int) -> dict[str, str]:
         "TIERCEL_SAMPLE_SECONDS": str(SAMPLE_SECONDS),
         "TIERCEL_CUSTOMERS_MAY_ORDER": "1",
         "TIERCEL_TRIAL_DAYS": "7",
+        "TIERCEL_SUPPORT_EMAIL": "support@example.com",
         "TIERCEL_PROOF_SECONDS": "60",
         "TIERCEL_PROOF_WARM_SECONDS": "120",
         "TIERCEL_STAFF_NEED_SECOND_FACTOR": "0",

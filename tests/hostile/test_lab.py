@@ -53,12 +53,13 @@ def world(lab_world: LabWorld) -> Iterator[LabWorld]:
     lab_world.reset()
 
 
-def write(world: LabWorld, volume: str, group: Group) -> str:
-    """The guest writes a partition table and in the partition its group; the device it has."""
+def write(world: LabWorld, volume: str, group: Group | None = None) -> str:
+    """The guest writes a partition table, and in the partition its group; the device it has."""
     device = world.device(volume)
     size_bytes = int(world.lab.run(["blockdev", "--getsize64", device]).stdout)
     image = lvm2.partition_table(size_bytes).ljust(lvm2.MIB, b"\0")
-    image += lvm2.header(group, size_bytes - lvm2.MIB)
+    if group is not None:
+        image += lvm2.header(group, size_bytes - lvm2.MIB)
     world.lab.shell.write("/tmp/guest", image, 0o600)
     world.lab.run(f"dd if=/tmp/guest of={shlex.quote(device)} bs=1M conv=fsync 2>/dev/null")
     return device

@@ -97,7 +97,7 @@ def test_both_documents_show_the_same_session() -> None:
         "dry_run=true&wait=30": "cache plan vps-1012",
         "Idempotency-Key: $KEY": "cache apply",
         "If-Match: $VERSION": "--if-match",
-        "/lines?after=0": "jobs lines",
+        "/lines?cursor=0": "jobs lines",
         "/series?points=": "volumes series",
         '{"cache": null}': "cache remove",
         "/audit/?volume=": "audit --volume",

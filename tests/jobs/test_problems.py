@@ -13,6 +13,7 @@ from jobs.models import State
 from jobs.problems import Problem, ProblemTally, grouped, problems_of, tallies, total
 from storage.health.smart_records import record_failure, record_smart
 from storage.models import DiskRound, Host, HostChange, HostOutline, Placement
+from storage.problems.all_kinds import KINDS
 from tests import make
 from tests.scene import Scene, end, job, scene
 from tests.smart_disks import ata, attribute
@@ -120,6 +121,13 @@ def test_what_an_agent_tells_of_several_things_is_a_problem_of_each() -> None:
     each = [told("writeback_single_ssd", "warning", subject=name) for name in ("vg0/a", "vg0/b")]
     there = host(problems=[*each, told("writeback_single_ssd", "warning", message="older agent")])
     assert [problem.subject for problem in problems(there)] == ["vg0/a", "vg0/b", ""]
+
+
+@pytest.mark.parametrize("code", [code for code, kind in KINDS.items() if kind.message])
+def test_what_a_host_reports_is_said_in_its_own_words_whatever_it_calls_that(code: str) -> None:
+    """Of these codes the panel alone knows the details."""
+    there = host(problems=[told(code, message="Something else.")])
+    assert [each.message for each in problems(there) if each.code == code] == ["Something else."]
 
 
 def test_metadata_that_an_older_agent_judges_too_is_judged_once() -> None:

@@ -13,7 +13,8 @@ from typing import Any
 from tests.lab.packages import LabUnavailable
 
 FOLDER = Path(__file__).parent
-
+BUILDER = FOLDER / "image.py"
+"""What makes an image of a recipe: another one makes another image."""
 
 MODULES = "/lib/modules/*/kernel"
 
@@ -45,8 +46,8 @@ def platforms(folder: Path = FOLDER) -> tuple[str, ...]:
 def read(folder: Path = FOLDER, platform: str | None = None) -> Recipe:
     """Read the recipe of a platform, else of the one that PLATFORM names, else of the first.
 
-    The digest depends on contents and modes only, never on dates or owners. Raises LabUnavailable
-    for a platform that has no recipe.
+    The digest depends on contents and modes, and on how the image is built, never on dates or
+    owners. Raises LabUnavailable for a platform that has no recipe.
     """
     raw = tomllib.loads((folder / "recipe.toml").read_text())
     suite = platform or chosen() or next(iter(raw["platforms"]))
@@ -64,7 +65,8 @@ def read(folder: Path = FOLDER, platform: str | None = None) -> Recipe:
         "merges_usr": raw["platforms"][suite].get("merges_usr", False),
     }
     overlay = _overlay(folder / "rootfs", raw["masked_units"])
-    digest = hashlib.sha256(json.dumps(contents).encode() + overlay).hexdigest()[:16]
+    parts = (json.dumps(contents).encode(), overlay, BUILDER.read_bytes())
+    digest = hashlib.sha256(b"".join(parts)).hexdigest()[:16]
     return Recipe(**contents, overlay=overlay, digest=digest)
 
 

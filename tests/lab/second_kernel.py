@@ -1,5 +1,5 @@
 """Another kernel of the lab's release, into which the machine restarts by itself (kexec), as after
-an upgrade: qemu's own `-kernel` is that of the image for good.
+an upgrade.
 
 It is built once per recipe, by whoever asks for it, and kept beside the image.
 """
@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.lab import image, mirror, recipe
+from tests.lab import image, kexec, mirror, recipe
 from tests.lab.disks import Disk
 from tests.lab.packages import LabUnavailable, Say, is_root, program
 from tests.lab.vm import Lab, quiet
@@ -24,18 +24,6 @@ CARRIERS = {"boot": Disk("boot", "LAB-CD", 0, 1), "modules": Disk("modules", "LA
 # mmdebstrap names what it packs by the last part of its path.
 FOLDERS = {"boot": "/", "modules": "/lib"}
 INSTALL = "tar -x -C {folder} --keep-directory-symlink -f /dev/{name}"
-# kexec_file_load(2), for which the image has no program.
-LOAD = """
-import ctypes, glob, os, sys
-(kernel,) = glob.glob("/boot/vmlinuz-*-cloud-*")
-initrd = kernel.replace("vmlinuz", "initrd.img")
-files = [os.open(path, os.O_RDONLY) for path in (kernel, initrd)]
-with open("/proc/cmdline", "rb") as file:
-    line = file.read().strip() + bytes(1)
-libc = ctypes.CDLL(None, use_errno=True)
-if libc.syscall(320, *files, ctypes.c_ulong(len(line)), line, ctypes.c_ulong(0)):
-    sys.exit(os.strerror(ctypes.get_errno()))
-"""
 
 
 def ensure(say: Say) -> dict[str, Path]:
@@ -97,10 +85,10 @@ def install(lab: Lab, say: Say = quiet) -> None:
         with lab.plugged(CARRIERS[part], archive) as name:
             unpack = INSTALL.format(folder=FOLDERS[part], name=name)
             lab.run(unpack, timeout_seconds=INSTALL_SECONDS)
-    lab.run(["python3", "-I", "-c", LOAD])
+    kexec.load(lab, "/boot/vmlinuz-*-cloud-*")
 
 
 def restart_into(lab: Lab) -> str:
     """Restart as `systemctl kexec` does; what `uname -r` says then."""
-    lab.restart("systemctl kexec")
+    kexec.restart(lab)
     return lab.run(["uname", "-r"]).stdout.strip()

@@ -66,3 +66,15 @@ def test_the_overlay_masks_units_and_belongs_to_root() -> None:
         assert masked.linkname == "/dev/null"
         assert {(entry.uid, entry.gid) for entry in overlay} == {(0, 0)}
         assert overlay.getmember("usr/local/sbin/lab-keys").mode == 0o755
+
+
+def test_an_image_that_is_built_in_another_way_is_another_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = recipe.read().digest
+    builder = tmp_path / "image.py"
+    builder.write_bytes(recipe.BUILDER.read_bytes())
+    monkeypatch.setattr(recipe, "BUILDER", builder)
+    assert recipe.read().digest == digest
+    builder.write_text(builder.read_text() + "# and more\n")
+    assert recipe.read().digest != digest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -64,6 +65,14 @@ def test_a_template_has_no_inline_script_or_style(path: Path) -> None:
     assert not re.search(r"<style|\sstyle=|javascript:|\son[a-z]+=|hx-on|[\"']js:", text)
     for tag in re.findall(r"<script[^>]*>", text):
         assert " src=" in tag or 'type="application/json"' in tag, tag
+
+
+def test_htmx_copies_no_style_attributes_which_the_policy_forbids(staff: Client) -> None:
+    page = staff.get(reverse("home")).content.decode()
+    found = re.search(r'name="htmx-config" content=\'([^\']+)', page)
+    assert found is not None
+    # While it waits for transitions it sets the attributes of what was there before.
+    assert json.loads(found[1])["defaultSettleDelay"] == 0
 
 
 def test_an_empty_panel_teaches_how_to_add_a_host(staff: Client) -> None:

@@ -54,6 +54,7 @@ class ReportedHost:
         lvm: Mapping[str, Sequence[Row]] | None = None,
         fullreport: Row | None = None,
         dm: Mapping[str, str | Sequence[str]] | None = None,
+        tables: Mapping[str, str] | None = None,
         bcache: Mapping[str, Sequence[Row]] | None = None,
         policy: Row | None = None,
         files: Mapping[str, str | Sequence[str]] | None = None,
@@ -67,6 +68,7 @@ class ReportedHost:
         self.lsblk: list[dict[str, Any]] = []
         self.smartctl = smartctl
         self.dm = dm or {}
+        self.tables = tables or {}
         self.lvm_version = lvm_version
         self.fullreport = fullreport or {}
         self.tree.file("/etc/tiercel/agent.json", json.dumps({"vgs": [], **(policy or {})}))
@@ -201,7 +203,7 @@ class ReportedHost:
             ("lvm", "version"): lambda: said(f"  LVM version:     {self.lvm_version} (2022-05-18)"),
             ("smartctl", "--scan"): self._scan,
             ("dmsetup", "status"): lambda: said(joined(self.dm.get(words[-1], ""))),
-            ("dmsetup", "table"): lambda: said(""),
+            ("dmsetup", "table"): lambda: said(joined(self.tables.get(words[-1], ""))),
         }
         if words[0] == "lsblk":
             return said(json.dumps({"blockdevices": self.lsblk}))
@@ -243,7 +245,8 @@ class ReportedHost:
             "pv_exported": "0",
             "pv_major": major,
             "pv_minor": minor,
-            "vg_missing_pv_count": str(missing),
+            "vg_missing_pv_count": row.get("counted", str(missing)),
+            **row.get("fields", {}),
         }
         sizes = {"dev_size": 1 << 40, "pv_size": 1 << 40, "pv_free": 1 << 39, "vg_size": 1 << 41,
                  "vg_free": 1 << 40, "vg_extent_size": 1 << 22, "vg_seqno": 7,

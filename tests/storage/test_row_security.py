@@ -56,7 +56,6 @@ EXEMPT = {
     "pghistory_context": "The triggers of histories write it for whoever changes something.",
     "storage_cacheplan": SOLD,
     "storage_cacheplan_hosts": SOLD,
-    "storage_host": "Requests of customers ask whether the hosts of plans and volumes work.",
     "usersessions_usersession": SIGN_IN,
 }
 """Tables that have no policy, each with the reason why."""
@@ -92,9 +91,9 @@ STAFF_ONLY = {
     "panel_webhookdelivery",
 }
 """Tables that tell of customers or of the hosts below them, and are no customer's."""
-UNTIED = {"storage_samplechunk", "panel_savedview"}
-"""Tables without a foreign key to a customer: of figures, whose rows leave with their partition; of
-a person's own lists."""
+UNTIED = {"storage_host", "storage_samplechunk", "panel_savedview"}
+"""Tables without a foreign key to a customer: of hosts, which their volumes lie on; of figures,
+whose rows leave with their partition; of a person's own lists."""
 
 
 def leads_to(model: type[models.Model]) -> set[type[models.Model]]:

@@ -16,11 +16,12 @@ from rest_framework.response import Response
 from panel.accounts import invitations, people, sessions
 from panel.accounts.people_forms import InviteForm
 from panel.api import request_bodies
-from panel.api.framework import cursor, described
+from panel.api.framework import described
+from panel.api.framework.api_lists import Listing
 from panel.api.framework.resource import Resource, bad_parameter
-from panel.api.framework.shape import Shape
-from panel.api.resource_json import customer_ref
-from panel.api.response_shapes import Json, Ref
+from panel.api.framework.shape import Shape, show
+from panel.api.resource_json import customer_ref, person_ref
+from panel.api.response_shapes import Json, PersonRef, Ref
 from panel.models import Invitation, Scope, SecurityKind, User
 from panel.security_log import security_entries
 from storage.access import MemberRole, Right, StaffRole
@@ -29,14 +30,6 @@ from storage.models import Customer, Member
 STAFF_ROLES = [role.value for role in StaffRole]
 MEMBER_ROLES = [role.value for role in MemberRole]
 KINDS = ("person", "service")
-
-
-class PersonRef(Shape):
-    """An account, by key."""
-
-    key = serializers.CharField()
-    url = serializers.CharField()
-    email = serializers.CharField()
 
 
 class MembershipShape(Shape):
@@ -70,6 +63,7 @@ class InvitationShape(Shape):
     """A one-time link. `link` only in the answer that made it: it lets somebody in."""
 
     key = serializers.CharField()
+    url = serializers.CharField(help_text="What DELETE revokes.")
     email = serializers.CharField(help_text="E-mail address of who is invited.")
     staff_role = serializers.CharField(allow_blank=True)
     customer = Ref(allow_null=True)
@@ -83,18 +77,6 @@ class InvitationShape(Shape):
         help_text="The link, which lets somebody in; only in the answer that made it, null in "
         "its replay.",
     )
-
-
-class InvitationsShape(Shape):
-    """Those that wait; each ends by itself after three days."""
-
-    items = InvitationShape(many=True)
-
-
-class MembershipsShape(Shape):
-    """Who belongs to a customer."""
-
-    items = MembershipShape(many=True)
 
 
 class InviteBody(request_bodies.Body):
@@ -142,6 +124,7 @@ class MemberRoleBody(request_bodies.Body):
 class AdminResource(Resource):
     """For admins alone, whatever is asked."""
 
+    read_scope = Scope.PEOPLE_READ
     staff_only = True
     write_scope = Scope.PEOPLE
 
@@ -154,18 +137,25 @@ class AdminResource(Resource):
 class People(AdminResource):
     """Everybody who has an account."""
 
-    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "search", "kind")}
+    listing: ClassVar = Listing(
+        "people",
+        PersonShape,
+        order=("date_joined", "id"),
+        time="joined_at",
+        sorts={"email": "email", "name": "name"},
+    )
+    parameters: ClassVar = {"GET": (*listing.parameters, "search", "kind")}
 
     @extend_schema(
         operation_id="people_list",
         summary="List people and service accounts",
         parameters=[
-            *described.PAGE,
+            *listing.described,
             described.query("search", "Part of the address, the name, or a customer's name."),
             described.query("kind", "Only these.", enum=list(KINDS)),
         ],
         responses={
-            200: described.page_of(PersonShape, "PersonPage"),
+            200: listing.page_shape("PersonPage"),
             **described.problems(400, 403, 404),
         },
     )
@@ -180,8 +170,7 @@ class People(AdminResource):
             if kind not in KINDS:
                 raise bad_parameter("kind", "invalid", f"One of {', '.join(KINDS)}.")
             rows = rows.filter(is_service=kind == "service")
-        page, after = cursor.page(request, rows, "people", order=("date_joined", "id"))
-        return Response(cursor.body(map(person_json, page), after))
+        return self.listing.answer(request, rows, lambda page: map(person_json, page))
 
 
 class OnePerson(AdminResource):
@@ -284,16 +273,28 @@ class Invitations(AdminResource):
     """Links that wait for somebody."""
 
     once_only = ("link",)
+    listing: ClassVar = Listing(
+        "invitations",
+        InvitationShape,
+        order=("created_at", "id"),
+        newest_first=True,
+        searched=("email",),
+        search_text="Part of the address.",
+    )
+    parameters: ClassVar = {"GET": listing.parameters}
 
     @extend_schema(
         operation_id="invitations_list",
         summary="List invitations that wait",
-        responses={200: InvitationsShape, **described.problems(403, 404)},
+        parameters=listing.described,
+        responses={200: listing.page_shape("InvitationPage"), **described.problems(400, 403, 404)},
     )
     def get(self, request: Request) -> Response:
-        """For admins. Newest first, without their links."""
+        """For admins. Newest first, without their links; each ends by itself after three days."""
         waiting = Invitation.objects.open().select_related("customer", "user")
-        return Response(InvitationsShape({"items": list(map(invitation_json, waiting))}).data)
+        return self.listing.answer(
+            request, waiting, lambda page: (show(InvitationShape, invitation_json(e)) for e in page)
+        )
 
     @extend_schema(
         operation_id="invitation_make",
@@ -347,16 +348,20 @@ class InvitationAgain(AdminResource):
 class CustomerMembers(AdminResource):
     """Who belongs to a customer."""
 
+    listing: ClassVar = Listing("members", MembershipShape, order=("created_at", "id"))
+    parameters: ClassVar = {"GET": listing.parameters}
+
     @extend_schema(
         operation_id="members_list",
         summary="List the people of a customer",
-        responses={200: MembershipsShape, **described.problems(403, 404)},
+        parameters=listing.described,
+        responses={200: listing.page_shape("MembershipPage"), **described.problems(400, 403, 404)},
     )
     def get(self, request: Request, key: str) -> Response:
         """For admins."""
         customer = get_object_or_404(Customer.objects.visible_to(self.user), key=key)
         rows = _members().filter(customer=customer)
-        return Response(MembershipsShape({"items": list(map(member_json, rows))}).data)
+        return self.listing.answer(request, rows, lambda page: map(member_json, page))
 
     @extend_schema(
         operation_id="member_make",
@@ -426,7 +431,7 @@ def person_json(person: User) -> Json:
     """An account, for `PersonShape`."""
     return PersonShape(
         {
-            **_person_ref(person),
+            **person_ref(person),
             "kind": "service" if person.is_service else "person",
             "name": person.name,
             "staff_role": person.staff_role,
@@ -442,9 +447,9 @@ def member_json(member: Member, person: User | None = None) -> Json:
     """A membership, for `MembershipShape`."""
     return MembershipShape(
         {
-            "key": str(member.pk),
-            "url": reverse("api-member", args=[member.pk]),
-            "person": _person_ref(person or member.user),
+            "key": member.key,
+            "url": reverse("api-member", args=[member.key]),
+            "person": person_ref(person or member.user),
             "customer": customer_ref(member.customer),
             "role": member.role,
         }
@@ -455,17 +460,14 @@ def invitation_json(made: Invitation) -> Json:
     """An invitation without its link, for `InvitationShape`."""
     names = ("email", "staff_role", "member_role", "created_at", "expires_at")
     data: Json = {name: getattr(made, name) for name in names}
-    return {**data, "key": str(made.pk), "customer": customer_ref(made.customer)}
+    url = reverse("api-invitation", args=[made.key])
+    return {**data, "key": made.key, "url": url, "customer": customer_ref(made.customer)}
 
 
 def _invited(made: Invitation, token: str) -> Response:
     shown = {"link": invitations.link(token), "mailed": invitations.mail_invitation(made, token)}
-    return Response(InvitationShape({**invitation_json(made), **shown}).data, status=201)
-
-
-def _person_ref(person: User) -> Json:
-    url = reverse("api-person", args=[person.pk])
-    return {"key": str(person.pk), "url": url, "email": person.email}
+    data = InvitationShape({**invitation_json(made), **shown}).data
+    return Response(data, status=201, headers={"Location": data["url"]})
 
 
 def _people(view: Resource) -> QuerySet[User]:
@@ -473,7 +475,7 @@ def _people(view: Resource) -> QuerySet[User]:
 
 
 def _person(view: Resource, key: str) -> User:
-    return get_object_or_404(_people(view), pk=_number(key))
+    return get_object_or_404(_people(view), _named(key))
 
 
 def _members() -> QuerySet[Member]:
@@ -481,14 +483,16 @@ def _members() -> QuerySet[Member]:
 
 
 def _member(key: str) -> Member:
-    return get_object_or_404(_members(), pk=_number(key))
+    return get_object_or_404(_members(), _named(key))
 
 
 def _invitation(key: str) -> Invitation:
     waiting = Invitation.objects.open().select_related("customer", "user")
-    return get_object_or_404(waiting, pk=_number(key))
+    return get_object_or_404(waiting, _named(key))
 
 
-def _number(key: str) -> int:
-    """The number that a key is; 0, which nothing has, for any other text."""
-    return int(key) if key.isascii() and key.isdigit() and len(key) < 10 else 0
+def _named(key: str) -> Q:
+    """What has the key. The running numbers that keys were at first are understood until the next
+    version of the API; no key consists of digits alone."""
+    is_number = key.isascii() and key.isdigit() and len(key) < 10
+    return Q(pk=int(key)) if is_number else Q(key=key)

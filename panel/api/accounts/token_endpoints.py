@@ -17,12 +17,15 @@ from rest_framework.response import Response
 
 from panel.accounts import api_tokens
 from panel.api import request_bodies
-from panel.api.framework import cursor, described
+from panel.api.framework import described
+from panel.api.framework.api_lists import Listing
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource, truth
 from panel.api.framework.shape import Shape
-from panel.api.response_shapes import Json
+from panel.api.resource_json import person_ref
+from panel.api.response_shapes import Json, PersonRef
 from panel.models import ApiToken, Scope, User
+from panel.models.api_token import covered_by
 from storage.access import Right, may
 from storage.database_clock import database_now
 from storage.name_validators import demand_name
@@ -40,6 +43,7 @@ class TokenShape(Shape):
     url = serializers.CharField()
     name = serializers.CharField()
     user = serializers.CharField(help_text="E-mail address of whom it acts as.")
+    person = PersonRef(help_text="Whom it acts as.")
     scopes = serializers.ListField(child=serializers.CharField())
     networks = serializers.ListField(
         child=serializers.CharField(), help_text="CIDR; empty: from anywhere."
@@ -150,6 +154,7 @@ def token_json(token: ApiToken, text: str | None = None) -> Json:
     data |= {
         "url": reverse("api-token", args=[token.key]),
         "user": token.user.email,
+        "person": person_ref(token.user),
         "made_by": token.made_by or None,
         "live": token.is_live(database_now()),
         "last_used_address": token.last_used_ip,
@@ -159,19 +164,35 @@ def token_json(token: ApiToken, text: str | None = None) -> Json:
     return TokenShape(data).data
 
 
+MADE = described.query(
+    "made",
+    "`true`: the tokens that it made or that follow it, too, and those that these made.",
+    enum=["true", "false"],
+)
+
+
 class Tokens(Resource):
     """One's own tokens; for admins those of all."""
 
+    read_scope = Scope.PEOPLE_READ
     write_scope = Scope.TOKENS
     once_only = ("text",)
-    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "user")}
+    listing: ClassVar = Listing(
+        "tokens",
+        TokenShape,
+        newest_first=True,
+        sorts={"name": "name", "expires_at": "expires_at"},
+        searched=("name",),
+        search_text="Part of the name.",
+    )
+    parameters: ClassVar = {"GET": (*listing.parameters, "user")}
 
     @extend_schema(
         operation_id="tokens_list",
         summary="List tokens",
-        parameters=[*described.PAGE, described.query("user", "E-mail address of an account.")],
+        parameters=[*listing.described, described.query("user", "E-mail address of an account.")],
         responses={
-            200: described.page_of(TokenShape, "TokenPage"),
+            200: listing.page_shape("TokenPage"),
             **described.problems(400, 403),
         },
     )
@@ -180,8 +201,7 @@ class Tokens(Resource):
         rows = _tokens(self)
         if (user := request.query_params.get("user")) is not None:
             rows = rows.filter(user__email__iexact=user)
-        page, after = cursor.page(request, rows, "tokens", newest_first=True)
-        return Response(cursor.body(map(token_json, page), after))
+        return self.listing.answer(request, rows, lambda page: map(token_json, page))
 
     @extend_schema(
         operation_id="token_make",
@@ -214,6 +234,7 @@ class Tokens(Resource):
 class OneToken(Resource):
     """One token."""
 
+    read_scope = Scope.PEOPLE_READ
     write_scope = Scope.TOKENS
     measured = ("last_used_at", "last_used_address", "live")
     parameters: ClassVar = {"DELETE": ("forget", "made")}
@@ -236,24 +257,41 @@ class OneToken(Resource):
                 "`true`: it is not listed any more either. Jobs and logs keep its key.",
                 enum=["true", "false"],
             ),
-            described.query(
-                "made",
-                "`true`: the tokens that it made or that follow it, too, and those that these "
-                "made.",
-                enum=["true", "false"],
-            ),
+            MADE,
         ],
         responses={204: None, **described.problems(400, 403, 404)},
     )
     def delete(self, request: Request, key: str) -> Response:
-        """It opens nothing from the next request on; it stays in the list. Tokens that it made go
-        on, unless `made` is true; `made_by` in the list names them."""
+        """The same as `POST …/end`: it stays in the list, unless `forget` is true."""
         token = get_object_or_404(_tokens(self), key=key)
         if truth(request, "made"):
             api_tokens.revoke_with_made(token, self.user)
         end = api_tokens.forget if truth(request, "forget") else api_tokens.revoke_token
         end(token, self.user)
         return Response(status=204)
+
+
+class TokenEnd(Resource):
+    """The end of a token before its time."""
+
+    write_scope = Scope.TOKENS
+    takes_no_body = True
+    parameters: ClassVar = {"POST": ("made",)}
+
+    @extend_schema(
+        operation_id="token_end",
+        summary="Revoke a token",
+        request=None,
+        parameters=[MADE],
+        responses={200: TokenShape, **described.problems(400, 403, 404)},
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """It opens nothing from the next request on; it stays in the list. Tokens that it made go
+        on, unless `made` is true; `made_by` in the list names them."""
+        token = get_object_or_404(_tokens(self), key=key)
+        end = api_tokens.revoke_with_made if truth(request, "made") else api_tokens.revoke_token
+        end(token, self.user)
+        return Response(token_json(get_object_or_404(_tokens(self), key=key)))
 
 
 class TokenRotation(Resource):
@@ -302,7 +340,8 @@ def _tokens(view: Resource) -> QuerySet[ApiToken]:
 
 def _demand_own_scopes(view: Resource, scopes: list[str]) -> None:
     """Nobody gets from a token what it cannot do itself."""
-    beyond = sorted(set(scopes) - set(view.token.scopes)) if view.token is not None else []
+    own = covered_by(view.token.scopes) if view.token is not None else scopes
+    beyond = sorted(set(scopes) - set(own))
     if beyond:
         raise _unfit("/scopes", "beyond_own", f"This token is not for {', '.join(beyond)}.")
 

@@ -16,23 +16,25 @@ from rest_framework.response import Response
 from jobs.alerts import alert_actions
 from jobs.models import Alert, AlertEventKind, Silence
 from jobs.models.alert import AlertQuerySet
-from panel.alerts.alert_texts import NAMES
+from panel.alerts.alert_texts import name_of
 from panel.api import request_bodies
-from panel.api.framework import cursor, described
+from panel.api.framework import described
+from panel.api.framework.api_lists import Listing
 from panel.api.framework.problem import ApiProblem
-from panel.api.framework.resource import Resource, bad_parameter
+from panel.api.framework.resource import Resource, bad_parameter, truth
 from panel.api.framework.shape import Shape
 from panel.api.request_bodies import Body, ZonedDateTimeField
-from panel.api.resource_json import host_ref
+from panel.api.resource_json import host_ref, job_ref, ref, volume_ref
 from panel.api.response_shapes import Json, Ref
 from panel.models import AlertDelivery, RouteKind, Scope
 from panel.models.alert_route import with_message_counts
 from storage.access import Right
 from storage.database_clock import database_now
 from storage.models import Host, Volume
+from storage.problems.all_kinds import KINDS
 
 STATES = ("open", "waiting", "acknowledged", "hushed", "resolved", "all")
-FILTERS = ("state", "code", "host", "volume", "at_risk")
+FILTERS = ("state", "code", "host", "volume", "data_at_risk", "at_risk")
 ORDER = ("first_seen_at", "key")
 LONGEST = timedelta(days=366)
 MOST_MESSAGES = 100
@@ -71,7 +73,8 @@ class MessageCountShape(Shape):
 class AlertMessageToShape(Shape):
     """A message about an alert."""
 
-    route = serializers.CharField(help_text="Who is told, by name.")
+    route = Ref(allow_null=True, help_text="Who is told; null where it was deleted.")
+    recipient = serializers.CharField(help_text="Who was told, by name, also where it is gone.")
     kind = serializers.CharField(
         allow_null=True,
         help_text=f"One of {', '.join(RouteKind.values)}; null where it was deleted.",
@@ -82,9 +85,8 @@ class AlertMessageToShape(Shape):
 
 
 class AlertShape(Shape):
-    """A problem from its opening to its end. `cause` is the key of the alert that it follows from;
-    `events`, `deliveries` (its messages, the latest first) and `follow_keys` (of the alerts that
-    follow from it) come with a single alert."""
+    """A problem from its opening to its end. `events`, `deliveries` and `effects` come with a
+    single alert."""
 
     key = serializers.CharField()
     url = serializers.CharField()
@@ -96,7 +98,7 @@ class AlertShape(Shape):
     state = serializers.CharField(help_text="open or resolved.")
     host = Ref(allow_null=True, help_text="null where it concerns all hosts.")
     volume = Ref(allow_null=True, help_text="Null where it concerns no single volume.")
-    job = serializers.CharField(allow_null=True, help_text="Key of the job that it is about.")
+    job = Ref(allow_null=True, help_text="The job that it is about; null: none.")
     subject = serializers.CharField(
         allow_blank=True, help_text="What else it is about, such as a disk or an array."
     )
@@ -118,9 +120,7 @@ class AlertShape(Shape):
     flapping = serializers.BooleanField(help_text="It opens and resolves again and again.")
     openings = serializers.IntegerField(help_text="How often it has opened.")
     tier = serializers.IntegerField(help_text="Who is told by now: 1 first, 3 last.")
-    cause = serializers.CharField(
-        allow_null=True, help_text="Key of the alert that it follows from; null: none."
-    )
+    cause = Ref(allow_null=True, help_text="The alert that it follows from; null: none.")
     acknowledgement = AcknowledgementShape(
         allow_null=True, help_text="Who looks after it; null: nobody."
     )
@@ -128,17 +128,14 @@ class AlertShape(Shape):
     deliveries = AlertMessageToShape(
         many=True, required=False, help_text="Its messages, the latest first."
     )
-    follow_keys = serializers.ListField(
-        child=serializers.CharField(),
-        required=False,
-        help_text="Keys of the alerts that follow from it.",
-    )
+    effects = Ref(many=True, required=False, help_text="The alerts that follow from it.")
 
 
 class SilenceShape(Shape):
     """What nobody is told of, until when."""
 
     key = serializers.CharField()
+    url = serializers.CharField()
     host = Ref(allow_null=True)
     volume = Ref(allow_null=True)
     code = serializers.CharField(allow_blank=True, help_text="Kind of problem; empty: any.")
@@ -174,7 +171,6 @@ class SilenceBody(Body):
 
 def alert_json(alert: Alert, *, whole: bool = False) -> Json:
     """An alert that came with its message counts, for `AlertShape`; `whole` with its events."""
-    volume = alert.volume
     data: Json = {
         name: getattr(alert, name)
         for name in (
@@ -197,15 +193,15 @@ def alert_json(alert: Alert, *, whole: bool = False) -> Json:
         "url": reverse("api-alert", args=[alert.key]),
         "data_at_risk": alert.rank == 0,
         "state": "resolved" if alert.resolved_at is not None else "open",
-        "host": host_ref(alert.host) if alert.host is not None else None,
-        "volume": _volume_ref(volume),
-        "job": alert.job.key if alert.job is not None else None,
+        "host": host_ref(alert.host),
+        "volume": volume_ref(alert.volume),
+        "job": job_ref(alert.job),
         "flapping": alert.is_flapping,
         "messages": {
             state: getattr(alert, f"messages_{state}")
             for state in ("delivered", "waiting", "given_up")
         },
-        "cause": alert.cause.key if alert.cause is not None else None,
+        "cause": alert_ref(alert.cause),
         "acknowledgement": _acknowledgement(alert),
     }
     if whole:
@@ -223,7 +219,10 @@ def alert_json(alert: Alert, *, whole: bool = False) -> Json:
         about = AlertDelivery.objects.filter(events__alert=alert).select_related("route")
         data["deliveries"] = [
             {
-                "route": each.route.name if each.route is not None else each.recipient,
+                "route": ref("api-alert-route", each.route.key, each.route.name)
+                if each.route is not None
+                else None,
+                "recipient": each.route.name if each.route is not None else each.recipient,
                 "kind": each.route.kind if each.route is not None else None,
                 "state": each.state,
                 "created_at": each.created_at,
@@ -231,8 +230,7 @@ def alert_json(alert: Alert, *, whole: bool = False) -> Json:
             }
             for each in about.distinct()[:MOST_MESSAGES]
         ]
-        effects = alert.effects.filter(opened_at__isnull=False)
-        data["follow_keys"] = list(effects.values_list("key", flat=True))
+        data["effects"] = list(map(alert_ref, alert.effects.filter(opened_at__isnull=False)))
     shaped: Json = AlertShape(data).data
     return shaped
 
@@ -248,11 +246,9 @@ def _acknowledgement(alert: Alert) -> Json | None:
     }
 
 
-def _volume_ref(volume: Volume | None) -> Json | None:
-    if volume is None:
-        return None
-    url = reverse("api-volume", args=[volume.key])
-    return {"key": volume.key, "url": url, "name": volume.label}
+def alert_ref(alert: Alert | None) -> Json | None:
+    """By the kind of problem: an alert has no name of its own."""
+    return ref("api-alert", alert.key, name_of(alert.code)) if alert is not None else None
 
 
 def silence_json(quiet: Silence, now: datetime) -> Json:
@@ -260,8 +256,9 @@ def silence_json(quiet: Silence, now: datetime) -> Json:
     shaped: Json = SilenceShape(
         {
             "key": quiet.key,
-            "host": host_ref(quiet.host) if quiet.host is not None else None,
-            "volume": _volume_ref(quiet.volume),
+            "url": reverse("api-silence", args=[quiet.key]),
+            "host": host_ref(quiet.host),
+            "volume": volume_ref(quiet.volume),
             "code": quiet.code,
             "reason": quiet.reason,
             "author": str(quiet.author or ""),
@@ -276,22 +273,35 @@ def silence_json(quiet: Silence, now: datetime) -> Json:
 class Alerts(Resource):
     """Open alerts, and the history."""
 
+    read_scope = Scope.ALERTS_READ
     staff_only = True
-    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, *FILTERS)}
+    listing: ClassVar = Listing(
+        "alerts",
+        AlertShape,
+        order=ORDER,
+        time="first_seen_at",
+        newest_first=True,
+        searched=("message", "host__name", "volume__label"),
+        search_text="Part of the message, or of the name of its host or volume.",
+    )
+    parameters: ClassVar = {"GET": (*listing.parameters, *FILTERS)}
 
     @extend_schema(
         operation_id="alerts_list",
         summary="List alerts",
         parameters=[
-            *described.PAGE,
+            *listing.described,
             described.query("state", "Default: open.", enum=STATES),
             described.query("code", "Kind of problem, such as array_degraded."),
             described.query("host", "Key or name of a host."),
             described.query("volume", "Key of a volume."),
-            described.query("at_risk", "true: only data at risk.", enum=["true", "false"]),
+            described.query("data_at_risk", "true: only data at risk.", enum=["true", "false"]),
+            described.query(
+                "at_risk", "The same as `data_at_risk`.", enum=["true", "false"], deprecated=True
+            ),
         ],
         responses={
-            200: described.page_of(AlertShape, "AlertPage"),
+            200: listing.page_shape("AlertPage"),
             **described.problems(400, 403, 404),
         },
     )
@@ -299,8 +309,7 @@ class Alerts(Resource):
         """Newest first, also those that follow from another one."""
         rows = _filtered(request, with_message_counts(Alert.objects.visible_to(self.user)))
         rows = rows.with_names()
-        page, after = cursor.page(request, rows, "alerts", newest_first=True, order=ORDER)
-        return Response(cursor.body((alert_json(each) for each in page), after))
+        return self.listing.answer(request, rows, lambda page: map(alert_json, page))
 
 
 def _filtered(request: Request, rows: AlertQuerySet) -> AlertQuerySet:
@@ -317,16 +326,16 @@ def _filtered(request: Request, rows: AlertQuerySet) -> AlertQuerySet:
         rows = rows.filter(Q(host__key=host) | Q(host__name=host))
     if (volume := asked.get("volume")) is not None:
         rows = rows.filter(volume__key=volume)
-    if (at_risk := asked.get("at_risk")) is not None:
-        if at_risk not in ("true", "false"):
-            raise bad_parameter("at_risk", "invalid", "true or false.")
-        rows = rows.filter(rank=0) if at_risk == "true" else rows.filter(rank__gt=0)
+    for name in ("data_at_risk", "at_risk"):
+        if name in asked:
+            rows = rows.filter(rank=0) if truth(request, name) else rows.filter(rank__gt=0)
     return rows
 
 
 class OneAlert(Resource):
     """One alert."""
 
+    read_scope = Scope.ALERTS_READ
     staff_only = True
 
     @extend_schema(
@@ -385,25 +394,28 @@ class AlertAcknowledgement(Resource):
 class Silences(Resource):
     """What nobody is told of."""
 
+    read_scope = Scope.ALERTS_READ
     staff_only = True
     write_scope = Scope.ALERTS
-    parameters: ClassVar = {"GET": cursor.PARAMETERS}
+    listing: ClassVar = Listing("silences", SilenceShape, newest_first=True)
+    parameters: ClassVar = {"GET": listing.parameters}
 
     @extend_schema(
         operation_id="silences_list",
         summary="List silences",
-        parameters=described.PAGE,
+        parameters=listing.described,
         responses={
-            200: described.page_of(SilenceShape, "SilencePage"),
+            200: listing.page_shape("SilencePage"),
             **described.problems(400, 403, 404),
         },
     )
     def get(self, request: Request) -> Response:
         """Newest first, also those that are over."""
         rows = Silence.objects.visible_to(self.user).select_related("host", "volume", "author")
-        page, after = cursor.page(request, rows, "silences", newest_first=True)
         now = database_now()
-        return Response(cursor.body((silence_json(each, now) for each in page), after))
+        return self.listing.answer(
+            request, rows, lambda page: (silence_json(each, now) for each in page)
+        )
 
     @extend_schema(
         operation_id="silence_make",
@@ -431,8 +443,7 @@ class Silences(Resource):
             author=self.user,
         )
         data = silence_json(made, database_now())
-        location = reverse("api-silence", args=[made.key])
-        return Response(data, status=201, headers={"Location": location})
+        return Response(data, status=201, headers={"Location": data["url"]})
 
     def _host(self, name: str | None) -> Host | None:
         if not name:
@@ -456,6 +467,7 @@ class Silences(Resource):
 class OneSilence(Resource):
     """One silence."""
 
+    read_scope = Scope.ALERTS_READ
     staff_only = True
     write_scope = Scope.ALERTS
 
@@ -466,28 +478,52 @@ class OneSilence(Resource):
     )
     def get(self, request: Request, key: str) -> Response:
         """Also one that is over."""
-        return Response(silence_json(self._silence(key), database_now()))
+        return Response(silence_json(_silence(self, key), database_now()))
+
+    @extend_schema(
+        operation_id="silence_delete",
+        summary="End a silence",
+        deprecated=True,
+        responses={200: SilenceShape, **described.problems(403, 404)},
+    )
+    def delete(self, request: Request, key: str) -> Response:
+        """The same as `POST …/end`: its row stays."""
+        return _ended(self, key)
+
+
+class SilenceEnd(Resource):
+    """The end of a silence before its time."""
+
+    staff_only = True
+    write_scope = Scope.ALERTS
+    takes_no_body = True
 
     @extend_schema(
         operation_id="silence_end",
         summary="End a silence",
+        request=None,
         responses={200: SilenceShape, **described.problems(403, 404)},
     )
-    def delete(self, request: Request, key: str) -> Response:
+    def post(self, request: Request, key: str) -> Response:
         """For operators. Its row stays; what is still there is told."""
-        quiet = self._silence(key)
-        self.demand(Right.OPERATE)
-        alert_actions.end_silence(quiet, self.user)
-        return Response(silence_json(self._silence(key), database_now()))
+        return _ended(self, key)
 
-    def _silence(self, key: str) -> Silence:
-        rows = Silence.objects.visible_to(self.user).select_related("host", "volume", "author")
-        return get_object_or_404(rows, key=key)
+
+def _ended(view: Resource, key: str) -> Response:
+    quiet = _silence(view, key)
+    view.demand(Right.OPERATE)
+    alert_actions.end_silence(quiet, view.user)
+    return Response(silence_json(_silence(view, key), database_now()))
+
+
+def _silence(view: Resource, key: str) -> Silence:
+    rows = Silence.objects.visible_to(view.user).select_related("host", "volume", "author")
+    return get_object_or_404(rows, key=key)
 
 
 def _is_known(code: str) -> bool:
     """Whether alerts can have this kind: one that the panel names, or that a host has reported."""
-    return code in NAMES or Alert.objects.filter(code=code).exists()
+    return code in KINDS or Alert.objects.filter(code=code).exists()
 
 
 def _demand_end(until: datetime) -> None:

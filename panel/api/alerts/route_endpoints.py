@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.db import transaction
+from django.db.models import Q
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
@@ -15,13 +16,15 @@ from rest_framework.response import Response
 from panel.alerts import alert_routing, route_forms
 from panel.alerts.route_forms import LONGEST_PAUSE, QuietForm, RouteForm
 from panel.api import request_bodies
+from panel.api.alerts.alert_endpoints import alert_ref
 from panel.api.framework import cursor, described
+from panel.api.framework.api_lists import PAGE, Listing
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape
-from panel.api.request_bodies import Body, ZonedDateTimeField
-from panel.api.resource_json import host_ref
-from panel.api.response_shapes import Json, Ref
+from panel.api.request_bodies import Body, WholeBody, ZonedDateTimeField
+from panel.api.resource_json import host_ref, person_ref
+from panel.api.response_shapes import Json, PersonRef, Ref
 from panel.deliveries import delivery_queue
 from panel.models import AlertDelivery, AlertRoute, RouteKind, Scope, User
 from panel.models.alert_route import AlertDeliveryQuerySet, AlertRouteQuerySet
@@ -39,7 +42,7 @@ class AlertRouteShape(Shape):
     url = serializers.CharField()
     name = serializers.CharField()
     kind = serializers.CharField(help_text=KINDS)
-    person = serializers.CharField(allow_blank=True, help_text="E-mail address of the account.")
+    person = PersonRef(allow_null=True, help_text="Whose mails they are; null: an address.")
     on = serializers.BooleanField()
     tier = serializers.IntegerField(
         help_text="From which step of escalation on it is told: 1 first, 3 last."
@@ -47,7 +50,7 @@ class AlertRouteShape(Shape):
     most_rank = serializers.IntegerField(
         help_text="0 data at risk, 1 errors too, 2 warnings too, -1 nothing at once."
     )
-    hosts = serializers.ListField(child=serializers.CharField(), help_text="Names.")
+    hosts = Ref(many=True, help_text="The hosts that it is about.")
     sites = serializers.ListField(
         child=serializers.CharField(), help_text="Sites whose hosts it is about."
     )
@@ -71,18 +74,28 @@ class AlertRouteShape(Shape):
 
 
 class AlertRouteBody(Body):
-    """The whole route. `address` and `secret` stay as they are where they are left out."""
+    """A person or an address that is told."""
 
     name = serializers.CharField(max_length=60)
     kind = serializers.CharField(help_text=KINDS)
-    person = serializers.EmailField(required=False, help_text="For email: a staff account.")
+    person = serializers.CharField(
+        max_length=254,
+        required=False,
+        allow_null=True,
+        help_text="For email: key or address of a staff account.",
+    )
     address = serializers.CharField(
-        max_length=1000, required=False, help_text="E-mail address or URL, as `kind` needs it."
+        max_length=1000,
+        required=False,
+        allow_null=True,
+        help_text="URL, for all but email. It is never shown; null: it stays as it is.",
     )
     secret = serializers.CharField(
         max_length=500,
         required=False,
-        help_text="Token of the receiving service; a webhook's is made here.",
+        allow_null=True,
+        help_text="Token of the receiving service; a webhook's is made here. It is never shown; "
+        "null: it stays as it is, where kind and server do.",
     )
     on = serializers.BooleanField(default=True)
     tier = serializers.IntegerField(
@@ -100,7 +113,7 @@ class AlertRouteBody(Body):
     hosts = serializers.ListField(
         child=serializers.CharField(max_length=64),
         default=list,
-        help_text="Names of hosts that it is about.",
+        help_text="Keys or names of hosts that it is about.",
     )
     sites = serializers.ListField(
         child=serializers.CharField(max_length=64),
@@ -121,28 +134,34 @@ class AlertRouteBody(Body):
     )
 
 
-class OwnAlertRouteBody(Body):
-    """Your own alert mails: when they come. What is left out gets its default."""
+class WholeAlertRouteBody(WholeBody, AlertRouteBody):
+    """The whole route: each field is required."""
 
-    zone = serializers.CharField(default="UTC", max_length=64)
+
+class OwnAlertRouteBody(Body):
+    """Your own alert mails: when they come."""
+
+    zone = serializers.CharField(required=False, max_length=64)
     quiet_start = serializers.TimeField(required=False, allow_null=True)
     quiet_end = serializers.TimeField(required=False, allow_null=True)
-    risk_pierces = serializers.BooleanField(default=True)
+    risk_pierces = serializers.BooleanField(required=False)
     paused_until = ZonedDateTimeField(
         required=False, allow_null=True, help_text="Within two weeks; null for no pause."
     )
 
 
+class WholeOwnAlertRouteBody(WholeBody, OwnAlertRouteBody):
+    """All of it: each field is required."""
+
+
 class AlertMessageShape(Shape):
-    """A message to a route. `alert_keys` are of those that it is about."""
+    """A message to a route."""
 
     key = serializers.CharField()
     purpose = serializers.ChoiceField(
         choices=AlertDelivery.Purpose.values, help_text="Why it was sent."
     )
-    alert_keys = serializers.ListField(
-        child=serializers.CharField(), help_text="Keys of the alerts that it is about."
-    )
+    alerts = Ref(many=True, help_text="The alerts that it is about.")
     state = serializers.ChoiceField(choices=["delivered", "given_up", "waiting"])
     attempts = serializers.IntegerField()
     status = serializers.IntegerField(
@@ -160,7 +179,7 @@ def message_json(row: AlertDelivery) -> Json:
         {
             "key": row.key,
             "purpose": row.purpose,
-            "alert_keys": list(dict.fromkeys(event.alert.key for event in row.events.all())),
+            "alerts": list(map(alert_ref, dict.fromkeys(each.alert for each in row.events.all()))),
             "state": row.state,
             "attempts": row.attempts,
             "status": row.last_status,
@@ -196,9 +215,9 @@ def route_json(route: AlertRoute, secret: str = "", view: str = "api-alert-route
     }
     data |= {
         "url": reverse(view, args=[route.key]),
-        "person": route.user.email if route.user is not None else "",
+        "person": person_ref(route.user) if route.user is not None else None,
         "on": route.is_on,
-        "hosts": [host.name for host in route.hosts.all()],
+        "hosts": list(map(host_ref, route.hosts.all())),
     }
     if secret:
         data["secret"] = secret
@@ -219,21 +238,24 @@ class AlertRouteGapsShape(Shape):
     """All of them, by name."""
 
     items = AlertRouteGapShape(many=True)
+    next_cursor = serializers.CharField(allow_null=True)
 
 
 class AlertRoutes(Resource):
     """Who is told."""
 
+    read_scope = Scope.ALERTS_READ
     staff_only = True
     write_scope = Scope.ALERT_ROUTES
-    parameters: ClassVar = {"GET": cursor.PARAMETERS}
+    listing: ClassVar = Listing("alert-routes", AlertRouteShape, sorts={"name": "name"})
+    parameters: ClassVar = {"GET": listing.parameters}
 
     @extend_schema(
         operation_id="alert_routes_list",
         summary="List who is told of alerts",
-        parameters=described.PAGE,
+        parameters=listing.described,
         responses={
-            200: described.page_of(AlertRouteShape, "AlertRoutePage"),
+            200: listing.page_shape("AlertRoutePage"),
             **described.problems(400, 403, 404),
         },
     )
@@ -241,8 +263,9 @@ class AlertRoutes(Resource):
         """For administrators, oldest first."""
         self.demand(Right.ADMINISTER)
         rows = AlertRoute.objects.visible_to(self.user).select_related("user")
-        page, after = cursor.page(request, rows.prefetch_related("hosts"), "alert-routes")
-        return Response(cursor.body((route_json(each) for each in page), after))
+        return self.listing.answer(
+            request, rows.prefetch_related("hosts"), lambda page: map(route_json, page)
+        )
 
     @extend_schema(
         operation_id="alert_route_make",
@@ -253,31 +276,35 @@ class AlertRoutes(Resource):
     def post(self, request: Request) -> Response:
         """For administrators. A secret that signs is made where none is given, and shown once."""
         self.demand(Right.ADMINISTER)
-        data = _saved(self, request, None)
+        data = _saved(self, request_bodies.read(request, AlertRouteBody), None)
         return Response(data, status=201, headers={"Location": data["url"]})
 
 
 class AlertRouteGaps(Resource):
     """Of which hosts nobody is told first."""
 
+    read_scope = Scope.ALERTS_READ
     staff_only = True
+    parameters: ClassVar = {"GET": cursor.PARAMETERS}
 
     @extend_schema(
         operation_id="alert_route_gaps",
         summary="List hosts of which nobody is told first",
-        responses={200: AlertRouteGapsShape, **described.problems(403, 404)},
+        parameters=PAGE,
+        responses={200: AlertRouteGapsShape, **described.problems(400, 403, 404)},
     )
     def get(self, request: Request) -> Response:
         """For administrators. Hosts in use whose errors reach nobody of tier 1."""
         self.demand(Right.ADMINISTER)
-        gaps = alert_routing.untold_hosts()
+        gaps, after = cursor.slice_of(request, alert_routing.untold_hosts(), "alert-route-gaps")
         items = [{"host": host_ref(each.host), "untold": each.untold} for each in gaps]
-        return Response(AlertRouteGapsShape({"items": items}).data)
+        return Response(AlertRouteGapsShape(cursor.body(items, after)).data)
 
 
 class OneAlertRoute(Resource):
     """One route."""
 
+    read_scope = Scope.ALERTS_READ
     staff_only = True
     write_scope = Scope.ALERT_ROUTES
 
@@ -292,13 +319,27 @@ class OneAlertRoute(Resource):
 
     @extend_schema(
         operation_id="alert_route_change",
-        summary="Change who is told",
+        summary="Change fields of who is told",
         request=AlertRouteBody,
         responses={200: AlertRouteShape, **described.problems(403, 404, 422)},
     )
+    def patch(self, request: Request, key: str) -> Response:
+        """For administrators. What is left out stays, but that a secret does not follow to another
+        kind or server."""
+        route = _route_of(self, key)
+        given = request_bodies.read(request, AlertRouteBody, partial=True)
+        return Response(_saved(self, given, route))
+
+    @extend_schema(
+        operation_id="alert_route_replace",
+        summary="Replace who is told",
+        request=WholeAlertRouteBody,
+        responses={200: AlertRouteShape, **described.problems(403, 404, 422)},
+    )
     def put(self, request: Request, key: str) -> Response:
-        """For administrators. What is left out gets its default."""
-        return Response(_saved(self, request, _route_of(self, key)))
+        """For administrators: all fields of it, of which none has a default."""
+        route = _route_of(self, key)
+        return Response(_saved(self, request_bodies.read(request, WholeAlertRouteBody), route))
 
     @extend_schema(
         operation_id="alert_route_delete",
@@ -337,16 +378,18 @@ class AlertRouteTest(Resource):
 class AlertMessages(Resource):
     """What was sent to somebody."""
 
+    read_scope = Scope.ALERTS_READ
     staff_only = True
     write_scope = Scope.ALERT_ROUTES
-    parameters: ClassVar = {"GET": cursor.PARAMETERS}
+    listing: ClassVar = Listing("alert-messages", AlertMessageShape, newest_first=True)
+    parameters: ClassVar = {"GET": listing.parameters}
 
     @extend_schema(
         operation_id="alert_messages_list",
         summary="List the messages to somebody who is told",
-        parameters=described.PAGE,
+        parameters=listing.described,
         responses={
-            200: described.page_of(AlertMessageShape, "AlertMessagePage"),
+            200: listing.page_shape("AlertMessagePage"),
             **described.problems(400, 403, 404),
         },
     )
@@ -354,8 +397,7 @@ class AlertMessages(Resource):
         """For administrators, newest first. Kept for 90 days after they were sent, those of an
         alert for 90 days after it resolved."""
         rows = _messages_of(self, key)
-        page, after = cursor.page(request, rows, "alert-messages", newest_first=True)
-        return Response(cursor.body((message_json(each) for each in page), after))
+        return self.listing.answer(request, rows, lambda page: map(message_json, page))
 
 
 class AlertMessageAgain(Resource):
@@ -389,28 +431,30 @@ def _messages_of(view: Resource, key: str) -> AlertDeliveryQuerySet:
 class OwnAlertRoutes(Resource):
     """When your own alert mails come."""
 
+    read_scope = Scope.ALERTS_READ
     staff_only = True
     write_scope = Scope.ALERTS
-    parameters: ClassVar = {"GET": cursor.PARAMETERS}
+    listing: ClassVar = Listing("own-alert-routes", AlertRouteShape)
+    parameters: ClassVar = {"GET": listing.parameters}
 
     @extend_schema(
         operation_id="own_alert_routes_list",
         summary="List your own alert mails",
-        parameters=described.PAGE,
+        parameters=listing.described,
         responses={
-            200: described.page_of(AlertRouteShape, "OwnAlertRoutePage"),
+            200: listing.page_shape("OwnAlertRoutePage"),
             **described.problems(400, 403, 404),
         },
     )
     def get(self, request: Request) -> Response:
         """For staff: what an administrator entered for the person of the token."""
-        page, after = cursor.page(request, _own_routes(self), "own-alert-routes")
-        return Response(cursor.body((_own_json(each) for each in page), after))
+        return self.listing.answer(request, _own_routes(self), lambda page: map(_own_json, page))
 
 
 class OneOwnAlertRoute(Resource):
     """One's own quiet hours and pause."""
 
+    read_scope = Scope.ALERTS_READ
     staff_only = True
     write_scope = Scope.ALERTS
 
@@ -425,25 +469,41 @@ class OneOwnAlertRoute(Resource):
 
     @extend_schema(
         operation_id="own_alert_route_change",
-        summary="Set one's own quiet hours and pause",
+        summary="Change one's own quiet hours or pause",
         request=OwnAlertRouteBody,
         responses={200: AlertRouteShape, **described.problems(403, 404, 422)},
     )
-    def put(self, request: Request, key: str) -> Response:
-        """For operators. During a pause you get no messages; others still do."""
+    def patch(self, request: Request, key: str) -> Response:
+        """For operators. What is left out stays. During a pause you get no messages; others still
+        do."""
         route = get_object_or_404(_own_routes(self), key=key)
-        given = request_bodies.read(request, OwnAlertRouteBody)
+        given = request_bodies.read(request, OwnAlertRouteBody, partial=True)
+        return self._saved(route, given)
+
+    @extend_schema(
+        operation_id="own_alert_route_replace",
+        summary="Set one's own quiet hours and pause",
+        request=WholeOwnAlertRouteBody,
+        responses={200: AlertRouteShape, **described.problems(403, 404, 422)},
+    )
+    def put(self, request: Request, key: str) -> Response:
+        """For operators: all fields of it, of which none has a default."""
+        route = get_object_or_404(_own_routes(self), key=key)
+        return self._saved(route, request_bodies.read(request, WholeOwnAlertRouteBody))
+
+    def _saved(self, route: AlertRoute, given: Json) -> Response:
         until, now = given.get("paused_until"), database_now()
         if until is not None and not now < until <= now + LONGEST_PAUSE:
             message = "The end must lie within the next two weeks."
             errors = [{"pointer": "/paused_until", "code": "invalid", "message": message}]
             raise ApiProblem(422, "invalid", message, "Correct the field.", errors=errors)
-        form = QuietForm(given)
+        form = QuietForm({name: getattr(route, name) for name in QuietForm.base_fields} | given)
         if not form.is_valid():
             raise _refused(form)
         mine = route_forms.locked(AlertRoute.objects.own(self.user), route)
+        until = given.get("paused_until", mine.paused_until)
         route_forms.change_own(mine, form, until, self.user)
-        return Response(_own_json(get_object_or_404(_own_routes(self), key=key)))
+        return Response(_own_json(get_object_or_404(_own_routes(self), key=route.key)))
 
 
 def _own_routes(view: Resource) -> AlertRouteQuerySet:
@@ -460,17 +520,13 @@ def _route_of(view: Resource, key: str) -> AlertRoute:
     return get_object_or_404(rows.prefetch_related("hosts"), key=key)
 
 
-def _saved(view: Resource, request: Request, route: AlertRoute | None) -> Json:
-    """By the rules of the page's form."""
-    given = request_bodies.read(request, AlertRouteBody)
-    data: dict[str, Any] = {
-        **given,
-        "is_on": given["on"],
-        "url": given.get("address", ""),
-        "person": None,
-    }
-    if email := given.get("person"):
-        data["person"] = User.objects.filter(email__iexact=email).first() or 0
+def _saved(view: Resource, given: Json, route: AlertRoute | None) -> Json:
+    """By the rules of the page's form; what is not given stays."""
+    data: dict[str, Any] = {} if route is None else route_forms.initial_of(route)
+    data |= {FIELDS.get(name, name): value for name, value in given.items()}
+    if person := given.get("person"):
+        people = User.objects.filter(Q(key=person) | Q(email__iexact=person))
+        data["person"] = people.first() or 0
     hosts = Host.objects.visible_to(view.user).without_inventory()
     form = RouteForm(data, hosts=hosts, route=route)
     if not form.is_valid():
@@ -495,3 +551,4 @@ def _refused(form: QuietForm) -> ApiProblem:
 
 NAMES = {"url": "address", "is_on": "on"}
 """Fields of the form that have another name here."""
+FIELDS = {name: field for field, name in NAMES.items()}

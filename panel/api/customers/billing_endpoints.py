@@ -20,10 +20,10 @@ from panel.models import Scope
 from panel.orders import plan_choices
 from panel.orders.order_expectations import expectations, others_of
 from panel.orders.plan_choices import PlanChoice
+from storage import currency
 from storage.access import Right
 from storage.analysis.forecast import Expectation
 from storage.analysis.measured_use import use_of
-from storage.currency import digits_of
 from storage.models import Customer, Volume
 from storage.volumes.snapshot import snapshots_of
 
@@ -31,6 +31,7 @@ from storage.volumes.snapshot import snapshots_of
 class CustomerSuspension(Resource):
     """A customer who cannot order."""
 
+    read_scope = Scope.CUSTOMERS_READ
     staff_only = True
     write_scope = Scope.CUSTOMERS
     takes_no_body = True
@@ -114,6 +115,8 @@ class OutlookShape(Shape):
 class VolumeOutlook(Resource):
     """What an upgrade would bring."""
 
+    read_scope = Scope.BILLING_READ
+
     @extend_schema(
         operation_id="volume_outlook",
         summary="Show what each cache plan would bring to a volume",
@@ -137,8 +140,7 @@ def _choice_json(choice: PlanChoice, expected: Expectation | None) -> Json:
         "cache_plan": plan_ref(plan),
         "current": choice.offer.is_current,
         "price_minor": plan.price_minor if plan is not None else 0,
-        "currency": plan.currency if plan is not None else "",
-        "currency_digits": digits_of(plan.currency if plan is not None else ""),
+        **currency.with_digits(plan.currency if plan is not None else ""),
         "refusal": choice.refusal.code if choice.refusal is not None else None,
         "expected": expected,
     }

@@ -11,7 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api import request_bodies
-from panel.api.framework import cursor, described
+from panel.api.framework import described
+from panel.api.framework.api_lists import Listing
 from panel.api.framework.resource import Resource
 from panel.api.resource_json import plan_json
 from panel.api.response_shapes import CachePlanShape, Json
@@ -24,23 +25,32 @@ from storage.models import CachePlan
 class CachePlans(Resource):
     """The cache plans that the person may see."""
 
+    read_scope = Scope.BILLING_READ
     write_scope = Scope.PLANS
-    parameters: ClassVar = {"GET": cursor.PARAMETERS}
+    listing: ClassVar = Listing(
+        "cache-plans",
+        CachePlanShape,
+        sorts={"name": "name", "price_minor": "price_minor"},
+        searched=("name",),
+        search_text="Part of the name.",
+    )
+    parameters: ClassVar = {"GET": listing.parameters}
 
     @extend_schema(
         operation_id="cache_plans_list",
         summary="List cache plans",
-        parameters=described.PAGE,
+        parameters=listing.described,
         responses={
-            200: described.page_of(CachePlanShape, "CachePlanPage"),
+            200: listing.page_shape("CachePlanPage"),
             **described.problems(400, 403),
         },
     )
     def get(self, request: Request) -> Response:
         """Oldest first."""
         rows = CachePlan.objects.visible_to(self.user).prefetch_related("hosts")
-        page, after = cursor.page(request, rows, "cache-plans")
-        return Response(cursor.body((plan_json(plan, self.user) for plan in page), after))
+        return self.listing.answer(
+            request, rows, lambda page: (plan_json(plan, self.user) for plan in page)
+        )
 
     @extend_schema(
         operation_id="cache_plan_make",
@@ -61,6 +71,7 @@ class CachePlans(Resource):
 class OneCachePlan(Resource):
     """One cache plan."""
 
+    read_scope = Scope.BILLING_READ
     write_scope = Scope.PLANS
 
     @extend_schema(

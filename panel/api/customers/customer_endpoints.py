@@ -15,8 +15,9 @@ from rest_framework.response import Response
 from panel.accounts import people
 from panel.api import request_bodies
 from panel.api.customers.order_shapes import MandateShape, WholeMandate, mandate_json
-from panel.api.framework import cursor, described
-from panel.api.framework.resource import Resource, ids, since
+from panel.api.framework import described
+from panel.api.framework.api_lists import Listing
+from panel.api.framework.resource import Resource
 from panel.api.resource_json import customer_json
 from panel.api.response_shapes import CustomerShape
 from panel.models import Mandate, Scope
@@ -27,22 +28,28 @@ from storage.models import Customer
 class Customers(Resource):
     """The customers that the person may see."""
 
+    read_scope = Scope.CUSTOMERS_READ
     write_scope = Scope.CUSTOMERS
-    parameters: ClassVar = {
-        "GET": (*cursor.PARAMETERS, "external_id", "ids", "search", "updated_since")
-    }
+    listing: ClassVar = Listing(
+        "customers",
+        CustomerShape,
+        sorts={"name": "name_order", "updated_at": "updated_at"},
+        searched=("name", "external_id"),
+        search_text="Part of the name or the external id.",
+        updated="updated_at",
+        by_keys=True,
+    )
+    parameters: ClassVar = {"GET": (*listing.parameters, "external_id")}
 
     @extend_schema(
         operation_id="customers_list",
         summary="List customers",
         parameters=[
-            *described.PAGE,
+            *listing.described,
             described.query("external_id", "Exact match."),
-            *described.FOUND,
-            described.query("search", "Part of the name."),
         ],
         responses={
-            200: described.page_of(CustomerShape, "CustomerPage"),
+            200: listing.page_shape("CustomerPage"),
             **described.problems(400, 403),
         },
     )
@@ -51,14 +58,7 @@ class Customers(Resource):
         rows = Customer.objects.visible_to(self.user)
         if (external_id := request.query_params.get("external_id")) is not None:
             rows = rows.filter(external_id=external_id)
-        if (keys := ids(request)) is not None:
-            rows = rows.filter(key__in=keys)
-        if (text := request.query_params.get("search")) is not None:
-            rows = rows.filter(name__icontains=text)
-        if (at := since(request)) is not None:
-            rows = rows.filter(updated_at__gte=at)
-        page, after = cursor.page(request, rows, "customers")
-        return Response(cursor.body(map(customer_json, page), after))
+        return self.listing.answer(request, rows, lambda page: map(customer_json, page))
 
     @extend_schema(
         operation_id="customer_make",
@@ -80,6 +80,7 @@ class Customers(Resource):
 class OneCustomer(Resource):
     """One customer."""
 
+    read_scope = Scope.CUSTOMERS_READ
     write_scope = Scope.CUSTOMERS
     measured = ("updated_at",)
 
@@ -128,6 +129,7 @@ class OneCustomer(Resource):
 class CustomerMandate(Resource):
     """The mandate of a customer."""
 
+    read_scope = Scope.BILLING_READ
     write_scope = Scope.CUSTOMERS
 
     @extend_schema(

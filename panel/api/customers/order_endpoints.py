@@ -23,9 +23,10 @@ from panel.api.customers.order_shapes import (
     order_url,
     quote_json,
 )
-from panel.api.framework import cursor, described, idempotent_requests
+from panel.api.framework import described, idempotent_requests
+from panel.api.framework.api_lists import Listing
 from panel.api.framework.problem import ApiProblem, flat
-from panel.api.framework.resource import Resource, chosen_values, ids, since, truth
+from panel.api.framework.resource import Resource, chosen_values, truth
 from panel.http.client_address import address_of
 from panel.models import Order, OrderState, Scope
 from panel.orders import authorisation, rights
@@ -103,22 +104,30 @@ class VolumeOrders(Resource):
 class Orders(Resource):
     """The orders of the customers that the person may see."""
 
-    parameters: ClassVar = {
-        "GET": (*cursor.PARAMETERS, "state", "volume", "customer", "ids", "updated_since")
-    }
+    read_scope = Scope.BILLING_READ
+    listing: ClassVar = Listing(
+        "orders",
+        OrderShape,
+        newest_first=True,
+        sorts={"updated_at": "updated_at", "price_minor": "price_minor"},
+        searched=("volume__label", "volume__external_id", "customer__name"),
+        search_text="Part of the volume's label or external id, or of the customer's name.",
+        updated="updated_at",
+        by_keys=True,
+    )
+    parameters: ClassVar = {"GET": (*listing.parameters, "state", "volume", "customer")}
     repeatable: ClassVar = ("state",)
 
     @extend_schema(
         operation_id="orders_list",
         summary="List orders",
         parameters=[
-            *described.PAGE,
+            *listing.described,
             described.choice("state", "Only these.", OrderState.values),
             described.query("volume", "Key of a volume."),
             described.query("customer", "Key of a customer."),
-            *described.FOUND,
         ],
-        responses={200: described.page_of(OrderShape, "OrderPage"), **described.problems(400, 403)},
+        responses={200: listing.page_shape("OrderPage"), **described.problems(400, 403)},
     )
     def get(self, request: Request) -> Response:
         """Newest first."""
@@ -128,16 +137,15 @@ class Orders(Resource):
         for name in ("volume", "customer"):
             if (key := request.query_params.get(name)) is not None:
                 rows = rows.filter(**{f"{name}__key": key})
-        if (keys := ids(request)) is not None:
-            rows = rows.filter(key__in=keys)
-        if (at := since(request)) is not None:
-            rows = rows.filter(updated_at__gte=at)
-        page, after = cursor.page(request, rows, "orders", newest_first=True)
-        return Response(cursor.body((order_json(order, self.user) for order in page), after))
+        return self.listing.answer(
+            request, rows, lambda page: (order_json(order, self.user) for order in page)
+        )
 
 
 class OneOrder(Resource):
     """One order."""
+
+    read_scope = Scope.BILLING_READ
 
     @extend_schema(
         operation_id="order",

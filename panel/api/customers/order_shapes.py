@@ -7,12 +7,12 @@ from rest_framework import serializers
 
 from panel.api.framework.shape import Shape
 from panel.api.request_bodies import Body, ZonedDateTimeField
-from panel.api.resource_json import customer_ref, job_url, plan_ref, volume_ref
+from panel.api.resource_json import customer_ref, job_ref, order_ref, plan_ref, volume_ref
 from panel.api.response_shapes import Json, Ref
 from panel.models import Intent, Mandate, Order, OrderState
 from panel.orders.evaluate import Evaluation
+from storage import currency
 from storage.access import Person, is_staff
-from storage.currency import digits_of
 
 ORDER_WHENS = ["now", "period_end"]
 MONEY = ("currency", "price_minor", "charge_minor", "credit_minor", "next_invoice_minor")
@@ -80,18 +80,14 @@ class OrderShape(MoneyShape):
     revert_until = serializers.DateTimeField(
         allow_null=True, help_text="The order can be undone until this time."
     )
-    reverts = serializers.CharField(
-        allow_null=True, help_text="Key of the order that this order undoes."
-    )
+    reverts = Ref(allow_null=True, help_text="The order that this order undoes.")
     reason_code = serializers.CharField(
         allow_blank=True, help_text="Why, for programs; empty: neither refused nor failed."
     )
     reason = serializers.CharField(
         allow_blank=True, help_text="Why the order was refused or failed."
     )
-    job = serializers.CharField(
-        allow_null=True, help_text="URL of the job that carries out the order."
-    )
+    job = Ref(allow_null=True, help_text="The job that carries it out; null: none yet.")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)
@@ -162,13 +158,13 @@ def order_json(order: Order, user: Person) -> Json:
     data |= {name: getattr(order, name) for name in ("reason_code", "reason")}
     data |= {
         "url": order_url(order),
-        "currency_digits": digits_of(order.currency),
+        **currency.with_digits(order.currency),
         "volume": volume_ref(order.volume),
         "customer": customer_ref(order.customer),
         "from_plan": plan_ref(order.from_plan),
         "to_plan": plan_ref(order.to_plan),
-        "reverts": order.reverts.key if order.reverts is not None else None,
-        "job": job_url(order.job) if order.job is not None else None,
+        "reverts": order_ref(order.reverts),
+        "job": job_ref(order.job),
     }
     if is_staff(user):
         data |= {"door": order.door, "actor": str(order.actor) if order.actor else None}
@@ -180,14 +176,13 @@ def quote_json(evaluation: Evaluation) -> Json:
     names = (*MONEY, "next_invoice_at", "period_end")
     data: Json = {name: getattr(evaluation.quote, name) for name in names}
     rest = {name: getattr(evaluation, name) for name in ("intent", "due_at", "trial_until")}
-    digits = {"currency_digits": digits_of(data["currency"])}
-    return QuoteShape(data | rest | digits).data
+    return QuoteShape(data | rest | currency.with_digits(data["currency"])).data
 
 
 def mandate_json(mandate: Mandate) -> Json:
     """A mandate, for `MandateShape`."""
     data: Json = {name: getattr(mandate, name) for name in (*CAPS, "changed_at")}
-    return MandateShape(data | {"currency_digits": digits_of(mandate.currency)}).data
+    return MandateShape(data | currency.with_digits(mandate.currency)).data
 
 
 def order_url(order: Order) -> str:

@@ -12,12 +12,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panel.api.framework import cursor, described
+from panel.api.framework import described
+from panel.api.framework.api_lists import Listing
 from panel.api.framework.resource import Resource, chosen_values
 from panel.api.framework.shape import Shape
-from panel.api.resource_json import plan_ref, volume_ref
+from panel.api.resource_json import order_ref, plan_ref, volume_ref
 from panel.api.response_shapes import Json, Ref
-from panel.models import Proof, ProofState
+from panel.models import Proof, ProofState, Scope
 from panel.proofs import proof_texts
 from storage.analysis.before_after import Verdict
 
@@ -148,7 +149,7 @@ class ProofTimes(Shape):
 class ProofShape(Shape):
     """What an order brought: the time after it beside as long a time before."""
 
-    order = serializers.CharField(help_text="Key of the order.")
+    order = Ref()
     url = serializers.CharField()
     volume = Ref()
     cache_plan = Ref(allow_null=True)
@@ -191,18 +192,20 @@ class ProofShape(Shape):
 class Proofs(Resource):
     """The proofs that the person may see."""
 
-    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "volume", "verdict")}
+    read_scope = Scope.BILLING_READ
+    listing: ClassVar = Listing("proofs", ProofShape, order=("created_at", "id"), newest_first=True)
+    parameters: ClassVar = {"GET": (*listing.parameters, "volume", "verdict")}
     repeatable: ClassVar = ("verdict",)
 
     @extend_schema(
         operation_id="proofs_list",
         summary="List what orders brought",
         parameters=[
-            *described.PAGE,
+            *listing.described,
             described.query("volume", "Key of a volume."),
             described.choice("verdict", "With this verdict.", list(Verdict)),
         ],
-        responses={200: described.page_of(ProofShape, "ProofPage"), **described.problems(400, 403)},
+        responses={200: listing.page_shape("ProofPage"), **described.problems(400, 403)},
     )
     def get(self, request: Request) -> Response:
         """Newest first."""
@@ -211,13 +214,13 @@ class Proofs(Resource):
             rows = rows.filter(order__volume__key=volume)
         if verdicts := chosen_values(request, "verdict", list(Verdict)):
             rows = rows.filter(verdict__in=verdicts)
-        order = ("created_at", "id")
-        page, after = cursor.page(request, rows, "proofs", newest_first=True, order=order)
-        return Response(cursor.body((proof_json(proof) for proof in page), after))
+        return self.listing.answer(request, rows, lambda page: map(proof_json, page))
 
 
 class OrderProof(Resource):
     """What one order brought."""
+
+    read_scope = Scope.BILLING_READ
 
     @extend_schema(
         operation_id="order_proof",
@@ -234,7 +237,7 @@ def proof_json(proof: Proof) -> Json:
     """As the API says it."""
     order, result = proof.order, proof.result
     data = {
-        "order": order.key,
+        "order": order_ref(order),
         "url": reverse("api-order-proof", args=[order.key]),
         "volume": volume_ref(order.volume),
         "cache_plan": plan_ref(order.to_plan),

@@ -6,13 +6,19 @@ Server-sent events come from the same list: an answer with what there is by now,
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    extend_schema,
+    extend_schema_serializer,
+)
 from rest_framework import serializers
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
@@ -20,12 +26,14 @@ from rest_framework.response import Response
 
 from jobs.hosts import panel_identity
 from panel.api.framework import described, wait_for_job
+from panel.api.framework.api_lists import FIELDS, only_fields
 from panel.api.framework.cursor import DEFAULT_LIMIT, MAX_LIMIT
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.rendering import JsonRenderer, json_bytes
-from panel.api.framework.resource import Resource, bad_parameter, whole
+from panel.api.framework.resource import Resource, bad_parameter, since, whole
 from panel.api.framework.shape import Shape
 from panel.authentication.second_factor import MARK, seal, unseal
+from panel.models import Scope
 from panel.webhooks.event_body import event_json
 from storage import event_list
 from storage.access import is_staff
@@ -36,6 +44,8 @@ from storage.models.event import FAMILIES, EventQuerySet
 TYPES: Final = (*EventKind.values, *(f"{family}.*" for family in FAMILIES))
 LATEST: Final = "latest"
 PLACE: Final = "plc_"
+WRITTEN: Final = re.compile(r"(plc|evt)_[\w=-]+", re.ASCII)
+"""A place, or the id of an event."""
 URL_SAFE: Final = str.maketrans("+/", "-_")
 NOT_URL_SAFE: Final = str.maketrans("-_", "+/")
 LAST_SEEN: Final = "Last-Event-ID"
@@ -118,14 +128,16 @@ class EventShape(Shape):
     data = EventDataShape(help_text="What it is about, and what changed.")  # type: ignore[assignment]  # a field, no attribute
 
 
+@extend_schema_serializer(deprecate_fields=["next_after"])
 class EventPageShape(Shape):
-    """Events behind a place, and the place behind them: the `after` of the next request."""
+    """Events behind a place, and the place behind them: the `cursor` of the next request."""
 
     items = EventShape(many=True, help_text="The events, oldest first.")
-    next_after = serializers.CharField(
-        help_text="Opaque; it differs in each answer. Valid for 30 days from the last event before "
-        "it, or from the answer where there were no more."
+    next_cursor = serializers.CharField(
+        help_text="Opaque, never null; it differs in each answer. Valid for 30 days from the last "
+        "event before it, or from the answer where there were no more."
     )
+    next_after = serializers.CharField(help_text="The same as `next_cursor`.")
 
 
 class EventStreamRenderer(BaseRenderer):
@@ -149,17 +161,31 @@ class EventStreamRenderer(BaseRenderer):
             head = f"id: {each['id']}\nevent: {each['type']}\ndata: "
             parts += [head.encode(), json_bytes(each), b"\n\n"]
         # An id without data is no event: the reader only notes where to go on.
-        parts.append(f"id: {data['next_after']}\n\n".encode())
+        parts.append(f"id: {data['next_cursor']}\n\n".encode())
         return b"".join(parts)
 
 
 class Events(Resource):
     """What happened."""
 
+    read_scope = Scope.EVENTS_READ
     renderer_classes = (JsonRenderer, EventStreamRenderer)
     # Each answer names another place.
     is_tagged = False
-    parameters: ClassVar = {"GET": ("after", "limit", "type", "volume", "host", "wait")}
+    parameters: ClassVar = {
+        "GET": (
+            "cursor",
+            "after",
+            "limit",
+            "type",
+            "volume",
+            "host",
+            "customer",
+            "created_since",
+            "fields",
+            "wait",
+        )
+    }
     repeatable = ("type",)
 
     @extend_schema(
@@ -167,16 +193,22 @@ class Events(Resource):
         summary="Read events on from a place",
         parameters=[
             described.query(
-                "after",
-                "The next_after of the previous answer, or the id of an event. Missing: from the "
+                "cursor",
+                "The next_cursor of the previous answer, or the id of an event. Missing: from the "
                 f"oldest event on. {LATEST}: behind the newest one.",
             ),
+            described.query("after", "The same as `cursor`.", deprecated=True),
             OpenApiParameter(
                 "limit", int, description=f"Events per page, 1 to {MAX_LIMIT}; {DEFAULT_LIMIT}"
             ),
             described.choice("type", "Only events of this type, or of a family.", TYPES),
             described.query("volume", "Key of a volume."),
             described.query("host", "Key of a host, for staff."),
+            described.query("customer", "Key that a customer had then."),
+            OpenApiParameter(
+                "created_since", OpenApiTypes.DATETIME, description="At this time or later."
+            ),
+            FIELDS,
             OpenApiParameter(
                 "wait",
                 int,
@@ -187,18 +219,18 @@ class Events(Resource):
                 LAST_SEEN,
                 str,
                 OpenApiParameter.HEADER,
-                description="As `after`, which it replaces; EventSource sends it by itself.",
+                description="As `cursor`, which it replaces; EventSource sends it by itself.",
             ),
         ],
         responses={
             200: EventPageShape,
             **described.problems(400, 403),
-            **described.gone("The event named by `after` is not kept any more (`place_gone`)."),
+            **described.gone("The event named by `cursor` is not kept any more (`place_gone`)."),
         },
     )
     def get(self, request: Request) -> Response:
         """Oldest first, in an order that never changes; kept for 30 days. Nothing is ever added
-        before an event that was listed, so reading on from next_after misses none. Customers see
+        before an event that was listed, so reading on from next_cursor misses none. Customers see
         what happened to their volumes and orders.
 
         With `Accept: text/event-stream` the same events come as server-sent events, in an answer
@@ -208,7 +240,10 @@ class Events(Resource):
         is_stream = request.accepted_renderer.media_type == STREAM
         default_wait = STREAM_WAIT_SECONDS if is_stream else 0
         within = whole(request, "wait", default_wait, 0, wait_for_job.MAX_SECONDS)
-        after = request.headers.get(LAST_SEEN) or request.query_params.get("after")
+        fields, asked = only_fields(request, EventShape), request.query_params
+        if is_stream and "fields" in asked:
+            raise bad_parameter("fields", "unknown", "A stream has whole events.")
+        after = request.headers.get(LAST_SEEN) or asked.get("cursor") or asked.get("after")
         page, place = _read(rows, self._position(after), limit)
         headers: dict[str, str] = {}
         if not page and within:
@@ -218,8 +253,10 @@ class Events(Resource):
             if not has_place:
                 headers["Retry-After"] = str(wait_for_job.AGAIN_SECONDS)
         for_staff = is_staff(self.user)
-        items = [event_json(each, for_staff=for_staff) for each in page]
-        return Response({"items": items, "next_after": place.written()}, headers=headers)
+        items = fields(event_json(each, for_staff=for_staff) for each in page)
+        behind = place.written()
+        data = {"items": list(items), "next_cursor": behind, "next_after": behind}
+        return Response(data, headers=headers)
 
     def _rows(self, request: Request) -> EventQuerySet:
         kinds = request.query_params.getlist("type")
@@ -231,6 +268,10 @@ class Events(Resource):
             rows = rows.filter(volume_key=volume)
         if (host := request.query_params.get("host")) is not None:
             rows = rows.filter(host_key=host) if is_staff(self.user) else rows.none()
+        if (customer := request.query_params.get("customer")) is not None:
+            rows = rows.filter(customer_key=customer)
+        if (at := since(request, "created_since")) is not None:
+            rows = rows.filter(at__gte=at)
         return rows
 
     def _position(self, after: str | None) -> int:
@@ -238,6 +279,11 @@ class Events(Resource):
             return 0
         if after == LATEST:
             return event_list.head()
+        if WRITTEN.fullmatch(after) is None:
+            # Not even an old one: who asks has a mistake, not a gap in what they have read.
+            raise bad_parameter(
+                "cursor", "invalid", f"Take next_cursor of the last answer, or {LATEST}."
+            )
         if after.startswith(PLACE):
             position = _position(after)
         else:
@@ -248,7 +294,7 @@ class Events(Resource):
                 410,
                 "place_gone",
                 "No event has this id, or the place is older than 30 days or than a restore.",
-                "Read the state of what you follow, then events from after=latest.",
+                "Read the state of what you follow, then events from cursor=latest.",
             )
         return position
 

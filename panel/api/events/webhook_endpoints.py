@@ -12,12 +12,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api import request_bodies
-from panel.api.framework import cursor, described
+from panel.api.framework import described
+from panel.api.framework.api_lists import Listing
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape
-from panel.api.request_bodies import Body
-from panel.api.response_shapes import Json
+from panel.api.request_bodies import Body, WholeBody
+from panel.api.resource_json import customer_ref
+from panel.api.response_shapes import Json, Ref
 from panel.models import Scope, Webhook, WebhookDelivery
 from panel.webhooks import webhook_fanout, webhook_forms
 from panel.webhooks.webhook_forms import FORMER_HOURS, KINDS, MOST_FORMER_HOURS, WebhookForm
@@ -26,6 +28,7 @@ from storage.access import Right
 
 NAMES = {"url": "address", "is_on": "on", "kinds": "types"}
 """Fields of the form that have another name here."""
+FIELDS = {name: field for field, name in NAMES.items()}
 
 
 class WebhookShape(Shape):
@@ -36,9 +39,7 @@ class WebhookShape(Shape):
     name = serializers.CharField()
     server = serializers.CharField(help_text="Of the address.")
     types = serializers.ListField(child=serializers.CharField(), help_text="Empty: all.")
-    customer = serializers.CharField(
-        allow_null=True, help_text="Only what the people of this customer see."
-    )
+    customer = Ref(allow_null=True, help_text="Only what the people of this customer see.")
     on = serializers.BooleanField()
     disabled_at = serializers.DateTimeField(
         allow_null=True, help_text="When the receiver answered 410. Switching it on enables it."
@@ -57,17 +58,27 @@ class WebhookShape(Shape):
 
 
 class WebhookBody(Body):
-    """The whole webhook. `address` stays as it is where it is left out."""
+    """A webhook."""
 
     name = serializers.CharField(max_length=60)
-    address = serializers.CharField(
-        max_length=1000, required=False, help_text="URL that takes the events."
-    )
+    address = serializers.CharField(max_length=1000, help_text="URL that takes the events.")
     types = serializers.ListField(
         child=serializers.ChoiceField(choices=KINDS), default=list, help_text="Empty: all."
     )
-    customer = serializers.CharField(max_length=26, required=False, allow_null=True)
+    customer = serializers.CharField(
+        max_length=26, required=False, allow_null=True, help_text="Key of the customer."
+    )
     on = serializers.BooleanField(default=True)
+
+
+class WholeWebhookBody(WholeBody, WebhookBody):
+    """The whole webhook: each field is required."""
+
+    address = serializers.CharField(
+        max_length=1000,
+        allow_null=True,
+        help_text="URL that takes the events. It is never shown; null: it stays as it is.",
+    )
 
 
 class WebhookSecretBody(Body):
@@ -111,7 +122,7 @@ def webhook_json(webhook: Webhook, secret: str = "") -> Json:
         "url": reverse("api-webhook", args=[webhook.key]),
         "server": webhook_forms.server_of(webhook),
         "types": webhook.kinds,
-        "customer": webhook.customer.key if webhook.customer is not None else None,
+        "customer": customer_ref(webhook.customer),
         "on": webhook.is_on and webhook.disabled_at is None,
         "former_secret_until": webhook.former_until if webhook.former_secret else None,
     }
@@ -147,17 +158,13 @@ def _webhook_of(view: Resource, key: str) -> Webhook:
     return get_object_or_404(Webhook.objects.visible_to(view.user), key=key)
 
 
-def _saved(view: Resource, request: Request, webhook: Webhook | None) -> Json:
-    """By the rules of the page's form."""
-    given = request_bodies.read(request, WebhookBody)
-    data: dict[str, Any] = {
-        "name": given["name"],
-        "url": given.get("address", ""),
-        "kinds": ",".join(given["types"]),
-        "customer": given.get("customer") or "",
-        "is_on": given["on"],
-    }
-    form = WebhookForm(data, webhook=webhook)
+def _saved(view: Resource, given: Json, webhook: Webhook | None) -> Json:
+    """By the rules of the page's form; what is not given stays."""
+    data: dict[str, Any] = {} if webhook is None else webhook_forms.initial_of(webhook)
+    data |= {FIELDS.get(name, name): value for name, value in given.items()}
+    if "types" in given:
+        data["kinds"] = ",".join(given["types"])
+    form = WebhookForm(data, webhook=webhook, is_enabling="on" in given)
     if not form.is_valid():
         errors = [
             {"pointer": f"/{NAMES.get(name, name)}", "code": "invalid", "message": str(error)}
@@ -172,16 +179,18 @@ def _saved(view: Resource, request: Request, webhook: Webhook | None) -> Json:
 class Webhooks(Resource):
     """Where events are sent."""
 
+    read_scope = Scope.EVENTS_READ
     staff_only = True
     write_scope = Scope.WEBHOOKS
-    parameters: ClassVar = {"GET": cursor.PARAMETERS}
+    listing: ClassVar = Listing("webhooks", WebhookShape, sorts={"name": "name"})
+    parameters: ClassVar = {"GET": listing.parameters}
 
     @extend_schema(
         operation_id="webhooks_list",
         summary="List webhooks",
-        parameters=described.PAGE,
+        parameters=listing.described,
         responses={
-            200: described.page_of(WebhookShape, "WebhookPage"),
+            200: listing.page_shape("WebhookPage"),
             **described.problems(400, 403, 404),
         },
     )
@@ -189,8 +198,7 @@ class Webhooks(Resource):
         """For administrators, oldest first."""
         self.demand(Right.ADMINISTER)
         rows = Webhook.objects.visible_to(self.user).select_related("customer")
-        page, after = cursor.page(request, rows, "webhooks")
-        return Response(cursor.body((webhook_json(each) for each in page), after))
+        return self.listing.answer(request, rows, lambda page: map(webhook_json, page))
 
     @extend_schema(
         operation_id="webhook_make",
@@ -202,13 +210,14 @@ class Webhooks(Resource):
         """For administrators. It gets what happens from now on. The secret that signs is in this
         answer alone."""
         self.demand(Right.ADMINISTER)
-        data = _saved(self, request, None)
+        data = _saved(self, request_bodies.read(request, WebhookBody), None)
         return Response(data, status=201, headers={"Location": data["url"]})
 
 
 class OneWebhook(Resource):
     """One webhook."""
 
+    read_scope = Scope.EVENTS_READ
     staff_only = True
     write_scope = Scope.WEBHOOKS
 
@@ -223,14 +232,27 @@ class OneWebhook(Resource):
 
     @extend_schema(
         operation_id="webhook_change",
-        summary="Change a webhook",
+        summary="Change fields of a webhook",
         request=WebhookBody,
         responses={200: WebhookShape, **described.problems(403, 404, 422)},
     )
+    def patch(self, request: Request, key: str) -> Response:
+        """For administrators. What is left out stays. One that is switched on again, or that had
+        answered 410, gets what happens from now on."""
+        webhook = _webhook_of(self, key)
+        given = request_bodies.read(request, WebhookBody, partial=True)
+        return Response(_saved(self, given, webhook))
+
+    @extend_schema(
+        operation_id="webhook_replace",
+        summary="Replace a webhook",
+        request=WholeWebhookBody,
+        responses={200: WebhookShape, **described.problems(403, 404, 422)},
+    )
     def put(self, request: Request, key: str) -> Response:
-        """For administrators. What is left out gets its default. One that is switched on again, or
-        that had answered 410, gets what happens from now on."""
-        return Response(_saved(self, request, _webhook_of(self, key)))
+        """For administrators: all fields of it, of which none has a default."""
+        webhook = _webhook_of(self, key)
+        return Response(_saved(self, request_bodies.read(request, WholeWebhookBody), webhook))
 
     @extend_schema(
         operation_id="webhook_delete",
@@ -288,26 +310,27 @@ class WebhookTest(Resource):
 class WebhookDeliveries(Resource):
     """What was sent to a webhook."""
 
+    read_scope = Scope.EVENTS_READ
     staff_only = True
     write_scope = Scope.WEBHOOKS
-    parameters: ClassVar = {"GET": cursor.PARAMETERS}
+    listing: ClassVar = Listing("webhook-deliveries", WebhookDeliveryShape, newest_first=True)
+    parameters: ClassVar = {"GET": listing.parameters}
 
     @extend_schema(
         operation_id="webhook_deliveries_list",
         summary="List what was sent to a webhook",
-        parameters=described.PAGE,
+        parameters=listing.described,
         responses={
-            200: described.page_of(WebhookDeliveryShape, "WebhookDeliveryPage"),
+            200: listing.page_shape("WebhookDeliveryPage"),
             **described.problems(400, 403, 404),
         },
     )
     def get(self, request: Request, key: str) -> Response:
         """For administrators, newest first."""
         rows = WebhookDelivery.objects.visible_to(self.user).filter(webhook=_webhook_of(self, key))
-        page, after = cursor.page(
-            request, rows.select_related("event"), "webhook-deliveries", newest_first=True
+        return self.listing.answer(
+            request, rows.select_related("event"), lambda page: map(delivery_json, page)
         )
-        return Response(cursor.body((delivery_json(each) for each in page), after))
 
 
 class WebhookRedelivery(Resource):

@@ -3,7 +3,7 @@ row's own place changes meanwhile, it may be in two pages or in none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from panel.api.framework.resource import bad_parameter, whole
 
 M = TypeVar("M", bound=Model)
+Value = datetime | float | str
 PARAMETERS = ("limit", "cursor")
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
 SALT = "panel.api.cursor"
@@ -29,8 +30,9 @@ def page(
 ) -> tuple[list[M], str | None]:
     """`limit` rows after `cursor`, and the cursor of the next page (None at the end).
 
-    `order` names a time or a number, never null, and a field without repetitions: they order the
-    rows and are all that a cursor says. `name` keeps the cursors of different lists apart.
+    `order` names a time, a number or a text, never null, and a field without repetitions: they
+    order the rows and are all that a cursor says. `name` keeps the cursors of different lists
+    apart.
     """
     time, unique = order
     limit = whole(request, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)
@@ -55,16 +57,28 @@ def body(items: Iterable[Any], cursor: str | None) -> dict[str, Any]:
     return {"items": list(items), "next_cursor": cursor}
 
 
-def _write(at: datetime | float, key: str | int, name: str) -> str:
+def slice_of(request: Request, rows: Sequence[Any], name: str) -> tuple[Sequence[Any], str | None]:
+    """The same of rows that are counted, not ordered by a field of theirs."""
+    limit = whole(request, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)
+    first = 0
+    if text := request.query_params.get("cursor"):
+        value, _ = _read(text, name)
+        first = int(value) if isinstance(value, int | float) else 0
+    end = first + limit
+    return rows[first:end], _write(end, "", name) if end < len(rows) else None
+
+
+def _write(at: Value, key: str | int, name: str) -> str:
+    is_time = isinstance(at, datetime)
     value = at.isoformat() if isinstance(at, datetime) else at
-    return signing.dumps([value, key], salt=f"{SALT}.{name}")
+    return signing.dumps([value, key, is_time], salt=f"{SALT}.{name}")
 
 
-def _read(text: str, name: str) -> tuple[datetime | float, str | int]:
+def _read(text: str, name: str) -> tuple[Value, str | int]:
     try:
-        at, key = signing.loads(text, salt=f"{SALT}.{name}")
-        return datetime.fromisoformat(at) if isinstance(at, str) else at, key
-    except signing.BadSignature:
+        value, key, is_time = signing.loads(text, salt=f"{SALT}.{name}")
+        return datetime.fromisoformat(value) if is_time else value, key
+    except (signing.BadSignature, ValueError):
         raise bad_parameter(
             "cursor", "invalid", "Take next_cursor of the last answer, or leave it out."
         ) from None

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 
 from panel.api.framework import cursor, wait_for_job
@@ -43,6 +43,7 @@ class Conflict(serializers.Serializer[dict[str, Any]]):
 
     key = serializers.CharField()
     url = serializers.CharField()
+    name = serializers.CharField()
     kind = serializers.CharField(help_text="What the job does.")
     state = serializers.CharField()
 
@@ -52,6 +53,7 @@ class Existing(serializers.Serializer[dict[str, Any]]):
 
     key = serializers.CharField()
     url = serializers.CharField()
+    name = serializers.CharField()
 
 
 class ProblemShape(serializers.Serializer[dict[str, Any]]):
@@ -64,6 +66,7 @@ class ProblemShape(serializers.Serializer[dict[str, Any]]):
     instance = serializers.CharField(help_text="Path of the request.")  # type: ignore[assignment]  # a field, no attribute
     code = serializers.ChoiceField(choices=CODE_CHOICES)
     correction = serializers.CharField(allow_blank=True)
+    doc_url = serializers.CharField(help_text="Page of the panel that explains the code.")
     errors = Fault(
         many=True,
         required=False,
@@ -76,16 +79,6 @@ class ProblemShape(serializers.Serializer[dict[str, Any]]):
     existing = Existing(required=False, help_text="`external_id_taken`: who has it.")
 
 
-PAGE = [
-    OpenApiParameter(
-        "limit",
-        OpenApiTypes.INT,
-        description=f"Items per page, 1 to {cursor.MAX_LIMIT}; {cursor.DEFAULT_LIMIT}",
-    ),
-    OpenApiParameter(
-        "cursor", OpenApiTypes.STR, description="The next_cursor of the previous answer."
-    ),
-]
 WAIT = OpenApiParameter(
     "wait",
     OpenApiTypes.INT,
@@ -141,23 +134,6 @@ def choice(name: str, description: str, values: Collection[str]) -> OpenApiParam
     return query(name, text, enum=list(values), many=True, explode=True)
 
 
-UPDATED_SINCE = OpenApiParameter(
-    "updated_since", OpenApiTypes.DATETIME, description="Changed at this time or later."
-)
-FOUND = [query("ids", "Keys, with commas between; at most 200."), UPDATED_SINCE]
-
-
-def page_of(shape: type[serializers.Serializer[Any]], name: str) -> serializers.Serializer[Any]:
-    """A list's answer."""
-    return inline_serializer(
-        name,
-        {
-            "items": shape(many=True),
-            "next_cursor": serializers.CharField(allow_null=True),
-        },
-    )
-
-
 def problems(*statuses: int) -> dict[Any, Any]:
     """Answers that are problems, 401 among them."""
     texts = {
@@ -206,6 +182,7 @@ ANSWER_HEADERS: Final = {
         "description": "`true`: this Idempotency-Key was used before, this is the first answer.",
         "schema": TEXT,
     },
+    "Tiercel-Version": {"description": "The release of the panel.", "schema": TEXT},
     "X-Request-Id": {
         "description": "The name of the request, in the log, its job and its audit entries.",
         "schema": TEXT,
@@ -221,6 +198,7 @@ SAME_EVERYWHERE: Final = {
     "volume": "The volume.",
     "customer": "The customer.",
     "order": "The order.",
+    "job": "The job.",
     "cache": "Null: no cache.",
     "cache_plan": "The cache plan.",
     "state": "Where it stands now.",
@@ -306,6 +284,15 @@ UNTAGGED: Final = ("events_list",)
 NOT_MODIFIED: Final = {"description": "If-None-Match names the version that is there."}
 LIMIT_HEADERS: Final = {
     "Retry-After": {"description": "Seconds until the next request.", "schema": NUMBER},
+    "RateLimit-Policy": {
+        "description": 'The limit that is nearest, by name: `"token";q=50;w=10` are 50 requests '
+        "in 10 seconds.",
+        "schema": TEXT,
+    },
+    "RateLimit": {
+        "description": 'What is left of it: `"token";r=49;t=1` are 49, and all again in a second.',
+        "schema": TEXT,
+    },
     "RateLimit-Limit": {"description": "Requests at once, after a pause.", "schema": NUMBER},
     "RateLimit-Remaining": {"description": "Requests left of these now.", "schema": NUMBER},
     "RateLimit-Reset": {"description": "Seconds until all are left again.", "schema": NUMBER},
@@ -384,7 +371,7 @@ def _tell_headers(operation: Json, method: str, *, is_single: bool) -> None:
     for status, answer in operation["responses"].items():
         if "$ref" in answer:
             continue
-        names = ["X-Request-Id"]
+        names = ["X-Request-Id", "Tiercel-Version"]
         if status == "200" and (method == "get" or (is_single and method in VERSIONED)):
             names.append("ETag")
         if status in ("201", "202"):

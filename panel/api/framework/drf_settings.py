@@ -11,6 +11,7 @@ TAGS = {
     "cache-plans": "What is sold.",
     "events": "What happened, as a list and as webhooks.",
     "customers": "Customers, their payment authorisation and their people.",
+    "fleet": "All hosts together.",
     "halt": "The stop of all jobs.",
     "hosts": "Storage hosts, their disks and arrays.",
     "invitations": "One-time links for new people.",

@@ -16,6 +16,8 @@ API: Final = "/api/v1"
 VOLUME, JOB, CUSTOMER = "q5tmzk7xw2ad4hvn", "n3c7yb2kfr5xq6wu", "d4kx7m2vqz5hbt3a"
 HOST, PLAN, ORDER = "h6r2vwn4cq7jx5te", "p7b3kq5xz2mt6cva", "r2wq5vx7kd3nz6ty"
 OTHER: Final = "a4mz7c2xk5qv3bth"
+PERSON: Final = "y2kd6wq4xt7mb3vz"
+DISK: Final = f"/api/v1/hosts/{HOST}/disks/{OTHER}"
 EVENT: Final = "k4zq7m2xv5a6bhtw"
 UUID: Final = "mV2xqD-7tLb-Qk4R-9sWz-XcA1-hJ6e-PnYf3G"
 NOON: Final = "2026-11-23T12:00:00Z"
@@ -53,7 +55,11 @@ TEXTS: Final = {
     "description": "Faster reads for databases.",
     "detail": "Another job holds the volume: Add a cache, running.",
     "dev": "8:16",
+    "cut": "",
     "device": "sdb",
+    "difference": "10 times faster",
+    "disk": "sda",
+    "disks": "sda",
     "door": "api",
     "email": "ann@example.com",
     "error": "",
@@ -110,6 +116,7 @@ TEXTS: Final = {
     "protocol": "SATA",
     "reason": "Disks are being replaced.",
     "reason_code": "",
+    "recipient": "On call",
     "recorded": "writethrough",
     "refusal": None,
     "remove_commands": "mdadm --manage /dev/md0 --fail /dev/sdb1 --remove /dev/sdb1",
@@ -191,6 +198,14 @@ NAMED: Final = {
     "from_plan": ("cache-plans", PLAN, "Fast"),
     "to_plan": ("cache-plans", OTHER, "Faster"),
     "volume": ("volumes", VOLUME, "crm-data"),
+    "hosts": ("hosts", HOST, "stor-1"),
+    "job": ("jobs", JOB, "Add cache"),
+    "order": ("orders", ORDER, "upgrade"),
+    "reverts": ("orders", OTHER, "upgrade"),
+    "route": ("alert-routes", OTHER, "On call"),
+    "alerts": ("alerts", OTHER, "Drift"),
+    "cause": ("alerts", OTHER, "Array degraded"),
+    "effects": ("alerts", OTHER, "Drift"),
 }
 """What a reference to another noun names, by the field that has it."""
 OWN: Final[dict[str, Json]] = {
@@ -199,6 +214,10 @@ OWN: Final[dict[str, Json]] = {
     "BulkChangeShape": {"url": f"{API}/bulk-changes/{OTHER}"},
     "CachePlanShape": {"key": PLAN, "url": f"{API}/cache-plans/{PLAN}", "name": "Fast"},
     "CommandShape": {"argv": ["lvchange", "-y", "--cachemode", "writeback", "vg0/crm-data"]},
+    "ComparedShape": {
+        **{"what": "Read time", "before": "5.00 ms", "after": "0.50 ms"},
+        "verdict": "better",
+    },
     "Conflict": {"key": JOB, "url": f"{API}/jobs/{JOB}", "state": "running"},
     "CustomerShape": {"key": CUSTOMER, "url": f"{API}/customers/{CUSTOMER}", "name": "Acme"},
     "EventDataShape": {"job": None, "order": None, "alert": None},
@@ -206,15 +225,21 @@ OWN: Final[dict[str, Json]] = {
     "HostShape": {"key": HOST, "url": f"{API}/hosts/{HOST}", "name": "stor-1"},
     "JobShape": {"key": JOB, "url": f"{API}/jobs/{JOB}"},
     "LastJobShape": {"key": JOB, "url": f"{API}/jobs/{JOB}"},
-    "MembershipShape": {"key": "7", "url": f"{API}/members/7"},
+    "DiskDetailShape": {"url": DISK},
+    "DiskShape": {"url": DISK},
+    "EnrolmentShape": {"key": HOST, "url": f"{API}/hosts/{HOST}"},
+    "InvitationShape": {"url": f"{API}/invitations/{OTHER}"},
+    "MembershipShape": {"url": f"{API}/members/{OTHER}"},
     "OrderShape": {"key": ORDER, "url": f"{API}/orders/{ORDER}"},
-    "PersonRef": {"key": "12", "url": f"{API}/people/12"},
-    "PersonShape": {"key": "12", "url": f"{API}/people/12", "name": "Ann"},
+    "PersonRef": {"key": PERSON, "url": f"{API}/people/{PERSON}", "name": "Ann"},
+    "PersonShape": {"key": PERSON, "url": f"{API}/people/{PERSON}", "name": "Ann"},
     "ProblemShape": {
         "type": "urn:tiercel:problem:busy",
         "title": "Conflict",
         "code": "busy",
+        "doc_url": "https://panel.example.com/help/api/#code-busy",
     },
+    "SilenceShape": {"url": f"{API}/silences/{OTHER}"},
     "ProofShape": {"url": f"{API}/orders/{ORDER}/proof"},
     "TokenShape": {"url": f"{API}/tokens/{OTHER}", "name": "nightly", "scopes": ["read"]},
     "VolumeShape": {"key": VOLUME},
@@ -256,6 +281,11 @@ ANYTHING: Final[dict[str, Any]] = {
     "args": {"vg": "vg0", "lv": "v-q5tmzk7xw2ad4hvn"},
     "result": {"state": "done"},
     "progress": {"label": "Writing back", "done_bytes": GIB, "total_bytes": 4 * GIB},
+    "series": {"read_iops": [320.5, None]},
+    "counts": {"latency": [[0, 12, 3, 0], None]},
+    "least": {"read_ms": [0.2, None]},
+    "most": {"read_ms": [9.1, None]},
+    "labels": {"volume_1_in_flight": "crm-data"},
     "states": {"succeeded": 12},
     "error_counts": {"reallocated_sectors": 0},
     "new_errors": {},
@@ -268,6 +298,12 @@ MANDATE: Final = {
     "cap_charge_minor": 5000,
     "cap_period_minor": 20000,
     "earliest_next_at": None,
+}
+QUIET: Final = {
+    "zone": "Europe/Berlin",
+    "quiet_start": "22:00",
+    "quiet_end": "07:00",
+    "risk_pierces": True,
 }
 BODIES: Final[dict[str, Json]] = {
     "AcceptFaultBody": {"reason": "No guest uses it.", "confirm_code": "bcache_bvec_5_15"},
@@ -299,14 +335,16 @@ BODIES: Final[dict[str, Json]] = {
     "NewVolumeBody": {"label": "crm-data", "host": HOST, "vg": "vg0", "size_bytes": 100 * GIB},
     "OfCustomer": {"customer_external_id": "crm-42"},
     "OrderBody": {"cache_plan": PLAN, "price_minor": 490, "currency": "EUR"},
-    "OwnAlertRouteBody": {"zone": "Europe/Berlin", "quiet_start": "22:00", "quiet_end": "07:00"},
+    "PatchedAlertRouteBody": {"on": False},
     "PatchedCachePlanBody": {"on_offer": False},
     "PatchedCustomerBody": {"name": "Acme Ltd"},
     "PatchedDiskBody": {"unit_bytes": 512},
     "PatchedHostBody": {"site": "Helsinki 1", "tags": ["nvme"]},
     "PatchedMemberRoleBody": {"role": "viewer"},
+    "PatchedOwnAlertRouteBody": {"paused_until": None},
     "PatchedPersonBody": {"active": False},
     "PatchedVolumeBody": {"external_id": "vps-1012"},
+    "PatchedWebhookBody": {"types": ["job.*", "order.*"]},
     "ResolveBody": {"why": "The SSD was replaced by hand."},
     "RotateBody": {"overlap_hours": 24},
     "SelfTestBody": {"kind": "short"},
@@ -321,7 +359,17 @@ BODIES: Final[dict[str, Json]] = {
     "WatchBody": {"minutes": 60},
     "WebhookBody": {"name": "CRM", "address": "https://crm.example.com/events", "types": ["job.*"]},
     "WebhookSecretBody": {"former_hours": 24},
+    "WholeAlertRouteBody": {
+        **{"name": "On call", "kind": "email", "person": "ann@example.com"},
+        **{"address": None, "secret": None, "on": True, "tier": 1, "most_rank": 1},
+        **{"hosts": [], "sites": ["Helsinki 1"], "tags": [], "digest_hour": None, **QUIET},
+    },
     "WholeMandate": MANDATE,
+    "WholeOwnAlertRouteBody": {**QUIET, "paused_until": None},
+    "WholeWebhookBody": {
+        **{"name": "CRM", "address": None, "types": ["job.*"]},
+        **{"customer": CUSTOMER, "on": True},
+    },
     "WishBody": {"cache": {"size_bytes": 10 * GIB, "mode": "writeback"}},
 }
 """By the body of a request."""

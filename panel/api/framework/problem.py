@@ -9,8 +9,10 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404
+from django.urls import reverse
 from django.utils import timezone
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -19,6 +21,7 @@ from rest_framework.settings import api_settings
 from jobs.models import Job
 from jobs.queue.submit import Busy
 from panel.api.resource_json import job_url
+from panel.help.documents import code_anchor
 from panel.middleware import NO_DATABASE, RETRY_SECONDS, is_outage
 from panel.orders.order_request import OrderRefused
 from storage.access import Person, is_staff
@@ -99,6 +102,7 @@ class ApiProblem(Exception):
             "instance": f"urn:tiercel:request:{instance}",
             "code": self.code,
             "correction": self.correction,
+            "doc_url": doc_url(self.code),
         }
         if self.errors:
             body["errors"] = self.errors
@@ -109,6 +113,12 @@ class ApiProblem(Exception):
         if self.existing is not None:
             body["existing"] = self.existing
         return body
+
+
+def doc_url(code: str) -> str:
+    """Where the panel serves what the code means."""
+    page = reverse("help-document", args=["api"])
+    return f"{settings.TIERCEL_PUBLIC_URL}{page}#{code_anchor(code)}"
 
 
 def problem_answer(error: Exception, context: dict[str, Any]) -> Response:
@@ -165,7 +175,11 @@ def busy(job: Job) -> ApiProblem:
 
 
 def _conflict(job: Job) -> dict[str, str]:
-    return {"key": job.key, "url": job_url(job), "kind": job.kind, "state": job.state}
+    name = job.get_kind_display()
+    return {
+        **{"key": job.key, "url": job_url(job), "name": name},
+        **{"kind": job.kind, "state": job.state},
+    }
 
 
 def order_refused(refusal: OrderRefused) -> ApiProblem:

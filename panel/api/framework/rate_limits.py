@@ -141,11 +141,19 @@ class TokenBucket:
     def most(self) -> int:
         return round(self.rate * self.burst_seconds)
 
+    @property
+    def policy(self) -> str:
+        """By what it counts: address, token or sign-in."""
+        return self.name.partition(":")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Whether the request may pass, and what its sender is told of the fullest bucket."""
+    """Whether the request may pass, and what its sender is told of the fullest bucket, whose
+    `policy` allows `most` requests in `window_seconds`."""
 
+    policy: str
+    window_seconds: float
     wait_seconds: float
     most: int
     remaining: int
@@ -153,11 +161,15 @@ class Admission:
 
     @property
     def headers(self) -> dict[str, str]:
-        """RateLimit-* as most services say them, and Retry-After for whoever must wait."""
+        """RateLimit and its policy as the IETF's draft has them, RateLimit-* as most services say
+        them, and Retry-After for whoever must wait."""
+        full_seconds = math.ceil(self.full_seconds)
         headers = {
+            "RateLimit-Policy": f'"{self.policy}";q={self.most};w={self.window_seconds:g}',
+            "RateLimit": f'"{self.policy}";r={self.remaining};t={full_seconds}',
             "RateLimit-Limit": str(self.most),
             "RateLimit-Remaining": str(self.remaining),
-            "RateLimit-Reset": str(math.ceil(self.full_seconds)),
+            "RateLimit-Reset": str(full_seconds),
         }
         if self.wait_seconds > 0:
             headers["Retry-After"] = str(math.ceil(self.wait_seconds))
@@ -214,7 +226,7 @@ class Limits:
         if wait:  # nothing was taken
             gap -= cost / bucket.rate
         remaining = max(0, int((bucket.burst_seconds - gap) * bucket.rate))
-        return Admission(wait, bucket.most, remaining, gap)
+        return Admission(bucket.policy, bucket.burst_seconds, wait, bucket.most, remaining, gap)
 
     def _shared(self, buckets: Sequence[TokenBucket], cost: int) -> list[float]:
         """The same of Redis' buckets; nothing where Redis does not answer."""

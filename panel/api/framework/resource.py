@@ -30,7 +30,9 @@ from panel.http.client_address import address_of
 from panel.http.request_log import id_of
 from panel.middleware import set_scope_for, with_nul
 from panel.models import ApiToken, Scope, User
+from panel.models.api_token import READS
 from storage.access import Right, is_staff, may
+from storage.agent import VERSION
 
 BODILESS = (*READING, "DELETE")
 LEAST_PACKED: Final = 1024
@@ -42,9 +44,10 @@ TAGGED: Final = ("GET", "HEAD", "PUT", "PATCH")
 
 class Resource(APIView):
     """`write_scope` is what a token needs for methods that change something, or one of
-    `other_scopes`; with `dry_run=true` the `preview_scope` is enough; `read_scope` is for the
-    others. A view that changes something names its own: without one no token may. A `staff_only`
-    view does not exist for anybody else (404). `parameters` are the query's, by method: any other
+    `other_scopes`; with `dry_run=true` the `preview_scope` is enough. `read_scope` is for the
+    others: a part of `read`, or `read` itself where any part of it is enough. A view that changes
+    something names its own: without one no token may. A `staff_only` view does not exist for
+    anybody else (404). `parameters` are the query's, by method: any other
     is an error, so that a misspelt filter never answers with everything, and so is one that is
     empty, unless it `may_be_empty`, or that stands twice and is not `repeatable`. So is a body
     where none is read: with GET and DELETE, and in a view that `takes_no_body`.
@@ -181,6 +184,8 @@ class Resource(APIView):
         """Echo the name of the request; nothing of an answer is for a cache."""
         final: Response = super().finalize_response(request, response, *args, **kwargs)
         final["X-Request-Id"] = getattr(request, "id", "")
+        if getattr(getattr(request, "_user", None), "is_authenticated", False):
+            final["Tiercel-Version"] = VERSION
         final["Cache-Control"] = "private, no-store"
         if self.token is not None:
             final["Vary"] = "Accept-Encoding"
@@ -198,7 +203,8 @@ class Resource(APIView):
     def scopes_for(cls, method: str, *, is_dry: bool = False) -> list[str]:
         """Those of which a token needs one."""
         if method in READING:
-            return [cls.read_scope]
+            parts: list[str] = list(READS) if cls.read_scope == Scope.READ else [cls.read_scope]
+            return [Scope.READ, *parts] if set(parts) <= set(READS) else parts
         scopes = [cls.write_scope, *cls.other_scopes] if cls.write_scope else []
         return [cls.preview_scope, *scopes] if is_dry and cls.preview_scope else scopes
 

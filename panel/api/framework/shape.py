@@ -39,6 +39,11 @@ def show(shape: type[Shape], row: Any) -> dict[str, Any]:
     return _instance(shape).to_representation(row)
 
 
+def names_of(shape: type[Shape]) -> tuple[str, ...]:
+    """Its fields, in their order."""
+    return tuple(_shown(shape))
+
+
 @cache
 def _instance(shape: type[Shape]) -> Shape:
     return shape()

@@ -4,6 +4,7 @@ from a host for good."""
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import ClassVar
 
 from django.db.models import QuerySet
 from django.http import Http404
@@ -16,6 +17,7 @@ from jobs.engine import holds
 from jobs.models import Halt, Job
 from panel.api import request_bodies
 from panel.api.framework import described
+from panel.api.framework.api_lists import Listing
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape
 from panel.api.hosts.host_enrolment import HostResource
@@ -61,12 +63,6 @@ class MissingVolumeShape(Shape):
     missing_since = serializers.DateTimeField(help_text="When an inventory first missed it.")
     vg = serializers.CharField()
     lv = serializers.CharField()
-
-
-class MissingVolumesShape(Shape):
-    """Those of one host."""
-
-    items = MissingVolumeShape(many=True)
 
 
 class SettledShape(Shape):
@@ -120,33 +116,63 @@ class HostMaintenance(HostResource):
 class MissingVolumes(HostResource):
     """Volumes that are recorded on a host and were not found there."""
 
+    listing: ClassVar = Listing(
+        "host-missing", MissingVolumeShape, order=("missing_since", "id"), time="missing_since"
+    )
+    parameters: ClassVar = {"GET": listing.parameters}
+
     @extend_schema(
         operation_id="host_missing",
         summary="List the missing volumes of a host",
-        responses={200: MissingVolumesShape, **described.problems(403, 404)},
+        parameters=listing.described,
+        responses={
+            200: listing.page_shape("MissingVolumePage"),
+            **described.problems(400, 403, 404),
+        },
     )
     def get(self, request: Request, key: str) -> Response:
-        """As of the last inventory."""
+        """As of the last inventory, what was missed first comes first."""
         missing = _missing(self.host(key)).select_related("volume")
-        return Response(MissingVolumesShape({"items": list(map(_missing_json, missing))}).data)
+        return self.listing.answer(request, missing, lambda page: map(_missing_json, page))
+
+    @extend_schema(
+        operation_id="host_missing_delete",
+        summary="Say that the missing volumes of a host are gone for good",
+        deprecated=True,
+        responses={200: SettledShape, **described.problems(403, 404)},
+    )
+    def delete(self, request: Request, key: str) -> Response:
+        """The same as `POST …/missing/settle`."""
+        return _settled(self.host(key, Right.OPERATE))
+
+
+class MissingVolumesSettled(HostResource):
+    """That volumes are gone for good."""
+
+    takes_no_body = True
 
     @extend_schema(
         operation_id="host_missing_settle",
         summary="Say that the missing volumes of a host are gone for good",
+        request=None,
         responses={200: SettledShape, **described.problems(403, 404)},
     )
-    def delete(self, request: Request, key: str) -> Response:
+    def post(self, request: Request, key: str) -> Response:
         """For operators. Records, figures and customers stay; plans of caches end. One that a job
         holds is left."""
-        host = self.host(key, Right.OPERATE)
-        held = Job.objects.unfinished().filter(host=host).values_list("volume_id", flat=True)
-        count = settle_missing_volumes(host, database_now(), [pk for pk in held if pk is not None])
-        return Response(SettledShape({"count": count}).data)
+        return _settled(self.host(key, Right.OPERATE))
+
+
+def _settled(host: Host) -> Response:
+    held = Job.objects.unfinished().filter(host=host).values_list("volume_id", flat=True)
+    count = settle_missing_volumes(host, database_now(), [pk for pk in held if pk is not None])
+    return Response(SettledShape({"count": count}).data)
 
 
 class AllJobsStop(Resource):
     """The stop of all jobs on all hosts."""
 
+    read_scope = Scope.HOSTS_READ
     staff_only = True
     write_scope = Scope.HOSTS
     other_scopes = (Scope.VOLUMES,)
@@ -206,9 +232,10 @@ def _missing(host: Host) -> QuerySet[Placement]:
 
 
 def _missing_json(placement: Placement) -> Json:
-    return {
+    data = {
         "volume": volume_ref(placement.volume),
         "missing_since": placement.missing_since,
         "vg": placement.vg_name,
         "lv": placement.lv_name,
     }
+    return MissingVolumeShape(data).data

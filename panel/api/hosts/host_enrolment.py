@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -18,6 +17,8 @@ from panel.api.framework import described
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape
+from panel.api.resource_json import host_ref, url_of
+from panel.api.response_shapes import Ref
 from panel.models import Scope
 from storage.access import Right
 from storage.models import Host
@@ -29,7 +30,9 @@ ACCOUNT_LIMIT = 32
 class EnrolmentShape(Shape):
     """The line for a root shell on the host. It works once, and makes the host one of ours."""
 
-    host = serializers.CharField(help_text="Key of the host.")
+    key = serializers.CharField(help_text="Of the host.")
+    url = serializers.CharField(help_text="Of the host.")
+    host = Ref()
     line = serializers.CharField(
         allow_null=True, help_text="The command; null in a replay of the answer."
     )
@@ -58,6 +61,7 @@ class AcceptKeyBody(request_bodies.Body):
 class HostResource(Resource):
     """What is about one host."""
 
+    read_scope = Scope.HOSTS_READ
     staff_only = True
     write_scope = Scope.HOSTS
 
@@ -135,17 +139,18 @@ def made_host(view: Resource, request: Request) -> Response:
             "A host with this name is enrolled already.",
             "Use POST /hosts/{key}/enrolment for another line.",
         )
-    answer = enrolled(*enrolment.begin_enrolment(**values))
-    answer["Location"] = reverse("api-host", args=[answer.data["host"]])
-    return answer
+    return enrolled(*enrolment.begin_enrolment(**values))
 
 
 def enrolled(host: Host, token: str) -> Response:
     """The line, this once."""
     host.refresh_from_db()
     data = {
-        "host": host.key,
+        "key": host.key,
+        "url": url_of("api-host", host.key),
+        "host": host_ref(host),
         "line": enrolment.line(token, settings.TIERCEL_PUBLIC_URL),
         "expires_at": host.enrol_expires_at,
     }
-    return Response(EnrolmentShape(data).data, status=201)
+    headers = {"Location": url_of("api-host", host.key)}
+    return Response(EnrolmentShape(data).data, status=201, headers=headers)

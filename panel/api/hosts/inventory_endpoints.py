@@ -17,6 +17,7 @@ from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape
 from panel.api.resource_json import volume_ref
 from panel.api.response_shapes import ErrorShape, Json, Ref
+from panel.models import Scope
 from storage.analysis.advice import outlook
 from storage.analysis.advice.suggestion import Suggestion
 from storage.analysis.advice.usage import LoadShare
@@ -225,6 +226,7 @@ class AdviceShape(Shape):
 class HostInventory(Resource):
     """What was found on a host."""
 
+    read_scope = Scope.HOSTS_READ
     staff_only = True
 
     @extend_schema(
@@ -245,6 +247,7 @@ class HostInventory(Resource):
 class HostAdvice(Resource):
     """What is advised for a host."""
 
+    read_scope = Scope.HOSTS_READ
     staff_only = True
 
     @extend_schema(

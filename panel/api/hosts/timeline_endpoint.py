@@ -11,10 +11,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panel.api.framework import cursor, described
+from panel.api.framework import described
+from panel.api.framework.api_lists import Listing
 from panel.api.framework.resource import Resource, bad_parameter
 from panel.api.framework.shape import Shape
 from panel.api.response_shapes import Json
+from panel.models import Scope
 from storage.analysis.restart_comparison import compare_restart
 from storage.models import Host, HostChange, HostChangeKind
 
@@ -84,18 +86,22 @@ class RestartComparisonShape(Shape):
 class HostEvents(Resource):
     """The time line of a host."""
 
+    read_scope = Scope.HOSTS_READ
     staff_only = True
-    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, "kind")}
+    listing: ClassVar = Listing(
+        "host-events", HostEventShape, order=("at", "id"), time="at", newest_first=True
+    )
+    parameters: ClassVar = {"GET": (*listing.parameters, "kind")}
 
     @extend_schema(
         operation_id="host_events",
         summary="Read the time line of a host",
         parameters=[
-            *described.PAGE,
+            *listing.described,
             described.query("kind", "What changed.", enum=HostChangeKind.values),
         ],
         responses={
-            200: described.page_of(HostEventShape, "HostEventPage"),
+            200: listing.page_shape("HostEventPage"),
             **described.problems(400, 403, 404),
         },
     )
@@ -110,15 +116,13 @@ class HostEvents(Resource):
                     "kind", "invalid", f"One of {', '.join(HostChangeKind.values)}."
                 )
             rows = rows.filter(kind=kind)
-        page, after = cursor.page(
-            request, rows, "host-events", newest_first=True, order=("at", "id")
-        )
-        return Response(cursor.body(map(_event_json, page), after))
+        return self.listing.answer(request, rows, lambda page: map(_event_json, page))
 
 
 class HostRestartComparison(Resource):
     """What a restart into another kernel changed."""
 
+    read_scope = Scope.HOSTS_READ
     staff_only = True
 
     @extend_schema(

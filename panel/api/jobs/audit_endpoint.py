@@ -11,9 +11,11 @@ from rest_framework.response import Response
 
 from jobs.audit_trail import FILTERS, BadSince, entry_json, filtered
 from jobs.models import AuditEntry
-from panel.api.framework import cursor, described
+from panel.api.framework import described
+from panel.api.framework.api_lists import Listing
 from panel.api.framework.resource import Resource, bad_parameter
 from panel.api.framework.shape import Shape
+from panel.models import Scope
 
 
 class AuditCommandShape(Shape):
@@ -62,14 +64,18 @@ class AuditShape(Shape):
 class Audit(Resource):
     """Every operation that was sent to a host."""
 
+    read_scope = Scope.AUDIT_READ
     staff_only = True
-    parameters: ClassVar = {"GET": (*cursor.PARAMETERS, *FILTERS)}
+    listing: ClassVar = Listing(
+        "audit", AuditShape, order=("at", "id"), time="at", newest_first=True
+    )
+    parameters: ClassVar = {"GET": (*listing.parameters, *FILTERS)}
 
     @extend_schema(
         operation_id="audit_list",
         summary="Read the audit trail",
         parameters=[
-            *described.PAGE,
+            *listing.described,
             described.query("host", "Key or name of a host."),
             described.query("volume", "Key or label of a volume."),
             described.query("job", "Key of a job."),
@@ -79,7 +85,7 @@ class Audit(Resource):
             described.query("until", "A day, up to its end, or an RFC 3339 time: before it."),
         ],
         responses={
-            200: described.page_of(AuditShape, "AuditPage"),
+            200: listing.page_shape("AuditPage"),
             **described.problems(400, 403, 404),
         },
     )
@@ -90,6 +96,6 @@ class Audit(Resource):
             rows = filtered(AuditEntry.objects.all().visible_to(self.user), request.query_params)
         except BadSince as bad:
             raise bad_parameter(bad.field, "invalid", str(bad)) from None
-        page, after = cursor.page(request, rows, "audit", newest_first=True, order=("at", "id"))
-        entries = (AuditShape(entry_json(entry)).data for entry in page)
-        return Response(cursor.body(entries, after))
+        return self.listing.answer(
+            request, rows, lambda page: (AuditShape(entry_json(entry)).data for entry in page)
+        )

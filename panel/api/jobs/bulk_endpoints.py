@@ -18,12 +18,13 @@ from rest_framework.response import Response
 from jobs.models import BulkChange, Job
 from jobs.queue import bulk
 from panel.api import request_bodies
-from panel.api.framework import cursor, described
+from panel.api.framework import described
+from panel.api.framework.api_lists import Listing
 from panel.api.framework.problem import CODES, ApiProblem
 from panel.api.framework.resource import Resource, truth
 from panel.api.framework.shape import Shape
-from panel.api.resource_json import job_url
-from panel.api.response_shapes import ErrorShape, Json
+from panel.api.resource_json import job_ref, ref, volume_ref
+from panel.api.response_shapes import ErrorShape, Json, Ref
 from panel.models import Scope
 from storage.access import Right
 from storage.bulk_changes import ACTIONS, MOST, Action, BulkForm, PlannedChange, drafts
@@ -51,7 +52,7 @@ class BulkBody(request_bodies.Body):
 class BulkDraftShape(Shape):
     """What would become of one volume: the steps, or the reason against them."""
 
-    volume = serializers.CharField(help_text="Key.")
+    volume = Ref()
     steps = serializers.ListField(
         child=serializers.CharField(), help_text="What its job would do, in the order of the steps."
     )
@@ -69,8 +70,8 @@ class BulkPreviewShape(Shape):
 class BulkOutcomeShape(Shape):
     """What became of one volume."""
 
-    volume = serializers.CharField(help_text="Key.")
-    job = serializers.CharField(allow_null=True, help_text="URL.")
+    volume = Ref()
+    job = Ref(allow_null=True, help_text="Null: none was needed, or it is not begun.")
     state = serializers.CharField(help_text="not_begun, refused, done, or the state of the job.")
     message = serializers.CharField(
         allow_blank=True, help_text="What became of it, in a sentence for people."
@@ -99,24 +100,25 @@ class BulkChangeShape(Shape):
 class BulkChanges(Resource):
     """Changes of many volumes."""
 
+    read_scope = Scope.JOBS_READ
     write_scope = Scope.VOLUMES
     staff_only = True
     preview_scope = Scope.PREVIEW
-    parameters: ClassVar = {"GET": cursor.PARAMETERS, "POST": ("dry_run",)}
+    listing: ClassVar = Listing("bulk", BulkChangeShape, newest_first=True)
+    parameters: ClassVar = {"GET": listing.parameters, "POST": ("dry_run",)}
 
     @extend_schema(
         operation_id="bulk_changes_list",
         summary="List changes of many volumes",
-        parameters=described.PAGE,
+        parameters=listing.described,
         responses={
-            200: described.page_of(BulkChangeShape, "BulkChangePage"),
+            200: listing.page_shape("BulkChangePage"),
             **described.problems(400, 403, 404),
         },
     )
     def get(self, request: Request) -> Response:
         """Newest first; kept for 30 days."""
-        page, after = cursor.page(request, _changes(self), "bulk", newest_first=True)
-        return Response(cursor.body((change_json(each) for each in page), after))
+        return self.listing.answer(request, _changes(self), lambda page: map(change_json, page))
 
     @extend_schema(
         operation_id="bulk_change_make",
@@ -176,6 +178,7 @@ class BulkChanges(Resource):
 class OneBulkChange(Resource):
     """One change of many volumes."""
 
+    read_scope = Scope.JOBS_READ
     staff_only = True
 
     @extend_schema(
@@ -231,21 +234,24 @@ def change_json(change: BulkChange, *, whole: bool = False) -> Json:
 def _outcomes(change: BulkChange) -> list[Json]:
     keys = [job for _, _, job, *_ in change.outcomes if job]
     jobs = {job.key: job for job in Job.objects.filter(key__in=keys)}
+    volumes = [key for key, *_ in (*change.outcomes, *change.items)]
+    labels = dict(Volume.objects.filter(key__in=volumes).values_list("key", "label"))
     items: list[Json] = []
     for key, _, job_key, is_done, message in change.outcomes:
         job = jobs.get(job_key)
         state = "refused" if not is_done else job.state if job is not None else "done"
-        url = job_url(job) if job is not None else None
-        items.append({"volume": key, "job": url, "state": state, "message": message})
+        volume = ref("api-volume", key, labels.get(key, key))
+        items.append({"volume": volume, "job": job_ref(job), "state": state, "message": message})
     for key, *_ in change.items[len(change.outcomes) :]:
-        items.append({"volume": key, "job": None, "state": "not_begun", "message": ""})
+        volume = ref("api-volume", key, labels.get(key, key))
+        items.append({"volume": volume, "job": None, "state": "not_begun", "message": ""})
     return items
 
 
 def _draft_json(draft: PlannedChange) -> Json:
     refused = draft.refused
     return {
-        "volume": draft.row.volume.key,
+        "volume": volume_ref(draft.row.volume),
         "steps": list(draft.titles) if refused is None else [],
         "refusal": None
         if refused is None

@@ -19,15 +19,14 @@ from jobs.models import DESTROYING, Job, Kind, State
 from jobs.queue.submit import cancel, confirm, right_to
 from jobs.requester import Requester
 from panel.api import request_bodies
-from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
+from panel.api.framework import described, idempotent_requests, wait_for_job
+from panel.api.framework.api_lists import Listing
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import (
     Resource,
     bad_parameter,
     chosen_values,
-    ids,
     scopes_of_job,
-    since,
     truth,
     whole,
 )
@@ -113,25 +112,36 @@ def job_of(view: Resource, key: str) -> Job:
 
 
 LINES = 500
+MOST_LINES = 2**31 - 1
 DECIDED = "With `wait`: the job once it is over, or needs attention."
-FOR_ALL = (*cursor.PARAMETERS, "state", "volume", "kind", "ids", "updated_since")
-FOR_STAFF = (*FOR_ALL, "host", "dry_run")
+OF_STAFF = ("host", "dry_run")
 
 
 class Jobs(Resource):
     """The jobs that the person may see."""
 
-    parameters: ClassVar = {"GET": FOR_STAFF}
+    read_scope = Scope.JOBS_READ
+    listing: ClassVar = Listing(
+        "jobs",
+        JobShape,
+        newest_first=True,
+        sorts={"updated_at": "updated_at"},
+        searched=("volume__label", "volume__external_id"),
+        staff_searched=("host__name",),
+        search_text="Part of the volume's label or external id, for staff also of the host's name.",
+        updated="updated_at",
+        by_keys=True,
+    )
+    parameters: ClassVar = {"GET": (*listing.parameters, "state", "volume", "kind", *OF_STAFF)}
     repeatable: ClassVar = ("state", "kind")
 
     @extend_schema(
         operation_id="jobs_list",
         summary="List jobs",
         parameters=[
-            *described.PAGE,
+            *listing.described,
             described.choice("state", "State.", State.values),
             described.choice("kind", "What was asked for.", Kind.values),
-            *described.FOUND,
             described.query("volume", "Key of a volume."),
             described.query("host", "Key or name of a host. Staff only."),
             OpenApiParameter(
@@ -140,27 +150,28 @@ class Jobs(Resource):
                 description="Lists dry runs instead of jobs. Staff only.",
             ),
         ],
-        responses={200: described.page_of(JobShape, "JobPage"), **described.problems(400, 403)},
+        responses={200: listing.page_shape("JobPage"), **described.problems(400, 403)},
     )
     def get(self, request: Request) -> Response:
         """Newest first, without steps."""
         rows = Job.objects.visible_to(self.user).with_names()
         jobs = self._filtered(request, rows).filter(dry_run=truth(request, "dry_run"))
-        page, after = cursor.page(request, jobs, "jobs", newest_first=True)
-        return Response(cursor.body((job_json(job, self.user) for job in page), after))
+        return self.listing.answer(
+            request,
+            jobs,
+            lambda page: (job_json(job, self.user) for job in page),
+            for_staff=is_staff(self.user),
+        )
 
     def _filtered(self, request: Request, rows: QuerySet[Job]) -> QuerySet[Job]:
-        for name in ("host", "dry_run"):
+        for name in OF_STAFF:
             if name in request.query_params and not is_staff(self.user):
-                raise bad_parameter(name, "unknown", f"Known here: {', '.join(FOR_ALL)}.")
+                known = [each for each in self.parameters["GET"] if each not in OF_STAFF]
+                raise bad_parameter(name, "unknown", f"Known here: {', '.join(known)}.")
         if states := chosen_values(request, "state", State.values):
             rows = rows.filter(state__in=states)
         if kinds := chosen_values(request, "kind", Kind.values):
             rows = rows.filter(kind__in=kinds)
-        if (keys := ids(request)) is not None:
-            rows = rows.filter(key__in=keys)
-        if (at := since(request)) is not None:
-            rows = rows.filter(updated_at__gte=at)
         if (volume := request.query_params.get("volume")) is not None:
             rows = rows.filter(volume__key=volume)
         if (host := request.query_params.get("host")) is not None:
@@ -171,6 +182,7 @@ class Jobs(Resource):
 class OneJob(Resource):
     """One job, or one preview."""
 
+    read_scope = Scope.JOBS_READ
     parameters: ClassVar = {"GET": ("wait",)}
 
     @extend_schema(
@@ -190,16 +202,21 @@ class OneJob(Resource):
 class JobLines(Resource):
     """What the commands of a job said."""
 
+    read_scope = Scope.JOBS_READ
     staff_only = True
-    parameters: ClassVar = {"GET": ("after",)}
+    parameters: ClassVar = {"GET": ("cursor", "after")}
 
     @extend_schema(
         operation_id="job_lines",
         summary="Output of a job",
         parameters=[
+            described.query("cursor", "The next_cursor of the previous answer."),
             OpenApiParameter(
-                "after", OpenApiTypes.INT, description="Returns only lines with a higher n."
-            )
+                "after",
+                OpenApiTypes.INT,
+                description="The same as `cursor`: only lines with a higher n.",
+                deprecated=True,
+            ),
         ],
         responses={200: LinesShape, **described.problems(400, 403, 404)},
     )
@@ -207,10 +224,12 @@ class JobLines(Resource):
         """At most 500 lines, oldest first; staff only."""
         # The state first: a job that is over by now writes no line after these.
         job = job_of(self, key)
-        after = whole(request, "after", 0, 0, 2**31 - 1)
+        after = whole(request, "after", 0, 0, MOST_LINES)
+        after = whole(request, "cursor", after, 0, MOST_LINES)
         lines = list(job.lines_after(after)[:LINES])
         data = {
             "lines": [{"n": line.n, "at": line.at, "text": line.text} for line in lines],
+            "next_cursor": str(lines[-1].n if lines else after),
             "next_after": lines[-1].n if lines else after,
             "complete": job.is_over and len(lines) < LINES,
         }

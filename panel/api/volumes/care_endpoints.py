@@ -12,7 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.models import Kind
+from jobs.models import Job, Kind
 from jobs.queue.adoption import accept_drift, adopt_and_tag, release_adopted
 from jobs.queue.submit import holder_of, submit
 from panel.api import request_bodies
@@ -20,8 +20,8 @@ from panel.api.framework import described, idempotent_requests, wait_for_job
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource, truth
 from panel.api.framework.shape import Shape
-from panel.api.resource_json import job_url
-from panel.api.response_shapes import DifferenceShape, JobShape, Json
+from panel.api.resource_json import job_ref, ref
+from panel.api.response_shapes import DifferenceShape, JobShape, Json, Ref
 from panel.api.volumes.volume_endpoints import visible_row
 from panel.models import Scope
 from storage.access import Right
@@ -48,6 +48,7 @@ class DriftShape(Shape):
 class VolumeDriftView(Resource):
     """How a volume differs from its record."""
 
+    read_scope = Scope.VOLUMES_READ
     staff_only = True
 
     @extend_schema(
@@ -199,7 +200,7 @@ class AdoptionBody(request_bodies.Body):
 
 
 class AdoptedShape(Shape):
-    """What becomes of one row. `job` is the URL of the job that tags the volume."""
+    """What becomes of one row."""
 
     n = serializers.IntegerField(help_text="The row, from 1.")
     verdict = serializers.CharField(
@@ -208,10 +209,8 @@ class AdoptedShape(Shape):
     message = serializers.CharField(
         allow_blank=True, help_text="What became of it, in a sentence for people."
     )
-    volume = serializers.CharField(allow_null=True, help_text="Key of the volume.")
-    job = serializers.CharField(
-        allow_null=True, help_text="URL of the job that tags the volume; null: none is needed."
-    )
+    volume = Ref(allow_null=True, help_text="Null: no volume was found.")
+    job = Ref(allow_null=True, help_text="The job that tags the volume; null: none is needed.")
 
 
 class AdoptionShape(Shape):
@@ -257,10 +256,7 @@ class Adoptions(Resource):
         else:
             done = adopt_and_tag(asks, self.user, self.requester, make_customers=make_customers)
             items = [
-                _judged_json(
-                    each.judgement,
-                    job_url(each.tagging.job) if each.tagging and each.tagging.job else None,
-                )
+                _judged_json(each.judgement, each.tagging.job if each.tagging else None)
                 for each in done
             ]
         return Response(AdoptionShape({"items": items}).data)
@@ -287,12 +283,12 @@ class VolumeAdoption(Resource):
         return Response(status=204)
 
 
-def _judged_json(judged: Judgement, job: str | None) -> Json:
+def _judged_json(judged: Judgement, job: Job | None) -> Json:
     candidate = judged.candidate
     return {
         "n": judged.ask.line,
         "verdict": judged.verdict.value,
         "message": judged.message,
-        "volume": candidate.key if candidate is not None else None,
-        "job": job,
+        "volume": ref("api-volume", candidate.key, candidate.lv_name) if candidate else None,
+        "job": job_ref(job),
     }

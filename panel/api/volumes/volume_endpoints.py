@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import reduce
 from operator import or_
 from typing import ClassVar
@@ -23,9 +23,10 @@ from jobs.models import Job
 from jobs.queue.submit import Busy, create_volume, discard_record, holder_of
 from jobs.requester import Requester
 from panel.api import request_bodies
-from panel.api.framework import cursor, described, idempotent_requests, wait_for_job
+from panel.api.framework import described, idempotent_requests, wait_for_job
+from panel.api.framework.api_lists import Listing
 from panel.api.framework.problem import ApiProblem, flat
-from panel.api.framework.resource import Resource, bad_parameter, chosen_values, ids, since, truth
+from panel.api.framework.resource import Resource, bad_parameter, chosen_values, truth
 from panel.api.response_shapes import STATES, JobShape, Json, VolumeShape, WatchShape
 from panel.api.volumes.volume_resource import (
     VolumeWork,
@@ -54,18 +55,8 @@ INCLUDE = described.query(
 )
 MEASURED = ("figures", "job", "wish", "updated_at")
 """Of a volume: what no change of its record says."""
-FOR_ALL = (
-    *cursor.PARAMETERS,
-    "external_id",
-    "customer",
-    "include",
-    "ids",
-    "search",
-    "sort",
-    "updated_since",
-)
-FOR_STAFF = (*FOR_ALL, "guest", "has_drift", "host", "state", "technology")
-OLDEST, MOST_WAITING = "created_at", "-waiting_reads"
+OF_STAFF = ("guest", "has_drift", "host", "state", "technology")
+FILTERS = ("external_id", "customer", *OF_STAFF)
 WAITING = Case(
     When(
         latest_sample__gap="",
@@ -80,12 +71,31 @@ WAITING = Case(
 TECHNOLOGIES = tuple(SETTINGS)
 
 
+def _changed_since(at: datetime) -> Q:
+    """Its record, or what its host has of it."""
+    lately = Placement.objects.filter(updated_at__gte=at)
+    return Q(updated_at__gte=at) | Q(pk__in=lately.values("volume"))
+
+
 class Volumes(Resource):
     """The volumes that the person may see."""
 
+    read_scope = Scope.VOLUMES_READ
     write_scope = Scope.VOLUMES
     preview_scope = Scope.PREVIEW
-    parameters: ClassVar = {"GET": FOR_STAFF, "POST": ("dry_run", "wait")}
+    listing: ClassVar = Listing(
+        "volumes",
+        VolumeShape,
+        sorts={"label": "label_order", "size_bytes": "size_bytes", "waiting_reads": WAITING},
+        searched=("label", "external_id"),
+        search_text="Part of the label or the external id.",
+        updated=_changed_since,
+        by_keys=True,
+    )
+    parameters: ClassVar = {
+        "GET": (*listing.parameters, *FILTERS, "include"),
+        "POST": ("dry_run", "wait"),
+    }
     keeps_key = True
     repeatable: ClassVar = ("state",)
 
@@ -93,7 +103,7 @@ class Volumes(Resource):
         operation_id="volumes_list",
         summary="List volumes",
         parameters=[
-            *described.PAGE,
+            *listing.described,
             described.query("external_id", "Exact match."),
             described.query("customer", "Key of a customer."),
             described.query("guest", "Part of the guest's name. Staff only."),
@@ -105,29 +115,25 @@ class Volumes(Resource):
                 "Whether the last inventory shows it other than recorded. Staff only.",
                 enum=["true", "false"],
             ),
-            *described.FOUND,
-            described.query("search", "Part of the label or the external id."),
-            described.query(
-                "sort",
-                f"`{OLDEST}`, or `{MOST_WAITING}`: first those whose guests wait most for their "
-                "reads now. Their places change while you read on: ask for as many as you need.",
-                enum=[OLDEST, MOST_WAITING],
-            ),
             INCLUDE,
         ],
         responses={
-            200: described.page_of(VolumeShape, "VolumePage"),
+            200: listing.page_shape("VolumePage"),
             **described.problems(400, 403),
         },
     )
     def get(self, request: Request) -> Response:
-        """Oldest first. `host`, `guest` and `state` are for staff."""
+        """`sort=-waiting_reads`: first those whose guests wait most for their reads now. Their
+        places change while you read on: ask for as many as you need."""
         rows = _visible(self)
         if not set(request.query_params.getlist("state")) & set(UNLISTED):
             rows = rows.existing()
-        page, after = self._page(request, self._filtered(request, rows))
-        listed = volumes_json(page, self.user, with_wish=includes_wish(request))
-        return Response(cursor.body(listed, after))
+        with_wish = includes_wish(request)
+        return self.listing.answer(
+            request,
+            self._filtered(request, rows),
+            lambda page: volumes_json(page, self.user, with_wish=with_wish),
+        )
 
     @extend_schema(
         operation_id="volume_make",
@@ -154,27 +160,14 @@ class Volumes(Resource):
 
         return wait_for_job.out(idempotent_requests.once(request, self.user, act), self, within)
 
-    def _page(self, request: Request, rows: QuerySet[Volume]) -> tuple[list[Volume], str | None]:
-        sort = request.query_params.get("sort", OLDEST)
-        if sort == OLDEST:
-            return cursor.page(request, rows, "volumes")
-        if sort != MOST_WAITING:
-            raise bad_parameter("sort", "invalid", f"One of {OLDEST}, {MOST_WAITING}.")
-        return cursor.page(
-            request,
-            rows.annotate(waiting=WAITING),
-            "volumes-by-wait",
-            newest_first=True,
-            order=("waiting", "key"),
-        )
-
     def _filtered(self, request: Request, rows: QuerySet[Volume]) -> QuerySet[Volume]:
-        for name in request.query_params:
-            if name in (*cursor.PARAMETERS, "include", "ids", "sort", "updated_since"):
+        for name in FILTERS:
+            if name not in request.query_params:
                 continue
-            if name not in FOR_ALL and not is_staff(self.user):
+            if name in OF_STAFF and not is_staff(self.user):
                 # Whether a filter matched would tell where a volume lies.
-                raise bad_parameter(name, "unknown", f"Known here: {', '.join(FOR_ALL)}.")
+                known = [each for each in self.parameters["GET"] if each not in OF_STAFF]
+                raise bad_parameter(name, "unknown", f"Known here: {', '.join(known)}.")
             if name == "state":
                 states = chosen_values(request, "state", STATES)
                 rows = rows.filter(reduce(or_, map(_in_state, states)))
@@ -183,17 +176,13 @@ class Volumes(Resource):
                 rows = rows.filter(drifted if truth(request, name) else ~drifted)
             else:
                 rows = rows.filter(_filter(name, request.query_params[name]))
-        if (keys := ids(request)) is not None:
-            rows = rows.filter(key__in=keys)
-        if (at := since(request)) is not None:
-            lately = Placement.objects.filter(updated_at__gte=at)
-            rows = rows.filter(Q(updated_at__gte=at) | Q(pk__in=lately.values("volume")))
         return rows
 
 
 class OneVolume(Resource):
     """One volume."""
 
+    read_scope = Scope.VOLUMES_READ
     write_scope = Scope.VOLUMES
     measured = MEASURED
     parameters: ClassVar = {"GET": ("include",)}
@@ -329,8 +318,6 @@ def _filter(name: str, value: str) -> Q:
         return Q(customer__key=value)
     if name == "guest":
         return Q(guest__icontains=value)
-    if name == "search":
-        return Q(label__icontains=value) | Q(external_id__icontains=value)
     if name == "technology":
         if value not in TECHNOLOGIES:
             raise bad_parameter(name, "invalid", f"One of {', '.join(TECHNOLOGIES)}.")

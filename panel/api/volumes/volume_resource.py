@@ -11,6 +11,7 @@ from panel.api.framework.shape import show
 from panel.api.resource_json import (
     customer_ref,
     host_ref,
+    job_ref,
     job_url,
     plan_ref,
     url_of,
@@ -96,7 +97,7 @@ def volume_json(
             "retired_at": volume.retired_at,
             "undo_until": row.undo_until,
             "watched_until": volume.watched_until,
-            "job": job_url(work.holder) if work.holder is not None else None,
+            "job": job_ref(work.holder),
             "drift": drift_json(row),
         }
     if with_wish:
@@ -152,7 +153,7 @@ def wish_now_json(row: VolumeSnapshot, work: VolumeWork, *, is_for_staff: bool) 
     """What the volume is or, while a job changes it, becomes; for `WishNow`."""
     holder, last = work.holder, work.last
     jobs: Json = {
-        "job": job_url(holder) if holder is not None and is_for_staff else None,
+        "job": job_ref(holder) if is_for_staff else None,
         "last_job": _last_job_json(last) if last is not None and is_for_staff else None,
     }
     if holder is not None:
@@ -180,4 +181,8 @@ def _is_as_recorded(row: VolumeSnapshot) -> bool:
 def _last_job_json(job: Job) -> Json:
     """For `LastJobShape`: a monitor learns here why a wish was not met."""
     code = job.error["code"] if job.state in UNDONE and job.error else ""
-    return {"key": job.key, "url": job_url(job), "state": job.state, "error_code": code}
+    name = job.get_kind_display()
+    return {
+        **{"key": job.key, "url": job_url(job), "name": name},
+        **{"state": job.state, "error_code": code},
+    }

@@ -37,6 +37,7 @@ PUT_ANSWER = PolymorphicProxySerializer(
 class VolumeWish(Resource):
     """What a volume should be."""
 
+    read_scope = Scope.VOLUMES_READ
     write_scope = Scope.VOLUMES
     other_scopes = (Scope.DESTROY,)
     preview_scope = Scope.PREVIEW

@@ -14,6 +14,7 @@ from panel.models import Order, OrderState
 from panel.orders import authorisation
 from panel.orders.order_request import OrderRequest
 from panel.orders.place_order import place_order
+from storage import currency
 from storage.models import CachePlan
 
 
@@ -77,7 +78,7 @@ def _of_order(order: Order) -> CallResult:
         "charge_minor": order.charge_minor,
         "credit_minor": order.credit_minor,
         "price_minor": order.price_minor,
-        "currency": order.currency,
+        **currency.with_digits(order.currency),
         "reason": order.reason,
     }
     is_over = order.ended_at is not None

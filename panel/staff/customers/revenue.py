@@ -1,45 +1,28 @@
-"""What the plans earn, and how long the SSD space lasts. Amounts are minor units, each currency
-apart: none is converted into another."""
+"""What the plans earn. Amounts are minor units, each currency apart: none is converted into
+another."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
-from django.db.models import F, Sum
+from django.db.models import Count, Exists, F, OuterRef, Q, Sum
 from django.db.models.functions import TruncMonth
 
-from jobs.models import Job, Kind, State
 from panel.models import LineKind, Order, OrderState, UsageLine
 from panel.orders.pricing import prices
 from panel.orders.pricing.prices import Agreed
 from panel.orders.pricing.quote import period
 from storage.access import Person
 from storage.byte_sizes import GIB
-from storage.models import Host, Placement, Volume
-from storage.models.outline import HostOutline
+from storage.models import Placement, Volume
 
 MONTHS: Final = 12
-PACE: Final = timedelta(days=90)
-LEAST: Final = timedelta(days=7)
-YEARS: Final = 10
-FULL_SHARE: Final = 0.01
-"""With a smaller share free, a host is full."""
 LATELY: Final = timedelta(days=30)
-SIZED: Final = (
-    Kind.ADD_CACHE,
-    Kind.REPLACE_CACHE,
-    Kind.REMOVE_CACHE,
-    Kind.DROP_CACHE,
-    Kind.CREATE_VOLUME,
-    Kind.EXTEND_VOLUME,
-    Kind.MOVE_VOLUME,
-    Kind.DESTROY_VOLUME,
-)
-"""What jobs do with the space on SSDs."""
+TRIALS: Final = timedelta(days=90)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,29 +97,6 @@ class Takings:
             for currency, minor in sorted(self.minor.items())
             if self.earning_bytes[currency]
         ]
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """How caches and volumes on SSD grew lately. `free_bytes` last until `full_at`, None where they
-    do not get fewer, or not within ten years. `is_known`: for long enough to say so."""
-
-    bytes_a_day: float
-    days: int
-    free_bytes: int
-    full_at: datetime | None
-    at: datetime
-    is_known: bool = True
-
-    @property
-    def days_left(self) -> int:
-        """Until it is full; 0 where it does not get full."""
-        return max(0, (self.full_at - self.at).days) if self.full_at is not None else 0
-
-    @property
-    def month_bytes(self) -> float:
-        """Of thirty days."""
-        return self.bytes_a_day * 30
 
 
 def sold_caches(user: Person) -> list[SoldCache]:
@@ -230,131 +190,41 @@ def _months(at: datetime) -> Iterator[datetime]:
     return reversed(begins)
 
 
-def gained(user: Person, at: datetime) -> list[Money]:
-    """By how much the orders of the last 30 days changed what a month earns. Trials are not
-    counted: they change it when they are kept."""
-    done = Order.objects.visible_to(user).filter(
-        state=OrderState.COMPLETED, ended_at__gte=at - LATELY
-    )
+@dataclass(frozen=True, slots=True)
+class SalesLately:
+    """What became of sales lately: what completed orders of 30 days added to what a month earns
+    and took from it, how many of them `cancelled` a plan that was paid for, and how many trials of
+    90 days are over and were kept."""
+
+    gained: list[Money]
+    lost: list[Money]
+    cancelled: int
+    trials_over: int
+    trials_kept: int
+
+
+def sales_lately(user: Person, at: datetime) -> SalesLately:
+    """Trials change what a month earns when they are kept."""
+    orders = Order.objects.visible_to(user).filter(state=OrderState.COMPLETED)
+    done = orders.filter(ended_at__gte=at - LATELY, trial_until=None)
     rows = (
-        done.exclude(trial_until__isnull=False)
+        done.annotate(change=F("price_minor") - F("from_price_minor"))
         .values("currency")
-        .annotate(minor=Sum(F("price_minor") - F("from_price_minor")))
+        .annotate(
+            gained=Sum("change", filter=Q(change__gt=0)),
+            lost=Sum("change", filter=Q(change__lt=0)),
+            cancelled=Count("pk", filter=Q(to_plan=None, from_price_minor__gt=0)),
+        )
         .order_by("currency")
     )
-    return [Money(row["minor"], row["currency"]) for row in rows if row["minor"]]
-
-
-@dataclass(frozen=True, slots=True)
-class HostSpace:
-    """The SSD space of a host, as it last reported it."""
-
-    host_id: int
-    name: str
-    key: str
-    total_bytes: int
-    free_bytes: int
-
-    @property
-    def is_full(self) -> bool:
-        """Whether too little is left to sell."""
-        return self.free_bytes < self.total_bytes * FULL_SHARE
-
-
-def spaces(user: Person) -> list[HostSpace]:
-    """Of every host with an SSD, the fullest first."""
-    hosts = HostOutline.objects.filter(
-        host__in=Host.objects.visible_to(user), fast_total_bytes__gt=0
+    kept = Order.objects.filter(
+        volume=OuterRef("volume"), state=OrderState.COMPLETED, price_minor__gt=0
+    ).filter(pk__gt=OuterRef("pk"))
+    over = orders.filter(trial_until__gte=at - TRIALS, trial_until__lt=at)
+    return SalesLately(
+        gained=[Money(row["gained"], row["currency"]) for row in rows if row["gained"]],
+        lost=[Money(row["lost"], row["currency"]) for row in rows if row["lost"]],
+        cancelled=sum(row["cancelled"] for row in rows),
+        trials_over=over.count(),
+        trials_kept=over.filter(Exists(kept)).count(),
     )
-    rows = hosts.values_list(
-        "host_id", "host__name", "host__key", "fast_total_bytes", "fast_free_bytes"
-    )
-    spaces = [HostSpace(*row) for row in rows]
-    return sorted(spaces, key=lambda each: (each.free_bytes / each.total_bytes, each.name))
-
-
-def space(of: Iterable[HostSpace]) -> dict[str, int]:
-    """Together."""
-    hosts = list(of)
-    return {
-        "total": sum(each.total_bytes for each in hosts),
-        "free": sum(each.free_bytes for each in hosts),
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class FullForecast:
-    """Until when the SSD space lasts: `full` are the hosts that are full by now, `first` is the
-    next one to get full and `growth` its growth, None where none does; `all_hosts` is the growth
-    of all together."""
-
-    full: tuple[HostSpace, ...]
-    first: HostSpace | None
-    growth: Growth | None
-    all_hosts: Growth
-
-
-def full_forecast(user: Person, at: datetime, hosts: Iterable[HostSpace]) -> FullForecast:
-    """The space of the fleet is no use to a volume whose host is full: hosts are named."""
-    hosts = list(hosts)
-    growths = growth(user, at, {each.host_id: each.free_bytes for each in hosts})
-    dated = [
-        (full_at, each)
-        for each in hosts
-        if not each.is_full and (full_at := growths[each.host_id].full_at) is not None
-    ]
-    first = min(dated, key=lambda pair: pair[0], default=(None, None))[1]
-    return FullForecast(
-        full=tuple(each for each in hosts if each.is_full),
-        first=first,
-        growth=growths[first.host_id] if first is not None else None,
-        all_hosts=growths[None],
-    )
-
-
-def growth(user: Person, at: datetime, free_bytes: Mapping[int, int]) -> dict[int | None, Growth]:
-    """Of each host (by primary key) and of all (None): how much of the SSDs jobs took and gave back
-    in the last 90 days, or since the first one; nothing is known by less than a week of them."""
-    rows = Job.objects.visible_to(user).filter(
-        kind__in=SIZED, dry_run=False, state=State.SUCCEEDED, ended_at__gte=at - PACE
-    )
-    sums = Counter[int | None]()
-    begin = at
-    for host_id, kind, wish, before, ended_at in rows.values_list(
-        "host_id", "kind", "wish", "fallback", "ended_at"
-    ):
-        change = _ssd_bytes(wish) - _ssd_bytes(before)
-        if not before and kind != Kind.CREATE_VOLUME:
-            # What the volume was before, no wish could say: it lay where it lies.
-            change = _cache_bytes(wish)
-        sums[host_id] += change
-        sums[None] += change
-        begin = min(begin, ended_at or at)
-    # Where nothing was taken or given back in all of the time, that is known.
-    window = at - begin if begin < at else PACE
-    frees: dict[int | None, int] = dict(free_bytes.items())
-    frees[None] = sum(free_bytes.values())
-    return {host_id: _growth(sums[host_id], window, free, at) for host_id, free in frees.items()}
-
-
-def _growth(change: int, window: timedelta, free: int, at: datetime) -> Growth:
-    if window < LEAST:
-        return Growth(0.0, window.days, free, None, at, is_known=False)
-    pace = change / window.total_seconds()
-    full_at = None
-    if pace > 0 and free / pace < timedelta(days=365 * YEARS).total_seconds():
-        full_at = at + timedelta(seconds=free / pace)
-    return Growth(pace * timedelta(days=1).total_seconds(), window.days, free, full_at, at)
-
-
-def _ssd_bytes(wish: dict[str, Any] | None) -> int:
-    """The volume itself where it lies on SSD, and its cache; nothing once it is destroyed."""
-    if not wish or wish.get("life") == "gone":
-        return 0
-    own = int(wish.get("size_bytes") or 0) if wish.get("tier") == "ssd" else 0
-    return own + _cache_bytes(wish)
-
-
-def _cache_bytes(wish: dict[str, Any] | None) -> int:
-    cache = (wish or {}).get("cache") or {}
-    return int(cache.get("size_bytes") or 0)

@@ -11,10 +11,11 @@ from django.urls import reverse
 
 from jobs.alerts.alert_rules import fingerprint_of
 from jobs.models import Alert
-from jobs.problems import AT_RISK, OF_ALL_HOSTS, Problem, ProblemGroup
-from panel.alerts.concern_kind import UNKNOWN, ConcernKind
-from panel.alerts.problem_kinds import KINDS
-from panel.staff.hosts.problem_rows import WAYS, AlertMark
+from jobs.problems import OF_ALL_HOSTS, Problem, ProblemGroup
+from panel.alerts.problem_lists import LISTS
+from panel.staff.hosts.problem_rows import AlertMark
+from storage.problems.all_kinds import kind_of
+from storage.problems.problem_kind import ProblemKind, Way
 from storage.volumes.snapshot import BlockingJob
 
 SHOWN_SUBJECTS: Final = 4
@@ -47,13 +48,13 @@ def subject_of(problem: Problem) -> Subject:
     return Subject(name if problem.subject else problem.host_name, "host", problem.host_key)
 
 
-LINKS: Final[Mapping[str, tuple[str, str, str]]] = {
+LINKS: Final[Mapping[Way, tuple[str, str, str]]] = {
     "keys": ("host", "#trust", "Compare keys"),
     "enrol": ("host-enrol", "", "Continue enrolment"),
     "missing": ("host-volumes", "#missing", "Show volumes"),
     "disks": ("host-disks", "#disks", "Show disks"),
 }
-"""Where what concerns one host is mended, by `problem_rows.WAYS`: page, place there, and button."""
+"""Where what concerns one host is mended, by `ProblemKind.way`: page, place there, and button."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def items(
     alerts: Mapping[str, AlertMark] | None = None,
 ) -> tuple[AttentionRow, ...]:
     """A row for each group, in their order. `pages` are the addresses of the lists by their names
-    (`panel.alerts.problem_kinds`), `alerts` the open alerts by their fingerprints."""
+    (`panel.alerts.problem_lists`), `alerts` the open alerts by their fingerprints."""
     marks = alerts or {}
     return tuple(replace(_item(group, pages), alert=_mark(group, pages, marks)) for group in groups)
 
@@ -127,7 +128,7 @@ def of_all_hosts(problem: Problem, pages: Mapping[str, str]) -> AttentionRow:
         what=problem.message,
         count=1,
         since=problem.since,
-        consequence=KINDS[problem.code].consequence,
+        consequence=kind_of(problem.code).consequence,
         # Its button says it.
         next_step="" if problem.code == "halt" else problem.correction,
         action=_way_of_all_hosts(problem.code, pages["jobs"]),
@@ -165,16 +166,15 @@ def of_alert(alert: Alert, blocking: BlockingJob | None = None) -> tuple[Problem
     if alert.host is None:
         return problem, _way_of_all_hosts(alert.code, reverse("jobs"))
     group = ProblemGroup((problem,), 1, 1, is_one_host=True, is_one_correction=True)
-    return problem, _action(group, KINDS.get(alert.code, UNKNOWN), {})
+    return problem, _action(group, kind_of(alert.code), {})
 
 
 def _item(group: ProblemGroup, pages: Mapping[str, str]) -> AttentionRow:
-    first, kind = group.problems[0], KINDS.get(group.problems[0].code, UNKNOWN)
+    first, kind = group.problems[0], kind_of(group.problems[0].code)
     subjects = tuple(dict.fromkeys(map(subject_of, group.problems)))
-    at_risk = first.code in AT_RISK
     return AttentionRow(
-        severity="error" if at_risk else first.severity,
-        at_risk=at_risk,
+        severity="error" if kind.is_data_at_risk else first.severity,
+        at_risk=kind.is_data_at_risk,
         what=first.message if group.count == 1 else _many(group, kind),
         count=group.count,
         since=first.since,
@@ -186,20 +186,20 @@ def _item(group: ProblemGroup, pages: Mapping[str, str]) -> AttentionRow:
     )
 
 
-def _action(group: ProblemGroup, kind: ConcernKind, pages: Mapping[str, str]) -> Remedy:
-    first, way = group.problems[0], WAYS.get(group.problems[0].code, "")
+def _action(group: ProblemGroup, kind: ProblemKind, pages: Mapping[str, str]) -> Remedy:
+    first = group.problems[0]
     link = _link(group, kind, pages)
-    if way == "bulk" and group.count == len(group.problems):
+    if kind.way == "bulk" and group.count == len(group.problems):
         volumes = [each for each in group.problems if each.volume_key]
         keys = tuple(each.volume_key for each in volumes if each.blocking is None)
         held = tuple(each.blocking for each in volumes if each.blocking is not None)
         return replace(link, to_writethrough=keys, held=held)
-    if way == "refresh" and group.is_one_host:
+    if kind.way == "refresh" and group.is_one_host:
         return replace(link, refresh_url=reverse("host-refresh", args=[first.host_key]))
     return link
 
 
-def _link(group: ProblemGroup, kind: ConcernKind, pages: Mapping[str, str]) -> Remedy:
+def _link(group: ProblemGroup, kind: ProblemKind, pages: Mapping[str, str]) -> Remedy:
     """One thing, or several of one host, are mended on its page; others are found by the list."""
     first = group.problems[0]
     subject = subject_of(first)
@@ -207,14 +207,14 @@ def _link(group: ProblemGroup, kind: ConcernKind, pages: Mapping[str, str]) -> R
         undecided = first.code == "job_undecided"
         return Remedy(subject.url, "Decide" if undecided else f"Open {subject.page}")
     if not group.is_one_host:
-        return Remedy(kind.listing.url(pages), kind.listing.text)
+        return Remedy(LISTS[kind.listing].url(pages), LISTS[kind.listing].text)
     if first.volume_key and not first.job_key:
         return Remedy(reverse("host-volumes", args=[first.host_key]), "Show volumes")
-    page, place, text = LINKS.get(WAYS.get(first.code, ""), ("host", "", "Open host"))
+    page, place, text = LINKS.get(kind.way, ("host", "", "Open host"))
     return Remedy(f"{reverse(page, args=[first.host_key])}{place}", text)
 
 
-def _many(group: ProblemGroup, kind: ConcernKind) -> str:
+def _many(group: ProblemGroup, kind: ProblemKind) -> str:
     first = group.problems[0]
     text = kind.many.format(count=group.count) if kind.many else first.message.rstrip(".")
     return f"{text}: {first.job_kind}, {first.job_error}" if first.job_key else text

@@ -20,7 +20,6 @@ from django.views.decorators.http import require_safe
 from jobs.models import Halt, Job, JobQuerySet, State
 from jobs.problems import ProblemTally, grouped, problems_of_all_hosts, tallies, total
 from panel.alerts.alert_routing import untold_beside_others
-from panel.alerts.problem_kinds import KINDS
 from panel.charts.pages import fleet_chart_context
 from panel.staff.alerts.alert_list import marks_of
 from panel.staff.dashboard.attention import (
@@ -58,6 +57,7 @@ from storage.health.host_problems import silent_seconds
 from storage.health.shortage import Shortage, shortages
 from storage.models import Host, HostOutline, Placement, Volume
 from storage.planner.wish import Wish
+from storage.problems.all_kinds import KINDS
 
 SHOWN_GROUPS: Final = 20
 TOP_SHOWN: Final = 10

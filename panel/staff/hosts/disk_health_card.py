@@ -11,10 +11,10 @@ from typing import Final, Literal
 from jobs.models import CheckState, MediaCheck
 from storage.agent.calls.names import kernel_name
 from storage.agent.kernel.array_state import GUESTS
+from storage.analysis.ssd_writers import known_as
 from storage.formatting import NOTHING, counted, percent, seconds, size
 from storage.health.host_problems import HealthFinding
 from storage.health.smart_findings import COUNTS, error_counts
-from storage.health.smart_reading import DiskAnswer, disk_of
 from storage.health.smart_records import DiskCondition, conditions_of
 from storage.inventory.device_tree import degraded_words, is_part_of
 from storage.inventory.disk_list import (
@@ -172,13 +172,6 @@ def disk_row(facts: HostFacts | None, condition: DiskCondition) -> DiskHealthRow
         read_at=disk.read_at,
         is_gone=condition.is_gone,
     )
-
-
-def known_as(facts: HostFacts, condition: DiskCondition) -> str | None:
-    """The kernel's name of the disk; None for one that no disk of the inventory is."""
-    disk, health = condition.disk, condition.health
-    matched = disk_of(facts, DiskAnswer(disk.device, disk.kind, disk.name, "read", health=health))
-    return None if matched is None else matched.name
 
 
 def _accepted(disk: PhysicalDisk) -> str:

@@ -15,11 +15,11 @@ from django.views.decorators.http import require_POST, require_safe
 from jobs.engine import media_checks
 from jobs.models import CheckKind
 from panel.staff.change_log import edits
-from panel.staff.hosts.disk_health_card import CheckRow, disk_row, known_as
+from panel.staff.hosts.disk_health_card import CheckRow, disk_row
 from panel.staff.hosts.pages import find_host, frame
 from panel.staff.job_requests import actor_of, requester_of, show_refusal
 from storage.access import Right, staff_view
-from storage.analysis.ssd_writers import SPANS, SsdWriters, ssd_writers
+from storage.analysis.ssd_writers import SPANS, SsdWriters, known_as, ssd_writers
 from storage.byte_sizes import GIB, KIB, MIB, SECTOR_BYTES
 from storage.database_clock import database_now
 from storage.formatting import NOTHING, counted, seconds

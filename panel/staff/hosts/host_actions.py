@@ -22,10 +22,10 @@ from panel.staff.job_requests import actor_of, requester_of, show_refusal
 from panel.staff.jobs.forms import (
     AcceptKeyForm,
     HostAddressForm,
+    LimitsForm,
     MaintenanceForm,
     RemoveHostForm,
     WindowForm,
-    WritebackForm,
 )
 from storage.access import Right, staff_view
 from storage.database_clock import database_now
@@ -171,17 +171,19 @@ def set_window(request: HttpRequest, key: str) -> HttpResponse:
 
 @staff_view(Right.ADMINISTER)
 @require_POST
-def set_writeback(request: HttpRequest, key: str) -> HttpResponse:
-    """The limit of dirty data, and what Tiercel does by itself about writeback."""
+def set_limits(request: HttpRequest, key: str) -> HttpResponse:
+    """From when on something is a problem, and what Tiercel does by itself about writeback."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
-    form = WritebackForm(request.POST)
+    form = LimitsForm(request.POST)
     if not form.is_valid():
         return _back_with_errors(request, host, form)
     Host.objects.filter(pk=host.pk).update(**form.cleaned_data)
     does = "leaves" if form.cleaned_data["leaves_writeback"] else "does not leave"
     messages.success(
         request,
-        f"On {host.name} a cache may be {form.cleaned_data['dirty_limit_percent']} % dirty. "
+        f"On {host.name} a cache may be {form.cleaned_data['dirty_limit_percent']} % dirty, a read "
+        f"is slow from {form.cleaned_data['slow_read_ms']} ms, and an HDD is overloaded from "
+        f"{form.cleaned_data['busy_percent']} %. "
         f"Tiercel {does} writeback by itself when an SSD mirror loses a disk.",
     )
     return redirect("host-settings", host.key)

@@ -14,63 +14,11 @@ from django.urls import reverse
 from jobs.alerts.alert_rules import fingerprint_of
 from jobs.problems import Problem
 from storage.formatting import counted
-from storage.health.cache_condition import DISK_CODES
-from storage.health.smart_findings import CODES
+from storage.problems.all_kinds import kind_of
+from storage.problems.problem_kind import Way
 from storage.volumes.snapshot import BlockingJob
 
-TOGETHER: Final = {
-    "writeback_degraded": "{} in writeback mode on a degraded SSD mirror; dirty at last inventory:",
-    "drift": "{} not as recorded",
-    "unfinished": "{} not finished",
-    "volume_inactive": "{} not active",
-    "ssd_lost": "{} with a missing cache SSD",
-    "volume_frozen": "{} suspended",
-    "cache_dirty_stuck": "{} with dirty data that is not written back",
-    "cache_dirty_high": "{} with much dirty data",
-    "cache_thrash": "{} with a cache that is too small",
-    "cache_bypassed": "{} with a cache that is bypassed",
-    "cache_useless": "{} with a cache that is full but useless",
-    "hit_rate_fell": "{} with a lower hit rate than last week",
-    "cache_slower": "{} slower with cache than without",
-    "volume_slow": "{} slow",
-}
-"""What several volumes have in common, by the code of the finding."""
-CORRECTIONS: Final = {
-    "writeback_degraded": "Replace the failed SSD, or set the volumes to writethrough; where their "
-    "group lacks a disk, LVM sets no mode before that.",
-}
 EACH_ON_ITS_PAGE: Final = "Open each volume's page for the next steps."
-Way = Literal["", "bulk", "refresh", "keys", "enrol", "missing", "disks", "volume", "job"]
-WAYS: Final[Mapping[str, Way]] = {
-    "writeback_degraded": "bulk",
-    "silent": "refresh",
-    "unreachable": "refresh",
-    "unsampled": "refresh",
-    "quarantined": "keys",
-    "twins": "keys",
-    "machine_changed": "keys",
-    "unverified": "keys",
-    "pending": "enrol",
-    "volumes_missing": "missing",
-    "inventory_shrank": "missing",
-    **dict.fromkeys(("array_failed", "array_inactive", "array_read_only"), "disks"),
-    "array_unclear": "disks",
-    "array_degraded": "disks",
-    "array_weakened": "disks",
-    "array_recovering": "disks",
-    "array_mismatch": "disks",
-    "lv_raid_failed": "disks",
-    "lv_raid_degraded": "disks",
-    "lv_raid_unknown": "disks",
-    "pv_duplicate": "disks",
-    "lv_raid_refresh": "disks",
-    "lv_raid_mismatch": "disks",
-    "pv_missing": "disks",
-    "smart_stale": "disks",
-    "no_smartctl": "disks",
-    **dict.fromkeys((*CODES, *DISK_CODES), "disks"),
-}
-"""Where each kind is mended; that of a volume on its page, unless it is listed here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +96,11 @@ def _mark(problems: Sequence[Problem], marks: Mapping[str, AlertMark]) -> AlertM
     return AlertMark(f"{reverse('alerts')}?{asked}", known[0].text if same else "")
 
 
-def _way(code: str) -> Way:
-    return WAYS.get(code, "")
-
-
 def _row(problems: Sequence[Problem]) -> ProblemRow:
     first, are_many = problems[0], len(problems) > 1
+    kind = kind_of(first.code)
     if first.job_key or not first.volume_key:
-        way: Way = "job" if first.job_key else _way(first.code)
+        way: Way = "job" if first.job_key else kind.way
         return ProblemRow(
             first.severity,
             first.message,
@@ -177,14 +122,13 @@ def _row(problems: Sequence[Problem]) -> ProblemRow:
         for each in problems
     )
     corrections = {each.correction for each in problems}
-    shared = CORRECTIONS.get(first.code, EACH_ON_ITS_PAGE)
     dates = [each.since for each in problems if each.since is not None]
-    what = TOGETHER.get(first.code, "{} with a problem")
+    what = kind.several or "{} with a problem"
     return ProblemRow(
         first.severity,
         what.format(counted(len(volumes), "volume")) if are_many else "",
-        corrections.pop() if len(corrections) == 1 else shared,
-        WAYS.get(first.code, "volume"),
+        corrections.pop() if len(corrections) == 1 else kind.several_correction or EACH_ON_ITS_PAGE,
+        kind.way or "volume",
         min(dates, default=None),
         volumes,
         at_risk=first.rank == 0,

@@ -10,6 +10,7 @@ from django import forms
 from jobs.engine.decisions import WHY_LIMIT
 from storage.database_clock import database_now
 from storage.models import Host
+from storage.models.host import MOST_SLOW_MS
 from storage.name_validators import demand_plain
 from storage.naming import text_fault
 
@@ -113,9 +114,9 @@ class WindowForm(forms.Form):
         return self.cleaned_data
 
 
-class WritebackForm(forms.Form):
-    """How much of a cache may be dirty on a host before it is a problem, and whether Tiercel itself
-    leaves writeback mode once an SSD mirror lost a disk."""
+class LimitsForm(forms.Form):
+    """From which figures on something on a host is a problem, and whether Tiercel itself leaves
+    writeback mode once an SSD mirror lost a disk."""
 
     dirty_limit_percent = forms.IntegerField(
         min_value=1,
@@ -127,6 +128,8 @@ class WritebackForm(forms.Form):
             "max_value": NO_LIMIT,
         },
     )
+    slow_read_ms = forms.IntegerField(min_value=1, max_value=MOST_SLOW_MS, label="Slow reads")
+    busy_percent = forms.IntegerField(min_value=1, max_value=100, label="Busy HDD")
     leaves_writeback = forms.BooleanField(required=False)
 
 

@@ -36,6 +36,7 @@ from storage.access import staff_view
 from storage.health.host_problems import silent_seconds
 from storage.metrics import cache_warmth
 from storage.metrics.samples import window
+from storage.metrics.samples.aggregate import nearest
 from storage.metrics.series import series
 from storage.models import LatestSample, Volume
 from storage.planner.technologies.lookup import PLAIN
@@ -164,7 +165,8 @@ def _problems(row: VolumeSnapshot) -> tuple[ProblemRow, ...]:
 def _latest(row: VolumeSnapshot) -> dict[str, object]:
     now = timezone.now()
     hour = window(row.volume, now - trends.LOOKED_AT, now)
-    return {"row": row, "trends": trends.trends_of(row.latest, hour)}
+    measured_at = nearest(row.volume.pk, now, now) if row.latest is None else None
+    return {"row": row, "trends": trends.trends_of(row.latest, hour), "measured_at": measured_at}
 
 
 def _chips(row: VolumeSnapshot) -> tuple[Chip, ...]:

@@ -75,16 +75,18 @@ const valueAxis = (axis, unit, n, top, count) => ({
     display: true,
     text: titleOf(axis.title, unit),
     color: colour("secondary"),
+    padding: 0,
   },
   ticks: {
     color: colour("secondary"),
     autoSkip: false,
     callback: number,
+    padding: 4,
   },
   afterBuildTicks: (scale) => {
     scale.ticks = [0, top / 2, top].map((value) => ({ value }));
   },
-  grid: { color: colour("border-color") },
+  grid: { color: colour("border-color"), drawTicks: false }, // no room for them beside the title
   border: { display: false },
   afterFit: (scale) => {
     scale.width = LEFT_WIDTH;

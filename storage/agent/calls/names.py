@@ -21,7 +21,7 @@ _DEVICE = re.compile(rf"{_PART}(?:/{_PART}){{0,2}}")
 _GUEST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+@-]{0,63}")
 _DISK = re.compile(r"[a-z]{2,8}[0-9]{0,3}")
 _FORMAT = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
-_KERNEL_NAME = re.compile(r"[a-z][a-z0-9]{0,31}")
+_KERNEL_NAME = re.compile(r"[a-z][A-Za-z0-9_-]{0,31}")
 _SERIAL = re.compile(r"[!-~](?:[ -~]{0,126}[!-~])?")
 _SMART_DEVICE = re.compile(r"/dev/[A-Za-z0-9_./:-]{1,58}")
 _SMART_TYPE = re.compile(r"[A-Za-z0-9+,_/-]{0,40}")
@@ -194,7 +194,8 @@ def quoted(value: Any) -> str:
 
 
 def kernel_name(value: Any) -> str:
-    """A block device as the kernel calls it: sdb, nvme0n1p3, md127."""
+    """A block device as the kernel calls it: sdb, nvme0n1p3, md127, or md_home where mdadm names
+    arrays."""
     return _text(value, _KERNEL_NAME, "a kernel name of a block device, such as sdb or md0")
 
 

@@ -66,6 +66,22 @@ def how_to_activate(group: GroupState, lv_name: str, *, is_lost: bool, is_known:
     return f"lvchange -ay {shlex.quote(name)}"
 
 
+def how_to_reconnect(group_name: str, back: Sequence[str]) -> str:
+    """What to do about physical volumes that LVM calls missing; those that are `back` (names below
+    /dev) it does not use until it is asked to."""
+    never = (
+        "Never run vgreduce --removemissing --force: it deletes every volume whose cache was on "
+        "that disk."
+    )
+    if not back:
+        return f"Reconnect the disk. {never}"
+    devices = " ".join(shlex.quote(f"/dev/{name}") for name in back)
+    return (
+        f"{', '.join(back)} is there again, and LVM does not use it. If it is the disk that went: "
+        f"vgextend --restoremissing {shlex.quote(group_name)} {devices}. {never}"
+    )
+
+
 def double(name: str, devices: Sequence[str]) -> str:
     """What LVM sees: the physical volume `name` twice, on these devices."""
     where = f" ({', '.join(devices)})" if devices else ""

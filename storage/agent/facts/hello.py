@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterable
 from typing import Any
 
 from .. import PROTOCOL, REPLY_LIMIT, VERSION
 from ..calls.refusals import Problem, Refusal, problem
-from ..commands.command import OURS
 from ..guests import guest_lvm_exposure, users
-from ..kernel import array_state, disks
+from ..kernel import array_state
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from ..state import bcache_by_hand, boot_state, fence, initramfs, owner, policy, udev_links
-from . import inventory, orphan_devices, program_versions, recovery, writeback
+from . import activation, inventory, orphan_devices, program_versions, recovery, writeback
 
 TOOLS = (
     "lvs",
@@ -100,7 +100,7 @@ def _facts(host: LocalHost, local: policy.Policy) -> tuple[dict[str, Any] | None
     except Refusal as refusal:
         return None, refusal
     backings = inventory.bare_backings(host, facts["lvs"])
-    return {**facts, "arrays": disks.arrays(host), "backings": backings}, None
+    return {**facts, "arrays": inventory.arrays(host, facts["lvs"]), "backings": backings}, None
 
 
 def _size_problems(facts: dict[str, Any] | None) -> Iterable[Problem]:
@@ -204,13 +204,10 @@ def _tool_problems(tools: dict[str, bool], *, bus: bool) -> Iterable[Problem]:
 def _facts_problems(host: LocalHost, facts: dict[str, Any] | None) -> Iterable[Problem]:
     if facts is None:
         return
-    ours = {lv["kname"]: lv for lv in facts["lvs"] if OURS in lv["tags"] and lv["kname"]}
     for array in facts["arrays"]:
-        volume = disks.stands_on(host, array["name"], ours)
         trouble = array_state.trouble_of(array)
-        if volume is not None:
-            named = f"{ours[volume]['vg_name']}/{ours[volume]['name']}"
-            trouble = array_state.guests_array(array["name"], named)
+        if array["guests_volume"]:
+            trouble = array_state.guests_array(array["name"], array["guests_volume"])
         if trouble is not None:
             far = array_state.how_far(array) if trouble.code == "array_recovering" else ""
             yield problem(
@@ -255,14 +252,17 @@ def _group_problems(facts: dict[str, Any]) -> Iterable[Problem]:
                 subject=vg["name"],
             )
     for vg in facts["vgs"]:
+        obstacle = activation.state_of(facts, vg["uuid"]).obstacle_to_changes
         if vg["sharing"] and not vg["alone"]:
+            permission = f"{policy.AGENT} allow-vg {vg['name']} --alone"
+            if vg["exported"]:
+                permission = f"vgimport {shlex.quote(vg['name'])}"
             yield problem(
                 "vg_shared",
                 "warning",
                 f"Other machines may use {vg['name']} too: {'; '.join(vg['sharing'])}. Tiercel "
                 "changes nothing there.",
-                f"If no other machine ever uses it, as root on the host: {policy.AGENT} allow-vg "
-                f"{vg['name']} --alone",
+                f"If no other machine ever uses it, as root on the host: {permission}",
                 subject=vg["name"],
             )
         if vg["allowed"] and vg["allocation"] in ALLOCATIONS:
@@ -271,16 +271,19 @@ def _group_problems(facts: dict[str, Any]) -> Iterable[Problem]:
                 "info",
                 f"{vg['name']} has the allocation policy {vg['allocation']}: "
                 f"{ALLOCATIONS[vg['allocation']]}",
-                f"If nothing needs it, as root on the host: vgchange --alloc normal {vg['name']}",
+                obstacle
+                or "If nothing needs it, as root on the host: vgchange --alloc normal "
+                f"{vg['name']}",
             )
     for pv in facts["pvs"]:
-        if pv["vg_uuid"] and not pv["allocatable"]:
+        if pv["vg_uuid"] and not pv["allocatable"] and not pv["missing"]:
+            obstacle = activation.state_of(facts, pv["vg_uuid"]).obstacle_to_changes
             yield problem(
                 "pv_not_allocatable",
                 "info",
                 f"{pv['name']} of {pv['vg_name']} takes no new volumes: its "
                 f"{pv['unusable_bytes'] // MIB} MiB free are not counted.",
-                f"To use it again: pvchange -xy /dev/{pv['name']}",
+                obstacle or f"To use it again: pvchange -xy /dev/{pv['name']}",
             )
 
 

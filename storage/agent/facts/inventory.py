@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..calls.names import lvm_uuid, printable
+from ..commands.command import OURS
 from ..guests import guest_configs, users
 from ..kernel import attachment, bcache_sysfs, disks, dm, lvm
 from ..kernel.dm import SECTOR, text
@@ -23,8 +24,9 @@ from .soundness import Sifted, sift
 
 STATUS = ("dmsetup", "status", "--noflush", "--target", "writecache")
 TABLE = ("dmsetup", "table", "--target", "writecache")
-# Errors, blocks in all, blocks free (kernel: Documentation/admin-guide/device-mapper/writecache).
-_STATUS = re.compile(r"(?P<name>[^:]+): \d+ \d+ writecache (\d+) (?P<total>\d+) (?P<free>\d+)\b.*")
+# An error (0 for none), blocks in all, blocks free (kernel:
+# Documentation/admin-guide/device-mapper/writecache). After an error no figure counts.
+_STATUS = re.compile(r"(?P<name>[^:]+): \d+ \d+ writecache 0 (?P<total>\d+) (?P<free>\d+)\b.*")
 _TABLE = re.compile(r"(?P<name>[^:]+): \d+ \d+ writecache [sp] \S+ \S+ (?P<block>\d+)\b.*")
 
 
@@ -80,7 +82,7 @@ def inventory(host: LocalHost, policy: Policy) -> Facts:
     facts["machine_id"] = dm.text(host, "/etc/machine-id")
     facts["boot_id"] = dm.text(host, "/proc/sys/kernel/random/boot_id")
     facts["disks"] = disks.disks(host)
-    facts["arrays"] = disks.arrays(host)
+    facts["arrays"] = arrays(host, facts["lvs"])
     facts["lvm_version"] = _lvm_version(host)
     facts["kernel"] = {
         "release": dm.text(host, "/proc/sys/kernel/osrelease"),
@@ -115,6 +117,17 @@ def inventory(host: LocalHost, policy: Policy) -> Facts:
     return facts
 
 
+def arrays(host: LocalHost, lvs: Sequence[Facts]) -> list[Facts]:
+    """Every md array, and which of our volumes it was made on, by a guest."""
+    ours = {lv["kname"]: lv for lv in lvs if OURS in lv["tags"] and lv["kname"]}
+    made = []
+    for array in disks.arrays(host):
+        below = disks.stands_on(host, array["name"], ours)
+        volume = "" if below is None else f"{ours[below]['vg_name']}/{ours[below]['name']}"
+        made.append({**array, "guests_volume": volume})
+    return made
+
+
 def bare_backings(host: LocalHost, lvs: Sequence[Facts]) -> list[Facts]:
     """Every registered bcache backing device that is no LV, without its users."""
     knames = frozenset(lv["kname"] for lv in lvs if lv["kname"] is not None)
@@ -126,6 +139,7 @@ def bare_backings(host: LocalHost, lvs: Sequence[Facts]) -> list[Facts]:
             "mode": backing.cache_mode,
             "state": backing.state,
             "dirty_bytes": backing.dirty_bytes,
+            "dirty_known": backing.dirty_known,
             "users": [],
         }
         for backing in bcache_sysfs.other_backings(host, knames)
@@ -301,7 +315,8 @@ def _vg(
     new text of its metadata in one ring: half of it is what a VG can be described with."""
     left_out = row["vg_uuid"] in sifted.left_out
     others = [] if left_out else _reasons_to_share(host, row, pvs)
-    alone = policy.is_alone(row["vg_name"], row["vg_uuid"])
+    alone = policy.is_alone(row["vg_name"], row["vg_uuid"]) and not lvm.flag(row["vg_exported"])
+    missing = [pv for pv in pvs if pv["vg_uuid"] == row["vg_uuid"] and lvm.flag(pv["pv_missing"])]
     return {
         "uuid": row["vg_uuid"],
         "name": row["vg_name"],
@@ -310,7 +325,7 @@ def _vg(
         "extent_bytes": lvm.number(row["vg_extent_size"]),
         "seqno": lvm.number(row["vg_seqno"]),
         "tags": lvm.split_list(row["vg_tags"]),
-        "missing_pv_count": lvm.number(row["vg_missing_pv_count"]),
+        "missing_pv_count": max(lvm.number(row["vg_missing_pv_count"]), len(missing)),
         "allowed": policy.allows(row["vg_name"], row["vg_uuid"])
         and not left_out
         and (alone or not others),
@@ -344,6 +359,7 @@ def _bcache_facts(host: LocalHost, kname: str) -> Facts | None:
         "sequential_cutoff_bytes": backing.sequential_cutoff_bytes,
         "writeback_percent": backing.writeback_percent,
         "dirty_bytes": backing.dirty_bytes,
+        "dirty_known": backing.dirty_known,
         "size_bytes": lvm.number(size) * 512,
     }
 

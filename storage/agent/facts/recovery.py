@@ -12,6 +12,7 @@ from ..commands.command import OURS
 from ..commands.retirement import is_retired
 from ..kernel import bcache_sysfs
 from . import activation
+from .logical_volumes import MISSING
 
 # How a sentence of the boot unit begins that is about one volume.
 _OF_VOLUME = re.compile(r"([^\s/:]+/[^\s/:]+): ")
@@ -48,8 +49,9 @@ def recovery_problems(facts: dict[str, Any], resting: Collection[str]) -> Iterab
                 "pv_missing",
                 "error",
                 f"VG {pv['vg_name']}: the disk with the PV {pv['uuid']} is missing.",
-                "Reconnect the disk. Never run vgreduce --removemissing --force: it deletes every "
-                "volume whose cache was on that disk.",
+                activation.how_to_reconnect(
+                    pv["vg_name"], [pv["name"]] if pv["name"] != MISSING else []
+                ),
                 subject=pv["vg_name"],
             )
         if pv["duplicate"] and pv["vg_uuid"] and pv["vg_uuid"] not in facts["guests"]:

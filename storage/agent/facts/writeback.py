@@ -69,6 +69,10 @@ def _cure(facts: dict[str, Any], lv: dict[str, Any], name: str) -> str:
             "lock of the group."
         )
     name = shlex.quote(name)
+    if not lv["active"]:
+        return (
+            f"use writethrough. Nothing is written back while it is off: lvchange -ay {name} first."
+        )
     return (
         f"first: lvchange --cachepolicy cleaner {name}. Once 0 B are dirty: "
         f"lvchange --cachemode writethrough {name}; lvchange --cachepolicy smq {name}. Never the "

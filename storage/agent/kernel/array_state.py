@@ -21,6 +21,7 @@ LOSABLE: Mapping[str, int] = {"raid4": 1, "raid5": 1, "raid6": 2, "raid10": 1}
 """How many members an array may lose, whichever they are; of raid1 all but one."""
 WITHOUT_COPIES = frozenset(("raid0", "linear"))
 REBUILDING = ("recover", "resync")
+IDLE = ("idle", "")
 GUESTS = "guest_array"
 """The trouble with an array that is none of the host's."""
 
@@ -116,7 +117,7 @@ def trouble_of(array: Mapping[str, Any]) -> ArrayTrouble | None:
             "array_unclear",
             "warning",
             f"{name} ({level}) is in the state “{state}”, in which it may take no I/O",
-            f"Look at it: mdadm --detail /dev/{name}; cat /proc/mdstat",
+            _look(array),
         )
     is_known = level in WITHOUT_COPIES or level in ("raid1", *LOSABLE)
     if (array["degraded_count"] is None and level not in WITHOUT_COPIES) or not is_known:
@@ -125,7 +126,7 @@ def trouble_of(array: Mapping[str, Any]) -> ArrayTrouble | None:
             "warning",
             f"The kernel does not say whether {name} ({level or 'of unknown level'}) is missing a "
             "disk",
-            f"Look at it: mdadm --detail /dev/{name}; cat /proc/mdstat",
+            _look(array),
         )
     return None
 
@@ -143,6 +144,12 @@ def guests_array(name: str, volume: str) -> ArrayTrouble:
 
 def _words(member: Mapping[str, Any]) -> list[str]:
     return [*str(member["state"]).split(","), str(member["slot"])]
+
+
+def _look(array: Mapping[str, Any]) -> str:
+    far = how_far(array)
+    at_work = f" It is at work ({array['sync_action']}): {far}." if far else ""
+    return f"Look at it: mdadm --detail /dev/{array['name']}; dmesg.{at_work}"
 
 
 def _disks(count: int) -> str:
@@ -224,8 +231,23 @@ def _degraded(array: Mapping[str, Any]) -> ArrayTrouble:
             f"mdadm --readwrite /dev/{name}"
         )
     else:
-        manage = f"mdadm --manage /dev/{name}"
-        taken = any(has_failed(member) for member in array["members"])
-        removed = f"{manage} --remove failed; " if taken else ""
-        how = f"Replace the disk: {removed}{manage} --add /dev/NEW"
+        how = _replacement(array)
     return ArrayTrouble(code, "error", what, how)
+
+
+def _replacement(array: Mapping[str, Any]) -> str:
+    """A new disk, as the array takes it in its present state. Firmware's RAID takes disks into its
+    container alone."""
+    action = array["sync_action"]
+    manage = f"mdadm --manage /dev/{array['container'] or array['name']}"
+    is_taken = not array["container"] and any(has_failed(member) for member in array["members"])
+    removed = f"{manage} --remove failed; " if is_taken else ""
+    replaced = f"{removed}{manage} --add /dev/NEW"
+    if action == "frozen":
+        return (
+            f"Replace the disk: {replaced}. The array is frozen, and fills no disk before: "
+            f"echo idle > /sys/block/{array['name']}/md/sync_action"
+        )
+    if action not in IDLE:
+        return f"Wait until it is idle ({action}). Then replace the disk: {replaced}"
+    return f"Replace the disk: {replaced}"

@@ -13,7 +13,13 @@ from .local_host import LocalHost
 
 REDUNDANT_LEVELS = frozenset(("raid1", "raid4", "raid5", "raid6", "raid10"))
 _DEPTH = 16
-_NETWORKED = {"drbd": "DRBD", "nbd": "NBD", "rbd": "Ceph RBD"}
+_NETWORKED = {
+    r"drbd\d+": "DRBD",
+    r"nbd\d+": "NBD",
+    r"rbd\d+": "Ceph RBD",
+    r"rnbd\d+": "RNBD",
+    r"etherd!e\d+\.\d+": "ATA over Ethernet",
+}
 # A SCSI disk's place in sysfs names what leads to it.
 _SCSI = (("/rport-", "Fibre Channel"), ("/session", "iSCSI"))
 _LOCAL_NVME = frozenset(("pcie", "apple-nvme", "loop"))
@@ -53,8 +59,8 @@ def _apart(level: str, under: Sequence[frozenset[str]]) -> bool:
 def elsewhere(host: LocalHost, kname: str) -> str:
     """By what other machines may reach a disk under the device too; "" where all are local."""
     for leaf in _leaves(host, kname):
-        for prefix, name in _NETWORKED.items():
-            if re.fullmatch(rf"{prefix}\d+", leaf):
+        for pattern, name in _NETWORKED.items():
+            if re.fullmatch(pattern, leaf):
                 return name
         if _is_multipath(host, leaf):
             return "multipath"

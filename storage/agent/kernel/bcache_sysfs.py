@@ -10,7 +10,8 @@ from .dm import text
 from .local_host import LocalHost
 
 FS = "/sys/fs/bcache"
-STATES = frozenset(("no cache", "clean", "dirty", "inconsistent"))
+CLEAN = frozenset(("no cache", "clean"))
+STATES = CLEAN | {"dirty", "inconsistent"}
 
 _DEVICE = re.compile(r"bcache\d+")
 _HUMAN = re.compile(r"(-?)(\d+)(?:\.(\d))?([kMGTPEZY]?)")
@@ -22,7 +23,8 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class Backing:
     """A registered backing device. `device` is its bcacheN, None while the kernel waits for the
     cache set. `dirty_bytes` is what the kernel prints, one decimal digit: a gauge, never less
-    than 512 while anything is dirty."""
+    than 512 while anything is dirty. Unless `dirty_known` the kernel told nothing of use (a number
+    below 0, say), and 0 does not mean clean."""
 
     kname: str
     uuid: str
@@ -33,6 +35,7 @@ class Backing:
     sequential_cutoff_bytes: int
     writeback_percent: int
     dirty_bytes: int
+    dirty_known: bool
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,7 @@ def _backing(host: LocalHost, kname: str, here: str) -> Backing | None:
     device = host.link(f"{here}/dev")
     cset = host.link(f"{here}/cache")
     percent = text(host, f"{here}/writeback_percent")
+    dirty = text(host, f"{here}/dirty_data")
     return Backing(
         kname=kname,
         uuid=text(host, f"{here}/backing_dev_uuid"),
@@ -119,7 +123,8 @@ def _backing(host: LocalHost, kname: str, here: str) -> Backing | None:
         cache_mode=chosen(modes),
         sequential_cutoff_bytes=human(text(host, f"{here}/sequential_cutoff")),
         writeback_percent=int(percent) if percent.isdecimal() else 0,
-        dirty_bytes=human(text(host, f"{here}/dirty_data")),
+        dirty_bytes=max(0, human(dirty)),
+        dirty_known=state in CLEAN or (_HUMAN.fullmatch(dirty) is not None and human(dirty) >= 0),
     )
 
 

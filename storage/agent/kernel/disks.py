@@ -56,11 +56,14 @@ def scheduler(host: LocalHost, kname: str) -> str:
 
 
 def disk_names(host: LocalHost) -> tuple[str, ...]:
-    """The same disks by sysfs alone, for samples: only a real device has `device`."""
+    """The same disks by sysfs alone, for samples: only a real device has `device`. One path of
+    several to an NVMe namespace ("nvme0c1n1") is hidden: the namespace is the disk."""
     return tuple(
         name
         for name in host.list("/sys/block")
-        if not name.startswith(VIRTUAL) and host.exists(f"/sys/block/{name}/device")
+        if not name.startswith(VIRTUAL)
+        and host.exists(f"/sys/block/{name}/device")
+        and text(host, f"/sys/block/{name}/hidden") != "1"
     )
 
 
@@ -147,10 +150,26 @@ def array(host: LocalHost, name: str) -> dict[str, Any]:
         "sync_speed_kib": _known(text(host, f"{here}/sync_speed")),
         # Where a check that was interrupted would go on; one that came to its end leaves 0.
         "sync_min_sectors": _known(text(host, f"{here}/sync_min")),
-        "mismatch_sectors": _known(text(host, f"{here}/mismatch_cnt")),
+        "mismatch_sectors": _differing(host, here),
         "disk_count": _known(text(host, f"{here}/raid_disks").partition(" ")[0]),
+        "container": _container(text(host, f"{here}/metadata_version")),
         "members": members,
     }
+
+
+def _container(metadata: str) -> str:
+    """What holds the metadata, and takes the disks, of an array of firmware's RAID: "md127" of
+    "external:/md127/0" (with a dash while mdmon keeps it read-only). "" for an array of md's."""
+    match = re.fullmatch(r"external:[/-]([^/]+)/.*", metadata)
+    return "" if match is None else match[1]
+
+
+def _differing(host: LocalHost, here: str) -> int | None:
+    """What the last check found to differ. After a repair the kernel goes on showing how much that
+    has made equal."""
+    count = _known(text(host, f"{here}/mismatch_cnt"))
+    is_mended = count and text(host, f"{here}/last_sync_action") == "repair"
+    return 0 if is_mended else count
 
 
 def _degraded_count(host: LocalHost, here: str) -> int | None:

@@ -36,7 +36,7 @@ DEFECT_BYTES = 8
 # How lines of its text begin that say nothing of the disk.
 _HEAD = ("smartctl ", "Copyright ", "===")
 # The upper half of ATA's status of self-tests, and SCSI's result of one, while a test runs.
-ATA_RUNNING = 0xF
+ATA_RUNNING, ATA_FATAL = 0xF, 0x3
 SCSI_RUNNING = 15
 
 # smartctl's own choice is better where the scan knows only the driver: it tells SATA from SAS.
@@ -206,6 +206,7 @@ def _scsi(document: Mapping[str, Any]) -> dict[str, int | None] | None:
     counted = [each for each in uncorrected if each is not None]
     return {
         "grown_defects": _grown_defects(document),
+        "pending_defects": _number(_table(document, "scsi_pending_defects").get("count")),
         "uncorrected_errors": sum(counted) if counted else None,
         "written_bytes": _gigabytes(_table(log, "write").get("gigabytes_processed")),
         "percentage_used": _number(document.get("scsi_percentage_used_endurance_indicator")),
@@ -231,7 +232,7 @@ def _self_tests(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {
             "kind": _text(_table(row, "type").get("string")),
             "result": _text(status.get("string")),
-            "passed": _flag(status.get("passed")),
+            "passed": _ata_passed(status),
             "at_hours": _number(row.get("lifetime_hours")),
         }
     for row in _rows(_table(document, "nvme_self_test_log").get("table")):
@@ -257,6 +258,14 @@ def _self_tests(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 "passed": True if value == 0 else False if 3 <= value <= 7 else None,
                 "at_hours": _number(_table(row, "power_on_time").get("hours")),
             }
+
+
+def _ata_passed(status: Mapping[str, Any]) -> bool | None:
+    """smartctl leaves open what a fatal error means, which ended the test and was no one's wish."""
+    value = _number(status.get("value"))
+    if value is not None and value >> 4 == ATA_FATAL:
+        return False
+    return _flag(status.get("passed"))
 
 
 def _running_test(document: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -110,7 +110,8 @@ def kernel_name(host: LocalHost, target: smartctl.SmartTarget) -> str:
     """The kernel's name of the disk that was asked; "" where a controller hides it. An NVMe
     controller is named by its only namespace."""
     name = target.device.rpartition("/")[2]
-    if (target.type and not target.type.startswith(("nvme", "sat"))) or "," in target.type:
+    # "megaraid,3" is one of many disks at that device; "sat,auto" and "sntjmicron" are the device.
+    if "," in target.type and not target.type.startswith("sat,"):
         return ""
     if host.exists(f"/sys/block/{name}"):
         return name
@@ -219,6 +220,12 @@ def check_array(host: LocalHost, args: Mapping[str, Any]) -> dict[str, Any]:
             "not_found" if array is None else "stale",
             f"There is no array {name} with this uuid on the host.",
             "Read the host again: the kernel may have named it anew.",
+        )
+    if disks.stands_on(host, name, {device.kname for device in dm.dm_devices(host)}):
+        raise Refusal(
+            "in_use",
+            f"{name} lies on a logical volume: it is a guest's.",
+            f"As root on the host stop it: mdadm --stop /dev/{name}",
         )
     if array["level"] not in disks.COPIES:
         raise Refusal(

@@ -135,6 +135,14 @@ def _ready(view: View, call: VerbCall) -> Check:
             return
         array, member = _array(view, call), call.args.get("member")
         name, missing = array["name"], array["degraded_count"]
+        if array["container"]:
+            raise Refusal(
+                "unsupported",
+                f"{name} is an array of firmware's RAID: its disks are those of "
+                f"{array['container']}.",
+                f"Replace the disk by hand: mdadm --manage /dev/{array['container']} --add "
+                "/dev/NEW",
+            )
         if array["level"] not in disks.COPIES:
             raise Refusal(
                 "unsupported",

@@ -71,7 +71,7 @@ class _DayPart:
 def _by_volume(parts: Iterable[Aggregate]) -> dict[int, list[_DayPart]]:
     by_volume = defaultdict[int, list[_DayPart]](list)
     for each in parts:
-        by_volume[each.subject_id].append(_DayPart(each.n, each.sums, _is_uncached(each)))
+        by_volume[each.subject_id].append(_DayPart(each.n, each.sums, was_uncached(each)))
     return by_volume
 
 
@@ -93,5 +93,6 @@ def _total(sums: Sequence[Sums]) -> Sums:
     return sums[0] if len(sums) == 1 else sum(sums, Sums())
 
 
-def _is_uncached(each: Aggregate) -> bool:
+def was_uncached(each: Aggregate) -> bool:
+    """Whether these intervals are of a time without a cache."""
     return each.last["technology"] == CachedBy.NONE and each.last["cache_size_bytes"] is None

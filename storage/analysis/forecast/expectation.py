@@ -51,7 +51,8 @@ class CacheChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """`text` is what to expect, `basis` what that rests on, `warming` how long it takes ("" where
+    """`text` is what to expect, `basis` what that rests on, `brief` what it means for this size
+    where `text` is of every size ("" where it is not), `warming` how long it takes ("" where
     there is nothing to warm up). Hit rates (0 to 1) are those after the change; seconds saved a day
     are of waiting for the slow disk, below zero where there would be more of it. None = unknown.
     `curve` is a predicted course, (cache size in bytes, lowest, highest hit rate) each; it is empty
@@ -61,6 +62,7 @@ class Expectation:
     kind: Kind
     text: str
     basis: str
+    brief: str = ""
     warming: str = ""
     hit_rate_low: float | None = None
     hit_rate_high: float | None = None
@@ -76,7 +78,7 @@ class Expectation:
         return {
             name: value
             for name, value in asdict(self).items()
-            if name not in ("text", "basis", "warming")
+            if name not in ("text", "basis", "brief", "warming")
         }
 
 

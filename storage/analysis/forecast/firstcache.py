@@ -23,7 +23,7 @@ from storage.analysis.forecast.expectation import (
     warm_up,
 )
 from storage.analysis.forecast.today import HARDLY_SECONDS, SHORT_DAYS, reckoned, when
-from storage.analysis.forecast.use import FormerCache, Use
+from storage.analysis.forecast.use import SAME_CACHE, FormerCache, Use
 from storage.analysis.forecast.words import a_day, share, shares, spans
 from storage.formatting import ms, size
 from storage.language import gettext, ngettext
@@ -165,22 +165,34 @@ def as_before(use: Use, former: FormerCache, choice: CacheChoice) -> Expectation
     misses = 1 - rate
     low = max(0.0, min(former.hit_rate_low, 1 - MISSES_FACTOR * misses))
     high = max(former.hit_rate_high, 1 - misses / MISSES_FACTOR)
-    if use.read_ms is None:
-        text = gettext("With your former cache, {share} of your reads came from SSD: {then} each.")
-    else:
-        text = gettext(
-            "With your former cache, {share} of your reads came from SSD: {then} each. Now a read "
-            "takes {now}."
-        )
+    low, high = min(low, low * factor), min(1.0, max(high, high * factor))
+    text = gettext("With your former cache, {share} of your reads came from SSD: {then} each.")
     return Expectation(
         kind="own_misses",
-        text=text.format(share=share(rate), then=ms(former.read_ms), now=ms(use.read_ms)),
+        text=text.format(share=share(rate), then=ms(former.read_ms)),
+        brief=_brief(use, former, factor, (low, high)),
         basis=gettext("Measured on your volume in the last 7 days, with a cache of {size}.").format(
             size=size(former.size_bytes)
         ),
-        **rates(min(low, low * factor), min(1.0, max(high, high * factor))),
+        **rates(low, high),
         **warm_up(use, choice.size_bytes),
     )
+
+
+def _brief(use: Use, former: FormerCache, factor: float, rates: tuple[float, float]) -> str:
+    """What a cache of `factor` times the former size brings: where it is the same one, what was
+    measured, beside the reads of now."""
+    if not SAME_CACHE <= factor <= 1 / SAME_CACHE:
+        text = gettext("With this size: {shares} of your reads from SSD.")
+        return text.format(shares=shares(*rates))
+    if use.read_ms is None:
+        text = gettext("Measured with this size: {share} of your reads from SSD, {then} a read.")
+    else:
+        text = gettext(
+            "Measured with this size: {share} of your reads from SSD, {then} a read (without a "
+            "cache {now})."
+        )
+    return text.format(share=share(former.hit_rate), then=ms(former.read_ms), now=ms(use.read_ms))
 
 
 def _similar(use: Use, choice: CacheChoice, middle: Quartiles) -> Expectation:

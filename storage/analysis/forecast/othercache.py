@@ -131,8 +131,8 @@ def _useless(use: Use, choice: CacheChoice, rate: float, why: str) -> Expectatio
 
 def _no_help(use: Use, rate: float) -> str:
     """Why a larger cache would not help, "" where it may."""
-    if (best := use.best_hit_rate or rate) >= ALL_FAST:
-        return gettext("{best} of your reads already come from SSD.").format(best=share(best))
+    if (use.best_hit_rate or rate) >= ALL_FAST:
+        return gettext("nearly all of your reads already come from SSD.")
     size, used = use.cache_size_bytes or 0, use.used_bytes
     if used is not None and size and used < FULL * size:
         if use.grew_bytes > FILLING * size:

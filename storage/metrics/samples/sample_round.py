@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -29,6 +30,7 @@ from storage.metrics.samples.columns import CACHE, DISK, GAUGES, INTERVAL
 from storage.metrics.samples.packer import oldest_pending
 from storage.models import Host, Placement, Resolution
 
+log = logging.getLogger(__name__)
 AHEAD_DAYS: Final = 2
 
 
@@ -215,6 +217,8 @@ def _read(given: HostRound) -> _Reading | BadHostData:
         sample, read_at = decode_sample(given.data), decode_stamp(given.stamp)
     except BadHostData as error:
         return error
+    if sample.unread:
+        log.warning("Left out of a sample of host %s: %s", given.host, "; ".join(sample.unread))
     return _Reading(given.host.pk, sample, read_at, given.at)
 
 

@@ -1,6 +1,6 @@
 -- Row security (`storage.row_security`): whoever is not "all" reads and writes those rows alone for
 -- which the condition is true. The owner of a table is not bound.
--- The two functions run with their owner's rights, whom no policy binds: a policy on memberships that
+-- The three functions run with their owner's rights, whom no policy binds: a policy on memberships that
 -- asked the memberships would ask itself.
 
 CREATE OR REPLACE FUNCTION wall_customers() RETURNS bigint[]
@@ -14,6 +14,12 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 -- The volumes of those customers.
     SELECT coalesce(array_agg(id), '{}') FROM public.storage_volume
     WHERE customer_id = ANY ((SELECT public.wall_customers())::bigint[])
+$$;
+CREATE OR REPLACE FUNCTION wall_hosts() RETURNS bigint[]
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+-- The hosts that those volumes lie on, or lay: their jobs name these too.
+    SELECT coalesce(array_agg(DISTINCT host_id), '{}') FROM public.storage_placement
+    WHERE volume_id = ANY ((SELECT public.wall_volumes())::bigint[])
 $$;
 
 DO $$
@@ -31,6 +37,7 @@ BEGIN
         ('storage_member', 'customer_id = ANY ((SELECT wall_customers())::bigint[])'),
         ('storage_volume', 'customer_id = ANY ((SELECT wall_customers())::bigint[])'),
         ('storage_volumeevent', 'id = ANY ((SELECT wall_volumes())::bigint[])'),
+        ('storage_host', 'id = ANY ((SELECT wall_hosts())::bigint[])'),
         ('storage_placement', 'volume_id = ANY ((SELECT wall_volumes())::bigint[])'),
         ('storage_latestsample', 'volume_id = ANY ((SELECT wall_volumes())::bigint[])'),
         ('storage_event', 'customer_id = ANY ((SELECT wall_customers())::bigint[])'),

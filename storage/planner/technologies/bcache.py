@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from storage.agent.kernel.bcache_sysfs import STATES
 from storage.byte_sizes import KIB, MIB
 from storage.formatting import size
-from storage.inventory.facts import BcacheBacking, HostFacts, LogicalVolume, VolumeGroup
+from storage.inventory.facts import (
+    BareBacking,
+    BcacheBacking,
+    HostFacts,
+    LogicalVolume,
+    VolumeGroup,
+)
 from storage.naming import AGENT_PATH, FORMAT_TAG
 from storage.planner.draft import Draft
 from storage.planner.lvm_sizes import round_up
@@ -32,6 +39,7 @@ KERNEL_UNITS_BELOW = 1000
 compared with what was asked for."""
 WRITTEN_BACK_BYTES = 64 * KIB
 INCONSISTENT, UNREGISTERED = "inconsistent", "bcache does not run it"
+UNTOLD = "bcache does not tell"
 CUTOFF, PERCENT = "Sequential cutoff", "Writeback percent"
 
 
@@ -96,6 +104,8 @@ class BcacheTechnology:
         INCONSISTENT: "One that is inconsistent: its page says what is left to do.",
         UNREGISTERED: f"One that bcache does not run: as root on the host {AGENT_PATH} boot, then "
         "read the host again; its page tells where its SSD is lost.",
+        UNTOLD: "One of which bcache does not tell: look at state and dirty_data in its folder "
+        "below /sys/block, and at dmesg.",
     }
 
     def is_there(self, lv: LogicalVolume) -> bool:
@@ -177,6 +187,8 @@ class BcacheTechnology:
             return UNREGISTERED
         if backing.state == "inconsistent":
             return INCONSISTENT
+        if not is_told(backing):
+            return UNTOLD
         # The kernel keeps it waiting for a cache set that it had.
         waits = backing.cset_uuid is not None or backing.state == "dirty"
         return UNREGISTERED if waits and backing.device is None else ""
@@ -264,6 +276,11 @@ class BcacheTechnology:
             return "Replace the failed SSD."
         switch = f"echo writethrough > /sys/block/{device}/bcache/cache_mode"
         return f"Replace the failed SSD, or: {switch}"
+
+
+def is_told(backing: BcacheBacking | BareBacking) -> bool:
+    """Whether the kernel says, in words known here, how much of it the SSD alone holds."""
+    return backing.dirty_known and backing.state in STATES
 
 
 def _set_by_hand(backing: BcacheBacking) -> list[str]:

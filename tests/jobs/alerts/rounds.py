@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from jobs.alerts.alert_rules import FAMILIES, SeenProblem
+from jobs.alerts.alert_rules import SeenProblem
 from jobs.alerts.alert_state import (
     AlertEpisode,
     AlertNews,
@@ -15,6 +15,7 @@ from jobs.alerts.alert_state import (
     RoundContext,
 )
 from jobs.alerts.alert_transition import next_round
+from storage.problems.all_kinds import family_of
 
 START = datetime(2026, 11, 23, tzinfo=UTC)
 ROUND = timedelta(seconds=20)
@@ -23,7 +24,7 @@ RANKS = {"array_degraded": 0, "ssd_lost": 0, "writeback_degraded": 0, "pv_missin
 
 def problem(code: str, host: int = 1, **fields: Any) -> SeenProblem:
     rank = fields.pop("rank", RANKS.get(code, 1))
-    family = FAMILIES.get(code, code)
+    family = family_of(code)
     thing = fields.get("volume_key") or fields.get("subject", "")
     severity = "warning" if rank == 2 else "error"
     return SeenProblem(f"{host}/{family}/{thing}", family, code, severity, rank, host, **fields)

@@ -19,6 +19,18 @@ def test_the_volumes_of_an_array_come_with_its_alert() -> None:
     assert world.passes(minutes=20) == ["resolved"]
 
 
+def test_the_disk_that_is_busy_comes_with_the_volume_that_is_slow() -> None:
+    """Whichever was seen first: the slow volume names its disk, and who uses that."""
+    world = World()
+    disk = problem("hdd_saturated", subject="sdc", rank=2)
+    slow = problem("volume_slow", subject="vg0/v1", volume_key="v1", rank=2)
+    world.begin(disk)
+    world.passes(seconds=20)
+    world.begin(slow)
+    assert world.passes(minutes=5) == ["opened"]
+    assert world.alerts[disk.fingerprint].cause == slow.fingerprint
+
+
 REBUILD = problem("array_recovering", subject="md0", rank=2)
 ON_ONE_LEG = problem("writeback_degraded", volume_key="v1", subject="vg0/v1")
 

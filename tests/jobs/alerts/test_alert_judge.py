@@ -29,20 +29,21 @@ AT = timezone.now()
 
 
 class Clock:
-    """Rounds every 20 s, of a time that passes at once."""
+    """Rounds of a time that passes at once."""
 
     def __init__(self) -> None:
         self.now = database_now()
 
-    def passes(self, **span: float) -> list[str]:
-        """What people are told meanwhile. Hosts go on answering."""
+    def passes(self, every_seconds: int = 20, **span: float) -> list[str]:
+        """What people are told meanwhile. Hosts go on answering. Where nothing is to happen, fewer
+        rounds than production has show that too."""
         last = AlertEvent.objects.order_by("-id").values_list("id", flat=True).first() or 0
         end = self.now + timedelta(**span)
         while self.now < end:
             Host.objects.filter(error={}, last_seen_at__isnull=False).update(last_seen_at=self.now)
             HostActivity.objects.update(at=self.now)
             alert_judge.judge(self.now)
-            self.now += timedelta(seconds=20)
+            self.now += timedelta(seconds=every_seconds)
         told = AlertEvent.objects.filter(id__gt=last, is_told=True).order_by("id")
         return list(told.values_list("kind", flat=True))
 
@@ -277,7 +278,7 @@ def test_maintenance_of_the_host_hushes_it_until_its_end(clock: Clock) -> None:
     until = clock.now + timedelta(hours=1)
     Host.objects.update(maintenance_since=clock.now, maintenance_until=until)
     show(there, array())
-    assert clock.passes(minutes=55) == []
+    assert clock.passes(every_seconds=300, minutes=55) == []
     assert Alert.objects.get().hushed_by == "maintenance"
     assert clock.passes(minutes=10) == ["remains"]
 
@@ -300,7 +301,7 @@ def test_who_acknowledges_is_named_and_nobody_is_told_again(clock: Clock) -> Non
     show(there, array())
     clock.passes(minutes=1)
     assert alert_actions.acknowledge(Alert.objects.get(), anna, "The disk is ordered.", None)
-    assert clock.passes(hours=2) == []
+    assert clock.passes(every_seconds=300, hours=2) == []
     alert = Alert.objects.get()
     assert (alert.acknowledged_by, alert.acknowledged_reason) == (anna, "The disk is ordered.")
     event = AlertEvent.objects.get(kind="acknowledged")
@@ -330,7 +331,7 @@ def test_three_openings_in_a_day_flap_and_send_six_messages_at_most(clock: Clock
         show(there)
         kinds += clock.passes(minutes=calm)
     assert kinds == ["opened", "resolved", "opened", "flapping", "resolved", "flapping"]
-    assert clock.passes(minutes=40) == []
+    assert clock.passes(every_seconds=60, minutes=40) == []
     assert Alert.objects.open().get().is_flapping
 
 

@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from panel.accounts import api_tokens
 from panel.models import ApiToken, User
+from panel.models.api_token import READS
 from tests import make
 from tests.proven import sign_in
 
@@ -54,8 +55,8 @@ def test_the_page_without_a_token_shows_how_to_begin(client: Client) -> None:
 @pytest.mark.parametrize(
     ("role", "offered"),
     [
-        ("", {"read", "tokens:write"}),
-        ("read_only", {"read", "metrics:read", "tokens:write"}),
+        ("", {"read", "tokens:write", *api_tokens.READS_OF_CUSTOMERS}),
+        ("read_only", {"read", "metrics:read", "tokens:write", *READS}),
         (
             "operator",
             {
@@ -68,6 +69,7 @@ def test_the_page_without_a_token_shows_how_to_begin(client: Client) -> None:
                 "tokens:write",
                 "metrics:read",
                 "volumes:destroy",
+                *READS,
             },
         ),
         (
@@ -86,6 +88,7 @@ def test_the_page_without_a_token_shows_how_to_begin(client: Client) -> None:
                 "people:write",
                 "metrics:read",
                 "webhooks:write",
+                *READS,
             },
         ),
     ],

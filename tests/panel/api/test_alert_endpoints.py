@@ -14,7 +14,7 @@ from panel.authentication.second_factor import unseal
 from panel.models import AlertDelivery, AlertRoute, ApiToken, SecurityEntry, SecurityKind
 from tests import make
 from tests.panel.alerts.telling import SECRET, alert, event, mail_route, route_to, routed
-from tests.panel.api.asking import staff
+from tests.panel.api.asking import problem, staff
 
 pytestmark = pytest.mark.django_db
 
@@ -41,8 +41,8 @@ def test_an_alert_comes_with_its_events_and_what_follows() -> None:
     effect = alert(there.host, cause=there, code="writeback_degraded")
     body = staff().get(f"/alerts/{there.key}").json()
     assert [(each["kind"], each["told"]) for each in body["events"]] == [("opened", True)]
-    assert body["follow_keys"] == [effect.key]
-    assert staff().get(f"/alerts/{effect.key}").json()["cause"] == there.key
+    assert [each["key"] for each in body["effects"]] == [effect.key]
+    assert staff().get(f"/alerts/{effect.key}").json()["cause"]["key"] == there.key
 
 
 def test_an_alert_says_what_was_told_to_whom() -> None:
@@ -67,7 +67,9 @@ def test_an_alert_says_what_was_told_to_whom() -> None:
     assert items[unheard.key]["told_at"], "due, but nobody hears of it"
     body = staff().get(f"/alerts/{there.key}").json()
     assert body["messages"] == some
-    assert sorted((each["route"], each["kind"], each["state"]) for each in body["deliveries"]) == [
+    assert sorted(
+        (each["route"]["name"], each["kind"], each["state"]) for each in body["deliveries"]
+    ) == [
         ("On call", "webhook", "delivered"),
         ("On call", "webhook", "waiting"),
         ("anna@example.org", "email", "given_up"),
@@ -124,6 +126,38 @@ def test_a_silence_is_made_listed_and_ended() -> None:
     assert Silence.objects.get().ended_by is not None
 
 
+def test_a_silence_is_ended_and_stays_in_the_list() -> None:
+    quiet = Silence.objects.create(code="drift", reason="x", until=timezone.now() + timedelta(1))
+    ended = staff("operator").send("post", f"/silences/{quiet.key}/end")
+    assert (ended.status_code, ended.json()["active"]) == (200, False)
+    assert [each["url"] for each in staff().get("/silences/").json()["items"]] == [
+        f"/api/v1/silences/{quiet.key}"
+    ]
+
+
+def test_data_at_risk_is_a_filter_by_the_name_of_its_field() -> None:
+    there = alert()
+    for name in ("data_at_risk", "at_risk"):
+        found = staff().get("/alerts/", **{name: "true"}).json()["items"]
+        assert [each["key"] for each in found] == [there.key]
+        assert staff().get("/alerts/", **{name: "false"}).json()["items"] == []
+        problem(staff().get("/alerts/", **{name: "yes"}), 400, "invalid_parameter")
+
+
+def test_a_route_takes_keys_and_shows_references() -> None:
+    host, person = make.host(), make.staff_user("ben@example.org")
+    body = {"name": "Ben", "kind": "email", "person": person.key, "hosts": [host.key]}
+    made = staff().send("post", "/alert-routes/", body)
+    assert made.status_code == 201, made.content
+    assert made.json()["person"]["email"] == "ben@example.org"
+    assert made.json()["hosts"] == [
+        {"key": host.key, "url": f"/api/v1/hosts/{host.key}", "name": host.name}
+    ]
+    namesake = make.host(name=host.key)
+    again = staff().send("patch", made.json()["url"].removeprefix("/api/v1"), {"hosts": [host.key]})
+    assert [each["key"] for each in again.json()["hosts"]] == [host.key] != [namesake.key]
+
+
 def test_a_kind_that_no_alert_can_have_is_neither_silenced_nor_looked_for() -> None:
     until = (timezone.now() + timedelta(hours=1)).isoformat()
     body = {"code": "no_such_problem", "reason": "Known.", "until": until}
@@ -140,14 +174,14 @@ def test_whoever_changes_who_is_told_stands_in_the_security_log() -> None:
     program = staff()
     given = {"name": "Pager", "kind": "slack", "address": "https://example.org/hook"}
     path = f"/alert-routes/{program.send('post', '/alert-routes/', given).json()['key']}"
-    program.send("put", path, {**given, "on": False})
+    program.send("patch", path, {"on": False})
     program.send("delete", path)
     entries = SecurityEntry.objects.filter(kind=SecurityKind.ALERT_ROUTE).order_by("id")
     by_token = f", by token {ApiToken.objects.get().key}"
     assert all(each.detail.endswith(by_token) for each in entries)
     assert [(each.actor, each.detail.removesuffix(by_token)) for each in entries] == [
         (program.user.email, "Pager (Slack) added, to example.org"),
-        (program.user.email, "Pager (Slack) changed, to example.org, switched off"),
+        (program.user.email, "Pager (Slack) changed, switched off"),
         (program.user.email, "Pager (Slack) deleted, switched off"),
     ]
     assert "hook" not in "".join(each.detail for each in entries)
@@ -162,8 +196,13 @@ def test_a_route_is_made_changed_tested_and_deleted() -> None:
     assert unseal(route.secret) == body["secret"]
     assert "example.org" not in json.dumps(body)
     path = f"/alert-routes/{body['key']}"
-    changed = staff().send("put", path, {**given, "most_rank": 0, "sites": ["Hel"]}).json()
-    assert (changed["most_rank"], changed["sites"], "secret" in changed) == (0, ["Hel"], False)
+    narrowed = staff().send("patch", path, {"most_rank": 0, "sites": ["Hel"]}).json()
+    assert (narrowed["most_rank"], narrowed["sites"], "secret" in narrowed) == (0, ["Hel"], False)
+    off = staff().send("patch", path, {"on": False}).json()
+    assert off == {**narrowed, "on": False}
+    renamed = staff().send("patch", path, {"name": "Pager"}).json()
+    assert renamed == {**off, "name": "Pager"}
+    assert staff().send("patch", path, {"on": True}).json() == {**renamed, "on": True}
     assert staff().send("post", f"{path}/test").status_code == 202
     assert AlertDelivery.objects.get().purpose == "test"
     assert staff().send("delete", path).status_code == 204
@@ -186,18 +225,36 @@ def test_a_secret_that_is_sent_does_not_follow_to_another_server_or_kind(
     before: str, changes: dict[str, str], is_kept: bool
 ) -> None:
     route = route_to("https://ntfy.example.org/topic", before)
-    body = {"name": "x", "kind": before, **changes}
-    assert staff().send("put", f"/alert-routes/{route.key}", body).status_code == 200
+    assert staff().send("patch", f"/alert-routes/{route.key}", changes).status_code == 200
     kept = AlertRoute.objects.get().secret
     assert (bool(kept) and unseal(kept) == SECRET) is is_kept
 
 
 def test_a_token_for_matrix_is_entered_again_for_another_server() -> None:
     route = route_to("https://m.example.org/send", "matrix", "syt_token")
-    body = {"name": "x", "kind": "matrix", "address": "https://mine.example.net/send"}
-    answer = staff().send("put", f"/alert-routes/{route.key}", body)
+    elsewhere = {"address": "https://mine.example.net/send"}
+    answer = staff().send("patch", f"/alert-routes/{route.key}", elsewhere)
     assert "/secret" in [each["pointer"] for each in answer.json()["errors"]]
     assert unseal(AlertRoute.objects.get().secret) == "syt_token"
+
+
+WHOLE_ROUTE = {
+    **{"name": "x", "kind": "slack", "person": None, "address": None, "secret": None, "on": True},
+    **{"tier": 1, "most_rank": 2, "hosts": [], "sites": [], "tags": [], "zone": "UTC"},
+    **{"quiet_start": None, "quiet_end": None, "risk_pierces": True, "digest_hour": None},
+}
+
+
+def test_a_put_of_a_route_names_each_field_that_it_lacks() -> None:
+    route = route_to("https://example.org/hook", "slack")
+    asking, path = staff(), f"/alert-routes/{route.key}"
+    for name in WHOLE_ROUTE:
+        body = {other: value for other, value in WHOLE_ROUTE.items() if other != name}
+        refused = asking.send("put", path, body)
+        assert refused.status_code == 422
+        assert [each["pointer"] for each in refused.json()["errors"]] == [f"/{name}"]
+    assert asking.send("put", path, WHOLE_ROUTE).json()["name"] == "x"
+    assert unseal(AlertRoute.objects.get().url) == "https://example.org/hook"
 
 
 def test_a_site_may_have_a_comma_in_its_name() -> None:
@@ -255,7 +312,7 @@ def test_the_messages_to_a_route_are_listed_and_one_that_was_given_up_is_sent_ag
     path = f"/alert-routes/{route.key}/messages"
     [item] = staff().get(path).json()["items"]
     assert (item["key"], item["state"], item["attempts"]) == (row.key, "given_up", 34)
-    assert (item["error"], item["next_at"], item["alert_keys"]) == (
+    assert (item["error"], item["next_at"], [each["key"] for each in item["alerts"]]) == (
         "The mail server refused.",
         None,
         [there.key],
@@ -278,17 +335,25 @@ def test_whoever_is_told_sets_their_own_quiet_hours_and_pause() -> None:
     assert (item["url"], item["paused_until"]) == (f"/api/v1{path}", None)
     until = later(days=3)
     given = {"zone": "Europe/Berlin", "quiet_start": "22:00", "quiet_end": "07:00"}
-    changed = program.send("put", path, {**given, "paused_until": until})
+    changed = program.send("patch", path, {**given, "paused_until": until})
     assert changed.status_code == 200, changed.content
     mine.refresh_from_db()
     assert (mine.zone, mine.is_paused, mine.most_rank) == ("Europe/Berlin", True, 0)
-    assert program.send("put", path, given).json()["paused_until"] is None
+    stays = program.send("patch", path, {"risk_pierces": False}).json()
+    assert (stays["zone"], stays["paused_until"]) == (
+        "Europe/Berlin",
+        changed.json()["paused_until"],
+    )
+    whole = {**given, "risk_pierces": True, "paused_until": None}
+    problem(program.send("put", path, given), 422, "invalid")
+    assert program.send("put", path, whole).json()["paused_until"] is None
     entries = SecurityEntry.objects.filter(kind=SecurityKind.ALERT_ROUTE).order_by("id")
     assert [each.detail.partition(") ")[2].partition(",")[0][:12] for each in entries] == [
         "paused until",
+        "changed",
         "told again",
     ]
-    assert program.send("put", f"/alert-routes/own/{others.key}", given).status_code == 404
+    assert program.send("patch", f"/alert-routes/own/{others.key}", given).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -304,7 +369,7 @@ def test_whoever_is_told_sets_their_own_quiet_hours_and_pause() -> None:
 def test_own_quiet_hours_that_make_no_sense_are_refused(body: dict[str, Any], pointer: str) -> None:
     program = staff("operator")
     mine = AlertRoute.objects.create(name="Me", kind="email", user=program.user)
-    answer = program.send("put", f"/alert-routes/own/{mine.key}", body)
+    answer = program.send("patch", f"/alert-routes/own/{mine.key}", body)
     assert answer.status_code == 422
     assert pointer in [each["pointer"] for each in answer.json()["errors"]]
 

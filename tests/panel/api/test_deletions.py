@@ -48,6 +48,7 @@ REASONS = {
     "/hosts/{key}/enrolment": "The line works once and for a while; a new one ends it.",
     "/hosts/{key}/refresh": WORK,
     "/hosts/{key}/ssds": WORK,
+    "/messages/test": "A message that was sent; it is forgotten with time.",
     "/messages/": "A message that was sent; it is forgotten with time.",
     "/messages/enable": "A switch.",
     "/messages/{name}/again": "The same message once more.",
@@ -64,7 +65,10 @@ REASONS = {
         for act in ("apply", "cancel", "pace", "resolve", "resume", "rollback")
     },
     "/bulk-changes/{key}/cancel": "It ends something.",
+    "/hosts/{key}/missing/settle": "It ends something.",
     "/orders/{key}/cancel": "It ends something.",
+    "/silences/{key}/end": "It ends something.",
+    "/tokens/{key}/end": "It ends something.",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs.models import CheckState, MediaCheck
+from storage.inventory.facts import ArrayMember
 from storage.models import Host
 from tests import make
 from tests.panel.api.asking import staff
@@ -42,6 +43,17 @@ def test_a_degraded_array_is_not_checked() -> None:
     host = host_with_an_array(degraded_count=1)
     assert staff().send("post", f"/hosts/{host.key}/arrays/md0/check").status_code == 422
     assert staff().send("post", f"/hosts/{host.key}/arrays/md9/check").status_code == 404
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_an_array_of_a_guest_is_not_checked(told: bool) -> None:
+    volume = make.lv(kname="dm-7")
+    member = ArrayMember("dm-9" if told else "dm-7", "in_sync")
+    named = f"{volume.vg_name}/{volume.name}" if told else ""
+    host = scene(volume, arrays=(make.array(members=(member,), guests_volume=named),)).host
+    refused = staff().send("post", f"/hosts/{host.key}/arrays/md0/check")
+    assert refused.status_code == 422 and "guest" in refused.json()["detail"]
+    assert not MediaCheck.objects.exists()
 
 
 def test_a_self_test_is_asked_for() -> None:

@@ -7,12 +7,19 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from django.conf import settings
+from django.test import Client
+from django.urls import reverse
 from rest_framework import exceptions
 
 from panel.api.framework.error_codes import ERROR_CODES
-from panel.api.framework.problem import CODES, CORRECTIONS
+from panel.api.framework.problem import CODES, CORRECTIONS, doc_url
+from panel.help.documents import document
+from tests import make
+from tests.panel.api.asking import member, problem
 from tests.panel.api.test_openapi import described
+from tests.proven import sign_in
 
 PLACES = {"Refused": 0, "ApiProblem": 1, "OrderRefused": 0}
 """Where the code stands among the arguments."""
@@ -69,6 +76,25 @@ def test_the_documents_have_the_list() -> None:
     text = (Path(settings.BASE_DIR) / "docs" / "api.md").read_text()
     listed = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", text.partition("## Error codes")[2], re.M))
     assert listed == ERROR_CODES
+
+
+def test_the_page_that_a_problem_names_has_the_row_of_each_code() -> None:
+    html = document("api").html
+    for code in ERROR_CODES:
+        page, _, anchor = doc_url(code).partition("#")
+        assert page == f"{settings.TIERCEL_PUBLIC_URL}{reverse('help-document', args=['api'])}"
+        assert html.count(f'id="{anchor}"') == 1, code
+
+
+@pytest.mark.django_db
+def test_everybody_who_may_sign_in_reads_the_page_that_a_problem_names() -> None:
+    asking = member(make.customer())
+    named = problem(asking.get("/volumes/nothing"), 404, "not_found")["doc_url"]
+    assert named.endswith("/help/api/#code-not_found")
+    browser = Client()
+    sign_in(browser, asking.user)
+    assert browser.get(reverse("help-document", args=["api"])).status_code == 200
+    assert browser.get(reverse("help-document", args=["operators"])).status_code == 404
 
 
 def test_the_description_has_the_list() -> None:

@@ -103,6 +103,51 @@ def test_only_a_number_has_a_least_and_a_most() -> None:
     assert [each for each in limited if each.get("format", "int64") == "date-time"] == []
 
 
+def test_each_answer_with_an_amount_has_the_decimal_places_of_its_currency() -> None:
+    bodies = {
+        name
+        for name, schema in described()["components"]["schemas"].items()
+        if schema.get("additionalProperties") is False
+    }
+    amounts = {
+        name: set(schema["properties"])
+        for name, schema in described()["components"]["schemas"].items()
+        if name not in bodies
+        and any(each.endswith("_minor") for each in schema.get("properties", ()))
+    }
+    assert len(amounts) > 3
+    without = [name for name, fields in amounts.items() if "currency_digits" not in fields]
+    assert without == []
+
+
+PLAIN_KEYS = {
+    "EventDataShape": "Events are thin: they name what may be gone by now.",
+    "AuditShape": "The history names what may be gone by now.",
+    "TokenShape": "made_by may name a token that was forgotten.",
+    "JobShape": "token may name a token that was forgotten.",
+}
+"""Shapes of answers with a text where others have a reference."""
+NOUNS = ("volume", "host", "job", "order", "customer", "cache_plan", "alert", "token", "route")
+
+
+def test_what_answers_name_they_name_by_key_url_and_name() -> None:
+    schemas = described()["components"]["schemas"]
+    answers = {
+        name: schema
+        for name, schema in schemas.items()
+        if name.endswith("Shape") or name in ("WishNow", "Ref", "PersonRef")
+    }
+    plain = {
+        name
+        for name, schema in answers.items()
+        for field, each in schema.get("properties", {}).items()
+        if field in NOUNS and "string" in str(each.get("type", ""))
+    }
+    assert plain - set(PLAIN_KEYS) == set()
+    for name in ("Ref", "PersonRef"):
+        assert {"key", "url", "name"} <= set(schemas[name]["properties"])
+
+
 def test_each_field_says_what_it_means() -> None:
     silent = [
         f"{name}.{field}"
@@ -195,9 +240,15 @@ def _world() -> tuple[Program, Program, Scene]:
 
 
 NOT_THERE = {
-    (path, 404) for path in ("/halt", "/hosts/{key}/maintenance", "/customers/{key}/suspension")
+    (path, 404)
+    for path in (
+        "/halt",
+        "/hosts/{key}/maintenance",
+        "/customers/{key}/suspension",
+        "/hosts/{key}/disks/{disk}/writers",
+    )
 }
-"""Nothing is stopped, in maintenance or suspended in that world."""
+"""Nothing is stopped, in maintenance or suspended in that world, and its disk is no SSD."""
 
 
 @pytest.mark.django_db
@@ -220,8 +271,8 @@ def test_answers_are_as_described(who: int) -> None:
         "bulk-changes": BulkChange.objects.create(
             actor=world[0].user, action="retire", items=[[there.volume.key, None, "", {}]]
         ).key,
-        "people": str(world[1].user.pk),
-        "members": str(world[1].user.memberships.get().pk),
+        "people": world[1].user.key,
+        "members": world[1].user.memberships.get().key,
         "tokens": ApiToken.objects.filter(user=asking.user)[0].key,
     }
     disk = make.physical_disk(there.host).key

@@ -60,7 +60,7 @@ ROUTES = {
     "host-remove": "api-host",
     "host-ssd": "api-host-ssds",
     "host-window": "api-host",
-    "host-writeback": "api-host",
+    "host-limits": "api-host",
     "host-member": "api-host-array-members",
     "invitation-change": "api-invitation-again",
     "job-cancel": "api-job-cancel",

@@ -256,9 +256,10 @@ def test_cache_plans_are_made_and_taken_off_the_market(asking: Program) -> None:
     response = asking.send("post", "/cache-plans/", {**PLAN, "hosts": [host.key]})
     assert response.status_code == 201
     body = response.json()
-    assert (body["hosts"], body["on_offer"], body["mode"]) == ([host.key], True, "writethrough")
+    shown = {"key": host.key, "url": f"/api/v1/hosts/{host.key}", "name": host.name}
+    assert (body["hosts"], body["on_offer"], body["mode"]) == ([shown], True, "writethrough")
     changed = asking.send("patch", f"/cache-plans/{body['key']}", {"on_offer": False}).json()
-    assert (changed["on_offer"], changed["hosts"]) == (False, [host.key])
+    assert (changed["on_offer"], changed["hosts"]) == (False, [shown])
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,13 @@ def asking() -> Program:
     return staff("admin")
 
 
+def test_each_answer_names_the_release_to_who_is_known(asking: Program) -> None:
+    version = asking.get("/").json()["version"]
+    assert asking.get("/volumes/")["Tiercel-Version"] == version
+    assert asking.get("/nowhere")["Tiercel-Version"] == version
+    assert "Tiercel-Version" not in Client().get(f"{V1}/volumes/")
+
+
 @pytest.mark.parametrize(
     ("address", "near"),
     [

@@ -304,7 +304,7 @@ class World:
         self.seen[what] = self.seen.get(what, 0) + 1
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_every_line_of_two_years_is_the_one_of_a_plain_reckoning(
     seed: int, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

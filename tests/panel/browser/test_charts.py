@@ -220,6 +220,18 @@ def test_the_range_is_in_the_url_and_survives_a_reload(browser: Browser, served:
     context.close()
 
 
+CROWDED = """() => Object.values(Chart.instances).flatMap((chart) =>
+  Object.values(chart.scales).filter((scale) => {
+    if (scale.axis !== "y") return false;
+    const { ticks, grid, title } = scale.options;
+    const { size } = Chart.defaults.font;
+    const labels = scale._labelSizes.widest.width + ticks.padding;
+    const room = scale.width - 1.2 * size - 2 * title.padding;
+    chart.ctx.font = `${size}px ${Chart.defaults.font.family}`;
+    return labels + (grid.drawTicks ? grid.tickLength : 0) > room
+      || chart.ctx.measureText(title.text).width > scale.height;
+  }).map((scale) => scale.options.title.text))"""
+"""The titles of axes that touch their labels, or reach into the next axis."""
 STRENGTHS = """([moment, classes]) => {
   const figure = [...document.querySelectorAll("figure")].find((each) =>
     each.querySelector(".chart-title").textContent === "Latency of reads and writes");
@@ -259,7 +271,25 @@ def test_the_map_of_latencies_is_drawn_where_io_was_and_told_in_words(
     silent = strengths(750)
     assert len(set(silent)) == 1 and silent[0] < slow, "the host was silent: at most a grid line"
     words = page.locator("figure", has_text="Latency of reads and writes").locator(".chart-words")
-    expect(words).to_have_text(re.compile("Most I/O took 0.1 to 0.2 ms \\(9[67] %\\)"))
+    expect(words).to_have_text(re.compile("Most common: 0.1 to 0.2 ms \\(9[67] % of I/O\\)"))
+    assert page.evaluate(CROWDED) == []
+    tops = page.locator("figure:not([hidden])").evaluate_all(
+        "figures => figures.map((figure) => figure.getBoundingClientRect().top)"
+    )
+    assert tops[0] == tops[1] < tops[2], "two beside each other"
+    assert complaints == []
+    context.close()
+
+
+def test_a_volume_at_rest_draws_one_chart_and_no_zeros(browser: Browser, served: str) -> None:
+    there = scene(make.lv())
+    for n in range(30):
+        disk, latency = wire.disk(), wire.latency(0, 0, 0, 0, 0, 0, 0)
+        lv = wire.volume(there.lv.uuid, disk=disk, latency=latency)
+        take(there.host, 10 * n, lv, start=timezone.now() - timedelta(seconds=300))
+    context = browser.new_context()
+    page, complaints = opened(context, served, there, "15m")
+    assert [panel["title"] for panel in page.evaluate(SEEN)] == ["IOPS and latency"]
     assert complaints == []
     context.close()
 

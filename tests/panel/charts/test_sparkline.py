@@ -52,3 +52,10 @@ def test_nothing_is_drawn_outside_the_box_and_no_figure_is_lost(
     for x, y in (*points, *drawn.dots):
         assert 0 <= float(x) <= 50
         assert 0 <= float(y) <= 20
+
+
+def test_a_change_stands_between_its_value_and_the_one_before_it() -> None:
+    drawn = spark([5.0, 5.0, 1.0], width=96, say=lambda value: f"{value:g} ms", mark=2)
+    assert (drawn.mark, drawn.high) == ("71.0", "5 ms")
+    assert spark([5.0], mark=0).mark == "2.0"
+    assert spark([None]).high == ""

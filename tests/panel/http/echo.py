@@ -16,10 +16,13 @@ bind = "127.0.0.1:0"
 workers = 1
 if seconds := os.environ.get("ECHO_SECONDS"):
     request_worker.REQUEST_SECONDS = float(seconds)
+if seconds := os.environ.get("ECHO_ANSWER_SECONDS"):
+    request_worker.ANSWER_SECONDS = float(seconds)
+TIMES = int(os.environ.get("ECHO_TIMES", "1"))
 
 
 def application(environ: dict[str, Any], start_response: StartResponse) -> list[bytes]:
-    """The body of the request."""
-    body = environ["wsgi.input"].read()
+    """The body of the request, so many times."""
+    body = environ["wsgi.input"].read() * TIMES
     start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
     return [body]

@@ -100,6 +100,19 @@ def test_clients_that_do_not_close_hold_no_thread_and_not_the_loop(port: int) ->
             assert answered(client).endswith(b"ok")
 
 
+def test_clients_that_do_not_read_their_answer_hold_no_thread() -> None:
+    large = POST + b"Content-Length: 65536\r\n\r\n" + b"x" * 65536
+    with serving(ECHO_TIMES="256", ECHO_ANSWER_SECONDS="1") as port, contextlib.ExitStack() as held:
+        for _ in range(threads):
+            client = held.enter_context(socket.socket())
+            # Else the kernel would keep all of the answer for them.
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.settimeout(ANSWER_SECONDS)
+            client.connect(("127.0.0.1", port))
+            client.sendall(large)
+        assert asks(port, POST + b"Content-Length: 2\r\n\r\nok").startswith(b"HTTP/1.1 200")
+
+
 @pytest.mark.parametrize(
     "pieces",
     [

@@ -9,7 +9,8 @@ from unittest import mock
 
 import pytest
 from django.core import mail
-from django.test import Client
+from django.core.checks import run_checks
+from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
@@ -123,6 +124,19 @@ def test_an_export_of_the_revenue_stands_in_the_security_log(admin: Client) -> N
     assert admin.get(reverse("revenue-csv")).status_code == 200
     entry = SecurityEntry.objects.get(kind=SecurityKind.EXPORTED)
     assert (entry.actor, entry.detail) == ("boss@provider.org", "revenue, CSV")
+
+
+def test_who_sells_must_be_reachable(admin: Client, settings: Settings) -> None:
+    warning = "Customers may order, and many sentences tell them to contact support"
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER, settings.TIERCEL_MANDATE_REQUIRED = True, False
+    assert warning in page(admin)
+    assert [each.id for each in run_checks()] == ["panel.W005"]
+    for name in ("TIERCEL_SUPPORT_EMAIL", "TIERCEL_SUPPORT_URL"):
+        with override_settings(**{name: "help@provider.example"}):
+            assert warning not in page(admin)
+            assert run_checks() == []
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = False
+    assert warning not in page(admin)
 
 
 @pytest.mark.parametrize("route", ["settings", "billing"])

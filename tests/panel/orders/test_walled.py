@@ -47,3 +47,12 @@ def test_a_member_orders_cancels_goes_back_and_others_of_theirs_are_told(
     with row_security.inside(str(acme.owner.pk)):
         back = take_back(second, acme.owner)
     assert Order.objects.get(pk=back.pk).state == OrderState.RUNNING
+
+
+def test_a_plan_of_hosts_that_a_member_cannot_see_is_not_offered_for_theirs() -> None:
+    acme = shop()
+    plan("Elsewhere").hosts.add(make.host())
+    plan("Here").hosts.add(acme.there.host)
+    with row_security.inside(str(acme.owner.pk)):
+        offered = choices(snapshots_of([acme.volume])[0])
+    assert [each.offer.name for each in offered] == ["No cache", "Here"]

@@ -48,6 +48,7 @@ def test_after_a_change_only_what_came_since_counts(host: Host) -> None:
         take(host, seconds, reading(lv, reads))
     found = hours_of([volume], NOW)[volume.pk]
     assert (found.is_since_change, found.whole.hit_rate) == (True, None)
+    assert (found.changed_part, found.ended) == (0, NOON + timedelta(seconds=180))
     assert found.reads < 400
     assert 0.75 in found.hit_rates
 

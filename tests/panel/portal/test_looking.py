@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from unittest import mock
 
 import pytest
+import time_machine
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
@@ -14,6 +17,7 @@ from pytest_django import Settings
 from jobs.models import Job, Kind, Origin, State
 from panel.models import Order
 from panel.orders.order_texts import phases, sentence
+from panel.portal import volume_pages
 from panel.portal.plan_history import ROWS
 from storage.metrics.samples.sample_round import make_partition
 from storage.models import Host, Sample, Volume
@@ -249,6 +253,22 @@ def test_an_older_change_still_shows_what_it_brought() -> None:
         assert "Effect of the change" in text
         assert "A read is 10.0 times as fast as before." in text
         assert "and the last hour before the next change." in text
+
+
+def test_the_last_hour_has_one_figure_on_the_page_of_a_volume() -> None:
+    noon = noon_gone()
+    volume, _ = changed(noon)
+    assert volume.customer is not None
+    owner = volume.customer.members.get().user
+    with (
+        time_machine.travel(noon + timedelta(minutes=112), tick=False),
+        mock.patch.object(volume_pages, "database_now", timezone.now),
+    ):
+        text = seen(browser(owner), "my-volume", volume.key)
+    glance = re.search(r"A read takes ([\d.]+ ms) on average", text)
+    effect = re.search(r"<strong>([\d.]+ ms)</strong>", text)
+    assert glance is not None and effect is not None
+    assert glance[1] == effect[1]
 
 
 def test_the_words_follow_the_steps() -> None:

@@ -14,6 +14,7 @@ from panel.models import Mandate, Order
 from panel.portal import ordering
 from panel.portal.plan_texts import trial_words
 from storage.analysis.forecast import Expectation
+from storage.analysis.forecast.use import FormerCache
 from storage.byte_sizes import GIB
 from storage.models import Customer, Volume
 from tests import make
@@ -208,3 +209,36 @@ def test_where_nothing_would_help_the_page_says_so_and_still_sells(
 def test_a_trial_may_be_short(settings: Settings, days: float, words: str) -> None:
     settings.TIERCEL_TRIAL_DAYS = days
     assert trial_words() == words
+
+
+def test_a_volume_smaller_than_every_plan_meets_one_sentence_and_no_promise(
+    settings: Settings,
+) -> None:
+    settings.TIERCEL_MANDATE_REQUIRED = False
+    acme, fast = shop(), plan(size_bytes=4096 * GIB)
+    page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
+    assert page.count("This volume is smaller than the smallest plan.") == 1
+    assert page.index('id="cannot-order"') < page.index('class="plans"')
+    assert "A smaller plan gives the same result" not in page
+    assert "Warm-up" not in page and "No forecast" not in page
+    assert reverse("my-plan-confirm", args=[acme.volume.key, fast.key]) not in page
+    plan("Small")
+    page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
+    assert "A smaller plan gives the same result" in page
+    assert 'id="cannot-order"' not in page
+
+
+def test_a_card_says_what_its_size_brings_where_the_page_speaks_of_all(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    settings.TIERCEL_MANDATE_REQUIRED = False
+    acme, fast, large = shop(), plan(), plan("Large", size_bytes=4 * GIB, price_minor=900)
+    former = uncached(read_ms=20.6, former=FormerCache(2 * GIB, 0.991, 0.98, 0.995, 2.12))
+    monkeypatch.setattr(ordering, "use_of", lambda *args: former)
+    page = seen(buyer(acme.owner), "my-plan", acme.volume.key).replace("\N{NO-BREAK SPACE}", " ")
+    assert page.count("With your former cache, 99 % of your reads came from SSD") == 1
+    assert "Measured with this size: 99 % of your reads from SSD, 2.12 ms a read" in page
+    assert "With this size: 98 to 100 % of your reads from SSD." in page
+    for each in (fast, large):
+        confirmation = seen(buyer(acme.owner), "my-plan-confirm", acme.volume.key, each.key)
+        assert "this size" in confirmation

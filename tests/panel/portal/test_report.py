@@ -7,6 +7,7 @@ import io
 from typing import Any
 
 import pytest
+import time_machine
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -361,3 +362,18 @@ def test_what_cannot_be_told_has_its_reason_in_every_place(staff: Client) -> Non
     assert "Missing." in staff.get(reverse("ledger")).content.decode()
     body = asked(past.shop.owner, f"/orders/{past.order.key}/proof").json()
     assert (body["verdict"], body["figures"], body["reason_code"]) == (None, None, "gaps")
+
+
+def test_the_page_of_an_order_shows_how_fast_reads_are_while_the_cache_warms_up() -> None:
+    past = ordered()
+    sampled(past.volume, 0, 300)
+    sampled(past.volume, 310, 600, hit_rate=0.5, read_ms=2.0)
+    assert begin_proof(past.order) is not None
+    for name in ("my-order", "my-order-status"):
+        with time_machine.travel(at(605), tick=False):
+            text = seen(browser(past.shop.owner), name, past.order.key)
+        line = text[text.index('id="warming"') :]
+        assert "Read time now" in line
+        assert "read time, last hour: 0 to 8.00 ms" in line
+    Proof.objects.all().delete()
+    assert 'id="warming"' not in seen(browser(past.shop.owner), "my-order", past.order.key)

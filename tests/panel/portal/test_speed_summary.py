@@ -22,6 +22,9 @@ LEARNT = Learning(fill=1.0, growth=0.0, growth_parts=6, rise=0.0, hit_rate=0.5)
 FILLING = replace(LEARNT, fill=0.92, growth=0.1)
 
 
+AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
 def hour(
     *,
     hits: int = 0,
@@ -39,7 +42,7 @@ def hour(
         read_hits=hits,
         read_misses=misses,
     )
-    return Hour(figures(sums), (None,) * PARTS, learning=learning)
+    return Hour(figures(sums), (None,) * PARTS, AT, learning=learning)
 
 
 def latest(**fields: Any) -> Latest:
@@ -144,7 +147,7 @@ def test_without_a_cache_a_read_that_waits_long_is_slow(each_ms: int, word: str)
 
 
 def test_a_cache_that_was_just_changed_is_no_verdict_yet() -> None:
-    changed = replace(hour(hits=96_000, misses=4_000), is_since_change=True)
+    changed = replace(hour(hits=96_000, misses=4_000), changed_part=20)
     said = judged(replace(changed, learning=FILLING), FULL)
     assert (said.word, said.tone) == ("Warming up", "busy")
     assert "since your cache was changed" in said.text

@@ -16,7 +16,8 @@ from pytest_django import Settings
 from jobs.models import Job, Origin, State
 from panel.models import Mandate, Order
 from panel.orders.order_texts import progress
-from storage.models import Volume
+from storage.byte_sizes import GIB
+from storage.models import LatestSample, Volume
 from tests import make
 from tests.panel.languages.page_texts import words_in
 from tests.panel.portal.shop import Shop, browser, plan, seen, shop
@@ -82,6 +83,7 @@ def test_a_slow_volume_invites_only_to_what_can_be_ordered(
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = is_open
     settings.TIERCEL_MANDATE_REQUIRED = needs_mandate
     acme = slow_shop()
+    plan()
     acme.customer.members.update(role=role)
     with time_machine.travel(NOON + timedelta(seconds=5), tick=False):
         text = seen(browser(acme.owner), "my-volumes")
@@ -89,9 +91,22 @@ def test_a_slow_volume_invites_only_to_what_can_be_ordered(
     assert ("Make it faster" in text) is is_invited
 
 
+@pytest.mark.parametrize("of", [{"size_bytes": 4096 * GIB}, {"on_offer": False}, None])
+def test_a_volume_that_no_plan_fits_is_invited_to_none(
+    settings: Settings, of: dict[str, Any] | None
+) -> None:
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER, settings.TIERCEL_MANDATE_REQUIRED = True, False
+    acme = slow_shop()
+    if of is not None:
+        plan(**of)
+    with time_machine.travel(NOON + timedelta(seconds=5), tick=False):
+        assert "Make it faster" not in seen(browser(acme.owner), "my-volumes")
+
+
 def test_who_authorised_payments_is_invited(settings: Settings) -> None:
     settings.TIERCEL_CUSTOMERS_MAY_ORDER, settings.TIERCEL_MANDATE_REQUIRED = True, True
     acme = slow_shop()
+    plan()
     Mandate.objects.create(
         customer=acme.customer,
         currency="EUR",
@@ -110,6 +125,16 @@ def test_old_figures_are_greyed_and_never_a_verdict() -> None:
     assert "is-stale" in text
     assert "The last data is 14 min old" in text
     assert "96 of 100" not in text
+
+
+@pytest.mark.parametrize("name", ["my-volumes", "my-volume"])
+def test_figures_that_end_say_when_beside_the_line_of_the_last_hour(name: str) -> None:
+    acme = cached_shop()
+    LatestSample.objects.all().delete()
+    with time_machine.travel(NOON + timedelta(seconds=5), tick=False):
+        text = seen(browser(acme.owner), name, *([] if name == "my-volumes" else [acme.volume.key]))
+    assert "No new data since" in text and f"{NOON:%Y-%m-%dT%H:%M}" in text
+    assert "No data yet" not in text
 
 
 def test_a_volume_without_figures_says_when_the_first_come() -> None:
@@ -185,7 +210,7 @@ def test_the_list_of_seven_volumes_has_at_most_80_words(settings: Settings) -> N
     acme = on_trial(cached_shop(), 2.5)
     for n in range(6):
         label = f"web40{n} home"
-        other = Volume.objects.create(label=label, size_bytes=1024**3, customer=acme.customer)
+        other = Volume.objects.create(label=label, size_bytes=4 * GIB, customer=acme.customer)
         uuid = make.placement(other, acme.there.host).lv_uuid
         assert uuid is not None
         for seconds, part in ((-60, 0), (0, 1)):

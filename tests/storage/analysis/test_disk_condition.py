@@ -204,3 +204,15 @@ def test_an_hdd_that_is_busy_for_one_reader_is_not_saturated(host: Host) -> None
         record_sample(host, data, wire.stamp(3600 + 60 * minute), at(minute))
         judge_disks(at(minute))
     assert problems(host) == []
+
+
+def test_a_host_has_limits_of_its_own_for_slow_reads_and_busy_hdds(neighbours: Neighbours) -> None:
+    Host.objects.update(slow_read_ms=5, busy_percent=97)
+    neighbours.minutes(3, 6)
+    assert "on average (5 ms is slow)" in neighbours.slow()["calm"].message
+    neighbours.minutes(6, 4)
+    assert set(neighbours.slow()) == {"calm"}
+    neighbours.minutes(6, 3)
+    assert neighbours.slow() == {}
+    neighbours.minutes(20, 24, noisy=6000)
+    assert neighbours.found("hdd_saturated") == []

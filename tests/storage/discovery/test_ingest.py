@@ -181,7 +181,7 @@ def test_a_bcache_volume_that_is_not_registered_stays_a_bcache_volume() -> None:
 def test_bad_facts_store_nothing() -> None:
     host = make.host()
     data = make.inventory(make.facts(make.lv(), make.lv("data")))
-    data["lvs"] = "two"
+    data = dict.fromkeys(data, "two")
     with pytest.raises(BadHostData):
         apply_facts(host, data, NOW)
     host.refresh_from_db()

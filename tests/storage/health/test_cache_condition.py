@@ -12,9 +12,6 @@ from hypothesis import strategies as st
 
 from storage.byte_sizes import GIB, KIB
 from storage.health.cache_condition import (
-    LASTING_CODES,
-    RECENT_CODES,
-    STATE_CODES,
     CacheHours,
     CacheWindow,
     DiskLoad,
@@ -31,6 +28,7 @@ from storage.health.cache_condition import (
 from storage.health.host_problems import HealthFinding
 from storage.metrics.rates import Sums
 from storage.metrics.rates.figures import NO_LATENCY
+from storage.problems.all_kinds import judged_by
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
@@ -511,9 +509,9 @@ LASTING = st.builds(
 def test_whatever_the_figures_are_the_rules_say_something_or_nothing(
     now: LastCacheState, recent: RecentFigures, lasting: LastingFigures
 ) -> None:
-    assert {*codes(state_findings(now))} <= STATE_CODES
-    assert {*codes(recent_findings(recent))} <= RECENT_CODES
-    assert {*codes(lasting_findings(lasting))} <= LASTING_CODES
+    assert {*codes(state_findings(now))} <= judged_by("sample")
+    assert {*codes(recent_findings(recent))} <= judged_by("hour")
+    assert {*codes(lasting_findings(lasting))} <= judged_by("days")
     for finding in [*state_findings(now), *recent_findings(recent), *lasting_findings(lasting)]:
         assert finding.message and finding.correction
 

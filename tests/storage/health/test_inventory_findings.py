@@ -230,6 +230,27 @@ def test_a_volume_whose_creation_ended_half_way_is_a_warning_of_its_own() -> Non
     assert "not fully zeroed" in finding["message"] and "not formatted" in finding["message"]
 
 
+@pytest.mark.parametrize(
+    ("fields", "tags", "is_told"),
+    [
+        ({"bcache": None}, {}, True),
+        ({"bcache": make.bcache()}, {}, False),
+        ({"bcache": None}, {"unformatted": True}, False),
+        ({"bcache": None, "active": False}, {}, False),
+    ],
+)
+def test_a_bcache_volume_that_did_not_come_back_is_told_with_the_way(
+    fields: dict[str, Any], tags: dict[str, Any], is_told: bool
+) -> None:
+    there = scene(layout="bcache")
+    seen = dataclasses.replace(there.lv, **fields, tags=make.tags(there.volume.key, **tags))
+    facts = make.facts(seen)
+    rows = snapshots_of([there.volume], {there.host.pk: facts})
+    away = [each for each in findings_of(facts, rows) if each.code == "bcache_away"]
+    assert bool(away) is is_told
+    assert all(f"keep-bcache {seen.vg_name}/{seen.name}" in each.correction for each in away)
+
+
 def test_a_finding_keeps_the_moment_it_was_first_seen_and_goes_when_it_is_mended() -> None:
     there, now = scene(), timezone.now()
     sick = dataclasses.replace(there.facts, arrays=(make.array(degraded_count=1),))

@@ -55,10 +55,10 @@ RELEASES: tuple[tuple[KernelIdentity, set[str]], ...] = (
     (KernelIdentity("4.19.0-27-amd64", debian("4.19.316")), LATE),
     (KernelIdentity("4.19.0-20-amd64", debian("4.19.235")), LATE | SLOW),
     (KernelIdentity("4.19.0-27-cloud-amd64"),
-     LATE | {"bcache_discard_panic?", "dm_cache_cleaner?"}),
+     LATE | {"bcache_discard_panic?", "dm_cache_cleaner?"} | {"bcache_gc_oops?"}),
     (KernelIdentity("5.10.0-33-amd64", debian("5.10.226")), LATE),
     (KernelIdentity("5.10.0-18-amd64", debian("5.10.140")), LATE | SLOW),
-    (KernelIdentity("5.10.0-46-amd64"), LATE | {"dm_cache_cleaner?"}),
+    (KernelIdentity("5.10.0-46-amd64"), LATE | {"dm_cache_cleaner?"} | {"bcache_gc_oops?"}),
     (KernelIdentity("5.12.9-arch1-1"), LATE | SLOW | {"bcache_oversized_read"}),
     (KernelIdentity("5.12.0"), LATE | SLOW | {"bcache_oversized_read"}),
     (KernelIdentity("5.12.11-arch1-1"), LATE | SLOW),
@@ -73,12 +73,13 @@ RELEASES: tuple[tuple[KernelIdentity, set[str]], ...] = (
     (KernelIdentity("6.1.0-10-amd64", debian("6.1.38")), SLOW),
     (KernelIdentity("6.1.0-5-amd64", debian("6.1.12")), SLOW | {"dm_cache_resize"}),
     (KernelIdentity("6.1.0-28-amd64"),
-     BCACHE_6 | {"dm_cache_resize?", "dm_cache_cleaner?"}),
+     BCACHE_6 | {"dm_cache_resize?", "dm_cache_cleaner?"} | {"bcache_gc_oops?"}),
     (KernelIdentity("6.1.0-28-rt-amd64", debian("6.1.119")), BCACHE_6),
-    (KernelIdentity("6.1.0-0.deb11.13-amd64", debian("6.1.55")), BCACHE_6),
+    (KernelIdentity("6.1.0-0.deb11.13-amd64", debian("6.1.55")), BCACHE_6
+     | {"bcache_gc_oops"}),
     (KernelIdentity("6.12.57+deb13-amd64", debian("6.12.57")), set()),
     (KernelIdentity("6.12.57+deb13-cloud-amd64"), set()),
-    (KernelIdentity("6.12.12+bpo-amd64"), set()),
+    (KernelIdentity("6.12.12+bpo-amd64"), {"bcache_slow_heap"}),
     (KernelIdentity("6.12.57+deb13-arm64"), set()),
     # Ubuntu 16.04 to 24.04, with hardware enablement kernels.
     (KernelIdentity("4.4.0-210-generic", "#242-Ubuntu SMP", "Ubuntu 4.4.0-210.242-generic 4.4.262"),
@@ -100,26 +101,29 @@ RELEASES: tuple[tuple[KernelIdentity, set[str]], ...] = (
     (KernelIdentity("5.4.0-150-generic", "#167~18.04.1-Ubuntu SMP",
                     "Ubuntu 5.4.0-150.167~18.04.1-generic 5.4.233"), LATE | SLOW),
     (KernelIdentity("5.15.0-91-generic", "#101-Ubuntu SMP Tue Nov 14 13:30:08 UTC 2023",
-                    "Ubuntu 5.15.0-91.101-generic 5.15.131"), BCACHE_6),
+                    "Ubuntu 5.15.0-91.101-generic 5.15.131"), BCACHE_6 | {"bcache_gc_oops"}),
     (KernelIdentity("5.15.0-25-generic", "#25-Ubuntu SMP", "Ubuntu 5.15.0-25.25-generic 5.15.30"),
      LATE | SLOW),
     (KernelIdentity("5.15.0-91-generic"),
-     BCACHE_6 | {"bcache_bvec_5_15?", "bcache_register_deadlock?", "dm_cache_cleaner?"}),
+     BCACHE_6 | {"bcache_bvec_5_15?", "bcache_register_deadlock?", "dm_cache_cleaner?"}
+     | {"bcache_gc_oops?"}),
     (KernelIdentity("5.15.0-91-lowlatency", "#101~20.04.1-Ubuntu SMP",
-                    "Ubuntu 5.15.0-91.101~20.04.1-lowlatency 5.15.131"), BCACHE_6),
+                    "Ubuntu 5.15.0-91.101~20.04.1-lowlatency 5.15.131"), BCACHE_6
+     | {"bcache_gc_oops"}),
     (KernelIdentity("5.19.0-50-generic", "#50-Ubuntu SMP", "Ubuntu 5.19.0-50.50-generic 5.19.17"),
      SLOW | {"dm_cache_resize"}),
     (KernelIdentity("6.2.0-39-generic", "#40~22.04.1-Ubuntu SMP",
                     "Ubuntu 6.2.0-39.40~22.04.1-generic 6.2.16"), SLOW | {"dm_cache_resize"}),
     (KernelIdentity("6.5.0-45-generic", "#45~22.04.1-Ubuntu SMP",
-                    "Ubuntu 6.5.0-45.45~22.04.1-generic 6.5.13"), BCACHE_6),
+                    "Ubuntu 6.5.0-45.45~22.04.1-generic 6.5.13"), BCACHE_6
+     | {"bcache_gc_oops"}),
     (KernelIdentity("6.8.0-49-generic", "#49-Ubuntu SMP", "Ubuntu 6.8.0-49.49-generic 6.8.12"),
      BCACHE_6),
     (KernelIdentity("6.8.0-1018-aws", "#20-Ubuntu SMP", "Ubuntu 6.8.0-1018.20-aws 6.8.12"),
      BCACHE_6),
     (KernelIdentity("6.11.0-29-generic", "#29~24.04.1-Ubuntu SMP",
-                    "Ubuntu 6.11.0-29.29~24.04.1-generic 6.11.11"), set()),
-    (KernelIdentity("6.14.0-24-generic"), set()),
+                    "Ubuntu 6.11.0-29.29~24.04.1-generic 6.11.11"), {"bcache_slow_heap"}),
+    (KernelIdentity("6.14.0-24-generic"), {"bcache_slow_heap"}),
     # RHEL, Alma, CentOS and what is built for them.
     (KernelIdentity("3.10.0-514.el7.x86_64"), maybe(OLD) | {"dm_cache_full"}),
     (KernelIdentity("3.10.0-693.el7.x86_64"), maybe(OLD)),
@@ -130,11 +134,11 @@ RELEASES: tuple[tuple[KernelIdentity, set[str]], ...] = (
      maybe(OLD - {"bcache_io_errors"} | {"dm_cache_cleaner"})),
     (KernelIdentity("5.14.0-503.el9.x86_64"), maybe(LATE | SLOW)),
     (KernelIdentity("5.14.0-427.13.1.el9_4.x86_64"), maybe(LATE | SLOW)),
-    (KernelIdentity("6.12.0-55.9.1.el10_0.x86_64"), set()),
+    (KernelIdentity("6.12.0-55.9.1.el10_0.x86_64"), {"bcache_slow_heap?"}),
     (KernelIdentity("5.4.278-1.el7.elrepo.x86_64"), LATE),
-    (KernelIdentity("6.11.4-1.el9.elrepo.x86_64"), set()),
+    (KernelIdentity("6.11.4-1.el9.elrepo.x86_64"), {"bcache_slow_heap"}),
     (KernelIdentity("5.15.0-300.163.18.el9uek.x86_64"),
-     maybe(LATE | SLOW | {"bcache_bvec_5_15"})),
+     maybe(LATE | SLOW | {"bcache_bvec_5_15"}) | {"bcache_gc_oops?"}),
     # Proxmox VE 5 to 9.
     (KernelIdentity("4.10.17-5-pve"), OLD | {"dm_cache_full"}),
     (KernelIdentity("4.13.16-4-pve"), OLD | SLOW),
@@ -143,18 +147,19 @@ RELEASES: tuple[tuple[KernelIdentity, set[str]], ...] = (
     (KernelIdentity("5.3.18-3-pve"), LATE | SLOW),
     (KernelIdentity("5.4.203-1-pve"), LATE | SLOW),
     (KernelIdentity("5.13.19-6-pve"), LATE | SLOW),
-    (KernelIdentity("5.15.131-2-pve", "#1 SMP PVE 5.15.131-3 (2023-11-14T20:32Z)"), BCACHE_6),
+    (KernelIdentity("5.15.131-2-pve", "#1 SMP PVE 5.15.131-3 (2023-11-14T20:32Z)"), BCACHE_6
+     | {"bcache_gc_oops"}),
     (KernelIdentity("5.19.17-2-pve"), SLOW | {"dm_cache_resize"}),
     (KernelIdentity("6.1.15-1-pve"), SLOW | {"dm_cache_resize"}),
     (KernelIdentity("6.2.16-20-pve"), SLOW | {"dm_cache_resize"}),
-    (KernelIdentity("6.5.13-6-pve"), BCACHE_6),
+    (KernelIdentity("6.5.13-6-pve"), BCACHE_6 | {"bcache_gc_oops"}),
     (KernelIdentity("6.8.12-4-pve", "#1 SMP PREEMPT_DYNAMIC PMX 6.8.12-4 (2024-11-06T15:04Z)"),
      BCACHE_6),
-    (KernelIdentity("6.14.8-2-pve"), set()),
+    (KernelIdentity("6.14.8-2-pve"), {"bcache_slow_heap"}),
     # XenServer and XCP-ng; a dom0 of Debian's runs Debian's kernel.
     (KernelIdentity("4.4.0+10"), maybe(OLD | {"dm_cache_full"})),
     (KernelIdentity("4.19.0+1"),
-     maybe(LATE | SLOW | {"bcache_discard_panic"})),
+     maybe(LATE | SLOW | {"bcache_discard_panic"}) | {"bcache_gc_oops?"}),
     # Vanilla, with the suffixes of providers.
     (KernelIdentity("5.15.2"), LATE | SLOW | {"bcache_bvec_5_15"}),
     (KernelIdentity("5.15.3"), LATE | SLOW),
@@ -166,15 +171,16 @@ RELEASES: tuple[tuple[KernelIdentity, set[str]], ...] = (
     (KernelIdentity("6.1.16"), SLOW),
     (KernelIdentity("6.1.15"), SLOW | {"dm_cache_resize"}),
     (KernelIdentity("6.3.13"), SLOW | {"dm_cache_resize"}),
-    (KernelIdentity("6.4.16-hetzner"), BCACHE_6),
+    (KernelIdentity("6.4.16-hetzner"), BCACHE_6 | {"bcache_gc_oops"}),
     (KernelIdentity("6.10.14"), set()),
     (KernelIdentity("6.1.119-xxxx-std-ipv6-64"), BCACHE_6),
     (KernelIdentity("4.19-ovh-xxxx-std-ipv6-64"),
-     LATE | {"bcache_discard_panic?", "dm_cache_cleaner?"}),
-    (KernelIdentity("6.1.0-custom"), BCACHE_6 | {"dm_cache_resize?", "dm_cache_cleaner?"}),
-    (KernelIdentity("6.12.0-rc1"), set()),
+     LATE | {"bcache_discard_panic?", "dm_cache_cleaner?"} | {"bcache_gc_oops?"}),
+    (KernelIdentity("6.1.0-custom"), BCACHE_6 | {"dm_cache_resize?", "dm_cache_cleaner?"}
+     | {"bcache_gc_oops?"}),
+    (KernelIdentity("6.12.0-rc1"), {"bcache_slow_heap?"}),
     (KernelIdentity("6.1.119-129.201.amzn2023.x86_64"), BCACHE_6),
-    (KernelIdentity("6.11.4-301.fc41.x86_64"), set()),
+    (KernelIdentity("6.11.4-301.fc41.x86_64"), {"bcache_slow_heap"}),
     (KernelIdentity("5.14.21-150500.55.39-default"), maybe(LATE | SLOW)),
     # Nothing is known of it.
     (KernelIdentity(), {f"{fault.code}?" for fault in FAULTS if fault.program == "kernel"}),
@@ -243,7 +249,7 @@ def test_a_kernel_that_says_nothing_is_never_clear_of_data_loss() -> None:
     [("2.03.27", False), ("2.03.28", True), ("2.03.30", True), ("2.03.31", False), ("", False)],
 )
 def test_lvm_has_faults_of_its_own(version: str, has: bool) -> None:
-    facts = host(KernelIdentity("6.12.4"), lvm_version=version)
+    facts = host(KernelIdentity("6.16.4"), lvm_version=version)
     assert [present.fault.code for present in faults_of(facts)] == ["lvm_uncache"] * has
 
 
@@ -318,7 +324,8 @@ def test_a_row_is_whole(fault: object) -> None:
     assert row.since < row.fixed and row.verbs and row.verbs <= VERBS.keys()
     assert row.effect in EFFECTS and row.technology in ("lvmcache", "bcache")
     assert re.match(r"https?://\S+$", row.link) and row.reason.endswith(".")
-    assert all(row.since < fix < row.fixed for fix in row.stable)
+    assert all(row.begin_in(fix[:2]) < fix < row.fixed for fix in row.stable)
+    assert all(begin < row.since for begin in row.taken)
 
 
 def test_codes_are_unique() -> None:
@@ -337,6 +344,8 @@ def row_of(fault: KernelFault) -> str:
     )
     if fault.stable:
         releases += f"; fixed in {', '.join(dotted(fix, '') for fix in fault.stable)}"
+    if fault.taken:
+        releases += f"; from {', '.join(dotted(begin, '') for begin in fault.taken)} on too"
     for vendor, build in fault.vendors.items():
         releases += f"; {vendor} {f'from build {build[0]} on' if build else 'always'} without it"
     what = f"{'LVM' if fault.program == 'lvm' else 'kernel'} {releases}"

@@ -51,7 +51,7 @@ def test_of_an_array_with_parity_a_member_is_a_part_of_it() -> None:
         (array(level="raid0"), {}, "unsupported"),
         (array(), {"vgs": (make.vg(allowed=False),)}, "observe_only"),
         (array(), {"pvs": (make.pv(),)}, "observe_only"),
-        (array(name="md_backup"), {"pvs": (make.fast_pv("md_backup"),)}, "observe_only"),
+        (array(name="md.backup"), {"pvs": (make.fast_pv("md.backup"),)}, "observe_only"),
         (array(sync_action="check"), {}, "busy"),
         (array(), {"disks": ()}, "not_found"),
         (array(ArrayMember("sda", "in_sync"), ArrayMember("sdb", "in_sync")), {}, "unsupported"),

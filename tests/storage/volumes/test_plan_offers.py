@@ -158,7 +158,10 @@ def test_more_money_for_a_cache_of_the_same_size_is_not_taken(
 
 def test_a_cache_larger_than_the_volume_is_not_sold() -> None:
     plan("Huge", size_bytes=9 * GIB)
-    assert "Larger than the volume" in offered(scene())["Huge"].reason
+    there = scene()
+    assert offered(there)["Huge"].reason == "This volume is smaller than the smallest plan."
+    plan("Small")
+    assert "A smaller plan gives the same result" in offered(there)["Huge"].reason
 
 
 def test_plans_that_are_retired_or_of_other_hosts_are_not_shown_unless_they_are_ones_own() -> None:

@@ -109,6 +109,15 @@ def test_a_token_is_revoked_with_all_that_come_from_it(admin: Program) -> None:
     assert as_token(other["text"], admin.user).get("/").status_code == 200
 
 
+def test_a_token_is_ended_and_stays_in_the_list(admin: Program) -> None:
+    made = admin.send("post", "/tokens/", {**READ, "days": 3}).json()
+    ended = admin.send("post", f"/tokens/{made['key']}/end")
+    assert (ended.status_code, ended.json()["live"]) == (200, False)
+    assert ended.json()["person"]["email"] == ended.json()["user"] == admin.user.email
+    problem(as_token(made["text"], admin.user).get("/"), 401, "authentication_failed")
+    assert made["key"] in [each["key"] for each in admin.get("/tokens/").json()["items"]]
+
+
 def test_a_token_that_is_revoked_alone_leaves_what_it_made(admin: Program) -> None:
     mother = admin.send("post", "/tokens/", {"name": "x", "scopes": ["read", "tokens:write"]})
     made = as_token(mother.json()["text"], admin.user).send("post", "/tokens/", READ).json()

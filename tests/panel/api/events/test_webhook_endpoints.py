@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from standardwebhooks.webhooks import Webhook as Verifier
 
 from panel import tasks
@@ -67,14 +68,41 @@ def test_a_bad_field_is_named(asking: Program, change: dict[str, Any], pointer: 
     assert [each["pointer"] for each in refused["errors"]] == [pointer]
 
 
-def test_an_address_stays_where_it_is_left_out(asking: Program, place: Place) -> None:
+def test_what_a_patch_leaves_out_stays(asking: Program, place: Place) -> None:
     row = webhook(place.url)
-    changed = asking.send("put", f"/webhooks/{row.key}", {"name": "other", "types": ["job.*"]})
+    Webhook.objects.update(kinds=["job.*"])
+    changed = asking.send("patch", f"/webhooks/{row.key}", {"name": "other"})
     assert changed.status_code == 200, changed.content
-    assert (changed.json()["name"], changed.json()["server"]) == ("other", "127.0.0.1")
-    off = asking.send("put", f"/webhooks/{row.key}", {"name": "other", "on": False})
-    assert off.json()["on"] is False
+    shown = changed.json()
+    assert (shown["name"], shown["server"], shown["types"]) == ("other", "127.0.0.1", ["job.*"])
+    off = asking.send("patch", f"/webhooks/{row.key}", {"on": False}).json()
+    assert (off["name"], off["on"]) == ("other", False)
+    renamed = asking.send("patch", f"/webhooks/{row.key}", {"name": "third"}).json()
+    assert (renamed["name"], renamed["on"]) == ("third", False)
     problem(asking.send("post", f"/webhooks/{row.key}/test"), 409, "off")
+    problem(asking.send("patch", f"/webhooks/{row.key}", {}), 422, "invalid")
+
+
+def test_another_name_does_not_enable_what_a_410_disabled(asking: Program, place: Place) -> None:
+    row = webhook(place.url)
+    Webhook.objects.update(disabled_at=timezone.now())
+    renamed = asking.send("patch", f"/webhooks/{row.key}", {"name": "other"}).json()
+    assert renamed["disabled_at"] is not None
+    enabled = asking.send("patch", f"/webhooks/{row.key}", {"on": True}).json()
+    assert (enabled["on"], enabled["disabled_at"]) == (True, None)
+
+
+def test_a_put_names_each_field_that_it_lacks(asking: Program, place: Place) -> None:
+    row = webhook(place.url)
+    whole = {"name": "n", "address": None, "types": [], "customer": None, "on": True}
+    for name in whole:
+        body = {other: value for other, value in whole.items() if other != name}
+        refused = problem(asking.send("put", f"/webhooks/{row.key}", body), 422, "invalid")
+        assert [(each["pointer"], each["code"]) for each in refused["errors"]] == [
+            (f"/{name}", "required")
+        ]
+    replaced = asking.send("put", f"/webhooks/{row.key}", whole).json()
+    assert (replaced["name"], replaced["server"]) == ("n", "127.0.0.1")
 
 
 def test_a_secret_is_changed_with_an_overlap(asking: Program, place: Place) -> None:

@@ -24,6 +24,7 @@ from storage.models import CachePlan, Customer
 from tests import make
 from tests.panel.alerts.telling import mail_route
 from tests.panel.api.asking import V1, Program, problem, staff
+from tests.panel.api.test_every_operation import body_of
 from tests.panel.api.test_openapi import described, patterns
 from tests.panel.webhooks.addresses import webhook
 from tests.scene import end, scene
@@ -297,9 +298,20 @@ def asked_for(asking: Program) -> dict[str, tuple[str, Any]]:
     hook = webhook("https://scripts.example.org/")
     to_hook = {"name": "CI", "address": "https://hooks.example.org/"}
     route = {"name": "Ops", "kind": "webhook", "address": "https://ops.example.org/"}
+    whole = {
+        path: body_of("put", f"{V1}{path}")
+        for path in ("/alert-routes/{key}", "/alert-routes/own/{key}", "/webhooks/{key}")
+    }
+    whole["/webhooks/{key}"] |= {"customer": None}
     return {
         "alert_route_make": ("", route),
         "alert_route_change": (mail_route().key, {**route, "name": "Others"}),
+        "alert_route_replace": (
+            mail_route("ben@example.org").key,
+            {**whole["/alert-routes/{key}"], **route, "name": "All", "person": None},
+        ),
+        "own_alert_route_replace": (own.key, whole["/alert-routes/own/{key}"]),
+        "webhook_replace": (hook.key, whole["/webhooks/{key}"]),
         "host_make": ("", {"name": "web9", "address": "198.51.100.9"}),
         "host_enrol": (make.host().key, None),
         "invitation_make": ("", {"email": "third@provider.org", "staff_role": "read_only"}),
@@ -337,4 +349,9 @@ def test_a_replay_tells_no_secret_and_is_as_described() -> None:
         schema = answers[str(again.status_code)]["content"]["application/json"]["schema"]
         Draft202012Validator({**schema, "components": components}).validate(again.json())
     # A change of a webhook leaves its secret as it is; mails to oneself have none.
-    assert silent == {"webhook_change", "own_alert_route_change"}
+    assert silent == {
+        "webhook_change",
+        "webhook_replace",
+        "own_alert_route_change",
+        "own_alert_route_replace",
+    }

@@ -89,14 +89,19 @@ def test_an_external_id_that_is_taken_is_a_conflict_that_names_who_has_it(asking
     answer = asking.send("post", "/customers/", {"name": "Second", "external_id": "crm-1"})
     body = problem(answer, 409, "external_id_taken")
     assert first.key in body["detail"]
-    assert body["existing"] == {"key": first.key, "url": f"/api/v1/customers/{first.key}"}
+    assert body["existing"] == {
+        "key": first.key,
+        "url": f"/api/v1/customers/{first.key}",
+        "name": first.name,
+    }
     assert body["errors"][0]["pointer"] == "/external_id"
     here = scene().volume
     Volume.objects.filter(pk=here.pk).update(external_id="vps-1")
     other = make.volume(label="other")
     answer = asking.send("patch", f"/volumes/{other.key}", {"external_id": "vps-1"})
     existing = problem(answer, 409, "external_id_taken")["existing"]
-    assert existing == {"key": here.key, "url": f"/api/v1/volumes/{here.key}"}
+    url = f"/api/v1/volumes/{here.key}"
+    assert existing == {"key": here.key, "url": url, "name": here.label}
 
 
 def test_of_two_requests_at_once_the_second_is_told_who_was_first(

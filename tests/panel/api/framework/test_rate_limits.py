@@ -73,6 +73,8 @@ def test_every_answer_tells_how_much_is_left(address: str) -> None:
     assert left == [MOST - 1, MOST - 2, MOST - 3]
     answer = get(asking, address)
     assert answer["RateLimit-Limit"] == str(MOST)
+    assert answer["RateLimit-Policy"] == f'"token";q={MOST};w={BURST_SECONDS}'
+    assert answer["RateLimit"].startswith(f'"token";r={answer["RateLimit-Remaining"]};t=')
     assert 1 <= int(answer["RateLimit-Reset"]) <= BURST_SECONDS
     assert "Retry-After" not in answer
 

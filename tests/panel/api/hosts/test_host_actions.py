@@ -11,7 +11,7 @@ from jobs.hosts import trust
 from jobs.models import Halt
 from storage.models import Host, Placement
 from tests import make
-from tests.panel.api.asking import V1, Program, problem, staff
+from tests.panel.api.asking import Program, problem, staff
 from tests.scene import HOST_KEY, job, scene
 from tests.storage.analysis.advice.load import known, sampled_days
 
@@ -27,10 +27,10 @@ def test_a_host_is_added_with_the_line_that_enrols_it(asking: Program) -> None:
     body = {"name": "node7", "address": "192.0.2.7", "port": 2222}
     headers = {"Idempotency-Key": "k"}
     made = asking.send("post", "/hosts/", body, **headers)
-    assert made["Location"] == f"{V1}/hosts/{made.json()['host']}"
     assert made.status_code == 201, made.content
     host = Host.objects.get()
-    assert made.json()["host"] == host.key
+    assert made.json()["key"] == made.json()["host"]["key"] == host.key
+    assert made["Location"] == made.json()["url"] == f"/api/v1/hosts/{host.key}"
     assert "| sh" in made.json()["line"]
     assert asking.send("post", "/hosts/", body, **headers).json()["line"] is None
     again = asking.send("post", f"/hosts/{host.key}/enrolment")
@@ -74,6 +74,8 @@ def test_a_hosts_window_and_limits_are_set_by_admins(asking: Program) -> None:
     body = {
         "window": {"start": "22:00", "end": "04:00"},
         "dirty_limit_percent": 20,
+        "slow_read_ms": 5,
+        "busy_percent": 80,
         "leaves_writeback": True,
         "port": 2222,
     }

@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from panel.api.volumes.series_endpoint import aligned
+from panel.api.figures.series_endpoints import aligned
 from panel.models import Order, OrderState
 from storage.database_clock import database_now
 from storage.discovery.host_summary import outline
@@ -163,7 +163,7 @@ def test_volumes_come_in_the_order_in_which_their_guests_wait(asking: Program) -
     assert waiting[:3] == [2.5, 0.5, 0.0]
     assert {*waiting[3:]} == {None}
     assert asking.get("/volumes/", sort="created_at").json() == asking.get("/volumes/").json()
-    problem(asking.get("/volumes/", sort="label"), 400, "invalid_parameter")
+    problem(asking.get("/volumes/", sort="guest"), 400, "invalid_parameter")
 
 
 def test_pages_in_that_order_repeat_and_miss_nothing(asking: Program) -> None:

@@ -48,7 +48,11 @@ def test_the_job_that_changes_it_is_named(asking: Program) -> None:
     there = scene()
     assert asking.get(f"/volumes/{there.volume.key}").json()["job"] is None
     made = job(there)
-    assert asking.get(f"/volumes/{there.volume.key}").json()["job"] == f"/api/v1/jobs/{made.key}"
+    assert asking.get(f"/volumes/{there.volume.key}").json()["job"] == {
+        "key": made.key,
+        "url": f"/api/v1/jobs/{made.key}",
+        "name": made.get_kind_display(),
+    }
 
 
 def test_a_volume_comes_with_its_wish_where_that_is_asked_for(asking: Program) -> None:

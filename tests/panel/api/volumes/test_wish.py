@@ -251,7 +251,10 @@ def test_another_wish_meets_the_job_that_holds_the_volume(asking: Program) -> No
     first = asking.put_wish(there, TWO_GIB).json()
     body = problem(asking.put_wish(there, {"size_bytes": 4 * GIB}), 409, "busy")
     assert body["conflicting_jobs"] == [
-        {"key": first["key"], "url": first["url"], "kind": "add-cache", "state": "queued"}
+        {
+            **{"key": first["key"], "url": first["url"], "name": "Add cache"},
+            **{"kind": "add-cache", "state": "queued"},
+        }
     ]
 
 
@@ -292,7 +295,7 @@ def test_the_wish_reads_as_what_is_or_what_a_job_makes_of_it(asking: Program) ->
     assert (now["cache"], now["is_met"], now["job"]) == (TWO_GIB | THRESHOLD, True, None)
     made = asking.put_wish(there, None).json()
     then = asking.get(path).json()
-    assert (then["cache"], then["is_met"], then["job"]) == (None, False, made["url"])
+    assert (then["cache"], then["is_met"], then["job"]["url"]) == (None, False, made["url"])
 
 
 @pytest.mark.parametrize("state", ["failed", "needs_attention"])
@@ -311,6 +314,7 @@ def test_a_wish_that_a_job_did_not_reach_is_not_met(asking: Program, state: str)
     assert now["last_job"] == {
         "key": made.key,
         "url": f"/api/v1/jobs/{made.key}",
+        "name": made.get_kind_display(),
         "state": state,
         "error_code": "no_space",
     }

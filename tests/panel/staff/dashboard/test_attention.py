@@ -8,19 +8,12 @@ from typing import Any
 import pytest
 
 from jobs.problems import Problem, ProblemGroup
-from panel.alerts.problem_kinds import KINDS
+from panel.alerts.problem_lists import LISTS
 from panel.staff.dashboard.attention import AttentionRow, at_once, items
 from panel.staff.hosts import host_list
 from panel.staff.jobs import job_list
 from panel.staff.volumes import filters
-from storage.health.cache_condition import (
-    DISK_CODES,
-    LASTING_CODES,
-    RECENT_CODES,
-    SLOW_CODES,
-    STATE_CODES,
-)
-from storage.health.smart_findings import CODES
+from storage.problems.all_kinds import KINDS
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LISTINGS = {"hosts": "/hosts/", "volumes": "/volumes/", "jobs": "/jobs/"}
@@ -140,20 +133,9 @@ def test_troubles_of_several_hosts_lead_to_the_list_of_just_such(
 
 def test_the_lists_know_the_filters_that_troubles_lead_to() -> None:
     known = {"hosts": host_list.STATES, "volumes": filters.STATES, "jobs": dict(job_list.STATES)}
-    for code, kind in KINDS.items():
-        assert kind.listing.state in ("", *known[kind.listing.page]), code
-
-
-def test_every_finding_of_disks_and_caches_has_its_sentence_for_several_and_consequence() -> None:
-    for code in (
-        *CODES,
-        *STATE_CODES,
-        *RECENT_CODES,
-        *LASTING_CODES,
-        *DISK_CODES,
-        *SLOW_CODES,
-    ):
-        assert KINDS[code].many.format(count=2) and KINDS[code].consequence, code
+    for listing in LISTS.values():
+        assert listing.state in ("", *known[listing.page]), listing
+    assert {kind.listing for kind in KINDS.values()} == {*LISTS}
 
 
 def test_different_next_steps_of_one_row_are_left_to_the_pages() -> None:

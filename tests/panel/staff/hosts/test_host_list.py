@@ -86,6 +86,8 @@ def test_what_an_inventory_shows_to_be_wrong_is_told_with_the_rest_counted(staff
     assert "md0 misses a disk." in page
     assert "2 more problems" in page
     assert "3 problems" in page
+    # One state, and not that it is active as well.
+    assert "active" not in page[page.index("<tbody>") :]
 
 
 def test_an_empty_list_leads_to_the_first_host(client: Client) -> None:

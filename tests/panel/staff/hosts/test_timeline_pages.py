@@ -121,7 +121,7 @@ def test_a_slow_kernel_is_a_notice_and_nothing_to_accept(admin: Client) -> None:
 
 
 def test_a_kernel_without_known_faults_says_so(admin: Client) -> None:
-    assert "No known faults" in page(admin, on_kernel("6.12.4").host)
+    assert "No known faults" in page(admin, on_kernel("6.16.4").host)
 
 
 def test_an_admin_accepts_a_fault_and_takes_it_back(admin: Client) -> None:

@@ -263,7 +263,7 @@ def test_a_preview_warns_of_what_its_steps_meet_on_this_kernel(staff: Client) ->
     end(preview)
     text = page(staff, "job", preview.key)
     assert "Kernel 4.9.330: Before 4.12, a full LVM cache is hardly faster" in text
-    on_kernel(there, "6.12.4")
+    on_kernel(there, "6.16.4")
     assert "Kernel " not in page(staff, "job", preview.key)
 
 

@@ -14,13 +14,17 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.hosts.trust import key_fingerprint
+from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts
 from storage.inventory.facts import VolumeUser
 from storage.metrics.rates import CachedBy, GapReason
 from storage.metrics.samples import Latest
+from storage.models import Placement, Volume
 from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.scene import HOST_KEY, HOSTILE, LONG, OTHER_HOST_KEY, RTL, scene
+from tests.storage import wire
+from tests.storage.metrics.samples.rounds import take
 
 pytestmark = pytest.mark.django_db
 
@@ -324,3 +328,14 @@ def test_an_inventory_is_read_once_for_all_volumes_of_its_host() -> None:
         rows = snapshots_of(volumes)
     assert len({id(row.host) for row in rows}) == 1
     assert sum('"storage_host"."facts"' in query["sql"] for query in queries) == 1
+
+
+def test_a_row_tells_no_age_of_fresh_figures_and_no_share_beyond_the_whole(staff: Client) -> None:
+    there = scene(make.lv(size_bytes=GIB, cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")))
+    Volume.objects.update(size_bytes=GIB)
+    Placement.objects.update(cache_technology="lvmcache", cache_bytes=2 * GIB)
+    take(there.host, 0, wire.volume(there.lv.uuid), start=timezone.now())
+    text = staff.get(reverse("volumes")).content.decode()
+    row = text[text.index("<tbody") :]
+    assert "whole" in row and "200 %" not in row
+    assert " ago" not in row

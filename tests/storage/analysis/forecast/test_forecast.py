@@ -153,8 +153,8 @@ def test_the_time_of_warming_up_does_not_lower_what_a_larger_cache_could_do() ->
 @pytest.mark.parametrize(
     ("use", "words"),
     [
-        (cached(0.985), "98 % of your reads already come from SSD"),
-        (cached(0.7, latest_hit_rate=0.99), "99 % of your reads already come from SSD"),
+        (cached(0.985), "nearly all of your reads already come from SSD"),
+        (cached(0.7, latest_hit_rate=0.99), "nearly all of your reads already come from SSD"),
         (cached(reads=7), "your volume had hardly any reads"),
         (cached(used_bytes=4 * GIB), "your cache is only 40 % used"),
         (
@@ -268,21 +268,24 @@ def test_an_expectation_is_kept_as_json() -> None:
     kept = expected(cached(0.4), 20).to_json()
     assert (kept["kind"], kept["hit_rate_high"], kept["curve"]) == ("own_misses", 0.8, ())
     assert kept["warming_seconds_low"] == pytest.approx(20 * GIB / 1_000_000)
-    assert not {"text", "basis", "warming"} & set(kept)
+    assert not {"text", "basis", "brief", "warming"} & set(kept)
 
 
 def test_what_a_former_cache_did_is_the_forecast_of_the_same_one() -> None:
     use = uncached(seconds=60.0, read_ms=26.0, former=FormerCache(10 * GIB, 0.99, 0.97, 0.992, 1.1))
     found = forecast(use, CacheChoice(10 * GIB))
     assert found is not None
-    assert found.text == (
-        "With your former cache, 99 % of your reads came from SSD: 1.10 ms each. Now a read takes "
-        "26.0 ms."
+    assert found.text == "With your former cache, 99 % of your reads came from SSD: 1.10 ms each."
+    assert found.brief == (
+        "Measured with this size: 99 % of your reads from SSD, 1.10 ms a read (without a cache "
+        "26.0 ms)."
     )
     assert found.kind == "own_misses"
     assert (found.hit_rate_low, found.hit_rate_high) == (0.97, pytest.approx(0.995))
     smaller = forecast(use, CacheChoice(5 * GIB))
     assert smaller is not None
+    assert (smaller.text, smaller.basis) == (found.text, found.basis)
+    assert smaller.brief == "With this size: 48 to 99 % of your reads from SSD."
     assert smaller.hit_rate_low == pytest.approx(0.485)
     assert smaller.hit_rate_high == pytest.approx(0.995)
 

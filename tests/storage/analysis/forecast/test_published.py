@@ -72,4 +72,4 @@ def test_where_the_cache_serves_all_but_a_few_an_upgrade_would_not_help(run: str
     larger = forecast(found, CacheChoice(8 * GIB))
     assert larger is not None
     assert larger.kind == "no_help"
-    assert "99 % of your reads already come from SSD" in larger.text
+    assert "nearly all of your reads already come from SSD" in larger.text

@@ -8,7 +8,6 @@ from threading import Thread
 import pytest
 from django.db import connection
 
-from storage.host_data import BadHostData
 from storage.metrics.samples import record_sample
 from storage.metrics.samples.columns import INTERVAL
 from storage.metrics.samples.sample_round import COLUMNS
@@ -130,11 +129,13 @@ def test_a_volume_that_moved_starts_with_a_gap(host: Host) -> None:
     assert LatestSample.objects.get(volume=volume).gap == "moved"
 
 
-def test_a_bad_sample_stores_nothing(host: Host) -> None:
-    _volume, lv = placed(host)
-    with pytest.raises(BadHostData):
-        take(host, 0, reading(lv, 1), {"lv_uuid": "broken"})
-    assert not LatestSample.objects.exists()
+def test_a_bad_volume_of_a_sample_costs_its_own_figures_alone(
+    host: Host, caplog: pytest.LogCaptureFixture
+) -> None:
+    volume, lv = placed(host)
+    take(host, 0, reading(lv, 1), {"lv_uuid": "broken"})
+    assert LatestSample.objects.get().volume == volume
+    assert "Left out of a sample" in caplog.text
 
 
 def test_the_largest_counters_survive_the_database(host: Host) -> None:

@@ -144,7 +144,7 @@ function tiercel_bill(array $line): bool {   // once for each id, whichever way 
     }
     $done = WHMCS\Database\Capsule::table(TIERCEL_LINES);
     if (!$done->insertOrIgnore(['id' => $line['id']])) return true;
-    $amount = $line['amount_minor'] / 10 ** TIERCEL_DECIMALS;
+    $amount = $line['amount_minor'] / 10 ** ($line['currency_digits'] ?? TIERCEL_DECIMALS);
     $answer = localAPI('AddBillableItem', [
         'clientid' => $line['customer_external_id'], 'description' => $line['description'],
         'amount' => $line['kind'] === 'credit' ? -$amount : $amount,

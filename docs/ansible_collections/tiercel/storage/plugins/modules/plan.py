@@ -111,7 +111,7 @@ def main() -> None:
     if wanted["hosts"] is not None:
         wanted["hosts"] = sorted(wanted["hosts"])
     if before is not None:
-        before["hosts"] = sorted(before["hosts"] or [])
+        before["hosts"] = sorted(each["key"] for each in before["hosts"] or [])
     changed = changes(before or {}, wanted)
     for name, other in SIZES.items():
         # A plan has one of them.

@@ -1,4 +1,4 @@
-"""The limit of dirty data of a host, and what Tiercel may do there by itself."""
+"""From when on something on a host is a problem, and what Tiercel may do there by itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def admin(client: Client) -> Client:
 
 def saved(admin: Client, **data: str) -> Host:
     host = make.host()
-    admin.post(reverse("host-writeback", args=[host.key]), data)
+    limits = {"dirty_limit_percent": "60", "slow_read_ms": "20", "busy_percent": "90"}
+    given = {name: value for name, value in {**limits, **data}.items() if value}
+    admin.post(reverse("host-limits", args=[host.key]), given)
     return Host.objects.get(pk=host.pk)
 
 
@@ -34,10 +36,14 @@ def saved(admin: Client, **data: str) -> Host:
         ({"dirty_limit_percent": "100"}, (100, False)),
         ({"dirty_limit_percent": "0", "leaves_writeback": "on"}, (50, False)),
         ({"dirty_limit_percent": "101", "leaves_writeback": "on"}, (50, False)),
-        ({"leaves_writeback": "on"}, (50, False)),
+        ({"dirty_limit_percent": "", "leaves_writeback": "on"}, (50, False)),
+        ({"slow_read_ms": "0", "leaves_writeback": "on"}, (50, False)),
+        ({"slow_read_ms": "10001", "leaves_writeback": "on"}, (50, False)),
+        ({"busy_percent": "101", "leaves_writeback": "on"}, (50, False)),
+        ({"busy_percent": "", "leaves_writeback": "on"}, (50, False)),
     ],
 )
-def test_both_are_saved_or_neither(
+def test_all_are_saved_or_none(
     admin: Client, data: dict[str, str], stored: tuple[int, bool]
 ) -> None:
     host = saved(admin, **data)
@@ -45,8 +51,12 @@ def test_both_are_saved_or_neither(
 
 
 def test_the_settings_show_what_is_saved_and_who_changed_it(admin: Client) -> None:
-    host = saved(admin, dirty_limit_percent="70", leaves_writeback="on")
+    limits = {"dirty_limit_percent": "70", "slow_read_ms": "5", "busy_percent": "80"}
+    host = saved(admin, **limits, leaves_writeback="on")
+    assert (host.slow_read_ms, host.busy_percent) == (5, 80)
     page = admin.get(reverse("host-settings", args=[host.key])).content.decode()
-    assert 'value="70"' in page and 'name="leaves_writeback"' in page
+    for name, value in limits.items():
+        assert re.search(rf'name="{name}"[^>]* value="{value}"', page), name
+    assert 'name="leaves_writeback"' in page
     assert re.search(r'name="leaves_writeback"[^>]* checked', page)
     assert "leaves writeback" in page and "admin@example.org" in page

@@ -1,4 +1,4 @@
-"""Every code that a problem can have is called by its name in lists, alerts and mails."""
+"""Every code that a problem can have is declared, and what is declared fits together."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from jobs import problems
-from jobs.alerts.alert_rules import CONTACT, FAMILIES
-from panel.alerts.problem_kinds import KINDS
+from panel.notices.notice_texts import TROUBLES
 from storage.agent.facts.program_versions import PROGRAMS
 from storage.health.inventory_findings import LVM_RAID
-from storage.health.smart_findings import CODES
+from storage.problems.all_kinds import KINDS, PRECEDENCE, family_of, may_follow
+from storage.problems.problem_kind import ProblemKind
 
 ROOT = Path(__file__).parents[3]
 MAKERS = frozenset({"problem", "_problem", "HealthFinding"})
@@ -73,7 +75,9 @@ def every_code() -> set[str]:
     queries = " ".join((problems.STATE, problems.CONTACT, problems.SILENT, problems.UNSAMPLED))
     queries += problems.MISSING + problems.UNREAD + problems.UNDONE
     codes |= set(re.findall(r"(?:THEN|ELSE|SELECT \w+(?:\.\w+)?,) '(\w+)'", queries))
-    codes |= {code for code, *_ in LVM_RAID.values()} | {*CODES} | CONTACT | {*FAMILIES}
+    codes |= {code for code, *_ in LVM_RAID.values()}
+    arrays = ROOT / "storage/agent/kernel/array_state.py"
+    codes |= set(re.findall(r'"(array_\w+)"', arrays.read_text()))
     return codes - {"error", "warning", ""}
 
 
@@ -82,3 +86,42 @@ def test_every_code_that_the_source_can_give_has_a_name() -> None:
     seen = {"silent", "unreachable", "job_failed", "tunables_broken", "agent_old", "kernel_old"}
     assert seen | {"unfinished", "drift", "array_degraded", "cache_failed"} <= codes
     assert " ".join(sorted(codes - {*KINDS})) == ""
+
+
+ALL = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+@ALL
+def test_a_kind_has_its_words(kind: ProblemKind) -> None:
+    assert kind.name and kind.consequence
+    assert kind.many.format(count=2)
+    assert not kind.several or "2 volumes" in kind.several.format("2 volumes")
+
+
+@ALL
+def test_what_a_kind_follows_is_declared_and_comes_first(kind: ProblemKind) -> None:
+    assert {*kind.follows} <= {*KINDS}
+    assert {*kind.follows_late} <= {*kind.follows}
+    for cause in KINDS:
+        if may_follow(kind.code, cause):
+            assert PRECEDENCE[family_of(cause)] < PRECEDENCE[family_of(kind.code)]
+
+
+@ALL
+def test_a_family_is_over_after_the_same_time_whichever_state_was_the_last(
+    kind: ProblemKind,
+) -> None:
+    family = [each for each in KINDS.values() if kind.family and each.family == kind.family]
+    assert {each.resolve_seconds for each in (*family, kind)} == {kind.resolve_seconds}
+    assert {PRECEDENCE[family_of(each.code)] for each in family} <= {
+        PRECEDENCE[family_of(kind.code)]
+    }
+
+
+@ALL
+def test_what_is_listed_for_a_time_says_what_is_true_after_it(kind: ProblemKind) -> None:
+    assert (kind.listed_for is not None) == bool(kind.once_unlisted)
+
+
+def test_customers_are_notified_of_kinds_of_problems_of_volumes() -> None:
+    assert {KINDS[code].about for code in TROUBLES} == {"volume"}

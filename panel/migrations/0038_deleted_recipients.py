@@ -5,7 +5,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('panel', '0036_walls_of_alerts_and_security_log'),
+        ('panel', '0037_keys_of_people'),
     ]
 
     operations = [

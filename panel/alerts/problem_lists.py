@@ -1,0 +1,35 @@
+"""The lists of the panel that find several problems of a kind. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from storage.problems.problem_kind import Listing
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredList:
+    """The page by its URL's name, the filter that finds them ("" where the page has none), and what
+    the button there is called."""
+
+    page: Literal["hosts", "volumes", "jobs"]
+    state: str
+    text: str
+
+    def url(self, pages: Mapping[str, str]) -> str:
+        """`pages` are the addresses by the name of the page."""
+        return f"{pages[self.page]}?state={self.state}" if self.state else pages[self.page]
+
+
+LISTS: Final[Mapping[Listing, FilteredList]] = {
+    "problem_hosts": FilteredList("hosts", "problems", "Hosts with problems"),
+    "unreached_hosts": FilteredList("hosts", "trouble", "Hosts not answering"),
+    "new_hosts": FilteredList("hosts", "new", "Enrolling hosts"),
+    "troubled_caches": FilteredList("volumes", "trouble", "Cache problems"),
+    "missing_volumes": FilteredList("volumes", "missing", "Missing volumes"),
+    "undecided_jobs": FilteredList("jobs", "needs_attention", "Jobs that need a decision"),
+    "failed_jobs": FilteredList("jobs", "failed", "Failed jobs"),
+    "all_jobs": FilteredList("jobs", "", "All jobs"),
+}

@@ -1,0 +1,348 @@
+"""Figures of a volume, a host or the fleet over time, in columns, as JSON or CSV: what the charts
+of their pages draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from math import ceil
+from typing import Any, ClassVar, Final
+
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from panel.api.framework import described
+from panel.api.framework.rendering import JsonRenderer, json_bytes
+from panel.api.framework.resource import Resource, bad_parameter, chosen_values, since, whole
+from panel.api.framework.shape import Shape
+from panel.api.volumes.volume_endpoints import visible_volume
+from panel.charts.definitions import inside_json
+from panel.charts.subject import ChartSubject, of_fleet, of_host, of_volume
+from panel.charts.time_range import Span
+from panel.models import Scope
+from storage.access import is_staff
+from storage.formatting import csv_line
+from storage.metrics.load_series import LOAD_UNITS
+from storage.metrics.series import (
+    INSIDE_UNITS,
+    LEG_UNITS,
+    MAX_POINTS,
+    UNITS,
+    longest_range,
+    step_seconds,
+)
+from storage.models import Host
+
+DEFAULT_RANGE: Final = timedelta(hours=1)
+DEFAULT_POINTS: Final = 600
+CSV: Final = "text/csv"
+HISTOGRAMS, BANDS = "histograms", "bands"
+INCLUDED: Final = (HISTOGRAMS, BANDS)
+RANGE: Final = [
+    OpenApiParameter("from", OpenApiTypes.DATETIME, description="Default: one hour before `to`."),
+    OpenApiParameter("to", OpenApiTypes.DATETIME, description="Default: now."),
+    OpenApiParameter(
+        "points", OpenApiTypes.INT, description=f"Maximum number of points, 1 to {MAX_POINTS}."
+    ),
+    described.query("names", "Columns, with commas between. Default: all."),
+]
+NAMES: Final = tuple(each.name for each in RANGE)
+
+
+class SeriesColumns(Shape):
+    """A column for each figure that was asked for; null is a gap."""
+
+    def get_fields(self) -> dict[str, Any]:
+        return {
+            name: serializers.ListField(
+                child=serializers.FloatField(allow_null=True), required=False, help_text=unit
+            )
+            for name, unit in (UNITS | INSIDE_UNITS | LEG_UNITS).items()
+        }
+
+
+class HistogramsShape(Shape):
+    """How many I/Os of each bucket took how long."""
+
+    bounds_ms = serializers.ListField(
+        child=serializers.FloatField(),
+        help_text="Upper end of each class of latencies, in milliseconds; one more class is open.",
+    )
+    counts = serializers.DictField(
+        child=serializers.ListField(
+            child=serializers.ListField(child=serializers.IntegerField(), allow_null=True)
+        ),
+        help_text="For each bucket the I/Os of each class, null where none is known: `latency` of "
+        "the volume, `hdd_leg` and `ssd_leg` below its cache.",
+    )
+
+
+class BandsShape(Shape):
+    """The least and the most of the single intervals within each bucket, by column."""
+
+    least = serializers.DictField(
+        child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
+        help_text="The least of each bucket.",
+    )
+    most = serializers.DictField(
+        child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
+        help_text="The most of each bucket.",
+    )
+
+
+class BucketsShape(Shape):
+    """Point n lasts from n to n + 1 steps after `t0`, which is a whole number of steps after the
+    beginning of 1970: the same bucket has the same place in every answer."""
+
+    t0 = serializers.DateTimeField(help_text="When the first bucket begins.")
+    step_seconds = serializers.IntegerField(help_text="How long a bucket is, in seconds.")
+    points = serializers.IntegerField(help_text="How many buckets there are.")
+    units = serializers.DictField(child=serializers.CharField(), help_text="Unit of each column.")
+    totals = serializers.DictField(
+        child=serializers.FloatField(allow_null=True),
+        help_text="Over the whole range, and `covered_seconds`, which were measured.",
+    )
+
+
+class SeriesShape(BucketsShape):
+    """The figures of a volume."""
+
+    series = SeriesColumns(
+        help_text="One value for each bucket, by column; null: nothing was measured."
+    )
+    histograms = HistogramsShape(required=False, help_text="With `include=histograms`.")
+    bands = BandsShape(required=False, help_text="With `include=bands`.")
+
+
+class LoadSeriesShape(BucketsShape):
+    """The figures of a host or of the fleet. Which columns there are depends on its disks."""
+
+    series = serializers.DictField(
+        child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
+        help_text="One value for each bucket, by column; null: nothing was measured.",
+    )
+    labels = serializers.DictField(
+        child=serializers.CharField(),
+        help_text="What a column is about where its name does not say it: `volume_1_in_flight` "
+        "is of the volume that the disk worked most for.",
+    )
+    disks = serializers.ListField(
+        child=serializers.CharField(), help_text="What `disk` may be; empty for the fleet."
+    )
+    disk = serializers.CharField(
+        allow_blank=True, help_text="The disk whose columns these are; empty: none."
+    )
+
+
+class CsvRenderer(BaseRenderer):
+    """One line for each bucket, with the time of its beginning."""
+
+    media_type = CSV
+    format = "csv"
+    charset = "utf-8"
+
+    def render(
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None
+    ) -> bytes:
+        """The columns as lines; a problem stays JSON."""
+        if not isinstance(data, Mapping) or "series" not in data:
+            return json_bytes(data)
+        return "".join(_lines(data)).encode()
+
+
+def _answers(shape: type[Shape]) -> dict[Any, Any]:
+    return {
+        (200, "application/json"): OpenApiResponse(shape, "Columns."),
+        (200, CSV): OpenApiResponse(
+            OpenApiTypes.STR, "With `Accept: text/csv`: a line for each point."
+        ),
+        **described.problems(400, 403, 404, 422),
+    }
+
+
+class SeriesResource(Resource):
+    """The figures of a subject of charts."""
+
+    renderer_classes = (JsonRenderer, CsvRenderer)
+
+    def columns(
+        self, request: Request, subject: ChartSubject, cheap: Sequence[str]
+    ) -> tuple[Any, Span, Sequence[str]]:
+        """The series, its time and the columns that were asked for. Those beyond the `cheap` ones
+        are read only where one is."""
+        end = since(request, "to") or timezone.now()
+        start = since(request, "from") or end - max(
+            DEFAULT_RANGE, timedelta(seconds=12 * subject.least_seconds)
+        )
+        points = whole(request, "points", DEFAULT_POINTS, 1, MAX_POINTS)
+        names = _names(request, subject.names, cheap)
+        try:
+            start, end, step = aligned(
+                start, end, points, subject.every, least=subject.least_seconds
+            )
+            span = Span("", "", start, end, step, is_part=True)
+            measured = subject.measure(span)
+        except ValueError as error:
+            # It ends before it begins, or is longer than any that is kept.
+            raise bad_parameter("from", "out_of_range", str(error)) from None
+        if not set(names) <= set(cheap):
+            measured = subject.apart(subject.added(span, measured))
+        return measured, span, names
+
+
+class VolumeSeries(SeriesResource):
+    """What a volume did."""
+
+    read_scope = Scope.VOLUMES_READ
+    parameters: ClassVar = {"GET": (*NAMES, "include")}
+    repeatable: ClassVar = ("include",)
+
+    @extend_schema(
+        operation_id="series",
+        summary="Figures over time",
+        parameters=[
+            *RANGE,
+            described.choice(
+                "include",
+                "`histograms`: how many I/Os took how long; `bands`: the least and the most of the "
+                "intervals in each bucket. Staff only.",
+                INCLUDED,
+            ),
+        ],
+        responses=_answers(SeriesShape),
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """One column for each figure; null: nothing was measured. Customers have the columns of
+        their charts. The range is moved to whole buckets. Those of the legs below a cache
+        (`hdd_leg_p95_ms`, `ssd_leg_p95_ms`, …) come where `names` or `include=histograms` asks for
+        them, of ranges of up to seven days."""
+        is_for_staff = is_staff(self.user)
+        if "include" in request.query_params and not is_for_staff:
+            raise bad_parameter("include", "unknown", f"Known here: {', '.join(NAMES)}.")
+        included = chosen_values(request, "include", INCLUDED)
+        subject = of_volume(visible_volume(self, key), self.user)
+        usual = [name for name in subject.names if name not in LEG_UNITS]
+        measured, span, names = self.columns(request, subject, usual)
+        if HISTOGRAMS in included and set(names) <= set(usual):
+            measured = subject.apart(measured)
+        data = {**measured.to_json(names), "t0": span.start}
+        inside = inside_json(measured) if included else {}
+        if HISTOGRAMS in included:
+            data[HISTOGRAMS] = inside["heat"]
+        if BANDS in included:
+            data[BANDS] = {name: inside[name] for name in ("least", "most")}
+        return Response(data)
+
+
+class LoadSeries(SeriesResource):
+    """What many volumes did together."""
+
+    staff_only = True
+    read_scope = Scope.HOSTS_READ
+
+    def answer(self, request: Request, subject: ChartSubject) -> Response:
+        """Its columns."""
+        measured, span, names = self.columns(request, subject, tuple(LOAD_UNITS))
+        labels = {} if set(names) <= set(LOAD_UNITS) else subject.labels(span)
+        data = {
+            **measured.to_json(names),
+            "t0": span.start,
+            "labels": {name: label for name, label in labels.items() if name in names},
+            "disks": subject.disks,
+            "disk": subject.disk,
+        }
+        return Response(data)
+
+
+class HostSeries(LoadSeries):
+    """What a host did."""
+
+    parameters: ClassVar = {"GET": (*NAMES, "disk")}
+
+    @extend_schema(
+        operation_id="host_series",
+        summary="Figures of a host and its disks over time",
+        parameters=[
+            *RANGE,
+            described.query("disk", "Whose columns `disk_…` and `volume_…` are: one of `disks`."),
+        ],
+        responses=_answers(LoadSeriesShape),
+    )
+    def get(self, request: Request, key: str) -> Response:
+        """All volumes of the host together, how busy each disk was (`busy_sda`), what one disk did
+        (`disk_read_ms`) and the volumes that it worked for, in buckets of five minutes or more."""
+        host = get_object_or_404(Host.objects.visible_to(self.user).without_inventory(), key=key)
+        asked = request.query_params.get("disk", "")
+        subject = of_host(host, asked)
+        if asked and asked not in subject.disks:
+            known = ", ".join(subject.disks) or "none"
+            raise bad_parameter("disk", "invalid", f"Known of this host: {known}.")
+        return self.answer(request, subject)
+
+
+class FleetSeries(LoadSeries):
+    """What all hosts did."""
+
+    parameters: ClassVar = {"GET": NAMES}
+
+    @extend_schema(
+        operation_id="fleet_series",
+        summary="Figures of all hosts together over time",
+        parameters=RANGE,
+        responses=_answers(LoadSeriesShape),
+    )
+    def get(self, request: Request) -> Response:
+        """With how busy their disks were, on average and the busiest, in buckets of five minutes or
+        more."""
+        return self.answer(request, of_fleet())
+
+
+def aligned(
+    start: datetime,
+    end: datetime,
+    points: int,
+    every: Callable[[datetime, datetime], int] | None = None,
+    *,
+    least: int = 0,
+) -> tuple[datetime, datetime, int]:
+    """The range in whole buckets, of which the last one still lasts, and how long one is: never
+    more than `points`, so that a first bucket of which only a part was asked for may be left out.
+    Raises ValueError for a range that cannot be."""
+    step = step_seconds(start, end, points, least=least, every=every)
+    first = int(start.timestamp() // step)
+    last = ceil(end.timestamp() / step)
+    most = min(points, int(longest_range().total_seconds() // step))
+    first = max(first, last - most)
+    return _at(first * step), _at(last * step), step
+
+
+def _at(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _names(request: Request, known: Sequence[str], usual: Sequence[str]) -> Sequence[str]:
+    """The columns that were asked for, of those that may be seen. By itself all but those of the
+    legs of a cache; for hosts and the fleet all."""
+    text = request.query_params.get("names")
+    if text is None:
+        return usual if set(known) - set(usual) <= set(LEG_UNITS) else known
+    names = text.split(",")
+    if not set(names) <= set(known):
+        raise bad_parameter("names", "invalid", f"Some of {', '.join(known)}.")
+    return names
+
+
+def _lines(data: Mapping[str, Any]) -> Iterator[str]:
+    names = list(data["series"])
+    yield csv_line(["at", *names])
+    step = timedelta(seconds=data["step_seconds"])
+    for n in range(data["points"]):
+        values = (data["series"][name][n] for name in names)
+        at = (data["t0"] + n * step).isoformat()
+        yield csv_line([at, *("" if value is None else value for value in values)])

@@ -1,0 +1,75 @@
+"""How much SSD the volumes of many hosts want: what advice would name, without inventories."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from storage.analysis.advice.past_loads import COLUMNS, DAY, LOOK_BACK, MOST_AT_ONCE, was_uncached
+from storage.analysis.advice.suggestion import (
+    ENOUGH_DAYS,
+    LEAST_WAIT_SECONDS,
+    cache_size,
+    usual_wait,
+)
+from storage.metrics.rates import Sums
+from storage.metrics.samples.aggregate import aggregate
+from storage.volumes.cache_sizes import SIZES_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class UncachedVolume:
+    """A volume without a cache, by primary key, and the host that it lies on."""
+
+    volume_id: int
+    host_id: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SsdDemand:
+    """So many `volumes` wait for slow disks, for `waited_seconds` together on a usual day; caches
+    of the usual size for all of them take `wanted_bytes`."""
+
+    volumes: int = 0
+    waited_seconds: float = 0.0
+    wanted_bytes: int = 0
+
+    @property
+    def waited_hours(self) -> float:
+        return self.waited_seconds / 3600
+
+    def __add__(self, other: SsdDemand) -> SsdDemand:
+        return SsdDemand(
+            self.volumes + other.volumes,
+            self.waited_seconds + other.waited_seconds,
+            self.wanted_bytes + other.wanted_bytes,
+        )
+
+
+def demand_by_host(of: Collection[UncachedVolume], now: datetime) -> dict[int, SsdDemand]:
+    """By primary key of the host; hosts none of whose volumes wait are missing. Whole days (UTC) of
+    the last two weeks count, of which the stored sums of a day are read."""
+    days = _days([each.volume_id for each in of], now)
+    demand = defaultdict[int, SsdDemand](SsdDemand)
+    for each in of:
+        wait = usual_wait(days.get(each.volume_id, []))
+        if wait.days >= ENOUGH_DAYS and wait.reads * DAY >= LEAST_WAIT_SECONDS:
+            wanted = cache_size(SIZES_BYTES, each.size_bytes)
+            demand[each.host_id] += SsdDemand(1, wait.reads * DAY, wanted)
+    return dict(demand)
+
+
+def _days(volume_ids: Sequence[int], now: datetime) -> Mapping[int, list[Sums]]:
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    days = defaultdict[int, list[Sums]](list)
+    for first in range(0, len(volume_ids), MOST_AT_ONCE):
+        some = volume_ids[first : first + MOST_AT_ONCE]
+        for each in aggregate(
+            some, midnight - LOOK_BACK, midnight, kind=COLUMNS, step=DAY, apart=True
+        ):
+            if was_uncached(each):
+                days[each.subject_id].append(each.sums)
+    return days

@@ -1,0 +1,250 @@
+"""Capacity: what is sold, what still fits, until when it lasts, and what to buy next."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import Settings
+
+from jobs.models import Job, Kind, State
+from panel.staff.customers import revenue, ssd_space
+from storage.byte_sizes import GIB
+from storage.models import Host
+from storage.models.outline import HostOutline
+from tests import make
+from tests.panel.staff.customers.sales import NOW, host, plan, sold
+from tests.scene import job, scene
+from tests.storage.analysis.advice.load import sampled_days
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def admin(client: Client) -> Client:
+    client.force_login(make.staff_user())
+    return client
+
+
+def shown(client: Client, **asked: str) -> str:
+    response = client.get(reverse("capacity"), asked)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def cached(
+    on: Host,
+    kind: Kind,
+    gib: int,
+    before_gib: int,
+    days: int = 0,
+    ended_at: datetime | None = None,
+) -> None:
+    def wish(size: int) -> dict[str, Any]:
+        cache = {"kind": "lvmcache", "size_bytes": size * GIB} if size else None
+        return {"size_bytes": GIB, "tier": "hdd", "cache": cache}
+
+    Job.objects.create(
+        kind=kind,
+        host=on,
+        volume=make.volume(),
+        wish=wish(gib),
+        fallback=wish(before_gib),
+        state=State.SUCCEEDED,
+        ended_at=ended_at or NOW - timedelta(days=days),
+    )
+
+
+def test_the_space_lasts_as_long_as_caches_grow_as_lately() -> None:
+    one, other = host("s1", free_gib=60), host("s2", free_gib=60)
+    cached(one, Kind.ADD_CACHE, 8, 0, days=30)
+    cached(one, Kind.REPLACE_CACHE, 16, 8, days=10)
+    cached(other, Kind.REMOVE_CACHE, 0, 8, days=5)
+    frees = {one.pk: 60 * GIB, other.pk: 60 * GIB}
+    rates = ssd_space.growth(make.staff_user(), NOW, frees)
+    # 16 GiB in 30 days: 60 GiB last for 112.5.
+    assert rates[one.pk].full_at == NOW + timedelta(days=112.5)
+    assert rates[other.pk].full_at is None
+    assert rates[None].full_at == NOW + timedelta(days=120 / (8 / 30))
+
+
+def test_a_few_minutes_are_no_forecast_and_quiet_weeks_are_one(admin: Client) -> None:
+    one = host("s1", free_gib=60)
+    quiet = ssd_space.growth(make.staff_user(), NOW, {one.pk: 60 * GIB})
+    assert quiet[one.pk].is_known and quiet[one.pk].bytes_a_day == 0
+    cached(one, Kind.ADD_CACHE, 8, 0, ended_at=NOW - timedelta(minutes=20))
+    early = ssd_space.growth(make.staff_user(), NOW, {one.pk: 60 * GIB})
+    assert (early[one.pk].is_known, early[one.pk].full_at) == (False, None)
+    assert "not known yet" in admin.get(reverse("capacity")).content.decode()
+
+
+def volume_job(on: Host, kind: Kind, days: int, wish: Any, before: Any) -> None:
+    Job.objects.create(
+        kind=kind,
+        host=on,
+        volume=make.volume(),
+        wish=wish,
+        fallback=before,
+        state=State.SUCCEEDED,
+        ended_at=NOW - timedelta(days=days),
+    )
+
+
+def test_volumes_on_ssd_use_up_its_space_too() -> None:
+    def lying(tier: str, gib: int, life: str = "live") -> dict[str, Any]:
+        return {"size_bytes": gib * GIB, "tier": tier, "cache": None, "life": life}
+
+    one = host("s1", free_gib=60)
+    volume_job(one, Kind.CREATE_VOLUME, 30, lying("ssd", 10), None)
+    volume_job(one, Kind.EXTEND_VOLUME, 20, lying("ssd", 12), lying("ssd", 10))
+    volume_job(one, Kind.MOVE_VOLUME, 9, lying("ssd", 20), lying("hdd", 20))
+    volume_job(one, Kind.MOVE_VOLUME, 8, lying("hdd", 5), lying("ssd", 5))
+    volume_job(one, Kind.DESTROY_VOLUME, 7, lying("ssd", 3, "gone"), lying("ssd", 3, "retired"))
+    volume_job(one, Kind.CREATE_VOLUME, 6, lying("hdd", 100), None)
+    volume_job(one, Kind.EXTEND_VOLUME, 5, lying("ssd", 50), None)  # from what, nobody knows
+    rates = ssd_space.growth(make.staff_user(), NOW, {one.pk: 60 * GIB})
+    # 10 + 2 + 20 - 5 - 3 = 24 GiB in 30 days.
+    assert rates[one.pk].full_at == NOW + timedelta(days=75)
+
+
+def test_the_fullest_host_stands_first(admin: Client) -> None:
+    host("roomy", free_gib=90)
+    host("tight", free_gib=5)
+    text = admin.get(reverse("capacity")).content.decode()
+    assert text.index("tight") < text.index("roomy")
+
+
+def test_a_forecast_names_the_host_that_is_full_first(admin: Client) -> None:
+    slow, fast = host("slow", free_gib=90), host("fast", free_gib=20)
+    then = timezone.now() - timedelta(days=8)
+    cached(slow, Kind.ADD_CACHE, 4, 0, ended_at=then)
+    cached(fast, Kind.ADD_CACHE, 16, 0, ended_at=then)
+    user = make.staff_user("owner@example.org")
+    forecast = ssd_space.full_forecast(user, timezone.now(), ssd_space.spaces(user))
+    assert forecast.full == () and forecast.first is not None
+    assert forecast.first.name == "fast"
+    sold(slow, plan("Fast", 490, gib=4), price_minor=490)
+    for page in ("revenue", "capacity"):
+        text = admin.get(reverse(page)).content.decode()
+        assert "First host full" in text and "in about 8 days" in text, page
+    host("brim", free_gib=0)
+    text = admin.get(reverse("revenue")).content.decode()
+    assert "Full now" in text and "1 host<" in text and ">brim</a>; next:" in text
+
+
+def test_what_jobs_will_take_is_reserved(admin: Client) -> None:
+    ssd = make.fast_pv(size_bytes=50 * GIB, free_bytes=10 * GIB)
+    there = scene(make.lv(), pvs=(make.pv(), ssd))
+    sizes = {"fast_total_bytes": 50 * GIB, "fast_free_bytes": 10 * GIB}
+    HostOutline.objects.update_or_create(host=there.host, defaults=sizes)
+    wish = {"cache": {"kind": "lvmcache", "name": "c-aaaaaaaaaaaaaaaa", "size_bytes": 12 * GIB}}
+    job(there, wish={"size_bytes": GIB, "tier": "hdd", "layout": "plain", **wish})
+    text = admin.get(reverse("capacity")).content.decode()
+    assert re.search(r"12(\.\d)? GiB reserved", text)
+    assert "exceeds free space" in text
+
+
+def test_a_host_is_full_once_the_plan_that_sells_best_no_longer_fits(admin: Client) -> None:
+    left, room = host("left", free_gib=6), host("room", total_gib=1000, free_gib=25)
+    best, rare = plan("Best", 490), plan("Rare", 290, gib=4)
+    for of in (best, best, rare):
+        sold(left, of, price_minor=490)
+    caches = revenue.sold_caches(make.staff_user("owner@example.org"))
+    unit = ssd_space.best_seller(caches)
+    assert unit is not None and (unit.name, unit.cache_bytes) == ("Best", 8 * GIB)
+    found = {each.name: each for each in ssd_space.spaces(make.staff_user("b@example.org"), unit)}
+    assert found["left"].is_full and not found["room"].is_full
+    assert (found["left"].room, found["room"].room) == (0, 3)
+    # Without what sells, a hundredth of the SSD is what a host must have left.
+    assert not ssd_space.spaces(make.staff_user("c@example.org"))[0].is_full
+    text = shown(admin)
+    assert "room for 3 " in text
+    assert "Best (8 GiB), the plan that most volumes have, no longer fits" in text
+    assert ">1 host<" in text
+    assert reverse("host", args=[left.key]) in text and reverse("host", args=[room.key]) in text
+
+
+def test_a_plan_that_is_no_longer_sold_is_no_best_seller() -> None:
+    one, old, new = host("s1"), plan("Old", 490), plan("New", 590)
+    for of in (old, old, new):
+        sold(one, of, price_minor=490)
+    old.on_offer = False
+    old.save()
+    unit = ssd_space.best_seller(revenue.sold_caches(make.staff_user()))
+    assert unit is not None and unit.name == "New"
+
+
+def test_sites_stand_first_each_with_one_bar(admin: Client) -> None:
+    host("a1", free_gib=90, site="Helsinki")
+    host("a2", free_gib=70, site="Helsinki")
+    assert 'id="sites"' not in shown(admin)
+    host("b1", free_gib=10, site="Oslo")
+    text = shown(admin)
+    bars = text[text.index('id="sites"') : text.index('id="found"')]
+    assert bars.index("Oslo") < bars.index("Helsinki")
+    assert "40 GiB of 200 GiB used" in bars and "2 hosts" in bars
+
+
+def test_the_table_is_sorted_by_what_is_asked_and_is_a_file_too(admin: Client) -> None:
+    host("small", total_gib=10, free_gib=9)
+    tight = host("tight", free_gib=20)
+    sold(tight, plan("Fast", 490), price_minor=490)
+    for asked, first in (("-sold", "tight"), ("host", "small"), ("-ssd", "small")):
+        text = shown(admin, sort=asked)
+        table = text[text.index("<tbody>") :]
+        assert re.findall(r">(small|tight)</a>", table)[0] == first, asked
+    rows = list(csv.DictReader(io.StringIO(shown(admin, format="csv"))))
+    assert [(row["host"], row["room_for_plans"]) for row in rows] == [
+        ("tight", "2"),
+        ("small", "1"),
+    ]
+
+
+def waiting(on: Host, gib: int, **placed: Any) -> None:
+    """A volume one of whose reads waits at any time, without a cache unless told otherwise."""
+    volume = make.volume(size_bytes=gib * GIB)
+    make.placement(volume, on, **placed)
+    end = timezone.now().replace(minute=0, second=0, microsecond=0)
+    sampled_days(volume, 5, lambda ts: 1, end=end)
+
+
+def test_what_waits_for_hdds_is_the_demand_and_says_how_much_ssd_to_add(
+    admin: Client, settings: Settings
+) -> None:
+    short, ample = host("short", free_gib=4), host("ample", free_gib=90)
+    waiting(short, 64)
+    waiting(ample, 64)
+    waiting(ample, 64, cache_technology="lvmcache", cache_bytes=GIB)
+    sold(ample, plan("Fast", 800), price_minor=800)
+    text = shown(admin)
+    demand = text[text.index('id="demand"') : text.index('id="found"')]
+    assert 'class="big-figure">2<' in demand
+    assert "32 GiB" in demand and "12 GiB" in demand and "1 host<" in demand
+    # 12 GiB at 1.00 EUR per GiB.
+    assert "12.00 EUR" in demand
+    assert "set TIERCEL_SSD_PRICE_PER_TB" in demand
+    settings.TIERCEL_SSD_PRICE_PER_TB = 1000
+    assert "paid back in 1.1 months" in shown(admin)
+    rows = {row["host"]: row for row in csv.DictReader(io.StringIO(shown(admin, format="csv")))}
+    assert rows["short"]["to_order_bytes"] == str(12 * GIB)
+    assert rows["ample"]["to_order_bytes"] == "0"
+    operator = Client()
+    operator.force_login(make.staff_user("op@example.org", staff_role="operator"))
+    assert "12.00 EUR" not in shown(operator)
+
+
+def test_a_quiet_fleet_says_that_nothing_waits(admin: Client) -> None:
+    one = host("s1")
+    make.placement(make.volume(), one)
+    assert "No volume without a cache waits for its HDD" in shown(admin)
+
+
+def test_without_an_ssd_the_page_says_what_comes_next(admin: Client) -> None:
+    assert "No SSD yet" in shown(admin)
