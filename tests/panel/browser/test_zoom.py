@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -40,6 +41,9 @@ def limits(page: Page) -> tuple[float, float]:
     return found[0][0], found[0][1]
 
 
+LAST = re.compile("^last ")
+
+
 def query(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
@@ -57,18 +61,18 @@ def test_the_crosshair_goes_through_all_charts_by_mouse_and_by_arrow_keys(
     expect(page.locator(".chart-hair:not([hidden])")).to_have_count(drawn)
     times = set(page.locator(".chart-readout:visible").all_inner_texts())
     assert len(times) == 1
-    assert times != {"last"}
+    assert not times.pop().startswith("last")
     page.get_by_role("heading", level=1).hover()
-    expect(page.locator(".chart-readout").first).to_have_text("last")
+    expect(page.locator(".chart-readout").first).to_have_text(LAST)
     first.focus()
     page.keyboard.press("Home")
-    expect(page.locator(".chart-readout").first).not_to_have_text("last")
+    expect(page.locator(".chart-readout").first).not_to_have_text(LAST)
     leftmost = page.locator(".chart-readout").first.inner_text()
     page.keyboard.press("ArrowRight")
     expect(page.locator(".chart-readout:visible").last).not_to_have_text(leftmost)
     assert leftmost < page.locator(".chart-readout").first.inner_text()
     page.keyboard.press("Escape")
-    expect(page.locator(".chart-readout").first).to_have_text("last")
+    expect(page.locator(".chart-readout").first).to_have_text(LAST)
     assert complaints == []
     context.close()
 
