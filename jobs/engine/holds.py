@@ -19,7 +19,7 @@ from storage.compiled_query import CompiledQuery
 from storage.database_clock import ClockNow
 from storage.models import Host
 from storage.models.host import HostQuerySet
-from storage.reader_clock import stamp
+from storage.templatetags.units import stamp
 
 RETRY_AFTER = timedelta(seconds=10)
 

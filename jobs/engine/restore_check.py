@@ -23,7 +23,7 @@ from jobs.transport.replies import Reply
 from storage.formatting import counted
 from storage.models import Host, Placement, Volume
 from storage.naming import AGENT_PATH
-from storage.reader_clock import stamp
+from storage.templatetags.units import stamp
 
 REASON = "Restored from a backup: read the report of manage.py after_restore first"
 ERROR = {

@@ -18,9 +18,9 @@ from storage.access import Person, is_staff
 from storage.database_clock import touched
 from storage.models import CachePlan, Host, Volume
 from storage.naming import new_key
-from storage.reader_clock import stamp
 from storage.request_id import LIMIT as REQUEST_ID_LIMIT
 from storage.request_id import current_request_id
+from storage.templatetags.units import stamp
 from storage.volumes.ownership import customer_then
 
 

@@ -131,7 +131,7 @@ NAMES: Final[Mapping[str, str]] = {
 """What is done on the page that a proof leads back to, for the person who is asked for it."""
 
 
-def name_of(address: str) -> str:
+def name_of_action(address: str) -> str:
     """The same by the page's address; "" for one that asks for no proof."""
     try:
         name = NAMES.get(resolve(address.partition("?")[0]).view_name, "")

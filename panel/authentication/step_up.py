@@ -129,7 +129,7 @@ def _show(
         "form": form,
         "way": way,
         "next": back,
-        "action": protected_actions.name_of(back),
+        "action": protected_actions.name_of_action(back),
         "problem": problem,
         "minutes_ago": None if at is None else max(0, int(time.time() - at) // 60),
         "minutes": max(1, settings.TIERCEL_STEP_UP_SECONDS // 60),

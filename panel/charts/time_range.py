@@ -22,7 +22,7 @@ from django.utils.translation import gettext_noop as marked
 
 from storage.formatting import seconds
 from storage.metrics.series import step_seconds
-from storage.reader_clock import stamp
+from storage.templatetags.units import stamp
 
 RANGES: Final = {
     "15m": ("15 min", timedelta(minutes=15)),

@@ -17,8 +17,8 @@ from django.db.models import Model
 
 from storage.formatting import size
 from storage.planner.wish import BadWish, Wish
-from storage.reader_clock import stamp
 from storage.templatetags.money import amount
+from storage.templatetags.units import stamp
 from storage.volumes.wish_diff import changes
 
 LAST = 20

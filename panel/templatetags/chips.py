@@ -23,7 +23,7 @@ from panel.charts.sparkline import Spark
 from panel.models import User
 from storage.models import Host
 from storage.models.host import HostState
-from storage.reader_clock import stamp
+from storage.templatetags.units import stamp
 
 register = template.Library()
 

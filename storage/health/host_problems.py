@@ -14,7 +14,7 @@ from storage.formatting import counted, seconds
 from storage.models import Host
 from storage.models.host import HostState
 from storage.problems.all_kinds import kind_of
-from storage.reader_clock import stamp
+from storage.templatetags.units import stamp
 
 Severity = Literal["error", "warning", "info"]
 ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}

@@ -22,13 +22,18 @@ from storage.formatting import (
     unbroken,
 )
 from storage.language import gettext
-from storage.reader_clock import stamp
 
 OLD = '<span class="visually-hidden">{}</span>'
 
 register = template.Library()
 for figure in (size, speed, iops, ms, percent, points, unbroken, share, seconds, thousands):
     register.filter(figure)
+
+
+def stamp(at: datetime, pattern: str = "%Y-%m-%d %H:%M %Z") -> str:
+    """A moment in the time zone of the request's person, which it names; in UTC where no one in
+    particular reads it, as in a worker."""
+    return f"{timezone.localtime(at):{pattern}}"
 
 
 @register.filter

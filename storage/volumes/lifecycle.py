@@ -14,7 +14,7 @@ from storage.models import Placement, Volume
 from storage.planner import Refused
 from storage.planner.current_wish import uncached
 from storage.planner.wish import Wish
-from storage.reader_clock import stamp
+from storage.templatetags.units import stamp
 from storage.volumes.snapshot import VolumeSnapshot
 
 

@@ -116,6 +116,7 @@ TEXTS: Final = {
     "protocol": "SATA",
     "reason": "Disks are being replaced.",
     "reason_code": "",
+    "recipient": "On call",
     "recorded": "writethrough",
     "refusal": None,
     "remove_commands": "mdadm --manage /dev/md0 --fail /dev/sdb1 --remove /dev/sdb1",

@@ -34,7 +34,7 @@ from panel.staff.job_requests import actor_of
 from storage.access import Right, staff_view
 from storage.database_clock import database_now
 from storage.models import Host, Volume
-from storage.reader_clock import stamp
+from storage.templatetags.units import stamp
 
 SHOWN_EFFECTS: Final = 50
 SHOWN_EVENTS: Final = 200

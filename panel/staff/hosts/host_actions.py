@@ -34,7 +34,7 @@ from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.models.host import HostState
 from storage.planner import Refused
-from storage.reader_clock import stamp
+from storage.templatetags.units import stamp
 from storage.volumes.add_ssd_form import PreparationForm
 from storage.volumes.member_form import NewMemberForm
 

@@ -21,7 +21,7 @@ from panel.templatetags.chips import Chip, chip_of_job
 from storage.access import Person
 from storage.models import Host, HostChange
 from storage.models.event import Event, EventKind
-from storage.reader_clock import stamp
+from storage.templatetags.units import stamp
 
 MAINTENANCE: Final = {
     EventKind.HOST_MAINTENANCE_BEGAN: "Maintenance",

@@ -339,7 +339,7 @@ def test_the_live_view_shows_each_second_as_it_comes(
             for each in (20, 10, 0)
         ]
         cache.set(f"live:{there.volume.pk}:view", {"seconds": seconds}, 30)
-        expect(page.locator("#live dd", has_text=str(iops)).first).to_be_visible()
+        expect(page.locator("#live .big-figure", has_text=str(iops)).first).to_be_visible()
     assert page.locator("#live svg").count() == 2
     assert complaints == []
     context.close()
@@ -471,7 +471,7 @@ def test_the_table_and_the_words_are_there_without_javascript(
     assert page.get_by_text("of reads came from SSD").is_visible()
     assert not page.locator("canvas").first.is_visible()
     page.get_by_role("link", name="Show as table").click()
-    assert page.get_by_text("Last 20 data points as a table").is_visible()
+    expect(page.get_by_text("Last 20 data points as a table")).to_be_visible()
     assert page.locator("#charts table").first.locator("tbody tr").count() == 20
     assert page.locator("#charts tbody").first.get_by_text("97 %").first.is_visible()
     context.close()

@@ -10,7 +10,9 @@ from django.utils import timezone
 from playwright.sync_api import Browser, expect
 
 from jobs.models import Line
+from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts
+from storage.models import HostOutline
 from tests import make
 from tests.panel.browser.chromium import WIDE, signed_in, too_wide
 from tests.panel.browser.chromium import browser as browser
@@ -22,7 +24,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 def test_pages_fit_the_screen_and_obey_the_policy(browser: Browser, served: str) -> None:
     there = scene(make.lv(LONG, cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")), label=LONG)
-    foreign = scene(managed=False, vgs=(make.vg(name=LONG, allowed=False),))
+    named = {"name": "h" * 64, "site": "s" * 64}
+    foreign = scene(managed=False, vgs=(make.vg(name=LONG, allowed=False),), host=named)
+    sizes = {"fast_total_bytes": GIB}
+    HostOutline.objects.update_or_create(host=foreign.host, defaults=sizes)
     running = job(there)
     step(running)
     context = browser.new_context()
@@ -43,6 +48,7 @@ def test_pages_fit_the_screen_and_obey_the_policy(browser: Browser, served: str)
         reverse("volume-new"),
         reverse("jobs"),
         reverse("audit"),
+        reverse("capacity"),
         reverse("job", args=[running.key]),
         reverse("mfa_index"),
     ):

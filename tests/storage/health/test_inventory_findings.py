@@ -240,7 +240,7 @@ def test_a_volume_whose_creation_ended_half_way_is_a_warning_of_its_own() -> Non
     ],
 )
 def test_a_bcache_volume_that_did_not_come_back_is_told_with_the_way(
-    fields: dict[str, Any], tags: dict[str, bool], is_told: bool
+    fields: dict[str, Any], tags: dict[str, Any], is_told: bool
 ) -> None:
     there = scene(layout="bcache")
     seen = dataclasses.replace(there.lv, **fields, tags=make.tags(there.volume.key, **tags))
