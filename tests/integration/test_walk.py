@@ -115,7 +115,7 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         expect(tab.get_by_role("row", name=bare.lv)).to_contain_text(
             "Not tagged: root has not allowed"
         )
-        tab.get_by_role("button", name="Adopt 2 volumes").click()
+        tab.get_by_role("button", name="Adopt the selected volumes").click()
         tab.get_by_role("heading", name="2 volumes adopted").wait_for()
 
         # What root allows.

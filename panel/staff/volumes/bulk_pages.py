@@ -106,7 +106,7 @@ def bulk_confirm(request: HttpRequest) -> HttpResponse:
     taken = set(request.POST.getlist("take"))
     deal = replace(deal, items=tuple(item for item in deal.items if item.key in taken))
     if not deal.items:
-        messages.warning(request, "No volume was ticked. Nothing was changed.")
+        messages.warning(request, "No volume was selected. Nothing was changed.")
         return redirect(_back(request))
     change = bulk_queue.begin_bulk(deal, requester_of(request), back)
     return redirect("volumes-bulk-result", change.key)

@@ -345,7 +345,7 @@ def test_what_is_unticked_on_the_preview_is_not_adopted(client: Client) -> None:
     for name in ("web1", "web2"):
         found(name)
     page = preview(client, new_customer="Acme")
-    assert "Adopt the ticked of 2 volumes" in page
+    assert "Adopt the selected volumes" in page
     sealed = page.split('name="sealed" value="')[1].split('"')[0]
     client.post(reverse("adopt-confirm"), {"sealed": sealed, "take": ["2"]})
     assert Volume.objects.filter(adopted_at__isnull=False).count() == 1

@@ -108,7 +108,7 @@ def test_volumes_are_given_to_a_customer_at_once(staff: Client) -> None:
     page = shown(staff, "customer", first, second, theirs, customer=acme.key)
     assert "The volume already belongs to this customer." in text_of(
         page
-    ) and "Apply to the ticked of 2 volumes" in text_of(page)
+    ) and "Apply to the selected volumes" in text_of(page)
     assert "2 of 2" in text_of(confirmed(staff, page))
     rows = Volume.objects.filter(customer=acme).order_by("label")
     assert [(row.label, row.adopted_at is not None) for row in rows] == [
@@ -339,13 +339,13 @@ def test_what_changes_stands_first_and_may_be_unticked(staff: Client) -> None:
     page = shown(staff, "remove-cache", without, kept, changed)
     text = text_of(page)
     assert text.index(">changed<") < text.index("</span> skipped") < text.index(">bare<")
-    assert "Apply to the ticked of 2 volumes" in text
+    assert "Apply to the selected volumes" in text
     sent = {**fields(page), "take": [changed.volume.key]}
     staff.post(reverse("volumes-bulk-confirm"), sent)
     work_off()
     assert [each.volume for each in Job.objects.all()] == [changed.volume]
     nothing = staff.post(reverse("volumes-bulk-confirm"), {**sent, "take": []}, follow=True)
-    assert "No volume was ticked" in text_of(nothing)
+    assert "No volume was selected" in text_of(nothing)
 
 
 def test_a_row_of_the_result_says_how_far_its_job_is(staff: Client) -> None:

@@ -135,7 +135,8 @@ def test_a_volume_is_adopted_by_its_pattern_and_given_back(browser: Browser, ser
     page.get_by_role("link", name="Adopt volumes").click()
     page.fill("[name=pattern]", "web*")
     page.fill("[name=new_customer]", LONG)
-    page.get_by_role("button", name="Preview").first.click()
+    by_pattern = page.get_by_role("form", name="By name pattern")
+    by_pattern.get_by_role("button", name="Preview").click()
     assert page.evaluate(WIDE) == []
     page.get_by_role("button", name="Adopt 1 volume").click()
     page.get_by_role("heading", name="1 volume adopted").wait_for()
