@@ -28,6 +28,7 @@ FIGURES = {"volume-csv", "host-csv", "fleet-csv"}
 NAMES = {
     "alerts",
     "audit-export",
+    "capacity",
     "customers",
     "hosts",
     "jobs",

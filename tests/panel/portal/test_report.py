@@ -347,7 +347,7 @@ def test_the_list_of_proofs_is_that_of_ones_own_and_narrowed_by_verdict() -> Non
     past = told()
     told(at=301)
     body = asked(past.shop.owner, "/proofs/").json()
-    assert [item["order"] for item in body["items"]] == [past.order.key]
+    assert [item["order"]["key"] for item in body["items"]] == [past.order.key]
     assert asked(past.shop.owner, "/proofs/?verdict=loss").json()["items"] == []
     assert asked(past.shop.owner, "/proofs/?verdict=great").status_code == 400
 
