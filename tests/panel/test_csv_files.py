@@ -15,7 +15,7 @@ from django.utils import timezone
 from jobs.models import AuditEntry, Phase
 from panel.models import User
 from storage.formatting import FORMULA, csv_line
-from storage.models import CachePlan, Customer, Host, HostChange, Volume
+from storage.models import CachePlan, Customer, Host, HostChange, HostOutline, Volume
 from tests.panel.cast import Cast
 from tests.panel.cast import people as people
 from tests.panel.permissions import TABLE, Row
@@ -68,6 +68,9 @@ def be_hostile(people: Cast) -> None:
     Customer.objects.filter(pk=people.acme.customer.pk).update(name=HOSTILE, external_id=HOSTILE)
     Host.objects.filter(pk=people.acme.there.host.pk).update(
         name=HOSTILE, site="+site", tags=["@tag"]
+    )
+    HostOutline.objects.update_or_create(
+        host=people.acme.there.host, defaults={"fast_total_bytes": 1 << 40}
     )
     HostChange.objects.create(
         host=people.acme.there.host, at=timezone.now(), kind="disk_added", subject=HOSTILE

@@ -55,7 +55,7 @@ def test_a_disk_that_failed_is_taken_out_before_another_one_is_added() -> None:
     ]
     array = {
         "name": "md0", "level": "raid1", "state": "clean", "disk_count": 2, "degraded_count": 1,
-        "sync_action": "idle", "members": members,
+        "sync_action": "idle", "container": "", "members": members,
     }  # fmt: skip
     trouble = array_state.trouble_of(array)
     assert trouble is not None
