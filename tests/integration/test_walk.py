@@ -146,9 +146,8 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
             answer = tab.request.get(marks.value.url).json()
             assert answer["marks"][-1]["label"] == "Add cache"
             chart = card(tab, "Over time")
-            expect(
-                chart.get_by_role("list", name="Jobs, restarts and alerts in this time")
-            ).to_contain_text("Add cache")
+            chart.get_by_text("Jobs, restarts and alerts in this time").click()
+            expect(chart.locator(".chart-jobs")).to_contain_text("Add cache")
             expect(chart.get_by_role("img").first).to_be_visible(timeout=FIGURES_MS)
         card(tab, "Cache").get_by_text("Share of the volume").wait_for()
 
