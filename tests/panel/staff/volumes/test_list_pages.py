@@ -330,7 +330,7 @@ def test_an_inventory_is_read_once_for_all_volumes_of_its_host() -> None:
     assert sum('"storage_host"."facts"' in query["sql"] for query in queries) == 1
 
 
-def test_a_row_tells_no_age_of_fresh_figures_and_no_share_beyond_the_whole(staff: Client) -> None:
+def test_fresh_figures_have_no_age_in_a_row_and_no_share_is_beyond_the_whole(staff: Client) -> None:
     there = scene(make.lv(size_bytes=GIB, cache=make.dm_cache("c-aaaaaaaaaaaaaaaa")))
     Volume.objects.update(size_bytes=GIB)
     Placement.objects.update(cache_technology="lvmcache", cache_bytes=2 * GIB)
@@ -338,4 +338,6 @@ def test_a_row_tells_no_age_of_fresh_figures_and_no_share_beyond_the_whole(staff
     text = staff.get(reverse("volumes")).content.decode()
     row = text[text.index("<tbody") :]
     assert "whole" in row and "200 %" not in row
+    card = page(staff, "volume", there.volume.key)
+    assert '<dt>Share of the volume</dt><dd><span class="num">whole</span>' in card
     assert " ago" not in row
