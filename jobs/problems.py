@@ -419,7 +419,10 @@ def _fetch(query: str, at: datetime, **more: list[Any] | int) -> list[tuple[Any,
 
 def _listed_since(code: str, at: datetime) -> datetime:
     """What began before is listed no longer."""
-    return at - (KINDS[code].listed_for or timedelta.max)
+    listed_for = KINDS[code].listed_for
+    if listed_for is None:
+        raise ValueError(f"{code} is listed for as long as it lasts")
+    return at - listed_for
 
 
 def _worded(rows: Sequence[_Row], at: datetime) -> list[Problem]:

@@ -40,26 +40,26 @@ LVM_RAID: Final[dict[str, tuple[str, Literal["error", "warning"], str, str]]] = 
         "lv_raid_degraded",
         "error",
         "{} is mirrored by LVM, and one of its disks is missing.",
-        "Reconnect the disk; or with a new one in the group: lvconvert --repair {}",
+        "Reconnect the disk; or with a new one in the group: lvconvert --repair {0}",
     ),
     "refresh needed": (
         "lv_raid_refresh",
         "error",
         "{} is mirrored by LVM, and one of its disks failed for a while: that copy is old.",
-        "lvchange --refresh {}",
+        "lvchange --refresh {0}",
     ),
     "refresh or repair needed": (
         "lv_raid_degraded",
         "error",
         "{} is mirrored by LVM, and one of its disks is missing, or was for a while.",
-        "If the disk is back: lvchange --refresh {}. If it is gone for good, with a new one in the "
-        "group: lvconvert --repair {}",
+        "If the disk is back: lvchange --refresh {0}. If it is gone for good, with a new one in "
+        "the group: lvconvert --repair {0}",
     ),
     "mismatches exist": (
         "lv_raid_mismatch",
         "warning",
         "The copies of {}, which LVM mirrors, differ.",
-        "lvchange --syncaction repair {}",
+        "lvchange --syncaction repair {0}",
     ),
 }
 LVM_RAID["repair needed"] = LVM_RAID["partial"]
@@ -87,7 +87,7 @@ LVM_HEALTH: Final[dict[str, tuple[Literal["error", "warning"], str, str]]] = {
 type."""
 UNKNOWN_HEALTH: Final[tuple[Literal["error", "warning"], str, str]] = (
     "warning",
-    "LVM calls the health of {} “{}”: nobody knows whether it is well.",
+    "LVM calls the health of {} “{}”: it is unknown whether that is well.",
     "Look at what LVM says of it: lvs -a -o name,lv_health_status,devices {0}; dmsetup status",
 )
 TOLD_ELSEWHERE: Final = WELL_RAID | LVM_RAID.keys()
@@ -108,7 +108,7 @@ UNKNOWN_RAID: Final = (
     "lv_raid_unknown",
     "warning",
     "{} is mirrored by LVM, which calls its health “{}”: this version does not know that word.",
-    "Look at what LVM says of it: lvs -a -o name,lv_health_status,devices {}",
+    "Look at what LVM says of it: lvs -a -o name,lv_health_status,devices {0}",
 )
 
 
@@ -219,7 +219,7 @@ def _of_mirrors(facts: HostFacts) -> Iterator[HealthFinding]:
         typed = top if word == "refresh needed" else name
         code, severity, message, correction = LVM_RAID.get(word, UNKNOWN_RAID)
         group = group_state(facts, lv.vg_uuid)
-        how = correction.format(*[shlex.quote(typed)] * 2)
+        how = correction.format(shlex.quote(typed))
         if not owner.active and owner.is_public and word != "lost":
             how = f"Activate it first: {how_to_activate(facts, owner)}. Then: {how}"
         how = group.obstacle_to_activation or how

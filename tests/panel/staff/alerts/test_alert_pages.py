@@ -134,7 +134,7 @@ def test_an_alert_that_nobody_was_told_of_says_so(browser: Client) -> None:
     assert "No recipient for this (tier 1)." in page
     assert "No recipient for this (tier 2)." in page
     assert "is told." not in page and "were told" not in page
-    assert "<dt>Told</dt><dd>nobody</dd>" in page
+    assert "<dt>Notified</dt><dd>no one</dd>" in page
 
 
 def test_an_alert_has_the_button_that_mends_its_problem(browser: Client) -> None:
