@@ -128,17 +128,18 @@ def appeared(machine: Machine, path: str, action: str = "change") -> None:
         if written is not None and written.partition and action == "add":
             _react(machine, backing.lv, _of_partition(backing, action), whole=True)
     elif lv is not None and lv.public:
-        _react(machine, lv, _of_volume(lv, action), whole=True)
+        _react(machine, lv, _of_volume(machine, lv, action), whole=True)
     machine.changed()
 
 
-def _of_volume(lv: Lv, action: str) -> Event:
+def _of_volume(machine: Machine, lv: Lv, action: str) -> Event:
     held = "" if lv.signature is None else lv.signature.type
     keys = {"SUBSYSTEM": "block", "ACTION": action, "KERNEL": str(lv.kname)}
     env = {"DM_UUID": lv.dm_uuid, "DEVTYPE": "disk", "ID_FS_TYPE": held}
     if lv.signature is not None:
         env["ID_FS_UUID"] = lv.signature.uuid
-    return Event(keys, env, {"dm/uuid": lv.dm_uuid}, {}, frozenset())
+    files = frozenset(("bcache",) if machine.backing(lv) is not None else ())
+    return Event(keys, env, {"dm/uuid": lv.dm_uuid}, {}, files)
 
 
 def _of_backing(backing: Backing, action: str, *, whole: bool) -> Event:

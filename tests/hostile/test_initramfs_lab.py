@@ -128,9 +128,5 @@ def test_no_restart_starts_what_guests_wrote(world: LabWorld) -> None:
         known = agent.lv(lv)
         assert known["users"] == []
         assert (known["bcache"] is not None and known["bcache"]["device"] is not None) == is_bcache
-    # A volume that a guest's bcache held at the last start has its path from the next event on.
-    *others, held = disks
-    assert all(world.path_of(lv[2:]) for lv in others)
-    world.lab.run(["udevadm", "trigger", "--settle", "--action=change", f"/dev/vg0/{held}"])
-    assert world.path_of(held[2:]) == agent.lv(held)["kname"]
-    assert at_work(world, disks) == []
+        path = known["kname"] if known["bcache"] is None else known["bcache"]["device"]
+        assert world.path_of(lv[2:]) == path is not None

@@ -1,9 +1,10 @@
 """A stable path for each managed volume: /dev/tiercel/<volume key>, made by udev.
 
-The rules file has one line per volume and calls no program: a plain volume is told by its dm uuid,
-a bcache one by the uuid of its backing device (its number changes from boot to boot, and the
+The rules file has one line per volume and calls no program: a plain volume is recognised by its dm
+uuid, a bcache one by the uuid of its backing device (its number changes from boot to boot, and the
 volume below it must never be opened in its place). Only a uuid that this agent noted when it made
-the device counts: a tenant can write any superblock into his own volume.
+the device counts: a tenant can write any superblock into his own volume. A plain volume has its
+path at each event at which the kernel does not use it as a bcache device.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ RELOAD = ("udevadm", "control", "--reload")
 _TAG = "tiercel.volume="
 _ACTED_UPON = re.compile(r'"type": ?"(?:bcache|btrfs|stratis|\w+_member)"')
 _LINE = re.compile(
-    r'SUBSYSTEM=="block", (?:KERNEL=="dm-\*", ATTR\{dm/uuid\}=="LVM-[0-9A-Za-z]{64}"'
+    r'SUBSYSTEM=="block", '
+    r'(?:KERNEL=="dm-\*", TEST!="bcache", ATTR\{dm/uuid\}=="LVM-[0-9A-Za-z]{64}"'
     r'|KERNEL=="bcache\*", ENV\{DEVTYPE\}=="disk", '
     r'(?:ENV\{CACHED_UUID\}|ATTR\{bcache/backing_dev_uuid\})=="[0-9a-f-]{36}")'
     r', SYMLINK\+="tiercel/[a-z2-7]{8,26}"\n'
@@ -35,9 +37,8 @@ _LINE = re.compile(
 
 def rules(facts: Facts, kept: Iterable[Kept]) -> str:
     """The file for these facts. Only volumes of VGs that root names get a path: a tag is text that
-    whoever wrote the metadata chose. No path for a key that two volumes carry, nor for a volume
-    that is at work as a bcache device we did not make. What an agent before the marks made beside
-    a volume carries its key too, and is told by its name. Pure."""
+    whoever wrote the metadata chose. No path for a key that two volumes carry. What an agent before
+    the marks made beside a volume carries its key too, and is recognised by its name. Pure."""
     backings = {each.lv_uuid: each.uuid for each in kept if each.kind == "backing"}
     lines_by_uuid: dict[str, list[str]] = {}
     # Those with such a name come last, and only where nothing else carries their key.
@@ -45,8 +46,7 @@ def rules(facts: Facts, kept: Iterable[Kept]) -> str:
         key = _key(lv) if lv["vg_uuid"] in facts["named"] else ""
         uuid = backings.get(lv["uuid"], "")
         if key and not (key in lines_by_uuid and is_name_beside(lv["name"])):
-            foreign = lv["bcache"] is not None and not uuid
-            lines_by_uuid.setdefault(key, []).append("" if foreign else _lines(lv, key, uuid))
+            lines_by_uuid.setdefault(key, []).append(_lines(lv, key, uuid))
     return HEAD + "".join(lines[0] for _, lines in sorted(lines_by_uuid.items()) if len(lines) == 1)
 
 
@@ -126,9 +126,8 @@ def _key(lv: Facts) -> str:
 def _lines(lv: Facts, key: str, backing_uuid: str) -> str:
     link = f'SYMLINK+="tiercel/{key}"\n'
     if not backing_uuid:
-        return (
-            f'SUBSYSTEM=="block", KERNEL=="dm-*", ATTR{{dm/uuid}}=="{hiding.dm_uuid(lv)}", {link}'
-        )
+        match = 'SUBSYSTEM=="block", KERNEL=="dm-*", TEST!="bcache", '
+        return f'{match}ATTR{{dm/uuid}}=="{hiding.dm_uuid(lv)}", {link}'
     # The kernel names the uuid in its first event, and has the attribute from then on.
     match = 'SUBSYSTEM=="block", KERNEL=="bcache*", ENV{DEVTYPE}=="disk", '
     return (

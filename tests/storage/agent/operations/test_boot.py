@@ -12,7 +12,7 @@ from storage.agent.operations.boot import STARTING_SECONDS, boot
 from storage.agent.state import boot_state, udev_links
 from storage.agent.state.boot_state import REPORT, last
 from tests.contract.client import Agent
-from tests.fake import FakeHost
+from tests.fake import FakeHost, udev
 from tests.fake.parts import Signature
 
 
@@ -226,17 +226,36 @@ def test_the_path_of_a_bcache_volume_never_leads_below_it(host: FakeHost, agent:
     assert real == f"/dev/{agent.lv(volume)['bcache']['device']}"
 
 
-def test_a_tenants_superblock_leads_no_path_elsewhere(host: FakeHost, agent: Agent) -> None:
+def of_a_guest(host: FakeHost, agent: Agent) -> str:
+    """A plain volume that the kernel has as a bcache device, by a superblock that its guest
+    wrote."""
     plain = agent.volume()
     with host.changing() as machine:
         host.root.lv(plain).signature = Signature("bcache", machine.uuid4())
     host.write("/sys/fs/bcache/register_quiet", f"/dev/vg0/{plain}")
-    assert agent.lv(plain)["bcache"] is not None
+    assert agent.lv(plain)["bcache"]["device"] is not None
+    return plain
+
+
+def test_a_tenants_superblock_leads_no_path_elsewhere(host: FakeHost, agent: Agent) -> None:
+    plain = of_a_guest(host, agent)
     boot(host)
-    assert f"tiercel/{plain[2:]}" not in host.machine.files[udev_links.PATH].decode()
+    with host.changing() as machine:
+        udev.appeared(machine, f"/dev/vg0/{plain}")
+        udev.appeared(machine, f"/dev/{agent.lv(plain)['bcache']['device']}")
+    assert host.real(f"/dev/tiercel/{plain[2:]}") is None
     ours = agent.backing()
-    rules = host.machine.files[udev_links.PATH].decode()
-    assert f"tiercel/{ours[2:]}" in rules and f"tiercel/{plain[2:]}" not in rules
+    assert host.real(f"/dev/tiercel/{ours[2:]}") == f"/dev/{agent.lv(ours)['bcache']['device']}"
+
+
+def test_the_start_after_one_that_took_a_tenants_superblock_for_its_own_has_the_volumes_path(
+    host: FakeHost, agent: Agent
+) -> None:
+    plain = of_a_guest(host, agent)
+    boot(host)
+    host.root.reboot()
+    assert host.real(f"/dev/tiercel/{plain[2:]}") == f"/dev/{agent.lv(plain)['kname']}"
+    assert boot(host)[1] == [] and agent.lv(plain)["bcache"] is None
 
 
 def test_a_tenants_superblock_gets_no_event_that_would_register_it(
