@@ -9,7 +9,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,6 +18,7 @@ from jobs.models import CheckKind, CheckState, MediaCheck
 from panel.api import request_bodies
 from panel.api.framework import cursor, described
 from panel.api.framework.api_lists import PAGE, Listing
+from panel.api.framework.fields import Boolean, Choice, DateTime, Float, Integer, Map, Text, Texts
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape, show
 from panel.api.response_shapes import Json
@@ -57,140 +58,113 @@ DISK_STATES = ["read", "standby", "unasked", "hung", "slow", "failed"]
 class DiskFindingShape(Shape):
     """What is wrong with a disk."""
 
-    code = serializers.CharField()
-    severity = serializers.ChoiceField(choices=["error", "warning", "info"])
-    message = serializers.CharField()
-    correction = serializers.CharField()
+    code = Text("For programs; it never changes its meaning.")
+    severity = Choice("error or warning.", ["error", "warning", "info"])
+    message = Text("What is wrong, in a sentence for people.")
+    correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
 
 
 class AcceptedShape(Shape):
     """Who declared the errors of a disk, or that it is gone, known, and why."""
 
-    at = serializers.DateTimeField()
-    by = serializers.CharField()
-    reason = serializers.CharField()
+    at = DateTime("When it happened.")
+    by = Text("E-mail address of who did it; null or empty: the panel itself.")
+    reason = Text("Why, in the words of who said so.")
 
 
 class WrittenShape(Shape):
     """What was written to a disk in its life: `raw` times `unit_bytes`, both as the disk counts.
     The unit is null where it is neither known nor measured."""
 
-    counter = serializers.CharField(help_text="What was counted, as the disk names it.")
-    raw = serializers.IntegerField(help_text="The count, as the disk shows it.")
-    unit_bytes = serializers.IntegerField(
-        allow_null=True, help_text="Of one count; null: not known."
+    counter = Text("What was counted, as the disk names it.")
+    raw = Integer("The count, as the disk shows it.")
+    unit_bytes = Integer("Of one count; null: not known.", null=True)
+    bytes = Integer("Null: the unit is not known.", null=True)
+    standing = Choice(
+        "How the unit is known.", ["standard", "name", "model", "operator", "measured", "unknown"]
     )
-    bytes = serializers.IntegerField(allow_null=True, help_text="Null: the unit is not known.")
-    standing = serializers.ChoiceField(
-        choices=["standard", "name", "model", "operator", "measured", "unknown"],
-        help_text="How the unit is known.",
-    )
-    reason = serializers.CharField(
-        help_text="How the unit is known, or why it is not, in a sentence for people."
-    )
+    reason = Text("How the unit is known, or why it is not, in a sentence for people.")
 
 
 class DiskShape(Shape):
     """A disk. Figures are of `read_at`; `state` is of the last time it was asked."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    name = serializers.CharField(
-        allow_blank=True, help_text="The kernel's name, empty behind a RAID controller."
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    name = Text("The kernel's name, empty behind a RAID controller.")
+    device = Text("Device that smartctl reads, such as /dev/sda.")
+    type = Text("What smartctl takes for -d.")
+    state = Choice("Where it stands now.", DISK_STATES)
+    message = Text("Why it was not read.")
+    is_gone = Boolean("The last reading did not find it.")
+    gone_since = DateTime(
+        "When a reading first missed it; null for a disk that is there.", null=True
     )
-    device = serializers.CharField(help_text="Device that smartctl reads, such as /dev/sda.")
-    type = serializers.CharField(allow_blank=True, help_text="What smartctl takes for -d.")
-    state = serializers.ChoiceField(choices=DISK_STATES)
-    message = serializers.CharField(allow_blank=True, help_text="Why it was not read.")
-    is_gone = serializers.BooleanField(help_text="The last reading did not find it.")
-    gone_since = serializers.DateTimeField(
-        allow_null=True, help_text="When a reading first missed it; null for a disk that is there."
+    asked_at = DateTime("When the host was asked last; null: never.")
+    read_at = DateTime("When it was read from the host; null: never.", null=True)
+    model = Text("Model, as the disk names it; empty: it says none.")
+    serial = Text("Serial number of the disk.")
+    firmware = Text("Version; empty: not known.")
+    protocol = Text("Such as NVMe; empty: not known.")
+    size_bytes = Integer("Bytes.", null=True)
+    passed = Boolean("The disk's own verdict.", null=True)
+    temperature_celsius = Integer("Null: not known.", null=True)
+    power_on_hours = Integer("Hours that it was switched on; null: not known.", null=True)
+    used_percent = Integer("Used of an SSD's endurance; may exceed 100.", null=True)
+    written = WrittenShape("What was written to it in its life; null: it does not say.", null=True)
+    rated_bytes = Integer("Bytes that may be written in its life; null: not known.", null=True)
+    worn_out_at = DateTime(
+        "When it will be worn out at the present rate; null: not known.", null=True
     )
-    asked_at = serializers.DateTimeField()
-    read_at = serializers.DateTimeField(allow_null=True)
-    model = serializers.CharField(allow_blank=True)
-    serial = serializers.CharField(allow_blank=True)
-    firmware = serializers.CharField(allow_blank=True, help_text="Version; empty: not known.")
-    protocol = serializers.CharField(allow_blank=True, help_text="Such as NVMe; empty: not known.")
-    size_bytes = serializers.IntegerField(allow_null=True)
-    passed = serializers.BooleanField(allow_null=True, help_text="The disk's own verdict.")
-    temperature_celsius = serializers.IntegerField(allow_null=True, help_text="Null: not known.")
-    power_on_hours = serializers.IntegerField(
-        allow_null=True, help_text="Hours that it was switched on; null: not known."
-    )
-    used_percent = serializers.IntegerField(
-        allow_null=True, help_text="Used of an SSD's endurance; may exceed 100."
-    )
-    written = WrittenShape(
-        allow_null=True, help_text="What was written to it in its life; null: it does not say."
-    )
-    rated_bytes = serializers.IntegerField(
-        allow_null=True, help_text="Bytes that may be written in its life; null: not known."
-    )
-    worn_out_at = serializers.DateTimeField(
-        allow_null=True, help_text="When it will be worn out at the present rate; null: not known."
-    )
-    worn_out_assumption = serializers.CharField(
-        allow_blank=True, help_text="What that date assumes; empty: there is no date."
-    )
-    error_counts = serializers.DictField(
-        child=serializers.IntegerField(), help_text="Errors in its life, by kind."
-    )
-    new_errors = serializers.DictField(
-        child=serializers.IntegerField(), help_text="Those that nobody accepted."
-    )
-    accepted = AcceptedShape(
-        allow_null=True, help_text="Who declared its errors or its loss known; null: nobody."
-    )
-    findings = DiskFindingShape(many=True, help_text="What is wrong with it; empty: nothing.")
+    worn_out_assumption = Text("What that date assumes; empty: there is no date.")
+    error_counts = Map("Errors in its life, by kind.", Integer())
+    new_errors = Map("Those that nobody accepted.", Integer())
+    accepted = AcceptedShape("Who declared its errors or its loss known; null: nobody.", null=True)
+    findings = DiskFindingShape("What is wrong with it; empty: nothing.", many=True)
 
 
 class DiskDetailShape(DiskShape):
     """A disk with the number of the last change that a person made of it, for `undo`."""
 
-    last_change = serializers.IntegerField(
-        allow_null=True, help_text="Number of the last change by a person, for `undo`."
-    )
+    last_change = Integer("Number of the last change by a person, for `undo`.", null=True)
 
 
 class DisksShape(Shape):
     """The disks of a host."""
 
-    asked_at = serializers.DateTimeField(allow_null=True)
-    installed = serializers.BooleanField(help_text="Whether the host has smartctl.")
-    message = serializers.CharField(
-        allow_blank=True, help_text="What kept some disks from being read; empty: nothing."
-    )
-    items = DiskShape(many=True)
-    next_cursor = serializers.CharField(allow_null=True)
+    asked_at = DateTime("When the host was asked last; null: never.", null=True)
+    installed = Boolean("Whether the host has smartctl.")
+    message = Text("What kept some disks from being read; empty: nothing.")
+    items = DiskShape("The rows of this answer, one each.", many=True)
+    next_cursor = Text("The `cursor` of the next page; null: this is the last one.", null=True)
 
 
 class DiskBody(request_bodies.Body):
     """What a disk does not say itself."""
 
-    unit_bytes = serializers.IntegerField(
+    unit_bytes = Integer(
+        "The unit in which the disk counts what was written. Measurement overrules it.",
         required=False,
-        allow_null=True,
+        null=True,
         min_value=1,
         max_value=1 << 40,
-        help_text="The unit in which the disk counts what was written. Measurement overrules it.",
     )
-    rated_bytes = serializers.IntegerField(
+    rated_bytes = Integer(
+        "Rated endurance: how much may be written.",
         required=False,
-        allow_null=True,
+        null=True,
         min_value=1,
         max_value=(1 << 63) - 1,
-        help_text="Rated endurance: how much may be written.",
     )
-    accept_errors = serializers.CharField(
+    accept_errors = Text(
+        "Why the errors that it has now, or its loss, are no cause for alarm: only more "
+        "errors are reported, or that it is gone again.",
         required=False,
         max_length=REASON_LIMIT,
-        help_text="Why the errors that it has now, or its loss, are no cause for alarm: only more "
-        "errors are reported, or that it is gone again.",
     )
-    undo = serializers.IntegerField(
+    undo = Integer(
+        "Takes back the change with this number (`last_change`). Without other fields.",
         required=False,
-        help_text="Takes back the change with this number (`last_change`). Without other fields.",
     )
 
 
@@ -218,7 +192,7 @@ class HostDisks(Resource):
             "message": "" if last is None else last.message,
             **cursor.body(map(_json, page), after),
         }
-        return Response(DisksShape(data).data)
+        return Response(show(DisksShape, data))
 
 
 class OneDisk(Resource):
@@ -270,7 +244,7 @@ def _detail(disk: PhysicalDisk) -> Json:
     listed = conditions_of(disk.host, database_now())
     data = _json(next(each for each in listed if each.disk.pk == disk.pk))
     last = smart_records.last_decision(disk)
-    return DiskDetailShape({**data, "last_change": None if last is None else last.pgh_id}).data
+    return show(DiskDetailShape, {**data, "last_change": None if last is None else last.pgh_id})
 
 
 def _json(condition: DiskCondition) -> Json:
@@ -325,67 +299,57 @@ def _json(condition: DiskCondition) -> Json:
 class MediaCheckShape(Shape):
     """A check that somebody asked for. The host runs it."""
 
-    key = serializers.CharField()
-    kind = serializers.ChoiceField(choices=CheckKind.choices, help_text="What is checked, and how.")
-    of = serializers.CharField(help_text="The disk or array.")
-    state = serializers.ChoiceField(choices=CheckState.choices)
-    remaining_percent = serializers.IntegerField(
-        allow_null=True, help_text="Percent that is still to be done; null: the host does not say."
+    key = Text("Its name in the API; it never changes.")
+    kind = Choice("What is checked, and how.", CheckKind.choices)
+    of = Text("The disk or array.")
+    state = Choice("Where it stands now.", CheckState.choices)
+    remaining_percent = Integer(
+        "Percent that is still to be done; null: the host does not say.", null=True
     )
-    message = serializers.CharField(allow_blank=True)
-    correction = serializers.CharField(allow_blank=True)
-    by = serializers.CharField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    started_at = serializers.DateTimeField(allow_null=True)
-    ended_at = serializers.DateTimeField(allow_null=True)
+    message = Text("What is wrong, in a sentence for people.")
+    correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
+    by = Text("E-mail address of who did it; null or empty: the panel itself.", null=True)
+    created_at = DateTime("When it was made.")
+    started_at = DateTime("When it began; null: it has not yet.", null=True)
+    ended_at = DateTime("When it was over; null: it is not yet.", null=True)
 
 
 class ArrayShape(Shape):
     """An md array, as the last inventory had it."""
 
-    name = serializers.CharField(help_text="Such as md0.")
-    uuid = serializers.CharField()
-    level = serializers.CharField()
-    state = serializers.CharField()
-    size_bytes = serializers.IntegerField()
-    disk_count = serializers.IntegerField(
-        allow_null=True, help_text="How many disks it is made for; null: the host does not say."
+    name = Text("Such as md0.")
+    uuid = Text("Its UUID, as LVM or md writes it.")
+    level = Text("RAID level, such as raid1.")
+    state = Text("Where it stands now.")
+    size_bytes = Integer("Bytes.")
+    disk_count = Integer("How many disks it is made for; null: the host does not say.", null=True)
+    degraded_count = Integer(
+        "How many of its disks are missing or have failed; null: unknown.", null=True
     )
-    degraded_count = serializers.IntegerField(allow_null=True)
-    action = serializers.CharField(help_text="What it does now: idle, recover, check, …")
-    progress = serializers.FloatField(
-        allow_null=True, help_text="Done of the rebuild or check, 0 to 1; null: none is at work."
+    action = Text("What it does now: idle, recover, check, …")
+    progress = Float("Done of the rebuild or check, 0 to 1; null: none is at work.", null=True)
+    speed_bytes_per_s = Integer("Bytes a second of each disk; null: nothing is at work.", null=True)
+    seconds_left = Float("Seconds until the rebuild or check is done; null: not known.", null=True)
+    mismatch_bytes = Integer(
+        "Found by the last check to differ between the copies; null: not known.", null=True
     )
-    speed_bytes_per_s = serializers.IntegerField(
-        allow_null=True, help_text="Bytes a second of each disk; null: nothing is at work."
-    )
-    seconds_left = serializers.FloatField(
-        allow_null=True, help_text="Seconds until the rebuild or check is done; null: not known."
-    )
-    mismatch_bytes = serializers.IntegerField(
-        allow_null=True,
-        help_text="Found by the last check to differ between the copies; null: not known.",
-    )
-    members = serializers.ListField(child=serializers.CharField())
-    spares = serializers.ListField(
-        child=serializers.CharField(), help_text="Names of the disks in reserve."
-    )
+    members = Texts("Names of its disks, such as sda1.")
+    spares = Texts("Names of the disks in reserve.")
 
 
 class ArraysShape(Shape):
     """The arrays of a host."""
 
-    read_at = serializers.DateTimeField(allow_null=True)
-    items = ArrayShape(many=True)
-    next_cursor = serializers.CharField(allow_null=True)
+    read_at = DateTime("When it was read from the host; null: never.", null=True)
+    items = ArrayShape("The rows of this answer, one each.", many=True)
+    next_cursor = Text("The `cursor` of the next page; null: this is the last one.", null=True)
 
 
 class SelfTestBody(request_bodies.Body):
     """Which self-test."""
 
-    kind = serializers.ChoiceField(
-        choices=[CheckKind.SHORT, CheckKind.LONG],
-        help_text="short takes minutes, long reads the whole disk.",
+    kind = Choice(
+        "short takes minutes, long reads the whole disk.", [CheckKind.SHORT, CheckKind.LONG]
     )
 
 
@@ -408,7 +372,7 @@ class HostArrays(Resource):
         facts = inventory_of(host)
         items = [] if facts is None else [_array_json(facts, array) for array in facts.arrays]
         body = cursor.body(*cursor.slice_of(request, items, "host-arrays"))
-        return Response(ArraysShape({"read_at": host.facts_at, **body}).data)
+        return Response(show(ArraysShape, {"read_at": host.facts_at, **body}))
 
 
 class HostChecks(Resource):
@@ -485,7 +449,7 @@ class DiskTests(Resource):
 
 
 def _accepted(check: MediaCheck) -> Response:
-    return Response(MediaCheckShape(_check_json(check)).data, status=status.HTTP_202_ACCEPTED)
+    return Response(show(MediaCheckShape, _check_json(check)), status=status.HTTP_202_ACCEPTED)
 
 
 def _check_json(check: MediaCheck) -> Json:

@@ -23,8 +23,9 @@ from jobs.queue.submit import submit_for_host
 from panel.api import request_bodies
 from panel.api.framework import described, idempotent_requests, wait_for_job
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, Text, Texts, Time
 from panel.api.framework.resource import Resource, chosen_values, truth
-from panel.api.framework.shape import Shape
+from panel.api.framework.shape import Shape, show
 from panel.api.hosts.host_enrolment import EnrolmentShape, NewHostBody, made_host
 from panel.api.resource_json import host_json
 from panel.api.response_shapes import HOST_STATES, HostShape, JobShape, Json
@@ -113,8 +114,8 @@ def _hosts_json(hosts: list[Host]) -> Iterator[Json]:
 class WindowBody(request_bodies.Body):
     """When jobs may begin, every day, in UTC; it may span midnight."""
 
-    start = serializers.TimeField(input_formats=["%H:%M"])
-    end = serializers.TimeField(input_formats=["%H:%M"])
+    start = Time("When it begins.", input_formats=["%H:%M"])
+    end = Time("When it ends.", input_formats=["%H:%M"])
 
     def validate(self, attrs: Json) -> Json:
         """A window has a length."""
@@ -127,41 +128,33 @@ class HostBody(request_bodies.Body):
     """Words to group and find a host by, for operators; for admins also how it is reached and when
     its jobs may begin."""
 
-    site = serializers.CharField(
-        required=False, allow_blank=True, max_length=SITE_LIMIT, help_text="Where the host stands."
-    )
-    tags = serializers.ListField(
-        child=serializers.CharField(),
+    site = Text("Where the host stands.", required=False, allow_blank=True, max_length=SITE_LIMIT)
+    tags = Texts(
+        f"Up to {MOST_TAGS} words, all of them anew; kept in small letters, each once.",
         required=False,
-        help_text=f"Up to {MOST_TAGS} words, all of them anew; kept in small letters, each once.",
     )
 
-    address = serializers.CharField(
-        required=False, max_length=255, help_text="Its accepted key stays."
+    address = Text("Its accepted key stays.", required=False, max_length=255)
+    port = Integer("TCP port of SSH.", required=False, min_value=1, max_value=65535)
+    window = WindowBody("null: at any time.", required=False, null=True)
+    dirty_limit_percent = Integer(
+        "A cache of which more is dirty is a problem.", required=False, min_value=1, max_value=100
     )
-    port = serializers.IntegerField(required=False, min_value=1, max_value=65535)
-    window = WindowBody(required=False, allow_null=True, help_text="null: at any time.")
-    dirty_limit_percent = serializers.IntegerField(
-        required=False,
-        min_value=1,
-        max_value=100,
-        help_text="A cache of which more is dirty is a problem.",
-    )
-    slow_read_ms = serializers.IntegerField(
+    slow_read_ms = Integer(
+        "A volume whose reads take this long on average is a problem.",
         required=False,
         min_value=1,
         max_value=MOST_SLOW_MS,
-        help_text="A volume whose reads take this long on average is a problem.",
     )
-    busy_percent = serializers.IntegerField(
+    busy_percent = Integer(
+        "An HDD that is busy for so much of 15 minutes is a problem.",
         required=False,
         min_value=1,
         max_value=100,
-        help_text="An HDD that is busy for so much of 15 minutes is a problem.",
     )
-    leaves_writeback = serializers.BooleanField(
+    leaves_writeback = Boolean(
+        "Tiercel itself sets caches to writethrough when an SSD mirror loses a disk.",
         required=False,
-        help_text="Tiercel itself sets caches to writethrough when an SSD mirror loses a disk.",
     )
 
     def validate_tags(self, tags: list[str]) -> list[str]:
@@ -251,14 +244,11 @@ class OneHost(Resource):
 class SsdBody(request_bodies.Body):
     """An empty SSD, and the group that it is for."""
 
-    device = serializers.CharField(
-        help_text="The kernel's name of the device, as in the last inventory."
+    device = Text("The kernel's name of the device, as in the last inventory.")
+    serial = Text(
+        "The serial number on the drive's label, or the UUID of an array. It must match the device."
     )
-    serial = serializers.CharField(
-        help_text="The serial number on the drive's label, or the UUID of an array. It must match "
-        "the device."
-    )
-    vg = serializers.CharField(help_text="A volume group that root allows Tiercel to change.")
+    vg = Text("A volume group that root allows Tiercel to change.")
 
 
 class HostSsds(Resource):
@@ -302,16 +292,12 @@ class HostSsds(Resource):
 class MemberBody(request_bodies.Body):
     """An empty disk, and the member that it is to replace."""
 
-    device = serializers.CharField(
-        help_text="The kernel's name of the new disk, as in the last inventory."
-    )
-    serial = serializers.CharField(
-        help_text="The serial number on the new drive's label. It must match the device."
-    )
-    member = serializers.CharField(
-        required=False,
-        help_text="The member that works and is to be replaced. Left out where the array is "
+    device = Text("The kernel's name of the new disk, as in the last inventory.")
+    serial = Text("The serial number on the new drive's label. It must match the device.")
+    member = Text(
+        "The member that works and is to be replaced. Left out where the array is "
         "missing a disk: the new one takes that place.",
+        required=False,
     )
 
 
@@ -387,9 +373,9 @@ def _wanted(host: Host, values: Json) -> Preparation:
 class FaultAcceptanceShape(Shape):
     """Who lives with a fault, and why."""
 
-    at = serializers.DateTimeField()
-    by = serializers.CharField()
-    reason = serializers.CharField()
+    at = DateTime("When it happened.")
+    by = Text("E-mail address of who did it; null or empty: the panel itself.")
+    reason = Text("Why, in the words of who said so.")
 
 
 class HostFaultShape(Shape):
@@ -397,30 +383,28 @@ class HostFaultShape(Shape):
     upstream release the kernel is built from. A fault that is `refusing` refuses new plans that
     rely on it."""
 
-    code = serializers.CharField()
-    effect = serializers.ChoiceField(choices=list(EFFECTS), help_text="What may happen.")
-    technology = serializers.CharField(help_text="Whose caches it concerns.")
-    sure = serializers.BooleanField(
-        help_text="False: nobody can tell which upstream release the kernel is built from."
-    )
-    message = serializers.CharField()
-    correction = serializers.CharField()
-    link = serializers.CharField(help_text="Where to read of it.")
-    refusing = serializers.BooleanField(help_text="Whether new plans that rely on it are refused.")
-    acceptance = FaultAcceptanceShape(allow_null=True, help_text="Who lives with it; null: nobody.")
+    code = Text("For programs; it never changes its meaning.")
+    effect = Choice("What may happen.", list(EFFECTS))
+    technology = Text("Whose caches it concerns.")
+    sure = Boolean("False: nobody can tell which upstream release the kernel is built from.")
+    message = Text("What is wrong, in a sentence for people.")
+    correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
+    link = Text("Where to read of it.")
+    refusing = Boolean("Whether new plans that rely on it are refused.")
+    acceptance = FaultAcceptanceShape("Who lives with it; null: nobody.", null=True)
 
 
 class HostFaultsShape(Shape):
     """What refuses plans comes first."""
 
-    items = HostFaultShape(many=True)
+    items = HostFaultShape("The rows of this answer, one each.", many=True)
 
 
 class AcceptFaultBody(request_bodies.Body):
     """Why the risk is taken. The code is repeated, so that nobody takes another one by mistake."""
 
-    reason = serializers.CharField(max_length=REASON_LIMIT)
-    confirm_code = serializers.CharField(max_length=64, help_text="The code of the fault again.")
+    reason = Text("Why, in the words of who said so.", max_length=REASON_LIMIT)
+    confirm_code = Text("The code of the fault again.", max_length=64)
 
 
 class HostFaults(Resource):
@@ -481,7 +465,7 @@ class FaultAcceptance(Resource):
 def _faults_json(host: Host) -> Json:
     facts = inventory_of(host)
     listed = () if facts is None else faults_with_decisions(host, facts)
-    return HostFaultsShape({"items": [_fault_json(each) for each in listed]}).data
+    return show(HostFaultsShape, {"items": [_fault_json(each) for each in listed]})
 
 
 def _fault_json(each: HostFault) -> Json:

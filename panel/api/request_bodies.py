@@ -6,21 +6,19 @@ Rules about values are the model's, checked by `Model.full_clean` for pages and 
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Model
-from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.fields import empty
 from rest_framework.request import Request
 
+from panel.api.framework.fields import AnyField, Boolean, Choice, Integer, Nested, Text, Texts
 from panel.api.framework.problem import ApiProblem, flat
 from panel.api.resource_json import url_of
 from panel.api.response_shapes import LIVES, MODES, Json, WithSettings
-from panel.charts.time_range import RFC_3339
 from storage.access import Person
 from storage.metrics.close_watch import LONGEST
 from storage.models import Customer, Host, Volume
@@ -33,14 +31,14 @@ WHENS: Final = ["now", AS_SOON_AS_ALLOWED]
 TAKEN: Final = "external_id_taken"
 """Code of the models' errors where another row has the external id."""
 # DRF's fields would make a text of a number, a number of a text, and true of 1, "yes" and "on".
-TYPES: Final[tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type, str, str], ...]] = (
+TYPES: Final[tuple[tuple[type[AnyField], type, str, str], ...]] = (
     (serializers.CharField, str, "not_a_string", "A text, in quotes."),
     (serializers.IntegerField, int, "not_an_integer", "A whole number, without quotes."),
     (serializers.BooleanField, bool, "not_a_boolean", "true or false, without quotes."),
 )
 
 
-class Body(serializers.Serializer[Json]):
+class Body(Nested, serializers.Serializer[Json]):
     """A JSON object of these fields and no other, of the types that they say. Each text is one line
     that shows as it stands: texts reach logs, mails and terminals. Those of `made_plain` become one
     where they are used."""
@@ -79,7 +77,7 @@ class WholeBody(Body):
     """The same fields for PUT, which replaces all: each must be given, so that none falls back to a
     default that the sender never saw."""
 
-    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+    def get_fields(self) -> dict[str, AnyField]:
         """All of them, required."""
         fields = super().get_fields()
         for field in fields.values():
@@ -88,7 +86,7 @@ class WholeBody(Body):
 
 
 def _misfit(
-    field: serializers.Field[Any, Any, Any, Any], value: Any, *, is_plain: bool
+    field: AnyField, value: Any, *, is_plain: bool
 ) -> serializers.ErrorDetail | dict[int, Any] | None:
     """What is wrong with the type of a value or with its text, or with those in a list, by their
     places."""
@@ -103,80 +101,54 @@ def _misfit(
     return None
 
 
-class ZonedDateTimeField(serializers.DateTimeField):
-    """An RFC 3339 time. One without a time zone is refused: whose midnight it means, nobody
-    knows."""
-
-    default_error_messages: ClassVar = {"no_zone": "Write the time zone: 2026-11-21T08:00:00Z."}
-
-    def to_internal_value(self, value: Any) -> datetime:
-        """Python reads more than RFC 3339, such as days of weeks."""
-        at: datetime = super().to_internal_value(value)
-        if isinstance(value, str) and RFC_3339.fullmatch(value) is None:
-            self.fail("invalid", format="2026-11-21T08:00:00Z")
-        return at
-
-    def enforce_timezone(self, value: datetime) -> datetime:
-        if timezone.is_naive(value):
-            self.fail("no_zone")
-        return super().enforce_timezone(value)
-
-
 class WishCache(Body, WithSettings):
     """The wished-for cache."""
 
-    size_bytes = serializers.IntegerField(
-        min_value=1, help_text="Rounded up to whole extents of the volume group."
-    )
-    mode = serializers.ChoiceField(
-        choices=MODES,
-        required=False,
-        help_text="Default: the mode of the current cache, or writethrough for a first cache. "
+    size_bytes = Integer("Rounded up to whole extents of the volume group.", min_value=1)
+    mode = Choice(
+        "Default: the mode of the current cache, or writethrough for a first cache. "
         "writearound is available only with bcache.",
+        MODES,
+        required=False,
     )
 
-    def field_of(self, technology: Technology, setting: Setting) -> serializers.IntegerField:
-        help_text = f"{technology.name}: {setting.summary}"
-        return serializers.IntegerField(required=False, min_value=0, help_text=help_text)
+    def field_of(self, technology: Technology, setting: Setting) -> Integer:
+        text = f"{technology.name}: {setting.summary}"
+        return Integer(text, required=False, min_value=0)
 
 
 class WishBody(Body):
     """What the volume should be; what is left out stays. `cache` null is none."""
 
-    cache = WishCache(allow_null=True, required=False)
-    size_bytes = serializers.IntegerField(
+    cache = WishCache("Null: no cache.", null=True, required=False)
+    size_bytes = Integer(
+        "The size the guest sees, rounded up to whole extents. It can only grow.",
         required=False,
         min_value=1,
         max_value=MAX_BYTES,
-        help_text="The size the guest sees, rounded up to whole extents. It can only grow.",
     )
-    tier = serializers.ChoiceField(
-        choices=["hdd", "ssd"],
+    tier = Choice(
+        "The disks that hold the volume. A volume on SSD has no cache.",
+        ["hdd", "ssd"],
         required=False,
-        help_text="The disks that hold the volume. A volume on SSD has no cache.",
     )
-    flushed = serializers.BooleanField(
-        default=False, help_text="Writes dirty data in the cache to the HDD, once."
-    )
-    life = serializers.ChoiceField(
-        choices=LIVES,
-        required=False,
-        help_text="Without other fields. retired switches the volume off and keeps its data, live "
+    flushed = Boolean("Writes dirty data in the cache to the HDD, once.", default=False)
+    life = Choice(
+        "Without other fields. retired switches the volume off and keeps its data, live "
         "restores "
         "a retired volume, gone wipes and removes the volume for good.",
-    )
-    confirm_label = serializers.CharField(
-        required=False, help_text="Required with life gone: the label of the volume."
-    )
-    when = serializers.ChoiceField(
-        choices=WHENS,
-        default="now",
-        help_text="With life gone. as_soon_as_allowed: the job waits until the host no longer has "
-        "to keep the volume; cancel it to keep the volume after all.",
-    )
-    managed = serializers.BooleanField(
+        LIVES,
         required=False,
-        help_text="Without other fields, always true: Tiercel manages a volume it has found.",
+    )
+    confirm_label = Text("Required with life gone: the label of the volume.", required=False)
+    when = Choice(
+        "With life gone. as_soon_as_allowed: the job waits until the host no longer has "
+        "to keep the volume; cancel it to keep the volume after all.",
+        WHENS,
+        default="now",
+    )
+    managed = Boolean(
+        "Without other fields, always true: Tiercel manages a volume it has found.", required=False
     )
 
     def validate(self, attrs: Json) -> Json:
@@ -199,80 +171,82 @@ class WishBody(Body):
 class NewVolumeBody(Body):
     """A volume that does not exist yet."""
 
-    label = serializers.CharField(max_length=200)  # type: ignore[assignment]  # a field, no attribute
-    host = serializers.CharField(help_text="Key of the host.")
-    vg = serializers.CharField(
-        help_text="A volume group of the host that root allows Tiercel to change."
-    )
-    size_bytes = serializers.IntegerField(
-        min_value=1, max_value=MAX_BYTES, help_text="Rounded up to whole extents."
-    )
-    tier = serializers.ChoiceField(
-        choices=["hdd", "ssd"], default="hdd", help_text="The disks that hold it."
-    )
-    layout = serializers.ChoiceField(
-        choices=LAYOUTS,
+    label = Text("Display name.", max_length=200)  # type: ignore[assignment]  # a field, no attribute
+    host = Text("Key of the host.")
+    vg = Text("A volume group of the host that root allows Tiercel to change.")
+    size_bytes = Integer("Rounded up to whole extents.", min_value=1, max_value=MAX_BYTES)
+    tier = Choice("The disks that hold it.", ["hdd", "ssd"], default="hdd")
+    layout = Choice(
+        "Cannot be changed later. plain can have an lvmcache; bcache is formatted for a bcache.",
+        LAYOUTS,
         default="plain",
-        help_text="Cannot be changed later. plain can have an lvmcache; bcache is formatted for a "
-        "bcache.",
     )
-    customer = serializers.CharField(
-        allow_null=True, default=None, help_text="Key of the customer. Null: no customer."
+    customer = Text("Key of the customer. Null: no customer.", null=True, default=None)
+    external_id = Text(
+        "The name of it in your systems; empty where it has none.",
+        allow_blank=True,
+        default="",
+        max_length=64,
     )
-    external_id = serializers.CharField(allow_blank=True, default="", max_length=64)
 
 
 class VolumeBody(Body):
     """The books of a volume; nothing of it reaches the host."""
 
-    label = serializers.CharField(required=False, max_length=200)  # type: ignore[assignment]  # a field, no attribute
-    customer = serializers.CharField(
-        required=False, allow_null=True, help_text="Key of the customer. Null: no customer."
+    label = Text("Display name.", required=False, max_length=200)  # type: ignore[assignment]  # a field, no attribute
+    customer = Text("Key of the customer. Null: no customer.", required=False, null=True)
+    external_id = Text(
+        "The name of it in your systems; empty where it has none.",
+        required=False,
+        allow_blank=True,
+        max_length=64,
     )
-    external_id = serializers.CharField(required=False, allow_blank=True, max_length=64)
 
 
 class WatchBody(Body):
     """How long to watch a volume closely."""
 
-    minutes = serializers.IntegerField(
+    minutes = Integer(
+        "From now on.",
         required=False,
         default=60,
         min_value=1,
         max_value=int(LONGEST.total_seconds() // 60),
-        help_text="From now on.",
     )
 
 
 class CustomerBody(Body):
     """A customer."""
 
-    name = serializers.CharField(max_length=200)
-    external_id = serializers.CharField(required=False, allow_blank=True, max_length=64)
+    name = Text("Display name.", max_length=200)
+    external_id = Text(
+        "The name of it in your systems; empty where it has none.",
+        required=False,
+        allow_blank=True,
+        max_length=64,
+    )
 
 
 class CachePlanBody(Body):
     """A cache plan: `size_bytes` or `ratio_percent`, not both."""
 
-    name = serializers.CharField(max_length=64)
-    description = serializers.CharField(required=False, allow_blank=True)
-    size_bytes = serializers.IntegerField(required=False, allow_null=True, min_value=1)
-    ratio_percent = serializers.IntegerField(
-        required=False, allow_null=True, min_value=1, max_value=100
+    name = Text("Display name.", max_length=64)
+    description = Text(
+        "What it offers, in a sentence for customers.", required=False, allow_blank=True
     )
-    mode = serializers.ChoiceField(
-        choices=["writethrough", "writeback"], required=False, help_text="What becomes of writes."
-    )
-    price_minor = serializers.IntegerField(
-        min_value=0, help_text="The monthly price in minor units (cents) of the currency."
-    )
-    currency = serializers.CharField(max_length=3, help_text="ISO 4217, such as EUR.")
-    on_offer = serializers.BooleanField(required=False)
-    hosts = serializers.ListField(
-        child=serializers.CharField(),
+    size_bytes = Integer("Bytes.", required=False, null=True, min_value=1)
+    ratio_percent = Integer(
+        "Size in percent of the volume's size; null: `size_bytes` says it.",
         required=False,
-        help_text="Keys of the hosts that offer the plan. Empty: every host.",
+        null=True,
+        min_value=1,
+        max_value=100,
     )
+    mode = Choice("What becomes of writes.", ["writethrough", "writeback"], required=False)
+    price_minor = Integer("The monthly price in minor units (cents) of the currency.", min_value=0)
+    currency = Text("ISO 4217, such as EUR.", max_length=3)
+    on_offer = Boolean("Whether customers can order it.", required=False)
+    hosts = Texts("Keys of the hosts that offer the plan. Empty: every host.", required=False)
 
 
 def read(request: Request, body: type[Body], *, partial: bool = False) -> Json:

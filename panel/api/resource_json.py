@@ -164,14 +164,14 @@ def host_json(host: Host, problems: Sequence[Problem], *, groups: bool = False) 
             for vg in (facts.vgs if facts is not None else ())
             if facts is not None
         ]
-    return HostShape(data).data
+    return show(HostShape, data)
 
 
 def customer_json(customer: Customer) -> Json:
     """A customer, for `CustomerShape`."""
     url = url_of("api-customer", customer.key)
     names = ("key", "name", "external_id", "suspended_at", "created_at", "updated_at")
-    return CustomerShape({"url": url, **{name: getattr(customer, name) for name in names}}).data
+    return show(CustomerShape, {"url": url, **{name: getattr(customer, name) for name in names}})
 
 
 def plan_json(plan: CachePlan, user: Person) -> Json:
@@ -182,7 +182,7 @@ def plan_json(plan: CachePlan, user: Person) -> Json:
     data |= currency.with_digits(plan.currency)
     if is_staff(user):
         data |= {"on_offer": plan.on_offer, "hosts": list(map(host_ref, plan.hosts.all()))}
-    return CachePlanShape(data).data
+    return show(CachePlanShape, data)
 
 
 def url_of(name: str, key: str) -> str:

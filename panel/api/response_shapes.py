@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_serializer
-from rest_framework import serializers
 
 from jobs.models import Kind, State, StepState
+from panel.api.framework.fields import (
+    Anything,
+    Boolean,
+    Choice,
+    DateTime,
+    Float,
+    Integer,
+    Text,
+    Texts,
+    Time,
+)
 from panel.api.framework.shape import Shape
 from storage.models.host import HostState
 from storage.planner.technologies.lookup import SETTINGS, TECHNOLOGIES
@@ -25,22 +35,22 @@ HOST_STATES = [each for each in HostState.choices if each[0] != HostState.REMOVE
 class Ref(Shape):
     """Another noun: wherever an answer names one that has an address, it does so in this way."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    name = serializers.CharField()
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    name = Text("Display name.")
 
 
 class PersonRef(Ref):
     """An account. `name` is the address where the person entered none."""
 
-    email = serializers.CharField()
+    email = Text("E-mail address of the account.")
 
 
 class CacheShape(Shape):
     """A cache: how much SSD, and what becomes of writes."""
 
-    size_bytes = serializers.IntegerField(allow_null=True)
-    mode = serializers.CharField()
+    size_bytes = Integer("Bytes.", null=True)
+    mode = Text("What becomes of writes: writethrough, writeback or writearound.")
 
 
 class WithSettings(Shape):
@@ -53,8 +63,8 @@ class WithSettings(Shape):
             for setting in technology.settings
         }
 
-    def field_of(self, technology: Technology, setting: Setting) -> serializers.IntegerField:
-        return serializers.IntegerField(required=False, help_text=technology.name)
+    def field_of(self, technology: Technology, setting: Setting) -> Integer:
+        return Integer(technology.name, required=False)
 
 
 class CacheNow(WithSettings, CacheShape):
@@ -64,183 +74,152 @@ class CacheNow(WithSettings, CacheShape):
 class WishCacheShape(WithSettings):
     """The cache a volume should have."""
 
-    size_bytes = serializers.IntegerField(
-        min_value=1, help_text="Rounded up to whole extents of the volume group."
-    )
-    mode = serializers.ChoiceField(choices=MODES)
+    size_bytes = Integer("Rounded up to whole extents of the volume group.", min_value=1)
+    mode = Choice("What becomes of writes: writethrough, writeback or writearound.", MODES)
 
 
 class WishShape(Shape):
     """What a volume should be."""
 
-    cache = WishCacheShape(allow_null=True)
-    life = serializers.ChoiceField(choices=LIVES)
-    size_bytes = serializers.IntegerField(required=False)
-    tier = serializers.ChoiceField(
-        choices=["hdd", "ssd"], required=False, help_text="The disks that hold it."
-    )
+    cache = WishCacheShape("Null: no cache.", null=True)
+    life = Choice("live, retired (switched off, data kept) or gone (wiped and removed).", LIVES)
+    size_bytes = Integer("Bytes.", required=False)
+    tier = Choice("The disks that hold it.", ["hdd", "ssd"], required=False)
 
 
 class LastJobShape(Shape):
     """The last job of a volume, dry runs aside."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    name = serializers.CharField()
-    state = serializers.ChoiceField(choices=State.choices)
-    error_code = serializers.CharField(allow_blank=True, help_text="Why it failed.")
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    name = Text("Display name.")
+    state = Choice("Where it stands now.", State.choices)
+    error_code = Text("Why it failed.")
 
 
 class WishNow(Shape):
     """What a volume is or, while a job holds it, becomes."""
 
-    object = serializers.ChoiceField(choices=["wish"], help_text="What this is: a wish.")
-    cache = CacheNow(allow_null=True)
-    life = serializers.ChoiceField(choices=LIVES)
-    size_bytes = serializers.IntegerField(required=False)
-    tier = serializers.ChoiceField(
-        choices=["hdd", "ssd"], required=False, help_text="The disks that hold it."
-    )
-    is_met = serializers.BooleanField(
-        help_text="False while a job still has to fulfil the wish, after one that failed, while "
+    object = Choice("What this is: a wish.", ["wish"])
+    cache = CacheNow("Null: no cache.", null=True)
+    life = Choice("live, retired (switched off, data kept) or gone (wiped and removed).", LIVES)
+    size_bytes = Integer("Bytes.", required=False)
+    tier = Choice("The disks that hold it.", ["hdd", "ssd"], required=False)
+    is_met = Boolean(
+        "False while a job still has to fulfil the wish, after one that failed, while "
         "the volume is missing, and where it differs from what was recorded (`drift`)."
     )
-    job = Ref(allow_null=True, help_text="The job at work; null: none, and for customers.")
-    last_job = LastJobShape(allow_null=True, help_text="Of the volume; null for customers.")
+    job = Ref("The job at work; null: none, and for customers.", null=True)
+    last_job = LastJobShape("Of the volume; null for customers.", null=True)
 
 
 class FiguresShape(Shape):
     """The last interval that was measured; null where nothing can be said."""
 
-    at = serializers.DateTimeField()
-    read_iops = serializers.FloatField(allow_null=True, help_text="Reads a second.")
-    write_iops = serializers.FloatField(allow_null=True, help_text="Writes a second.")
-    read_ms = serializers.FloatField(
-        allow_null=True, help_text="Milliseconds that a read took on average."
-    )
-    hit_rate = serializers.FloatField(
-        allow_null=True, help_text="Share of reads served by the cache, 0 to 1."
-    )
-    waiting_reads = serializers.FloatField(
-        allow_null=True, help_text="Reads that wait at a time, on average: the wait of its guest."
+    at = DateTime("When it happened.")
+    read_iops = Float("Reads a second.", null=True)
+    write_iops = Float("Writes a second.", null=True)
+    read_ms = Float("Milliseconds that a read took on average.", null=True)
+    hit_rate = Float("Share of reads served by the cache, 0 to 1.", null=True)
+    waiting_reads = Float(
+        "Reads that wait at a time, on average: the wait of its guest.", null=True
     )
 
 
 class DifferenceShape(Shape):
     """One thing that is not as recorded."""
 
-    what = serializers.CharField(help_text="What differs.")
-    recorded = serializers.CharField(help_text="As the panel recorded it.")
-    found = serializers.CharField(help_text="As the host has it.")
+    what = Text("What differs.")
+    recorded = Text("As the panel recorded it.")
+    found = Text("As the host has it.")
 
 
 class WatchShape(Shape):
     """A volume that is watched closely: an interval every ten seconds."""
 
-    watched_until = serializers.DateTimeField(help_text="When it ends.")
+    watched_until = DateTime("When it ends.")
 
 
 class VolumeShape(Shape):
     """A volume. What follows `updated_at` is for staff, but for `wish`."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    label = serializers.CharField()  # type: ignore[assignment]  # a field, no attribute
-    size_bytes = serializers.IntegerField()
-    customer = Ref(allow_null=True, help_text="Whose it is; null: nobody's.")
-    external_id = serializers.CharField(allow_blank=True)
-    cache = CacheNow(
-        allow_null=True, help_text="For staff, with the settings of its technology as it has them."
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    label = Text("Display name.")  # type: ignore[assignment]  # a field, no attribute
+    size_bytes = Integer("Bytes.")
+    customer = Ref("Whose it is; null: nobody's.", null=True)
+    external_id = Text("The name of it in your systems; empty where it has none.")
+    cache = CacheNow("For staff, with the settings of its technology as it has them.", null=True)
+    cache_plan = Ref("What its owner pays for; null: none.", null=True)
+    figures = FiguresShape("Null where nothing was measured yet.", null=True)
+    created_at = DateTime("When it was made.")
+    updated_at = DateTime(
+        "When its record or what its host has of it changed last.", required=False
     )
-    cache_plan = Ref(allow_null=True, help_text="What its owner pays for; null: none.")
-    figures = FiguresShape(allow_null=True, help_text="Null where nothing was measured yet.")
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField(
-        required=False, help_text="When its record or what its host has of it changed last."
+    host = Ref("Null: it is on no host now.", null=True, required=False)
+    vg = Text("Its volume group on the host.", required=False)
+    lv = Text("Its logical volume on the host.", required=False)
+    technology = Choice(
+        "Of its cache, or of the one that it can have.", list(SETTINGS), required=False
     )
-    host = Ref(allow_null=True, required=False, help_text="Null: it is on no host now.")
-    vg = serializers.CharField(
-        required=False, allow_blank=True, help_text="Its volume group on the host."
+    layout = Choice(
+        "How its data lies on the host; it never changes.", list(LAYOUTS), required=False
     )
-    lv = serializers.CharField(
-        required=False, allow_blank=True, help_text="Its logical volume on the host."
-    )
-    technology = serializers.ChoiceField(
-        choices=list(SETTINGS),
+    tier = Choice("null: it is not on its host.", TIERS, required=False, null=True)
+    state = Choice("Where it stands now.", STATES, required=False)
+    guest = Text("The virtual machine and the disk in it, as the host names them.", required=False)
+    adopted_at = DateTime(
+        "When a person took it into the books; null: Tiercel made it, or nobody did.",
         required=False,
-        help_text="Of its cache, or of the one that it can have.",
+        null=True,
     )
-    layout = serializers.ChoiceField(
-        choices=list(LAYOUTS),
-        required=False,
-        help_text="How its data lies on the host; it never changes.",
+    retired_at = DateTime(
+        "When it was switched off; null: it is in use.", required=False, null=True
     )
-    tier = serializers.ChoiceField(
-        choices=TIERS, required=False, allow_null=True, help_text="null: it is not on its host."
+    undo_until = DateTime(
+        "Until then a retired volume cannot be destroyed, only restored.", required=False, null=True
     )
-    state = serializers.ChoiceField(choices=STATES, required=False)
-    guest = serializers.CharField(
-        required=False,
-        allow_blank=True,
-        help_text="The virtual machine and the disk in it, as the host names them.",
-    )
-    adopted_at = serializers.DateTimeField(
-        required=False,
-        allow_null=True,
-        help_text="When a person took it into the books; null: Tiercel made it, or nobody did.",
-    )
-    retired_at = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="When it was switched off; null: it is in use."
-    )
-    undo_until = serializers.DateTimeField(
-        required=False,
-        allow_null=True,
-        help_text="Until then a retired volume cannot be destroyed, only restored.",
-    )
-    watched_until = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="Until when it is watched closely."
-    )
-    job = Ref(required=False, allow_null=True, help_text="The job that changes it now.")
-    wish = WishNow(required=False, help_text="With `include=wish`.")
+    watched_until = DateTime("Until when it is watched closely.", required=False, null=True)
+    job = Ref("The job that changes it now.", required=False, null=True)
+    wish = WishNow("With `include=wish`.", required=False)
     drift = DifferenceShape(
+        "Differences between the host and the record, also while a job changes the volume.",
         many=True,
         required=False,
-        help_text="Differences between the host and the record, also while a job changes the "
-        "volume.",
     )
 
 
 class ErrorShape(Shape):
     """What went wrong, and what to do."""
 
-    code = serializers.CharField()
-    message = serializers.CharField()
-    correction = serializers.CharField(allow_blank=True)
+    code = Text("For programs; it never changes its meaning.")
+    message = Text("What is wrong, in a sentence for people.")
+    correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
 
 
 class CommandShape(Shape):
     """One command as the host runs it; `rc` once it has run."""
 
-    argv = serializers.ListField(child=serializers.CharField())
-    shell = serializers.CharField(help_text="The same as one line for a shell.")
-    rc = serializers.IntegerField(required=False, allow_null=True)
+    argv = Texts("The program and its arguments.")
+    shell = Text("The same as one line for a shell.")
+    rc = Integer("Exit code; null: it has not ended.", required=False, null=True)
 
 
 class StepShape(Shape):
     """One step of a job; in a dry run all of them stay planned."""
 
-    n = serializers.IntegerField(help_text="Number of the step, from 1.")
-    verb = serializers.CharField(help_text="The operation, as the agent names it.")
-    title = serializers.CharField(help_text="What it does, in words for people.")
-    state = serializers.ChoiceField(choices=StepState.choices)
-    commands = CommandShape(many=True, help_text="What runs on the host.")
-    progress = serializers.JSONField(
-        help_text="{label, done_bytes, total_bytes}, of a flush also {rate_bytes_s, left_s, "
+    n = Integer("Number of the step, from 1.")
+    verb = Text("The operation, as the agent names it.")
+    title = Text("What it does, in words for people.")
+    state = Choice("Where it stands now.", StepState.choices)
+    commands = CommandShape("What runs on the host.", many=True)
+    progress = Anything(
+        "{label, done_bytes, total_bytes}, of a flush also {rate_bytes_s, left_s, "
         "stalled_s} as far as known, or {} where nothing can be measured."
     )
-    error = ErrorShape(allow_null=True, help_text="Why it failed; null: it did not.")
-    started_at = serializers.DateTimeField(allow_null=True)
-    ended_at = serializers.DateTimeField(allow_null=True)
+    error = ErrorShape("Why it failed; null: it did not.", null=True)
+    started_at = DateTime("When it began; null: it has not yet.", null=True)
+    ended_at = DateTime("When it was over; null: it is not yet.", null=True)
 
 
 class CostShape(Shape):
@@ -249,46 +228,37 @@ class CostShape(Shape):
     has to be free on SSD; `final_step` the first one without a way back, null where all can be
     undone."""
 
-    seconds = serializers.FloatField(help_text="Seconds that the steps would take.")
-    slowest_seconds = serializers.FloatField(
-        help_text="The same next to busy guests, which the steps do not slow down."
-    )
-    wait_seconds = serializers.FloatField(
-        help_text="Seconds that other commands of the volume group wait at most."
-    )
-    other_volumes = serializers.IntegerField(help_text="In the same volume group.")
-    dirty_bytes = serializers.IntegerField(
-        help_text="Bytes that the cache holds now and the disk does not."
-    )
-    ssd_bytes = serializers.IntegerField(help_text="Bytes of SSD that have to be free.")
-    ssd_free_bytes = serializers.IntegerField(help_text="Bytes of SSD that are free.")
-    final_step = serializers.IntegerField(
-        allow_null=True,
-        help_text="Number of the first step without a way back; null: all can be undone.",
+    seconds = Float("Seconds that the steps would take.")
+    slowest_seconds = Float("The same next to busy guests, which the steps do not slow down.")
+    wait_seconds = Float("Seconds that other commands of the volume group wait at most.")
+    other_volumes = Integer("In the same volume group.")
+    dirty_bytes = Integer("Bytes that the cache holds now and the disk does not.")
+    ssd_bytes = Integer("Bytes of SSD that have to be free.")
+    ssd_free_bytes = Integer("Bytes of SSD that are free.")
+    final_step = Integer(
+        "Number of the first step without a way back; null: all can be undone.", null=True
     )
 
 
 class SsdShape(Shape):
     """An SSD that is added to a volume group."""
 
-    device = serializers.CharField()
-    serial = serializers.CharField()
-    vg_uuid = serializers.CharField()
-    vg_name = serializers.CharField()
+    device = Text("Name of the disk on its host, such as sda.")
+    serial = Text("Serial number of the disk.")
+    vg_uuid = Text("LVM's UUID of the volume group.")
+    vg_name = Text("Name of the volume group.")
 
 
 class MemberShape(Shape):
     """A disk that takes a place in an array: that of `member`, or ("") one that is free."""
 
-    array = serializers.CharField()
-    array_uuid = serializers.CharField(help_text="UUID of the array.")
-    member = serializers.CharField(
-        allow_blank=True, help_text="Name of the disk that it replaces; empty: the place is free."
-    )
-    device = serializers.CharField()
-    serial = serializers.CharField()
-    vg_uuid = serializers.CharField()
-    vg_name = serializers.CharField()
+    array = Text("Name of the array on its host, such as md0.")
+    array_uuid = Text("UUID of the array.")
+    member = Text("Name of the disk that it replaces; empty: the place is free.")
+    device = Text("Name of the disk on its host, such as sda.")
+    serial = Text("Serial number of the disk.")
+    vg_uuid = Text("LVM's UUID of the volume group.")
+    vg_name = Text("Name of the volume group.")
 
 
 class JobShape(Shape):
@@ -297,197 +267,171 @@ class JobShape(Shape):
     `steps` are for staff; lists leave `steps` out. `cost` is what the steps of a preview would
     take."""
 
-    object = serializers.ChoiceField(choices=["job"], help_text="What this is: a job.")
-    key = serializers.CharField()
-    url = serializers.CharField()
-    kind = serializers.ChoiceField(choices=Kind.choices, help_text="What it does.")
-    state = serializers.ChoiceField(choices=State.choices)
-    dry_run = serializers.BooleanField(help_text="True: a preview, which changes nothing.")
-    volume = Ref(allow_null=True)
-    wish = WishShape(allow_null=True, help_text="What the volume is to be afterwards.")
-    ssd = SsdShape(required=False, help_text="The SSD that it adds to the host.")
-    member = MemberShape(required=False, help_text="The disk that it puts into an array.")
-    cancel_requested = serializers.BooleanField(
-        help_text="Somebody asked it to end before its end."
+    object = Choice("What this is: a job.", ["job"])
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    kind = Choice("What it does.", Kind.choices)
+    state = Choice("Where it stands now.", State.choices)
+    dry_run = Boolean("True: a preview, which changes nothing.")
+    volume = Ref("The volume.", null=True)
+    wish = WishShape("What the volume is to be afterwards.", null=True)
+    ssd = SsdShape("The SSD that it adds to the host.", required=False)
+    member = MemberShape("The disk that it puts into an array.", required=False)
+    cancel_requested = Boolean("Somebody asked it to end before its end.")
+    turned = Boolean("It is past its point of no return: it only goes forward, whoever cancels it.")
+    falls_back = Boolean("It goes back to where it began.")
+    not_before = DateTime("No worker takes it earlier; null while nothing holds it off.", null=True)
+    error = ErrorShape("Why it failed or stopped; null: it did not.", null=True)
+    created_at = DateTime("When it was made.")
+    started_at = DateTime("When it began; null: it has not yet.", null=True)
+    ended_at = DateTime("When it was over; null: it is not yet.", null=True)
+    host = Ref("The storage host.", required=False)
+    sentence = Text("What it does, in a sentence for people.", required=False)
+    door = Text("By which way it was asked for, such as page, API or billing.", required=False)
+    actor = Text(
+        "E-mail address of who did it; null or empty: the panel itself.", required=False, null=True
     )
-    turned = serializers.BooleanField(
-        help_text="It is past its point of no return: it only goes forward, whoever cancels it."
-    )
-    falls_back = serializers.BooleanField(help_text="It goes back to where it began.")
-    not_before = serializers.DateTimeField(
-        allow_null=True, help_text="No worker takes it earlier; null while nothing holds it off."
-    )
-    error = ErrorShape(allow_null=True, help_text="Why it failed or stopped; null: it did not.")
-    created_at = serializers.DateTimeField()
-    started_at = serializers.DateTimeField(allow_null=True)
-    ended_at = serializers.DateTimeField(allow_null=True)
-    host = Ref(required=False)
-    sentence = serializers.CharField(
-        required=False, help_text="What it does, in a sentence for people."
-    )
-    door = serializers.CharField(required=False)
-    actor = serializers.CharField(required=False, allow_null=True)
-    token = serializers.CharField(required=False, allow_blank=True)
-    request_id = serializers.CharField(
-        required=False,
-        allow_blank=True,
-        help_text="`X-Request-Id` of the request that asked for it.",
-    )
-    steps = StepShape(many=True, required=False, help_text="In the order in which they are done.")
-    cost = CostShape(required=False, help_text="An estimate of time and space.")
+    token = Text("Key of the token that asked; empty: none did.", required=False)
+    request_id = Text("`X-Request-Id` of the request that asked for it.", required=False)
+    steps = StepShape("In the order in which they are done.", many=True, required=False)
+    cost = CostShape("An estimate of time and space.", required=False)
 
 
 class LineShape(Shape):
     """A line of output; `n` counts from 1 within the job."""
 
-    n = serializers.IntegerField(help_text="Number of the line in its job, from 1.")
-    at = serializers.DateTimeField()
-    text = serializers.CharField(
-        allow_blank=True, trim_whitespace=False, help_text="The line of output."
-    )
+    n = Integer("Number of the line in its job, from 1.")
+    at = DateTime("When it happened.")
+    text = Text("The line of output.")
 
 
 @extend_schema_serializer(deprecate_fields=["next_after"])
 class LinesShape(Shape):
     """Ask again with `cursor` = `next_cursor` until `complete`."""
 
-    lines = LineShape(many=True, help_text="In the order of their numbers.")
-    next_cursor = serializers.CharField(
-        help_text="The `cursor` of the next request: number of the last line; never null."
-    )
-    next_after = serializers.IntegerField(help_text="The same as `next_cursor`, as a number.")
-    complete = serializers.BooleanField(help_text="True when no line can follow.")
+    lines = LineShape("In the order of their numbers.", many=True)
+    next_cursor = Text("The `cursor` of the next request: number of the last line; never null.")
+    next_after = Integer("The same as `next_cursor`, as a number.")
+    complete = Boolean("True when no line can follow.")
 
 
 class ProblemOfHost(Shape):
     """Something that is wrong with a host, a volume on it or a job there, as the pages count
     it."""
 
-    code = serializers.CharField()
-    severity = serializers.ChoiceField(choices=("error", "warning"))
-    message = serializers.CharField()
-    correction = serializers.CharField(allow_blank=True)
-    since = serializers.DateTimeField(allow_null=True, help_text="When it began; null: not known.")
-    volume = Ref(allow_null=True, help_text="Null: it concerns none.")
-    job = Ref(allow_null=True, help_text="Null: it concerns none.")
+    code = Text("For programs; it never changes its meaning.")
+    severity = Choice("error or warning.", ("error", "warning"))
+    message = Text("What is wrong, in a sentence for people.")
+    correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
+    since = DateTime("When it began; null: not known.", null=True)
+    volume = Ref("Null: it concerns none.", null=True)
+    job = Ref("Null: it concerns none.", null=True)
 
 
 class GroupShape(Shape):
     """A volume group, as of the last inventory."""
 
-    name = serializers.CharField(help_text="Of the volume group.")
-    allowed = serializers.BooleanField(help_text="Root lets Tiercel change it.")
-    size_bytes = serializers.IntegerField()
-    free_ssd_bytes = serializers.IntegerField(help_text="Bytes on SSD that nothing uses.")
-    free_slow_bytes = serializers.IntegerField(help_text="Bytes on slow disks that nothing uses.")
+    name = Text("Of the volume group.")
+    allowed = Boolean("Root lets Tiercel change it.")
+    size_bytes = Integer("Bytes.")
+    free_ssd_bytes = Integer("Bytes on SSD that nothing uses.")
+    free_slow_bytes = Integer("Bytes on slow disks that nothing uses.")
 
 
 class MaintenanceShape(Shape):
     """Jobs on the host wait until `until`; null until a person ends it."""
 
-    since = serializers.DateTimeField()
-    until = serializers.DateTimeField(allow_null=True)
-    reason = serializers.CharField()
+    since = DateTime("When it began.")
+    until = DateTime("When it ends.", null=True)
+    reason = Text("Why, in the words of who said so.")
 
 
 class WindowShape(Shape):
     """When jobs may begin on a host, every day, in UTC."""
 
-    start = serializers.TimeField(format="%H:%M")
-    end = serializers.TimeField(format="%H:%M")
+    start = Time("When it begins.", format="%H:%M")
+    end = Time("When it ends.", format="%H:%M")
 
 
 class FingerprintsShape(Shape):
     """Of the host's key: the one that a person accepted, and another one that it showed since."""
 
-    accepted = serializers.CharField(
-        allow_null=True, help_text="Of the key that a person accepted; null: none yet."
-    )
-    waiting = serializers.CharField(
-        allow_null=True, help_text="Of another key that the host showed since; null: none."
-    )
+    accepted = Text("Of the key that a person accepted; null: none yet.", null=True)
+    waiting = Text("Of another key that the host showed since; null: none.", null=True)
 
 
 class HostShape(Shape):
     """A storage host; lists leave `groups` out."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    name = serializers.CharField()
-    address = serializers.CharField(help_text="Where SSH reaches it.")
-    port = serializers.IntegerField(help_text="Of SSH.")
-    account = serializers.CharField(help_text="The agent's account on the host.")
-    state = serializers.ChoiceField(choices=HOST_STATES)
-    site = serializers.CharField(allow_blank=True, help_text="Where it stands, in your words.")
-    tags = serializers.ListField(
-        child=serializers.CharField(), help_text="Your words, to find it by."
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    name = Text("Display name.")
+    address = Text("Where SSH reaches it.")
+    port = Integer("Of SSH.")
+    account = Text("The agent's account on the host.")
+    state = Choice("Where it stands now.", HOST_STATES)
+    site = Text("Where it stands, in your words.")
+    tags = Texts("Your words, to find it by.")
+    allowed_vgs = Texts("Volume groups that root lets Tiercel change.")
+    last_seen_at = DateTime("When it answered last; null: never.", null=True)
+    facts_at = DateTime("When its last inventory was read; null: never.", null=True)
+    updated_at = DateTime(
+        "When its record, its state or its last error changed last; no inventory does."
     )
-    allowed_vgs = serializers.ListField(
-        child=serializers.CharField(), help_text="Volume groups that root lets Tiercel change."
+    error = ErrorShape("Why it was not reached last; null: it was.", null=True)
+    maintenance = MaintenanceShape("Null: none.", null=True)
+    window = WindowShape("null: jobs may begin at any time.", null=True)
+    dirty_limit_percent = Integer(
+        "Dirty share of a cache, in percent, above which it is a problem."
     )
-    last_seen_at = serializers.DateTimeField(
-        allow_null=True, help_text="When it answered last; null: never."
+    slow_read_ms = Integer(
+        "Average time of reads of a volume, in ms, from which on it is a problem."
     )
-    facts_at = serializers.DateTimeField(
-        allow_null=True, help_text="When its last inventory was read; null: never."
+    busy_percent = Integer(
+        "How busy an HDD is for 15 minutes, in percent, from which on it is a problem."
     )
-    updated_at = serializers.DateTimeField(
-        help_text="When its record, its state or its last error changed last; no inventory does."
+    leaves_writeback = Boolean(
+        "Whether Tiercel leaves writeback mode once an SSD mirror lost a disk."
     )
-    error = ErrorShape(allow_null=True, help_text="Why it was not reached last; null: it was.")
-    maintenance = MaintenanceShape(allow_null=True, help_text="Null: none.")
-    window = WindowShape(allow_null=True, help_text="null: jobs may begin at any time.")
-    dirty_limit_percent = serializers.IntegerField(
-        help_text="Dirty share of a cache, in percent, above which it is a problem."
-    )
-    slow_read_ms = serializers.IntegerField(
-        help_text="Average time of reads of a volume, in ms, from which on it is a problem."
-    )
-    busy_percent = serializers.IntegerField(
-        help_text="How busy an HDD is for 15 minutes, in percent, from which on it is a problem."
-    )
-    leaves_writeback = serializers.BooleanField(
-        help_text="Whether Tiercel leaves writeback mode once an SSD mirror lost a disk."
-    )
-    fingerprints = FingerprintsShape(help_text="Of its SSH host key.")
-    problems = ProblemOfHost(many=True, help_text="What is wrong there now.")
-    groups = GroupShape(many=True, required=False, help_text="Its volume groups.")
+    fingerprints = FingerprintsShape("Of its SSH host key.")
+    problems = ProblemOfHost("What is wrong there now.", many=True)
+    groups = GroupShape("Its volume groups.", many=True, required=False)
 
 
 class CustomerShape(Shape):
     """A customer; `external_id` is the billing system's name for it."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    name = serializers.CharField()
-    external_id = serializers.CharField(allow_blank=True)
-    suspended_at = serializers.DateTimeField(
-        allow_null=True, help_text="Since when no new order is taken."
-    )
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    name = Text("Display name.")
+    external_id = Text("The name of it in your systems; empty where it has none.")
+    suspended_at = DateTime("Since when no new order is taken.", null=True)
+    created_at = DateTime("When it was made.")
+    updated_at = DateTime("When it changed last.")
 
 
 class SuspensionShape(Shape):
     """A customer whose orders are not taken."""
 
-    suspended_at = serializers.DateTimeField(help_text="Since when no new order is taken.")
+    suspended_at = DateTime("Since when no new order is taken.")
 
 
 class CachePlanShape(Shape):
     """What is sold: `size_bytes`, or `ratio_percent` of the volume. The price is per month, in
     minor units of the currency. `on_offer` and `hosts` are for staff."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    name = serializers.CharField()
-    description = serializers.CharField(allow_blank=True)
-    size_bytes = serializers.IntegerField(allow_null=True)
-    ratio_percent = serializers.IntegerField(allow_null=True)
-    mode = serializers.CharField(help_text="What becomes of writes: writethrough or writeback.")
-    tier = serializers.CharField(help_text="Of the volumes it is for.")
-    price_minor = serializers.IntegerField()
-    currency = serializers.CharField()
-    currency_digits = serializers.IntegerField()
-    on_offer = serializers.BooleanField(required=False)
-    hosts = Ref(many=True, required=False, help_text="The hosts that offer it; empty: every host.")
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    name = Text("Display name.")
+    description = Text("What it offers, in a sentence for customers.")
+    size_bytes = Integer("Bytes.", null=True)
+    ratio_percent = Integer(
+        "Size in percent of the volume's size; null: `size_bytes` says it.", null=True
+    )
+    mode = Text("What becomes of writes: writethrough or writeback.")
+    tier = Text("Of the volumes it is for.")
+    price_minor = Integer("Per month, in minor units (cents) of the currency.")
+    currency = Text("ISO 4217, such as EUR.")
+    currency_digits = Integer("Decimal places of the currency: with 2, 490 minor units are 4.90.")
+    on_offer = Boolean("Whether customers can order it.", required=False)
+    hosts = Ref("The hosts that offer it; empty: every host.", many=True, required=False)

@@ -20,17 +20,17 @@ from drf_spectacular.views import (
     SpectacularJSONAPIView,
     SpectacularYAMLAPIView,
 )
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api import API_VERSION, FEATURES
 from panel.api.accounts.token_endpoints import TokenShape, token_json
 from panel.api.framework import described
+from panel.api.framework.fields import Map, Text, Texts
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.rendering import JsonRenderer
 from panel.api.framework.resource import PACKED, Resource, takes_gzip
-from panel.api.framework.shape import Shape
+from panel.api.framework.shape import Shape, show
 from panel.models import Scope
 from storage.access import is_staff
 from storage.agent import VERSION
@@ -63,19 +63,13 @@ class RootShape(Shape):
     """`urls` by name, of the lists that the person may read; `features` only ever grow within a
     version of the API. `token` is the one that was shown, null for a session of the pages."""
 
-    version = serializers.CharField(help_text="Of Tiercel: panel and agent are released together.")
-    api_version = serializers.CharField(help_text="Version of the API.")
-    features = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="What this panel can do; within a version only more.",
-    )
-    user = serializers.CharField(help_text="E-mail address of who asks.")
-    scopes = serializers.ListField(child=serializers.CharField())
-    token = TokenShape(allow_null=True, help_text="The token that asked; null: a session did.")
-    urls = serializers.DictField(
-        child=serializers.CharField(),
-        help_text="Addresses of the lists that you may read, by name.",
-    )
+    version = Text("Of Tiercel: panel and agent are released together.")
+    api_version = Text("Version of the API.")
+    features = Texts("What this panel can do; within a version only more.")
+    user = Text("E-mail address of who asks.")
+    scopes = Texts("What the token may do.")
+    token = TokenShape("The token that asked; null: a session did.", null=True)
+    urls = Map("Addresses of the lists that you may read, by name.", Text())
 
 
 class Root(Resource):
@@ -97,7 +91,7 @@ class Root(Resource):
             "token": token_json(self.token) if self.token is not None else None,
             "urls": {name: reverse(f"api-{name}") for name in self._names()},
         }
-        return Response(RootShape(data).data)
+        return Response(show(RootShape, data))
 
     def _names(self) -> Iterator[str]:
         """The lists that exist for this person and that the token may read."""

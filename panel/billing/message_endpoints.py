@@ -7,15 +7,15 @@ from typing import ClassVar
 from django.conf import settings
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_serializer
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.fields import Choice, DateTime, Integer, Text
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
-from panel.api.framework.shape import Shape
+from panel.api.framework.shape import Shape, show
 from panel.api.response_shapes import Json
 from panel.billing import outbox
 from panel.models import Endpoint, Message, MessageType, Scope
@@ -29,18 +29,16 @@ MESSAGE_STATES = ["waiting", "delivered", "given_up"]
 class MessageShape(Shape):
     """A message to the billing system."""
 
-    key = serializers.CharField(help_text="Its webhook-id.")
-    name = serializers.CharField(help_text="The same as `key`.")
-    type = serializers.CharField(help_text="What it tells, such as order.completed.")
-    state = serializers.ChoiceField(choices=MESSAGE_STATES)
-    attempts = serializers.IntegerField()
-    status = serializers.IntegerField(
-        allow_null=True, help_text="Of the last answer; null where none came."
-    )
-    error = serializers.CharField(allow_blank=True, help_text="What was wrong with the last try.")
-    next_at = serializers.DateTimeField(allow_null=True, help_text="When it is tried (again).")
-    created_at = serializers.DateTimeField()
-    delivered_at = serializers.DateTimeField(allow_null=True)
+    key = Text("Its webhook-id.")
+    name = Text("The same as `key`.")
+    type = Text("What it tells, such as order.completed.")
+    state = Choice("Where it stands now.", MESSAGE_STATES)
+    attempts = Integer("How often it was tried.")
+    status = Integer("Of the last answer; null where none came.", null=True)
+    error = Text("What was wrong with the last try.")
+    next_at = DateTime("When it is tried (again).", null=True)
+    created_at = DateTime("When it was made.")
+    delivered_at = DateTime("When it arrived; null: it has not yet.", null=True)
 
 
 class BillingMessages(Resource):
@@ -164,4 +162,4 @@ def _message_json(message: Message) -> Json:
         "error": message.last_error,
         "next_at": message.next_at if state == "waiting" else None,
     }
-    return MessageShape(data).data
+    return show(MessageShape, data)

@@ -11,7 +11,6 @@ from django.db import transaction
 from django.urls import URLPattern, path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,10 +18,11 @@ from rest_framework.response import Response
 from jobs.queue.submit import Busy
 from panel.api import request_bodies
 from panel.api.framework import described, problem
+from panel.api.framework.fields import Choice
 from panel.api.framework.parsing import MAX_BODY_BYTES, too_large
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
-from panel.api.response_shapes import Json
+from panel.api.framework.shape import Shape
 from panel.billing import call_log, message_endpoints
 from panel.billing.calls import call_bodies, customer_calls, order_calls, volume_calls
 from panel.billing.calls.calling import ACTOR, CallDefinition, Caller
@@ -88,13 +88,13 @@ CALLS = (
 )
 
 
-class CallAnswer(serializers.Serializer[Json]):
+class CallAnswer(Shape):
     """`result` is success, pending (`status` tells when it is over) or error; the rest is the
     call's."""
 
-    result = serializers.ChoiceField(
-        choices=["success", "pending", "error"],
-        help_text="success, pending (`status` tells when it is over) or error.",
+    result = Choice(
+        "success, pending (`status` tells when it is over) or error.",
+        ["success", "pending", "error"],
     )
 
 

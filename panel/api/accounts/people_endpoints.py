@@ -9,7 +9,6 @@ from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,6 +17,7 @@ from panel.accounts.people_forms import InviteForm
 from panel.api import request_bodies
 from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.fields import Boolean, Choice, DateTime, Pattern, Text
 from panel.api.framework.resource import Resource, bad_parameter
 from panel.api.framework.shape import Shape, show
 from panel.api.resource_json import customer_ref, person_ref
@@ -35,90 +35,87 @@ KINDS = ("person", "service")
 class MembershipShape(Shape):
     """What a person is in a customer."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    person = PersonRef(help_text="Whose account it is.")
-    customer = Ref()
-    role = serializers.ChoiceField(choices=MEMBER_ROLES)
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    person = PersonRef("Whose account it is.")
+    customer = Ref("The customer.")
+    role = Choice("Role in the customer.", MEMBER_ROLES)
 
 
 class PersonShape(Shape):
     """A person, or a program (`kind` service). `staff_role` is "" for people of customers."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    kind = serializers.ChoiceField(choices=KINDS, help_text="person, or service for a program.")
-    email = serializers.CharField()
-    name = serializers.CharField(allow_blank=True)
-    staff_role = serializers.ChoiceField(choices=STAFF_ROLES, allow_blank=True)
-    active = serializers.BooleanField(help_text="False: signed out, and kept out.")
-    joined_at = serializers.DateTimeField(help_text="When the account was made.")
-    last_sign_in_at = serializers.DateTimeField(
-        allow_null=True, help_text="When they signed in last; null: never."
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    kind = Choice("person, or service for a program.", KINDS)
+    email = Text("E-mail address of the account.")
+    name = Text("Display name.")
+    staff_role = Choice(
+        "Role in the staff; empty: somebody of a customer.", STAFF_ROLES, allow_blank=True
     )
-    memberships = MembershipShape(many=True, help_text="The customers that they belong to.")
+    active = Boolean("False: signed out, and kept out.")
+    joined_at = DateTime("When the account was made.")
+    last_sign_in_at = DateTime("When they signed in last; null: never.", null=True)
+    memberships = MembershipShape("The customers that they belong to.", many=True)
 
 
 class InvitationShape(Shape):
     """A one-time link. `link` only in the answer that made it: it lets somebody in."""
 
-    key = serializers.CharField()
-    url = serializers.CharField(help_text="What DELETE revokes.")
-    email = serializers.CharField(help_text="E-mail address of who is invited.")
-    staff_role = serializers.CharField(allow_blank=True)
-    customer = Ref(allow_null=True)
-    member_role = serializers.CharField(allow_blank=True)
-    created_at = serializers.DateTimeField()
-    expires_at = serializers.DateTimeField()
-    mailed = serializers.BooleanField(required=False, help_text="Whether it was sent by mail.")
-    link = serializers.CharField(
+    key = Text("Its name in the API; it never changes.")
+    url = Text("What DELETE revokes.")
+    email = Text("E-mail address of who is invited.")
+    staff_role = Text("Role in the staff; empty: somebody of a customer.")
+    customer = Ref("The customer.", null=True)
+    member_role = Text("Role in the customer; empty: somebody of the staff.")
+    created_at = DateTime("When it was made.")
+    expires_at = DateTime("When it ends.")
+    mailed = Boolean("Whether it was sent by mail.", required=False)
+    link = Text(
+        "The link, which lets somebody in; only in the answer that made it, null in its replay.",
         required=False,
-        allow_null=True,
-        help_text="The link, which lets somebody in; only in the answer that made it, null in "
-        "its replay.",
+        null=True,
     )
 
 
 class InviteBody(request_bodies.Body):
     """Somebody new: `staff_role`, or `customer` and `member_role`."""
 
-    email = serializers.CharField(max_length=254, help_text="E-mail address of who is invited.")
-    staff_role = serializers.ChoiceField(choices=STAFF_ROLES, required=False)
-    customer = serializers.CharField(required=False, help_text="Key of the customer.")
-    member_role = serializers.ChoiceField(choices=MEMBER_ROLES, required=False)
+    email = Text("E-mail address of who is invited.", max_length=254)
+    staff_role = Choice(
+        "Role in the staff; empty: somebody of a customer.", STAFF_ROLES, required=False
+    )
+    customer = Text("Key of the customer.", required=False)
+    member_role = Choice(
+        "Role in the customer; empty: somebody of the staff.", MEMBER_ROLES, required=False
+    )
 
 
 class PersonBody(request_bodies.Body):
     """What an admin may change about somebody."""
 
-    staff_role = serializers.ChoiceField(
-        choices=STAFF_ROLES, required=False, help_text="Of somebody of the staff."
-    )
-    active = serializers.BooleanField(
-        required=False, help_text="false: signed out with the next request, and kept out."
-    )
+    staff_role = Choice("Of somebody of the staff.", STAFF_ROLES, required=False)
+    active = Boolean("false: signed out with the next request, and kept out.", required=False)
 
 
 class ServiceBody(request_bodies.Body):
     """An account for a program."""
 
-    name = serializers.RegexField(
-        r"\A[a-z0-9][a-z0-9-]{0,62}\Z", help_text="a-z, 0-9 and dashes; its address follows."
-    )
-    staff_role = serializers.ChoiceField(choices=STAFF_ROLES)
+    name = Pattern("a-z, 0-9 and dashes; its address follows.", r"\A[a-z0-9][a-z0-9-]{0,62}\Z")
+    staff_role = Choice("Role in the staff; empty: somebody of a customer.", STAFF_ROLES)
 
 
 class MembershipBody(request_bodies.Body):
     """Who, and as what."""
 
-    email = serializers.CharField(max_length=254, help_text="Of somebody who has an account.")
-    role = serializers.ChoiceField(choices=MEMBER_ROLES)
+    email = Text("Of somebody who has an account.", max_length=254)
+    role = Choice("Role in the customer.", MEMBER_ROLES)
 
 
 class MemberRoleBody(request_bodies.Body):
     """Another role in the same customer."""
 
-    role = serializers.ChoiceField(choices=MEMBER_ROLES)
+    role = Choice("Role in the customer.", MEMBER_ROLES)
 
 
 class AdminResource(Resource):
@@ -429,7 +426,8 @@ class OneMember(AdminResource):
 
 def person_json(person: User) -> Json:
     """An account, for `PersonShape`."""
-    return PersonShape(
+    return show(
+        PersonShape,
         {
             **person_ref(person),
             "kind": "service" if person.is_service else "person",
@@ -439,21 +437,22 @@ def person_json(person: User) -> Json:
             "joined_at": person.date_joined,
             "last_sign_in_at": person.last_login,
             "memberships": [member_json(each, person) for each in person.memberships.all()],
-        }
-    ).data
+        },
+    )
 
 
 def member_json(member: Member, person: User | None = None) -> Json:
     """A membership, for `MembershipShape`."""
-    return MembershipShape(
+    return show(
+        MembershipShape,
         {
             "key": member.key,
             "url": reverse("api-member", args=[member.key]),
             "person": person_ref(person or member.user),
             "customer": customer_ref(member.customer),
             "role": member.role,
-        }
-    ).data
+        },
+    )
 
 
 def invitation_json(made: Invitation) -> Json:
@@ -466,7 +465,7 @@ def invitation_json(made: Invitation) -> Json:
 
 def _invited(made: Invitation, token: str) -> Response:
     shown = {"link": invitations.link(token), "mailed": invitations.mail_invitation(made, token)}
-    data = InvitationShape({**invitation_json(made), **shown}).data
+    data = show(InvitationShape, {**invitation_json(made), **shown})
     return Response(data, status=201, headers={"Location": data["url"]})
 
 

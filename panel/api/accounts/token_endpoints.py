@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
@@ -19,9 +19,10 @@ from panel.accounts import api_tokens
 from panel.api import request_bodies
 from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, List, Text, Texts
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource, truth
-from panel.api.framework.shape import Shape
+from panel.api.framework.shape import Shape, show
 from panel.api.resource_json import person_ref
 from panel.api.response_shapes import Json, PersonRef
 from panel.models import ApiToken, Scope, User
@@ -39,40 +40,34 @@ MOST_OVERLAP_HOURS = 7 * 24
 class TokenShape(Shape):
     """A token without its secret. `text` is the whole token, only in the answer that made it."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    name = serializers.CharField()
-    user = serializers.CharField(help_text="E-mail address of whom it acts as.")
-    person = PersonRef(help_text="Whom it acts as.")
-    scopes = serializers.ListField(child=serializers.CharField())
-    networks = serializers.ListField(
-        child=serializers.CharField(), help_text="CIDR; empty: from anywhere."
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    name = Text("Display name.")
+    user = Text("E-mail address of whom it acts as.")
+    person = PersonRef("Whom it acts as.")
+    scopes = Texts("What the token may do.")
+    networks = Texts("CIDR; empty: from anywhere.")
+    made_by = Text(
+        "Key of the token that made it, or that it follows; null: a person made it.", null=True
     )
-    made_by = serializers.CharField(
-        allow_null=True,
-        help_text="Key of the token that made it, or that it follows; null: a person made it.",
-    )
-    live = serializers.BooleanField(help_text="False: it has expired or was revoked.")
-    created_at = serializers.DateTimeField()
-    expires_at = serializers.DateTimeField()
-    revoked_at = serializers.DateTimeField(allow_null=True)
-    last_used_at = serializers.DateTimeField(
-        allow_null=True, help_text="When it was used last; null: never."
-    )
-    last_used_address = serializers.CharField(
-        allow_null=True, help_text="IP address of its last use; null: none."
-    )
-    text = serializers.CharField(
+    live = Boolean("False: it has expired or was revoked.")
+    created_at = DateTime("When it was made.")
+    expires_at = DateTime("When it ends.")
+    revoked_at = DateTime("When it was revoked; null: it was not.", null=True)
+    last_used_at = DateTime("When it was used last; null: never.", null=True)
+    last_used_address = Text("IP address of its last use; null: none.", null=True)
+    text = Text(
+        "The whole token; only in the answer that made it, null in its replay.",
         required=False,
-        allow_null=True,
-        help_text="The whole token; only in the answer that made it, null in its replay.",
+        null=True,
     )
 
 
-class NetworksField(serializers.ListField):
+class Networks(List):
     """Networks in CIDR notation; an address alone is a network of one."""
 
-    child = serializers.CharField(max_length=43)
+    def __init__(self, text: str, **options: Any) -> None:
+        super().__init__(text, Text(max_length=43), **options)
 
     def to_internal_value(self, data: list[str]) -> list[str]:
         """Each as Python's ipaddress writes it; raises ValidationError."""
@@ -97,42 +92,37 @@ def _plain_network(text: str) -> IPv4Network | IPv6Network:
 class TokenBody(request_bodies.Body):
     """A new token."""
 
-    name = serializers.CharField(max_length=64, validators=[demand_name])
-    scopes = serializers.ListField(
-        child=serializers.ChoiceField(choices=Scope.values), min_length=1
-    )
-    days = serializers.IntegerField(
+    name = Text("Display name.", max_length=64, validators=[demand_name])
+    scopes = List("What the token may do.", Choice("", Scope.values), min_length=1)
+    days = Integer(
+        "Days until it expires.",
         min_value=1,
         max_value=api_tokens.MAX_DAYS,
         default=api_tokens.DEFAULT_DAYS,
-        help_text="Days until it expires.",
     )
-    networks = NetworksField(
+    networks = Networks(
+        "CIDR. Default: those of the token that makes it.",
         required=False,
         max_length=MOST_NETWORKS,
-        help_text="CIDR. Default: those of the token that makes it.",
     )
-    user = serializers.CharField(
+    user = Text(
+        "E-mail address of a service account, for admins. Default: oneself.",
         required=False,
         max_length=254,
-        help_text="E-mail address of a service account, for admins. Default: oneself.",
     )
 
 
 class RotateBody(request_bodies.Body):
     """How the new token follows the old one."""
 
-    days = serializers.IntegerField(
+    days = Integer(
+        "Days until the new token expires.",
         min_value=1,
         max_value=api_tokens.MAX_DAYS,
         default=api_tokens.DEFAULT_DAYS,
-        help_text="Days until the new token expires.",
     )
-    overlap_hours = serializers.IntegerField(
-        min_value=0,
-        max_value=MOST_OVERLAP_HOURS,
-        default=24,
-        help_text="How long both work.",
+    overlap_hours = Integer(
+        "How long both work.", min_value=0, max_value=MOST_OVERLAP_HOURS, default=24
     )
 
 
@@ -161,7 +151,7 @@ def token_json(token: ApiToken, text: str | None = None) -> Json:
     }
     if text is not None:
         data["text"] = text
-    return TokenShape(data).data
+    return show(TokenShape, data)
 
 
 MADE = described.query(

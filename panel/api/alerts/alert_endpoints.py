@@ -9,7 +9,6 @@ from django.db.models import Q
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -20,10 +19,11 @@ from panel.alerts.alert_texts import name_of
 from panel.api import request_bodies
 from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.fields import Boolean, DateTime, Integer, Text
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource, bad_parameter, truth
-from panel.api.framework.shape import Shape
-from panel.api.request_bodies import Body, ZonedDateTimeField
+from panel.api.framework.shape import Shape, show
+from panel.api.request_bodies import Body
 from panel.api.resource_json import host_ref, job_ref, ref, volume_ref
 from panel.api.response_shapes import Json, Ref
 from panel.models import AlertDelivery, RouteKind, Scope
@@ -44,129 +44,107 @@ REASON = "Why, for whoever looks next."
 class AlertEventShape(Shape):
     """One thing that happened to an alert. `actor` is "" for the panel."""
 
-    at = serializers.DateTimeField()
-    kind = serializers.CharField(help_text=f"One of {', '.join(AlertEventKind.values)}.")
-    told = serializers.BooleanField(help_text="Whether people are to be told of it.")
-    tier = serializers.IntegerField(help_text="Who is told: 1 first, 3 last.")
-    text = serializers.CharField(allow_blank=True, help_text="What was said of it; empty: nothing.")
-    actor = serializers.CharField(allow_blank=True)
+    at = DateTime("When it happened.")
+    kind = Text(f"One of {', '.join(AlertEventKind.values)}.")
+    told = Boolean("Whether people are to be told of it.")
+    tier = Integer("Who is told: 1 first, 3 last.")
+    text = Text("What was said of it; empty: nothing.")
+    actor = Text("E-mail address of who did it; null or empty: the panel itself.")
 
 
 class AcknowledgementShape(Shape):
     """Who looks after an alert. `until` null: until it is resolved."""
 
-    at = serializers.DateTimeField()
-    by = serializers.CharField(allow_blank=True)
-    reason = serializers.CharField(allow_blank=True)
-    until = serializers.DateTimeField(allow_null=True)
+    at = DateTime("When it happened.")
+    by = Text("E-mail address of who did it; null or empty: the panel itself.")
+    reason = Text("Why, in the words of who said so.")
+    until = DateTime("When it ends.", null=True)
 
 
 class MessageCountShape(Shape):
     """How many messages about an alert there are. All 0: nobody was told, whatever `told_at`
     says."""
 
-    delivered = serializers.IntegerField(help_text="That arrived.")
-    waiting = serializers.IntegerField(help_text="Not sent yet, or to be tried again.")
-    given_up = serializers.IntegerField(help_text="That are tried no more.")
+    delivered = Integer("That arrived.")
+    waiting = Integer("Not sent yet, or to be tried again.")
+    given_up = Integer("That are tried no more.")
 
 
 class AlertMessageToShape(Shape):
     """A message about an alert."""
 
-    route = Ref(allow_null=True, help_text="Who is told; null where it was deleted.")
-    recipient = serializers.CharField(help_text="Who was told, by name, also where it is gone.")
-    kind = serializers.CharField(
-        allow_null=True,
-        help_text=f"One of {', '.join(RouteKind.values)}; null where it was deleted.",
-    )
-    state = serializers.CharField(help_text="delivered, waiting or given_up.")
-    created_at = serializers.DateTimeField()
-    delivered_at = serializers.DateTimeField(allow_null=True)
+    route = Ref("Who is told; null where it was deleted.", null=True)
+    recipient = Text("Who was told, by name, also where it is gone.")
+    kind = Text(f"One of {', '.join(RouteKind.values)}; null where it was deleted.", null=True)
+    state = Text("delivered, waiting or given_up.")
+    created_at = DateTime("When it was made.")
+    delivered_at = DateTime("When it arrived; null: it has not yet.", null=True)
 
 
 class AlertShape(Shape):
     """A problem from its opening to its end. `events`, `deliveries` and `effects` come with a
     single alert."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    code = serializers.CharField(
-        allow_blank=True, help_text="The kind of problem, such as array_degraded."
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    code = Text("The kind of problem, such as array_degraded.")
+    severity = Text("error or warning.")
+    data_at_risk = Boolean("Another fault may destroy data.")
+    state = Text("open or resolved.")
+    host = Ref("null where it concerns all hosts.", null=True)
+    volume = Ref("Null where it concerns no single volume.", null=True)
+    job = Ref("The job that it is about; null: none.", null=True)
+    subject = Text("What else it is about, such as a disk or an array.")
+    message = Text("What is wrong, in a sentence for people.")
+    correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
+    since = DateTime("When the problem began.", null=True)
+    opened_at = DateTime("When it lasted long enough to be an alert.")
+    told_at = DateTime(
+        "When it was due to be told; whom, the routes decide. See messages.", null=True
     )
-    severity = serializers.CharField(help_text="error or warning.")
-    data_at_risk = serializers.BooleanField(help_text="Another fault may destroy data.")
-    state = serializers.CharField(help_text="open or resolved.")
-    host = Ref(allow_null=True, help_text="null where it concerns all hosts.")
-    volume = Ref(allow_null=True, help_text="Null where it concerns no single volume.")
-    job = Ref(allow_null=True, help_text="The job that it is about; null: none.")
-    subject = serializers.CharField(
-        allow_blank=True, help_text="What else it is about, such as a disk or an array."
-    )
-    message = serializers.CharField(allow_blank=True)
-    correction = serializers.CharField(allow_blank=True)
-    since = serializers.DateTimeField(allow_null=True, help_text="When the problem began.")
-    opened_at = serializers.DateTimeField(help_text="When it lasted long enough to be an alert.")
-    told_at = serializers.DateTimeField(
-        allow_null=True,
-        help_text="When it was due to be told; whom, the routes decide. See messages.",
-    )
-    messages = MessageCountShape(help_text="To people, by what became of them.")
-    resolved_at = serializers.DateTimeField(
-        allow_null=True, help_text="When the problem was over; null: it is not."
-    )
-    hushed_by = serializers.CharField(
-        allow_blank=True, help_text="silence, maintenance, or empty: why nobody is told."
-    )
-    flapping = serializers.BooleanField(help_text="It opens and resolves again and again.")
-    openings = serializers.IntegerField(help_text="How often it has opened.")
-    tier = serializers.IntegerField(help_text="Who is told by now: 1 first, 3 last.")
-    cause = Ref(allow_null=True, help_text="The alert that it follows from; null: none.")
-    acknowledgement = AcknowledgementShape(
-        allow_null=True, help_text="Who looks after it; null: nobody."
-    )
-    events = AlertEventShape(many=True, required=False, help_text="What happened to it, in order.")
-    deliveries = AlertMessageToShape(
-        many=True, required=False, help_text="Its messages, the latest first."
-    )
-    effects = Ref(many=True, required=False, help_text="The alerts that follow from it.")
+    messages = MessageCountShape("To people, by what became of them.")
+    resolved_at = DateTime("When the problem was over; null: it is not.", null=True)
+    hushed_by = Text("silence, maintenance, or empty: why nobody is told.")
+    flapping = Boolean("It opens and resolves again and again.")
+    openings = Integer("How often it has opened.")
+    tier = Integer("Who is told by now: 1 first, 3 last.")
+    cause = Ref("The alert that it follows from; null: none.", null=True)
+    acknowledgement = AcknowledgementShape("Who looks after it; null: nobody.", null=True)
+    events = AlertEventShape("What happened to it, in order.", many=True, required=False)
+    deliveries = AlertMessageToShape("Its messages, the latest first.", many=True, required=False)
+    effects = Ref("The alerts that follow from it.", many=True, required=False)
 
 
 class SilenceShape(Shape):
     """What nobody is told of, until when."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    host = Ref(allow_null=True)
-    volume = Ref(allow_null=True)
-    code = serializers.CharField(allow_blank=True, help_text="Kind of problem; empty: any.")
-    reason = serializers.CharField()
-    author = serializers.CharField(
-        allow_blank=True, help_text="E-mail address of who made it; empty: the panel itself."
-    )
-    created_at = serializers.DateTimeField()
-    until = serializers.DateTimeField()
-    active = serializers.BooleanField(help_text="False: it has ended.")
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    host = Ref("The storage host.", null=True)
+    volume = Ref("The volume.", null=True)
+    code = Text("Kind of problem; empty: any.")
+    reason = Text("Why, in the words of who said so.")
+    author = Text("E-mail address of who made it; empty: the panel itself.")
+    created_at = DateTime("When it was made.")
+    until = DateTime("When it ends.")
+    active = Boolean("False: it has ended.")
 
 
 class AcknowledgeBody(Body):
     """Why nobody else needs to be told."""
 
-    reason = serializers.CharField(max_length=200, help_text=REASON)
-    until = ZonedDateTimeField(
-        required=False, allow_null=True, help_text="Default: until it is resolved."
-    )
+    reason = Text(REASON, max_length=200)
+    until = DateTime("Default: until it is resolved.", required=False, null=True)
 
 
 class SilenceBody(Body):
     """What nobody shall be told of: what agrees with all that is given, at least one."""
 
-    host = serializers.CharField(required=False, help_text="Key or name.")
-    volume = serializers.CharField(required=False, help_text="Key.")
-    code = serializers.CharField(
-        required=False, max_length=64, help_text="Kind of problem, such as drift."
-    )
-    reason = serializers.CharField(max_length=200, help_text=REASON)
-    until = ZonedDateTimeField(help_text="Within a year.")
+    host = Text("Key or name.", required=False)
+    volume = Text("Key.", required=False)
+    code = Text("Kind of problem, such as drift.", required=False, max_length=64)
+    reason = Text(REASON, max_length=200)
+    until = DateTime("Within a year.")
 
 
 def alert_json(alert: Alert, *, whole: bool = False) -> Json:
@@ -231,7 +209,7 @@ def alert_json(alert: Alert, *, whole: bool = False) -> Json:
             for each in about.distinct()[:MOST_MESSAGES]
         ]
         data["effects"] = list(map(alert_ref, alert.effects.filter(opened_at__isnull=False)))
-    shaped: Json = AlertShape(data).data
+    shaped: Json = show(AlertShape, data)
     return shaped
 
 
@@ -253,7 +231,8 @@ def alert_ref(alert: Alert | None) -> Json | None:
 
 def silence_json(quiet: Silence, now: datetime) -> Json:
     """A silence, for `SilenceShape`."""
-    shaped: Json = SilenceShape(
+    shaped: Json = show(
+        SilenceShape,
         {
             "key": quiet.key,
             "url": reverse("api-silence", args=[quiet.key]),
@@ -265,8 +244,8 @@ def silence_json(quiet: Silence, now: datetime) -> Json:
             "created_at": quiet.created_at,
             "until": quiet.until,
             "active": quiet.until > now,
-        }
-    ).data
+        },
+    )
     return shaped
 
 

@@ -9,7 +9,6 @@ from django.db.models import Q
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -19,10 +18,11 @@ from panel.api import request_bodies
 from panel.api.alerts.alert_endpoints import alert_ref
 from panel.api.framework import cursor, described
 from panel.api.framework.api_lists import PAGE, Listing
+from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, List, Text, Texts, Time
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
-from panel.api.framework.shape import Shape
-from panel.api.request_bodies import Body, WholeBody, ZonedDateTimeField
+from panel.api.framework.shape import Shape, show
+from panel.api.request_bodies import Body, WholeBody
 from panel.api.resource_json import host_ref, person_ref
 from panel.api.response_shapes import Json, PersonRef, Ref
 from panel.deliveries import delivery_queue
@@ -38,99 +38,91 @@ KINDS = f"One of {', '.join(RouteKind.values)}."
 class AlertRouteShape(Shape):
     """A person or an address. Address and secret are never shown."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    name = serializers.CharField()
-    kind = serializers.CharField(help_text=KINDS)
-    person = PersonRef(allow_null=True, help_text="Whose mails they are; null: an address.")
-    on = serializers.BooleanField()
-    tier = serializers.IntegerField(
-        help_text="From which step of escalation on it is told: 1 first, 3 last."
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    name = Text("Display name.")
+    kind = Text(KINDS)
+    person = PersonRef("Whose mails they are; null: an address.", null=True)
+    on = Boolean("False: nothing is sent to it.")
+    tier = Integer("From which step of escalation on it is told: 1 first, 3 last.")
+    most_rank = Integer("0 data at risk, 1 errors too, 2 warnings too, -1 nothing at once.")
+    hosts = Ref("The hosts that it is about.", many=True)
+    sites = Texts("Sites whose hosts it is about.")
+    tags = Texts("Tags whose hosts it is about; with no host, site and tag: all hosts.")
+    zone = Text("Time zone of its hours, such as Europe/Berlin.")
+    quiet_start = Time(
+        "When its quiet hours begin, by the clock of `zone`; null: it has none.", null=True
     )
-    most_rank = serializers.IntegerField(
-        help_text="0 data at risk, 1 errors too, 2 warnings too, -1 nothing at once."
+    quiet_end = Time("When its quiet hours end; they may span midnight.", null=True)
+    risk_pierces = Boolean("Whether data at risk is told in quiet hours, too.")
+    digest_hour = Integer(
+        "Hour of the daily digest in `zone`, 0 to 23; null: no digest.", null=True
     )
-    hosts = Ref(many=True, help_text="The hosts that it is about.")
-    sites = serializers.ListField(
-        child=serializers.CharField(), help_text="Sites whose hosts it is about."
+    paused_until = DateTime(
+        "Set by the person themselves. Until then only a test is sent.", null=True
     )
-    tags = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="Tags whose hosts it is about; with no host, site and tag: all hosts.",
-    )
-    zone = serializers.CharField()
-    quiet_start = serializers.TimeField(allow_null=True)
-    quiet_end = serializers.TimeField(allow_null=True)
-    risk_pierces = serializers.BooleanField()
-    digest_hour = serializers.IntegerField(allow_null=True)
-    paused_until = serializers.DateTimeField(
-        allow_null=True, help_text="Set by the person themselves. Until then only a test is sent."
-    )
-    secret = serializers.CharField(
+    secret = Text(
+        "The signing secret; only in the answer that made it, null in its replay.",
         required=False,
-        allow_null=True,
-        help_text="The signing secret; only in the answer that made it, null in its replay.",
+        null=True,
     )
 
 
 class AlertRouteBody(Body):
     """A person or an address that is told."""
 
-    name = serializers.CharField(max_length=60)
-    kind = serializers.CharField(help_text=KINDS)
-    person = serializers.CharField(
-        max_length=254,
-        required=False,
-        allow_null=True,
-        help_text="For email: key or address of a staff account.",
+    name = Text("Display name.", max_length=60)
+    kind = Text(KINDS)
+    person = Text(
+        "For email: key or address of a staff account.", max_length=254, required=False, null=True
     )
-    address = serializers.CharField(
+    address = Text(
+        "URL, for all but email. It is never shown; null: it stays as it is.",
         max_length=1000,
         required=False,
-        allow_null=True,
-        help_text="URL, for all but email. It is never shown; null: it stays as it is.",
+        null=True,
     )
-    secret = serializers.CharField(
+    secret = Text(
+        "Token of the receiving service; a webhook's is made here. It is never shown; "
+        "null: it stays as it is, where kind and server do.",
         max_length=500,
         required=False,
-        allow_null=True,
-        help_text="Token of the receiving service; a webhook's is made here. It is never shown; "
-        "null: it stays as it is, where kind and server do.",
+        null=True,
     )
-    on = serializers.BooleanField(default=True)
-    tier = serializers.IntegerField(
+    on = Boolean("False: nothing is sent to it.", default=True)
+    tier = Integer(
+        "From which step of escalation on it is told: 1 first, 3 last.",
         default=1,
         min_value=1,
         max_value=3,
-        help_text="From which step of escalation on it is told: 1 first, 3 last.",
     )
-    most_rank = serializers.IntegerField(
+    most_rank = Integer(
+        "0 data at risk, 1 errors too, 2 warnings too, -1 nothing at once.",
         default=2,
         min_value=-1,
         max_value=2,
-        help_text="0 data at risk, 1 errors too, 2 warnings too, -1 nothing at once.",
     )
-    hosts = serializers.ListField(
-        child=serializers.CharField(max_length=64),
+    hosts = List("Keys or names of hosts that it is about.", Text(max_length=64), default=list)
+    sites = List("Sites whose hosts it is about.", Text(max_length=64), default=list)
+    tags = List(
+        "Tags whose hosts it is about; with no host, site and tag: all hosts.",
+        Text(max_length=32),
         default=list,
-        help_text="Keys or names of hosts that it is about.",
     )
-    sites = serializers.ListField(
-        child=serializers.CharField(max_length=64),
-        default=list,
-        help_text="Sites whose hosts it is about.",
+    zone = Text("Time zone of its hours, such as Europe/Berlin.", default="UTC", max_length=64)
+    quiet_start = Time(
+        "When its quiet hours begin, by the clock of `zone`; null: it has none.",
+        required=False,
+        null=True,
     )
-    tags = serializers.ListField(
-        child=serializers.CharField(max_length=32),
-        default=list,
-        help_text="Tags whose hosts it is about; with no host, site and tag: all hosts.",
-    )
-    zone = serializers.CharField(default="UTC", max_length=64)
-    quiet_start = serializers.TimeField(required=False, allow_null=True)
-    quiet_end = serializers.TimeField(required=False, allow_null=True)
-    risk_pierces = serializers.BooleanField(default=True)
-    digest_hour = serializers.IntegerField(
-        required=False, allow_null=True, min_value=0, max_value=23
+    quiet_end = Time("When its quiet hours end; they may span midnight.", required=False, null=True)
+    risk_pierces = Boolean("Whether data at risk is told in quiet hours, too.", default=True)
+    digest_hour = Integer(
+        "Hour of the daily digest in `zone`, 0 to 23; null: no digest.",
+        required=False,
+        null=True,
+        min_value=0,
+        max_value=23,
     )
 
 
@@ -141,13 +133,15 @@ class WholeAlertRouteBody(WholeBody, AlertRouteBody):
 class OwnAlertRouteBody(Body):
     """Your own alert mails: when they come."""
 
-    zone = serializers.CharField(required=False, max_length=64)
-    quiet_start = serializers.TimeField(required=False, allow_null=True)
-    quiet_end = serializers.TimeField(required=False, allow_null=True)
-    risk_pierces = serializers.BooleanField(required=False)
-    paused_until = ZonedDateTimeField(
-        required=False, allow_null=True, help_text="Within two weeks; null for no pause."
+    zone = Text("Time zone of its hours, such as Europe/Berlin.", required=False, max_length=64)
+    quiet_start = Time(
+        "When its quiet hours begin, by the clock of `zone`; null: it has none.",
+        required=False,
+        null=True,
     )
+    quiet_end = Time("When its quiet hours end; they may span midnight.", required=False, null=True)
+    risk_pierces = Boolean("Whether data at risk is told in quiet hours, too.", required=False)
+    paused_until = DateTime("Within two weeks; null for no pause.", required=False, null=True)
 
 
 class WholeOwnAlertRouteBody(WholeBody, OwnAlertRouteBody):
@@ -157,25 +151,22 @@ class WholeOwnAlertRouteBody(WholeBody, OwnAlertRouteBody):
 class AlertMessageShape(Shape):
     """A message to a route."""
 
-    key = serializers.CharField()
-    purpose = serializers.ChoiceField(
-        choices=AlertDelivery.Purpose.values, help_text="Why it was sent."
-    )
-    alerts = Ref(many=True, help_text="The alerts that it is about.")
-    state = serializers.ChoiceField(choices=["delivered", "given_up", "waiting"])
-    attempts = serializers.IntegerField()
-    status = serializers.IntegerField(
-        allow_null=True, help_text="Of the last answer; null where none came, and for mails."
-    )
-    error = serializers.CharField(allow_blank=True, help_text="Of the last try.")
-    next_at = serializers.DateTimeField(allow_null=True, help_text="When it is tried (again).")
-    created_at = serializers.DateTimeField()
-    delivered_at = serializers.DateTimeField(allow_null=True)
+    key = Text("Its name in the API; it never changes.")
+    purpose = Choice("Why it was sent.", AlertDelivery.Purpose.values)
+    alerts = Ref("The alerts that it is about.", many=True)
+    state = Choice("Where it stands now.", ["delivered", "given_up", "waiting"])
+    attempts = Integer("How often it was tried.")
+    status = Integer("Of the last answer; null where none came, and for mails.", null=True)
+    error = Text("Of the last try.")
+    next_at = DateTime("When it is tried (again).", null=True)
+    created_at = DateTime("When it was made.")
+    delivered_at = DateTime("When it arrived; null: it has not yet.", null=True)
 
 
 def message_json(row: AlertDelivery) -> Json:
     """A message that came with the alerts of its events, for `AlertMessageShape`."""
-    shaped: Json = AlertMessageShape(
+    shaped: Json = show(
+        AlertMessageShape,
         {
             "key": row.key,
             "purpose": row.purpose,
@@ -187,8 +178,8 @@ def message_json(row: AlertDelivery) -> Json:
             "next_at": row.next_at if row.state == "waiting" else None,
             "created_at": row.created_at,
             "delivered_at": row.delivered_at,
-        }
-    ).data
+        },
+    )
     return shaped
 
 
@@ -221,24 +212,22 @@ def route_json(route: AlertRoute, secret: str = "", view: str = "api-alert-route
     }
     if secret:
         data["secret"] = secret
-    shaped: Json = AlertRouteShape(data).data
+    shaped: Json = show(AlertRouteShape, data)
     return shaped
 
 
 class AlertRouteGapShape(Shape):
     """A host whose errors nobody is told at once."""
 
-    host = Ref()
-    untold = serializers.CharField(
-        help_text="anything, or errors: what tier 1 is not told. With errors, data at risk is."
-    )
+    host = Ref("The storage host.")
+    untold = Text("anything, or errors: what tier 1 is not told. With errors, data at risk is.")
 
 
 class AlertRouteGapsShape(Shape):
     """All of them, by name."""
 
-    items = AlertRouteGapShape(many=True)
-    next_cursor = serializers.CharField(allow_null=True)
+    items = AlertRouteGapShape("The rows of this answer, one each.", many=True)
+    next_cursor = Text("The `cursor` of the next page; null: this is the last one.", null=True)
 
 
 class AlertRoutes(Resource):
@@ -298,7 +287,7 @@ class AlertRouteGaps(Resource):
         self.demand(Right.ADMINISTER)
         gaps, after = cursor.slice_of(request, alert_routing.untold_hosts(), "alert-route-gaps")
         items = [{"host": host_ref(each.host), "untold": each.untold} for each in gaps]
-        return Response(AlertRouteGapsShape(cursor.body(items, after)).data)
+        return Response(show(AlertRouteGapsShape, cursor.body(items, after)))
 
 
 class OneAlertRoute(Resource):

@@ -7,13 +7,13 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api.framework import described
+from panel.api.framework.fields import Boolean, Float, Integer, Text
 from panel.api.framework.resource import Resource
-from panel.api.framework.shape import Shape
+from panel.api.framework.shape import Shape, show
 from panel.api.resource_json import plan_ref
 from panel.api.response_shapes import Json, Ref, SuspensionShape
 from panel.models import Scope
@@ -46,7 +46,7 @@ class CustomerSuspension(Resource):
         customer = get_object_or_404(Customer.objects.visible_to(self.user), key=key)
         if customer.suspended_at is None:
             raise Http404
-        return Response(SuspensionShape({"suspended_at": customer.suspended_at}).data)
+        return Response(show(SuspensionShape, {"suspended_at": customer.suspended_at}))
 
     @extend_schema(
         operation_id="customer_suspend",
@@ -59,7 +59,7 @@ class CustomerSuspension(Resource):
         customer = self._customer(key)
         Customer.objects.filter(pk=customer.pk, suspended_at=None).update(suspended_at=Now())
         customer.refresh_from_db()
-        return Response(SuspensionShape({"suspended_at": customer.suspended_at}).data)
+        return Response(show(SuspensionShape, {"suspended_at": customer.suspended_at}))
 
     @extend_schema(
         operation_id="customer_unsuspend",
@@ -80,36 +80,32 @@ class CustomerSuspension(Resource):
 class ExpectationShape(Shape):
     """What a plan would bring, by the volume's own figures."""
 
-    kind = serializers.CharField(help_text="no_help, or how the expectation was come by.")
-    hit_rate_low = serializers.FloatField(
+    kind = Text("no_help, or how the expectation was come by.")
+    hit_rate_low = Float(
+        "Share of reads that the cache would serve at least, 0 to 1; null: not known.",
         required=False,
-        allow_null=True,
-        help_text="Share of reads that the cache would serve at least, 0 to 1; null: not known.",
+        null=True,
     )
-    hit_rate_high = serializers.FloatField(
-        required=False, allow_null=True, help_text="Share of reads that it would serve at most."
-    )
+    hit_rate_high = Float("Share of reads that it would serve at most.", required=False, null=True)
 
 
 class OutlookChoiceShape(Shape):
     """A plan for the volume; null: none. `price_minor` is a month, `refusal` why it cannot be
     ordered now."""
 
-    cache_plan = Ref(allow_null=True)
-    current = serializers.BooleanField(help_text="Whether the volume has it now.")
-    price_minor = serializers.IntegerField(allow_null=True)
-    currency = serializers.CharField(allow_blank=True)
-    currency_digits = serializers.IntegerField()
-    refusal = serializers.CharField(allow_null=True, help_text="Its code.")
-    expected = ExpectationShape(
-        allow_null=True, help_text="What it would bring; null: nobody can say."
-    )
+    cache_plan = Ref("The cache plan.", null=True)
+    current = Boolean("Whether the volume has it now.")
+    price_minor = Integer("Per month, in minor units (cents) of the currency.", null=True)
+    currency = Text("ISO 4217, such as EUR.")
+    currency_digits = Integer("Decimal places of the currency: with 2, 490 minor units are 4.90.")
+    refusal = Text("Its code.", null=True)
+    expected = ExpectationShape("What it would bring; null: nobody can say.", null=True)
 
 
 class OutlookShape(Shape):
     """The plans that a volume could have."""
 
-    items = OutlookChoiceShape(many=True)
+    items = OutlookChoiceShape("The rows of this answer, one each.", many=True)
 
 
 class VolumeOutlook(Resource):
@@ -131,7 +127,7 @@ class VolumeOutlook(Resource):
         offers = [each.offer for each in offered]
         expected = expectations(use_of(row, now), offers, source=others_of(volume))
         items = [_choice_json(each, expected.get(each.offer.key)) for each in offered]
-        return Response(OutlookShape({"items": items}).data)
+        return Response(show(OutlookShape, {"items": items}))
 
 
 def _choice_json(choice: PlanChoice, expected: Expectation | None) -> Json:

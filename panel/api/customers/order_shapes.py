@@ -5,8 +5,9 @@ from __future__ import annotations
 from django.urls import reverse
 from rest_framework import serializers
 
-from panel.api.framework.shape import Shape
-from panel.api.request_bodies import Body, ZonedDateTimeField
+from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, Text
+from panel.api.framework.shape import Shape, show
+from panel.api.request_bodies import Body
 from panel.api.resource_json import customer_ref, job_ref, order_ref, plan_ref, volume_ref
 from panel.api.response_shapes import Json, Ref
 from panel.models import Intent, Mandate, Order, OrderState
@@ -31,109 +32,81 @@ CAPS = ("currency", "cap_charge_minor", "cap_period_minor", "earliest_next_at")
 class MoneyShape(Shape):
     """Amounts are minor units (cents) of `currency`."""
 
-    currency = serializers.CharField(
-        allow_blank=True, help_text="ISO 4217. Empty where all amounts are 0."
+    currency = Text("ISO 4217. Empty where all amounts are 0.")
+    currency_digits = Integer("Decimal places of the currency: with 2, 490 minor units are 4.90.")
+    price_minor = Integer("The monthly price from then on.")
+    charge_minor = Integer("Charged at completion, for the rest of the month.")
+    credit_minor = Integer("Deducted from the next invoice.")
+    next_invoice_minor = Integer(
+        "The line on the next invoice. Negative if the credit exceeds the price."
     )
-    currency_digits = serializers.IntegerField()
-    price_minor = serializers.IntegerField(help_text="The monthly price from then on.")
-    charge_minor = serializers.IntegerField(
-        help_text="Charged at completion, for the rest of the month."
-    )
-    credit_minor = serializers.IntegerField(help_text="Deducted from the next invoice.")
-    next_invoice_minor = serializers.IntegerField(
-        help_text="The line on the next invoice. Negative if the credit exceeds the price."
-    )
-    next_invoice_at = serializers.DateTimeField()
+    next_invoice_at = DateTime("The day of the next invoice.")
 
 
 class QuoteShape(MoneyShape):
     """What an order would be. Nothing was ordered."""
 
-    intent = serializers.ChoiceField(choices=Intent.values, help_text="What kind of change it is.")
-    period_end = serializers.DateTimeField(help_text="When the period that is paid for ends.")
-    due_at = serializers.DateTimeField(
-        allow_null=True, help_text="When the change begins. Null: at once."
-    )
-    trial_until = serializers.DateTimeField(
-        allow_null=True, help_text="When a free trial would end; null: it is none."
-    )
+    intent = Choice("What kind of change it is.", Intent.values)
+    period_end = DateTime("When the period that is paid for ends.")
+    due_at = DateTime("When the change begins. Null: at once.", null=True)
+    trial_until = DateTime("When a free trial would end; null: it is none.", null=True)
 
 
 class OrderShape(MoneyShape):
     """One change of plan. A plan that is null is no cache. What follows `ended_at` is for staff."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    state = serializers.ChoiceField(choices=OrderState.values)
-    intent = serializers.ChoiceField(choices=Intent.values, help_text="What kind of change it is.")
-    volume = Ref()
-    customer = Ref()
-    from_plan = Ref(allow_null=True, help_text="Before it; null: no cache.")
-    to_plan = Ref(allow_null=True, help_text="After it; null: no cache.")
-    due_at = serializers.DateTimeField(allow_null=True, help_text="When a scheduled order begins.")
-    authorise_by = serializers.DateTimeField(
-        allow_null=True, help_text="The billing system must answer before this time."
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    state = Choice("Where it stands now.", OrderState.values)
+    intent = Choice("What kind of change it is.", Intent.values)
+    volume = Ref("The volume.")
+    customer = Ref("The customer.")
+    from_plan = Ref("Before it; null: no cache.", null=True)
+    to_plan = Ref("After it; null: no cache.", null=True)
+    due_at = DateTime("When a scheduled order begins.", null=True)
+    authorise_by = DateTime("The billing system must answer before this time.", null=True)
+    trial_until = DateTime("When a free trial ends; null: it is none.", null=True)
+    revert_until = DateTime("The order can be undone until this time.", null=True)
+    reverts = Ref("The order that this order undoes.", null=True)
+    reason_code = Text("Why, for programs; empty: neither refused nor failed.")
+    reason = Text("Why the order was refused or failed.")
+    job = Ref("The job that carries it out; null: none yet.", null=True)
+    created_at = DateTime("When it was made.")
+    updated_at = DateTime("When it changed last.")
+    ended_at = DateTime("When it was over; null: it is not yet.", null=True)
+    door = Text("By which way it was asked for, such as page, API or billing.", required=False)
+    actor = Text(
+        "E-mail address of who did it; null or empty: the panel itself.", required=False, null=True
     )
-    trial_until = serializers.DateTimeField(
-        allow_null=True, help_text="When a free trial ends; null: it is none."
-    )
-    revert_until = serializers.DateTimeField(
-        allow_null=True, help_text="The order can be undone until this time."
-    )
-    reverts = Ref(allow_null=True, help_text="The order that this order undoes.")
-    reason_code = serializers.CharField(
-        allow_blank=True, help_text="Why, for programs; empty: neither refused nor failed."
-    )
-    reason = serializers.CharField(
-        allow_blank=True, help_text="Why the order was refused or failed."
-    )
-    job = Ref(allow_null=True, help_text="The job that carries it out; null: none yet.")
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-    ended_at = serializers.DateTimeField(allow_null=True)
-    door = serializers.CharField(required=False)
-    actor = serializers.CharField(required=False, allow_null=True)
 
 
 class MandateShape(Shape):
     """What a customer lets the provider charge. Null is not known: nothing is charged then."""
 
-    currency = serializers.CharField()
-    currency_digits = serializers.IntegerField()
-    cap_charge_minor = serializers.IntegerField(
-        allow_null=True, help_text="Maximum for one charge."
-    )
-    cap_period_minor = serializers.IntegerField(
-        allow_null=True, help_text="Maximum for all charges of a calendar month (UTC)."
-    )
-    earliest_next_at = serializers.DateTimeField(
-        allow_null=True, help_text="Nothing may be charged before this time."
-    )
-    changed_at = serializers.DateTimeField(help_text="When the mandate changed last.")
+    currency = Text("ISO 4217, such as EUR.")
+    currency_digits = Integer("Decimal places of the currency: with 2, 490 minor units are 4.90.")
+    cap_charge_minor = Integer("Maximum for one charge.", null=True)
+    cap_period_minor = Integer("Maximum for all charges of a calendar month (UTC).", null=True)
+    earliest_next_at = DateTime("Nothing may be charged before this time.", null=True)
+    changed_at = DateTime("When the mandate changed last.")
 
 
 class OrderBody(Body):
     """An order."""
 
-    cache_plan = serializers.CharField(
-        allow_null=True, help_text="Key of the plan. Null: no cache."
-    )
-    when = serializers.ChoiceField(
-        choices=ORDER_WHENS,
+    cache_plan = Text("Key of the plan. Null: no cache.", null=True)
+    when = Choice(
+        "Default: a lower price begins with the next period, everything else begins now.",
+        ORDER_WHENS,
         required=False,
-        help_text="Default: a lower price begins with the next period, everything else begins now.",
     )
-    trial = serializers.BooleanField(
-        default=False, help_text="A free trial, which ends automatically."
-    )
-    price_minor = serializers.IntegerField(
+    trial = Boolean("A free trial, which ends automatically.", default=False)
+    price_minor = Integer(
+        "The price you saw. The order is refused if the price is different now.",
         required=False,
         min_value=0,
-        help_text="The price you saw. The order is refused if the price is different now.",
     )
-    currency = serializers.CharField(
-        required=False, allow_blank=True, help_text="ISO 4217; with `price_minor`."
-    )
+    currency = Text("ISO 4217; with `price_minor`.", required=False, allow_blank=True)
 
     def validate(self, attrs: Json) -> Json:
         """A price is an amount and a currency."""
@@ -145,10 +118,16 @@ class OrderBody(Body):
 class WholeMandate(Body):
     """The whole mandate."""
 
-    currency = serializers.CharField(help_text="ISO 4217, such as EUR.")
-    cap_charge_minor = serializers.IntegerField(allow_null=True, min_value=0)
-    cap_period_minor = serializers.IntegerField(allow_null=True, min_value=0)
-    earliest_next_at = ZonedDateTimeField(allow_null=True)
+    currency = Text("ISO 4217, such as EUR.")
+    cap_charge_minor = Integer(
+        "Maximum for one charge, in minor units; null: not known.", null=True, min_value=0
+    )
+    cap_period_minor = Integer(
+        "Maximum for a calendar month (UTC), in minor units; null: not known.",
+        null=True,
+        min_value=0,
+    )
+    earliest_next_at = DateTime("Nothing may be charged earlier; null: not known.", null=True)
 
 
 def order_json(order: Order, user: Person) -> Json:
@@ -168,7 +147,7 @@ def order_json(order: Order, user: Person) -> Json:
     }
     if is_staff(user):
         data |= {"door": order.door, "actor": str(order.actor) if order.actor else None}
-    return OrderShape(data).data
+    return show(OrderShape, data)
 
 
 def quote_json(evaluation: Evaluation) -> Json:
@@ -176,13 +155,13 @@ def quote_json(evaluation: Evaluation) -> Json:
     names = (*MONEY, "next_invoice_at", "period_end")
     data: Json = {name: getattr(evaluation.quote, name) for name in names}
     rest = {name: getattr(evaluation, name) for name in ("intent", "due_at", "trial_until")}
-    return QuoteShape(data | rest | currency.with_digits(data["currency"])).data
+    return show(QuoteShape, data | rest | currency.with_digits(data["currency"]))
 
 
 def mandate_json(mandate: Mandate) -> Json:
     """A mandate, for `MandateShape`."""
     data: Json = {name: getattr(mandate, name) for name in (*CAPS, "changed_at")}
-    return MandateShape(data | currency.with_digits(mandate.currency)).data
+    return show(MandateShape, data | currency.with_digits(mandate.currency))
 
 
 def order_url(order: Order) -> str:

@@ -8,14 +8,14 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.fields import Boolean, Choice, DateTime, Float, Text
 from panel.api.framework.resource import Resource, chosen_values
-from panel.api.framework.shape import Shape
+from panel.api.framework.shape import Shape, show
 from panel.api.resource_json import order_ref, plan_ref, volume_ref
 from panel.api.response_shapes import Json, Ref
 from panel.models import Proof, ProofState, Scope
@@ -50,64 +50,43 @@ class ProofFigures(Shape):
     """Where there were too few reads to compare, what is said of reads alone is null. The 95 %
     intervals enclose the truth with that probability."""
 
-    hit_rate_before = serializers.FloatField(
-        allow_null=True,
-        help_text="Share of reads that the cache served before, 0 to 1; 0: there was none.",
+    hit_rate_before = Float(
+        "Share of reads that the cache served before, 0 to 1; 0: there was none.", null=True
     )
-    hit_rate_after = serializers.FloatField(allow_null=True, help_text="The same after the change.")
-    hit_rate_change = serializers.FloatField(
-        allow_null=True, help_text="By how much the hit rate rose; below 0: it fell."
+    hit_rate_after = Float("The same after the change.", null=True)
+    hit_rate_change = Float("By how much the hit rate rose; below 0: it fell.", null=True)
+    hit_rate_change_low = Float("Lower end of its 95 % interval.", null=True)
+    hit_rate_change_high = Float("Upper end of its 95 % interval.", null=True)
+    read_ms_before = Float("Milliseconds of an average read before.", null=True)
+    read_ms_after = Float("Milliseconds of an average read after.", null=True)
+    read_times = Float("How many times as long a read takes; below 1: it is faster.", null=True)
+    read_times_low = Float("Lower end of its 95 % interval.", null=True)
+    read_times_high = Float("Upper end of its 95 % interval.", null=True)
+    read_ms_p50_before = Float(
+        "Median of reads and writes before, in milliseconds; null: only averages are kept.",
+        null=True,
     )
-    hit_rate_change_low = serializers.FloatField(
-        allow_null=True, help_text="Lower end of its 95 % interval."
-    )
-    hit_rate_change_high = serializers.FloatField(
-        allow_null=True, help_text="Upper end of its 95 % interval."
-    )
-    read_ms_before = serializers.FloatField(
-        allow_null=True, help_text="Milliseconds of an average read before."
-    )
-    read_ms_after = serializers.FloatField(
-        allow_null=True, help_text="Milliseconds of an average read after."
-    )
-    read_times = serializers.FloatField(
-        allow_null=True, help_text="How many times as long a read takes; below 1: it is faster."
-    )
-    read_times_low = serializers.FloatField(
-        allow_null=True, help_text="Lower end of its 95 % interval."
-    )
-    read_times_high = serializers.FloatField(
-        allow_null=True, help_text="Upper end of its 95 % interval."
-    )
-    read_ms_p50_before = serializers.FloatField(
-        allow_null=True,
-        help_text="Median of reads and writes before, in milliseconds; null: only averages are "
-        "kept.",
-    )
-    read_ms_p50_after = serializers.FloatField(
-        allow_null=True, help_text="Median of reads and writes after, in milliseconds."
-    )
-    read_ms_p95_before = serializers.FloatField(
-        allow_null=True,
-        help_text="95th percentile of reads and writes before, in milliseconds; null: only "
+    read_ms_p50_after = Float("Median of reads and writes after, in milliseconds.", null=True)
+    read_ms_p95_before = Float(
+        "95th percentile of reads and writes before, in milliseconds; null: only "
         "averages are kept.",
+        null=True,
     )
-    read_ms_p95_after = serializers.FloatField(
-        allow_null=True, help_text="95th percentile of reads and writes after, in milliseconds."
+    read_ms_p95_after = Float(
+        "95th percentile of reads and writes after, in milliseconds.", null=True
     )
-    read_ms_p99_before = serializers.FloatField(
-        allow_null=True,
-        help_text="99th percentile of reads and writes before, in milliseconds; null: only "
+    read_ms_p99_before = Float(
+        "99th percentile of reads and writes before, in milliseconds; null: only "
         "averages are kept, or an earlier version measured.",
+        null=True,
     )
-    read_ms_p99_after = serializers.FloatField(
-        allow_null=True, help_text="99th percentile of reads and writes after, in milliseconds."
+    read_ms_p99_after = Float(
+        "99th percentile of reads and writes after, in milliseconds.", null=True
     )
-    read_iops_before = serializers.FloatField(allow_null=True, help_text="Reads a second before.")
-    read_iops_after = serializers.FloatField(allow_null=True, help_text="Reads a second after.")
-    slow_reads_spared_per_second = serializers.FloatField(
-        allow_null=True,
-        help_text="Reads a second that the slow disk no longer answers; below 0: it answers more.",
+    read_iops_before = Float("Reads a second before.", null=True)
+    read_iops_after = Float("Reads a second after.", null=True)
+    slow_reads_spared_per_second = Float(
+        "Reads a second that the slow disk no longer answers; below 0: it answers more.", null=True
     )
 
 
@@ -115,78 +94,56 @@ class ProofWrites(Shape):
     """Writes alone, by their average time. They are `counted` where the cache takes writes, or did
     before."""
 
-    verdict = serializers.ChoiceField(VERDICTS, help_text="Of writes alone, by their average time.")
-    confidence = serializers.FloatField(help_text="How sure the verdict is, 0 to 1.")
-    counted = serializers.BooleanField(
-        help_text="Whether the proof's own verdict is on writes, too."
-    )
-    ms_before = serializers.FloatField(
-        allow_null=True, help_text="Milliseconds of an average write before; null: there was none."
-    )
-    ms_after = serializers.FloatField(
-        allow_null=True, help_text="Milliseconds of an average write after; null: there was none."
-    )
-    times = serializers.FloatField(
-        help_text="How many times as long a write takes; below 1: it is faster."
-    )
-    times_low = serializers.FloatField(help_text="Lower end of its 95 % interval.")
-    times_high = serializers.FloatField(help_text="Upper end of its 95 % interval.")
-    iops_before = serializers.FloatField(help_text="Writes a second before.")
-    iops_after = serializers.FloatField(help_text="Writes a second after.")
+    verdict = Choice("Of writes alone, by their average time.", VERDICTS)
+    confidence = Float("How sure the verdict is, 0 to 1.")
+    counted = Boolean("Whether the proof's own verdict is on writes, too.")
+    ms_before = Float("Milliseconds of an average write before; null: there was none.", null=True)
+    ms_after = Float("Milliseconds of an average write after; null: there was none.", null=True)
+    times = Float("How many times as long a write takes; below 1: it is faster.")
+    times_low = Float("Lower end of its 95 % interval.")
+    times_high = Float("Upper end of its 95 % interval.")
+    iops_before = Float("Writes a second before.")
+    iops_after = Float("Writes a second after.")
 
 
 class ProofTimes(Shape):
     """Null where it has not begun."""
 
-    start = serializers.DateTimeField(
-        allow_null=True, help_text="When it begins; null: it has not yet."
-    )
-    end = serializers.DateTimeField(
-        allow_null=True, help_text="When it ends; null: it has not begun."
-    )
+    start = DateTime("When it begins; null: it has not yet.", null=True)
+    end = DateTime("When it ends; null: it has not begun.", null=True)
 
 
 class ProofShape(Shape):
     """What an order brought: the time after it beside as long a time before."""
 
-    order = Ref()
-    url = serializers.CharField()
-    volume = Ref()
-    cache_plan = Ref(allow_null=True)
-    state = serializers.ChoiceField(ProofState.values)
-    sentence = serializers.CharField(help_text="The result, in a sentence for people.")
-    verdict = serializers.ChoiceField(
-        VERDICTS, allow_null=True, help_text="Of reads and writes together; null: not ready."
+    order = Ref("The order.")
+    url = Text("Where the API shows it.")
+    volume = Ref("The volume.")
+    cache_plan = Ref("The cache plan.", null=True)
+    state = Choice("Where it stands now.", ProofState.values)
+    sentence = Text("The result, in a sentence for people.")
+    verdict = Choice("Of reads and writes together; null: not ready.", VERDICTS, null=True)
+    confidence = Float("How sure the verdict is, 0 to 1; null: not ready.", null=True)
+    before = ProofTimes("The time that was measured before the change.")
+    after = ProofTimes("The time that was measured after it.")
+    was_warm = Boolean(
+        "False: the wait for a warm cache was cut off; null: not known yet.", null=True
     )
-    confidence = serializers.FloatField(
-        allow_null=True, help_text="How sure the verdict is, 0 to 1; null: not ready."
+    reads_verdict = Choice("Of reads alone; null: there were too few.", VERDICTS, null=True)
+    figures = ProofFigures("What was measured; null: not ready.", null=True)
+    writes = ProofWrites("Of writes alone; null: they were not judged.", null=True)
+    is_weighed = Boolean(
+        "Reads and writes went different ways; each counts by the time waited for it before."
     )
-    before = ProofTimes(help_text="The time that was measured before the change.")
-    after = ProofTimes(help_text="The time that was measured after it.")
-    was_warm = serializers.BooleanField(
-        allow_null=True,
-        help_text="False: the wait for a warm cache was cut off; null: not known yet.",
-    )
-    reads_verdict = serializers.ChoiceField(
-        VERDICTS, allow_null=True, help_text="Of reads alone; null: there were too few."
-    )
-    figures = ProofFigures(allow_null=True, help_text="What was measured; null: not ready.")
-    writes = ProofWrites(allow_null=True, help_text="Of writes alone; null: they were not judged.")
-    is_weighed = serializers.BooleanField(
-        help_text="Reads and writes went different ways; each counts by the time waited for it "
-        "before."
-    )
-    held = serializers.ChoiceField(
+    held = Choice(
+        "Where the hit rate lies in the range that was forecast; null: none was.",
         ["within", "below", "above"],
-        allow_null=True,
-        help_text="Where the hit rate lies in the range that was forecast; null: none was.",
+        null=True,
     )
-    reason_code = serializers.CharField(
-        allow_blank=True, help_text="Why nothing can be told, for programs; empty: it can."
-    )
-    reason = serializers.CharField(allow_blank=True, help_text="The same in a sentence for people.")
-    created_at = serializers.DateTimeField()
-    ended_at = serializers.DateTimeField(allow_null=True)
+    reason_code = Text("Why nothing can be told, for programs; empty: it can.")
+    reason = Text("The same in a sentence for people.")
+    created_at = DateTime("When it was made.")
+    ended_at = DateTime("When it was over; null: it is not yet.", null=True)
 
 
 class Proofs(Resource):
@@ -258,7 +215,7 @@ def proof_json(proof: Proof) -> Json:
         "created_at": proof.created_at,
         "ended_at": proof.ended_at,
     }
-    return dict(ProofShape(data).data)
+    return dict(show(ProofShape, data))
 
 
 def _proofs(view: Resource) -> QuerySet[Proof]:

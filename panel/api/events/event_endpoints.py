@@ -19,7 +19,6 @@ from drf_spectacular.utils import (
     extend_schema,
     extend_schema_serializer,
 )
-from rest_framework import serializers
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -28,6 +27,7 @@ from jobs.hosts import panel_identity
 from panel.api.framework import described, wait_for_job
 from panel.api.framework.api_lists import FIELDS, only_fields
 from panel.api.framework.cursor import DEFAULT_LIMIT, MAX_LIMIT
+from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, Text
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.rendering import JsonRenderer, json_bytes
 from panel.api.framework.resource import Resource, bad_parameter, since, whole
@@ -60,84 +60,69 @@ class EventDataShape(Shape):
     there are depends on `type`; docs/api.md has the table. `host`, `alert` and what is said of them
     is for staff only."""
 
-    customer = serializers.CharField(
-        allow_null=True,
-        help_text="Key that the customer had then; null: nothing that a customer sees.",
+    customer = Text(
+        "Key that the customer had then; null: nothing that a customer sees.", null=True
     )
-    customer_external_id = serializers.CharField(
-        allow_blank=True, help_text="Name that the customer had then in your systems."
+    customer_external_id = Text("Name that the customer had then in your systems.")
+    volume = Text("The volume.", null=True)
+    job = Text("Key of the job; null: none.", null=True)
+    order = Text("The order.", null=True)
+    host = Text("The storage host.", null=True, required=False)
+    alert = Text("Key of the alert; null: none.", null=True, required=False)
+    kind = Text("job.*: the kind of the job.", required=False)
+    state = Text("job.*, order.*, host.*", required=False)
+    error_code = Text("job.failed, job.needs_attention, host.*", required=False)
+    external_id = Text("volume.*, order.*: of the volume.", required=False)
+    label = Text("volume.*", required=False)
+    size_bytes = Integer(
+        "volume.*: of the volume; cache.*: of the cache.", required=False, null=True
     )
-    volume = serializers.CharField(allow_null=True)
-    job = serializers.CharField(allow_null=True, help_text="Key of the job; null: none.")
-    order = serializers.CharField(allow_null=True)
-    host = serializers.CharField(allow_null=True, required=False)
-    alert = serializers.CharField(
-        allow_null=True, required=False, help_text="Key of the alert; null: none."
-    )
-    kind = serializers.CharField(required=False, help_text="job.*: the kind of the job.")
-    state = serializers.CharField(required=False, help_text="job.*, order.*, host.*")
-    error_code = serializers.CharField(
-        required=False, allow_blank=True, help_text="job.failed, job.needs_attention, host.*"
-    )
-    external_id = serializers.CharField(
-        required=False, allow_blank=True, help_text="volume.*, order.*: of the volume."
-    )
-    label = serializers.CharField(  # type: ignore[assignment]  # a field, no attribute
-        required=False, help_text="volume.*"
-    )
-    size_bytes = serializers.IntegerField(
-        required=False, allow_null=True, help_text="volume.*: of the volume; cache.*: of the cache."
-    )
-    mode = serializers.CharField(required=False, allow_blank=True, help_text="cache.*")
-    intent = serializers.CharField(required=False, help_text="order.*")
-    reason_code = serializers.CharField(required=False, allow_blank=True, help_text="order.*")
-    proof = serializers.CharField(required=False, help_text="order.proof: ready or impossible.")
-    verdict = serializers.CharField(required=False, allow_blank=True, help_text="order.proof")
-    managed = serializers.BooleanField(required=False, help_text="volume.*, staff")
-    vg = serializers.CharField(required=False, help_text="volume.moved, staff")
-    technology = serializers.CharField(required=False, allow_blank=True, help_text="cache.*, staff")
-    trouble = serializers.CharField(required=False, allow_blank=True, help_text="cache.*, staff")
-    name = serializers.CharField(required=False, help_text="host.*")
-    until = serializers.CharField(
-        required=False, allow_null=True, help_text="host.maintenance_began"
-    )
-    change = serializers.CharField(required=False, help_text="host.changed")
-    item = serializers.CharField(required=False, allow_blank=True, help_text="host.changed")
-    before = serializers.CharField(required=False, allow_blank=True, help_text="host.changed")
-    after = serializers.CharField(required=False, allow_blank=True, help_text="host.changed")
-    code = serializers.CharField(required=False, allow_blank=True, help_text="alert.*")
-    severity = serializers.CharField(required=False, help_text="alert.*")
-    data_at_risk = serializers.BooleanField(required=False, help_text="alert.*")
-    is_told = serializers.BooleanField(required=False, help_text="alert.*")
-    tier = serializers.IntegerField(required=False, help_text="alert.*")
+    mode = Text("cache.*", required=False)
+    intent = Text("order.*", required=False)
+    reason_code = Text("order.*", required=False)
+    proof = Text("order.proof: ready or impossible.", required=False)
+    verdict = Text("order.proof", required=False)
+    managed = Boolean("volume.*, staff", required=False)
+    vg = Text("volume.moved, staff", required=False)
+    technology = Text("cache.*, staff", required=False)
+    trouble = Text("cache.*, staff", required=False)
+    name = Text("host.*", required=False)
+    until = Text("host.maintenance_began", required=False, null=True)
+    change = Text("host.changed", required=False)
+    item = Text("host.changed", required=False)
+    before = Text("host.changed", required=False)
+    after = Text("host.changed", required=False)
+    code = Text("alert.*", required=False)
+    severity = Text("alert.*", required=False)
+    data_at_risk = Boolean("alert.*", required=False)
+    is_told = Boolean("alert.*", required=False)
+    tier = Integer("alert.*", required=False)
 
 
 class EventShape(Shape):
     """One thing that happened. `id` names it for ever, here and in webhooks."""
 
-    id = serializers.CharField(help_text="Its name for ever, here and in webhooks.")
-    type = serializers.ChoiceField(choices=EventKind.values, help_text="What happened.")
-    version = serializers.IntegerField(
-        help_text="Of data. A new field does not change it; it counts up where one goes or means "
+    id = Text("Its name for ever, here and in webhooks.")
+    type = Choice("What happened.", EventKind.values)
+    version = Integer(
+        "Of data. A new field does not change it; it counts up where one goes or means "
         "something else."
     )
-    timestamp = serializers.DateTimeField(help_text="When it happened.")
-    subject = serializers.CharField(
-        help_text="What it is about: volume:KEY, host:KEY or alert:KEY."
-    )
-    data = EventDataShape(help_text="What it is about, and what changed.")  # type: ignore[assignment]  # a field, no attribute
+    timestamp = DateTime("When it happened.")
+    subject = Text("What it is about: volume:KEY, host:KEY or alert:KEY.")
+    data = EventDataShape("What it is about, and what changed.")  # type: ignore[assignment]  # a field, no attribute
 
 
 @extend_schema_serializer(deprecate_fields=["next_after"])
 class EventPageShape(Shape):
     """Events behind a place, and the place behind them: the `cursor` of the next request."""
 
-    items = EventShape(many=True, help_text="The events, oldest first.")
-    next_cursor = serializers.CharField(
-        help_text="Opaque, never null; it differs in each answer. Valid for 30 days from the last "
+    items = EventShape("The events, oldest first.", many=True)
+    next_cursor = Text(
+        "Opaque, never null; it differs in each answer. Valid for 30 days from the last "
         "event before it, or from the answer where there were no more."
     )
-    next_after = serializers.CharField(help_text="The same as `next_cursor`.")
+    next_after = Text("The same as `next_cursor`.")
 
 
 class EventStreamRenderer(BaseRenderer):

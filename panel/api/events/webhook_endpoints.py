@@ -7,16 +7,16 @@ from typing import Any, ClassVar
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api import request_bodies
 from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, List, Text, Texts
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
-from panel.api.framework.shape import Shape
+from panel.api.framework.shape import Shape, show
 from panel.api.request_bodies import Body, WholeBody
 from panel.api.resource_json import customer_ref
 from panel.api.response_shapes import Json, Ref
@@ -34,84 +34,70 @@ FIELDS = {name: field for field, name in NAMES.items()}
 class WebhookShape(Shape):
     """An address that events are sent to. The address and its secrets are never shown."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    name = serializers.CharField()
-    server = serializers.CharField(help_text="Of the address.")
-    types = serializers.ListField(child=serializers.CharField(), help_text="Empty: all.")
-    customer = Ref(allow_null=True, help_text="Only what the people of this customer see.")
-    on = serializers.BooleanField()
-    disabled_at = serializers.DateTimeField(
-        allow_null=True, help_text="When the receiver answered 410. Switching it on enables it."
-    )
-    failures = serializers.IntegerField(help_text="Tries in a row that failed.")
-    rests_until = serializers.DateTimeField(allow_null=True, help_text="Nothing is tried before.")
-    former_secret_until = serializers.DateTimeField(
-        allow_null=True, help_text="Until then the former secret signs, too."
-    )
-    created_at = serializers.DateTimeField()
-    secret = serializers.CharField(
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    name = Text("Display name.")
+    server = Text("Of the address.")
+    types = Texts("Empty: all.")
+    customer = Ref("Only what the people of this customer see.", null=True)
+    on = Boolean("False: nothing is sent to it.")
+    disabled_at = DateTime("When the receiver answered 410. Switching it on enables it.", null=True)
+    failures = Integer("Tries in a row that failed.")
+    rests_until = DateTime("Nothing is tried before.", null=True)
+    former_secret_until = DateTime("Until then the former secret signs, too.", null=True)
+    created_at = DateTime("When it was made.")
+    secret = Text(
+        "What signs; only in the answer that made it, null in its replay.",
         required=False,
-        allow_null=True,
-        help_text="What signs; only in the answer that made it, null in its replay.",
+        null=True,
     )
 
 
 class WebhookBody(Body):
     """A webhook."""
 
-    name = serializers.CharField(max_length=60)
-    address = serializers.CharField(max_length=1000, help_text="URL that takes the events.")
-    types = serializers.ListField(
-        child=serializers.ChoiceField(choices=KINDS), default=list, help_text="Empty: all."
-    )
-    customer = serializers.CharField(
-        max_length=26, required=False, allow_null=True, help_text="Key of the customer."
-    )
-    on = serializers.BooleanField(default=True)
+    name = Text("Display name.", max_length=60)
+    address = Text("URL that takes the events.", max_length=1000)
+    types = List("Empty: all.", Choice("", KINDS), default=list)
+    customer = Text("Key of the customer.", max_length=26, required=False, null=True)
+    on = Boolean("False: nothing is sent to it.", default=True)
 
 
 class WholeWebhookBody(WholeBody, WebhookBody):
     """The whole webhook: each field is required."""
 
-    address = serializers.CharField(
+    address = Text(
+        "URL that takes the events. It is never shown; null: it stays as it is.",
         max_length=1000,
-        allow_null=True,
-        help_text="URL that takes the events. It is never shown; null: it stays as it is.",
+        null=True,
     )
 
 
 class WebhookSecretBody(Body):
     """How long the former secret signs beside the new one."""
 
-    former_hours = serializers.IntegerField(
+    former_hours = Integer(
+        "Hours that the former secret signs, too.",
         default=FORMER_HOURS,
         min_value=0,
         max_value=MOST_FORMER_HOURS,
-        help_text="Hours that the former secret signs, too.",
     )
 
 
 class WebhookDeliveryShape(Shape):
     """A message to a webhook. `id` is its webhook-id: the event's."""
 
-    key = serializers.CharField()
-    id = serializers.CharField(help_text="Its webhook-id: the event's id.")
-    type = serializers.CharField(help_text="What the event tells.")
-    subject = serializers.CharField(
-        help_text="What it is about: volume:KEY, host:KEY or alert:KEY."
-    )
-    state = serializers.ChoiceField(choices=["delivered", "given_up", "waiting"])
-    attempts = serializers.IntegerField()
-    status = serializers.IntegerField(
-        allow_null=True, help_text="Of the last answer; null where none came."
-    )
-    error = serializers.CharField(
-        allow_blank=True, help_text="What was wrong with the last try; empty: nothing."
-    )
-    next_at = serializers.DateTimeField(allow_null=True, help_text="When it is tried (again).")
-    created_at = serializers.DateTimeField()
-    delivered_at = serializers.DateTimeField(allow_null=True)
+    key = Text("Its name in the API; it never changes.")
+    id = Text("Its webhook-id: the event's id.")
+    type = Text("What the event tells.")
+    subject = Text("What it is about: volume:KEY, host:KEY or alert:KEY.")
+    state = Choice("Where it stands now.", ["delivered", "given_up", "waiting"])
+    attempts = Integer("How often it was tried.")
+    status = Integer("Of the last answer; null where none came.", null=True)
+    error = Text("What was wrong with the last try; empty: nothing.")
+    next_at = DateTime("When it is tried (again).", null=True)
+    created_at = DateTime("When it was made.")
+    delivered_at = DateTime("When it arrived; null: it has not yet.", null=True)
 
 
 def webhook_json(webhook: Webhook, secret: str = "") -> Json:
@@ -128,14 +114,15 @@ def webhook_json(webhook: Webhook, secret: str = "") -> Json:
     }
     if secret:
         data["secret"] = secret
-    shaped: Json = WebhookShape(data).data
+    shaped: Json = show(WebhookShape, data)
     return shaped
 
 
 def delivery_json(row: WebhookDelivery) -> Json:
     """A message that came with its event, for `WebhookDeliveryShape`."""
     is_waiting = row.state == "waiting"
-    shaped: Json = WebhookDeliveryShape(
+    shaped: Json = show(
+        WebhookDeliveryShape,
         {
             "key": row.key,
             "id": row.name,
@@ -148,8 +135,8 @@ def delivery_json(row: WebhookDelivery) -> Json:
             "next_at": row.next_at if is_waiting else None,
             "created_at": row.created_at,
             "delivered_at": row.delivered_at,
-        }
-    ).data
+        },
+    )
     return shaped
 
 

@@ -12,14 +12,14 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.models import Job
 from panel.api.framework import described
+from panel.api.framework.fields import Boolean, DateTime, Float, Integer, Text
 from panel.api.framework.resource import Resource, bad_parameter, since, whole
-from panel.api.framework.shape import Shape
+from panel.api.framework.shape import Shape, show
 from panel.api.resource_json import job_ref, ref, volume_ref
 from panel.api.response_shapes import Json, Ref
 from panel.models import Scope
@@ -55,35 +55,29 @@ FIGURES: Final = (
 class DiskUserShape(Shape):
     """A volume that a disk worked for."""
 
-    volume = Ref(allow_null=True, help_text="Null: it is forgotten.")
-    in_flight = serializers.FloatField(help_text="I/Os of it under way, on average.")
-    share = serializers.FloatField(help_text="Its part of the disk's I/O time, 0 to 1.")
-    is_estimate = serializers.BooleanField(
-        help_text="True: the volume lies on several disks, and this is its usual part."
-    )
+    volume = Ref("Null: it is forgotten.", null=True)
+    in_flight = Float("I/Os of it under way, on average.")
+    share = Float("Its part of the disk's I/O time, 0 to 1.")
+    is_estimate = Boolean("True: the volume lies on several disks, and this is its usual part.")
 
 
 class UsedDiskShape(Shape):
     """A disk or array, and whom it worked for."""
 
-    disk = serializers.CharField(help_text="Such as sda.")
-    is_fast = serializers.BooleanField(help_text="True: an SSD.")
-    busy = serializers.FloatField(
-        allow_null=True, help_text="Share of the time in which it had I/O under way; null: unknown."
-    )
-    in_flight = serializers.FloatField(help_text="I/Os under way, on average.")
-    other_share = serializers.FloatField(
-        allow_null=True, help_text="What no volume explains, 0 to 1; null: not known."
-    )
-    users = DiskUserShape(many=True, help_text="The volumes, the greatest first.")
+    disk = Text("Such as sda.")
+    is_fast = Boolean("True: an SSD.")
+    busy = Float("Share of the time in which it had I/O under way; null: unknown.", null=True)
+    in_flight = Float("I/Os under way, on average.")
+    other_share = Float("What no volume explains, 0 to 1; null: not known.", null=True)
+    users = DiskUserShape("The volumes, the greatest first.", many=True)
 
 
 class DiskUsersShape(Shape):
     """The disks of a host over a time."""
 
-    start = serializers.DateTimeField()
-    end = serializers.DateTimeField()
-    items = UsedDiskShape(many=True)
+    start = DateTime("When it begins.")
+    end = DateTime("When it ends.")
+    items = UsedDiskShape("The rows of this answer, one each.", many=True)
 
 
 class HostDiskUsers(Resource):
@@ -116,7 +110,7 @@ class HostDiskUsers(Resource):
         facts = inventory_of(host)
         then = disks_then(host, facts, start, end) if facts is not None else None
         items = [_used_json(disk, then) for disk in then.disks] if then is not None else []
-        return Response(DiskUsersShape({"start": start, "end": end, "items": items}).data)
+        return Response(show(DiskUsersShape, {"start": start, "end": end, "items": items}))
 
 
 def _used_json(disk: UsedDisk, then: DisksThen) -> Json:
@@ -131,33 +125,26 @@ def _used_json(disk: UsedDisk, then: DisksThen) -> Json:
 class SsdWriterShape(Shape):
     """What a volume wrote to an SSD."""
 
-    volume = Ref()
-    written_bytes = serializers.IntegerField(help_text="Bytes that it wrote there.")
-    promoted_bytes = serializers.IntegerField(
-        allow_null=True,
-        help_text="Of these, copies of what it read; null: it lies there, or nobody counts them.",
+    volume = Ref("The volume.")
+    written_bytes = Integer("Bytes that it wrote there.")
+    promoted_bytes = Integer(
+        "Of these, copies of what it read; null: it lies there, or nobody counts them.", null=True
     )
-    share = serializers.FloatField(help_text="Of all that was written, 0 to 1.")
+    share = Float("Of all that was written, 0 to 1.")
 
 
 class SsdWritersShape(Shape):
     """Who wears an SSD. Where `total_bytes` is null, shares are of what volumes explain."""
 
-    start = serializers.DateTimeField()
-    end = serializers.DateTimeField()
-    total_bytes = serializers.IntegerField(
-        allow_null=True, help_text="What the SSD counted in that time; null: not known."
+    start = DateTime("When it begins.")
+    end = DateTime("When it ends.")
+    total_bytes = Integer("What the SSD counted in that time; null: not known.", null=True)
+    other_bytes = Integer("What no volume explains; null: not known.", null=True)
+    other_share = Float("The same as a share, 0 to 1; null: not known.", null=True)
+    uncounted = Integer(
+        "bcache volumes whose writes nobody counts; they are within the other bytes."
     )
-    other_bytes = serializers.IntegerField(
-        allow_null=True, help_text="What no volume explains; null: not known."
-    )
-    other_share = serializers.FloatField(
-        allow_null=True, help_text="The same as a share, 0 to 1; null: not known."
-    )
-    uncounted = serializers.IntegerField(
-        help_text="bcache volumes whose writes nobody counts; they are within the other bytes."
-    )
-    items = SsdWriterShape(many=True, help_text="The volumes, the greatest first.")
+    items = SsdWriterShape("The volumes, the greatest first.", many=True)
 
 
 class DiskWriters(Resource):
@@ -194,7 +181,7 @@ class DiskWriters(Resource):
             {**asdict(each), "volume": ref("api-volume", each.key, each.label)}
             for each in writers.volumes
         ]
-        return Response(SsdWritersShape(data).data)
+        return Response(show(SsdWritersShape, data))
 
 
 def _is_ssd(condition: DiskCondition) -> bool:
@@ -204,39 +191,34 @@ def _is_ssd(condition: DiskCondition) -> bool:
 class WindowFiguresShape(Shape):
     """The figures of a volume over a time; null where nothing can be said."""
 
-    start = serializers.DateTimeField()
-    end = serializers.DateTimeField()
+    start = DateTime("When it begins.")
+    end = DateTime("When it ends.")
 
     def get_fields(self) -> dict[str, Any]:
         return super().get_fields() | {
-            name: serializers.FloatField(allow_null=True, help_text="As in the series of a volume.")
-            for name in FIGURES
+            name: Float("As in the series of a volume.", null=True) for name in FIGURES
         }
 
 
 class ComparedShape(Shape):
     """One figure before and after, in words for people."""
 
-    what = serializers.CharField(help_text="Which figure.")
-    before = serializers.CharField(help_text="With its unit; -: not known.")
-    after = serializers.CharField(help_text="With its unit; -: not known.")
-    difference = serializers.CharField(allow_blank=True, help_text="In words; empty: none.")
-    verdict = serializers.CharField(allow_blank=True, help_text="better, worse, or empty.")
+    what = Text("Which figure.")
+    before = Text("With its unit; -: not known.")
+    after = Text("With its unit; -: not known.")
+    difference = Text("In words; empty: none.")
+    verdict = Text("better, worse, or empty.")
 
 
 class JobComparisonShape(Shape):
     """A volume before and after one of its jobs."""
 
-    job = Ref()
-    before = WindowFiguresShape(allow_null=True, help_text="Null: there are no figures.")
-    after = WindowFiguresShape(allow_null=True, help_text="Null: there are no figures.")
-    items = ComparedShape(many=True, help_text="Figure by figure; empty: `lacks` says why.")
-    lacks = serializers.CharField(
-        allow_blank=True, help_text="Why there is no comparison; empty: there is one."
-    )
-    cut = serializers.CharField(
-        allow_blank=True, help_text="Which side another job made shorter; empty: none."
-    )
+    job = Ref("The job.")
+    before = WindowFiguresShape("Null: there are no figures.", null=True)
+    after = WindowFiguresShape("Null: there are no figures.", null=True)
+    items = ComparedShape("Figure by figure; empty: `lacks` says why.", many=True)
+    lacks = Text("Why there is no comparison; empty: there is one.")
+    cut = Text("Which side another job made shorter; empty: none.")
 
 
 class JobComparisonView(Resource):
@@ -279,7 +261,7 @@ class JobComparisonView(Resource):
             "lacks": compared.lacks,
             "cut": compared.cut,
         }
-        return Response(JobComparisonShape(data).data)
+        return Response(show(JobComparisonShape, data))
 
 
 def _window_json(window: FiguresWindow | None) -> Json | None:

@@ -12,12 +12,12 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework import serializers
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api.framework import described
+from panel.api.framework.fields import DateTime, Float, Integer, List, Map, Text, Texts
 from panel.api.framework.rendering import JsonRenderer, json_bytes
 from panel.api.framework.resource import Resource, bad_parameter, chosen_values, since, whole
 from panel.api.framework.shape import Shape
@@ -60,9 +60,7 @@ class SeriesColumns(Shape):
 
     def get_fields(self) -> dict[str, Any]:
         return {
-            name: serializers.ListField(
-                child=serializers.FloatField(allow_null=True), required=False, help_text=unit
-            )
+            name: List(unit, Float(null=True), required=False)
             for name, unit in (UNITS | INSIDE_UNITS | LEG_UNITS).items()
         }
 
@@ -70,74 +68,58 @@ class SeriesColumns(Shape):
 class HistogramsShape(Shape):
     """How many I/Os of each bucket took how long."""
 
-    bounds_ms = serializers.ListField(
-        child=serializers.FloatField(),
-        help_text="Upper end of each class of latencies, in milliseconds; one more class is open.",
+    bounds_ms = List(
+        "Upper end of each class of latencies, in milliseconds; one more class is open.", Float()
     )
-    counts = serializers.DictField(
-        child=serializers.ListField(
-            child=serializers.ListField(child=serializers.IntegerField(), allow_null=True)
-        ),
-        help_text="For each bucket the I/Os of each class, null where none is known: `latency` of "
+    counts = Map(
+        "For each bucket the I/Os of each class, null where none is known: `latency` of "
         "the volume, `hdd_leg` and `ssd_leg` below its cache.",
+        List("", List("", Integer(), null=True)),
     )
 
 
 class BandsShape(Shape):
     """The least and the most of the single intervals within each bucket, by column."""
 
-    least = serializers.DictField(
-        child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
-        help_text="The least of each bucket.",
-    )
-    most = serializers.DictField(
-        child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
-        help_text="The most of each bucket.",
-    )
+    least = Map("The least of each bucket.", List("", Float(null=True)))
+    most = Map("The most of each bucket.", List("", Float(null=True)))
 
 
 class BucketsShape(Shape):
     """Point n lasts from n to n + 1 steps after `t0`, which is a whole number of steps after the
     beginning of 1970: the same bucket has the same place in every answer."""
 
-    t0 = serializers.DateTimeField(help_text="When the first bucket begins.")
-    step_seconds = serializers.IntegerField(help_text="How long a bucket is, in seconds.")
-    points = serializers.IntegerField(help_text="How many buckets there are.")
-    units = serializers.DictField(child=serializers.CharField(), help_text="Unit of each column.")
-    totals = serializers.DictField(
-        child=serializers.FloatField(allow_null=True),
-        help_text="Over the whole range, and `covered_seconds`, which were measured.",
+    t0 = DateTime("When the first bucket begins.")
+    step_seconds = Integer("How long a bucket is, in seconds.")
+    points = Integer("How many buckets there are.")
+    units = Map("Unit of each column.", Text())
+    totals = Map(
+        "Over the whole range, and `covered_seconds`, which were measured.", Float(null=True)
     )
 
 
 class SeriesShape(BucketsShape):
     """The figures of a volume."""
 
-    series = SeriesColumns(
-        help_text="One value for each bucket, by column; null: nothing was measured."
-    )
-    histograms = HistogramsShape(required=False, help_text="With `include=histograms`.")
-    bands = BandsShape(required=False, help_text="With `include=bands`.")
+    series = SeriesColumns("One value for each bucket, by column; null: nothing was measured.")
+    histograms = HistogramsShape("With `include=histograms`.", required=False)
+    bands = BandsShape("With `include=bands`.", required=False)
 
 
 class LoadSeriesShape(BucketsShape):
     """The figures of a host or of the fleet. Which columns there are depends on its disks."""
 
-    series = serializers.DictField(
-        child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
-        help_text="One value for each bucket, by column; null: nothing was measured.",
+    series = Map(
+        "One value for each bucket, by column; null: nothing was measured.",
+        List("", Float(null=True)),
     )
-    labels = serializers.DictField(
-        child=serializers.CharField(),
-        help_text="What a column is about where its name does not say it: `volume_1_in_flight` "
+    labels = Map(
+        "What a column is about where its name does not say it: `volume_1_in_flight` "
         "is of the volume that the disk worked most for.",
+        Text(),
     )
-    disks = serializers.ListField(
-        child=serializers.CharField(), help_text="What `disk` may be; empty for the fleet."
-    )
-    disk = serializers.CharField(
-        allow_blank=True, help_text="The disk whose columns these are; empty: none."
-    )
+    disks = Texts("What `disk` may be; empty for the fleet.")
+    disk = Text("The disk whose columns these are; empty: none.")
 
 
 class CsvRenderer(BaseRenderer):

@@ -18,6 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api.framework import cursor
+from panel.api.framework.fields import Integer, Text
 from panel.api.framework.resource import bad_parameter, ids, since, truth
 from panel.api.framework.shape import Shape, names_of
 from panel.api.response_shapes import Json
@@ -126,10 +127,12 @@ class Listing:
         return inline_serializer(
             name,
             {
-                "items": self.shape(many=True),
-                "next_cursor": serializers.CharField(allow_null=True),
-                "count": serializers.IntegerField(
-                    required=False, help_text="With `count=true`: how many items all pages have."
+                "items": self.shape("The rows of this answer, one each.", many=True),
+                "next_cursor": Text(
+                    "The `cursor` of the next page; null: this is the last one.", null=True
+                ),
+                "count": Integer(
+                    "With `count=true`: how many items all pages have.", required=False
                 ),
             },
         )

@@ -11,72 +11,67 @@ from typing import Any, Final
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
-from rest_framework import serializers
 
 from panel.api.framework import cursor, wait_for_job
 from panel.api.framework.error_codes import ERROR_CODES
 from panel.api.framework.examples import add_examples
+from panel.api.framework.fields import Choice, DateTime, Integer, Text
 from panel.api.framework.problem import MEDIA_TYPE
 from panel.api.framework.resource import Resource
+from panel.api.framework.shape import Shape
 from panel.api.response_shapes import Json
 from storage.metrics.series import MAX_POINTS
 
 CODE_CHOICES: Final = list(ERROR_CODES)
 
 
-class Fault(serializers.Serializer[dict[str, Any]]):
+class Fault(Shape):
     """Where in the request it is: `pointer` into the body (RFC 6901), or the name of a
     `parameter`."""
 
-    pointer = serializers.CharField(
-        allow_blank=True,
-        required=False,
-        help_text="Where in the body it is (RFC 6901); empty: the body as a whole.",
+    pointer = Text(
+        "Where in the body it is (RFC 6901); empty: the body as a whole.", required=False
     )
-    parameter = serializers.CharField(required=False, help_text="Name of the query parameter.")
-    code = serializers.CharField()
-    message = serializers.CharField()
+    parameter = Text("Name of the query parameter.", required=False)
+    code = Text("For programs; it never changes its meaning.")
+    message = Text("What is wrong, in a sentence for people.")
 
 
-class Conflict(serializers.Serializer[dict[str, Any]]):
+class Conflict(Shape):
     """A job in the way."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    name = serializers.CharField()
-    kind = serializers.CharField(help_text="What the job does.")
-    state = serializers.CharField()
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    name = Text("Display name.")
+    kind = Text("What the job does.")
+    state = Text("Where it stands now.")
 
 
-class Existing(serializers.Serializer[dict[str, Any]]):
+class Existing(Shape):
     """The row that has what only one can have."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    name = serializers.CharField()
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    name = Text("Display name.")
 
 
-class ProblemShape(serializers.Serializer[dict[str, Any]]):
+class ProblemShape(Shape):
     """An error (RFC 9457). `code` is stable; `correction` says what to do."""
 
-    type = serializers.CharField(help_text="URI of the kind of problem.")
-    title = serializers.CharField(help_text="The status in words.")
-    status = serializers.IntegerField(help_text="The HTTP status.")
-    detail = serializers.CharField(help_text="What is wrong, in a sentence for people.")
-    instance = serializers.CharField(help_text="Path of the request.")  # type: ignore[assignment]  # a field, no attribute
-    code = serializers.ChoiceField(choices=CODE_CHOICES)
-    correction = serializers.CharField(allow_blank=True)
-    doc_url = serializers.CharField(help_text="Page of the panel that explains the code.")
+    type = Text("URI of the kind of problem.")
+    title = Text("The status in words.")
+    status = Integer("The HTTP status.")
+    detail = Text("What is wrong, in a sentence for people.")
+    instance = Text("Path of the request.")  # type: ignore[assignment]  # a field, no attribute
+    code = Choice("For programs; it never changes its meaning.", CODE_CHOICES)
+    correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
+    doc_url = Text("Page of the panel that explains the code.")
     errors = Fault(
-        many=True,
-        required=False,
-        help_text="What is wrong in the body or the parameters, one by one.",
+        "What is wrong in the body or the parameters, one by one.", many=True, required=False
     )  # type: ignore[assignment]  # a field, no attribute
-    conflicting_jobs = Conflict(many=True, required=False, help_text="Jobs in the way.")
-    not_before = serializers.DateTimeField(
-        required=False, help_text="When the same request may succeed, where that is known."
-    )
-    existing = Existing(required=False, help_text="`external_id_taken`: who has it.")
+    conflicting_jobs = Conflict("Jobs in the way.", many=True, required=False)
+    not_before = DateTime("When the same request may succeed, where that is known.", required=False)
+    existing = Existing("`external_id_taken`: who has it.", required=False)
 
 
 WAIT = OpenApiParameter(
@@ -188,93 +183,6 @@ ANSWER_HEADERS: Final = {
         "schema": TEXT,
     },
 }
-SAME_EVERYWHERE: Final = {
-    "key": "Its name in the API; it never changes.",
-    "url": "Where the API shows it.",
-    "name": "Display name.",
-    "label": "Display name.",
-    "external_id": "The name of it in your systems; empty where it has none.",
-    "host": "The storage host.",
-    "volume": "The volume.",
-    "customer": "The customer.",
-    "order": "The order.",
-    "job": "The job.",
-    "cache": "Null: no cache.",
-    "cache_plan": "The cache plan.",
-    "state": "Where it stands now.",
-    "mode": "What becomes of writes: writethrough, writeback or writearound.",
-    "size_bytes": "Bytes.",
-    "price_minor": "Per month, in minor units (cents) of the currency.",
-    "currency": "ISO 4217, such as EUR.",
-    "currency_digits": "Decimal places of the currency: with 2, 490 minor units are 4.90.",
-    "next_invoice_at": "The day of the next invoice.",
-    "code": "For programs; it never changes its meaning.",
-    "message": "What is wrong, in a sentence for people.",
-    "correction": "What to do, in a sentence for people; empty where nothing is to be done.",
-    "severity": "error or warning.",
-    "reason": "Why, in the words of who said so.",
-    "actor": "E-mail address of who did it; null or empty: the panel itself.",
-    "door": "By which way it was asked for, such as page, API or billing.",
-    "token": "Key of the token that asked; empty: none did.",
-    "created_at": "When it was made.",
-    "updated_at": "When it changed last.",
-    "started_at": "When it began; null: it has not yet.",
-    "ended_at": "When it was over; null: it is not yet.",
-    "delivered_at": "When it arrived; null: it has not yet.",
-    "expires_at": "When it ends.",
-    "revoked_at": "When it was revoked; null: it was not.",
-    "at": "When it happened.",
-    "since": "When it began.",
-    "until": "When it ends.",
-    "start": "When it begins.",
-    "end": "When it ends.",
-    "device": "Name of the disk on its host, such as sda.",
-    "serial": "Serial number of the disk.",
-    "vg_name": "Name of the volume group.",
-    "vg_uuid": "LVM's UUID of the volume group.",
-    "array": "Name of the array on its host, such as md0.",
-    "items": "The rows of this answer, one each.",
-    "attempts": "How often it was tried.",
-    "on": "False: nothing is sent to it.",
-    "zone": "Time zone of its hours, such as Europe/Berlin.",
-    "quiet_start": "When its quiet hours begin, by the clock of `zone`; null: it has none.",
-    "quiet_end": "When its quiet hours end; they may span midnight.",
-    "risk_pierces": "Whether data at risk is told in quiet hours, too.",
-    "digest_hour": "Hour of the daily digest in `zone`, 0 to 23; null: no digest.",
-    "uuid": "Its UUID, as LVM or md writes it.",
-    "by": "E-mail address of who did it; null or empty: the panel itself.",
-    "email": "E-mail address of the account.",
-    "customer_external_id": "The customer, by the name of it in your systems.",
-    "volume_external_id": "The volume, by the name of it in your systems.",
-    "mandate": "What the customer lets you charge.",
-    "cap_charge_minor": "Maximum for one charge, in minor units; null: not known.",
-    "cap_period_minor": "Maximum for a calendar month (UTC), in minor units; null: not known.",
-    "earliest_next_at": "Nothing may be charged earlier; null: not known.",
-    "argv": "The program and its arguments.",
-    "rc": "Exit code; null: it has not ended.",
-    "read_at": "When it was read from the host; null: never.",
-    "asked_at": "When the host was asked last; null: never.",
-    "model": "Model, as the disk names it; empty: it says none.",
-    "free_bytes": "Bytes of it that nothing uses.",
-    "members": "Names of its disks, such as sda1.",
-    "level": "RAID level, such as raid1.",
-    "degraded_count": "How many of its disks are missing or have failed; null: unknown.",
-    "share": "Share of the reads that the slow disks answered, 0 to 1; null: they answered none.",
-    "action": "What is to become of each volume.",
-    "staff_role": "Role in the staff; empty: somebody of a customer.",
-    "member_role": "Role in the customer; empty: somebody of the staff.",
-    "role": "Role in the customer.",
-    "scopes": "What the token may do.",
-    "port": "TCP port of SSH.",
-    "life": "live, retired (switched off, data kept) or gone (wiped and removed).",
-    "description": "What it offers, in a sentence for customers.",
-    "ratio_percent": "Size in percent of the volume's size; null: `size_bytes` says it.",
-    "on_offer": "Whether customers can order it.",
-    "vg": "Name of the volume group.",
-    "lv": "Name of the logical volume.",
-    "next_cursor": "The `cursor` of the next page; null: this is the last one.",
-}
-"""What a field means by its name, wherever its shape or body says nothing else."""
 SAME_TWICE: Final = re.compile(r"^\* `(.*)` - \1$\n?", re.MULTILINE)
 ALLOW: Final = {"description": "The methods of the address.", "schema": TEXT}
 CHANGING: Final = ("post", "put", "patch", "delete")
@@ -307,9 +215,6 @@ def completed(result: Json, **_: object) -> Json:
         if kind == INTEGER or (isinstance(kind, list) and INTEGER in kind):
             schema.setdefault("format", INT64)
         _tell_choices_once(schema)
-        for name, field in schema.get("properties", {}).items():
-            if name in SAME_EVERYWHERE and isinstance(field, dict):
-                field.setdefault("description", SAME_EVERYWHERE[name])
     responses = {status: _problem(text) for status, text in (ANY_OPERATION | WITH_BODY).items()}
     responses["405"]["headers"] = {"Allow": ALLOW}
     responses["429"]["headers"] = LIMIT_HEADERS

@@ -15,8 +15,10 @@ from typing import Any
 
 from rest_framework import serializers
 
+from panel.api.framework.fields import DateTime, Nested
 
-class Shape(serializers.Serializer[dict[str, Any]]):
+
+class Shape(Nested, serializers.Serializer[dict[str, Any]]):
     """Shows a mapping, or an object with attributes of the same names."""
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
@@ -53,9 +55,7 @@ def _instance(shape: type[Shape]) -> Shape:
 def _shown(shape: type[Shape]) -> dict[str, Callable[[Any], Any]]:
     """How each field of a shape is shown."""
     return {
-        str(field.field_name): _time
-        if type(field) is serializers.DateTimeField
-        else field.to_representation
+        str(field.field_name): _time if isinstance(field, DateTime) else field.to_representation
         for field in shape()._readable_fields
     }
 

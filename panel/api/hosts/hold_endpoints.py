@@ -9,7 +9,6 @@ from typing import ClassVar
 from django.db.models import QuerySet
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,8 +17,9 @@ from jobs.models import Halt, Job
 from panel.api import request_bodies
 from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.fields import DateTime, Integer, Text
 from panel.api.framework.resource import Resource
-from panel.api.framework.shape import Shape
+from panel.api.framework.shape import Shape, show
 from panel.api.hosts.host_enrolment import HostResource
 from panel.api.resource_json import volume_ref
 from panel.api.response_shapes import Json, MaintenanceShape, Ref
@@ -36,39 +36,43 @@ LATEST = timedelta(days=366)
 class MaintenanceBody(request_bodies.Body):
     """Why jobs wait, for those who wait for them, and until when."""
 
-    reason = serializers.CharField(max_length=REASON_LIMIT)
-    until = request_bodies.ZonedDateTimeField(help_text="Within the next year.")
+    reason = Text("Why, in the words of who said so.", max_length=REASON_LIMIT)
+    until = DateTime("Within the next year.")
 
 
 class HaltShape(Shape):
     """The stop of all jobs."""
 
-    since = serializers.DateTimeField()
-    reason = serializers.CharField(allow_blank=True)
-    actor = serializers.CharField(allow_null=True)
+    since = DateTime("When it began.")
+    reason = Text("Why, in the words of who said so.")
+    actor = Text("E-mail address of who did it; null or empty: the panel itself.", null=True)
 
 
 class HaltBody(request_bodies.Body):
     """Why."""
 
-    reason = serializers.CharField(
-        max_length=REASON_LIMIT, required=False, allow_blank=True, default=""
+    reason = Text(
+        "Why, in the words of who said so.",
+        max_length=REASON_LIMIT,
+        required=False,
+        allow_blank=True,
+        default="",
     )
 
 
 class MissingVolumeShape(Shape):
     """A volume that the last inventory of its host did not have."""
 
-    volume = Ref()
-    missing_since = serializers.DateTimeField(help_text="When an inventory first missed it.")
-    vg = serializers.CharField()
-    lv = serializers.CharField()
+    volume = Ref("The volume.")
+    missing_since = DateTime("When an inventory first missed it.")
+    vg = Text("Name of the volume group.")
+    lv = Text("Name of the logical volume.")
 
 
 class SettledShape(Shape):
     """How many were settled."""
 
-    count = serializers.IntegerField(help_text="How many were settled.")
+    count = Integer("How many were settled.")
 
 
 class HostMaintenance(HostResource):
@@ -166,7 +170,7 @@ class MissingVolumesSettled(HostResource):
 def _settled(host: Host) -> Response:
     held = Job.objects.unfinished().filter(host=host).values_list("volume_id", flat=True)
     count = settle_missing_volumes(host, database_now(), [pk for pk in held if pk is not None])
-    return Response(SettledShape({"count": count}).data)
+    return Response(show(SettledShape, {"count": count}))
 
 
 class AllJobsStop(Resource):
@@ -219,12 +223,12 @@ class AllJobsStop(Resource):
 
 def _halt_json(halt: Halt) -> Json:
     actor = str(halt.actor) if halt.actor is not None else None
-    return HaltShape({"since": halt.since, "reason": halt.reason, "actor": actor}).data
+    return show(HaltShape, {"since": halt.since, "reason": halt.reason, "actor": actor})
 
 
 def _maintenance_json(host: Host) -> Json:
     names = ("since", "until", "reason")
-    return MaintenanceShape({name: getattr(host, f"maintenance_{name}") for name in names}).data
+    return show(MaintenanceShape, {name: getattr(host, f"maintenance_{name}") for name in names})
 
 
 def _missing(host: Host) -> QuerySet[Placement]:
@@ -238,4 +242,4 @@ def _missing_json(placement: Placement) -> Json:
         "vg": placement.vg_name,
         "lv": placement.lv_name,
     }
-    return MissingVolumeShape(data).data
+    return show(MissingVolumeShape, data)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from django.conf import settings
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -14,9 +13,10 @@ from jobs import notify_workers
 from jobs.hosts import enrolment, trust
 from panel.api import request_bodies
 from panel.api.framework import described
+from panel.api.framework.fields import DateTime, Integer, Text
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
-from panel.api.framework.shape import Shape
+from panel.api.framework.shape import Shape, show
 from panel.api.resource_json import host_ref, url_of
 from panel.api.response_shapes import Ref
 from panel.models import Scope
@@ -30,32 +30,26 @@ ACCOUNT_LIMIT = 32
 class EnrolmentShape(Shape):
     """The line for a root shell on the host. It works once, and makes the host one of ours."""
 
-    key = serializers.CharField(help_text="Of the host.")
-    url = serializers.CharField(help_text="Of the host.")
-    host = Ref()
-    line = serializers.CharField(
-        allow_null=True, help_text="The command; null in a replay of the answer."
-    )
-    expires_at = serializers.DateTimeField()
+    key = Text("Of the host.")
+    url = Text("Of the host.")
+    host = Ref("The storage host.")
+    line = Text("The command; null in a replay of the answer.", null=True)
+    expires_at = DateTime("When it ends.")
 
 
 class NewHostBody(request_bodies.Body):
     """Where a new host is reached."""
 
-    name = serializers.CharField(max_length=64, help_text="a-z, 0-9, dots and dashes.")
-    address = serializers.CharField(
-        max_length=255, help_text="Of its SSH server, as seen from the panel."
-    )
-    port = serializers.IntegerField(required=False, min_value=1, max_value=65535)
-    account = serializers.CharField(
-        required=False, max_length=ACCOUNT_LIMIT, help_text="Default: tiercel."
-    )
+    name = Text("a-z, 0-9, dots and dashes.", max_length=64)
+    address = Text("Of its SSH server, as seen from the panel.", max_length=255)
+    port = Integer("TCP port of SSH.", required=False, min_value=1, max_value=65535)
+    account = Text("Default: tiercel.", required=False, max_length=ACCOUNT_LIMIT)
 
 
 class AcceptKeyBody(request_bodies.Body):
     """The fingerprint that a person found on the host's console."""
 
-    fingerprint = serializers.CharField(max_length=100, help_text="SHA256:…")
+    fingerprint = Text("SHA256:…", max_length=100)
 
 
 class HostResource(Resource):
@@ -153,4 +147,4 @@ def enrolled(host: Host, token: str) -> Response:
         "expires_at": host.enrol_expires_at,
     }
     headers = {"Location": url_of("api-host", host.key)}
-    return Response(EnrolmentShape(data).data, status=201, headers=headers)
+    return Response(show(EnrolmentShape, data), status=201, headers=headers)

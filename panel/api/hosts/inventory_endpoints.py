@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api.framework import described
+from panel.api.framework.fields import Boolean, DateTime, Float, Integer, Text, Texts
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
-from panel.api.framework.shape import Shape
+from panel.api.framework.shape import Shape, show
 from panel.api.resource_json import volume_ref
 from panel.api.response_shapes import ErrorShape, Json, Ref
 from panel.models import Scope
@@ -66,141 +66,127 @@ VG = ("uuid", "name", "size_bytes", "free_bytes", "extent_bytes", "allowed", "pa
 class DiskFoundShape(Shape):
     """A disk as the kernel has it; `POST /hosts/{key}/ssds` takes `name` and `serial`."""
 
-    name = serializers.CharField(help_text="Such as sda.")
-    dev = serializers.CharField(help_text="Device number.")
-    size_bytes = serializers.IntegerField()
-    rotational = serializers.BooleanField(help_text="True: a hard disk.")
-    model = serializers.CharField(allow_blank=True)
-    serial = serializers.CharField(allow_blank=True)
-    transport = serializers.CharField(
-        allow_blank=True, help_text="sata, sas, nvme or another bus; empty: not known."
-    )
-    read_only = serializers.BooleanField(help_text="Whether it refuses writes.")  # type: ignore[assignment]  # a field, no attribute
-    scheduler = serializers.CharField(
-        allow_blank=True, help_text="Its I/O scheduler, such as mq-deadline; empty: not known."
-    )
+    name = Text("Such as sda.")
+    dev = Text("Device number.")
+    size_bytes = Integer("Bytes.")
+    rotational = Boolean("True: a hard disk.")
+    model = Text("Model, as the disk names it; empty: it says none.")
+    serial = Text("Serial number of the disk.")
+    transport = Text("sata, sas, nvme or another bus; empty: not known.")
+    read_only = Boolean("Whether it refuses writes.")  # type: ignore[assignment]  # a field, no attribute
+    scheduler = Text("Its I/O scheduler, such as mq-deadline; empty: not known.")
 
 
 class ArrayFoundShape(Shape):
     """An md array; `GET /hosts/{key}/arrays` has its rebuilds and checks."""
 
-    name = serializers.CharField(help_text="Such as md0.")
-    uuid = serializers.CharField()
-    level = serializers.CharField()
-    state = serializers.CharField()
-    size_bytes = serializers.IntegerField()
-    degraded_count = serializers.IntegerField(allow_null=True)
-    members = serializers.ListField(child=serializers.CharField())
+    name = Text("Such as md0.")
+    uuid = Text("Its UUID, as LVM or md writes it.")
+    level = Text("RAID level, such as raid1.")
+    state = Text("Where it stands now.")
+    size_bytes = Integer("Bytes.")
+    degraded_count = Integer(
+        "How many of its disks are missing or have failed; null: unknown.", null=True
+    )
+    members = Texts("Names of its disks, such as sda1.")
 
 
 class PhysicalVolumeShape(Shape):
     """A physical volume of LVM."""
 
-    uuid = serializers.CharField()
-    name = serializers.CharField(help_text="Of the device, such as md0.")
-    vg_uuid = serializers.CharField(allow_blank=True)
-    vg_name = serializers.CharField(allow_blank=True)
-    size_bytes = serializers.IntegerField()
-    free_bytes = serializers.IntegerField()
-    tier = serializers.CharField(help_text="fast (SSD) or slow.")
-    redundant = serializers.BooleanField(
-        help_text="Whether one device below may fail without loss of data."
-    )
-    healthy = serializers.BooleanField(help_text="False: a device below has failed.")
-    missing = serializers.BooleanField(help_text="Whether its device is gone.")
-    allocatable = serializers.BooleanField(help_text="Whether LVM may put anything on it.")
+    uuid = Text("Its UUID, as LVM or md writes it.")
+    name = Text("Of the device, such as md0.")
+    vg_uuid = Text("LVM's UUID of the volume group.")
+    vg_name = Text("Name of the volume group.")
+    size_bytes = Integer("Bytes.")
+    free_bytes = Integer("Bytes of it that nothing uses.")
+    tier = Text("fast (SSD) or slow.")
+    redundant = Boolean("Whether one device below may fail without loss of data.")
+    healthy = Boolean("False: a device below has failed.")
+    missing = Boolean("Whether its device is gone.")
+    allocatable = Boolean("Whether LVM may put anything on it.")
 
 
 class VolumeGroupShape(Shape):
     """A volume group of LVM."""
 
-    uuid = serializers.CharField()
-    name = serializers.CharField(help_text="Of the volume group.")
-    size_bytes = serializers.IntegerField()
-    free_bytes = serializers.IntegerField()
-    extent_bytes = serializers.IntegerField(
-        help_text="Bytes of one extent; sizes are rounded up to it."
-    )
-    allowed = serializers.BooleanField(help_text="Root lets Tiercel change it.")
-    partial = serializers.BooleanField(help_text="Whether a physical volume is missing.")  # type: ignore[assignment]  # a field, no attribute
+    uuid = Text("Its UUID, as LVM or md writes it.")
+    name = Text("Of the volume group.")
+    size_bytes = Integer("Bytes.")
+    free_bytes = Integer("Bytes of it that nothing uses.")
+    extent_bytes = Integer("Bytes of one extent; sizes are rounded up to it.")
+    allowed = Boolean("Root lets Tiercel change it.")
+    partial = Boolean("Whether a physical volume is missing.")  # type: ignore[assignment]  # a field, no attribute
 
 
 class LogicalVolumeShape(Shape):
     """A logical volume that a guest could use. `volume` is the panel's record of it."""
 
-    uuid = serializers.CharField()
-    name = serializers.CharField(help_text="Of the logical volume.")
-    vg_name = serializers.CharField()
-    size_bytes = serializers.IntegerField()
-    active = serializers.BooleanField(help_text="Whether its device exists.")
-    cached = serializers.BooleanField(help_text="Whether it has a cache.")
-    volume = Ref(allow_null=True)
-    users = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="Names of the guests, mounts and others that hold it.",
-    )
+    uuid = Text("Its UUID, as LVM or md writes it.")
+    name = Text("Of the logical volume.")
+    vg_name = Text("Name of the volume group.")
+    size_bytes = Integer("Bytes.")
+    active = Boolean("Whether its device exists.")
+    cached = Boolean("Whether it has a cache.")
+    volume = Ref("The volume.", null=True)
+    users = Texts("Names of the guests, mounts and others that hold it.")
 
 
 class InventoryShape(Shape):
     """A host as it was read at `read_at`."""
 
-    read_at = serializers.DateTimeField()
-    kernel = serializers.CharField(allow_blank=True, help_text="Release of the running kernel.")
-    disks = DiskFoundShape(many=True, help_text="Disks as the kernel has them.")
-    arrays = ArrayFoundShape(many=True, help_text="md arrays.")
-    physical_volumes = PhysicalVolumeShape(many=True, help_text="Physical volumes of LVM.")
-    volume_groups = VolumeGroupShape(many=True, help_text="Volume groups of LVM.")
-    logical_volumes = LogicalVolumeShape(
-        many=True, help_text="Logical volumes that a guest could use."
-    )
+    read_at = DateTime("When it was read from the host; null: never.")
+    kernel = Text("Release of the running kernel.")
+    disks = DiskFoundShape("Disks as the kernel has them.", many=True)
+    arrays = ArrayFoundShape("md arrays.", many=True)
+    physical_volumes = PhysicalVolumeShape("Physical volumes of LVM.", many=True)
+    volume_groups = VolumeGroupShape("Volume groups of LVM.", many=True)
+    logical_volumes = LogicalVolumeShape("Logical volumes that a guest could use.", many=True)
 
 
 class LoadShape(Shape):
     """Its part of the reads that the slow disks answered; null where they answered none."""
 
-    volume = Ref()
-    share = serializers.FloatField(allow_null=True)
+    volume = Ref("The volume.")
+    share = Float(
+        "Share of the reads that the slow disks answered, 0 to 1; null: they answered none.",
+        null=True,
+    )
 
 
 class GuestLoadShape(Shape):
     """The same of all volumes of a guest."""
 
-    guest = serializers.CharField(allow_blank=True, help_text="Name of the guest.")
-    volume_count = serializers.IntegerField(help_text="How many volumes it has here.")
-    share = serializers.FloatField(allow_null=True)
+    guest = Text("Name of the guest.")
+    volume_count = Integer("How many volumes it has here.")
+    share = Float(
+        "Share of the reads that the slow disks answered, 0 to 1; null: they answered none.",
+        null=True,
+    )
 
 
 class SuggestionShape(Shape):
     """A cache that would help. `is_enough` is false where fewer `days` than three have figures.
     `…_commands` are what a person would type where root lets Tiercel only look."""
 
-    volume = Ref()
-    size_bytes = serializers.IntegerField()
-    waited_seconds = serializers.FloatField(
-        help_text="What its guest waited for reads without a cache."
-    )
-    covered_seconds = serializers.FloatField(help_text="Of so many seconds that were measured.")
-    waited_seconds_per_day = serializers.FloatField(
-        help_text="On a usual day: the days with the longest waits are left out."
-    )
-    days = serializers.IntegerField(help_text="So many days have figures.")
-    is_enough = serializers.BooleanField(help_text="False: fewer than three days have figures.")
-    obstacle = ErrorShape(allow_null=True, help_text="Why it cannot be added now; null: it can.")
-    add_commands = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="What root would type to add it; empty: nothing can be said.",
-    )
-    remove_commands = serializers.ListField(
-        child=serializers.CharField(), help_text="What root would type to remove it again."
-    )
+    volume = Ref("The volume.")
+    size_bytes = Integer("Bytes.")
+    waited_seconds = Float("What its guest waited for reads without a cache.")
+    covered_seconds = Float("Of so many seconds that were measured.")
+    waited_seconds_per_day = Float("On a usual day: the days with the longest waits are left out.")
+    days = Integer("So many days have figures.")
+    is_enough = Boolean("False: fewer than three days have figures.")
+    obstacle = ErrorShape("Why it cannot be added now; null: it can.", null=True)
+    add_commands = Texts("What root would type to add it; empty: nothing can be said.")
+    remove_commands = Texts("What root would type to remove it again.")
 
 
 class RiskShape(Shape):
     """What may go wrong."""
 
-    severity = serializers.CharField(help_text="error, warning or info.")
-    message = serializers.CharField()
-    correction = serializers.CharField(allow_blank=True)
+    severity = Text("error, warning or info.")
+    message = Text("What is wrong, in a sentence for people.")
+    correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
 
 
 class AdviceShape(Shape):
@@ -208,19 +194,18 @@ class AdviceShape(Shape):
     `seconds` of them, on so many `days`. `uses` and `guests` are of all of that time, `recent` of
     its last hour. `is_enough` is false before three days have figures."""
 
-    start = serializers.DateTimeField()
-    end = serializers.DateTimeField()
-    seconds = serializers.FloatField(help_text="So many seconds have figures.")
-    days = serializers.IntegerField(help_text="So many days have figures.")
-    is_enough = serializers.BooleanField(help_text="False: fewer than three days have figures.")
+    start = DateTime("When it begins.")
+    end = DateTime("When it ends.")
+    seconds = Float("So many seconds have figures.")
+    days = Integer("So many days have figures.")
+    is_enough = Boolean("False: fewer than three days have figures.")
     uses = LoadShape(
-        many=True,
-        help_text="Volumes by the reads that they sent to the slow disks in all of that time.",
+        "Volumes by the reads that they sent to the slow disks in all of that time.", many=True
     )
-    recent = LoadShape(many=True, help_text="The same for its last hour.")
-    guests = GuestLoadShape(many=True, help_text="The same by guest.")
-    suggestions = SuggestionShape(many=True, help_text="Caches that would help, the best first.")
-    risks = RiskShape(many=True, help_text="What may go wrong on this host.")
+    recent = LoadShape("The same for its last hour.", many=True)
+    guests = GuestLoadShape("The same by guest.", many=True)
+    suggestions = SuggestionShape("Caches that would help, the best first.", many=True)
+    risks = RiskShape("What may go wrong on this host.", many=True)
 
 
 class HostInventory(Resource):
@@ -241,7 +226,7 @@ class HostInventory(Resource):
         facts = inventory_of(host)
         if facts is None or host.facts_at is None:
             raise ApiProblem(409, "not_read", "The host was not read yet.", "Wait, or refresh it.")
-        return Response(InventoryShape(_inventory_json(host, facts)).data)
+        return Response(show(InventoryShape, _inventory_json(host, facts)))
 
 
 class HostAdvice(Resource):
@@ -270,7 +255,7 @@ class HostAdvice(Resource):
             "suggestions": list(map(_suggestion_json, advised.suggestions)),
             "risks": advised.risks,
         }
-        return Response(AdviceShape(data).data)
+        return Response(show(AdviceShape, data))
 
 
 def _inventory_json(host: Host, facts: HostFacts) -> Json:

@@ -7,14 +7,14 @@ from typing import ClassVar
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.fields import Choice, DateTime, Float, Integer, Text
 from panel.api.framework.resource import Resource, bad_parameter
-from panel.api.framework.shape import Shape
+from panel.api.framework.shape import Shape, show
 from panel.api.response_shapes import Json
 from panel.models import Scope
 from storage.analysis.restart_comparison import compare_restart
@@ -25,62 +25,43 @@ class HostEventShape(Shape):
     """One change of a host. `subject` is the serial number where it is of a disk; `count` is how
     often it happened within an hour of `at`."""
 
-    number = serializers.IntegerField(
-        help_text="Names the event at `GET /hosts/{key}/events/{event}/comparison`."
-    )
-    at = serializers.DateTimeField()
-    kind = serializers.ChoiceField(choices=HostChangeKind.choices, help_text="What changed.")
-    subject = serializers.CharField(
-        allow_blank=True, help_text="Serial number, where it is of a disk; empty else."
-    )
-    before = serializers.CharField(allow_blank=True, help_text="What it was; empty: nothing.")
-    after = serializers.CharField(allow_blank=True, help_text="What it is since; empty: nothing.")
-    count = serializers.IntegerField(help_text="How often it happened within an hour of `at`.")
+    number = Integer("Names the event at `GET /hosts/{key}/events/{event}/comparison`.")
+    at = DateTime("When it happened.")
+    kind = Choice("What changed.", HostChangeKind.choices)
+    subject = Text("Serial number, where it is of a disk; empty else.")
+    before = Text("What it was; empty: nothing.")
+    after = Text("What it is since; empty: nothing.")
+    count = Integer("How often it happened within an hour of `at`.")
 
 
 class LikeHoursShape(Shape):
     """What the I/O of one side was like, in the hours that are compared."""
 
-    p95_ms = serializers.FloatField(
-        allow_null=True, help_text="95th percentile of latency, in milliseconds."
-    )
-    p99_ms = serializers.FloatField(
-        allow_null=True, help_text="99th percentile of latency, in milliseconds."
-    )
-    average_ms = serializers.FloatField(
-        allow_null=True, help_text="Milliseconds of an average I/O."
-    )
-    iops = serializers.FloatField(help_text="Reads and writes a second.")
+    p95_ms = Float("95th percentile of latency, in milliseconds.", null=True)
+    p99_ms = Float("99th percentile of latency, in milliseconds.", null=True)
+    average_ms = Float("Milliseconds of an average I/O.", null=True)
+    iops = Float("Reads and writes a second.")
 
 
 class RestartComparisonShape(Shape):
     """The days before and after a restart into another kernel, by the hours of the same time of day
     with about as much I/O."""
 
-    at = serializers.DateTimeField()
-    kernel_before = serializers.CharField(help_text="Release of the kernel before it.")
-    kernel_after = serializers.CharField(help_text="Release of the kernel since.")
-    days = serializers.IntegerField(help_text="How many days of each side are compared.")
-    hours = serializers.IntegerField(help_text="How many pairs of hours are alike.")
-    before = LikeHoursShape(allow_null=True, help_text="Null: too little is known (`lacks`).")
-    after = LikeHoursShape(allow_null=True, help_text="Null: too little is known (`lacks`).")
-    times = serializers.FloatField(
-        allow_null=True,
-        help_text="How many times as long an I/O takes; below 1: it is faster; null: not known.",
+    at = DateTime("When it happened.")
+    kernel_before = Text("Release of the kernel before it.")
+    kernel_after = Text("Release of the kernel since.")
+    days = Integer("How many days of each side are compared.")
+    hours = Integer("How many pairs of hours are alike.")
+    before = LikeHoursShape("Null: too little is known (`lacks`).", null=True)
+    after = LikeHoursShape("Null: too little is known (`lacks`).", null=True)
+    times = Float(
+        "How many times as long an I/O takes; below 1: it is faster; null: not known.", null=True
     )
-    times_low = serializers.FloatField(allow_null=True, help_text="Lower end of its 95 % interval.")
-    times_high = serializers.FloatField(
-        allow_null=True, help_text="Upper end of its 95 % interval."
-    )
-    verdict = serializers.ChoiceField(
-        choices=["worse", "better"], allow_null=True, help_text="Null: no difference is certain."
-    )
-    sentence = serializers.CharField(
-        allow_blank=True, help_text="What the figures come to, in a sentence for people."
-    )
-    lacks = serializers.CharField(
-        allow_blank=True, help_text="Why there are no figures; empty: there are."
-    )
+    times_low = Float("Lower end of its 95 % interval.", null=True)
+    times_high = Float("Upper end of its 95 % interval.", null=True)
+    verdict = Choice("Null: no difference is certain.", ["worse", "better"], null=True)
+    sentence = Text("What the figures come to, in a sentence for people.")
+    lacks = Text("Why there are no figures; empty: there are.")
 
 
 class HostEvents(Resource):
@@ -151,10 +132,10 @@ class HostRestartComparison(Resource):
             "sentence": compared.sentence,
             "lacks": compared.lacks,
         }
-        return Response(RestartComparisonShape(data).data)
+        return Response(show(RestartComparisonShape, data))
 
 
 def _event_json(change: HostChange) -> Json:
     names = ("at", "kind", "subject", "before", "after", "count")
     data = {name: getattr(change, name) for name in names}
-    return HostEventShape({"number": change.pk, **data}).data
+    return show(HostEventShape, {"number": change.pk, **data})

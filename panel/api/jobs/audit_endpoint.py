@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -13,51 +12,43 @@ from jobs.audit_trail import FILTERS, BadSince, entry_json, filtered
 from jobs.models import AuditEntry
 from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.fields import Anything, DateTime, Integer, Text, Texts, Uuid
 from panel.api.framework.resource import Resource, bad_parameter
-from panel.api.framework.shape import Shape
+from panel.api.framework.shape import Shape, show
 from panel.models import Scope
 
 
 class AuditCommandShape(Shape):
     """One command that was run, and its exit code (null: it never ended)."""
 
-    argv = serializers.ListField(child=serializers.CharField())
-    rc = serializers.IntegerField(allow_null=True)
+    argv = Texts("The program and its arguments.")
+    rc = Integer("Exit code; null: it has not ended.", null=True)
 
 
 class AuditShape(Shape):
     """One half of what happened to one operation; `job` and `volume` are keys. `commands` and
     `result` `{state, code?, message?}` come with the outcome."""
 
-    at = serializers.DateTimeField()
-    phase = serializers.CharField(help_text="intent or outcome.")
-    op_id = serializers.UUIDField(
-        help_text="The operation; its intent and its outcome have the same."
-    )
-    job = serializers.CharField(help_text="Key of the job.")
-    kind = serializers.CharField(help_text="What the job does.")
-    actor = serializers.CharField(allow_blank=True)
-    token = serializers.CharField(allow_blank=True)
-    address = serializers.CharField(allow_null=True, help_text="IP address of the request.")
-    door = serializers.CharField()
-    request_id = serializers.CharField(
-        allow_blank=True, help_text="`X-Request-Id` of the request that the operation came of."
-    )
-    host = serializers.CharField(help_text="Key of the host.")
-    machine_id = serializers.CharField(
-        allow_blank=True, help_text="The host's /etc/machine-id; empty: not known."
-    )
-    volume = serializers.CharField(help_text="Key of the volume; empty: none.")
-    volume_label = serializers.CharField(help_text="Display name of the volume at that time.")
-    vg = serializers.CharField(allow_blank=True)
-    verb = serializers.CharField(help_text="The operation, as the agent names it.")
-    args = serializers.JSONField(help_text="The arguments of the verb, as they were sent.")
-    commands = AuditCommandShape(
-        many=True, help_text="What was run on the host; empty for an intent."
-    )
-    result = serializers.JSONField(
-        help_text="Its `state` is done, failed, interrupted, not_started or unknown. {} for an "
-        "intent."
+    at = DateTime("When it happened.")
+    phase = Text("intent or outcome.")
+    op_id = Uuid("The operation; its intent and its outcome have the same.")
+    job = Text("Key of the job.")
+    kind = Text("What the job does.")
+    actor = Text("E-mail address of who did it; null or empty: the panel itself.")
+    token = Text("Key of the token that asked; empty: none did.")
+    address = Text("IP address of the request.", null=True)
+    door = Text("By which way it was asked for, such as page, API or billing.")
+    request_id = Text("`X-Request-Id` of the request that the operation came of.")
+    host = Text("Key of the host.")
+    machine_id = Text("The host's /etc/machine-id; empty: not known.")
+    volume = Text("Key of the volume; empty: none.")
+    volume_label = Text("Display name of the volume at that time.")
+    vg = Text("Name of the volume group.")
+    verb = Text("The operation, as the agent names it.")
+    args = Anything("The arguments of the verb, as they were sent.")
+    commands = AuditCommandShape("What was run on the host; empty for an intent.", many=True)
+    result = Anything(
+        "Its `state` is done, failed, interrupted, not_started or unknown. {} for an intent."
     )
 
 
@@ -97,5 +88,5 @@ class Audit(Resource):
         except BadSince as bad:
             raise bad_parameter(bad.field, "invalid", str(bad)) from None
         return self.listing.answer(
-            request, rows, lambda page: (AuditShape(entry_json(entry)).data for entry in page)
+            request, rows, lambda page: (show(AuditShape, entry_json(entry)) for entry in page)
         )

@@ -11,7 +11,6 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -20,9 +19,10 @@ from jobs.queue import bulk
 from panel.api import request_bodies
 from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.fields import Choice, DateTime, Integer, List, Map, Text, Texts
 from panel.api.framework.problem import CODES, ApiProblem
 from panel.api.framework.resource import Resource, truth
-from panel.api.framework.shape import Shape
+from panel.api.framework.shape import Shape, show
 from panel.api.resource_json import job_ref, ref, volume_ref
 from panel.api.response_shapes import ErrorShape, Json, Ref
 from panel.models import Scope
@@ -37,64 +37,51 @@ ACTION_NAMES = [value for value, _ in ACTIONS]
 class BulkBody(request_bodies.Body):
     """The volumes, and what is to become of all of them."""
 
-    action = serializers.ChoiceField(choices=ACTION_NAMES)
-    volumes = serializers.ListField(
-        child=serializers.CharField(max_length=26),
-        min_length=1,
-        max_length=MOST,
-        help_text="Keys of the volumes.",
-    )
-    customer = serializers.CharField(required=False, help_text="With customer: its key.")
-    cache_plan = serializers.CharField(required=False, help_text="With add-cache: its key.")
-    mode = serializers.CharField(required=False, help_text="With set-mode: the mode.")
+    action = Choice("What is to become of each volume.", ACTION_NAMES)
+    volumes = List("Keys of the volumes.", Text(max_length=26), min_length=1, max_length=MOST)
+    customer = Text("With customer: its key.", required=False)
+    cache_plan = Text("With add-cache: its key.", required=False)
+    mode = Text("With set-mode: the mode.", required=False)
 
 
 class BulkDraftShape(Shape):
     """What would become of one volume: the steps, or the reason against them."""
 
-    volume = Ref()
-    steps = serializers.ListField(
-        child=serializers.CharField(), help_text="What its job would do, in the order of the steps."
-    )
-    refusal = ErrorShape(allow_null=True, help_text="Why it would be refused; null: it would not.")
+    volume = Ref("The volume.")
+    steps = Texts("What its job would do, in the order of the steps.")
+    refusal = ErrorShape("Why it would be refused; null: it would not.", null=True)
 
 
 class BulkPreviewShape(Shape):
     """A preview of a change of many volumes, in the order that was asked for."""
 
-    action = serializers.ChoiceField(choices=ACTION_NAMES)
-    good_count = serializers.IntegerField(help_text="How many volumes would not be refused.")
-    items = BulkDraftShape(many=True, help_text="What would become of each volume.")
+    action = Choice("What is to become of each volume.", ACTION_NAMES)
+    good_count = Integer("How many volumes would not be refused.")
+    items = BulkDraftShape("What would become of each volume.", many=True)
 
 
 class BulkOutcomeShape(Shape):
     """What became of one volume."""
 
-    volume = Ref()
-    job = Ref(allow_null=True, help_text="Null: none was needed, or it is not begun.")
-    state = serializers.CharField(help_text="not_begun, refused, done, or the state of the job.")
-    message = serializers.CharField(
-        allow_blank=True, help_text="What became of it, in a sentence for people."
-    )
+    volume = Ref("The volume.")
+    job = Ref("Null: none was needed, or it is not begun.", null=True)
+    state = Text("not_begun, refused, done, or the state of the job.")
+    message = Text("What became of it, in a sentence for people.")
 
 
 class BulkChangeShape(Shape):
     """One change of many volumes; lists leave `items` out. It is over once nothing is `left` and
     every job has ended; `states` counts the volumes by state."""
 
-    key = serializers.CharField()
-    url = serializers.CharField()
-    action = serializers.ChoiceField(choices=ACTION_NAMES)
-    actor = serializers.CharField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    total = serializers.IntegerField(help_text="How many volumes it has.")
-    left = serializers.IntegerField(help_text="Not begun yet.")
-    states = serializers.DictField(
-        child=serializers.IntegerField(),
-        required=False,
-        help_text="How many volumes are in each state.",
-    )
-    items = BulkOutcomeShape(many=True, required=False, help_text="What became of each volume.")
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.")
+    action = Choice("What is to become of each volume.", ACTION_NAMES)
+    actor = Text("E-mail address of who did it; null or empty: the panel itself.", null=True)
+    created_at = DateTime("When it was made.")
+    total = Integer("How many volumes it has.")
+    left = Integer("Not begun yet.")
+    states = Map("How many volumes are in each state.", Integer(), required=False)
+    items = BulkOutcomeShape("What became of each volume.", many=True, required=False)
 
 
 class BulkChanges(Resource):
@@ -157,7 +144,7 @@ class BulkChanges(Resource):
                 "good_count": len(good),
                 "items": list(map(_draft_json, planned)),
             }
-            return Response(BulkPreviewShape(data).data)
+            return Response(show(BulkPreviewShape, data))
         option = form.cleaned_data.get(form.option)
         sealed = bulk.sign_drafts(
             Action(values["action"]), getattr(option, "key", option) or "", good, self.user.pk
@@ -228,7 +215,7 @@ def change_json(change: BulkChange, *, whole: bool = False) -> Json:
         items = _outcomes(change)
         data["items"] = items
         data["states"] = dict(Counter(each["state"] for each in items))
-    return BulkChangeShape(data).data
+    return show(BulkChangeShape, data)
 
 
 def _outcomes(change: BulkChange) -> list[Json]:

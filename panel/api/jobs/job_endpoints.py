@@ -9,7 +9,6 @@ from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -21,6 +20,7 @@ from jobs.requester import Requester
 from panel.api import request_bodies
 from panel.api.framework import described, idempotent_requests, wait_for_job
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.fields import Text
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import (
     Resource,
@@ -30,6 +30,7 @@ from panel.api.framework.resource import (
     truth,
     whole,
 )
+from panel.api.framework.shape import show
 from panel.api.request_bodies import Body
 from panel.api.resource_json import job_json, job_url
 from panel.api.response_shapes import JobShape, LinesShape
@@ -233,7 +234,7 @@ class JobLines(Resource):
             "next_after": lines[-1].n if lines else after,
             "complete": job.is_over and len(lines) < LINES,
         }
-        return Response(LinesShape(data).data)
+        return Response(show(LinesShape, data))
 
 
 class JobCancel(Steering):
@@ -311,9 +312,8 @@ class PreviewApply(Resource):
 class ResolveBody(request_bodies.Body):
     """What was done on the host."""
 
-    why = serializers.CharField(
-        max_length=decisions.WHY_LIMIT,
-        help_text="What was done on the host, and why the job can end.",
+    why = Text(
+        "What was done on the host, and why the job can end.", max_length=decisions.WHY_LIMIT
     )
 
 

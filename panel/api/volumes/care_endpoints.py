@@ -17,9 +17,10 @@ from jobs.queue.adoption import accept_drift, adopt_and_tag, release_adopted
 from jobs.queue.submit import holder_of, submit
 from panel.api import request_bodies
 from panel.api.framework import described, idempotent_requests, wait_for_job
+from panel.api.framework.fields import Boolean, Integer, Text
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource, truth
-from panel.api.framework.shape import Shape
+from panel.api.framework.shape import Shape, show
 from panel.api.resource_json import job_ref, ref
 from panel.api.response_shapes import DifferenceShape, JobShape, Json, Ref
 from panel.api.volumes.volume_endpoints import visible_row
@@ -40,9 +41,9 @@ MOST_ROWS = 200
 class DriftShape(Shape):
     """How a volume differs from its record; no differences: it is as recorded."""
 
-    differences = DifferenceShape(many=True, help_text="What differs; empty: it is as recorded.")
-    accepts = serializers.BooleanField(help_text="The record can be made what the host has.")
-    repairs = serializers.BooleanField(help_text="The host can be made what the record says.")
+    differences = DifferenceShape("What differs; empty: it is as recorded.", many=True)
+    accepts = Boolean("The record can be made what the host has.")
+    repairs = Boolean("The host can be made what the record says.")
 
 
 class VolumeDriftView(Resource):
@@ -67,7 +68,7 @@ class VolumeDriftView(Resource):
                 "accepts": accept_refusal(row, drift) is None,
                 "repairs": repair_refusal(row) is None and repaired(row) is not None,
             }
-        return Response(DriftShape(data).data)
+        return Response(show(DriftShape, data))
 
 
 class DriftAcceptance(Resource):
@@ -173,24 +174,23 @@ def _repaired(row: VolumeSnapshot) -> Wish:
 class AdoptionRowBody(request_bodies.Body):
     """One volume, and whose it is to be."""
 
-    volume = serializers.CharField(
-        max_length=320, help_text="UUID or name of the logical volume, `host/group/name` where two "
-        "have the name."
-    )  # fmt: skip
-    customer = serializers.CharField(max_length=200, help_text="Key, external id or name.")
-    external_id = serializers.CharField(max_length=64, required=False, default="")
-    label = serializers.CharField(  # type: ignore[assignment]  # a field, no attribute
-        max_length=200, required=False, default=""
+    volume = Text("UUID or name of the logical volume, `host/group/name` where two "
+        "have the name.", max_length=320)  # fmt: skip
+    customer = Text("Key, external id or name.", max_length=200)
+    external_id = Text(
+        "The name of it in your systems; empty where it has none.",
+        max_length=64,
+        required=False,
+        default="",
     )
+    label = Text("Display name.", max_length=200, required=False, default="")
 
 
 class AdoptionBody(request_bodies.Body):
     """Which found volumes belong to whom."""
 
-    items = AdoptionRowBody(many=True, help_text="The volumes, each with its customer.")
-    make_customers = serializers.BooleanField(
-        default=False, help_text="Customers that are not known are made."
-    )
+    items = AdoptionRowBody("The volumes, each with its customer.", many=True)
+    make_customers = Boolean("Customers that are not known are made.", default=False)
 
     def validate_items(self, items: list[Json]) -> list[Json]:
         """Some, and not too many for one answer."""
@@ -202,21 +202,17 @@ class AdoptionBody(request_bodies.Body):
 class AdoptedShape(Shape):
     """What becomes of one row."""
 
-    n = serializers.IntegerField(help_text="The row, from 1.")
-    verdict = serializers.CharField(
-        help_text="What was decided; adopt and already: it is recorded."
-    )
-    message = serializers.CharField(
-        allow_blank=True, help_text="What became of it, in a sentence for people."
-    )
-    volume = Ref(allow_null=True, help_text="Null: no volume was found.")
-    job = Ref(allow_null=True, help_text="The job that tags the volume; null: none is needed.")
+    n = Integer("The row, from 1.")
+    verdict = Text("What was decided; adopt and already: it is recorded.")
+    message = Text("What became of it, in a sentence for people.")
+    volume = Ref("Null: no volume was found.", null=True)
+    job = Ref("The job that tags the volume; null: none is needed.", null=True)
 
 
 class AdoptionShape(Shape):
     """In the order of the rows."""
 
-    items = AdoptedShape(many=True)
+    items = AdoptedShape("The rows of this answer, one each.", many=True)
 
 
 class Adoptions(Resource):
@@ -259,7 +255,7 @@ class Adoptions(Resource):
                 _judged_json(each.judgement, each.tagging.job if each.tagging else None)
                 for each in done
             ]
-        return Response(AdoptionShape({"items": items}).data)
+        return Response(show(AdoptionShape, {"items": items}))
 
 
 class VolumeAdoption(Resource):

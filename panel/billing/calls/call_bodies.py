@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from panel.api.request_bodies import Body, ZonedDateTimeField
+from panel.api.framework.fields import Choice, DateTime, Email, Integer, Pattern, Text
+from panel.api.request_bodies import Body
 from panel.api.response_shapes import Json
 from panel.billing.answer import MAX_REASON
 
@@ -21,18 +22,20 @@ class CallBody(Body):
     """What every call may say. The signature covers the body and not the address: `call` names the
     call that is meant, so that a captured body is of no use for another call."""
 
-    call = serializers.CharField(
+    call = Text(
+        "The name of the call, as in its address: refused at any other.",
         required=False,
         max_length=32,
-        help_text="The name of the call, as in its address: refused at any other.",
     )
 
 
 class OfCustomer(CallBody):
     """A customer, by the billing system's name or by key."""
 
-    customer_external_id = serializers.CharField(required=False, max_length=64)
-    customer = serializers.CharField(required=False)
+    customer_external_id = Text(
+        "The customer, by the name of it in your systems.", required=False, max_length=64
+    )
+    customer = Text("The customer.", required=False)
 
     def validate(self, attrs: Json) -> Json:
         """One name of the customer."""
@@ -42,8 +45,10 @@ class OfCustomer(CallBody):
 class OfVolume(CallBody):
     """A volume, by the billing system's name or by key."""
 
-    volume_external_id = serializers.CharField(required=False, max_length=64)
-    volume = serializers.CharField(required=False)
+    volume_external_id = Text(
+        "The volume, by the name of it in your systems.", required=False, max_length=64
+    )
+    volume = Text("The volume.", required=False)
 
     def validate(self, attrs: Json) -> Json:
         """One name of the volume."""
@@ -54,38 +59,48 @@ class MandateBody(Body):
     """What the customer lets you charge, in minor units; null is unknown, and nothing is charged
     against what is unknown."""
 
-    currency = serializers.RegexField("^[A-Z]{3}$")
-    cap_charge_minor = serializers.IntegerField(min_value=0, allow_null=True, required=False)
-    cap_period_minor = serializers.IntegerField(min_value=0, allow_null=True, required=False)
-    earliest_next_at = ZonedDateTimeField(allow_null=True, required=False)
+    currency = Pattern("ISO 4217, such as EUR.", "^[A-Z]{3}$")
+    cap_charge_minor = Integer(
+        "Maximum for one charge, in minor units; null: not known.",
+        min_value=0,
+        null=True,
+        required=False,
+    )
+    cap_period_minor = Integer(
+        "Maximum for a calendar month (UTC), in minor units; null: not known.",
+        min_value=0,
+        null=True,
+        required=False,
+    )
+    earliest_next_at = DateTime(
+        "Nothing may be charged earlier; null: not known.", null=True, required=False
+    )
 
 
 class CreateCustomerBody(CallBody):
     """A customer and, with `email`, its owner; `external_id` is your name for it."""
 
-    external_id = serializers.CharField(max_length=64)
-    name = serializers.CharField(max_length=200)
-    email = serializers.EmailField(
-        required=False, help_text="E-mail address of the owner; left out: no account is made."
-    )
-    person_name = serializers.CharField(
-        max_length=150, required=False, allow_blank=True, help_text="The owner's name."
-    )
-    mandate = MandateBody(required=False)
+    external_id = Text("The name of it in your systems; empty where it has none.", max_length=64)
+    name = Text("Display name.", max_length=200)
+    email = Email("E-mail address of the owner; left out: no account is made.", required=False)
+    person_name = Text("The owner's name.", max_length=150, required=False, allow_blank=True)
+    mandate = MandateBody("What the customer lets you charge.", required=False)
 
 
 class SetMandateBody(OfCustomer):
     """The mandate as it is now, whole."""
 
-    mandate = MandateBody()
+    mandate = MandateBody("What the customer lets you charge.")
 
 
 class BindVolumeBody(OfCustomer):
     """The volume `volume` (key) becomes the customer's; `volume_external_id` is your name for it,
     or, without the key, the name it has already."""
 
-    volume = serializers.CharField(required=False)
-    volume_external_id = serializers.CharField(required=False, max_length=64)
+    volume = Text("The volume.", required=False)
+    volume_external_id = Text(
+        "The volume, by the name of it in your systems.", required=False, max_length=64
+    )
 
     def validate(self, attrs: Json) -> Json:
         """A customer, and at least one name of the volume."""
@@ -98,20 +113,18 @@ class BindVolumeBody(OfCustomer):
 class ChangePlanBody(OfVolume):
     """Another plan for a volume, by key or name; null is no cache."""
 
-    plan = serializers.CharField(
-        allow_null=True, help_text="Key or name of the plan; null: no cache."
-    )
-    when = serializers.ChoiceField(
-        choices=["now", "period_end"],
+    plan = Text("Key or name of the plan; null: no cache.", null=True)
+    when = Choice(
+        "Default: a lower price begins with the next period, everything else now.",
+        ["now", "period_end"],
         required=False,
-        help_text="Default: a lower price begins with the next period, everything else now.",
     )
-    price_minor = serializers.IntegerField(
+    price_minor = Integer(
+        "The monthly price you showed. Refused if the price is different now.",
         min_value=0,
         required=False,
-        help_text="The monthly price you showed. Refused if the price is different now.",
     )
-    currency = serializers.RegexField("^[A-Z]{3}$", required=False)
+    currency = Pattern("ISO 4217, such as EUR.", "^[A-Z]{3}$", required=False)
 
     def validate(self, attrs: Json) -> Json:
         """A price has a currency."""
@@ -124,10 +137,14 @@ class ChangePlanBody(OfVolume):
 class TerminateBody(CallBody):
     """All volumes of a customer, or one volume."""
 
-    customer_external_id = serializers.CharField(required=False, max_length=64)
-    customer = serializers.CharField(required=False)
-    volume_external_id = serializers.CharField(required=False, max_length=64)
-    volume = serializers.CharField(required=False)
+    customer_external_id = Text(
+        "The customer, by the name of it in your systems.", required=False, max_length=64
+    )
+    customer = Text("The customer.", required=False)
+    volume_external_id = Text(
+        "The volume, by the name of it in your systems.", required=False, max_length=64
+    )
+    volume = Text("The volume.", required=False)
 
     def validate(self, attrs: Json) -> Json:
         """One name in all."""
@@ -138,22 +155,18 @@ class LoginLinkBody(OfCustomer):
     """A link for one of the customer's people (the first owner without `email`), to the plans of
     `volume` (key) or `volume_external_id`, else to the list of volumes."""
 
-    email = serializers.EmailField(
-        required=False, help_text="Who signs in; left out: the first owner."
+    email = Email("Who signs in; left out: the first owner.", required=False)
+    volume = Text("The volume.", required=False)
+    volume_external_id = Text(
+        "The volume, by the name of it in your systems.", required=False, max_length=64
     )
-    volume = serializers.CharField(required=False)
-    volume_external_id = serializers.CharField(required=False, max_length=64)
-    seconds = serializers.IntegerField(
-        min_value=10, max_value=600, default=60, help_text="How long the link works."
-    )
+    seconds = Integer("How long the link works.", min_value=10, max_value=600, default=60)
 
 
 class UsageLinesBody(OfCustomer):
     """The lines of a customer in a month such as 2026-11."""
 
-    month = serializers.RegexField(
-        "^20[0-9]{2}-(0[1-9]|1[0-2])$", help_text="Year and month (UTC), such as 2026-11."
-    )
+    month = Pattern("Year and month (UTC), such as 2026-11.", "^20[0-9]{2}-(0[1-9]|1[0-2])$")
 
 
 class DecideOrderBody(CallBody):
@@ -161,20 +174,16 @@ class DecideOrderBody(CallBody):
 
     made_plain = ("reason",)
 
-    order = serializers.CharField(help_text="Key of the order.")
-    decision = serializers.ChoiceField(
-        choices=["approve", "refuse"], help_text="approve carries the order out, refuse ends it."
-    )
-    reason = serializers.CharField(
-        required=False, allow_blank=True, max_length=4 * MAX_REASON, help_text="Why it is refused."
-    )
+    order = Text("Key of the order.")
+    decision = Choice("approve carries the order out, refuse ends it.", ["approve", "refuse"])
+    reason = Text("Why it is refused.", required=False, allow_blank=True, max_length=4 * MAX_REASON)
 
 
 class StatusBody(CallBody):
     """How an order or a job is getting on."""
 
-    order = serializers.CharField(required=False, help_text="Key of the order.")
-    job = serializers.CharField(required=False, help_text="Key of the job.")
+    order = Text("Key of the order.", required=False)
+    job = Text("Key of the job.", required=False)
 
     def validate(self, attrs: Json) -> Json:
         """One of both."""
