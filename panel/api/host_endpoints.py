@@ -1,117 +1,166 @@
-"""Storage hosts and the SSDs added to them. Staff only: for anybody else no host exists."""
+"""Storage hosts. Staff only: for anybody else no host exists."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from http import HTTPStatus
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from django.core.exceptions import ValidationError
-from django.http import Http404
-from django.shortcuts import get_object_or_404
+from django.db.models import Q
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.engine import holds
 from jobs.hosts import enrolment
+from jobs.hosts.trust import key_fingerprint
 from jobs.problems import problems_of
 from jobs.queue.removal import removal_of, remove
-from jobs.queue.submit import submit_for_host
-from panel.api import request_bodies
-from panel.api.framework import described, idempotent_requests, wait_for_job
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.bodies import Body
 from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, Text, Texts, Time
-from panel.api.framework.resource import Resource, chosen_values, truth
-from panel.api.framework.shape import Shape, show
+from panel.api.framework.operation import operation
+from panel.api.framework.parameters import Parameter, SomeOf, Truth
+from panel.api.framework.refs import Noun, Ref, ref
+from panel.api.framework.shape import Json, Shape, show
 from panel.api.hosts.host_enrolment import EnrolmentShape, NewHostBody, made_host
-from panel.api.resource_json import host_json
-from panel.api.response_shapes import HOST_STATES, HostShape, JobShape, Json
-from panel.models import Scope
+from panel.api.hosts.host_resource import HostResource
+from panel.api.jobs.job_shape import ErrorShape
 from storage.access import Right
 from storage.database_clock import database_now
 from storage.formatting import counted
-from storage.health import accepted_faults
-from storage.health.accepted_faults import REASON_LIMIT, HostFault, faults_with_decisions
 from storage.inventory.stored import inventory_of
 from storage.models import Host
-from storage.models.host import MOST_SLOW_MS, MOST_TAGS, SITE_LIMIT, tags_of
+from storage.models.host import MOST_SLOW_MS, MOST_TAGS, SITE_LIMIT, HostState, tags_of
 from storage.planner import Refused
-from storage.planner.kernel_faults import EFFECTS
-from storage.planner.member_wish import Replacement
-from storage.planner.ssd_wish import Preparation
-from storage.volumes.add_ssd_form import PreparationForm
-from storage.volumes.member_form import NewMemberForm
+from storage.volumes.cache_sizes import free_bytes
 
+HOST_STATES = [each for each in HostState.choices if each[0] != HostState.REMOVED]
 OF_OPERATORS: Final = ("site", "tags")
-PRESENT = [value for value, _ in HOST_STATES]
 
 
-class Hosts(Resource):
-    """All hosts."""
+class ProblemOfHost(Shape):
+    """Something that is wrong with a host, a volume on it or a job there, as the pages count
+    it."""
 
-    read_scope = Scope.HOSTS_READ
-    staff_only = True
-    write_scope = Scope.HOSTS
-    once_only = ("line",)
-    listing: ClassVar = Listing(
-        "hosts",
-        HostShape,
-        sorts={"name": "name_order", "updated_at": "updated_at"},
-        searched=("name", "site", "address"),
-        search_text="Part of the name, the site or the address.",
-        updated="updated_at",
-        by_keys=True,
+    code = Text("For programs; it never changes its meaning.")
+    severity = Choice("error or warning.", ("error", "warning"))
+    message = Text("What is wrong, in a sentence for people.")
+    correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
+    since = DateTime("When it began; null: not known.", null=True)
+    volume = Ref(
+        "Null: it concerns none.",
+        of=lambda problem: ref("api-volume", problem.volume_key, problem.subject_label),
+        null=True,
     )
-    parameters: ClassVar = {"GET": (*listing.parameters, "state", "site", "tag")}
-    repeatable: ClassVar = ("state",)
-    # Hosts without a site.
-    may_be_empty: ClassVar = ("site",)
-
-    @extend_schema(
-        operation_id="hosts_list",
-        summary="List hosts",
-        parameters=[
-            *listing.described,
-            described.choice("state", "State.", PRESENT),
-            described.query("site", "Exact match."),
-            described.query("tag", "One of its tags."),
-        ],
-        responses={
-            200: listing.page_shape("HostPage"),
-            **described.problems(400, 403, 404),
-        },
+    job = Ref(
+        "Null: it concerns none.",
+        of=lambda problem: ref("api-job", problem.job_key, problem.job_kind),
+        null=True,
     )
-    def get(self, request: Request) -> Response:
-        """Oldest first, without their volume groups."""
-        rows = Host.objects.visible_to(self.user).without_inventory()
-        if states := chosen_values(request, "state", PRESENT):
-            rows = rows.filter(state__in=states)
-        if (site := request.query_params.get("site")) is not None:
-            rows = rows.filter(site=site)
-        if (tag := request.query_params.get("tag")) is not None:
-            rows = rows.filter(tags__contains=[tag])
-        return self.listing.answer(request, rows, _hosts_json)
 
-    @extend_schema(
-        operation_id="host_make",
-        summary="Add a host",
-        request=NewHostBody,
-        responses={201: EnrolmentShape, **described.problems(403, 404, 409, 422)},
+
+class GroupShape(Shape):
+    """A volume group, as of the last inventory."""
+
+    name = Text("Of the volume group.")
+    allowed = Boolean("Root lets Tiercel change it.")
+    size_bytes = Integer("Bytes.")
+    free_ssd_bytes = Integer("Bytes on SSD that nothing uses.", given=True)
+    free_slow_bytes = Integer("Bytes on slow disks that nothing uses.", given=True)
+
+
+class MaintenanceShape(Shape):
+    """Jobs on the host wait until `until`; null until a person ends it."""
+
+    since = DateTime("When it began.", of="maintenance_since")
+    until = DateTime("When it ends.", of="maintenance_until", null=True)
+    reason = Text("Why, in the words of who said so.", of="maintenance_reason")
+
+
+class WindowShape(Shape):
+    """When jobs may begin on a host, every day, in UTC."""
+
+    start = Time("When it begins.", of="window_start", format="%H:%M")
+    end = Time("When it ends.", of="window_end", format="%H:%M")
+
+
+class FingerprintsShape(Shape):
+    """Of the host's key: the one that a person accepted, and another one that it showed since."""
+
+    accepted = Text(
+        "Of the key that a person accepted; null: none yet.",
+        of=lambda host: key_fingerprint(host.host_key) if host.host_key else None,
+        null=True,
     )
-    def post(self, request: Request) -> Response:
-        """For admins. The answer has the line for a root shell on the host, this once."""
-        return made_host(self, request)
+    waiting = Text(
+        "Of another key that the host showed since; null: none.",
+        of=lambda host: key_fingerprint(host.host_key_seen) if host.host_key_seen else None,
+        null=True,
+    )
 
 
-def _hosts_json(hosts: list[Host]) -> Iterator[Json]:
-    problems = problems_of([host.pk for host in hosts], timezone.now())
-    return (host_json(host, problems[host.pk]) for host in hosts)
+def _groups(host: Host) -> list[Json]:
+    facts = inventory_of(host)
+    if facts is None:
+        return []
+    return [
+        show(
+            GroupShape,
+            vg,
+            free_ssd_bytes=free_bytes(facts, vg.uuid, "fast"),
+            free_slow_bytes=free_bytes(facts, vg.uuid, "slow"),
+        )
+        for vg in facts.vgs
+    ]
 
 
-class WindowBody(request_bodies.Body):
+class HostShape(Noun):
+    """A storage host; lists leave `groups` out."""
+
+    name = Text("Display name.")
+    address = Text("Where SSH reaches it.")
+    port = Integer("Of SSH.")
+    account = Text("The agent's account on the host.")
+    state = Choice("Where it stands now.", HOST_STATES)
+    site = Text("Where it stands, in your words.")
+    tags = Texts("Your words, to find it by.")
+    allowed_vgs = Texts("Volume groups that root lets Tiercel change.")
+    last_seen_at = DateTime("When it answered last; null: never.", null=True)
+    facts_at = DateTime("When its last inventory was read; null: never.", null=True)
+    updated_at = DateTime(
+        "When its record, its state or its last error changed last; no inventory does."
+    )
+    error = ErrorShape(
+        "Why it was not reached last; null: it was.", of=lambda host: host.error or None, null=True
+    )
+    maintenance = MaintenanceShape(
+        "Null: none.", of=lambda host: host if host.in_maintenance else None, null=True
+    )
+    window = WindowShape(
+        "null: jobs may begin at any time.",
+        of=lambda host: host if host.window_start is not None else None,
+        null=True,
+    )
+    dirty_limit_percent = Integer(
+        "Dirty share of a cache, in percent, above which it is a problem."
+    )
+    slow_read_ms = Integer(
+        "Average time of reads of a volume, in ms, from which on it is a problem."
+    )
+    busy_percent = Integer(
+        "How busy an HDD is for 15 minutes, in percent, from which on it is a problem."
+    )
+    leaves_writeback = Boolean(
+        "Whether Tiercel leaves writeback mode once an SSD mirror lost a disk."
+    )
+    fingerprints = FingerprintsShape("Of its SSH host key.", of=lambda host: host)
+    problems = ProblemOfHost("What is wrong there now.", many=True, given=True)
+    groups = GroupShape("Its volume groups.", of=_groups, many=True, detail=True)
+
+
+class WindowBody(Body):
     """When jobs may begin, every day, in UTC; it may span midnight."""
 
     start = Time("When it begins.", input_formats=["%H:%M"])
@@ -124,7 +173,7 @@ class WindowBody(request_bodies.Body):
         return attrs
 
 
-class HostBody(request_bodies.Body):
+class HostBody(Body):
     """Words to group and find a host by, for operators; for admins also how it is reached and when
     its jobs may begin."""
 
@@ -167,71 +216,87 @@ class HostBody(request_bodies.Body):
             raise serializers.ValidationError(error.messages, "invalid") from None
 
 
-class OneHost(Resource):
+class Hosts(HostResource):
+    """All hosts."""
+
+    once_only = ("line",)
+    listing: ClassVar = Listing(
+        "hosts",
+        HostShape,
+        sorts={"name": "name_order", "updated_at": "updated_at"},
+        searched=("name", "site", "address"),
+        search_text="Part of the name, the site or the address.",
+        updated="updated_at",
+        by_keys=True,
+        filters=(
+            SomeOf("state", "State.", "state__in", values=[value for value, _ in HOST_STATES]),
+            # Empty: hosts without a site.
+            Parameter("site", "Exact match.", "site", may_be_empty=True),
+            Parameter("tag", "One of its tags.", lambda tag: Q(tags__contains=[tag])),
+        ),
+    )
+
+    @operation("hosts_list", "List hosts", listing)
+    def get(self, request: Request) -> Response:
+        """Oldest first, without their volume groups."""
+        return self.page(Host.objects.visible_to(self.user).without_inventory(), _with_problems)
+
+    @operation(
+        "host_make", "Add a host", EnrolmentShape, status=201, body=NewHostBody, problems=(409,)
+    )
+    def post(self, request: Request) -> Response:
+        """For admins. The answer has the line for a root shell on the host, this once."""
+        return made_host(self)
+
+
+def _with_problems(hosts: list[Host]) -> list[Json]:
+    problems = problems_of([host.pk for host in hosts], timezone.now())
+    return [show(HostShape, host, problems=problems[host.pk]) for host in hosts]
+
+
+FORGET_VOLUMES: Final = Truth(
+    "forget_volumes",
+    "`true`: also where volumes lie on the host. Their records stay, their cache plans end.",
+)
+
+
+class OneHost(HostResource):
     """One host: looked at, labelled, removed."""
 
-    read_scope = Scope.HOSTS_READ
-    staff_only = True
-    write_scope = Scope.HOSTS
     measured = ("last_seen_at", "facts_at", "problems", "groups", "error", "updated_at")
-    parameters: ClassVar = {"DELETE": ("forget_volumes",)}
 
-    @extend_schema(
-        operation_id="host",
-        summary="Show a host",
-        responses={200: HostShape, **described.problems(403, 404)},
-    )
+    @operation("host", "Show a host", HostShape)
     def get(self, request: Request, key: str) -> Response:
         """With its volume groups, as of the last inventory."""
-        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
-        problems = problems_of([host.pk], timezone.now())[host.pk]
-        return Response(host_json(host, problems, groups=True))
+        host = self.host(key, with_inventory=True)
+        return self.shown(host, problems=problems_of([host.pk], timezone.now())[host.pk])
 
-    @extend_schema(
-        operation_id="host_change",
-        summary="Change a host's record",
-        request=HostBody,
-        responses={200: HostShape, **described.problems(403, 404, 422)},
-    )
+    @operation("host_change", "Change a host's record", HostShape, body=HostBody)
     def patch(self, request: Request, key: str) -> Response:
         """Site and tags: operators. Address, window, limits and what Tiercel does by itself:
         admins. Nothing on the host changes."""
-        host = get_object_or_404(Host.objects.visible_to(self.user).without_inventory(), key=key)
-        self.demand(Right.OPERATE)
-        values = request_bodies.read(request, HostBody, partial=True)
+        host = self.host(key, Right.OPERATE)
+        values = self.read()
         if not set(values) <= set(OF_OPERATORS):
             self.demand(Right.ADMINISTER)
         if "address" in values or "port" in values:
             address, port = values.pop("address", host.address), values.pop("port", host.port)
             enrolment.readdress(host, address, port)
         if "window" in values:
-            window = values.pop("window") or {"start": None, "end": None}
+            window: dict[str, Any] = values.pop("window") or {"start": None, "end": None}
             holds.set_window(host, window["start"], window["end"])
         if values:
             Host.objects.filter(pk=host.pk).update(**values)
         return self.get(request, key)
 
-    @extend_schema(
-        operation_id="host_remove",
-        summary="Remove a host",
-        parameters=[
-            described.query(
-                "forget_volumes",
-                "`true`: also where volumes lie on the host. Their records stay, their cache plans "
-                "end.",
-                enum=["true", "false"],
-            )
-        ],
-        responses={204: None, **described.problems(400, 403, 404, 409, 422)},
-    )
+    @operation("host_remove", "Remove a host", parameters=(FORGET_VOLUMES,), problems=(409, 422))
     def delete(self, request: Request, key: str) -> Response:
         """For admins. Nothing on the host changes; its jobs and its audit trail are kept. A host
         with unfinished jobs is kept, and so is one that answers and has volumes of customers."""
-        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
-        self.demand(Right.ADMINISTER)
+        host = self.host(key, Right.ADMINISTER, with_inventory=True)
         now = database_now()
         removal = removal_of(host, now)
-        if removal.refusal is None and removal.placements and not truth(request, "forget_volumes"):
+        if removal.refusal is None and removal.placements and not FORGET_VOLUMES.of(request):
             raise Refused(
                 "in_use",
                 f"{counted(len(removal.placements), 'volume')} would be forgotten with {host}.",
@@ -239,243 +304,3 @@ class OneHost(Resource):
             )
         remove(host, removal.digest, now)
         return Response(status=HTTPStatus.NO_CONTENT)
-
-
-class SsdBody(request_bodies.Body):
-    """An empty SSD, and the group that it is for."""
-
-    device = Text("The kernel's name of the device, as in the last inventory.")
-    serial = Text(
-        "The serial number on the drive's label, or the UUID of an array. It must match the device."
-    )
-    vg = Text("A volume group that root allows Tiercel to change.")
-
-
-class HostSsds(Resource):
-    """More room for caches."""
-
-    staff_only = True
-    write_scope = Scope.HOSTS
-    other_scopes = (Scope.VOLUMES,)
-    preview_scope = Scope.PREVIEW
-    parameters: ClassVar = {"POST": ("dry_run", "wait")}
-    keeps_key = True
-
-    @extend_schema(
-        operation_id="host_ssd_add",
-        summary="Add an SSD to a volume group",
-        request=SsdBody,
-        parameters=[described.DRY_RUN, described.WAIT, described.IDEMPOTENCY_KEY],
-        responses={
-            200: OpenApiResponse(JobShape, "With `wait`: the job once it is over."),
-            202: OpenApiResponse(JobShape, "A job adds it; Location names it."),
-            **described.problems(400, 403, 404, 409, 422),
-        },
-    )
-    def post(self, request: Request, key: str) -> Response:
-        """For admins. The whole device becomes a physical volume of the group. One that is used, or
-        carries a signature of anything, is refused."""
-        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
-        self.demand(Right.ADMINISTER)
-        ssd_wish = _wanted(host, request_bodies.read(request, SsdBody))
-        dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
-
-        def act() -> Response:
-            return wait_for_job.accepted(
-                submit_for_host(host, ssd_wish, self.requester, dry_run=dry_run), self.user
-            )
-
-        once = idempotent_requests.once_if_named if dry_run else idempotent_requests.once
-        return wait_for_job.out(once(request, self.user, act), self, within)
-
-
-class MemberBody(request_bodies.Body):
-    """An empty disk, and the member that it is to replace."""
-
-    device = Text("The kernel's name of the new disk, as in the last inventory.")
-    serial = Text("The serial number on the new drive's label. It must match the device.")
-    member = Text(
-        "The member that works and is to be replaced. Left out where the array is "
-        "missing a disk: the new one takes that place.",
-        required=False,
-    )
-
-
-class ArrayMembers(Resource):
-    """Disks for an array."""
-
-    staff_only = True
-    write_scope = Scope.HOSTS
-    preview_scope = Scope.PREVIEW
-    parameters: ClassVar = {"POST": ("dry_run", "wait")}
-    keeps_key = True
-
-    @extend_schema(
-        operation_id="host_array_member_replace",
-        summary="Replace a disk of an array",
-        request=MemberBody,
-        parameters=[described.DRY_RUN, described.WAIT, described.IDEMPOTENCY_KEY],
-        responses={
-            200: OpenApiResponse(JobShape, "With `wait`: the job once it is over."),
-            202: OpenApiResponse(JobShape, "A job replaces it; Location names it."),
-            **described.problems(400, 403, 404, 409, 422),
-        },
-    )
-    def post(self, request: Request, key: str, array: str) -> Response:
-        """For admins, where root on the host allows it. The array stays in use while the kernel
-        fills the new disk; the job ends once that is done and the old disk is out. A disk that is
-        used, too small, slower, or carries a signature of anything, is refused."""
-        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
-        self.demand(Right.ADMINISTER)
-        member_wish = _replacement(host, array, request_bodies.read(request, MemberBody))
-        dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
-
-        def act() -> Response:
-            return wait_for_job.accepted(
-                submit_for_host(host, member_wish, self.requester, dry_run=dry_run), self.user
-            )
-
-        once = idempotent_requests.once_if_named if dry_run else idempotent_requests.once
-        return wait_for_job.out(once(request, self.user, act), self, within)
-
-
-def _replacement(host: Host, name: str, values: Json) -> Replacement:
-    facts = inventory_of(host)
-    named = [each for each in facts.arrays if each.name == name] if facts is not None else []
-    if facts is None or not named:
-        raise Http404
-    form = NewMemberForm(facts, named[0], host.replaces_members, values)
-    if form.refusal is not None:
-        raise form.refusal
-    if "member" in values and "member" not in form.fields:
-        raise Refused(
-            "degraded",
-            f"{name} is missing a disk: as long as it is, no other one is taken out.",
-            "Fill the place that is free first: leave out `member`.",
-        )
-    if not form.is_valid() or form.wanted is None:
-        raise request_bodies.unprocessable(ValidationError(form.errors.as_data()))
-    return form.wanted
-
-
-def _wanted(host: Host, values: Json) -> Preparation:
-    facts = inventory_of(host)
-    if facts is None:
-        raise Refused("not_read", "The host was not read yet.", "Wait for its first inventory.")
-    form = PreparationForm(facts, values)
-    if form.refusal is not None:
-        raise form.refusal
-    if not form.is_valid() or form.wanted is None:
-        raise request_bodies.unprocessable(ValidationError(form.errors.as_data()))
-    return form.wanted
-
-
-class FaultAcceptanceShape(Shape):
-    """Who lives with a fault, and why."""
-
-    at = DateTime("When it happened.")
-    by = Text("E-mail address of who did it; null or empty: the panel itself.")
-    reason = Text("Why, in the words of who said so.")
-
-
-class HostFaultShape(Shape):
-    """A known fault of the host's kernel or LVM. Where `sure` is false, nobody can tell which
-    upstream release the kernel is built from. A fault that is `refusing` refuses new plans that
-    rely on it."""
-
-    code = Text("For programs; it never changes its meaning.")
-    effect = Choice("What may happen.", list(EFFECTS))
-    technology = Text("Whose caches it concerns.")
-    sure = Boolean("False: nobody can tell which upstream release the kernel is built from.")
-    message = Text("What is wrong, in a sentence for people.")
-    correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
-    link = Text("Where to read of it.")
-    refusing = Boolean("Whether new plans that rely on it are refused.")
-    acceptance = FaultAcceptanceShape("Who lives with it; null: nobody.", null=True)
-
-
-class HostFaultsShape(Shape):
-    """What refuses plans comes first."""
-
-    items = HostFaultShape("The rows of this answer, one each.", many=True)
-
-
-class AcceptFaultBody(request_bodies.Body):
-    """Why the risk is taken. The code is repeated, so that nobody takes another one by mistake."""
-
-    reason = Text("Why, in the words of who said so.", max_length=REASON_LIMIT)
-    confirm_code = Text("The code of the fault again.", max_length=64)
-
-
-class HostFaults(Resource):
-    """Known faults of the kernel and LVM of a host."""
-
-    read_scope = Scope.HOSTS_READ
-    staff_only = True
-
-    @extend_schema(
-        operation_id="host_faults",
-        summary="List the known faults of a host's kernel and LVM",
-        responses={200: HostFaultsShape, **described.problems(403, 404)},
-    )
-    def get(self, request: Request, key: str) -> Response:
-        """Empty before the first inventory."""
-        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
-        return Response(_faults_json(host))
-
-
-class FaultAcceptance(Resource):
-    """The word of an admin that a host lives with a fault."""
-
-    staff_only = True
-    write_scope = Scope.HOSTS
-
-    @extend_schema(
-        operation_id="host_fault_accept",
-        summary="Accept a fault of a host's kernel",
-        request=AcceptFaultBody,
-        responses={200: HostFaultsShape, **described.problems(403, 404, 422)},
-    )
-    def put(self, request: Request, key: str, fault: str) -> Response:
-        """For admins. Plans of this host that rely on it are no longer refused; data may be lost.
-        Only a fault of the effect `data_loss` can be accepted."""
-        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
-        self.demand(Right.ADMINISTER)
-        values = request_bodies.read(request, AcceptFaultBody)
-        if values["confirm_code"] != fault:
-            raise request_bodies.unprocessable(
-                ValidationError({"confirm_code": "The code does not match."})
-            )
-        accepted_faults.accept_fault(host, fault, self.user.email, values["reason"], database_now())
-        return Response(_faults_json(host))
-
-    @extend_schema(
-        operation_id="host_fault_revoke",
-        summary="Take back the acceptance of a fault",
-        responses={200: HostFaultsShape, **described.problems(403, 404, 422)},
-    )
-    def delete(self, request: Request, key: str, fault: str) -> Response:
-        """For admins. The fault refuses plans again; jobs that have begun go on."""
-        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
-        self.demand(Right.ADMINISTER)
-        accepted_faults.revoke_acceptance(host, fault)
-        return Response(_faults_json(host))
-
-
-def _faults_json(host: Host) -> Json:
-    facts = inventory_of(host)
-    listed = () if facts is None else faults_with_decisions(host, facts)
-    return show(HostFaultsShape, {"items": [_fault_json(each) for each in listed]})
-
-
-def _fault_json(each: HostFault) -> Json:
-    fault = each.present.fault
-    return {
-        **{name: getattr(fault, name) for name in ("code", "effect", "technology")},
-        "sure": each.present.is_sure,
-        "message": each.present.message,
-        "correction": fault.correction,
-        "link": fault.link,
-        "refusing": each.is_refusing,
-        "acceptance": each.accepted,
-    }

@@ -24,13 +24,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api import API_VERSION, FEATURES
-from panel.api.accounts.token_endpoints import TokenShape, token_json
-from panel.api.framework import described
+from panel.api.accounts.token_endpoints import TokenShape
 from panel.api.framework.fields import Map, Text, Texts
+from panel.api.framework.operation import operation
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.rendering import JsonRenderer
 from panel.api.framework.resource import PACKED, Resource, takes_gzip
-from panel.api.framework.shape import Shape, show
+from panel.api.framework.shape import Shape
 from panel.models import Scope
 from storage.access import is_staff
 from storage.agent import VERSION
@@ -75,11 +75,7 @@ class RootShape(Shape):
 class Root(Resource):
     """Where everything begins."""
 
-    @extend_schema(
-        operation_id="root",
-        summary="What this panel can do, and who you are",
-        responses={200: RootShape, **described.problems(403)},
-    )
+    @operation("root", "What this panel can do, and who you are", RootShape)
     def get(self, request: Request) -> Response:
         """Version, features, and what the token is for."""
         data = {
@@ -88,10 +84,10 @@ class Root(Resource):
             "features": FEATURES,
             "user": self.user.email,
             "scopes": self.token.scopes if self.token is not None else ["read"],
-            "token": token_json(self.token) if self.token is not None else None,
+            "token": self.token,
             "urls": {name: reverse(f"api-{name}") for name in self._names()},
         }
-        return Response(show(RootShape, data))
+        return self.shown(data)
 
     def _names(self) -> Iterator[str]:
         """The lists that exist for this person and that the token may read."""

@@ -8,7 +8,6 @@ from panel.api import disk_endpoints, host_endpoints, root_endpoint
 from panel.api.accounts import people_endpoints, token_endpoints
 from panel.api.alerts import alert_endpoints, route_endpoints
 from panel.api.customers import (
-    billing_endpoints,
     cache_plan_endpoints,
     customer_endpoints,
     order_endpoints,
@@ -16,10 +15,18 @@ from panel.api.customers import (
 )
 from panel.api.events import event_endpoints, webhook_endpoints
 from panel.api.figures import comparison_endpoints, series_endpoints
-from panel.api.hosts import hold_endpoints, host_enrolment, inventory_endpoints, timeline_endpoint
+from panel.api.hosts import (
+    added_disks,
+    fault_endpoints,
+    hold_endpoints,
+    host_enrolment,
+    inventory_endpoints,
+    timeline_endpoint,
+)
 from panel.api.jobs import audit_endpoint, bulk_endpoints, job_endpoints
 from panel.api.volumes import (
     care_endpoints,
+    outlook_endpoint,
     volume_endpoints,
     wish_endpoint,
 )
@@ -60,7 +67,7 @@ urlpatterns = [
         "hosts/<str:key>/advice", inventory_endpoints.HostAdvice.as_view(), name="api-host-advice"
     ),
     path("halt", hold_endpoints.AllJobsStop.as_view(), name="api-halt"),
-    path("hosts/<str:key>/ssds", host_endpoints.HostSsds.as_view(), name="api-host-ssds"),
+    path("hosts/<str:key>/ssds", added_disks.HostSsds.as_view(), name="api-host-ssds"),
     path("hosts/<str:key>/disks", disk_endpoints.HostDisks.as_view(), name="api-host-disks"),
     path(
         "hosts/<str:key>/disks/<str:disk>",
@@ -80,7 +87,7 @@ urlpatterns = [
     ),
     path(
         "hosts/<str:key>/arrays/<str:array>/members",
-        host_endpoints.ArrayMembers.as_view(),
+        added_disks.ArrayMembers.as_view(),
         name="api-host-array-members",
     ),
     path("hosts/<str:key>/events", timeline_endpoint.HostEvents.as_view(), name="api-host-events"),
@@ -89,10 +96,10 @@ urlpatterns = [
         timeline_endpoint.HostRestartComparison.as_view(),
         name="api-host-restart-comparison",
     ),
-    path("hosts/<str:key>/faults", host_endpoints.HostFaults.as_view(), name="api-host-faults"),
+    path("hosts/<str:key>/faults", fault_endpoints.HostFaults.as_view(), name="api-host-faults"),
     path(
         "hosts/<str:key>/faults/<str:fault>/acceptance",
-        host_endpoints.FaultAcceptance.as_view(),
+        fault_endpoints.FaultAcceptance.as_view(),
         name="api-host-fault-acceptance",
     ),
     path("hosts/<str:key>/series", series_endpoints.HostSeries.as_view(), name="api-host-series"),
@@ -146,7 +153,7 @@ urlpatterns = [
     ),
     path(
         "volumes/<str:key>/outlook",
-        billing_endpoints.VolumeOutlook.as_view(),
+        outlook_endpoint.VolumeOutlook.as_view(),
         name="api-volume-outlook",
     ),
     path("adoptions/", care_endpoints.Adoptions.as_view(), name="api-adoptions"),
@@ -159,7 +166,7 @@ urlpatterns = [
     ),
     path(
         "customers/<str:key>/suspension",
-        billing_endpoints.CustomerSuspension.as_view(),
+        customer_endpoints.CustomerSuspension.as_view(),
         name="api-customer-suspension",
     ),
     path("jobs/", job_endpoints.Jobs.as_view(), name="api-jobs"),

@@ -16,8 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.queue.submit import Busy
-from panel.api import request_bodies
-from panel.api.framework import described, problem
+from panel.api.framework import bodies, described, problem
 from panel.api.framework.fields import Choice
 from panel.api.framework.parsing import MAX_BODY_BYTES, too_large
 from panel.api.framework.problem import ApiProblem
@@ -129,9 +128,9 @@ class SignedCall(Resource):
         """What the call did, or the problem that kept it from doing anything."""
         try:
             with transaction.atomic():
-                values = request_bodies.read(request, self.call.body)
+                values = bodies.read(request, self.call.body)
                 if values.pop("call", self.call.name) != self.call.name:
-                    raise request_bodies.unfit("call", "This body was signed for another call.")
+                    raise bodies.unfit("call", "This body was signed for another call.")
                 result = self.call.act(values, caller)
                 return Response(result.to_json(), status=result.status)
         except REFUSALS as refusal:
@@ -176,7 +175,7 @@ def _view(call: CallDefinition) -> type[SignedCall]:
             202: OpenApiResponse(
                 CallAnswer, "The call is being carried out. Call `status` for its result."
             ),
-            **described.problems(403, 404, 409, 422),
+            **described.problems(401, 403, 404, 409, 422),
         },
         auth=[],
     )

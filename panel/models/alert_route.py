@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Any, Self
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -242,10 +242,3 @@ class AlertDelivery(Outgoing):
     def to(self) -> str:
         """How it went to whom; also of a route that is deleted."""
         return self.route.how if self.route is not None else self.recipient
-
-    @property
-    def state(self) -> Literal["delivered", "given_up", "waiting"]:
-        """As `with_message_counts` counts it."""
-        if self.delivered_at is not None:
-            return "delivered"
-        return "given_up" if self.given_up_at is not None else "waiting"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Self, TypeVar
+from datetime import datetime
+from typing import Literal, Self, TypeVar
 
 from django.db import models
 from django.db.models.functions import Now
@@ -39,3 +40,15 @@ class Outgoing(models.Model):
 
     class Meta:
         abstract = True
+
+    @property
+    def state(self) -> Literal["delivered", "given_up", "waiting"]:
+        """How far it is."""
+        if self.delivered_at is not None:
+            return "delivered"
+        return "given_up" if self.given_up_at is not None else "waiting"
+
+    @property
+    def next_try_at(self) -> datetime | None:
+        """When it is tried (again); None where it is not."""
+        return self.next_at if self.state == "waiting" else None

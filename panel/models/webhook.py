@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -128,10 +128,3 @@ class WebhookDelivery(Outgoing):
     def name(self) -> str:
         """Its webhook-id: that of the event."""
         return self.event.key if self.event is not None else f"evt_test_{self.key}"
-
-    @property
-    def state(self) -> Literal["delivered", "given_up", "waiting"]:
-        """How far it is."""
-        if self.delivered_at is not None:
-            return "delivered"
-        return "given_up" if self.given_up_at is not None else "waiting"

@@ -12,8 +12,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from panel.models import User, Webhook, WebhookDelivery
-from panel.webhooks import webhook_fanout, webhook_forms
-from panel.webhooks.webhook_forms import FORMER_HOURS, WebhookForm, initial_of, server_of
+from panel.webhooks import saved_webhooks, webhook_fanout
+from panel.webhooks.webhook_forms import WebhookForm, initial_of
 from storage.access import Right, staff_view
 
 PAGE_ROWS: Final = 50
@@ -29,7 +29,7 @@ def webhooks(request: HttpRequest) -> HttpResponse:
         sent = sent.filter(delivered_at=None)
     shown = Webhook.objects.visible_to(request.user).select_related("customer")
     context = {
-        "webhooks": [(each, server_of(each)) for each in shown],
+        "webhooks": [(each, saved_webhooks.server_of(each)) for each in shown],
         "page": Paginator(sent, PAGE_ROWS).get_page(request.GET.get("page")),
         "is_open": is_open,
     }
@@ -83,9 +83,9 @@ def _shown(
         "form": form,
         "webhook": row,
         "secret": secret,
-        "server": server_of(row) if row is not None else "",
+        "server": saved_webhooks.server_of(row) if row is not None else "",
         "sent": sent[:5] if row is not None else (),
-        "former_hours": FORMER_HOURS,
+        "former_hours": saved_webhooks.FORMER_HOURS,
     }
     return render(request, "staff/webhooks/webhook.html", context, status=status)
 
@@ -95,7 +95,9 @@ def _shown(
 def new_secret(request: HttpRequest, key: str) -> HttpResponse:
     """Change what signs; the former secret signs beside it for a day."""
     row = _one(request, key)
-    secret = webhook_forms.change_secret(row, FORMER_HOURS, cast("User", request.user))
+    secret = saved_webhooks.change_secret(
+        row, saved_webhooks.FORMER_HOURS, cast("User", request.user)
+    )
     row = _one(request, key)
     return _shown(request, WebhookForm(webhook=row, initial=initial_of(row)), row, secret)
 
@@ -118,7 +120,7 @@ def test_webhook(request: HttpRequest, key: str) -> HttpResponse:
 def delete_webhook(request: HttpRequest, key: str) -> HttpResponse:
     """Nothing is sent there any more; what was sent is forgotten."""
     row = _one(request, key)
-    webhook_forms.delete(row, cast("User", request.user))
+    saved_webhooks.delete(row, cast("User", request.user))
     messages.success(request, f"No events are sent to {row.name} any more.")
     return redirect("webhooks")
 
@@ -128,6 +130,6 @@ def delete_webhook(request: HttpRequest, key: str) -> HttpResponse:
 def deliver_event_again(request: HttpRequest, key: str) -> HttpResponse:
     """Send a message once more, now."""
     row = get_object_or_404(WebhookDelivery.objects.visible_to(request.user), key=key)
-    webhook_forms.send_again(row)
+    saved_webhooks.send_again(row)
     messages.success(request, "The message is being sent again under the same id.")
     return redirect("webhooks")

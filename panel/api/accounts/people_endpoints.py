@@ -7,21 +7,19 @@ from typing import Any, ClassVar
 from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.accounts import invitations, people, sessions
 from panel.accounts.people_forms import InviteForm
-from panel.api import request_bodies
-from panel.api.framework import described
+from panel.api.customers.customer_endpoints import customer_of
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.bodies import Body, unfit
 from panel.api.framework.fields import Boolean, Choice, DateTime, Pattern, Text
-from panel.api.framework.resource import Resource, bad_parameter
-from panel.api.framework.shape import Shape, show
-from panel.api.resource_json import customer_ref, person_ref
-from panel.api.response_shapes import Json, PersonRef, Ref
+from panel.api.framework.operation import operation
+from panel.api.framework.parameters import OneOf, Parameter
+from panel.api.framework.refs import Noun, PersonRef, Ref, url_of
+from panel.api.framework.resource import Resource
 from panel.models import Invitation, Scope, SecurityKind, User
 from panel.security_log import security_entries
 from storage.access import MemberRole, Right, StaffRole
@@ -32,38 +30,37 @@ MEMBER_ROLES = [role.value for role in MemberRole]
 KINDS = ("person", "service")
 
 
-class MembershipShape(Shape):
+class MembershipShape(Noun):
     """What a person is in a customer."""
 
-    key = Text("Its name in the API; it never changes.")
-    url = Text("Where the API shows it.")
-    person = PersonRef("Whose account it is.")
+    person = PersonRef("Whose account it is.", of="user")
     customer = Ref("The customer.")
     role = Choice("Role in the customer.", MEMBER_ROLES)
 
 
-class PersonShape(Shape):
+class PersonShape(Noun):
     """A person, or a program (`kind` service). `staff_role` is "" for people of customers."""
 
-    key = Text("Its name in the API; it never changes.")
-    url = Text("Where the API shows it.")
-    kind = Choice("person, or service for a program.", KINDS)
+    kind = Choice(
+        "person, or service for a program.",
+        KINDS,
+        of=lambda person: "service" if person.is_service else "person",
+    )
     email = Text("E-mail address of the account.")
     name = Text("Display name.")
     staff_role = Choice(
         "Role in the staff; empty: somebody of a customer.", STAFF_ROLES, allow_blank=True
     )
-    active = Boolean("False: signed out, and kept out.")
-    joined_at = DateTime("When the account was made.")
-    last_sign_in_at = DateTime("When they signed in last; null: never.", null=True)
+    active = Boolean("False: signed out, and kept out.", of="is_active")
+    joined_at = DateTime("When the account was made.", of="date_joined")
+    last_sign_in_at = DateTime("When they signed in last; null: never.", of="last_login", null=True)
     memberships = MembershipShape("The customers that they belong to.", many=True)
 
 
-class InvitationShape(Shape):
+class InvitationShape(Noun):
     """A one-time link. `link` only in the answer that made it: it lets somebody in."""
 
-    key = Text("Its name in the API; it never changes.")
-    url = Text("What DELETE revokes.")
+    url = Text("What DELETE revokes.", of=url_of)
     email = Text("E-mail address of who is invited.")
     staff_role = Text("Role in the staff; empty: somebody of a customer.")
     customer = Ref("The customer.", null=True)
@@ -73,12 +70,12 @@ class InvitationShape(Shape):
     mailed = Boolean("Whether it was sent by mail.", required=False)
     link = Text(
         "The link, which lets somebody in; only in the answer that made it, null in its replay.",
-        required=False,
         null=True,
+        required=False,
     )
 
 
-class InviteBody(request_bodies.Body):
+class InviteBody(Body):
     """Somebody new: `staff_role`, or `customer` and `member_role`."""
 
     email = Text("E-mail address of who is invited.", max_length=254)
@@ -91,28 +88,28 @@ class InviteBody(request_bodies.Body):
     )
 
 
-class PersonBody(request_bodies.Body):
+class PersonBody(Body):
     """What an admin may change about somebody."""
 
     staff_role = Choice("Of somebody of the staff.", STAFF_ROLES, required=False)
     active = Boolean("false: signed out with the next request, and kept out.", required=False)
 
 
-class ServiceBody(request_bodies.Body):
+class ServiceBody(Body):
     """An account for a program."""
 
     name = Pattern("a-z, 0-9 and dashes; its address follows.", r"\A[a-z0-9][a-z0-9-]{0,62}\Z")
     staff_role = Choice("Role in the staff; empty: somebody of a customer.", STAFF_ROLES)
 
 
-class MembershipBody(request_bodies.Body):
+class MembershipBody(Body):
     """Who, and as what."""
 
     email = Text("Of somebody who has an account.", max_length=254)
     role = Choice("Role in the customer.", MEMBER_ROLES)
 
 
-class MemberRoleBody(request_bodies.Body):
+class MemberRoleBody(Body):
     """Another role in the same customer."""
 
     role = Choice("Role in the customer.", MEMBER_ROLES)
@@ -130,6 +127,48 @@ class AdminResource(Resource):
         super().initial(request, *args, **kwargs)
         self.demand(Right.ADMINISTER)
 
+    def people(self) -> QuerySet[User]:
+        """Everybody who has an account."""
+        return User.objects.visible_to(self.user).prefetch_related("memberships__customer")
+
+    def person(self, key: str) -> User:
+        """The one of this key."""
+        return get_object_or_404(self.people(), _named(key))
+
+    def waiting(self) -> QuerySet[Invitation]:
+        """Invitations that nobody has followed yet."""
+        return Invitation.objects.open().select_related("customer", "user")
+
+    def invitation(self, key: str) -> Invitation:
+        """The one of this key."""
+        return get_object_or_404(self.waiting(), _named(key))
+
+    def invited(self, made: Invitation, token: str) -> Response:
+        """The invitation with its link, this once."""
+        mailed = invitations.mail_invitation(made, token)
+        return self.shown(made, status=201, link=invitations.link(token), mailed=mailed)
+
+    def members(self) -> QuerySet[Member]:
+        """Who belongs to which customer."""
+        return Member.objects.select_related("user", "customer").order_by("pk")
+
+    def member(self, key: str) -> Member:
+        """The one of this key."""
+        return get_object_or_404(self.members(), _named(key))
+
+
+def _named(key: str) -> Q:
+    """What has the key. The running numbers that keys were at first are understood until the next
+    version of the API; no key consists of digits alone."""
+    is_number = key.isascii() and key.isdigit() and len(key) < 10
+    return Q(pk=int(key)) if is_number else Q(key=key)
+
+
+def _with_text(text: str) -> Q:
+    members = Member.objects.filter(customer__name__icontains=text)
+    known = Q(email__icontains=text) | Q(name__icontains=text)
+    return known | Q(pk__in=members.values("user"))
+
 
 class People(AdminResource):
     """Everybody who has an account."""
@@ -140,34 +179,21 @@ class People(AdminResource):
         order=("date_joined", "id"),
         time="joined_at",
         sorts={"email": "email", "name": "name"},
+        filters=(
+            Parameter("search", "Part of the address, the name, or a customer's name.", _with_text),
+            OneOf(
+                "kind",
+                "Only these.",
+                lambda kind: Q(is_service=kind == "service"),
+                values=KINDS,
+            ),
+        ),
     )
-    parameters: ClassVar = {"GET": (*listing.parameters, "search", "kind")}
 
-    @extend_schema(
-        operation_id="people_list",
-        summary="List people and service accounts",
-        parameters=[
-            *listing.described,
-            described.query("search", "Part of the address, the name, or a customer's name."),
-            described.query("kind", "Only these.", enum=list(KINDS)),
-        ],
-        responses={
-            200: listing.page_shape("PersonPage"),
-            **described.problems(400, 403, 404),
-        },
-    )
+    @operation("people_list", "List people and service accounts", listing)
     def get(self, request: Request) -> Response:
         """For admins. Who was added first comes first."""
-        rows = _people(self)
-        if text := request.query_params.get("search"):
-            members = Member.objects.filter(customer__name__icontains=text)
-            known = Q(email__icontains=text) | Q(name__icontains=text)
-            rows = rows.filter(known | Q(pk__in=members.values("user")))
-        if (kind := request.query_params.get("kind")) is not None:
-            if kind not in KINDS:
-                raise bad_parameter("kind", "invalid", f"One of {', '.join(KINDS)}.")
-            rows = rows.filter(is_service=kind == "service")
-        return self.listing.answer(request, rows, lambda page: map(person_json, page))
+        return self.page(self.people())
 
 
 class OnePerson(AdminResource):
@@ -175,95 +201,76 @@ class OnePerson(AdminResource):
 
     measured = ("last_sign_in_at",)
 
-    @extend_schema(
-        operation_id="person",
-        summary="Show a person",
-        responses={200: PersonShape, **described.problems(403, 404)},
-    )
+    @operation("person", "Show a person", PersonShape)
     def get(self, request: Request, key: str) -> Response:
         """For admins."""
-        return Response(person_json(_person(self, key)))
+        return self.shown(self.person(key))
 
-    @extend_schema(
-        operation_id="person_change",
-        summary="Change a person's role, or keep them out",
-        request=PersonBody,
-        responses={200: PersonShape, **described.problems(403, 404, 422)},
+    @operation(
+        "person_change", "Change a person's role, or keep them out", PersonShape, body=PersonBody
     )
     def patch(self, request: Request, key: str) -> Response:
         """For admins. The last active admin keeps the role (`last_admin`)."""
-        person = _person(self, key)
-        values = request_bodies.read(request, PersonBody, partial=True)
+        person = self.person(key)
+        values = self.read()
         if "staff_role" in values:
             if not person.is_staff:
-                raise request_bodies.unfit("staff_role", "Only staff have such a role.")
+                raise unfit("staff_role", "Only staff have such a role.")
             people.give_role(person, StaffRole(values["staff_role"]), self.user)
         if values.get("active") is False and person.is_active:
             people.deactivate(person, self.user)
         elif values.get("active") is True and not person.is_active:
             people.reactivate(person, self.user)
-        return Response(person_json(_person(self, key)))
+        return self.shown(self.person(key))
 
-    @extend_schema(
-        operation_id="person_delete",
-        summary="Delete an account",
-        responses={204: None, **described.problems(403, 404, 409, 422)},
-    )
+    @operation("person_delete", "Delete an account", problems=(409, 422))
     def delete(self, request: Request, key: str) -> Response:
         """For admins. With its tokens and its roles in customers. An account that jobs, orders or
         other history name is kept (`in_use`): keep it out with `active` false."""
-        people.delete(_person(self, key), self.user)
+        people.delete(self.person(key), self.user)
         return Response(status=204)
 
 
 class PersonSessions(AdminResource):
     """Where a person is signed in."""
 
-    @extend_schema(
-        operation_id="person_sign_out",
-        summary="Sign a person out everywhere",
-        responses={204: None, **described.problems(403, 404)},
-    )
+    @operation("person_sign_out", "Sign a person out everywhere")
     def delete(self, request: Request, key: str) -> Response:
         """For admins. They may sign in again; their tokens stay."""
-        sessions.end_sessions(list(sessions.live(_person(self, key))))
+        sessions.end_sessions(list(sessions.live(self.person(key))))
         return Response(status=204)
 
 
 class PersonPassword(AdminResource):
     """A new password for somebody."""
 
-    takes_no_body = True
     once_only = ("link",)
 
-    @extend_schema(
-        operation_id="person_password_link",
-        summary="Make a link for a new password",
-        request=None,
-        responses={201: InvitationShape, **described.problems(403, 404, 422)},
+    @operation(
+        "person_password_link",
+        "Make a link for a new password",
+        InvitationShape,
+        status=201,
+        problems=(422,),
     )
     def post(self, request: Request, key: str) -> Response:
         """For admins. The person chooses the password with the link, within an hour."""
-        return _invited(*invitations.to_new_password(_person(self, key), self.user))
+        return self.invited(*invitations.to_new_password(self.person(key), self.user))
 
 
 class ServiceAccounts(AdminResource):
     """Accounts of programs."""
 
-    @extend_schema(
-        operation_id="service_account_make",
-        summary="Make a service account",
-        request=ServiceBody,
-        responses={201: PersonShape, **described.problems(403, 404, 422)},
+    @operation(
+        "service_account_make", "Make a service account", PersonShape, status=201, body=ServiceBody
     )
     def post(self, request: Request) -> Response:
         """For admins. It has tokens (`POST /tokens/` with its address as `user`), and nobody signs
         in as it, so that no integration ends with an employee. `GET /people/?kind=service` lists
         them; `active` false ends one, and DELETE removes one that did nothing yet."""
-        values = request_bodies.read(request, ServiceBody)
+        values = self.read()
         made = people.add_service(values["name"], StaffRole(values["staff_role"]), self.user)
-        data = person_json(made)
-        return Response(data, status=201, headers={"Location": data["url"]})
+        return self.shown(made, status=201)
 
 
 class Invitations(AdminResource):
@@ -278,220 +285,105 @@ class Invitations(AdminResource):
         searched=("email",),
         search_text="Part of the address.",
     )
-    parameters: ClassVar = {"GET": listing.parameters}
 
-    @extend_schema(
-        operation_id="invitations_list",
-        summary="List invitations that wait",
-        parameters=listing.described,
-        responses={200: listing.page_shape("InvitationPage"), **described.problems(400, 403, 404)},
-    )
+    @operation("invitations_list", "List invitations that wait", listing)
     def get(self, request: Request) -> Response:
         """For admins. Newest first, without their links; each ends by itself after three days."""
-        waiting = Invitation.objects.open().select_related("customer", "user")
-        return self.listing.answer(
-            request, waiting, lambda page: (show(InvitationShape, invitation_json(e)) for e in page)
-        )
+        return self.page(self.waiting())
 
-    @extend_schema(
-        operation_id="invitation_make",
-        summary="Invite somebody",
-        request=InviteBody,
-        responses={201: InvitationShape, **described.problems(403, 404, 422)},
-    )
+    @operation("invitation_make", "Invite somebody", InvitationShape, status=201, body=InviteBody)
     def post(self, request: Request) -> Response:
         """For admins. The answer has the link, this once; with a mail server set, the person gets
         it too."""
-        values = request_bodies.read(request, InviteBody)
+        values = self.read()
         if (key := values.get("customer")) is not None:
-            values["customer"] = request_bodies.customer_of(key, self.user)
+            values["customer"] = customer_of(key, self.user)
         form = InviteForm(self.user, values)
         if not form.is_valid():
-            raise request_bodies.unprocessable(ValidationError(form.errors.as_data()))
-        return _invited(*form.invite())
+            raise ValidationError(form.errors.as_data())
+        return self.invited(*form.invite())
 
 
 class OneInvitation(AdminResource):
     """One link that waits."""
 
-    @extend_schema(
-        operation_id="invitation_revoke",
-        summary="Revoke an invitation",
-        responses={204: None, **described.problems(403, 404)},
-    )
+    @operation("invitation_revoke", "Revoke an invitation")
     def delete(self, request: Request, key: str) -> Response:
         """For admins. Its link lets nobody in any more."""
-        invitations.revoke_invitation(_invitation(key), self.user)
+        invitations.revoke_invitation(self.invitation(key), self.user)
         return Response(status=204)
 
 
 class InvitationAgain(AdminResource):
     """A new link in the place of an old one."""
 
-    takes_no_body = True
     once_only = ("link",)
 
-    @extend_schema(
-        operation_id="invitation_renew",
-        summary="Send an invitation again",
-        request=None,
-        responses={201: InvitationShape, **described.problems(403, 404, 422)},
+    @operation(
+        "invitation_renew", "Send an invitation again", InvitationShape, status=201, problems=(422,)
     )
     def post(self, request: Request, key: str) -> Response:
         """For admins. The old link no longer works."""
-        return _invited(*invitations.invite_again(_invitation(key), self.user))
+        return self.invited(*invitations.invite_again(self.invitation(key), self.user))
 
 
 class CustomerMembers(AdminResource):
     """Who belongs to a customer."""
 
     listing: ClassVar = Listing("members", MembershipShape, order=("created_at", "id"))
-    parameters: ClassVar = {"GET": listing.parameters}
 
-    @extend_schema(
-        operation_id="members_list",
-        summary="List the people of a customer",
-        parameters=listing.described,
-        responses={200: listing.page_shape("MembershipPage"), **described.problems(400, 403, 404)},
-    )
+    @operation("members_list", "List the people of a customer", listing)
     def get(self, request: Request, key: str) -> Response:
         """For admins."""
         customer = get_object_or_404(Customer.objects.visible_to(self.user), key=key)
-        rows = _members().filter(customer=customer)
-        return self.listing.answer(request, rows, lambda page: map(member_json, page))
+        return self.page(self.members().filter(customer=customer))
 
-    @extend_schema(
-        operation_id="member_make",
-        summary="Give somebody a role in a customer",
-        request=MembershipBody,
-        responses={201: MembershipShape, **described.problems(403, 404, 422)},
+    @operation(
+        "member_make",
+        "Give somebody a role in a customer",
+        MembershipShape,
+        status=201,
+        body=MembershipBody,
     )
     def post(self, request: Request, key: str) -> Response:
         """For admins. Somebody who has an account and is not of the staff; others are invited."""
         customer = get_object_or_404(Customer.objects.visible_to(self.user), key=key)
-        values = request_bodies.read(request, MembershipBody)
+        values = self.read()
         person = User.objects.filter(email__iexact=values["email"]).first()
         if person is None:
-            raise request_bodies.unfit("email", "Nobody has this address: invite them.")
+            raise unfit("email", "Nobody has this address: invite them.")
         if person.is_staff:
-            raise request_bodies.unfit("email", "Staff see every customer.")
+            raise unfit("email", "Staff see every customer.")
         if Member.objects.filter(customer=customer, user=person).exists():
-            raise request_bodies.unfit("email", "This person belongs to the customer already.")
+            raise unfit("email", "This person belongs to the customer already.")
         made = Member.objects.create(customer=customer, user=person, role=values["role"])
         security_entries.note(SecurityKind.ROLE, person, f"{made.role} of {customer}", by=self.user)
-        data = member_json(made)
-        return Response(data, status=201, headers={"Location": data["url"]})
+        return self.shown(made, status=201)
 
 
 class OneMember(AdminResource):
     """One role of one person in one customer."""
 
-    @extend_schema(
-        operation_id="member",
-        summary="Show a membership",
-        responses={200: MembershipShape, **described.problems(403, 404)},
-    )
+    @operation("member", "Show a membership", MembershipShape)
     def get(self, request: Request, key: str) -> Response:
         """For admins."""
-        return Response(member_json(_member(key)))
+        return self.shown(self.member(key))
 
-    @extend_schema(
-        operation_id="member_change",
-        summary="Change a role in a customer",
-        request=MemberRoleBody,
-        responses={200: MembershipShape, **described.problems(403, 404, 422)},
-    )
+    @operation("member_change", "Change a role in a customer", MembershipShape, body=MemberRoleBody)
     def patch(self, request: Request, key: str) -> Response:
         """For admins."""
-        member = _member(key)
-        member.role = request_bodies.read(request, MemberRoleBody, partial=True)["role"]
+        member = self.member(key)
+        member.role = self.read()["role"]
         member.save(update_fields=["role"])
         text = f"{member.role} of {member.customer}"
         security_entries.note(SecurityKind.ROLE, member.user, text, by=self.user)
-        return Response(member_json(member))
+        return self.shown(member)
 
-    @extend_schema(
-        operation_id="member_remove",
-        summary="Take a person out of a customer",
-        responses={204: None, **described.problems(403, 404)},
-    )
+    @operation("member_remove", "Take a person out of a customer")
     def delete(self, request: Request, key: str) -> Response:
         """For admins. The account stays."""
-        member = _member(key)
+        member = self.member(key)
         member.delete()
         text = f"removed from {member.customer}"
         security_entries.note(SecurityKind.ROLE, member.user, text, by=self.user)
         return Response(status=204)
-
-
-def person_json(person: User) -> Json:
-    """An account, for `PersonShape`."""
-    return show(
-        PersonShape,
-        {
-            **person_ref(person),
-            "kind": "service" if person.is_service else "person",
-            "name": person.name,
-            "staff_role": person.staff_role,
-            "active": person.is_active,
-            "joined_at": person.date_joined,
-            "last_sign_in_at": person.last_login,
-            "memberships": [member_json(each, person) for each in person.memberships.all()],
-        },
-    )
-
-
-def member_json(member: Member, person: User | None = None) -> Json:
-    """A membership, for `MembershipShape`."""
-    return show(
-        MembershipShape,
-        {
-            "key": member.key,
-            "url": reverse("api-member", args=[member.key]),
-            "person": person_ref(person or member.user),
-            "customer": customer_ref(member.customer),
-            "role": member.role,
-        },
-    )
-
-
-def invitation_json(made: Invitation) -> Json:
-    """An invitation without its link, for `InvitationShape`."""
-    names = ("email", "staff_role", "member_role", "created_at", "expires_at")
-    data: Json = {name: getattr(made, name) for name in names}
-    url = reverse("api-invitation", args=[made.key])
-    return {**data, "key": made.key, "url": url, "customer": customer_ref(made.customer)}
-
-
-def _invited(made: Invitation, token: str) -> Response:
-    shown = {"link": invitations.link(token), "mailed": invitations.mail_invitation(made, token)}
-    data = show(InvitationShape, {**invitation_json(made), **shown})
-    return Response(data, status=201, headers={"Location": data["url"]})
-
-
-def _people(view: Resource) -> QuerySet[User]:
-    return User.objects.visible_to(view.user).prefetch_related("memberships__customer")
-
-
-def _person(view: Resource, key: str) -> User:
-    return get_object_or_404(_people(view), _named(key))
-
-
-def _members() -> QuerySet[Member]:
-    return Member.objects.select_related("user", "customer").order_by("pk")
-
-
-def _member(key: str) -> Member:
-    return get_object_or_404(_members(), _named(key))
-
-
-def _invitation(key: str) -> Invitation:
-    waiting = Invitation.objects.open().select_related("customer", "user")
-    return get_object_or_404(waiting, _named(key))
-
-
-def _named(key: str) -> Q:
-    """What has the key. The running numbers that keys were at first are understood until the next
-    version of the API; no key consists of digits alone."""
-    is_number = key.isascii() and key.isdigit() and len(key) < 10
-    return Q(pk=int(key)) if is_number else Q(key=key)

@@ -9,22 +9,19 @@ from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
-from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.accounts import api_tokens
-from panel.api import request_bodies
-from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.bodies import Body, unfit
 from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, List, Text, Texts
+from panel.api.framework.operation import operation
+from panel.api.framework.parameters import Parameter, Truth
 from panel.api.framework.problem import ApiProblem
-from panel.api.framework.resource import Resource, truth
-from panel.api.framework.shape import Shape, show
-from panel.api.resource_json import person_ref
-from panel.api.response_shapes import Json, PersonRef
+from panel.api.framework.refs import Noun, PersonRef
+from panel.api.framework.resource import Resource
 from panel.models import ApiToken, Scope, User
 from panel.models.api_token import covered_by
 from storage.access import Right, may
@@ -37,25 +34,29 @@ MAPPED_BITS = 96
 MOST_OVERLAP_HOURS = 7 * 24
 
 
-class TokenShape(Shape):
+class TokenShape(Noun):
     """A token without its secret. `text` is the whole token, only in the answer that made it."""
 
-    key = Text("Its name in the API; it never changes.")
-    url = Text("Where the API shows it.")
     name = Text("Display name.")
-    user = Text("E-mail address of whom it acts as.")
-    person = PersonRef("Whom it acts as.")
+    user = Text("E-mail address of whom it acts as.", of="user.email")
+    person = PersonRef("Whom it acts as.", of="user")
     scopes = Texts("What the token may do.")
     networks = Texts("CIDR; empty: from anywhere.")
     made_by = Text(
-        "Key of the token that made it, or that it follows; null: a person made it.", null=True
+        "Key of the token that made it, or that it follows; null: a person made it.",
+        null=True,
+        of=lambda token: token.made_by or None,
     )
-    live = Boolean("False: it has expired or was revoked.")
+    live = Boolean(
+        "False: it has expired or was revoked.", of=lambda token: token.is_live(database_now())
+    )
     created_at = DateTime("When it was made.")
     expires_at = DateTime("When it ends.")
     revoked_at = DateTime("When it was revoked; null: it was not.", null=True)
     last_used_at = DateTime("When it was used last; null: never.", null=True)
-    last_used_address = Text("IP address of its last use; null: none.", null=True)
+    last_used_address = Text(
+        "IP address of its last use; null: none.", of="last_used_ip", null=True
+    )
     text = Text(
         "The whole token; only in the answer that made it, null in its replay.",
         required=False,
@@ -89,7 +90,7 @@ def _plain_network(text: str) -> IPv4Network | IPv6Network:
     return IPv4Network((inner, network.prefixlen - MAPPED_BITS))
 
 
-class TokenBody(request_bodies.Body):
+class TokenBody(Body):
     """A new token."""
 
     name = Text("Display name.", max_length=64, validators=[demand_name])
@@ -112,7 +113,7 @@ class TokenBody(request_bodies.Body):
     )
 
 
-class RotateBody(request_bodies.Body):
+class RotateBody(Body):
     """How the new token follows the old one."""
 
     days = Integer(
@@ -126,47 +127,63 @@ class RotateBody(request_bodies.Body):
     )
 
 
-def token_json(token: ApiToken, text: str | None = None) -> Json:
-    """A token, for `TokenShape`; `text` is the whole of one that was just made."""
-    data: Json = {
-        name: getattr(token, name)
-        for name in (
-            "key",
-            "name",
-            "scopes",
-            "networks",
-            "created_at",
-            "expires_at",
-            "revoked_at",
-            "last_used_at",
-        )
-    }
-    data |= {
-        "url": reverse("api-token", args=[token.key]),
-        "user": token.user.email,
-        "person": person_ref(token.user),
-        "made_by": token.made_by or None,
-        "live": token.is_live(database_now()),
-        "last_used_address": token.last_used_ip,
-    }
-    if text is not None:
-        data["text"] = text
-    return show(TokenShape, data)
-
-
-MADE = described.query(
-    "made",
-    "`true`: the tokens that it made or that follow it, too, and those that these made.",
-    enum=["true", "false"],
+MADE = Truth(
+    "made", "`true`: the tokens that it made or that follow it, too, and those that these made."
 )
+FORGET = Truth("forget", "`true`: it is not listed any more either. Jobs and logs keep its key.")
 
 
-class Tokens(Resource):
-    """One's own tokens; for admins those of all."""
+class TokenResource(Resource):
+    """Of tokens: one's own, for admins those of all."""
 
     read_scope = Scope.PEOPLE_READ
     write_scope = Scope.TOKENS
+
+    def tokens(self) -> QuerySet[ApiToken]:
+        """Tokens have no row security, because they are read before anybody is known: so it is said
+        twice whose they are."""
+        rows = ApiToken.objects.all().visible_to(self.user).select_related("user")
+        return rows if may(self.user, Right.ADMINISTER) else rows.filter(user=self.user)
+
+    def one(self, key: str) -> ApiToken:
+        """The one of this key."""
+        return get_object_or_404(self.tokens(), key=key)
+
+
+class IssuingResource(TokenResource):
+    """Whatever makes a token. Its text is told once."""
+
     once_only = ("text",)
+
+    def demand_own(self, scopes: list[str], networks: list[str]) -> None:
+        """Nobody gets from a token what it cannot do itself, and one that is bound to networks
+        makes none that is free of them."""
+        if self.token is None:
+            return
+        if beyond := sorted(set(scopes) - set(covered_by(self.token.scopes))):
+            message = f"This token is not for {', '.join(beyond)}."
+            raise unfit("scopes", message, "beyond_own")
+        own = self.token.networks
+        if own and (not networks or not all(_is_within(each, own) for each in networks)):
+            message = f"This token is bound to {', '.join(own)}."
+            raise unfit("networks", message, "beyond_own")
+
+    def issued(self, owner: User, issue: Callable[[], tuple[ApiToken, str]]) -> Response:
+        """A new token of the owner, who has room for it."""
+        if ApiToken.objects.live().filter(user=owner).count() >= api_tokens.MAX_LIVE:
+            raise ApiProblem(
+                409, "too_many", f"{api_tokens.MAX_LIVE} tokens are live.", "Revoke one first."
+            )
+        try:
+            token, text = issue()
+        except ValueError as error:
+            raise unfit("scopes", f"{error}.", "beyond_role") from None
+        return self.shown(token, status=201, text=text)
+
+
+class Tokens(IssuingResource):
+    """One's own tokens; for admins those of all."""
+
     listing: ClassVar = Listing(
         "tokens",
         TokenShape,
@@ -174,41 +191,26 @@ class Tokens(Resource):
         sorts={"name": "name", "expires_at": "expires_at"},
         searched=("name",),
         search_text="Part of the name.",
+        filters=(Parameter("user", "E-mail address of an account.", "user__email__iexact"),),
     )
-    parameters: ClassVar = {"GET": (*listing.parameters, "user")}
 
-    @extend_schema(
-        operation_id="tokens_list",
-        summary="List tokens",
-        parameters=[*listing.described, described.query("user", "E-mail address of an account.")],
-        responses={
-            200: listing.page_shape("TokenPage"),
-            **described.problems(400, 403),
-        },
-    )
+    @operation("tokens_list", "List tokens", listing)
     def get(self, request: Request) -> Response:
         """Newest first, also those that are revoked or expired."""
-        rows = _tokens(self)
-        if (user := request.query_params.get("user")) is not None:
-            rows = rows.filter(user__email__iexact=user)
-        return self.listing.answer(request, rows, lambda page: map(token_json, page))
+        return self.page(self.tokens())
 
-    @extend_schema(
-        operation_id="token_make",
-        summary="Create a token",
-        request=TokenBody,
-        responses={201: TokenShape, **described.problems(400, 403, 409, 422)},
+    @operation(
+        "token_make", "Create a token", TokenShape, status=201, body=TokenBody, problems=(400, 409)
     )
     def post(self, request: Request) -> Response:
         """With at most the scopes of the token that asks, and no later end. A replay of this answer
         (Idempotency-Key) has no `text`."""
-        values = request_bodies.read(request, TokenBody)
+        values = self.read()
         owner = self._owner(values.pop("user", None))
-        _demand_own_scopes(self, values["scopes"])
-        _demand_own_networks(self, values)
-        _demand_room(owner)
-        return _made(
-            *_issued(lambda: api_tokens.issue(owner, **values, by=self.user, maker=self.token))
+        values.setdefault("networks", self.token.networks if self.token is not None else [])
+        self.demand_own(values["scopes"], values["networks"])
+        return self.issued(
+            owner, lambda: api_tokens.issue(owner, **values, by=self.user, maker=self.token)
         )
 
     def _owner(self, email: str | None) -> User:
@@ -217,132 +219,70 @@ class Tokens(Resource):
         self.demand(Right.ADMINISTER)
         owner = User.objects.filter(email__iexact=email, is_service=True, is_active=True).first()
         if owner is None:
-            raise _unfit("/user", "unknown", "No active service account has this address.")
+            raise unfit("user", "No active service account has this address.", "unknown")
         return owner
 
 
-class OneToken(Resource):
+class OneToken(TokenResource):
     """One token."""
 
-    read_scope = Scope.PEOPLE_READ
-    write_scope = Scope.TOKENS
     measured = ("last_used_at", "last_used_address", "live")
-    parameters: ClassVar = {"DELETE": ("forget", "made")}
 
-    @extend_schema(
-        operation_id="token",
-        summary="Show a token",
-        responses={200: TokenShape, **described.problems(403, 404)},
-    )
+    @operation("token", "Show a token", TokenShape)
     def get(self, request: Request, key: str) -> Response:
         """Without its secret, which is kept nowhere."""
-        return Response(token_json(get_object_or_404(_tokens(self), key=key)))
+        return self.shown(self.one(key))
 
-    @extend_schema(
-        operation_id="token_revoke",
-        summary="Revoke a token",
-        parameters=[
-            described.query(
-                "forget",
-                "`true`: it is not listed any more either. Jobs and logs keep its key.",
-                enum=["true", "false"],
-            ),
-            MADE,
-        ],
-        responses={204: None, **described.problems(400, 403, 404)},
-    )
+    @operation("token_revoke", "Revoke a token", parameters=(FORGET, MADE))
     def delete(self, request: Request, key: str) -> Response:
         """The same as `POST …/end`: it stays in the list, unless `forget` is true."""
-        token = get_object_or_404(_tokens(self), key=key)
-        if truth(request, "made"):
+        token = self.one(key)
+        if MADE.of(request):
             api_tokens.revoke_with_made(token, self.user)
-        end = api_tokens.forget if truth(request, "forget") else api_tokens.revoke_token
+        end = api_tokens.forget if FORGET.of(request) else api_tokens.revoke_token
         end(token, self.user)
         return Response(status=204)
 
 
-class TokenEnd(Resource):
+class TokenEnd(TokenResource):
     """The end of a token before its time."""
 
-    write_scope = Scope.TOKENS
-    takes_no_body = True
-    parameters: ClassVar = {"POST": ("made",)}
-
-    @extend_schema(
-        operation_id="token_end",
-        summary="Revoke a token",
-        request=None,
-        parameters=[MADE],
-        responses={200: TokenShape, **described.problems(400, 403, 404)},
-    )
+    @operation("token_end", "Revoke a token", TokenShape, parameters=(MADE,))
     def post(self, request: Request, key: str) -> Response:
         """It opens nothing from the next request on; it stays in the list. Tokens that it made go
         on, unless `made` is true; `made_by` in the list names them."""
-        token = get_object_or_404(_tokens(self), key=key)
-        end = api_tokens.revoke_with_made if truth(request, "made") else api_tokens.revoke_token
-        end(token, self.user)
-        return Response(token_json(get_object_or_404(_tokens(self), key=key)))
+        end = api_tokens.revoke_with_made if MADE.of(request) else api_tokens.revoke_token
+        end(self.one(key), self.user)
+        return self.shown(self.one(key))
 
 
-class TokenRotation(Resource):
+class TokenRotation(IssuingResource):
     """A new token in the place of an old one."""
 
-    write_scope = Scope.TOKENS
-    once_only = ("text",)
-
-    @extend_schema(
-        operation_id="token_rotate",
-        summary="Replace a token",
-        request=RotateBody,
-        responses={
-            201: OpenApiResponse(TokenShape, "The new one; the old one ends with the overlap."),
-            **described.problems(400, 403, 404, 409, 422),
-        },
+    @operation(
+        "token_rotate",
+        "Replace a token",
+        {201: (TokenShape, "The new one; the old one ends with the overlap.")},
+        body=RotateBody,
+        problems=(400, 409),
     )
     def post(self, request: Request, key: str) -> Response:
         """A token with the same name, scopes and networks, of one's own or of a service account.
         Both work for `overlap_hours`."""
-        token = get_object_or_404(_tokens(self), key=key)
+        token = self.one(key)
         if token.user != self.user and not token.user.is_service:
             raise ApiProblem(
                 403, "forbidden", "It is another person's token.", "Revoke it, or ask that person."
             )
-        values = request_bodies.read(request, RotateBody)
+        values = self.read()
         if not token.is_live(database_now()):
             raise ApiProblem(409, "ended", "The token has ended.", "Make a new one.")
-        _demand_own_scopes(self, token.scopes)
-        _demand_own_networks(self, {"networks": token.networks})
-        _demand_room(token.user)
+        self.demand_own(token.scopes, token.networks)
         overlap = timedelta(hours=values["overlap_hours"])
-        return _made(
-            *_issued(
-                lambda: api_tokens.rotate(token, days=values["days"], overlap=overlap, by=self.user)
-            )
+        return self.issued(
+            token.user,
+            lambda: api_tokens.rotate(token, days=values["days"], overlap=overlap, by=self.user),
         )
-
-
-def _tokens(view: Resource) -> QuerySet[ApiToken]:
-    """Tokens have no row security, because they are read before anybody is known: so it is said
-    twice whose they are."""
-    rows = ApiToken.objects.all().visible_to(view.user).select_related("user")
-    return rows if may(view.user, Right.ADMINISTER) else rows.filter(user=view.user)
-
-
-def _demand_own_scopes(view: Resource, scopes: list[str]) -> None:
-    """Nobody gets from a token what it cannot do itself."""
-    own = covered_by(view.token.scopes) if view.token is not None else scopes
-    beyond = sorted(set(scopes) - set(own))
-    if beyond:
-        raise _unfit("/scopes", "beyond_own", f"This token is not for {', '.join(beyond)}.")
-
-
-def _demand_own_networks(view: Resource, values: Json) -> None:
-    """A token that is bound to networks makes none that is free of them."""
-    own = view.token.networks if view.token is not None else []
-    given = values.setdefault("networks", own)
-    if own and (not given or not all(_is_within(each, own) for each in given)):
-        message = f"This token is bound to {', '.join(own)}."
-        raise _unfit("/networks", "beyond_own", message)
 
 
 def _is_within(network: str, others: list[str]) -> bool:
@@ -352,27 +292,3 @@ def _is_within(network: str, others: list[str]) -> bool:
         for outer in map(ip_network, others)
         if inner.version == outer.version
     )
-
-
-def _demand_room(owner: User) -> None:
-    if ApiToken.objects.live().filter(user=owner).count() >= api_tokens.MAX_LIVE:
-        raise ApiProblem(
-            409, "too_many", f"{api_tokens.MAX_LIVE} tokens are live.", "Revoke one first."
-        )
-
-
-def _issued(issue: Callable[[], tuple[ApiToken, str]]) -> tuple[ApiToken, str]:
-    try:
-        return issue()
-    except ValueError as error:
-        raise _unfit("/scopes", "beyond_role", f"{error}.") from None
-
-
-def _made(token: ApiToken, text: str) -> Response:
-    data = token_json(token, text)
-    return Response(data, status=201, headers={"Location": data["url"]})
-
-
-def _unfit(pointer: str, code: str, message: str) -> ApiProblem:
-    errors = [{"pointer": pointer, "code": code, "message": message}]
-    return ApiProblem(422, "invalid", message, errors=errors)

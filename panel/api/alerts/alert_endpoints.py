@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from django.db.models import Q
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.alerts import alert_actions
 from jobs.models import Alert, AlertEventKind, Silence
-from jobs.models.alert import AlertQuerySet
-from panel.alerts.alert_texts import name_of
-from panel.api import request_bodies
-from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.bodies import Body, unfit
 from panel.api.framework.fields import Boolean, DateTime, Integer, Text
+from panel.api.framework.operation import operation
+from panel.api.framework.parameters import OneOf, Parameter, Truth
 from panel.api.framework.problem import ApiProblem
-from panel.api.framework.resource import Resource, bad_parameter, truth
-from panel.api.framework.shape import Shape, show
-from panel.api.request_bodies import Body
-from panel.api.resource_json import host_ref, job_ref, ref, volume_ref
-from panel.api.response_shapes import Json, Ref
+from panel.api.framework.refs import Noun, Ref
+from panel.api.framework.resource import Resource
+from panel.api.framework.shape import Shape
 from panel.models import AlertDelivery, RouteKind, Scope
 from panel.models.alert_route import with_message_counts
 from storage.access import Right
-from storage.database_clock import database_now
+from storage.database_clock import ClockNow, database_now
 from storage.models import Host, Volume
 from storage.problems.all_kinds import KINDS
 
-STATES = ("open", "waiting", "acknowledged", "hushed", "resolved", "all")
-FILTERS = ("state", "code", "host", "volume", "data_at_risk", "at_risk")
-ORDER = ("first_seen_at", "key")
 LONGEST = timedelta(days=366)
 MOST_MESSAGES = 100
 REASON = "Why, for whoever looks next."
@@ -46,51 +38,65 @@ class AlertEventShape(Shape):
 
     at = DateTime("When it happened.")
     kind = Text(f"One of {', '.join(AlertEventKind.values)}.")
-    told = Boolean("Whether people are to be told of it.")
+    told = Boolean("Whether people are to be told of it.", of="is_told")
     tier = Integer("Who is told: 1 first, 3 last.")
     text = Text("What was said of it; empty: nothing.")
-    actor = Text("E-mail address of who did it; null or empty: the panel itself.")
+    actor = Text("E-mail address of who did it; null or empty: the panel itself.", of="actor.email")
 
 
 class AcknowledgementShape(Shape):
     """Who looks after an alert. `until` null: until it is resolved."""
 
-    at = DateTime("When it happened.")
-    by = Text("E-mail address of who did it; null or empty: the panel itself.")
-    reason = Text("Why, in the words of who said so.")
-    until = DateTime("When it ends.", null=True)
+    at = DateTime("When it happened.", of="acknowledged_at")
+    by = Text(
+        "E-mail address of who did it; null or empty: the panel itself.", of="acknowledged_by.email"
+    )
+    reason = Text("Why, in the words of who said so.", of="acknowledged_reason")
+    until = DateTime("When it ends.", of="acknowledged_until", null=True)
 
 
 class MessageCountShape(Shape):
     """How many messages about an alert there are. All 0: nobody was told, whatever `told_at`
     says."""
 
-    delivered = Integer("That arrived.")
-    waiting = Integer("Not sent yet, or to be tried again.")
-    given_up = Integer("That are tried no more.")
+    delivered = Integer("That arrived.", of="messages_delivered")
+    waiting = Integer("Not sent yet, or to be tried again.", of="messages_waiting")
+    given_up = Integer("That are tried no more.", of="messages_given_up")
 
 
 class AlertMessageToShape(Shape):
     """A message about an alert."""
 
     route = Ref("Who is told; null where it was deleted.", null=True)
-    recipient = Text("Who was told, by name, also where it is gone.")
-    kind = Text(f"One of {', '.join(RouteKind.values)}; null where it was deleted.", null=True)
+    recipient = Text(
+        "Who was told, by name, also where it is gone.",
+        of=lambda row: row.recipient if row.route is None else row.route.name,
+    )
+    kind = Text(
+        f"One of {', '.join(RouteKind.values)}; null where it was deleted.",
+        of="route.kind",
+        null=True,
+    )
     state = Text("delivered, waiting or given_up.")
     created_at = DateTime("When it was made.")
     delivered_at = DateTime("When it arrived; null: it has not yet.", null=True)
 
 
-class AlertShape(Shape):
+def _messages_about(alert: Alert) -> QuerySet[AlertDelivery]:
+    about = AlertDelivery.objects.filter(events__alert=alert).select_related("route")
+    return about.distinct()[:MOST_MESSAGES]
+
+
+class AlertShape(Noun):
     """A problem from its opening to its end. `events`, `deliveries` and `effects` come with a
     single alert."""
 
-    key = Text("Its name in the API; it never changes.")
-    url = Text("Where the API shows it.")
     code = Text("The kind of problem, such as array_degraded.")
     severity = Text("error or warning.")
-    data_at_risk = Boolean("Another fault may destroy data.")
-    state = Text("open or resolved.")
+    data_at_risk = Boolean("Another fault may destroy data.", of=lambda alert: alert.rank == 0)
+    state = Text(
+        "open or resolved.", of=lambda alert: "open" if alert.resolved_at is None else "resolved"
+    )
     host = Ref("null where it concerns all hosts.", null=True)
     volume = Ref("Null where it concerns no single volume.", null=True)
     job = Ref("The job that it is about; null: none.", null=True)
@@ -102,29 +108,43 @@ class AlertShape(Shape):
     told_at = DateTime(
         "When it was due to be told; whom, the routes decide. See messages.", null=True
     )
-    messages = MessageCountShape("To people, by what became of them.")
+    messages = MessageCountShape("To people, by what became of them.", of=lambda alert: alert)
     resolved_at = DateTime("When the problem was over; null: it is not.", null=True)
     hushed_by = Text("silence, maintenance, or empty: why nobody is told.")
-    flapping = Boolean("It opens and resolves again and again.")
+    flapping = Boolean("It opens and resolves again and again.", of="is_flapping")
     openings = Integer("How often it has opened.")
     tier = Integer("Who is told by now: 1 first, 3 last.")
     cause = Ref("The alert that it follows from; null: none.", null=True)
-    acknowledgement = AcknowledgementShape("Who looks after it; null: nobody.", null=True)
-    events = AlertEventShape("What happened to it, in order.", many=True, required=False)
-    deliveries = AlertMessageToShape("Its messages, the latest first.", many=True, required=False)
-    effects = Ref("The alerts that follow from it.", many=True, required=False)
+    acknowledgement = AcknowledgementShape(
+        "Who looks after it; null: nobody.",
+        of=lambda alert: None if alert.acknowledged_at is None else alert,
+        null=True,
+    )
+    events = AlertEventShape(
+        "What happened to it, in order.",
+        of=lambda alert: alert.events.select_related("actor"),
+        many=True,
+        detail=True,
+    )
+    deliveries = AlertMessageToShape(
+        "Its messages, the latest first.", of=_messages_about, many=True, detail=True
+    )
+    effects = Ref(
+        "The alerts that follow from it.",
+        of=lambda alert: alert.effects.filter(opened_at__isnull=False),
+        many=True,
+        detail=True,
+    )
 
 
-class SilenceShape(Shape):
+class SilenceShape(Noun):
     """What nobody is told of, until when."""
 
-    key = Text("Its name in the API; it never changes.")
-    url = Text("Where the API shows it.")
     host = Ref("The storage host.", null=True)
     volume = Ref("The volume.", null=True)
     code = Text("Kind of problem; empty: any.")
     reason = Text("Why, in the words of who said so.")
-    author = Text("E-mail address of who made it; empty: the panel itself.")
+    author = Text("E-mail address of who made it; empty: the panel itself.", of="author.email")
     created_at = DateTime("When it was made.")
     until = DateTime("When it ends.")
     active = Boolean("False: it has ended.")
@@ -147,282 +167,182 @@ class SilenceBody(Body):
     until = DateTime("Within a year.")
 
 
-def alert_json(alert: Alert, *, whole: bool = False) -> Json:
-    """An alert that came with its message counts, for `AlertShape`; `whole` with its events."""
-    data: Json = {
-        name: getattr(alert, name)
-        for name in (
-            "key",
-            "code",
-            "severity",
-            "subject",
-            "message",
-            "correction",
-            "since",
-            "opened_at",
-            "told_at",
-            "resolved_at",
-            "hushed_by",
-            "openings",
-            "tier",
-        )
-    }
-    data |= {
-        "url": reverse("api-alert", args=[alert.key]),
-        "data_at_risk": alert.rank == 0,
-        "state": "resolved" if alert.resolved_at is not None else "open",
-        "host": host_ref(alert.host),
-        "volume": volume_ref(alert.volume),
-        "job": job_ref(alert.job),
-        "flapping": alert.is_flapping,
-        "messages": {
-            state: getattr(alert, f"messages_{state}")
-            for state in ("delivered", "waiting", "given_up")
-        },
-        "cause": alert_ref(alert.cause),
-        "acknowledgement": _acknowledgement(alert),
-    }
-    if whole:
-        data["events"] = [
-            {
-                "at": each.at,
-                "kind": each.kind,
-                "told": each.is_told,
-                "tier": each.tier,
-                "text": each.text,
-                "actor": str(each.actor or ""),
-            }
-            for each in alert.events.select_related("actor")
-        ]
-        about = AlertDelivery.objects.filter(events__alert=alert).select_related("route")
-        data["deliveries"] = [
-            {
-                "route": ref("api-alert-route", each.route.key, each.route.name)
-                if each.route is not None
-                else None,
-                "recipient": each.route.name if each.route is not None else each.recipient,
-                "kind": each.route.kind if each.route is not None else None,
-                "state": each.state,
-                "created_at": each.created_at,
-                "delivered_at": each.delivered_at,
-            }
-            for each in about.distinct()[:MOST_MESSAGES]
-        ]
-        data["effects"] = list(map(alert_ref, alert.effects.filter(opened_at__isnull=False)))
-    shaped: Json = show(AlertShape, data)
-    return shaped
+def _is_known(code: str) -> bool:
+    """Whether alerts can have this kind: one that the panel names, or that a host has reported."""
+    return code in KINDS or Alert.objects.filter(code=code).exists()
 
 
-def _acknowledgement(alert: Alert) -> Json | None:
-    if alert.acknowledged_at is None:
-        return None
-    return {
-        "at": alert.acknowledged_at,
-        "by": str(alert.acknowledged_by or ""),
-        "reason": alert.acknowledged_reason,
-        "until": alert.acknowledged_until,
-    }
+class ProblemCode(Parameter):
+    """A kind of problem."""
+
+    def read(self, text: str) -> str:
+        """The kind, which alerts can have."""
+        if not _is_known(text):
+            raise self.refused(f"There is no kind of problem {text}.")
+        return text
 
 
-def alert_ref(alert: Alert | None) -> Json | None:
-    """By the kind of problem: an alert has no name of its own."""
-    return ref("api-alert", alert.key, name_of(alert.code)) if alert is not None else None
+def _at_risk(value: bool) -> Q:
+    return Q(rank=0) if value else Q(rank__gt=0)
 
 
-def silence_json(quiet: Silence, now: datetime) -> Json:
-    """A silence, for `SilenceShape`."""
-    shaped: Json = show(
-        SilenceShape,
-        {
-            "key": quiet.key,
-            "url": reverse("api-silence", args=[quiet.key]),
-            "host": host_ref(quiet.host),
-            "volume": volume_ref(quiet.volume),
-            "code": quiet.code,
-            "reason": quiet.reason,
-            "author": str(quiet.author or ""),
-            "created_at": quiet.created_at,
-            "until": quiet.until,
-            "active": quiet.until > now,
-        },
-    )
-    return shaped
+STATE = OneOf(
+    "state",
+    "Default: open.",
+    values=("open", "waiting", "acknowledged", "hushed", "resolved", "all"),
+)
+FILTERS = (
+    STATE,
+    ProblemCode("code", "Kind of problem, such as array_degraded.", "code"),
+    Parameter(
+        "host", "Key or name of a host.", lambda text: Q(host__key=text) | Q(host__name=text)
+    ),
+    Parameter("volume", "Key of a volume.", "volume__key"),
+    Truth("data_at_risk", "true: only data at risk.", _at_risk),
+    Truth("at_risk", "The same as `data_at_risk`.", _at_risk, deprecated=True),
+)
 
 
-class Alerts(Resource):
-    """Open alerts, and the history."""
+class AlertResource(Resource):
+    """Of alerts."""
 
     read_scope = Scope.ALERTS_READ
     staff_only = True
+
+    def alert(self, key: str) -> Alert:
+        """The one of this key."""
+        alerts = with_message_counts(Alert.objects.visible_to(self.user)).with_names()
+        return get_object_or_404(alerts, key=key)
+
+
+class Alerts(AlertResource):
+    """Open alerts, and the history."""
+
     listing: ClassVar = Listing(
         "alerts",
         AlertShape,
-        order=ORDER,
+        order=("first_seen_at", "key"),
         time="first_seen_at",
         newest_first=True,
         searched=("message", "host__name", "volume__label"),
         search_text="Part of the message, or of the name of its host or volume.",
+        filters=FILTERS,
     )
-    parameters: ClassVar = {"GET": (*listing.parameters, *FILTERS)}
 
-    @extend_schema(
-        operation_id="alerts_list",
-        summary="List alerts",
-        parameters=[
-            *listing.described,
-            described.query("state", "Default: open.", enum=STATES),
-            described.query("code", "Kind of problem, such as array_degraded."),
-            described.query("host", "Key or name of a host."),
-            described.query("volume", "Key of a volume."),
-            described.query("data_at_risk", "true: only data at risk.", enum=["true", "false"]),
-            described.query(
-                "at_risk", "The same as `data_at_risk`.", enum=["true", "false"], deprecated=True
-            ),
-        ],
-        responses={
-            200: listing.page_shape("AlertPage"),
-            **described.problems(400, 403, 404),
-        },
-    )
+    @operation("alerts_list", "List alerts", listing)
     def get(self, request: Request) -> Response:
         """Newest first, also those that follow from another one."""
-        rows = _filtered(request, with_message_counts(Alert.objects.visible_to(self.user)))
-        rows = rows.with_names()
-        return self.listing.answer(request, rows, lambda page: map(alert_json, page))
+        rows = with_message_counts(Alert.objects.visible_to(self.user)).with_names()
+        state = STATE.of(request)
+        return self.page(rows.of_state("" if state in (None, "open") else state))
 
 
-def _filtered(request: Request, rows: AlertQuerySet) -> AlertQuerySet:
-    asked = request.query_params
-    state = asked.get("state", "open")
-    if state not in STATES:
-        raise bad_parameter("state", "invalid", f"One of {', '.join(STATES)}.")
-    rows = rows.of_state("" if state == "open" else state)
-    if (code := asked.get("code")) is not None:
-        if not _is_known(code):
-            raise bad_parameter("code", "invalid", f"There is no kind of problem {code}.")
-        rows = rows.filter(code=code)
-    if (host := asked.get("host")) is not None:
-        rows = rows.filter(Q(host__key=host) | Q(host__name=host))
-    if (volume := asked.get("volume")) is not None:
-        rows = rows.filter(volume__key=volume)
-    for name in ("data_at_risk", "at_risk"):
-        if name in asked:
-            rows = rows.filter(rank=0) if truth(request, name) else rows.filter(rank__gt=0)
-    return rows
-
-
-class OneAlert(Resource):
+class OneAlert(AlertResource):
     """One alert."""
 
-    read_scope = Scope.ALERTS_READ
-    staff_only = True
-
-    @extend_schema(
-        operation_id="alert",
-        summary="Show an alert",
-        responses={200: AlertShape, **described.problems(403, 404)},
-    )
+    @operation("alert", "Show an alert", AlertShape)
     def get(self, request: Request, key: str) -> Response:
         """With its events and what follows from it."""
-        return Response(alert_json(_alert_of(self, key), whole=True))
+        return self.shown(self.alert(key))
 
 
-def _alert_of(view: Resource, key: str) -> Alert:
-    alerts = with_message_counts(Alert.objects.visible_to(view.user)).with_names()
-    return get_object_or_404(alerts, key=key)
-
-
-class AlertAcknowledgement(Resource):
+class AlertAcknowledgement(AlertResource):
     """Who looks after an alert."""
 
-    staff_only = True
     write_scope = Scope.ALERTS
 
-    @extend_schema(
-        operation_id="alert_acknowledge",
-        summary="Acknowledge an alert",
-        request=AcknowledgeBody,
-        responses={200: AlertShape, **described.problems(403, 404, 409, 422)},
+    @operation(
+        "alert_acknowledge",
+        "Acknowledge an alert",
+        AlertShape,
+        body=AcknowledgeBody,
+        problems=(409,),
     )
     def put(self, request: Request, key: str) -> Response:
         """For operators. Nobody else is told, until it is resolved, becomes worse, or `until` has
         come. Refused (`resolved`) once it is over."""
-        alert = _alert_of(self, key)
+        alert = self.alert(key)
         self.demand(Right.OPERATE)
-        values = request_bodies.read(request, AcknowledgeBody)
+        values = self.read()
         until = values.get("until")
         if until is not None:
             _demand_end(until)
         if not alert_actions.acknowledge(alert, self.user, values["reason"], until):
             raise ApiProblem(409, "resolved", "The alert is resolved.", "Nothing is left to do.")
-        return Response(alert_json(_alert_of(self, key), whole=True))
+        return self.shown(self.alert(key))
 
-    @extend_schema(
-        operation_id="alert_unacknowledge",
-        summary="Take back an acknowledgement",
-        responses={200: AlertShape, **described.problems(403, 404)},
-    )
+    @operation("alert_unacknowledge", "Take back an acknowledgement", AlertShape)
     def delete(self, request: Request, key: str) -> Response:
         """For operators. The next tier is told if nobody else looks after it."""
-        alert = _alert_of(self, key)
+        alert = self.alert(key)
         self.demand(Right.OPERATE)
         alert_actions.unacknowledge(alert, self.user)
-        return Response(alert_json(_alert_of(self, key), whole=True))
+        return self.shown(self.alert(key))
 
 
-class Silences(Resource):
-    """What nobody is told of."""
+class SilenceResource(Resource):
+    """Of silences."""
 
     read_scope = Scope.ALERTS_READ
     staff_only = True
     write_scope = Scope.ALERTS
-    listing: ClassVar = Listing("silences", SilenceShape, newest_first=True)
-    parameters: ClassVar = {"GET": listing.parameters}
 
-    @extend_schema(
-        operation_id="silences_list",
-        summary="List silences",
-        parameters=listing.described,
-        responses={
-            200: listing.page_shape("SilencePage"),
-            **described.problems(400, 403, 404),
-        },
-    )
+    def silences(self) -> QuerySet[Silence, Any]:
+        """All of them, also those that are over."""
+        rows = Silence.objects.visible_to(self.user).select_related("host", "volume", "author")
+        is_active = ExpressionWrapper(Q(until__gt=ClockNow()), output_field=BooleanField())
+        return rows.annotate(active=is_active)
+
+    def silence(self, key: str) -> Silence:
+        """The one of this key."""
+        found: Silence = get_object_or_404(self.silences(), key=key)
+        return found
+
+    def ended(self, key: str) -> Response:
+        """The silence, which is over from now on."""
+        quiet = self.silence(key)
+        self.demand(Right.OPERATE)
+        alert_actions.end_silence(quiet, self.user)
+        return self.shown(self.silence(key))
+
+
+class Silences(SilenceResource):
+    """What nobody is told of."""
+
+    listing: ClassVar = Listing("silences", SilenceShape, newest_first=True)
+
+    @operation("silences_list", "List silences", listing)
     def get(self, request: Request) -> Response:
         """Newest first, also those that are over."""
-        rows = Silence.objects.visible_to(self.user).select_related("host", "volume", "author")
-        now = database_now()
-        return self.listing.answer(
-            request, rows, lambda page: (silence_json(each, now) for each in page)
-        )
+        return self.page(self.silences())
 
-    @extend_schema(
-        operation_id="silence_make",
-        summary="Silence a host, a volume or a kind of problem",
-        request=SilenceBody,
-        responses={201: SilenceShape, **described.problems(400, 403, 404, 409, 422)},
+    @operation(
+        "silence_make",
+        "Silence a host, a volume or a kind of problem",
+        SilenceShape,
+        status=201,
+        body=SilenceBody,
+        problems=(400, 409),
     )
     def post(self, request: Request) -> Response:
         """For operators. Alerts open all the same; what is still there at the end is told then."""
         self.demand(Right.OPERATE)
-        values = request_bodies.read(request, SilenceBody)
-        scope = [values.get(name) for name in ("host", "volume", "code")]
-        if not any(scope):
-            raise _unfit("", "Name a host, a volume or a code.")
-        if scope[2] and not _is_known(scope[2]):
-            raise _unfit("/code", f"There is no kind of problem {scope[2]}.")
+        values = self.read()
+        host, volume, code = (values.get(name) for name in ("host", "volume", "code"))
+        if not (host or volume or code):
+            raise unfit("__all__", "Name a host, a volume or a code.")
+        if code and not _is_known(code):
+            raise unfit("code", f"There is no kind of problem {code}.")
         _demand_end(values["until"])
-        host, volume = self._host(scope[0]), self._volume(scope[1])
         made = alert_actions.silence(
-            host=host,
-            volume=volume,
-            code=scope[2] or "",
+            host=self._host(host),
+            volume=self._volume(volume),
+            code=code or "",
             reason=values["reason"],
             until=values["until"],
             author=self.user,
         )
-        data = silence_json(made, database_now())
-        return Response(data, status=201, headers={"Location": data["url"]})
+        return self.shown(self.silence(made.key), status=201)
 
     def _host(self, name: str | None) -> Host | None:
         if not name:
@@ -431,7 +351,7 @@ class Silences(Resource):
         # A key is stronger than a name of the same text.
         host = hosts.filter(key=name).first() or hosts.filter(name=name).first()
         if host is None:
-            raise _unfit("/host", f"There is no host {name}.")
+            raise unfit("host", f"There is no host {name}.")
         return host
 
     def _volume(self, key: str | None) -> Volume | None:
@@ -439,77 +359,33 @@ class Silences(Resource):
             return None
         volume = Volume.objects.visible_to(self.user).filter(key=key).first()
         if volume is None:
-            raise _unfit("/volume", f"There is no volume {key}.")
+            raise unfit("volume", f"There is no volume {key}.")
         return volume
 
 
-class OneSilence(Resource):
+class OneSilence(SilenceResource):
     """One silence."""
 
-    read_scope = Scope.ALERTS_READ
-    staff_only = True
-    write_scope = Scope.ALERTS
-
-    @extend_schema(
-        operation_id="silence",
-        summary="Show a silence",
-        responses={200: SilenceShape, **described.problems(403, 404)},
-    )
+    @operation("silence", "Show a silence", SilenceShape)
     def get(self, request: Request, key: str) -> Response:
         """Also one that is over."""
-        return Response(silence_json(_silence(self, key), database_now()))
+        return self.shown(self.silence(key))
 
-    @extend_schema(
-        operation_id="silence_delete",
-        summary="End a silence",
-        deprecated=True,
-        responses={200: SilenceShape, **described.problems(403, 404)},
-    )
+    @operation("silence_delete", "End a silence", SilenceShape, deprecated=True)
     def delete(self, request: Request, key: str) -> Response:
         """The same as `POST …/end`: its row stays."""
-        return _ended(self, key)
+        return self.ended(key)
 
 
-class SilenceEnd(Resource):
+class SilenceEnd(SilenceResource):
     """The end of a silence before its time."""
 
-    staff_only = True
-    write_scope = Scope.ALERTS
-    takes_no_body = True
-
-    @extend_schema(
-        operation_id="silence_end",
-        summary="End a silence",
-        request=None,
-        responses={200: SilenceShape, **described.problems(403, 404)},
-    )
+    @operation("silence_end", "End a silence", SilenceShape)
     def post(self, request: Request, key: str) -> Response:
         """For operators. Its row stays; what is still there is told."""
-        return _ended(self, key)
-
-
-def _ended(view: Resource, key: str) -> Response:
-    quiet = _silence(view, key)
-    view.demand(Right.OPERATE)
-    alert_actions.end_silence(quiet, view.user)
-    return Response(silence_json(_silence(view, key), database_now()))
-
-
-def _silence(view: Resource, key: str) -> Silence:
-    rows = Silence.objects.visible_to(view.user).select_related("host", "volume", "author")
-    return get_object_or_404(rows, key=key)
-
-
-def _is_known(code: str) -> bool:
-    """Whether alerts can have this kind: one that the panel names, or that a host has reported."""
-    return code in KINDS or Alert.objects.filter(code=code).exists()
+        return self.ended(key)
 
 
 def _demand_end(until: datetime) -> None:
     if not database_now() < until <= database_now() + LONGEST:
-        raise _unfit("/until", "The end must lie within the next year.")
-
-
-def _unfit(pointer: str, message: str) -> ApiProblem:
-    errors = [{"pointer": pointer, "code": "invalid", "message": message}]
-    return ApiProblem(422, "invalid", message, "Correct the field.", errors=errors)
+        raise unfit("until", "The end must lie within the next year.")

@@ -5,45 +5,35 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.db import transaction
-from django.db.models import Q
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panel.alerts import alert_routing, route_forms
-from panel.alerts.route_forms import LONGEST_PAUSE, QuietForm, RouteForm
-from panel.api import request_bodies
-from panel.api.alerts.alert_endpoints import alert_ref
-from panel.api.framework import cursor, described
-from panel.api.framework.api_lists import PAGE, Listing
+from panel.alerts import alert_routing, saved_routes
+from panel.api.framework import cursor
+from panel.api.framework.api_lists import PAGE, Listing, PageShape
+from panel.api.framework.bodies import Body, WholeBody
 from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, List, Text, Texts, Time
+from panel.api.framework.operation import operation
+from panel.api.framework.outgoing_shape import OutgoingShape
 from panel.api.framework.problem import ApiProblem
+from panel.api.framework.refs import Noun, PersonRef, Ref, url_at
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape, show
-from panel.api.request_bodies import Body, WholeBody
-from panel.api.resource_json import host_ref, person_ref
-from panel.api.response_shapes import Json, PersonRef, Ref
 from panel.deliveries import delivery_queue
-from panel.models import AlertDelivery, AlertRoute, RouteKind, Scope, User
+from panel.models import AlertDelivery, AlertRoute, RouteKind, Scope
 from panel.models.alert_route import AlertDeliveryQuerySet, AlertRouteQuerySet
 from storage.access import Right
-from storage.database_clock import database_now
 from storage.models import Host
 
-KINDS = f"One of {', '.join(RouteKind.values)}."
 
-
-class AlertRouteShape(Shape):
+class AlertRouteShape(Noun):
     """A person or an address. Address and secret are never shown."""
 
-    key = Text("Its name in the API; it never changes.")
-    url = Text("Where the API shows it.")
     name = Text("Display name.")
-    kind = Text(KINDS)
-    person = PersonRef("Whose mails they are; null: an address.", null=True)
-    on = Boolean("False: nothing is sent to it.")
+    kind = Text(f"One of {', '.join(RouteKind.values)}.")
+    person = PersonRef("Whose mails they are; null: an address.", of="user", null=True)
+    on = Boolean("False: nothing is sent to it.", of="is_on")
     tier = Integer("From which step of escalation on it is told: 1 first, 3 last.")
     most_rank = Integer("0 data at risk, 1 errors too, 2 warnings too, -1 nothing at once.")
     hosts = Ref("The hosts that it is about.", many=True)
@@ -63,21 +53,29 @@ class AlertRouteShape(Shape):
     )
     secret = Text(
         "The signing secret; only in the answer that made it, null in its replay.",
-        required=False,
         null=True,
+        required=False,
     )
+
+
+class OwnAlertRouteShape(AlertRouteShape):
+    """The same as the person of it sees it."""
+
+    url = Text("Where the API shows it.", of=lambda route: url_at("api-own-alert-route", route.key))
 
 
 class AlertRouteBody(Body):
     """A person or an address that is told."""
 
-    name = Text("Display name.", max_length=60)
-    kind = Text(KINDS)
+    shows = AlertRouteShape
+    name = Text(max_length=60)
+    kind = Text()
     person = Text(
         "For email: key or address of a staff account.", max_length=254, required=False, null=True
     )
     address = Text(
         "URL, for all but email. It is never shown; null: it stays as it is.",
+        source="url",
         max_length=1000,
         required=False,
         null=True,
@@ -89,41 +87,17 @@ class AlertRouteBody(Body):
         required=False,
         null=True,
     )
-    on = Boolean("False: nothing is sent to it.", default=True)
-    tier = Integer(
-        "From which step of escalation on it is told: 1 first, 3 last.",
-        default=1,
-        min_value=1,
-        max_value=3,
-    )
-    most_rank = Integer(
-        "0 data at risk, 1 errors too, 2 warnings too, -1 nothing at once.",
-        default=2,
-        min_value=-1,
-        max_value=2,
-    )
+    on = Boolean(source="is_on", default=True)
+    tier = Integer(default=1, min_value=1, max_value=3)
+    most_rank = Integer(default=2, min_value=-1, max_value=2)
     hosts = List("Keys or names of hosts that it is about.", Text(max_length=64), default=list)
-    sites = List("Sites whose hosts it is about.", Text(max_length=64), default=list)
-    tags = List(
-        "Tags whose hosts it is about; with no host, site and tag: all hosts.",
-        Text(max_length=32),
-        default=list,
-    )
-    zone = Text("Time zone of its hours, such as Europe/Berlin.", default="UTC", max_length=64)
-    quiet_start = Time(
-        "When its quiet hours begin, by the clock of `zone`; null: it has none.",
-        required=False,
-        null=True,
-    )
-    quiet_end = Time("When its quiet hours end; they may span midnight.", required=False, null=True)
-    risk_pierces = Boolean("Whether data at risk is told in quiet hours, too.", default=True)
-    digest_hour = Integer(
-        "Hour of the daily digest in `zone`, 0 to 23; null: no digest.",
-        required=False,
-        null=True,
-        min_value=0,
-        max_value=23,
-    )
+    sites = List("", Text(max_length=64), default=list)
+    tags = List("", Text(max_length=32), default=list)
+    zone = Text(default="UTC", max_length=64)
+    quiet_start = Time(required=False, null=True)
+    quiet_end = Time(required=False, null=True)
+    risk_pierces = Boolean(default=True)
+    digest_hour = Integer(required=False, null=True, min_value=0, max_value=23)
 
 
 class WholeAlertRouteBody(WholeBody, AlertRouteBody):
@@ -133,14 +107,11 @@ class WholeAlertRouteBody(WholeBody, AlertRouteBody):
 class OwnAlertRouteBody(Body):
     """Your own alert mails: when they come."""
 
-    zone = Text("Time zone of its hours, such as Europe/Berlin.", required=False, max_length=64)
-    quiet_start = Time(
-        "When its quiet hours begin, by the clock of `zone`; null: it has none.",
-        required=False,
-        null=True,
-    )
-    quiet_end = Time("When its quiet hours end; they may span midnight.", required=False, null=True)
-    risk_pierces = Boolean("Whether data at risk is told in quiet hours, too.", required=False)
+    shows = AlertRouteShape
+    zone = Text(required=False, max_length=64)
+    quiet_start = Time(required=False, null=True)
+    quiet_end = Time(required=False, null=True)
+    risk_pierces = Boolean(required=False)
     paused_until = DateTime("Within two weeks; null for no pause.", required=False, null=True)
 
 
@@ -148,72 +119,20 @@ class WholeOwnAlertRouteBody(WholeBody, OwnAlertRouteBody):
     """All of it: each field is required."""
 
 
-class AlertMessageShape(Shape):
+class AlertMessageShape(OutgoingShape):
     """A message to a route."""
 
     key = Text("Its name in the API; it never changes.")
     purpose = Choice("Why it was sent.", AlertDelivery.Purpose.values)
-    alerts = Ref("The alerts that it is about.", many=True)
-    state = Choice("Where it stands now.", ["delivered", "given_up", "waiting"])
-    attempts = Integer("How often it was tried.")
-    status = Integer("Of the last answer; null where none came, and for mails.", null=True)
-    error = Text("Of the last try.")
-    next_at = DateTime("When it is tried (again).", null=True)
-    created_at = DateTime("When it was made.")
-    delivered_at = DateTime("When it arrived; null: it has not yet.", null=True)
-
-
-def message_json(row: AlertDelivery) -> Json:
-    """A message that came with the alerts of its events, for `AlertMessageShape`."""
-    shaped: Json = show(
-        AlertMessageShape,
-        {
-            "key": row.key,
-            "purpose": row.purpose,
-            "alerts": list(map(alert_ref, dict.fromkeys(each.alert for each in row.events.all()))),
-            "state": row.state,
-            "attempts": row.attempts,
-            "status": row.last_status,
-            "error": row.last_error,
-            "next_at": row.next_at if row.state == "waiting" else None,
-            "created_at": row.created_at,
-            "delivered_at": row.delivered_at,
-        },
+    alerts = Ref(
+        "The alerts that it is about.",
+        of=lambda row: dict.fromkeys(each.alert for each in row.events.all()),
+        many=True,
     )
-    return shaped
-
-
-def route_json(route: AlertRoute, secret: str = "", view: str = "api-alert-route") -> Json:
-    """A route, for `AlertRouteShape`; `secret` is one that was just made, `view` where it is
-    read."""
-    data: Json = {
-        name: getattr(route, name)
-        for name in (
-            "key",
-            "name",
-            "kind",
-            "tier",
-            "most_rank",
-            "sites",
-            "tags",
-            "zone",
-            "quiet_start",
-            "quiet_end",
-            "risk_pierces",
-            "digest_hour",
-            "paused_until",
-        )
-    }
-    data |= {
-        "url": reverse(view, args=[route.key]),
-        "person": person_ref(route.user) if route.user is not None else None,
-        "on": route.is_on,
-        "hosts": list(map(host_ref, route.hosts.all())),
-    }
-    if secret:
-        data["secret"] = secret
-    shaped: Json = show(AlertRouteShape, data)
-    return shaped
+    status = Integer(
+        "Of the last answer; null where none came, and for mails.", of="last_status", null=True
+    )
+    error = Text("Of the last try.", of="last_error")
 
 
 class AlertRouteGapShape(Shape):
@@ -223,321 +142,223 @@ class AlertRouteGapShape(Shape):
     untold = Text("anything, or errors: what tier 1 is not told. With errors, data at risk is.")
 
 
-class AlertRouteGapsShape(Shape):
+class AlertRouteGapsShape(PageShape):
     """All of them, by name."""
 
     items = AlertRouteGapShape("The rows of this answer, one each.", many=True)
-    next_cursor = Text("The `cursor` of the next page; null: this is the last one.", null=True)
 
 
-class AlertRoutes(Resource):
-    """Who is told."""
+class RouteResource(Resource):
+    """For administrators."""
 
     read_scope = Scope.ALERTS_READ
     staff_only = True
     write_scope = Scope.ALERT_ROUTES
-    listing: ClassVar = Listing("alert-routes", AlertRouteShape, sorts={"name": "name"})
-    parameters: ClassVar = {"GET": listing.parameters}
 
-    @extend_schema(
-        operation_id="alert_routes_list",
-        summary="List who is told of alerts",
-        parameters=listing.described,
-        responses={
-            200: listing.page_shape("AlertRoutePage"),
-            **described.problems(400, 403, 404),
-        },
-    )
-    def get(self, request: Request) -> Response:
-        """For administrators, oldest first."""
+    def routes(self) -> AlertRouteQuerySet:
+        """Those of the person, who is an administrator."""
         self.demand(Right.ADMINISTER)
         rows = AlertRoute.objects.visible_to(self.user).select_related("user")
-        return self.listing.answer(
-            request, rows.prefetch_related("hosts"), lambda page: map(route_json, page)
-        )
+        return rows.prefetch_related("hosts")
 
-    @extend_schema(
-        operation_id="alert_route_make",
-        summary="Add a recipient of alerts",
-        request=AlertRouteBody,
-        responses={201: AlertRouteShape, **described.problems(403, 404, 422)},
+    def route(self, key: str) -> AlertRoute:
+        """The one of this key."""
+        return get_object_or_404(self.routes(), key=key)
+
+    def messages(self, key: str) -> AlertDeliveryQuerySet:
+        """What was sent to the route of this key."""
+        rows = AlertDelivery.objects.visible_to(self.user).filter(route=self.route(key))
+        return rows.prefetch_related("events__alert")
+
+    def saved(self, route: AlertRoute | None = None, status: int = 200) -> Response:
+        """The route with the values of the body."""
+        values = self.read()
+        if "person" in values:
+            values["person"] = saved_routes.recipient_of(values["person"] or "")
+        if "hosts" in values:
+            hosts = Host.objects.visible_to(self.user).without_inventory()
+            values["hosts"] = saved_routes.hosts_of(values["hosts"], hosts)
+        row, secret = saved_routes.save_route(values, self.user, route)
+        made: dict[str, Any] = {"secret": secret} if secret else {}
+        return self.shown(row, status, **made)
+
+
+class AlertRoutes(RouteResource):
+    """Who is told."""
+
+    listing: ClassVar = Listing("alert-routes", AlertRouteShape, sorts={"name": "name"})
+
+    @operation("alert_routes_list", "List who is told of alerts", listing)
+    def get(self, request: Request) -> Response:
+        """For administrators, oldest first."""
+        return self.page(self.routes())
+
+    @operation(
+        "alert_route_make",
+        "Add a recipient of alerts",
+        AlertRouteShape,
+        status=201,
+        body=AlertRouteBody,
     )
     def post(self, request: Request) -> Response:
         """For administrators. A secret that signs is made where none is given, and shown once."""
         self.demand(Right.ADMINISTER)
-        data = _saved(self, request_bodies.read(request, AlertRouteBody), None)
-        return Response(data, status=201, headers={"Location": data["url"]})
+        return self.saved(status=201)
 
 
-class AlertRouteGaps(Resource):
+class AlertRouteGaps(RouteResource):
     """Of which hosts nobody is told first."""
 
-    read_scope = Scope.ALERTS_READ
-    staff_only = True
-    parameters: ClassVar = {"GET": cursor.PARAMETERS}
-
-    @extend_schema(
-        operation_id="alert_route_gaps",
-        summary="List hosts of which nobody is told first",
+    @operation(
+        "alert_route_gaps",
+        "List hosts of which nobody is told first",
+        AlertRouteGapsShape,
         parameters=PAGE,
-        responses={200: AlertRouteGapsShape, **described.problems(400, 403, 404)},
     )
     def get(self, request: Request) -> Response:
         """For administrators. Hosts in use whose errors reach nobody of tier 1."""
         self.demand(Right.ADMINISTER)
-        gaps, after = cursor.slice_of(request, alert_routing.untold_hosts(), "alert-route-gaps")
-        items = [{"host": host_ref(each.host), "untold": each.untold} for each in gaps]
-        return Response(show(AlertRouteGapsShape, cursor.body(items, after)))
+        gaps = cursor.slice_of(request, alert_routing.untold_hosts(), "alert-route-gaps")
+        return self.shown(cursor.body(*gaps))
 
 
-class OneAlertRoute(Resource):
+class OneAlertRoute(RouteResource):
     """One route."""
 
-    read_scope = Scope.ALERTS_READ
-    staff_only = True
-    write_scope = Scope.ALERT_ROUTES
-
-    @extend_schema(
-        operation_id="alert_route",
-        summary="Show who is told",
-        responses={200: AlertRouteShape, **described.problems(403, 404)},
-    )
+    @operation("alert_route", "Show who is told", AlertRouteShape)
     def get(self, request: Request, key: str) -> Response:
         """For administrators."""
-        return Response(route_json(_route_of(self, key)))
+        return self.shown(self.route(key))
 
-    @extend_schema(
-        operation_id="alert_route_change",
-        summary="Change fields of who is told",
-        request=AlertRouteBody,
-        responses={200: AlertRouteShape, **described.problems(403, 404, 422)},
+    @operation(
+        "alert_route_change", "Change fields of who is told", AlertRouteShape, body=AlertRouteBody
     )
     def patch(self, request: Request, key: str) -> Response:
         """For administrators. What is left out stays, but that a secret does not follow to another
         kind or server."""
-        route = _route_of(self, key)
-        given = request_bodies.read(request, AlertRouteBody, partial=True)
-        return Response(_saved(self, given, route))
+        return self.saved(self.route(key))
 
-    @extend_schema(
-        operation_id="alert_route_replace",
-        summary="Replace who is told",
-        request=WholeAlertRouteBody,
-        responses={200: AlertRouteShape, **described.problems(403, 404, 422)},
+    @operation(
+        "alert_route_replace", "Replace who is told", AlertRouteShape, body=WholeAlertRouteBody
     )
     def put(self, request: Request, key: str) -> Response:
         """For administrators: all fields of it, of which none has a default."""
-        route = _route_of(self, key)
-        return Response(_saved(self, request_bodies.read(request, WholeAlertRouteBody), route))
+        return self.saved(self.route(key))
 
-    @extend_schema(
-        operation_id="alert_route_delete",
-        summary="Remove a recipient of alerts",
-        responses={204: None, **described.problems(403, 404)},
-    )
+    @operation("alert_route_delete", "Remove a recipient of alerts")
     def delete(self, request: Request, key: str) -> Response:
         """For administrators. Its messages are forgotten."""
-        route_forms.delete_route(_route_of(self, key), self.user)
+        saved_routes.delete_route(self.route(key), self.user)
         return Response(status=204)
 
 
-class AlertRouteTest(Resource):
+class AlertRouteTest(RouteResource):
     """A message that means nothing."""
 
-    staff_only = True
-    write_scope = Scope.ALERT_ROUTES
-    takes_no_body = True
-
-    @extend_schema(
-        operation_id="alert_route_test",
-        summary="Send a test message",
-        request=None,
-        responses={202: AlertMessageShape, **described.problems(403, 404, 409)},
+    @operation(
+        "alert_route_test",
+        "Send a test message",
+        AlertMessageShape,
+        status=202,
+        problems=(409,),
     )
     def post(self, request: Request, key: str) -> Response:
         """For administrators. It goes the way of all messages, at any hour, also in a pause."""
-        route = _route_of(self, key)
+        route = self.route(key)
         if why := alert_routing.why_no_test(route):
             raise ApiProblem(409, "switched_off", why, "Switch it on, or tell somebody else.")
         row = alert_routing.write_test(route)
         row.refresh_from_db()
-        return Response(message_json(row), status=202)
+        return self.shown(row, status=202)
 
 
-class AlertMessages(Resource):
+class AlertMessages(RouteResource):
     """What was sent to somebody."""
 
-    read_scope = Scope.ALERTS_READ
-    staff_only = True
-    write_scope = Scope.ALERT_ROUTES
     listing: ClassVar = Listing("alert-messages", AlertMessageShape, newest_first=True)
-    parameters: ClassVar = {"GET": listing.parameters}
 
-    @extend_schema(
-        operation_id="alert_messages_list",
-        summary="List the messages to somebody who is told",
-        parameters=listing.described,
-        responses={
-            200: listing.page_shape("AlertMessagePage"),
-            **described.problems(400, 403, 404),
-        },
-    )
+    @operation("alert_messages_list", "List the messages to somebody who is told", listing)
     def get(self, request: Request, key: str) -> Response:
         """For administrators, newest first. Kept for 90 days after they were sent, those of an
         alert for 90 days after it resolved."""
-        rows = _messages_of(self, key)
-        return self.listing.answer(request, rows, lambda page: map(message_json, page))
+        return self.page(self.messages(key))
 
 
-class AlertMessageAgain(Resource):
+class AlertMessageAgain(RouteResource):
     """The same message once more."""
 
-    staff_only = True
-    write_scope = Scope.ALERT_ROUTES
-    takes_no_body = True
-
-    @extend_schema(
-        operation_id="alert_message_again",
-        summary="Send a message of alerts again",
-        request=None,
-        responses={202: AlertMessageShape, **described.problems(400, 403, 404)},
+    @operation(
+        "alert_message_again",
+        "Send a message of alerts again",
+        AlertMessageShape,
+        status=202,
+        problems=(400,),
     )
     def post(self, request: Request, key: str, message: str) -> Response:
         """For administrators. Also one that was given up or delivered; under the same id, so that
         who has it knows it."""
-        row = get_object_or_404(_messages_of(self, key), key=message)
+        row = get_object_or_404(self.messages(key), key=message)
         delivery_queue.again(row)
         transaction.on_commit(alert_routing.announce_alerts, robust=True)
         row.refresh_from_db()
-        return Response(message_json(row), status=202)
+        return self.shown(row, status=202)
 
 
-def _messages_of(view: Resource, key: str) -> AlertDeliveryQuerySet:
-    rows = AlertDelivery.objects.visible_to(view.user).filter(route=_route_of(view, key))
-    return rows.prefetch_related("events__alert")
+class OwnRouteResource(Resource):
+    """For staff, of the mails to themselves."""
+
+    read_scope = Scope.ALERTS_READ
+    staff_only = True
+    write_scope = Scope.ALERTS
+
+    def routes(self) -> AlertRouteQuerySet:
+        """What an administrator entered for the person."""
+        return AlertRoute.objects.own(self.user).select_related("user").prefetch_related("hosts")
 
 
-class OwnAlertRoutes(Resource):
+class OwnAlertRoutes(OwnRouteResource):
     """When your own alert mails come."""
 
-    read_scope = Scope.ALERTS_READ
-    staff_only = True
-    write_scope = Scope.ALERTS
-    listing: ClassVar = Listing("own-alert-routes", AlertRouteShape)
-    parameters: ClassVar = {"GET": listing.parameters}
+    listing: ClassVar = Listing("own-alert-routes", AlertRouteShape, page_name="OwnAlertRoutePage")
 
-    @extend_schema(
-        operation_id="own_alert_routes_list",
-        summary="List your own alert mails",
-        parameters=listing.described,
-        responses={
-            200: listing.page_shape("OwnAlertRoutePage"),
-            **described.problems(400, 403, 404),
-        },
-    )
+    @operation("own_alert_routes_list", "List your own alert mails", listing)
     def get(self, request: Request) -> Response:
         """For staff: what an administrator entered for the person of the token."""
-        return self.listing.answer(request, _own_routes(self), lambda page: map(_own_json, page))
+        return self.page(
+            self.routes(), lambda page: [show(OwnAlertRouteShape, row) for row in page]
+        )
 
 
-class OneOwnAlertRoute(Resource):
+class OneOwnAlertRoute(OwnRouteResource):
     """One's own quiet hours and pause."""
 
-    read_scope = Scope.ALERTS_READ
-    staff_only = True
-    write_scope = Scope.ALERTS
-
-    @extend_schema(
-        operation_id="own_alert_route",
-        summary="Show when your own alert mails come",
-        responses={200: AlertRouteShape, **described.problems(403, 404)},
-    )
+    @operation("own_alert_route", "Show when your own alert mails come", AlertRouteShape)
     def get(self, request: Request, key: str) -> Response:
         """For staff."""
-        return Response(_own_json(get_object_or_404(_own_routes(self), key=key)))
+        return Response(show(OwnAlertRouteShape, get_object_or_404(self.routes(), key=key)))
 
-    @extend_schema(
-        operation_id="own_alert_route_change",
-        summary="Change one's own quiet hours or pause",
-        request=OwnAlertRouteBody,
-        responses={200: AlertRouteShape, **described.problems(403, 404, 422)},
+    @operation(
+        "own_alert_route_change",
+        "Change one's own quiet hours or pause",
+        AlertRouteShape,
+        body=OwnAlertRouteBody,
     )
     def patch(self, request: Request, key: str) -> Response:
         """For operators. What is left out stays. During a pause you get no messages; others still
         do."""
-        route = get_object_or_404(_own_routes(self), key=key)
-        given = request_bodies.read(request, OwnAlertRouteBody, partial=True)
-        return self._saved(route, given)
+        return self._saved(request, key)
 
-    @extend_schema(
-        operation_id="own_alert_route_replace",
-        summary="Set one's own quiet hours and pause",
-        request=WholeOwnAlertRouteBody,
-        responses={200: AlertRouteShape, **described.problems(403, 404, 422)},
+    @operation(
+        "own_alert_route_replace",
+        "Set one's own quiet hours and pause",
+        AlertRouteShape,
+        body=WholeOwnAlertRouteBody,
     )
     def put(self, request: Request, key: str) -> Response:
         """For operators: all fields of it, of which none has a default."""
-        route = get_object_or_404(_own_routes(self), key=key)
-        return self._saved(route, request_bodies.read(request, WholeOwnAlertRouteBody))
+        return self._saved(request, key)
 
-    def _saved(self, route: AlertRoute, given: Json) -> Response:
-        until, now = given.get("paused_until"), database_now()
-        if until is not None and not now < until <= now + LONGEST_PAUSE:
-            message = "The end must lie within the next two weeks."
-            errors = [{"pointer": "/paused_until", "code": "invalid", "message": message}]
-            raise ApiProblem(422, "invalid", message, "Correct the field.", errors=errors)
-        form = QuietForm({name: getattr(route, name) for name in QuietForm.base_fields} | given)
-        if not form.is_valid():
-            raise _refused(form)
-        mine = route_forms.locked(AlertRoute.objects.own(self.user), route)
-        until = given.get("paused_until", mine.paused_until)
-        route_forms.change_own(mine, form, until, self.user)
-        return Response(_own_json(get_object_or_404(_own_routes(self), key=route.key)))
-
-
-def _own_routes(view: Resource) -> AlertRouteQuerySet:
-    return AlertRoute.objects.own(view.user).select_related("user").prefetch_related("hosts")
-
-
-def _own_json(route: AlertRoute) -> Json:
-    return route_json(route, view="api-own-alert-route")
-
-
-def _route_of(view: Resource, key: str) -> AlertRoute:
-    view.demand(Right.ADMINISTER)
-    rows = AlertRoute.objects.visible_to(view.user).select_related("user")
-    return get_object_or_404(rows.prefetch_related("hosts"), key=key)
-
-
-def _saved(view: Resource, given: Json, route: AlertRoute | None) -> Json:
-    """By the rules of the page's form; what is not given stays."""
-    data: dict[str, Any] = {} if route is None else route_forms.initial_of(route)
-    data |= {FIELDS.get(name, name): value for name, value in given.items()}
-    if person := given.get("person"):
-        people = User.objects.filter(Q(key=person) | Q(email__iexact=person))
-        data["person"] = people.first() or 0
-    hosts = Host.objects.visible_to(view.user).without_inventory()
-    form = RouteForm(data, hosts=hosts, route=route)
-    if not form.is_valid():
-        raise _refused(form)
-    row, secret = form.save(view.user)
-    return route_json(row, secret)
-
-
-def _refused(form: QuietForm) -> ApiProblem:
-    """What is wrong with each field."""
-    errors = [
-        {
-            "pointer": "" if name == "__all__" else f"/{NAMES.get(name, name)}",
-            "code": "invalid",
-            "message": str(error),
-        }
-        for name, each in form.errors.items()
-        for error in each
-    ]
-    return ApiProblem(422, "invalid", errors[0]["message"], "Correct the fields.", errors=errors)
-
-
-NAMES = {"url": "address", "is_on": "on"}
-"""Fields of the form that have another name here."""
-FIELDS = {name: field for field, name in NAMES.items()}
+    def _saved(self, request: Request, key: str) -> Response:
+        route = get_object_or_404(self.routes(), key=key)
+        saved_routes.save_own_route(route, self.read(), self.user)
+        return self.get(request, key)

@@ -6,27 +6,86 @@ from typing import ClassVar
 
 from django.db import transaction
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panel.api import request_bodies
-from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.bodies import Body, save, unfit
+from panel.api.framework.fields import Boolean, Choice, Integer, Text, Texts
+from panel.api.framework.operation import operation
+from panel.api.framework.refs import Noun, Ref
 from panel.api.framework.resource import Resource
-from panel.api.resource_json import plan_json
-from panel.api.response_shapes import CachePlanShape, Json
 from panel.models import Scope
 from panel.orders.plan_removal import delete_plan
-from storage.access import Right
-from storage.models import CachePlan
+from storage.access import Person, Right
+from storage.currency import digits_of
+from storage.models import CachePlan, Host
 
 
-class CachePlans(Resource):
-    """The cache plans that the person may see."""
+class CachePlanShape(Noun):
+    """What is sold: `size_bytes`, or `ratio_percent` of the volume. The price is per month, in
+    minor units of the currency. `on_offer` and `hosts` are for staff."""
+
+    name = Text("Display name.")
+    description = Text("What it offers, in a sentence for customers.")
+    size_bytes = Integer("Bytes.", null=True)
+    ratio_percent = Integer(
+        "Size in percent of the volume's size; null: `size_bytes` says it.", null=True
+    )
+    mode = Text("What becomes of writes: writethrough or writeback.")
+    tier = Text("Of the volumes it is for.")
+    price_minor = Integer("Per month, in minor units (cents) of the currency.")
+    currency = Text("ISO 4217, such as EUR.")
+    currency_digits = Integer(
+        "Decimal places of the currency: with 2, 490 minor units are 4.90.",
+        of=lambda plan: digits_of(plan.currency),
+    )
+    on_offer = Boolean("Whether customers can order it.", staff=True)
+    hosts = Ref("The hosts that offer it; empty: every host.", many=True, staff=True)
+
+
+class CachePlanBody(Body):
+    """A cache plan: `size_bytes` or `ratio_percent`, not both."""
+
+    shows = CachePlanShape
+    name = Text(max_length=64)
+    description = Text(required=False, allow_blank=True)
+    size_bytes = Integer(required=False, null=True, min_value=1)
+    ratio_percent = Integer(required=False, null=True, min_value=1, max_value=100)
+    mode = Choice("What becomes of writes.", ["writethrough", "writeback"], required=False)
+    price_minor = Integer("The monthly price in minor units (cents) of the currency.", min_value=0)
+    currency = Text(max_length=3)
+    on_offer = Boolean(required=False)
+    hosts = Texts("Keys of the hosts that offer the plan. Empty: every host.", required=False)
+
+
+class PlanResource(Resource):
+    """Of cache plans."""
 
     read_scope = Scope.BILLING_READ
     write_scope = Scope.PLANS
+
+    def plan(self, key: str, right: Right | None = None) -> CachePlan:
+        """The one of this key, for whoever has the right."""
+        plan = get_object_or_404(CachePlan.objects.visible_to(self.user), key=key)
+        if right is not None:
+            self.demand(right)
+        return plan
+
+    @transaction.atomic
+    def saved(self, plan: CachePlan, status: int = 200) -> Response:
+        """The plan with the values of the body."""
+        values = self.read()
+        hosts = values.pop("hosts", None)
+        save(plan, values)
+        if hosts is not None:
+            plan.hosts.set(hosts_of(hosts, self.user))
+        return self.shown(plan, status)
+
+
+class CachePlans(PlanResource):
+    """The cache plans that the person may see."""
+
     listing: ClassVar = Listing(
         "cache-plans",
         CachePlanShape,
@@ -34,87 +93,55 @@ class CachePlans(Resource):
         searched=("name",),
         search_text="Part of the name.",
     )
-    parameters: ClassVar = {"GET": listing.parameters}
 
-    @extend_schema(
-        operation_id="cache_plans_list",
-        summary="List cache plans",
-        parameters=listing.described,
-        responses={
-            200: listing.page_shape("CachePlanPage"),
-            **described.problems(400, 403),
-        },
-    )
+    @operation("cache_plans_list", "List cache plans", listing)
     def get(self, request: Request) -> Response:
         """Oldest first."""
-        rows = CachePlan.objects.visible_to(self.user).prefetch_related("hosts")
-        return self.listing.answer(
-            request, rows, lambda page: (plan_json(plan, self.user) for plan in page)
-        )
+        return self.page(CachePlan.objects.visible_to(self.user).prefetch_related("hosts"))
 
-    @extend_schema(
-        operation_id="cache_plan_make",
-        summary="Make a cache plan",
-        request=request_bodies.CachePlanBody,
-        responses={201: CachePlanShape, **described.problems(400, 403, 409, 422)},
+    @operation(
+        "cache_plan_make",
+        "Make a cache plan",
+        CachePlanShape,
+        status=201,
+        body=CachePlanBody,
+        problems=(400, 409),
     )
     def post(self, request: Request) -> Response:
         """For administrators."""
         self.demand(Right.ADMINISTER)
-        values = request_bodies.read(request, request_bodies.CachePlanBody)
-        plan = CachePlan()
-        _save(self, plan, values)
-        data = plan_json(plan, self.user)
-        return Response(data, status=201, headers={"Location": data["url"]})
+        return self.saved(CachePlan(), status=201)
 
 
-class OneCachePlan(Resource):
+class OneCachePlan(PlanResource):
     """One cache plan."""
 
-    read_scope = Scope.BILLING_READ
-    write_scope = Scope.PLANS
-
-    @extend_schema(
-        operation_id="cache_plan",
-        summary="Show a cache plan",
-        responses={200: CachePlanShape, **described.problems(403, 404)},
-    )
+    @operation("cache_plan", "Show a cache plan", CachePlanShape)
     def get(self, request: Request, key: str) -> Response:
         """Size, mode and price."""
-        return Response(plan_json(self._plan(key), self.user))
+        return self.shown(self.plan(key))
 
-    @extend_schema(
-        operation_id="cache_plan_change",
-        summary="Change a cache plan",
-        request=request_bodies.CachePlanBody,
-        responses={200: CachePlanShape, **described.problems(403, 404, 409, 422)},
+    @operation(
+        "cache_plan_change",
+        "Change a cache plan",
+        CachePlanShape,
+        body=CachePlanBody,
+        problems=(409,),
     )
     def patch(self, request: Request, key: str) -> Response:
         """For administrators. A plan is taken off the market by `on_offer: false`."""
-        plan = self._plan(key)
-        self.demand(Right.ADMINISTER)
-        _save(self, plan, request_bodies.read(request, request_bodies.CachePlanBody, partial=True))
-        return Response(plan_json(plan, self.user))
+        return self.saved(self.plan(key, Right.ADMINISTER))
 
-    @extend_schema(
-        operation_id="cache_plan_delete",
-        summary="Delete a cache plan",
-        responses={204: None, **described.problems(403, 404, 409)},
-    )
+    @operation("cache_plan_delete", "Delete a cache plan", problems=(409,))
     def delete(self, request: Request, key: str) -> Response:
         """For administrators. A plan that a volume has, or had, is kept: retire it."""
-        plan = self._plan(key)
-        self.demand(Right.ADMINISTER)
-        delete_plan(plan)
+        delete_plan(self.plan(key, Right.ADMINISTER))
         return Response(status=204)
 
-    def _plan(self, key: str) -> CachePlan:
-        return get_object_or_404(CachePlan.objects.visible_to(self.user), key=key)
 
-
-@transaction.atomic
-def _save(view: Resource, plan: CachePlan, values: Json) -> None:
-    hosts = values.pop("hosts", None)
-    request_bodies.save(plan, values)
-    if hosts is not None:
-        plan.hosts.set(request_bodies.hosts_of(hosts, view.user))
+def hosts_of(keys: list[str], user: Person) -> list[Host]:
+    """The hosts of a body's `hosts`; raises `ApiProblem`."""
+    hosts = list(Host.objects.visible_to(user).without_inventory().filter(key__in=keys))
+    if len(hosts) != len(set(keys)):
+        raise unfit("hosts", "There is no such host.", "unknown")
+    return hosts

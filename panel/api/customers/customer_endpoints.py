@@ -1,35 +1,102 @@
-"""Customers and their payment authorisations. Members see their own; staff create and change
-them."""
+"""Customers, their suspension and their payment authorisations. Members see their own; staff create
+and change them."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from django.db import transaction
+from django.db.models.functions import Now
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.accounts import people
-from panel.api import request_bodies
-from panel.api.customers.order_shapes import MandateShape, WholeMandate, mandate_json
-from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.bodies import Body, save, unfit
+from panel.api.framework.fields import DateTime, Integer, Text
+from panel.api.framework.operation import operation
+from panel.api.framework.parameters import Parameter
+from panel.api.framework.refs import Noun
 from panel.api.framework.resource import Resource
-from panel.api.resource_json import customer_json
-from panel.api.response_shapes import CustomerShape
+from panel.api.framework.shape import Shape
 from panel.models import Mandate, Scope
-from storage.access import Right
+from storage.access import Person, Right
+from storage.currency import digits_of
 from storage.models import Customer
 
 
-class Customers(Resource):
-    """The customers that the person may see."""
+class CustomerShape(Noun):
+    """A customer; `external_id` is the billing system's name for it."""
+
+    name = Text("Display name.")
+    external_id = Text("The name of it in your systems; empty where it has none.")
+    suspended_at = DateTime("Since when no new order is taken.", null=True)
+    created_at = DateTime("When it was made.")
+    updated_at = DateTime("When it changed last.")
+
+
+class SuspensionShape(Shape):
+    """A customer whose orders are not taken."""
+
+    suspended_at = DateTime("Since when no new order is taken.")
+
+
+class MandateShape(Shape):
+    """What a customer lets the provider charge. Null is not known: nothing is charged then."""
+
+    currency = Text("ISO 4217, such as EUR.")
+    currency_digits = Integer(
+        "Decimal places of the currency: with 2, 490 minor units are 4.90.",
+        of=lambda mandate: digits_of(mandate.currency),
+    )
+    cap_charge_minor = Integer("Maximum for one charge.", null=True)
+    cap_period_minor = Integer("Maximum for all charges of a calendar month (UTC).", null=True)
+    earliest_next_at = DateTime("Nothing may be charged before this time.", null=True)
+    changed_at = DateTime("When the mandate changed last.")
+
+
+class CustomerBody(Body):
+    """A customer."""
+
+    shows = CustomerShape
+    name = Text(max_length=200)
+    external_id = Text(required=False, allow_blank=True, max_length=64)
+
+
+class WholeMandate(Body):
+    """The whole mandate."""
+
+    currency = Text("ISO 4217, such as EUR.")
+    cap_charge_minor = Integer(
+        "Maximum for one charge, in minor units; null: not known.", null=True, min_value=0
+    )
+    cap_period_minor = Integer(
+        "Maximum for a calendar month (UTC), in minor units; null: not known.",
+        null=True,
+        min_value=0,
+    )
+    earliest_next_at = DateTime("Nothing may be charged earlier; null: not known.", null=True)
+
+
+class CustomerResource(Resource):
+    """Of customers."""
 
     read_scope = Scope.CUSTOMERS_READ
     write_scope = Scope.CUSTOMERS
+
+    def customer(self, key: str, right: Right | None = None) -> Customer:
+        """The one of this key, for whoever has the right."""
+        customer = get_object_or_404(Customer.objects.visible_to(self.user), key=key)
+        if right is not None:
+            self.demand(right)
+        return customer
+
+
+class Customers(CustomerResource):
+    """The customers that the person may see."""
+
     listing: ClassVar = Listing(
         "customers",
         CustomerShape,
@@ -38,128 +105,119 @@ class Customers(Resource):
         search_text="Part of the name or the external id.",
         updated="updated_at",
         by_keys=True,
+        filters=(Parameter("external_id", "Exact match.", "external_id"),),
     )
-    parameters: ClassVar = {"GET": (*listing.parameters, "external_id")}
 
-    @extend_schema(
-        operation_id="customers_list",
-        summary="List customers",
-        parameters=[
-            *listing.described,
-            described.query("external_id", "Exact match."),
-        ],
-        responses={
-            200: listing.page_shape("CustomerPage"),
-            **described.problems(400, 403),
-        },
-    )
+    @operation("customers_list", "List customers", listing)
     def get(self, request: Request) -> Response:
         """Oldest first."""
-        rows = Customer.objects.visible_to(self.user)
-        if (external_id := request.query_params.get("external_id")) is not None:
-            rows = rows.filter(external_id=external_id)
-        return self.listing.answer(request, rows, lambda page: map(customer_json, page))
+        return self.page(Customer.objects.visible_to(self.user))
 
-    @extend_schema(
-        operation_id="customer_make",
-        summary="Make a customer",
-        request=request_bodies.CustomerBody,
-        responses={201: CustomerShape, **described.problems(400, 403, 409, 422)},
+    @operation(
+        "customer_make",
+        "Make a customer",
+        CustomerShape,
+        status=201,
+        body=CustomerBody,
+        problems=(400, 409),
     )
     def post(self, request: Request) -> Response:
         """For operators. An `external_id` belongs to one customer, so a repeated request makes no
         second one."""
         self.demand(Right.OPERATE)
-        values = request_bodies.read(request, request_bodies.CustomerBody)
         customer = Customer()
-        request_bodies.save(customer, values)
-        data = customer_json(customer)
-        return Response(data, status=201, headers={"Location": data["url"]})
+        save(customer, self.read())
+        return self.shown(customer, status=201)
 
 
-class OneCustomer(Resource):
+class OneCustomer(CustomerResource):
     """One customer."""
 
-    read_scope = Scope.CUSTOMERS_READ
-    write_scope = Scope.CUSTOMERS
     measured = ("updated_at",)
 
-    @extend_schema(
-        operation_id="customer",
-        summary="Show a customer",
-        responses={200: CustomerShape, **described.problems(403, 404)},
-    )
+    @operation("customer", "Show a customer", CustomerShape)
     def get(self, request: Request, key: str) -> Response:
         """Name and external id."""
-        return Response(customer_json(self._customer(key)))
+        return self.shown(self.customer(key))
 
-    @extend_schema(
-        operation_id="customer_change",
-        summary="Change a customer",
-        request=request_bodies.CustomerBody,
-        responses={200: CustomerShape, **described.problems(403, 404, 409, 422)},
+    @operation(
+        "customer_change", "Change a customer", CustomerShape, body=CustomerBody, problems=(409,)
     )
     def patch(self, request: Request, key: str) -> Response:
         """For operators."""
-        customer = self._customer(key)
-        self.demand(Right.OPERATE)
-        request_bodies.save(
-            customer, request_bodies.read(request, request_bodies.CustomerBody, partial=True)
-        )
+        customer = self.customer(key, Right.OPERATE)
+        save(customer, self.read())
         customer.refresh_from_db()
-        return Response(customer_json(customer))
+        return self.shown(customer)
 
-    @extend_schema(
-        operation_id="customer_delete",
-        summary="Delete a customer",
-        responses={204: None, **described.problems(403, 404, 409)},
-    )
+    @operation("customer_delete", "Delete a customer", problems=(409,))
     def delete(self, request: Request, key: str) -> Response:
         """For operators. Only a customer without volumes, orders, charges and users can be
         deleted."""
-        customer = self._customer(key)
-        self.demand(Right.OPERATE)
-        people.delete_customer(customer)
+        people.delete_customer(self.customer(key, Right.OPERATE))
         return Response(status=204)
 
-    def _customer(self, key: str) -> Customer:
-        return get_object_or_404(Customer.objects.visible_to(self.user), key=key)
+
+class CustomerSuspension(CustomerResource):
+    """A customer who cannot order."""
+
+    staff_only = True
+
+    @operation("customer_suspension", "Show the suspension of a customer", SuspensionShape)
+    def get(self, request: Request, key: str) -> Response:
+        """404 while there is none."""
+        customer = self.customer(key)
+        if customer.suspended_at is None:
+            raise Http404
+        return self.shown(customer)
+
+    @operation("customer_suspend", "Suspend a customer", SuspensionShape)
+    def put(self, request: Request, key: str) -> Response:
+        """For operators. No new orders; data, caches and what runs already stay."""
+        customer = self.customer(key, Right.OPERATE)
+        Customer.objects.filter(pk=customer.pk, suspended_at=None).update(suspended_at=Now())
+        customer.refresh_from_db()
+        return self.shown(customer)
+
+    @operation("customer_unsuspend", "Let a customer order again")
+    def delete(self, request: Request, key: str) -> Response:
+        """For operators."""
+        customer = self.customer(key, Right.OPERATE)
+        Customer.objects.filter(pk=customer.pk).update(suspended_at=None)
+        return Response(status=204)
 
 
-class CustomerMandate(Resource):
+class CustomerMandate(CustomerResource):
     """The mandate of a customer."""
 
     read_scope = Scope.BILLING_READ
-    write_scope = Scope.CUSTOMERS
 
-    @extend_schema(
-        operation_id="mandate",
-        summary="Show a mandate",
-        responses={200: MandateShape, **described.problems(403, 404)},
-    )
+    @operation("mandate", "Show a mandate", MandateShape)
     def get(self, request: Request, key: str) -> Response:
         """404 where the customer gave none."""
-        mandate = Mandate.objects.visible_to(self.user).filter(customer__key=key).first()
-        if mandate is None:
-            raise Http404
-        return Response(mandate_json(mandate))
+        mandates = Mandate.objects.visible_to(self.user)
+        return self.shown(get_object_or_404(mandates, customer__key=key))
 
-    @extend_schema(
-        operation_id="mandate_set",
-        summary="Set a mandate",
-        request=WholeMandate,
-        responses={200: MandateShape, **described.problems(403, 404, 409, 422)},
-    )
+    @operation("mandate_set", "Set a mandate", MandateShape, body=WholeMandate, problems=(409,))
     def put(self, request: Request, key: str) -> Response:
         """For operators: the whole of it, as the customer gave it. An order that is being taken
         sees the old one or the new one."""
-        customer = get_object_or_404(Customer.objects.visible_to(self.user), key=key)
-        self.demand(Right.OPERATE)
-        values = request_bodies.read(request, WholeMandate)
+        customer = self.customer(key, Right.OPERATE)
+        values = self.read()
         with transaction.atomic():
             Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
             mandate = Mandate.objects.filter(customer=customer).first() or Mandate(
                 customer=customer
             )
-            request_bodies.save(mandate, values)
-        return Response(mandate_json(mandate))
+            save(mandate, values)
+        return self.shown(mandate)
+
+
+def customer_of(key: str | None, user: Person) -> Customer | None:
+    """The customer of a body's `customer`; raises `ApiProblem`."""
+    if key is None:
+        return None
+    customer = Customer.objects.visible_to(user).filter(key=key).first()
+    if customer is None:
+        raise unfit("customer", "There is no such customer.", "unknown")
+    return customer

@@ -2,66 +2,178 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.models import Origin
-from panel.api import request_bodies
-from panel.api.customers.order_shapes import (
-    OrderBody,
-    OrderShape,
-    QuoteShape,
-    order_json,
-    order_url,
-    quote_json,
-)
-from panel.api.framework import described, idempotent_requests
 from panel.api.framework.api_lists import Listing
-from panel.api.framework.problem import ApiProblem, flat
-from panel.api.framework.resource import Resource, chosen_values, truth
-from panel.http.client_address import address_of
-from panel.models import Order, OrderState, Scope
+from panel.api.framework.bodies import Body, unfit
+from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, Text
+from panel.api.framework.operation import operation
+from panel.api.framework.parameters import Parameter, SomeOf, Truth
+from panel.api.framework.refs import Ref, url_of
+from panel.api.framework.resource import Resource
+from panel.api.framework.shape import Json, Shape
+from panel.models import Intent, Order, OrderState, Scope
 from panel.orders import authorisation, rights
 from panel.orders.evaluate import Evaluation
 from panel.orders.order_request import OrderRequest
 from panel.orders.place_order import place_order, preview
 from panel.orders.reversal import reversal_of
+from storage.currency import digits_of
 from storage.models import CachePlan, Volume
 
-DRY_RUN = OpenApiParameter(
+ORDER_WHENS = ["now", "period_end"]
+DRY_RUN: Final = Truth(
     "dry_run",
-    OpenApiTypes.BOOL,
-    description="Reports what the order would cost, or why it is refused. Orders nothing.",
+    "Reports what the order would cost, or why it is refused. Orders nothing.",
+    is_boolean=True,
 )
-ORDERED: dict[Any, Any] = {
-    200: OpenApiResponse(QuoteShape, "With dry_run: what it would be."),
-    201: OpenApiResponse(OrderShape, "Taken."),
-    **described.problems(400, 402, 403, 404, 409, 422),
+
+
+class MoneyShape(Shape):
+    """Amounts are minor units (cents) of `currency`."""
+
+    currency = Text("ISO 4217. Empty where all amounts are 0.")
+    currency_digits = Integer(
+        "Decimal places of the currency: with 2, 490 minor units are 4.90.",
+        of=lambda row: digits_of(row.currency),
+    )
+    price_minor = Integer("The monthly price from then on.")
+    charge_minor = Integer("Charged at completion, for the rest of the month.")
+    credit_minor = Integer("Deducted from the next invoice.")
+    next_invoice_minor = Integer(
+        "The line on the next invoice. Negative if the credit exceeds the price."
+    )
+    next_invoice_at = DateTime("The day of the next invoice.")
+
+
+class QuoteShape(MoneyShape):
+    """What an order would be. Nothing was ordered."""
+
+    intent = Choice("What kind of change it is.", Intent.values, given=True)
+    period_end = DateTime("When the period that is paid for ends.")
+    due_at = DateTime("When the change begins. Null: at once.", null=True, given=True)
+    trial_until = DateTime("When a free trial would end; null: it is none.", null=True, given=True)
+
+
+class OrderShape(MoneyShape):
+    """One change of plan. A plan that is null is no cache. What follows `ended_at` is for staff."""
+
+    key = Text("Its name in the API; it never changes.")
+    url = Text("Where the API shows it.", of=url_of)
+    state = Choice("Where it stands now.", OrderState.values)
+    intent = Choice("What kind of change it is.", Intent.values)
+    volume = Ref("The volume.")
+    customer = Ref("The customer.")
+    from_plan = Ref("Before it; null: no cache.", null=True)
+    to_plan = Ref("After it; null: no cache.", null=True)
+    due_at = DateTime("When a scheduled order begins.", null=True)
+    authorise_by = DateTime("The billing system must answer before this time.", null=True)
+    trial_until = DateTime("When a free trial ends; null: it is none.", null=True)
+    revert_until = DateTime("The order can be undone until this time.", null=True)
+    reverts = Ref("The order that this order undoes.", null=True)
+    reason_code = Text("Why, for programs; empty: neither refused nor failed.")
+    reason = Text("Why the order was refused or failed.")
+    job = Ref("The job that carries it out; null: none yet.", null=True)
+    created_at = DateTime("When it was made.")
+    updated_at = DateTime("When it changed last.")
+    ended_at = DateTime("When it was over; null: it is not yet.", null=True)
+    door = Text("By which way it was asked for, such as page, API or billing.", staff=True)
+    actor = Text(
+        "E-mail address of who did it; null or empty: the panel itself.",
+        of="actor.email",
+        null=True,
+        staff=True,
+    )
+
+
+ORDERED: Final[dict[int, Any]] = {
+    200: (QuoteShape, "With dry_run: what it would be."),
+    201: (OrderShape, "Taken."),
 }
 
 
-class VolumeOrders(Resource):
-    """The orders of a volume."""
+class OrderBody(Body):
+    """An order."""
+
+    cache_plan = Text("Key of the plan. Null: no cache.", null=True)
+    when = Choice(
+        "Default: a lower price begins with the next period, everything else begins now.",
+        ORDER_WHENS,
+        required=False,
+    )
+    trial = Boolean("A free trial, which ends automatically.", default=False)
+    price_minor = Integer(
+        "The price you saw. The order is refused if the price is different now.",
+        required=False,
+        min_value=0,
+    )
+    currency = Text("ISO 4217; with `price_minor`.", required=False, allow_blank=True)
+
+    def validate(self, attrs: Json) -> Json:
+        """A price is an amount and a currency."""
+        if ("price_minor" in attrs) != ("currency" in attrs):
+            raise serializers.ValidationError({"currency": "Give both or neither."}, "required")
+        return attrs
+
+
+class OrderResource(Resource):
+    """Of orders."""
+
+    read_scope = Scope.BILLING_READ
+
+    def orders(self) -> QuerySet[Order]:
+        """Those that the person may see."""
+        orders = Order.objects.visible_to(self.user)
+        return orders.select_related(
+            "volume", "customer", "from_plan", "to_plan", "job", "reverts", "actor"
+        )
+
+    def order(self, key: str) -> Order:
+        """The one of this key."""
+        return get_object_or_404(self.orders(), key=key)
+
+
+class Ordering(OrderResource):
+    """What costs money: once for each `Idempotency-Key`."""
 
     write_scope = Scope.ORDERS
     preview_scope = Scope.READ
-    parameters: ClassVar = {"POST": ("dry_run",)}
-    keeps_key = True
+    needs_key = True
 
-    @extend_schema(
-        operation_id="order_make",
-        summary="Order a cache plan",
-        request=OrderBody,
-        parameters=[described.IDEMPOTENCY_KEY, DRY_RUN],
-        responses=ORDERED,
+    @property
+    def origin(self) -> dict[str, Any]:
+        """How it was asked for."""
+        by = self.requester
+        return {"door": by.door, "token": by.token, "address": by.address}
+
+    def quoted(self, evaluation: Evaluation) -> Response:
+        """What it would be; raises `OrderRefused`."""
+        if evaluation.refusal is not None:
+            raise evaluation.refusal
+        return self.shown(
+            evaluation.quote,
+            intent=evaluation.intent,
+            due_at=evaluation.due_at,
+            trial_until=evaluation.trial_until,
+        )
+
+
+class VolumeOrders(Ordering):
+    """The orders of a volume."""
+
+    @operation(
+        "order_make",
+        "Order a cache plan",
+        ORDERED,
+        body=OrderBody,
+        parameters=(DRY_RUN,),
+        problems=(402, 409),
     )
     def post(self, request: Request, key: str) -> Response:
         """For owners and operators of the customer. A refusal has a `code` and a correction, and
@@ -69,12 +181,12 @@ class VolumeOrders(Resource):
         `not_allowed` (403), `order_running` (409), `no_capacity`, `unavailable`, `plan_retired`,
         `same_plan`, `price_changed`, `currency` and `trial` (422)."""
         volume = get_object_or_404(Volume.objects.visible_to(self.user).in_service(), key=key)
-        body = request_bodies.read(request, OrderBody)
-        if truth(request, "dry_run"):
-            return _quoted(self, request, lambda: preview(self._ask(request, volume, body)))
-        return _once(self, request, lambda: place_order(self._ask(request, volume, body)))
+        asked = self._asked(volume, self.read())
+        if DRY_RUN.of(request):
+            return self.quoted(preview(asked))
+        return self.shown(place_order(asked), status=201)
 
-    def _ask(self, request: Request, volume: Volume, body: dict[str, Any]) -> OrderRequest:
+    def _asked(self, volume: Volume, body: Json) -> OrderRequest:
         agreed = (body["price_minor"], body["currency"]) if "price_minor" in body else None
         return OrderRequest(
             volume,
@@ -83,9 +195,7 @@ class VolumeOrders(Resource):
             agreed=agreed,
             when=body.get("when"),
             trial=body["trial"],
-            door=Origin.API,
-            token=self.token.key if self.token is not None else "",
-            address=address_of(request),
+            **self.origin,
         )
 
     def _plan(self, volume: Volume, key: str | None) -> CachePlan | None:
@@ -95,16 +205,13 @@ class VolumeOrders(Resource):
         own = CachePlan.objects.filter(pk=volume.cache_plan_id or 0)
         plan = (CachePlan.objects.visible_to(self.user) | own).filter(key=key).first()
         if plan is None:
-            detail = serializers.ErrorDetail("There is no such plan.", "unknown")
-            errors = list(flat([detail], "/cache_plan"))
-            raise ApiProblem(422, "invalid", "The request has errors.", errors=errors)
+            raise unfit("cache_plan", "There is no such plan.", "unknown")
         return plan
 
 
-class Orders(Resource):
+class Orders(OrderResource):
     """The orders of the customers that the person may see."""
 
-    read_scope = Scope.BILLING_READ
     listing: ClassVar = Listing(
         "orders",
         OrderShape,
@@ -114,130 +221,59 @@ class Orders(Resource):
         search_text="Part of the volume's label or external id, or of the customer's name.",
         updated="updated_at",
         by_keys=True,
+        filters=(
+            SomeOf("state", "Only these.", "state__in", values=OrderState.values),
+            Parameter("volume", "Key of a volume.", "volume__key"),
+            Parameter("customer", "Key of a customer.", "customer__key"),
+        ),
     )
-    parameters: ClassVar = {"GET": (*listing.parameters, "state", "volume", "customer")}
-    repeatable: ClassVar = ("state",)
 
-    @extend_schema(
-        operation_id="orders_list",
-        summary="List orders",
-        parameters=[
-            *listing.described,
-            described.choice("state", "Only these.", OrderState.values),
-            described.query("volume", "Key of a volume."),
-            described.query("customer", "Key of a customer."),
-        ],
-        responses={200: listing.page_shape("OrderPage"), **described.problems(400, 403)},
-    )
+    @operation("orders_list", "List orders", listing)
     def get(self, request: Request) -> Response:
         """Newest first."""
-        rows = _orders(self)
-        if states := chosen_values(request, "state", OrderState.values):
-            rows = rows.filter(state__in=states)
-        for name in ("volume", "customer"):
-            if (key := request.query_params.get(name)) is not None:
-                rows = rows.filter(**{f"{name}__key": key})
-        return self.listing.answer(
-            request, rows, lambda page: (order_json(order, self.user) for order in page)
-        )
+        return self.page(self.orders())
 
 
-class OneOrder(Resource):
+class OneOrder(OrderResource):
     """One order."""
 
-    read_scope = Scope.BILLING_READ
-
-    @extend_schema(
-        operation_id="order",
-        summary="Show an order",
-        responses={200: OrderShape, **described.problems(403, 404)},
-    )
+    @operation("order", "Show an order", OrderShape)
     def get(self, request: Request, key: str) -> Response:
         """Its state, its money, and why it was refused or failed."""
-        return Response(order_json(_order(self, key), self.user))
+        return self.shown(self.order(key))
 
 
-class OrderCancel(Resource):
+class OrderCancel(OrderResource):
     """The end of an order before its work."""
 
     write_scope = Scope.ORDERS
-    takes_no_body = True
-    keeps_key = True
+    needs_key = True
 
-    @extend_schema(
-        operation_id="order_cancel",
-        summary="Cancel an order",
-        request=None,
-        parameters=[described.REQUIRED_KEY],
-        responses={200: OrderShape, **described.problems(400, 403, 404, 409, 422)},
-    )
+    @operation("order_cancel", "Cancel an order", OrderShape, problems=(400, 409, 422))
     def post(self, request: Request, key: str) -> Response:
         """While it is scheduled, being authorised or waits for payment; else `too_late`."""
-        order = _order(self, key)
-
-        def act() -> Response:
-            if (outsider := rights.outsider(self.user, order.volume)) is not None:
-                raise outsider
-            authorisation.cancel_order(order, self.requester)
-            return Response(order_json(_order(self, key), self.user))
-
-        return idempotent_requests.once(request, self.user, act)
+        order = self.order(key)
+        if (outsider := rights.outsider(self.user, order.volume)) is not None:
+            raise outsider
+        authorisation.cancel_order(order, self.requester)
+        return self.shown(self.order(key))
 
 
-class OrderRevert(Resource):
+class OrderRevert(Ordering):
     """The way back."""
 
-    write_scope = Scope.ORDERS
-    preview_scope = Scope.READ
-    takes_no_body = True
-    parameters: ClassVar = {"POST": ("dry_run",)}
-    keeps_key = True
-
-    @extend_schema(
-        operation_id="order_revert",
-        summary="Undo an order",
-        request=None,
-        parameters=[described.IDEMPOTENCY_KEY, DRY_RUN],
-        responses=ORDERED,
+    @operation(
+        "order_revert",
+        "Undo an order",
+        ORDERED,
+        parameters=(DRY_RUN,),
+        problems=(402, 409, 422),
     )
     def post(self, request: Request, key: str) -> Response:
         """Orders the former plan at the former price. Only for the last order of a volume, until
         its `revert_until`; otherwise refused (`too_late`, `changed_since`)."""
-        order = _order(self, key)
-        if truth(request, "dry_run"):
-            return _quoted(self, request, lambda: preview(reversal_of(order, self.user)))
-        origin_fields = {"door": Origin.API, "address": address_of(request)}
-        origin_fields["token"] = self.token.key if self.token is not None else ""
-        return _once(
-            self, request, lambda: place_order(reversal_of(order, self.user, **origin_fields))
-        )
-
-
-def _once(view: Resource, request: Request, act: Callable[[], Order]) -> Response:
-    def made() -> Response:
-        order = act()
-        data = order_json(order, view.user)
-        return Response(data, status=201, headers={"Location": order_url(order)})
-
-    return idempotent_requests.once(request, view.user, made)
-
-
-def _quoted(view: Resource, request: Request, evaluate: Callable[[], Evaluation]) -> Response:
-    def quote() -> Response:
-        evaluation = evaluate()
-        if evaluation.refusal is not None:
-            raise evaluation.refusal
-        return Response(quote_json(evaluation))
-
-    return idempotent_requests.once_if_named(request, view.user, quote)
-
-
-def _orders(view: Resource) -> QuerySet[Order]:
-    orders = Order.objects.visible_to(view.user)
-    return orders.select_related(
-        "volume", "customer", "from_plan", "to_plan", "job", "reverts", "actor"
-    )
-
-
-def _order(view: Resource, key: str) -> Order:
-    return get_object_or_404(_orders(view), key=key)
+        order = self.order(key)
+        if DRY_RUN.of(request):
+            return self.quoted(preview(reversal_of(order, self.user)))
+        made = place_order(reversal_of(order, self.user, **self.origin))
+        return self.shown(made, status=201)

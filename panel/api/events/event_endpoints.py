@@ -11,12 +11,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
-    OpenApiParameter,
-    extend_schema,
     extend_schema_serializer,
 )
 from rest_framework.renderers import BaseRenderer
@@ -24,13 +21,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.hosts import panel_identity
-from panel.api.framework import described, wait_for_job
+from panel.api.framework import wait_for_job
 from panel.api.framework.api_lists import FIELDS, only_fields
 from panel.api.framework.cursor import DEFAULT_LIMIT, MAX_LIMIT
 from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, Text
+from panel.api.framework.operation import operation
+from panel.api.framework.parameters import Header, Moment, Number, Parameter, SomeOf
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.rendering import JsonRenderer, json_bytes
-from panel.api.framework.resource import Resource, bad_parameter, since, whole
+from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape
 from panel.authentication.second_factor import MARK, seal, unseal
 from panel.models import Scope
@@ -48,7 +47,6 @@ WRITTEN: Final = re.compile(r"(plc|evt)_[\w=-]+", re.ASCII)
 """A place, or the id of an event."""
 URL_SAFE: Final = str.maketrans("+/", "-_")
 NOT_URL_SAFE: Final = str.maketrans("-_", "+/")
-LAST_SEEN: Final = "Last-Event-ID"
 STREAM: Final = "text/event-stream"
 STREAM_WAIT_SECONDS: Final = 20
 RETRY_MS: Final = 2000
@@ -73,7 +71,7 @@ class EventDataShape(Shape):
     state = Text("job.*, order.*, host.*", required=False)
     error_code = Text("job.failed, job.needs_attention, host.*", required=False)
     external_id = Text("volume.*, order.*: of the volume.", required=False)
-    label = Text("volume.*", required=False)
+    label = Text("volume.*", required=False)  # type: ignore[assignment]  # a field, no attribute
     size_bytes = Integer(
         "volume.*: of the volume; cache.*: of the cache.", required=False, null=True
     )
@@ -150,6 +148,37 @@ class EventStreamRenderer(BaseRenderer):
         return b"".join(parts)
 
 
+CURSOR: Final = Parameter(
+    "cursor",
+    "The next_cursor of the previous answer, or the id of an event. Missing: from the oldest event "
+    f"on. {LATEST}: behind the newest one.",
+)
+AFTER: Final = Parameter("after", "The same as `cursor`.", deprecated=True)
+LIMIT: Final = Number(
+    "limit",
+    f"Events per page, 1 to {MAX_LIMIT}; {DEFAULT_LIMIT}",
+    least=1,
+    most=MAX_LIMIT,
+    default=DEFAULT_LIMIT,
+)
+WAIT: Final = Number(
+    "wait",
+    "Where there is no event yet, the answer comes with the next one, or after this many seconds "
+    f"(0 to {wait_for_job.MAX_SECONDS}).",
+    most=wait_for_job.MAX_SECONDS,
+)
+TYPE: Final = SomeOf("type", "Only events of this type, or of a family.", values=TYPES)
+HOST: Final = Parameter("host", "Key of a host, for staff.")
+FILTERS: Final = (
+    Parameter("volume", "Key of a volume.", "volume_key"),
+    Parameter("customer", "Key that a customer had then.", "customer_key"),
+    Moment("created_since", "At this time or later.", "at__gte"),
+)
+LAST_SEEN: Final = Header(
+    "Last-Event-ID", "As `cursor`, which it replaces; EventSource sends it by itself."
+)
+
+
 class Events(Resource):
     """What happened."""
 
@@ -157,61 +186,13 @@ class Events(Resource):
     renderer_classes = (JsonRenderer, EventStreamRenderer)
     # Each answer names another place.
     is_tagged = False
-    parameters: ClassVar = {
-        "GET": (
-            "cursor",
-            "after",
-            "limit",
-            "type",
-            "volume",
-            "host",
-            "customer",
-            "created_since",
-            "fields",
-            "wait",
-        )
-    }
-    repeatable = ("type",)
 
-    @extend_schema(
-        operation_id="events_list",
-        summary="Read events on from a place",
-        parameters=[
-            described.query(
-                "cursor",
-                "The next_cursor of the previous answer, or the id of an event. Missing: from the "
-                f"oldest event on. {LATEST}: behind the newest one.",
-            ),
-            described.query("after", "The same as `cursor`.", deprecated=True),
-            OpenApiParameter(
-                "limit", int, description=f"Events per page, 1 to {MAX_LIMIT}; {DEFAULT_LIMIT}"
-            ),
-            described.choice("type", "Only events of this type, or of a family.", TYPES),
-            described.query("volume", "Key of a volume."),
-            described.query("host", "Key of a host, for staff."),
-            described.query("customer", "Key that a customer had then."),
-            OpenApiParameter(
-                "created_since", OpenApiTypes.DATETIME, description="At this time or later."
-            ),
-            FIELDS,
-            OpenApiParameter(
-                "wait",
-                int,
-                description="Where there is no event yet, the answer comes with the next one, or "
-                f"after this many seconds (0 to {wait_for_job.MAX_SECONDS}).",
-            ),
-            OpenApiParameter(
-                LAST_SEEN,
-                str,
-                OpenApiParameter.HEADER,
-                description="As `cursor`, which it replaces; EventSource sends it by itself.",
-            ),
-        ],
-        responses={
-            200: EventPageShape,
-            **described.problems(400, 403),
-            **described.gone("The event named by `cursor` is not kept any more (`place_gone`)."),
-        },
+    @operation(
+        "events_list",
+        "Read events on from a place",
+        EventPageShape,
+        parameters=(CURSOR, AFTER, LIMIT, TYPE, HOST, *FILTERS, FIELDS, WAIT, LAST_SEEN),
+        problems=(410,),
     )
     def get(self, request: Request) -> Response:
         """Oldest first, in an order that never changes; kept for 30 days. Nothing is ever added
@@ -220,15 +201,15 @@ class Events(Resource):
 
         With `Accept: text/event-stream` the same events come as server-sent events, in an answer
         that ends: `EventSource` asks again after two seconds, from where it was."""
-        limit = whole(request, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)
+        limit = LIMIT.of(request)
         rows = self._rows(request)
         is_stream = request.accepted_renderer.media_type == STREAM
-        default_wait = STREAM_WAIT_SECONDS if is_stream else 0
-        within = whole(request, "wait", default_wait, 0, wait_for_job.MAX_SECONDS)
-        fields, asked = only_fields(request, EventShape), request.query_params
-        if is_stream and "fields" in asked:
-            raise bad_parameter("fields", "unknown", "A stream has whole events.")
-        after = request.headers.get(LAST_SEEN) or asked.get("cursor") or asked.get("after")
+        is_endless = is_stream and WAIT.name not in request.query_params
+        within = STREAM_WAIT_SECONDS if is_endless else WAIT.of(request)
+        fields = only_fields(request, EventShape)
+        if is_stream and FIELDS.of(request) is not None:
+            raise FIELDS.refused("A stream has whole events.", "unknown")
+        after = request.headers.get(LAST_SEEN.name) or CURSOR.of(request) or AFTER.of(request)
         page, place = _read(rows, self._position(after), limit)
         headers: dict[str, str] = {}
         if not page and within:
@@ -244,19 +225,11 @@ class Events(Resource):
         return Response(data, headers=headers)
 
     def _rows(self, request: Request) -> EventQuerySet:
-        kinds = request.query_params.getlist("type")
-        if not set(kinds) <= set(TYPES):
-            raise bad_parameter("type", "invalid", f"One of {', '.join(TYPES)}; repeat it.")
-        rows = Event.objects.visible_to(self.user).listed()
-        rows = rows.of_kinds(kinds)
-        if (volume := request.query_params.get("volume")) is not None:
-            rows = rows.filter(volume_key=volume)
-        if (host := request.query_params.get("host")) is not None:
+        rows = Event.objects.visible_to(self.user).listed().of_kinds(TYPE.of(request) or [])
+        if (host := HOST.of(request)) is not None:
             rows = rows.filter(host_key=host) if is_staff(self.user) else rows.none()
-        if (customer := request.query_params.get("customer")) is not None:
-            rows = rows.filter(customer_key=customer)
-        if (at := since(request, "created_since")) is not None:
-            rows = rows.filter(at__gte=at)
+        for each in FILTERS:
+            rows = each.narrow(request, rows)
         return rows
 
     def _position(self, after: str | None) -> int:
@@ -266,9 +239,7 @@ class Events(Resource):
             return event_list.head()
         if WRITTEN.fullmatch(after) is None:
             # Not even an old one: who asks has a mistake, not a gap in what they have read.
-            raise bad_parameter(
-                "cursor", "invalid", f"Take next_cursor of the last answer, or {LATEST}."
-            )
+            raise CURSOR.refused(f"Take next_cursor of the last answer, or {LATEST}.")
         if after.startswith(PLACE):
             position = _position(after)
         else:

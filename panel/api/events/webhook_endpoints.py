@@ -2,65 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panel.api import request_bodies
-from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.bodies import Body, WholeBody
 from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, List, Text, Texts
+from panel.api.framework.operation import operation
+from panel.api.framework.outgoing_shape import OutgoingShape
 from panel.api.framework.problem import ApiProblem
+from panel.api.framework.refs import Noun, Ref
 from panel.api.framework.resource import Resource
-from panel.api.framework.shape import Shape, show
-from panel.api.request_bodies import Body, WholeBody
-from panel.api.resource_json import customer_ref
-from panel.api.response_shapes import Json, Ref
 from panel.models import Scope, Webhook, WebhookDelivery
-from panel.webhooks import webhook_fanout, webhook_forms
-from panel.webhooks.webhook_forms import FORMER_HOURS, KINDS, MOST_FORMER_HOURS, WebhookForm
+from panel.webhooks import saved_webhooks, webhook_fanout
+from panel.webhooks.saved_webhooks import FORMER_HOURS, KINDS, MOST_FORMER_HOURS
 from panel.webhooks.webhook_sending import TEST
 from storage.access import Right
 
-NAMES = {"url": "address", "is_on": "on", "kinds": "types"}
-"""Fields of the form that have another name here."""
-FIELDS = {name: field for field, name in NAMES.items()}
 
-
-class WebhookShape(Shape):
+class WebhookShape(Noun):
     """An address that events are sent to. The address and its secrets are never shown."""
 
-    key = Text("Its name in the API; it never changes.")
-    url = Text("Where the API shows it.")
     name = Text("Display name.")
-    server = Text("Of the address.")
-    types = Texts("Empty: all.")
+    server = Text("Of the address.", of=saved_webhooks.server_of)
+    types = Texts("Empty: all.", of="kinds")
     customer = Ref("Only what the people of this customer see.", null=True)
-    on = Boolean("False: nothing is sent to it.")
+    on = Boolean(
+        "False: nothing is sent to it.",
+        of=lambda webhook: webhook.is_on and webhook.disabled_at is None,
+    )
     disabled_at = DateTime("When the receiver answered 410. Switching it on enables it.", null=True)
     failures = Integer("Tries in a row that failed.")
     rests_until = DateTime("Nothing is tried before.", null=True)
-    former_secret_until = DateTime("Until then the former secret signs, too.", null=True)
+    former_secret_until = DateTime(
+        "Until then the former secret signs, too.",
+        of=lambda webhook: webhook.former_until if webhook.former_secret else None,
+        null=True,
+    )
     created_at = DateTime("When it was made.")
     secret = Text(
         "What signs; only in the answer that made it, null in its replay.",
-        required=False,
         null=True,
+        required=False,
     )
 
 
 class WebhookBody(Body):
     """A webhook."""
 
-    name = Text("Display name.", max_length=60)
-    address = Text("URL that takes the events.", max_length=1000)
-    types = List("Empty: all.", Choice("", KINDS), default=list)
+    shows = WebhookShape
+    name = Text(max_length=60)
+    address = Text("URL that takes the events.", source="url", max_length=1000)
+    types = List("", Choice("", KINDS), source="kinds", default=list)
     customer = Text("Key of the customer.", max_length=26, required=False, null=True)
-    on = Boolean("False: nothing is sent to it.", default=True)
+    on = Boolean(source="is_on", default=True)
 
 
 class WholeWebhookBody(WholeBody, WebhookBody):
@@ -68,6 +67,7 @@ class WholeWebhookBody(WholeBody, WebhookBody):
 
     address = Text(
         "URL that takes the events. It is never shown; null: it stays as it is.",
+        source="url",
         max_length=1000,
         null=True,
     )
@@ -84,259 +84,154 @@ class WebhookSecretBody(Body):
     )
 
 
-class WebhookDeliveryShape(Shape):
+class WebhookDeliveryShape(OutgoingShape):
     """A message to a webhook. `id` is its webhook-id: the event's."""
 
     key = Text("Its name in the API; it never changes.")
-    id = Text("Its webhook-id: the event's id.")
-    type = Text("What the event tells.")
+    id = Text("Its webhook-id: the event's id.", of="name")
+    type = Text("What the event tells.", of=lambda row: row.event.kind if row.event else TEST)
     subject = Text("What it is about: volume:KEY, host:KEY or alert:KEY.")
-    state = Choice("Where it stands now.", ["delivered", "given_up", "waiting"])
-    attempts = Integer("How often it was tried.")
-    status = Integer("Of the last answer; null where none came.", null=True)
-    error = Text("What was wrong with the last try; empty: nothing.")
-    next_at = DateTime("When it is tried (again).", null=True)
-    created_at = DateTime("When it was made.")
-    delivered_at = DateTime("When it arrived; null: it has not yet.", null=True)
+    error = Text("What was wrong with the last try; empty: nothing.", of="last_error")
 
 
-def webhook_json(webhook: Webhook, secret: str = "") -> Json:
-    """A webhook, for `WebhookShape`; `secret` is one that was just made."""
-    names = ("key", "name", "disabled_at", "failures", "rests_until", "created_at")
-    data: Json = {name: getattr(webhook, name) for name in names}
-    data |= {
-        "url": reverse("api-webhook", args=[webhook.key]),
-        "server": webhook_forms.server_of(webhook),
-        "types": webhook.kinds,
-        "customer": customer_ref(webhook.customer),
-        "on": webhook.is_on and webhook.disabled_at is None,
-        "former_secret_until": webhook.former_until if webhook.former_secret else None,
-    }
-    if secret:
-        data["secret"] = secret
-    shaped: Json = show(WebhookShape, data)
-    return shaped
-
-
-def delivery_json(row: WebhookDelivery) -> Json:
-    """A message that came with its event, for `WebhookDeliveryShape`."""
-    is_waiting = row.state == "waiting"
-    shaped: Json = show(
-        WebhookDeliveryShape,
-        {
-            "key": row.key,
-            "id": row.name,
-            "type": row.event.kind if row.event is not None else TEST,
-            "subject": row.subject,
-            "state": row.state,
-            "attempts": row.attempts,
-            "status": row.last_status,
-            "error": row.last_error,
-            "next_at": row.next_at if is_waiting else None,
-            "created_at": row.created_at,
-            "delivered_at": row.delivered_at,
-        },
-    )
-    return shaped
-
-
-def _webhook_of(view: Resource, key: str) -> Webhook:
-    view.demand(Right.ADMINISTER)
-    return get_object_or_404(Webhook.objects.visible_to(view.user), key=key)
-
-
-def _saved(view: Resource, given: Json, webhook: Webhook | None) -> Json:
-    """By the rules of the page's form; what is not given stays."""
-    data: dict[str, Any] = {} if webhook is None else webhook_forms.initial_of(webhook)
-    data |= {FIELDS.get(name, name): value for name, value in given.items()}
-    if "types" in given:
-        data["kinds"] = ",".join(given["types"])
-    form = WebhookForm(data, webhook=webhook, is_enabling="on" in given)
-    if not form.is_valid():
-        errors = [
-            {"pointer": f"/{NAMES.get(name, name)}", "code": "invalid", "message": str(error)}
-            for name, each in form.errors.items()
-            for error in each
-        ]
-        raise ApiProblem(422, "invalid", errors[0]["message"], "Correct the fields.", errors=errors)
-    row, secret = form.save(view.user)
-    return webhook_json(row, secret)
-
-
-class Webhooks(Resource):
-    """Where events are sent."""
+class WebhookResource(Resource):
+    """For administrators."""
 
     read_scope = Scope.EVENTS_READ
     staff_only = True
     write_scope = Scope.WEBHOOKS
-    listing: ClassVar = Listing("webhooks", WebhookShape, sorts={"name": "name"})
-    parameters: ClassVar = {"GET": listing.parameters}
 
-    @extend_schema(
-        operation_id="webhooks_list",
-        summary="List webhooks",
-        parameters=listing.described,
-        responses={
-            200: listing.page_shape("WebhookPage"),
-            **described.problems(400, 403, 404),
-        },
-    )
+    def webhooks(self) -> QuerySet[Webhook]:
+        """Those of the person, who is an administrator."""
+        self.demand(Right.ADMINISTER)
+        return Webhook.objects.visible_to(self.user).select_related("customer")
+
+    def webhook(self, key: str) -> Webhook:
+        """The one of this key."""
+        return get_object_or_404(self.webhooks(), key=key)
+
+    def deliveries(self, key: str) -> QuerySet[WebhookDelivery]:
+        """What was sent to the webhook of this key."""
+        rows = WebhookDelivery.objects.visible_to(self.user).filter(webhook=self.webhook(key))
+        return rows.select_related("event")
+
+    def saved(self, webhook: Webhook | None = None, status: int = 200) -> Response:
+        """The webhook with the values of the body."""
+        values = self.read()
+        if "customer" in values:
+            values["customer"] = saved_webhooks.customer_of(values["customer"])
+        row, secret = saved_webhooks.save_webhook(
+            values, self.user, webhook, is_enabling="is_on" in values
+        )
+        return self.shown(row, status, **({"secret": secret} if secret else {}))
+
+
+class Webhooks(WebhookResource):
+    """Where events are sent."""
+
+    listing: ClassVar = Listing("webhooks", WebhookShape, sorts={"name": "name"})
+
+    @operation("webhooks_list", "List webhooks", listing)
     def get(self, request: Request) -> Response:
         """For administrators, oldest first."""
-        self.demand(Right.ADMINISTER)
-        rows = Webhook.objects.visible_to(self.user).select_related("customer")
-        return self.listing.answer(request, rows, lambda page: map(webhook_json, page))
+        return self.page(self.webhooks())
 
-    @extend_schema(
-        operation_id="webhook_make",
-        summary="Send events to an address",
-        request=WebhookBody,
-        responses={201: WebhookShape, **described.problems(403, 404, 422)},
+    @operation(
+        "webhook_make", "Send events to an address", WebhookShape, status=201, body=WebhookBody
     )
     def post(self, request: Request) -> Response:
         """For administrators. It gets what happens from now on. The secret that signs is in this
         answer alone."""
         self.demand(Right.ADMINISTER)
-        data = _saved(self, request_bodies.read(request, WebhookBody), None)
-        return Response(data, status=201, headers={"Location": data["url"]})
+        return self.saved(status=201)
 
 
-class OneWebhook(Resource):
+class OneWebhook(WebhookResource):
     """One webhook."""
 
-    read_scope = Scope.EVENTS_READ
-    staff_only = True
-    write_scope = Scope.WEBHOOKS
-
-    @extend_schema(
-        operation_id="webhook",
-        summary="Show a webhook",
-        responses={200: WebhookShape, **described.problems(403, 404)},
-    )
+    @operation("webhook", "Show a webhook", WebhookShape)
     def get(self, request: Request, key: str) -> Response:
         """For administrators."""
-        return Response(webhook_json(_webhook_of(self, key)))
+        return self.shown(self.webhook(key))
 
-    @extend_schema(
-        operation_id="webhook_change",
-        summary="Change fields of a webhook",
-        request=WebhookBody,
-        responses={200: WebhookShape, **described.problems(403, 404, 422)},
-    )
+    @operation("webhook_change", "Change fields of a webhook", WebhookShape, body=WebhookBody)
     def patch(self, request: Request, key: str) -> Response:
         """For administrators. What is left out stays. One that is switched on again, or that had
         answered 410, gets what happens from now on."""
-        webhook = _webhook_of(self, key)
-        given = request_bodies.read(request, WebhookBody, partial=True)
-        return Response(_saved(self, given, webhook))
+        return self.saved(self.webhook(key))
 
-    @extend_schema(
-        operation_id="webhook_replace",
-        summary="Replace a webhook",
-        request=WholeWebhookBody,
-        responses={200: WebhookShape, **described.problems(403, 404, 422)},
-    )
+    @operation("webhook_replace", "Replace a webhook", WebhookShape, body=WholeWebhookBody)
     def put(self, request: Request, key: str) -> Response:
         """For administrators: all fields of it, of which none has a default."""
-        webhook = _webhook_of(self, key)
-        return Response(_saved(self, request_bodies.read(request, WholeWebhookBody), webhook))
+        return self.saved(self.webhook(key))
 
-    @extend_schema(
-        operation_id="webhook_delete",
-        summary="Delete a webhook",
-        responses={204: None, **described.problems(403, 404)},
-    )
+    @operation("webhook_delete", "Delete a webhook")
     def delete(self, request: Request, key: str) -> Response:
         """For administrators. What was sent is forgotten, too."""
-        webhook_forms.delete(_webhook_of(self, key), self.user)
+        saved_webhooks.delete(self.webhook(key), self.user)
         return Response(status=204)
 
 
-class WebhookSecret(Resource):
+class WebhookSecret(WebhookResource):
     """What signs."""
 
-    staff_only = True
-    write_scope = Scope.WEBHOOKS
-
-    @extend_schema(
-        operation_id="webhook_secret_change",
-        summary="Change the secret of a webhook",
-        request=WebhookSecretBody,
-        responses={200: WebhookShape, **described.problems(403, 404, 422)},
+    @operation(
+        "webhook_secret_change",
+        "Change the secret of a webhook",
+        WebhookShape,
+        body=WebhookSecretBody,
     )
     def post(self, request: Request, key: str) -> Response:
         """For administrators. The new secret is in this answer alone; the former one signs beside
         it for `former_hours`, so that the receiver can be changed meanwhile."""
-        webhook = _webhook_of(self, key)
-        hours = request_bodies.read(request, WebhookSecretBody)["former_hours"]
-        secret = webhook_forms.change_secret(webhook, hours, self.user)
-        return Response(webhook_json(_webhook_of(self, key), secret))
+        webhook = self.webhook(key)
+        hours = self.read()["former_hours"]
+        secret = saved_webhooks.change_secret(webhook, hours, self.user)
+        return self.shown(self.webhook(key), secret=secret)
 
 
-class WebhookTest(Resource):
+class WebhookTest(WebhookResource):
     """A message that means nothing."""
 
-    staff_only = True
-    write_scope = Scope.WEBHOOKS
-    takes_no_body = True
-
-    @extend_schema(
-        operation_id="webhook_test",
-        summary="Send a test message",
-        request=None,
-        responses={202: WebhookDeliveryShape, **described.problems(400, 403, 404, 409)},
+    @operation(
+        "webhook_test",
+        "Send a test message",
+        WebhookDeliveryShape,
+        status=202,
+        problems=(400, 409),
     )
     def post(self, request: Request, key: str) -> Response:
         """For administrators. Sent at once; the deliveries of the webhook show the answer."""
-        webhook = _webhook_of(self, key)
+        webhook = self.webhook(key)
         if not Webhook.objects.in_use().filter(pk=webhook.pk).exists():
             raise ApiProblem(409, "off", "The webhook is switched off.", "Switch it on first.")
-        return Response(delivery_json(webhook_fanout.write_test(webhook)), status=202)
+        return self.shown(webhook_fanout.write_test(webhook), status=202)
 
 
-class WebhookDeliveries(Resource):
+class WebhookDeliveries(WebhookResource):
     """What was sent to a webhook."""
 
-    read_scope = Scope.EVENTS_READ
-    staff_only = True
-    write_scope = Scope.WEBHOOKS
     listing: ClassVar = Listing("webhook-deliveries", WebhookDeliveryShape, newest_first=True)
-    parameters: ClassVar = {"GET": listing.parameters}
 
-    @extend_schema(
-        operation_id="webhook_deliveries_list",
-        summary="List what was sent to a webhook",
-        parameters=listing.described,
-        responses={
-            200: listing.page_shape("WebhookDeliveryPage"),
-            **described.problems(400, 403, 404),
-        },
-    )
+    @operation("webhook_deliveries_list", "List what was sent to a webhook", listing)
     def get(self, request: Request, key: str) -> Response:
         """For administrators, newest first."""
-        rows = WebhookDelivery.objects.visible_to(self.user).filter(webhook=_webhook_of(self, key))
-        return self.listing.answer(
-            request, rows.select_related("event"), lambda page: map(delivery_json, page)
-        )
+        return self.page(self.deliveries(key))
 
 
-class WebhookRedelivery(Resource):
+class WebhookRedelivery(WebhookResource):
     """The same message once more."""
 
-    staff_only = True
-    write_scope = Scope.WEBHOOKS
-    takes_no_body = True
-
-    @extend_schema(
-        operation_id="webhook_redeliver",
-        summary="Send a message again",
-        request=None,
-        responses={202: WebhookDeliveryShape, **described.problems(400, 403, 404)},
+    @operation(
+        "webhook_redeliver",
+        "Send a message again",
+        WebhookDeliveryShape,
+        status=202,
+        problems=(400,),
     )
     def post(self, request: Request, key: str, delivery: str) -> Response:
         """For administrators. Under the same id, so that who has it knows it."""
-        rows = WebhookDelivery.objects.visible_to(self.user).select_related("event")
-        row = get_object_or_404(rows, webhook=_webhook_of(self, key), key=delivery)
-        webhook_forms.send_again(row)
+        row = get_object_or_404(self.deliveries(key), key=delivery)
+        saved_webhooks.send_again(row)
         row.refresh_from_db()
-        return Response(delivery_json(row), status=202)
+        return self.shown(row, status=202)

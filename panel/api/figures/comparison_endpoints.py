@@ -5,23 +5,22 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import timedelta
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.models import Job
-from panel.api.framework import described
 from panel.api.framework.fields import Boolean, DateTime, Float, Integer, Text
-from panel.api.framework.resource import Resource, bad_parameter, since, whole
-from panel.api.framework.shape import Shape, show
-from panel.api.resource_json import job_ref, ref, volume_ref
-from panel.api.response_shapes import Json, Ref
+from panel.api.framework.operation import operation
+from panel.api.framework.parameters import Moment, Number, OneOf
+from panel.api.framework.refs import Ref, ref
+from panel.api.framework.resource import Resource
+from panel.api.framework.shape import Json, Shape, show
+from panel.api.hosts.host_resource import HostResource
 from panel.models import Scope
 from panel.proofs.job_comparison import compare_job
 from storage.analysis.disk_activity import DisksThen, disks_then
@@ -30,13 +29,10 @@ from storage.analysis.ssd_writers import SPANS, known_as, ssd_writers
 from storage.database_clock import database_now
 from storage.health.smart_records import DiskCondition, conditions_of
 from storage.inventory.stored import inventory_of
-from storage.metrics.rates import FiguresWindow
-from storage.models import Host
 
 USUAL: Final = timedelta(minutes=5)
 LONGEST: Final = timedelta(days=366)
 MOST_MINUTES: Final = 7 * 24 * 60
-AFTERS: Final = ("right", "latest")
 FIGURES: Final = (
     "read_iops",
     "write_iops",
@@ -64,12 +60,12 @@ class DiskUserShape(Shape):
 class UsedDiskShape(Shape):
     """A disk or array, and whom it worked for."""
 
-    disk = Text("Such as sda.")
+    disk = Text("Such as sda.", of="name")
     is_fast = Boolean("True: an SSD.")
     busy = Float("Share of the time in which it had I/O under way; null: unknown.", null=True)
     in_flight = Float("I/Os under way, on average.")
     other_share = Float("What no volume explains, 0 to 1; null: not known.", null=True)
-    users = DiskUserShape("The volumes, the greatest first.", many=True)
+    users = DiskUserShape("The volumes, the greatest first.", many=True, given=True)
 
 
 class DiskUsersShape(Shape):
@@ -80,52 +76,42 @@ class DiskUsersShape(Shape):
     items = UsedDiskShape("The rows of this answer, one each.", many=True)
 
 
-class HostDiskUsers(Resource):
+FROM: Final = Moment("from", "Default: five minutes before `to`.")
+TO: Final = Moment("to", "Default: now.")
+
+
+class HostDiskUsers(HostResource):
     """Who kept the disks of a host busy."""
 
-    staff_only = True
-    read_scope = Scope.HOSTS_READ
-    parameters: ClassVar = {"GET": ("from", "to")}
-
-    @extend_schema(
-        operation_id="host_disk_users",
-        summary="Show who kept the disks of a host busy",
-        parameters=[
-            OpenApiParameter(
-                "from", OpenApiTypes.DATETIME, description="Default: five minutes before `to`."
-            ),
-            OpenApiParameter("to", OpenApiTypes.DATETIME, description="Default: now."),
-        ],
-        responses={200: DiskUsersShape, **described.problems(400, 403, 404)},
+    @operation(
+        "host_disk_users",
+        "Show who kept the disks of a host busy",
+        DiskUsersShape,
+        parameters=(FROM, TO),
     )
     def get(self, request: Request, key: str) -> Response:
         """Every disk and array, with the volumes by their share of its time. Empty before the first
         inventory."""
-        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
-        end = since(request, "to") or timezone.now()
-        start = since(request, "from") or end - USUAL
+        host = self.host(key, with_inventory=True)
+        end = TO.of(request) or timezone.now()
+        start = FROM.of(request) or end - USUAL
         if not timedelta() < end - start <= LONGEST:
-            message = f"Before `to`, by at most {LONGEST.days} days."
-            raise bad_parameter("from", "out_of_range", message)
+            raise FROM.refused(f"Before `to`, by at most {LONGEST.days} days.", "out_of_range")
         facts = inventory_of(host)
         then = disks_then(host, facts, start, end) if facts is not None else None
-        items = [_used_json(disk, then) for disk in then.disks] if then is not None else []
-        return Response(show(DiskUsersShape, {"start": start, "end": end, "items": items}))
+        items = [_used(disk, then) for disk in then.disks] if then is not None else []
+        return self.shown({"start": start, "end": end, "items": items})
 
 
-def _used_json(disk: UsedDisk, then: DisksThen) -> Json:
-    names = ("is_fast", "busy", "in_flight", "other_share")
-    users = [
-        {**asdict(user), "volume": volume_ref(then.volumes.get(user.volume_id))}
-        for user in disk.users
-    ]
-    return {**{name: getattr(disk, name) for name in names}, "disk": disk.name, "users": users}
+def _used(disk: UsedDisk, then: DisksThen) -> Json:
+    users = [{**asdict(user), "volume": then.volumes.get(user.volume_id)} for user in disk.users]
+    return show(UsedDiskShape, disk, users=users)
 
 
 class SsdWriterShape(Shape):
     """What a volume wrote to an SSD."""
 
-    volume = Ref("The volume.")
+    volume = Ref("The volume.", of=lambda writer: ref("api-volume", writer.key, writer.label))
     written_bytes = Integer("Bytes that it wrote there.")
     promoted_bytes = Integer(
         "Of these, copies of what it read; null: it lies there, or nobody counts them.", null=True
@@ -144,28 +130,19 @@ class SsdWritersShape(Shape):
     uncounted = Integer(
         "bcache volumes whose writes nobody counts; they are within the other bytes."
     )
-    items = SsdWriterShape("The volumes, the greatest first.", many=True)
+    items = SsdWriterShape("The volumes, the greatest first.", of="volumes", many=True)
 
 
-class DiskWriters(Resource):
+SPAN: Final = OneOf("span", "How long until now; 7d.", values=tuple(SPANS))
+
+
+class DiskWriters(HostResource):
     """Who wrote to an SSD."""
 
-    staff_only = True
-    read_scope = Scope.HOSTS_READ
-    parameters: ClassVar = {"GET": ("span",)}
-
-    @extend_schema(
-        operation_id="host_disk_writers",
-        summary="Show who wrote to an SSD",
-        parameters=[described.query("span", "How long until now; 7d.", enum=list(SPANS))],
-        responses={200: SsdWritersShape, **described.problems(400, 403, 404)},
-    )
+    @operation("host_disk_writers", "Show who wrote to an SSD", SsdWritersShape, parameters=(SPAN,))
     def get(self, request: Request, key: str, disk: str) -> Response:
         """404 where the disk is no SSD, or the host was not read yet."""
-        span = request.query_params.get("span", "7d")
-        if span not in SPANS:
-            raise bad_parameter("span", "invalid", f"One of {', '.join(SPANS)}.")
-        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        host = self.host(key, with_inventory=True)
         facts, now = inventory_of(host), database_now()
         conditions = (each for each in conditions_of(host, now) if each.disk.key == disk)
         condition = next(conditions, None)
@@ -174,14 +151,8 @@ class DiskWriters(Resource):
         name = known_as(facts, condition)
         if name is None:
             raise Http404
-        writers = ssd_writers(condition, facts, name, now, SPANS[span][1])
-        names = ("start", "end", "total_bytes", "other_bytes", "other_share", "uncounted")
-        data: Json = {name: getattr(writers, name) for name in names}
-        data["items"] = [
-            {**asdict(each), "volume": ref("api-volume", each.key, each.label)}
-            for each in writers.volumes
-        ]
-        return Response(show(SsdWritersShape, data))
+        _, span = SPANS[SPAN.of(request) or "7d"]
+        return self.shown(ssd_writers(condition, facts, name, now, span))
 
 
 def _is_ssd(condition: DiskCondition) -> bool:
@@ -213,12 +184,23 @@ class ComparedShape(Shape):
 class JobComparisonShape(Shape):
     """A volume before and after one of its jobs."""
 
-    job = Ref("The job.")
+    job = Ref("The job.", given=True)
     before = WindowFiguresShape("Null: there are no figures.", null=True)
     after = WindowFiguresShape("Null: there are no figures.", null=True)
-    items = ComparedShape("Figure by figure; empty: `lacks` says why.", many=True)
+    items = ComparedShape("Figure by figure; empty: `lacks` says why.", of="rows", many=True)
     lacks = Text("Why there is no comparison; empty: there is one.")
     cut = Text("Which side another job made shorter; empty: none.")
+
+
+MINUTES: Final = Number(
+    "minutes", "How long each side is; 15.", least=1, most=MOST_MINUTES, default=15
+)
+AFTER: Final = OneOf(
+    "after",
+    "`right`: right after the job, which is the default; `latest`: until now, when a cache is "
+    "warm.",
+    values=("right", "latest"),
+)
 
 
 class JobComparisonView(Resource):
@@ -226,45 +208,17 @@ class JobComparisonView(Resource):
 
     staff_only = True
     read_scope = Scope.JOBS_READ
-    parameters: ClassVar = {"GET": ("minutes", "after")}
 
-    @extend_schema(
-        operation_id="job_comparison",
-        summary="Compare a volume before and after a job",
-        parameters=[
-            OpenApiParameter("minutes", OpenApiTypes.INT, description="How long each side is; 15."),
-            described.query(
-                "after",
-                "`right`: right after the job, which is the default; `latest`: until now, when a "
-                "cache is warm.",
-                enum=list(AFTERS),
-            ),
-        ],
-        responses={200: JobComparisonShape, **described.problems(400, 403, 404)},
+    @operation(
+        "job_comparison",
+        "Compare a volume before and after a job",
+        JobComparisonShape,
+        parameters=(MINUTES, AFTER),
     )
     def get(self, request: Request, key: str) -> Response:
         """As on the volume's page. 404 for dry runs and for jobs that are about no volume."""
-        minutes = whole(request, "minutes", 15, 1, MOST_MINUTES)
-        after = request.query_params.get("after", AFTERS[0])
-        if after not in AFTERS:
-            raise bad_parameter("after", "invalid", f"One of {', '.join(AFTERS)}.")
         jobs = Job.objects.visible_to(self.user).select_related("volume")
         job = get_object_or_404(jobs, key=key, dry_run=False, volume__isnull=False)
-        compared = compare_job(
-            job, timedelta(minutes=minutes), timezone.now(), latest=after == "latest"
-        )
-        data = {
-            "job": job_ref(job),
-            "before": _window_json(compared.before),
-            "after": _window_json(compared.after),
-            "items": compared.rows,
-            "lacks": compared.lacks,
-            "cut": compared.cut,
-        }
-        return Response(show(JobComparisonShape, data))
-
-
-def _window_json(window: FiguresWindow | None) -> Json | None:
-    if window is None:
-        return None
-    return {name: getattr(window, name) for name in ("start", "end", *FIGURES)}
+        is_latest = AFTER.of(request) == "latest"
+        minutes = timedelta(minutes=MINUTES.of(request))
+        return self.shown(compare_job(job, minutes, timezone.now(), latest=is_latest), job=job)

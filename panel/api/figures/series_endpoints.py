@@ -6,27 +6,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from math import ceil
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panel.api.framework import described
 from panel.api.framework.fields import DateTime, Float, Integer, List, Map, Text, Texts
+from panel.api.framework.operation import operation
+from panel.api.framework.parameters import Moment, Number, Parameter, SomeOf
 from panel.api.framework.rendering import JsonRenderer, json_bytes
-from panel.api.framework.resource import Resource, bad_parameter, chosen_values, since, whole
+from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape
-from panel.api.volumes.volume_endpoints import visible_volume
+from panel.api.volumes.volume_resource import VolumeResource
 from panel.charts.definitions import inside_json
 from panel.charts.subject import ChartSubject, of_fleet, of_host, of_volume
 from panel.charts.time_range import Span
 from panel.models import Scope
-from storage.access import is_staff
 from storage.formatting import csv_line
 from storage.metrics.load_series import LOAD_UNITS
 from storage.metrics.series import (
@@ -44,15 +43,25 @@ DEFAULT_POINTS: Final = 600
 CSV: Final = "text/csv"
 HISTOGRAMS, BANDS = "histograms", "bands"
 INCLUDED: Final = (HISTOGRAMS, BANDS)
-RANGE: Final = [
-    OpenApiParameter("from", OpenApiTypes.DATETIME, description="Default: one hour before `to`."),
-    OpenApiParameter("to", OpenApiTypes.DATETIME, description="Default: now."),
-    OpenApiParameter(
-        "points", OpenApiTypes.INT, description=f"Maximum number of points, 1 to {MAX_POINTS}."
-    ),
-    described.query("names", "Columns, with commas between. Default: all."),
-]
-NAMES: Final = tuple(each.name for each in RANGE)
+FROM: Final = Moment("from", "Default: one hour before `to`.")
+TO: Final = Moment("to", "Default: now.")
+POINTS: Final = Number(
+    "points",
+    f"Maximum number of points, 1 to {MAX_POINTS}.",
+    least=1,
+    most=MAX_POINTS,
+    default=DEFAULT_POINTS,
+)
+NAMES: Final = Parameter("names", "Columns, with commas between. Default: all.")
+RANGE: Final = (FROM, TO, POINTS, NAMES)
+INCLUDE: Final = SomeOf(
+    "include",
+    "`histograms`: how many I/Os took how long; `bands`: the least and the most of the intervals "
+    "in each bucket. Staff only.",
+    staff=True,
+    values=INCLUDED,
+)
+DISK: Final = Parameter("disk", "Whose columns `disk_…` and `volume_…` are: one of `disks`.")
 
 
 class SeriesColumns(Shape):
@@ -140,11 +149,8 @@ class CsvRenderer(BaseRenderer):
 
 def _answers(shape: type[Shape]) -> dict[Any, Any]:
     return {
-        (200, "application/json"): OpenApiResponse(shape, "Columns."),
-        (200, CSV): OpenApiResponse(
-            OpenApiTypes.STR, "With `Accept: text/csv`: a line for each point."
-        ),
-        **described.problems(400, 403, 404, 422),
+        (200, "application/json"): (shape, "Columns."),
+        (200, CSV): (OpenApiTypes.STR, "With `Accept: text/csv`: a line for each point."),
     }
 
 
@@ -158,11 +164,11 @@ class SeriesResource(Resource):
     ) -> tuple[Any, Span, Sequence[str]]:
         """The series, its time and the columns that were asked for. Those beyond the `cheap` ones
         are read only where one is."""
-        end = since(request, "to") or timezone.now()
-        start = since(request, "from") or end - max(
+        end = TO.of(request) or timezone.now()
+        start = FROM.of(request) or end - max(
             DEFAULT_RANGE, timedelta(seconds=12 * subject.least_seconds)
         )
-        points = whole(request, "points", DEFAULT_POINTS, 1, MAX_POINTS)
+        points = POINTS.of(request)
         names = _names(request, subject.names, cheap)
         try:
             start, end, step = aligned(
@@ -172,43 +178,31 @@ class SeriesResource(Resource):
             measured = subject.measure(span)
         except ValueError as error:
             # It ends before it begins, or is longer than any that is kept.
-            raise bad_parameter("from", "out_of_range", str(error)) from None
+            raise FROM.refused(str(error), "out_of_range") from None
         if not set(names) <= set(cheap):
             measured = subject.apart(subject.added(span, measured))
         return measured, span, names
 
 
-class VolumeSeries(SeriesResource):
+class VolumeSeries(SeriesResource, VolumeResource):
     """What a volume did."""
 
     read_scope = Scope.VOLUMES_READ
-    parameters: ClassVar = {"GET": (*NAMES, "include")}
-    repeatable: ClassVar = ("include",)
 
-    @extend_schema(
-        operation_id="series",
-        summary="Figures over time",
-        parameters=[
-            *RANGE,
-            described.choice(
-                "include",
-                "`histograms`: how many I/Os took how long; `bands`: the least and the most of the "
-                "intervals in each bucket. Staff only.",
-                INCLUDED,
-            ),
-        ],
-        responses=_answers(SeriesShape),
+    @operation(
+        "series",
+        "Figures over time",
+        _answers(SeriesShape),
+        parameters=(*RANGE, INCLUDE),
+        problems=(422,),
     )
     def get(self, request: Request, key: str) -> Response:
         """One column for each figure; null: nothing was measured. Customers have the columns of
         their charts. The range is moved to whole buckets. Those of the legs below a cache
         (`hdd_leg_p95_ms`, `ssd_leg_p95_ms`, …) come where `names` or `include=histograms` asks for
         them, of ranges of up to seven days."""
-        is_for_staff = is_staff(self.user)
-        if "include" in request.query_params and not is_for_staff:
-            raise bad_parameter("include", "unknown", f"Known here: {', '.join(NAMES)}.")
-        included = chosen_values(request, "include", INCLUDED)
-        subject = of_volume(visible_volume(self, key), self.user)
+        included = INCLUDE.of(request) or ()
+        subject = of_volume(self.volume(key), self.user)
         usual = [name for name in subject.names if name not in LEG_UNITS]
         measured, span, names = self.columns(request, subject, usual)
         if HISTOGRAMS in included and set(names) <= set(usual):
@@ -245,39 +239,34 @@ class LoadSeries(SeriesResource):
 class HostSeries(LoadSeries):
     """What a host did."""
 
-    parameters: ClassVar = {"GET": (*NAMES, "disk")}
-
-    @extend_schema(
-        operation_id="host_series",
-        summary="Figures of a host and its disks over time",
-        parameters=[
-            *RANGE,
-            described.query("disk", "Whose columns `disk_…` and `volume_…` are: one of `disks`."),
-        ],
-        responses=_answers(LoadSeriesShape),
+    @operation(
+        "host_series",
+        "Figures of a host and its disks over time",
+        _answers(LoadSeriesShape),
+        parameters=(*RANGE, DISK),
+        problems=(422,),
     )
     def get(self, request: Request, key: str) -> Response:
         """All volumes of the host together, how busy each disk was (`busy_sda`), what one disk did
         (`disk_read_ms`) and the volumes that it worked for, in buckets of five minutes or more."""
         host = get_object_or_404(Host.objects.visible_to(self.user).without_inventory(), key=key)
-        asked = request.query_params.get("disk", "")
+        asked = DISK.of(request) or ""
         subject = of_host(host, asked)
         if asked and asked not in subject.disks:
             known = ", ".join(subject.disks) or "none"
-            raise bad_parameter("disk", "invalid", f"Known of this host: {known}.")
+            raise DISK.refused(f"Known of this host: {known}.")
         return self.answer(request, subject)
 
 
 class FleetSeries(LoadSeries):
     """What all hosts did."""
 
-    parameters: ClassVar = {"GET": NAMES}
-
-    @extend_schema(
-        operation_id="fleet_series",
-        summary="Figures of all hosts together over time",
+    @operation(
+        "fleet_series",
+        "Figures of all hosts together over time",
+        _answers(LoadSeriesShape),
         parameters=RANGE,
-        responses=_answers(LoadSeriesShape),
+        problems=(422,),
     )
     def get(self, request: Request) -> Response:
         """With how busy their disks were, on average and the busiest, in buckets of five minutes or
@@ -311,12 +300,12 @@ def _at(seconds: int) -> datetime:
 def _names(request: Request, known: Sequence[str], usual: Sequence[str]) -> Sequence[str]:
     """The columns that were asked for, of those that may be seen. By itself all but those of the
     legs of a cache; for hosts and the fleet all."""
-    text = request.query_params.get("names")
+    text = NAMES.of(request)
     if text is None:
         return usual if set(known) - set(usual) <= set(LEG_UNITS) else known
-    names = text.split(",")
+    names: Sequence[str] = text.split(",")
     if not set(names) <= set(known):
-        raise bad_parameter("names", "invalid", f"Some of {', '.join(known)}.")
+        raise NAMES.refused(f"Some of {', '.join(known)}.")
     return names
 
 

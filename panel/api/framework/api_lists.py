@@ -7,43 +7,46 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property, reduce
+from operator import or_
 from typing import Any, Final, TypeVar
 
 from django.db.models import Model, Q, QuerySet
 from django.db.models.expressions import Combinable
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, inline_serializer
+from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api.framework import cursor
 from panel.api.framework.fields import Integer, Text
-from panel.api.framework.resource import bad_parameter, ids, since, truth
-from panel.api.framework.shape import Shape, names_of
-from panel.api.response_shapes import Json
+from panel.api.framework.parameters import (
+    MOST_KEYS,
+    Keys,
+    Moment,
+    OneOf,
+    Parameter,
+    Truth,
+    bad_parameter,
+)
+from panel.api.framework.shape import Json, Shape, names_of, show
 
 M = TypeVar("M", bound=Model)
 SORTED_BY: Final = "sorted_by"
 CREATED: Final = ("created_at", "key")
-PAGE: Final = [
-    OpenApiParameter(
-        "limit",
-        OpenApiTypes.INT,
-        description=f"Items per page, 1 to {cursor.MAX_LIMIT}; {cursor.DEFAULT_LIMIT}",
-    ),
-    OpenApiParameter(
-        "cursor", OpenApiTypes.STR, description="The next_cursor of the previous answer."
-    ),
-]
-FIELDS: Final = OpenApiParameter(
-    "fields",
-    OpenApiTypes.STR,
-    description="Only these fields of each item, with commas between.",
-)
+PAGE: Final = (cursor.LIMIT, cursor.CURSOR)
+FIELDS: Final = Parameter("fields", "Only these fields of each item, with commas between.")
+COUNT: Final = Truth("count", "`true`: also how many items all pages have, as `count`.")
+KEYS: Final = Keys("ids", f"Keys, with commas between; at most {MOST_KEYS}.", "key__in")
 
 
-@dataclass(frozen=True, slots=True)
+class PageShape(Shape):
+    """What follows the rows of a page."""
+
+    next_cursor = Text("The `cursor` of the next page; null: this is the last one.", null=True)
+
+
+@dataclass(frozen=True)
 class Listing:
     """A list of rows that each show as a `shape`.
 
@@ -52,7 +55,8 @@ class Listing:
     further orders: what a program names, and the column or expression that it means, of which none
     is null. `searched` are columns of which `search` is a part, `staff_searched` those of staff
     beside them; `updated` is the column of `updated_since`, or says what it means. With `by_keys`
-    the list takes `ids`.
+    the list takes `ids`. `filters` are parameters of its own. Its page is called by the shape, or
+    by `page_name`.
     """
 
     name: str
@@ -66,52 +70,26 @@ class Listing:
     search_text: str = ""
     updated: str | Callable[[datetime], Q] = ""
     by_keys: bool = False
+    filters: Sequence[Parameter] = ()
+    page_name: str = ""
 
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """Their names, for `Resource.parameters`."""
-        return tuple(each.name for each in self.described)
-
-    @property
-    def described(self) -> list[OpenApiParameter]:
-        """As the description has them."""
-        text, time = OpenApiTypes.STR, OpenApiTypes.DATETIME
-        parameters = [
-            *PAGE,
-            FIELDS,
-            OpenApiParameter(
-                "count",
-                text,
-                enum=["true", "false"],
-                description="`true`: also how many items all pages have, as `count`.",
-            ),
-            OpenApiParameter(
-                "created_since", time, description=f"`{self.time}` at this time or later."
-            ),
-        ]
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """All that it takes."""
+        first = self._orders[0]
+        since = f"`{self.time}` at this time or later."
+        taken = [*PAGE, FIELDS, COUNT, Moment("created_since", since, f"{self.order[0]}__gte")]
         if self.updated:
-            parameters.append(
-                OpenApiParameter(
-                    "updated_since", time, description="Changed at this time or later."
-                )
-            )
+            where = f"{self.updated}__gte" if isinstance(self.updated, str) else self.updated
+            taken.append(Moment("updated_since", "Changed at this time or later.", where))
         if self.by_keys:
-            parameters.append(
-                OpenApiParameter("ids", text, description="Keys, with commas between; at most 200.")
-            )
+            taken.append(KEYS)
         if self.searched:
-            parameters.append(OpenApiParameter("search", text, description=self.search_text))
+            taken.append(Parameter("search", self.search_text))
         if self.sorts:
-            parameters.append(
-                OpenApiParameter(
-                    "sort",
-                    text,
-                    enum=self._orders,
-                    description=f"Default: `{self._orders[0]}`. With a minus the greatest, or the "
-                    "newest, first.",
-                )
-            )
-        return parameters
+            text = f"Default: `{first}`. With a minus the greatest, or the newest, first."
+            taken.append(OneOf("sort", text, values=self._orders))
+        return (*taken, *self.filters)
 
     @property
     def _orders(self) -> list[str]:
@@ -122,18 +100,17 @@ class Listing:
             *(f"{sign}{name}" for name in self.sorts for sign in ("", "-")),
         ]
 
-    def page_shape(self, name: str) -> serializers.Serializer[Any]:
+    @cached_property
+    def page_shape(self) -> serializers.Serializer[Any]:
         """The shape of its answer."""
+        last = "The `cursor` of the next page; null: this is the last one."
+        count = "With `count=true`: how many items all pages have."
         return inline_serializer(
-            name,
+            self.page_name or self.shape.__name__.replace("Shape", "Page"),
             {
                 "items": self.shape("The rows of this answer, one each.", many=True),
-                "next_cursor": Text(
-                    "The `cursor` of the next page; null: this is the last one.", null=True
-                ),
-                "count": Integer(
-                    "With `count=true`: how many items all pages have.", required=False
-                ),
+                "next_cursor": Text(last, null=True),
+                "count": Integer(count, required=False),
             },
         )
 
@@ -141,31 +118,28 @@ class Listing:
         self,
         request: Request,
         rows: QuerySet[M],
-        show: Callable[[list[M]], Iterable[Json]],
+        prepare: Callable[[list[M]], Iterable[Any]] = list,
         *,
         for_staff: bool = True,
     ) -> Response:
-        """One page of the `rows` that the parameters leave, each as `show` shows it."""
+        """One page of the `rows` that the parameters leave; `prepare` makes of the rows of a page
+        what the shape is of, or shows them itself."""
         rows = self._narrowed(request, rows, for_staff=for_staff)
         fields = only_fields(request, self.shape)
-        count = {"count": rows.count()} if truth(request, "count") else {}
+        count = {"count": rows.count()} if COUNT.of(request) else {}
         page, after = self._page(request, rows)
-        return Response({**cursor.body(fields(show(page)), after), **count})
+        items = (
+            row if isinstance(row, dict) else show(self.shape, row, staff=for_staff)
+            for row in prepare(page)
+        )
+        return Response({**cursor.body(fields(items), after), **count})
 
     def _narrowed(self, request: Request, rows: QuerySet[M], *, for_staff: bool) -> QuerySet[M]:
-        if (at := since(request, "created_since")) is not None:
-            rows = rows.filter(**{f"{self.order[0]}__gte": at})
-        if self.updated and (at := since(request)) is not None:
-            changed = self.updated
-            is_later = Q(**{f"{changed}__gte": at}) if isinstance(changed, str) else changed(at)
-            rows = rows.filter(is_later)
-        if self.by_keys and (keys := ids(request)) is not None:
-            rows = rows.filter(key__in=keys)
+        for each in self.parameters:
+            rows = each.narrow(request, rows)
         if self.searched and (text := request.query_params.get("search")) is not None:
-            matches = Q()
-            for column in (*self.searched, *(self.staff_searched if for_staff else ())):
-                matches |= Q(**{f"{column}__icontains": text})
-            rows = rows.filter(matches)
+            columns = (*self.searched, *(self.staff_searched if for_staff else ()))
+            rows = rows.filter(reduce(or_, (Q((f"{each}__icontains", text)) for each in columns)))
         return rows
 
     def _page(self, request: Request, rows: QuerySet[M]) -> tuple[list[M], str | None]:

@@ -11,12 +11,19 @@ from django.core import signing
 from django.db.models import Model, Q, QuerySet
 from rest_framework.request import Request
 
-from panel.api.framework.resource import bad_parameter, whole
+from panel.api.framework.parameters import Number, Parameter, bad_parameter
 
 M = TypeVar("M", bound=Model)
 Value = datetime | float | str
-PARAMETERS = ("limit", "cursor")
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
+LIMIT = Number(
+    "limit",
+    f"Items per page, 1 to {MAX_LIMIT}; {DEFAULT_LIMIT}",
+    least=1,
+    most=MAX_LIMIT,
+    default=DEFAULT_LIMIT,
+)
+CURSOR = Parameter("cursor", "The next_cursor of the previous answer.")
 SALT = "panel.api.cursor"
 
 
@@ -35,7 +42,7 @@ def page(
     apart.
     """
     time, unique = order
-    limit = whole(request, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)
+    limit = LIMIT.of(request)
     if text := request.query_params.get("cursor"):
         at, key = _read(text, name)
         beyond = "lt" if newest_first else "gt"
@@ -59,7 +66,7 @@ def body(items: Iterable[Any], cursor: str | None) -> dict[str, Any]:
 
 def slice_of(request: Request, rows: Sequence[Any], name: str) -> tuple[Sequence[Any], str | None]:
     """The same of rows that are counted, not ordered by a field of theirs."""
-    limit = whole(request, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)
+    limit = LIMIT.of(request)
     first = 0
     if text := request.query_params.get("cursor"):
         value, _ = _read(text, name)

@@ -5,22 +5,20 @@ range of whole numbers, and the errors that any operation may return).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any, Final, cast
 
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from drf_spectacular.utils import OpenApiResponse
 
-from panel.api.framework import cursor, wait_for_job
 from panel.api.framework.error_codes import ERROR_CODES
 from panel.api.framework.examples import add_examples
 from panel.api.framework.fields import Choice, DateTime, Integer, Text
+from panel.api.framework.operation import DRY_RUN, Operation, operation_of
+from panel.api.framework.parameters import Header
 from panel.api.framework.problem import MEDIA_TYPE
 from panel.api.framework.resource import Resource
-from panel.api.framework.shape import Shape
-from panel.api.response_shapes import Json
-from storage.metrics.series import MAX_POINTS
+from panel.api.framework.shape import Json, Shape
 
 CODE_CHOICES: Final = list(ERROR_CODES)
 
@@ -74,39 +72,78 @@ class ProblemShape(Shape):
     existing = Existing("`external_id_taken`: who has it.", required=False)
 
 
-WAIT = OpenApiParameter(
-    "wait",
-    OpenApiTypes.INT,
-    description=f"Answers when the job is over, or after this many seconds (0 to "
-    f"{wait_for_job.MAX_SECONDS}).",
-)
-DRY_RUN = OpenApiParameter(
-    "dry_run",
-    OpenApiTypes.BOOL,
-    description="Changes nothing. Returns a job whose steps show the commands.",
-)
-KEY_HEADER = "Idempotency-Key"
-KEY_TEXT = "A new random value for each change. Send the same value to repeat a request."
-IDEMPOTENCY_KEY = OpenApiParameter(
-    KEY_HEADER,
-    OpenApiTypes.STR,
-    OpenApiParameter.HEADER,
-    description=f"{KEY_TEXT} Required without dry_run=true.",
-)
-REQUIRED_KEY = OpenApiParameter(
-    KEY_HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER, required=True, description=KEY_TEXT
-)
-
-IF_MATCH = OpenApiParameter(
-    "If-Match",
-    OpenApiTypes.STR,
-    OpenApiParameter.HEADER,
-    description="The ETag of the wish you read. The answer is 412 if the wish has changed since.",
-)
+KEY_HEADER: Final = "Idempotency-Key"
+KEY_TEXT: Final = "A new random value for each change. Send the same value to repeat a request."
+KEY: Final = Header(KEY_HEADER, f"{KEY_TEXT} Required without dry_run=true.")
+REQUIRED_KEY: Final = Header(KEY_HEADER, KEY_TEXT, is_required=True)
+PROBLEMS: Final = {
+    400: "A parameter or header is invalid.",
+    401: "The request has no valid credentials.",
+    402: "The payment authorisation does not allow this order.",
+    403: "The token's scopes or the person's role do not allow this.",
+    404: "The object does not exist, or you may not see it.",
+    409: "Another job is changing the volume (`busy`), or the first request with this "
+    "Idempotency-Key is still running.",
+    410: "The event named by `cursor` is not kept any more (`place_gone`).",
+    412: "The object has changed: If-Match does not match its current version (`changed`).",
+    422: "The body is invalid, or the request cannot be carried out.",
+}
 
 
-class ScopedSchema(AutoSchema):
-    """An operation with the scopes of which a token needs one."""
+class OperationSchema(AutoSchema):
+    """Describes the `Operation` of a method, with the scopes of which a token needs one."""
+
+    @property
+    def operation(self) -> Operation | None:
+        """None for a method that is described otherwise."""
+        return operation_of(type(self.view), self.method)
+
+    def get_operation_id(self) -> str:
+        """As clients call it."""
+        return super().get_operation_id() if self.operation is None else self.operation.name
+
+    def get_summary(self) -> str | None:
+        """In a few words."""
+        return super().get_summary() if self.operation is None else self.operation.summary
+
+    def is_deprecated(self) -> bool:
+        """Whether another operation does the same."""
+        return self.operation is not None and self.operation.deprecated
+
+    def get_request_serializer(self) -> Any:
+        """The shape of the body."""
+        if self.operation is None:
+            return super().get_request_serializer()
+        return self.operation.body
+
+    def get_override_parameters(self) -> list[Any]:
+        """What stands in the query, and the headers that mean something here alone."""
+        if self.operation is None:
+            return super().get_override_parameters()
+        named, view = list(self.operation.parameters), cast("Resource", self.view)
+        if view.needs_key and self.method != "GET":
+            takes_dry_runs = DRY_RUN.name in {each.name for each in named}
+            may_do_without = takes_dry_runs and not view.needs_key_for_dry_runs
+            named.append(KEY if may_do_without else REQUIRED_KEY)
+        return [each.described() for each in named]
+
+    def get_response_serializers(self) -> Any:
+        """What is shown, and what goes wrong."""
+        operation = self.operation
+        if operation is None:
+            return super().get_response_serializers()
+        statuses = {401, 403, *operation.problems}
+        if "{" in self.path or cast("Resource", self.view).staff_only:
+            statuses.add(404)
+        if operation.parameters:
+            statuses.add(400)
+        if operation.body is not None:
+            statuses.add(422)
+        answers = {
+            status: OpenApiResponse(*each) if isinstance(each, tuple) else each
+            for status, each in operation.answers.items()
+        }
+        return answers | problems(*statuses)
 
     def get_extensions(self) -> Json:
         """`x-required-scopes`, and `x-dry-run-scopes` where a dry run needs less."""
@@ -118,40 +155,12 @@ class ScopedSchema(AutoSchema):
         return extensions | ({"x-dry-run-scopes": dry} if dry != needed else {})
 
 
-def query(name: str, description: str, **fields: Any) -> OpenApiParameter:
-    """A text parameter."""
-    return OpenApiParameter(name, OpenApiTypes.STR, description=description, **fields)
-
-
-def choice(name: str, description: str, values: Collection[str]) -> OpenApiParameter:
-    """A parameter with some of these values: repeated for several."""
-    text = f"{description} Repeated: any of them."
-    return query(name, text, enum=list(values), many=True, explode=True)
-
-
 def problems(*statuses: int) -> dict[Any, Any]:
-    """Answers that are problems, 401 among them."""
-    texts = {
-        400: "A parameter or header is invalid.",
-        402: "The payment authorisation does not allow this order.",
-        403: "The token's scopes or the person's role do not allow this.",
-        404: "The object does not exist, or you may not see it.",
-        409: "Another job is changing the volume (`busy`), or the first request with this "
-        "Idempotency-Key is still running.",
-        412: "The object has changed: If-Match does not match its current version (`changed`).",
-        422: "The body is invalid, or the request cannot be carried out.",
-    }
+    """Answers that are problems."""
     return {
-        (status, MEDIA_TYPE): OpenApiResponse(
-            ProblemShape, texts.get(status, "The request has no valid credentials.")
-        )
-        for status in (401, *statuses)
+        (status, MEDIA_TYPE): OpenApiResponse(ProblemShape, PROBLEMS[status])
+        for status in sorted(statuses)
     }
-
-
-def gone(why: str) -> dict[Any, Any]:
-    """The answer about what is not kept any more."""
-    return {(410, MEDIA_TYPE): OpenApiResponse(ProblemShape, why)}
 
 
 INTEGER: Final = "integer"
@@ -230,7 +239,8 @@ def completed(result: Json, **_: object) -> Json:
                 _tell_headers(operation, method, is_single=_is_single(operations))
                 if operation["operationId"] in UNTAGGED:
                     _tell_no_version(operation)
-            _tell_limits(operation)
+            if "requestBody" in operation:
+                operation["requestBody"]["required"] = True
             answers = operation["responses"]
             for status in (*ANY_OPERATION, *(WITH_BODY if "requestBody" in operation else ())):
                 answers.setdefault(status, {"$ref": f"#/components/responses/Problem{status}"})
@@ -300,18 +310,6 @@ def _tell_no_version(operation: Json) -> None:
         answer.get("headers", {}).pop("ETag", None)
 
 
-def _tell_limits(operation: Json) -> None:
-    """What the server refuses anyway: numbers out of range, and more than is asked for."""
-    for parameter in operation.get("parameters", ()):
-        schema, name = parameter["schema"], parameter["name"]
-        # The `after` of events is a text.
-        if parameter["in"] == "query" and name in LIMITS and schema.get("type") == INTEGER:
-            schema["minimum"], schema["maximum"] = LIMITS[name]
-    body = operation.get("requestBody")
-    if body is not None:
-        body["required"] = True
-
-
 def _close_bodies(result: Json) -> None:
     """A body has no other fields than those that are described: the server refuses them."""
     schemas: Json = result["components"]["schemas"]
@@ -332,15 +330,6 @@ def _close_bodies(result: Json) -> None:
         if schema.get("type") == "object":
             schema["additionalProperties"] = False
         left += [each["$ref"] for each in _objects(schema) if "$ref" in each]
-
-
-LIMITS: Final = {
-    "limit": (1, cursor.MAX_LIMIT),
-    "wait": (0, wait_for_job.MAX_SECONDS),
-    "points": (1, MAX_POINTS),
-    "after": (0, 2**31 - 1),
-}
-"""The least and the most of query parameters that are numbers, by name."""
 
 
 def _header(name: str, description: str) -> Json:

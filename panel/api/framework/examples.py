@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from panel.api.response_shapes import Json
+from panel.api.framework.shape import Json
 from storage.planner.wish import CACHES
 
 JSON: Final = "application/json"

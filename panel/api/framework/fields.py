@@ -4,6 +4,7 @@ nowhere else; a field of a shape also says where its value comes from (`Sourced`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -16,13 +17,24 @@ AnyField = serializers.Field[Any, Any, Any, Any]
 Source = str | Callable[[Any], Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a field of a shape has its value from, and who sees it (`Sourced`)."""
+
+    of: Source | None = None
+    customers: Source | None = None
+    staff: bool = False
+    detail: bool = False
+    given: bool = False
+
+
 class Sourced(AnyField):
     """`of` is the attribute of the row, or of what an attribute of it has (`actor.email`), or a
     function of the row; without it, it is the attribute of the field's own name.
 
     A field for `staff` is missing for everybody else, who see what `customers` says where it is
-    given; one of `detail` is missing in lists. Any other that is not `required` is shown where the
-    view gives its value.
+    given; one of `detail` is missing in lists. What is `given` comes from the view and not from the
+    row, as does any other field that is not `required`.
     """
 
     def __init__(
@@ -33,9 +45,10 @@ class Sourced(AnyField):
         customers: Source | None = None,
         staff: bool = False,
         detail: bool = False,
+        given: bool = False,
         **options: Any,
     ) -> None:
-        self.of, self.customers, self.staff, self.detail = of, customers, staff, detail
+        self.origin = Origin(of, customers, staff, detail, given)
         super().__init__(**described(text, options, may_be_missing=staff or detail))
 
 

@@ -13,7 +13,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
 from panel.api.framework.problem import ApiProblem
-from panel.api.response_shapes import Json
+from panel.api.framework.shape import Json
 
 MAX_BODY_BYTES: Final = 64 * 1024
 WHOLE_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,10}")

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
 
 from django.conf import settings
-from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.core.exceptions import (
+    PermissionDenied,
+    RequestDataTooBig,
+    SuspiciousOperation,
+    ValidationError,
+)
 from django.http import Http404
 from django.urls import reverse
 from django.utils import timezone
@@ -20,7 +25,7 @@ from rest_framework.settings import api_settings
 
 from jobs.models import Job
 from jobs.queue.submit import Busy
-from panel.api.resource_json import job_url
+from panel.api.framework.refs import name_of, url_of
 from panel.help.documents import code_anchor
 from panel.middleware import NO_DATABASE, RETRY_SECONDS, is_outage
 from panel.orders.order_request import OrderRefused
@@ -124,6 +129,8 @@ def doc_url(code: str) -> str:
 def problem_answer(error: Exception, context: dict[str, Any]) -> Response:
     """DRF's exception handler: every exception of a view ends as a problem."""
     request = context["request"]
+    if isinstance(error, ValidationError):
+        error = unprocessable(error, _sources_of(context))
     problem = _problem(error, request.user if hasattr(request, "_user") else None)
     if problem is None and is_outage(error):
         headers = {"Retry-After": str(RETRY_SECONDS)}
@@ -151,6 +158,29 @@ def response(problem: ApiProblem, instance: str) -> Response:
     )
 
 
+def unprocessable(error: ValidationError, sources: Mapping[str, str] | None = None) -> ApiProblem:
+    """Django's errors, as a form or a model says them. `sources` are the names of the body's
+    fields, by those that were saved."""
+    sources = {"__all__": "", **(sources or {})}
+    parts = error.error_dict if hasattr(error, "error_dict") else {"__all__": error.error_list}
+    errors = [
+        {
+            "pointer": f"/{sources.get(name, name)}".rstrip("/"),
+            "code": each.code or "invalid",
+            "message": " ".join(each.messages),
+        }
+        for name, field_errors in parts.items()
+        for each in field_errors
+    ]
+    return ApiProblem(422, "invalid", "The request has errors.", errors=errors)
+
+
+def _sources_of(context: Mapping[str, Any]) -> dict[str, str]:
+    operation = getattr(context.get("view"), "operation", None)
+    body = operation.body() if operation is not None and operation.body is not None else None
+    return {} if body is None else {field.source: name for name, field in body.fields.items()}
+
+
 def refused(refusal: Refused, user: Person | None) -> ApiProblem:
     """Staff read what the plan says; to others it would name hosts and devices."""
     code = CODES.get(refusal.code, refusal.code)
@@ -175,10 +205,12 @@ def busy(job: Job) -> ApiProblem:
 
 
 def _conflict(job: Job) -> dict[str, str]:
-    name = job.get_kind_display()
     return {
-        **{"key": job.key, "url": job_url(job), "name": name},
-        **{"kind": job.kind, "state": job.state},
+        "key": job.key,
+        "url": url_of(job),
+        "name": name_of(job),
+        "kind": job.kind,
+        "state": job.state,
     }
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Callable, Collection, Mapping
-from datetime import datetime
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from typing import Any, ClassVar, Final, cast
+from http import HTTPStatus
+from typing import Any, ClassVar, Final, TypeVar, cast
 
 import pghistory
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
+from django.db.models import Model, QuerySet
 from django.http import Http404
 from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.permissions import IsAuthenticated
@@ -22,10 +23,13 @@ from rest_framework.views import APIView
 from jobs.models import DESTROYING, OF_HOST, Kind, Origin
 from jobs.requester import Requester
 from panel.api.framework import entity_tags, idempotent_requests
+from panel.api.framework.api_lists import Listing
 from panel.api.framework.authentication import READING
-from panel.api.framework.parsing import whole_number
+from panel.api.framework.bodies import read
+from panel.api.framework.operation import DRY_RUN, Operation, operation_of
+from panel.api.framework.parameters import QUERY, bad_parameter
 from panel.api.framework.problem import ApiProblem
-from panel.charts.time_range import parsed_time
+from panel.api.framework.shape import Json, show
 from panel.http.client_address import address_of
 from panel.http.request_log import id_of
 from panel.middleware import set_scope_for, with_nul
@@ -34,6 +38,7 @@ from panel.models.api_token import READS
 from storage.access import Right, is_staff, may
 from storage.agent import VERSION
 
+M = TypeVar("M", bound=Model)
 BODILESS = (*READING, "DELETE")
 LEAST_PACKED: Final = 1024
 PACKED: Final = "gzip"
@@ -47,16 +52,18 @@ class Resource(APIView):
     `other_scopes`; with `dry_run=true` the `preview_scope` is enough. `read_scope` is for the
     others: a part of `read`, or `read` itself where any part of it is enough. A view that changes
     something names its own: without one no token may. A `staff_only` view does not exist for
-    anybody else (404). `parameters` are the query's, by method: any other
-    is an error, so that a misspelt filter never answers with everything, and so is one that is
-    empty, unless it `may_be_empty`, or that stands twice and is not `repeatable`. So is a body
-    where none is read: with GET and DELETE, and in a view that `takes_no_body`.
+    anybody else (404).
 
-    Every method that changes something honours Idempotency-Key; a view that `keeps_key` does so
-    itself. `once_only` are fields of an answer that its replay leaves out, such as a secret. What
-    is read and changed at one address has a version (`panel.api.framework.entity_tags`), of which
-    the `measured` fields are no part; a view that `checks_version` compares it itself, and one that
-    is not `is_tagged` has none. Answers are packed at `packing_level`, of 1 (quick) to 9."""
+    What a method takes and answers is its `operation`. A parameter that it does not know is an
+    error, so that a misspelt filter never answers with everything, and so is one that is empty or
+    stands twice, unless it says that it may. So is a body where none is read.
+
+    Every method that changes something honours Idempotency-Key. Where it `needs_key`, each change
+    has one, and only a dry run may do without, but for one that is `needs_key_for_dry_runs`.
+    `once_only` are fields of an answer that its replay leaves out, such as a secret. What is read
+    and changed at one address has a version (`panel.api.framework.entity_tags`), of which the
+    `measured` fields are no part; a view that `checks_version` compares it itself, and one that is
+    not `is_tagged` has none. Answers are packed at `packing_level`, of 1 (quick) to 9."""
 
     permission_classes = (IsAuthenticated,)
     write_scope: ClassVar[str] = ""
@@ -64,16 +71,15 @@ class Resource(APIView):
     other_scopes: ClassVar[Collection[str]] = ()
     preview_scope: ClassVar[str] = ""
     staff_only: ClassVar[bool] = False
-    takes_no_body: ClassVar[bool] = False
-    parameters: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    repeatable: ClassVar[Collection[str]] = ()
-    may_be_empty: ClassVar[Collection[str]] = ()
     keeps_key: ClassVar[bool] = False
+    needs_key: ClassVar[bool] = False
+    needs_key_for_dry_runs: ClassVar[bool] = False
     once_only: ClassVar[Collection[str]] = ("secret",)
     measured: ClassVar[Collection[str]] = ()
     checks_version: ClassVar[bool] = False
     is_tagged: ClassVar[bool] = True
     packing_level: ClassVar[int] = 4
+    is_comparing = False
 
     @property
     def user(self) -> User:
@@ -109,23 +115,11 @@ class Resource(APIView):
             raise MethodNotAllowed(request.method or "")
         if self.staff_only and not is_staff(self.user):
             raise Http404
-        is_dry = request.query_params.getlist("dry_run") == ["true"]
+        is_dry = request.query_params.getlist(DRY_RUN.name) == ["true"]
         self.demand_scope(*self.scopes_for(request.method or "", is_dry=is_dry))
-        method = "GET" if request.method == "HEAD" else request.method or ""
-        known = self.parameters.get(method, ())
-        for name, values in request.query_params.lists():
-            if name not in known:
-                raise bad_parameter(
-                    name, "unknown", f"Known here: {', '.join(known) if known else 'none'}."
-                )
-            if len(values) > 1 and name not in self.repeatable:
-                raise bad_parameter(name, "repeated", "Give it once.")
-            if name not in self.may_be_empty and not all(map(str.strip, values)):
-                # As an unset variable of a script gives it: it would find what has no such name.
-                raise bad_parameter(name, "empty", "It has no value. Leave it out.")
-        for name in with_nul(request.query_params):
-            raise bad_parameter(name, "invalid", "A text holds no NUL.")
-        if (self.takes_no_body or method in BODILESS) and request.data:
+        self._demand_parameters(request)
+        takes_none = self.operation is not None and self.operation.body is None
+        if (takes_none or request.method in BODILESS) and request.data:
             raise ApiProblem(
                 400,
                 "no_body_here",
@@ -134,6 +128,56 @@ class Resource(APIView):
             )
         name = (request.method or "").lower()
         setattr(self, name, partial(self._answered, getattr(self, name)))
+
+    def _demand_parameters(self, request: Request) -> None:
+        """Raises `ApiProblem` (400) for what the method does not know, and what has no value."""
+        known = {
+            each.name: each
+            for each in (self.operation.parameters if self.operation is not None else ())
+            if each.location == QUERY and (not each.staff or is_staff(self.user))
+        }
+        for name, values in request.query_params.lists():
+            if name not in known:
+                raise bad_parameter(name, "unknown", f"Known here: {', '.join(known) or 'none'}.")
+            if len(values) > 1 and not known[name].repeatable:
+                raise bad_parameter(name, "repeated", "Give it once.")
+            if not known[name].may_be_empty and not all(map(str.strip, values)):
+                # As an unset variable of a script gives it: it would find what has no such name.
+                raise bad_parameter(name, "empty", "It has no value. Leave it out.")
+        for name in with_nul(request.query_params):
+            raise bad_parameter(name, "invalid", "A text holds no NUL.")
+        for name in request.query_params:
+            # Nothing is done before all that is asked is understood.
+            known[name].of(request)
+
+    @property
+    def operation(self) -> Operation | None:
+        """What is asked for, or what is read to compare versions before a change."""
+        method = "GET" if self.is_comparing else self.request.method or ""
+        return operation_of(type(self), method)
+
+    def read(self) -> Json:
+        """The valid values of the body; raises DRF's errors."""
+        if self.operation is None or self.operation.body is None:
+            raise LookupError("this operation has no body")
+        is_part = self.request.method == "PATCH"
+        return read(self.request, self.operation.body, partial=is_part)
+
+    def shown(self, row: Any, status: int = 200, **given: Any) -> Response:
+        """The row in detail; where it was just made, with its address."""
+        if self.operation is None:
+            raise LookupError("this method is described elsewhere")
+        shape = self.operation.shape_of(status)
+        data = show(shape, row, staff=is_staff(self.user), detail=True, **given)
+        headers = {"Location": data["url"]} if status == HTTPStatus.CREATED else {}
+        return Response(data, status=status, headers=headers)
+
+    def page(
+        self, rows: QuerySet[M], prepare: Callable[[list[M]], Iterable[Any]] = list
+    ) -> Response:
+        """A page of the view's `listing`."""
+        listing = cast("Listing", cast("Any", self).listing)
+        return listing.answer(self.request, rows, prepare, for_staff=is_staff(self.user))
 
     @classmethod
     def has_version(cls) -> bool:
@@ -155,7 +199,14 @@ class Resource(APIView):
         act = partial(self._changed, method, request, *args, **kwargs)
         if self.keeps_key:
             return act()
-        return idempotent_requests.once_if_named(request, self.user, act, self.once_only)
+        is_dry = not self.needs_key_for_dry_runs and bool(DRY_RUN.of(request))
+        is_needed = self.needs_key and not is_dry
+        once = idempotent_requests.once if is_needed else idempotent_requests.once_if_named
+        return self.finished(once(request, self.user, act, self.once_only))
+
+    def finished(self, answer: Response) -> Response:
+        """What becomes of an answer, the first one and its replay."""
+        return answer
 
     def _changed(
         self, method: Callable[..., Response], request: Request, *args: Any, **kwargs: Any
@@ -170,12 +221,15 @@ class Resource(APIView):
 
     def _tag_now(self, request: Request, *args: Any, **kwargs: Any) -> str | None:
         """The tag of what is there now; None where a PUT would make it."""
+        self.is_comparing = True
         try:
             now = cast("Any", self).get(request, *args, **kwargs).data
         except Http404:
             if request.method != "PUT":
                 raise
             return None
+        finally:
+            self.is_comparing = False
         return entity_tags.entity_tag(now, self.measured)
 
     def finalize_response(
@@ -253,67 +307,3 @@ def _packed(response: Response, level: int) -> None:
     if len(response.content) >= LEAST_PACKED and "Content-Encoding" not in response:
         response.content = gzip.compress(response.content, level)
         response["Content-Encoding"] = PACKED
-
-
-def bad_parameter(name: str, code: str, message: str) -> ApiProblem:
-    """A query parameter that is unknown or out of range."""
-    return ApiProblem(
-        400,
-        "invalid_parameter",
-        f"The parameter {name} cannot be used so.",
-        message,
-        errors=[{"parameter": name, "code": code, "message": message}],
-    )
-
-
-def chosen_values(request: Request, name: str, allowed: Collection[str]) -> list[str]:
-    """The values of a parameter that may be repeated; [] where it is missing."""
-    values = request.query_params.getlist(name)
-    if not set(values) <= set(allowed):
-        raise bad_parameter(name, "invalid", f"One of {', '.join(allowed)}; repeat it for several.")
-    return values
-
-
-MOST_IDS: Final = 200
-
-
-def ids(request: Request) -> list[str] | None:
-    """The keys of `?ids=a,b`; None where it is missing."""
-    text = request.query_params.get("ids")
-    if text is None:
-        return None
-    keys = [key for key in text.split(",") if key]
-    if not 1 <= len(keys) <= MOST_IDS:
-        raise bad_parameter("ids", "out_of_range", f"1 to {MOST_IDS} keys, with commas between.")
-    return keys
-
-
-def since(request: Request, name: str = "updated_since") -> datetime | None:
-    """An RFC 3339 time of the query; None where it is missing."""
-    text = request.query_params.get(name)
-    if text is None:
-        return None
-    at = parsed_time(text)
-    if at is None:
-        message = "An RFC 3339 time with a time zone, not far from now: 2026-11-21T08:00:00Z "
-        raise bad_parameter(name, "invalid", f"{message}(a + in a URL is written %2B).")
-    return at
-
-
-def whole(request: Request, name: str, default: int, low: int, high: int) -> int:
-    """A whole number of the query."""
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    number = whole_number(text)
-    if number is None or not low <= number <= high:
-        raise bad_parameter(name, "out_of_range", f"A whole number from {low} to {high}.")
-    return number
-
-
-def truth(request: Request, name: str) -> bool:
-    """`true` or `false` of the query; false where it is missing."""
-    text = request.query_params.get(name, "false")
-    if text not in ("true", "false"):
-        raise bad_parameter(name, "invalid", "true or false.")
-    return text == "true"

@@ -8,13 +8,14 @@ import time
 from contextlib import AbstractContextManager
 from typing import Final
 
-from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.models import OVER, Job, State
+from panel.api.framework.parameters import Number
 from panel.api.framework.rate_limits import ConcurrencyLimit
-from panel.api.framework.resource import Resource, whole
-from panel.api.resource_json import job_json, job_url
+from panel.api.framework.refs import url_of
+from panel.api.framework.resource import Resource
+from panel.api.jobs.job_shape import job_json
 from panel.gunicorn import threads
 from storage.access import Person
 
@@ -23,6 +24,11 @@ SETTLED = (*OVER, State.NEEDS_ATTENTION)
 FIRST_POLL_SECONDS, LAST_POLL_SECONDS = 0.1, 1.0
 AGAIN_SECONDS: Final = 5
 
+WAIT: Final = Number(
+    "wait",
+    f"Answers when the job is over, or after this many seconds (0 to {MAX_SECONDS}).",
+    most=MAX_SECONDS,
+)
 PLACES = ConcurrencyLimit(most=threads // 3, most_of_one=2)
 """A third of the threads of a process wait at most, and two for one person, however many tokens
 they have."""
@@ -31,11 +37,6 @@ they have."""
 def place_of(view: Resource) -> AbstractContextManager[bool]:
     """A place to wait for whoever asks, until the end of the block; False where none is left."""
     return PLACES.one(f"person {view.user.pk}")
-
-
-def seconds(request: Request) -> int:
-    """How long the request wants to wait."""
-    return whole(request, "wait", 0, 0, MAX_SECONDS)
 
 
 def until_over(job: Job, view: Resource, within: int) -> dict[str, str]:
@@ -61,8 +62,8 @@ def _watch(job: Job, within: int) -> None:
 def accepted(job: Job, user: Person) -> Response:
     """A job that a worker takes now."""
     job = Job.objects.with_names().get(pk=job.pk)
-    body = job_json(job, user, steps=True)
-    return Response(body, status=202, headers={"Location": job_url(job)})
+    body = job_json(job, user)
+    return Response(body, status=202, headers={"Location": url_of(job)})
 
 
 def out(first: Response, view: Resource, within: int) -> Response:
@@ -81,7 +82,7 @@ def answer_after_wait(key: str, view: Resource, within: int) -> Response:
     headers = until_over(job, view, within)
     job = Job.objects.with_names().get(pk=job.pk)
     return Response(
-        job_json(job, view.user, steps=True),
+        job_json(job, view.user),
         status=200 if job.state in OVER else 202,
-        headers={"Location": job_url(job), **headers},
+        headers={"Location": url_of(job), **headers},
     )

@@ -2,65 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panel.api.framework import described
 from panel.api.framework.fields import Boolean, DateTime, Float, Integer, Text, Texts
+from panel.api.framework.operation import operation
 from panel.api.framework.problem import ApiProblem
-from panel.api.framework.resource import Resource
+from panel.api.framework.refs import Ref
 from panel.api.framework.shape import Shape, show
-from panel.api.resource_json import volume_ref
-from panel.api.response_shapes import ErrorShape, Json, Ref
-from panel.models import Scope
+from panel.api.hosts.host_resource import HostResource
+from panel.api.jobs.job_shape import ErrorShape
 from storage.analysis.advice import outlook
-from storage.analysis.advice.suggestion import Suggestion
-from storage.analysis.advice.usage import LoadShare
-from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.inventory.stored import inventory_of
-from storage.models import Host, Placement, Volume
-from storage.planner import Refused
+from storage.models import Placement, Volume
 from storage.planner.technologies.lookup import cache_of
 from storage.volumes.snapshot import snapshots_of
-
-DISK = (
-    "name",
-    "dev",
-    "size_bytes",
-    "rotational",
-    "model",
-    "serial",
-    "transport",
-    "read_only",
-    "scheduler",
-)
-ARRAY = ("name", "uuid", "level", "state", "size_bytes", "degraded_count")
-PV = (
-    "uuid",
-    "name",
-    "vg_uuid",
-    "vg_name",
-    "size_bytes",
-    "free_bytes",
-    "tier",
-    "redundant",
-    "healthy",
-    "missing",
-    "allocatable",
-)
-SUGGESTION = (
-    "size_bytes",
-    "waited_seconds",
-    "covered_seconds",
-    "waited_seconds_per_day",
-    "is_enough",
-)
-VG = ("uuid", "name", "size_bytes", "free_bytes", "extent_bytes", "allowed", "partial")
 
 
 class DiskFoundShape(Shape):
@@ -88,7 +45,10 @@ class ArrayFoundShape(Shape):
     degraded_count = Integer(
         "How many of its disks are missing or have failed; null: unknown.", null=True
     )
-    members = Texts("Names of its disks, such as sda1.")
+    members = Texts(
+        "Names of its disks, such as sda1.",
+        of=lambda array: [member.name for member in array.members],
+    )
 
 
 class PhysicalVolumeShape(Shape):
@@ -127,27 +87,32 @@ class LogicalVolumeShape(Shape):
     vg_name = Text("Name of the volume group.")
     size_bytes = Integer("Bytes.")
     active = Boolean("Whether its device exists.")
-    cached = Boolean("Whether it has a cache.")
-    volume = Ref("The volume.", null=True)
-    users = Texts("Names of the guests, mounts and others that hold it.")
+    cached = Boolean("Whether it has a cache.", given=True)
+    volume = Ref("The volume.", null=True, given=True)
+    users = Texts(
+        "Names of the guests, mounts and others that hold it.",
+        of=lambda lv: [user.name for user in lv.users],
+    )
 
 
 class InventoryShape(Shape):
     """A host as it was read at `read_at`."""
 
-    read_at = DateTime("When it was read from the host; null: never.")
-    kernel = Text("Release of the running kernel.")
+    read_at = DateTime("When it was read from the host; null: never.", given=True)
+    kernel = Text("Release of the running kernel.", of="kernel.release")
     disks = DiskFoundShape("Disks as the kernel has them.", many=True)
     arrays = ArrayFoundShape("md arrays.", many=True)
-    physical_volumes = PhysicalVolumeShape("Physical volumes of LVM.", many=True)
-    volume_groups = VolumeGroupShape("Volume groups of LVM.", many=True)
-    logical_volumes = LogicalVolumeShape("Logical volumes that a guest could use.", many=True)
+    physical_volumes = PhysicalVolumeShape("Physical volumes of LVM.", of="pvs", many=True)
+    volume_groups = VolumeGroupShape("Volume groups of LVM.", of="vgs", many=True)
+    logical_volumes = LogicalVolumeShape(
+        "Logical volumes that a guest could use.", many=True, given=True
+    )
 
 
 class LoadShape(Shape):
     """Its part of the reads that the slow disks answered; null where they answered none."""
 
-    volume = Ref("The volume.")
+    volume = Ref("The volume.", of="row.volume")
     share = Float(
         "Share of the reads that the slow disks answered, 0 to 1; null: they answered none.",
         null=True,
@@ -169,16 +134,22 @@ class SuggestionShape(Shape):
     """A cache that would help. `is_enough` is false where fewer `days` than three have figures.
     `…_commands` are what a person would type where root lets Tiercel only look."""
 
-    volume = Ref("The volume.")
+    volume = Ref("The volume.", of="use.row.volume")
     size_bytes = Integer("Bytes.")
     waited_seconds = Float("What its guest waited for reads without a cache.")
     covered_seconds = Float("Of so many seconds that were measured.")
     waited_seconds_per_day = Float("On a usual day: the days with the longest waits are left out.")
-    days = Integer("So many days have figures.")
+    days = Integer("So many days have figures.", of="usual.days")
     is_enough = Boolean("False: fewer than three days have figures.")
     obstacle = ErrorShape("Why it cannot be added now; null: it can.", null=True)
-    add_commands = Texts("What root would type to add it; empty: nothing can be said.")
-    remove_commands = Texts("What root would type to remove it again.")
+    add_commands = Texts(
+        "What root would type to add it; empty: nothing can be said.",
+        of=lambda suggestion: suggestion.commands.add if suggestion.commands else (),
+    )
+    remove_commands = Texts(
+        "What root would type to remove it again.",
+        of=lambda suggestion: suggestion.commands.remove if suggestion.commands else (),
+    )
 
 
 class RiskShape(Shape):
@@ -208,102 +179,39 @@ class AdviceShape(Shape):
     risks = RiskShape("What may go wrong on this host.", many=True)
 
 
-class HostInventory(Resource):
+class HostInventory(HostResource):
     """What was found on a host."""
 
-    read_scope = Scope.HOSTS_READ
-    staff_only = True
-
-    @extend_schema(
-        operation_id="host_inventory",
-        summary="Show the inventory of a host",
-        responses={200: InventoryShape, **described.problems(403, 404, 409)},
-    )
+    @operation("host_inventory", "Show the inventory of a host", InventoryShape, problems=(409,))
     def get(self, request: Request, key: str) -> Response:
         """Disks with their serial numbers, arrays, physical volumes, groups and logical volumes, as
         they were read last. 409 `not_read` before the first time."""
-        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        host = self.host(key, with_inventory=True)
         facts = inventory_of(host)
         if facts is None or host.facts_at is None:
             raise ApiProblem(409, "not_read", "The host was not read yet.", "Wait, or refresh it.")
-        return Response(show(InventoryShape, _inventory_json(host, facts)))
+        placed = Placement.objects.filter(host=host, until=None).select_related("volume")
+        volumes = {each.lv_uuid: each.volume for each in placed}
+        logical_volumes = [
+            show(
+                LogicalVolumeShape,
+                lv,
+                cached=cache_of(facts, lv) is not None,
+                volume=volumes.get(lv.uuid),
+            )
+            for lv in facts.public_lvs()
+        ]
+        return self.shown(facts, read_at=host.facts_at, logical_volumes=logical_volumes)
 
 
-class HostAdvice(Resource):
+class HostAdvice(HostResource):
     """What is advised for a host."""
 
-    read_scope = Scope.HOSTS_READ
-    staff_only = True
-
-    @extend_schema(
-        operation_id="host_advice",
-        summary="Show which volumes of a host to cache first",
-        responses={200: AdviceShape, **described.problems(403, 404)},
-    )
+    @operation("host_advice", "Show which volumes of a host to cache first", AdviceShape)
     def get(self, request: Request, key: str) -> Response:
         """By the figures of the last two weeks; nothing is changed."""
-        host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
+        host = self.host(key, with_inventory=True)
         facts = inventory_of(host)
         volumes = Volume.objects.visible_to(self.user).placed_on(host).in_service()
         rows = snapshots_of(volumes.select_related("customer"), {host.pk: facts})
-        advised = outlook(host, facts, rows, timezone.now())
-        data = {
-            **_some(advised, ("start", "end", "seconds", "days", "is_enough")),
-            "uses": _loads_json(advised.uses),
-            "recent": _loads_json(advised.recent),
-            "guests": advised.guests,
-            "suggestions": list(map(_suggestion_json, advised.suggestions)),
-            "risks": advised.risks,
-        }
-        return Response(show(AdviceShape, data))
-
-
-def _inventory_json(host: Host, facts: HostFacts) -> Json:
-    placed = Placement.objects.filter(host=host, until=None).select_related("volume")
-    volumes = {each.lv_uuid: each.volume for each in placed}
-    return {
-        "read_at": host.facts_at,
-        "kernel": facts.kernel.release,
-        "disks": [_some(disk, DISK) for disk in facts.disks],
-        "arrays": [
-            {**_some(array, ARRAY), "members": [member.name for member in array.members]}
-            for array in facts.arrays
-        ],
-        "physical_volumes": [_some(pv, PV) for pv in facts.pvs],
-        "volume_groups": [_some(vg, VG) for vg in facts.vgs],
-        "logical_volumes": [_lv_json(facts, lv, volumes) for lv in facts.public_lvs()],
-    }
-
-
-def _lv_json(facts: HostFacts, lv: LogicalVolume, volumes: dict[str | None, Volume]) -> Json:
-    volume = volumes.get(lv.uuid)
-    return {
-        **_some(lv, ("uuid", "name", "vg_name", "size_bytes", "active")),
-        "cached": cache_of(facts, lv) is not None,
-        "volume": volume_ref(volume) if volume is not None else None,
-        "users": [user.name for user in lv.users],
-    }
-
-
-def _loads_json(shares: Iterable[LoadShare]) -> list[Json]:
-    return [{"volume": volume_ref(each.row.volume), "share": each.share} for each in shares]
-
-
-def _suggestion_json(each: Suggestion) -> Json:
-    commands = each.commands
-    return {
-        "volume": volume_ref(each.use.row.volume),
-        **_some(each, SUGGESTION),
-        "days": each.usual.days,
-        "obstacle": _refusal_json(each.obstacle) if each.obstacle is not None else None,
-        "add_commands": list(commands.add) if commands is not None else [],
-        "remove_commands": list(commands.remove) if commands is not None else [],
-    }
-
-
-def _refusal_json(refused: Refused) -> Json:
-    return _some(refused, ("code", "message", "correction"))
-
-
-def _some(each: object, names: tuple[str, ...]) -> Json:
-    return {name: getattr(each, name) for name in names}
+        return self.shown(outlook(host, facts, rows, timezone.now()))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.audit_trail import FILTERS, BadSince, entry_json, filtered
+from jobs.audit_trail import BadSince, entry_json, filtered
 from jobs.models import AuditEntry
-from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.fields import Anything, DateTime, Integer, Text, Texts, Uuid
-from panel.api.framework.resource import Resource, bad_parameter
+from panel.api.framework.operation import operation
+from panel.api.framework.parameters import Parameter, bad_parameter
+from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape, show
 from panel.models import Scope
 
@@ -58,28 +58,23 @@ class Audit(Resource):
     read_scope = Scope.AUDIT_READ
     staff_only = True
     listing: ClassVar = Listing(
-        "audit", AuditShape, order=("at", "id"), time="at", newest_first=True
+        "audit",
+        AuditShape,
+        order=("at", "id"),
+        time="at",
+        newest_first=True,
+        filters=(
+            Parameter("host", "Key or name of a host."),
+            Parameter("volume", "Key or label of a volume."),
+            Parameter("job", "Key of a job."),
+            Parameter("actor", "Part of the e-mail address of an account."),
+            Parameter("request_id", "`X-Request-Id` of the request that it came of."),
+            Parameter("since", "A day or an RFC 3339 time: not before it."),
+            Parameter("until", "A day, up to its end, or an RFC 3339 time: before it."),
+        ),
     )
-    parameters: ClassVar = {"GET": (*listing.parameters, *FILTERS)}
 
-    @extend_schema(
-        operation_id="audit_list",
-        summary="Read the audit trail",
-        parameters=[
-            *listing.described,
-            described.query("host", "Key or name of a host."),
-            described.query("volume", "Key or label of a volume."),
-            described.query("job", "Key of a job."),
-            described.query("actor", "Part of the e-mail address of an account."),
-            described.query("request_id", "`X-Request-Id` of the request that it came of."),
-            described.query("since", "A day or an RFC 3339 time: not before it."),
-            described.query("until", "A day, up to its end, or an RFC 3339 time: before it."),
-        ],
-        responses={
-            200: listing.page_shape("AuditPage"),
-            **described.problems(400, 403, 404),
-        },
-    )
+    @operation("audit_list", "Read the audit trail", listing)
     def get(self, request: Request) -> Response:
         """Newest first. An operation has two entries: its intent and, once it is over, its
         outcome."""
@@ -87,6 +82,4 @@ class Audit(Resource):
             rows = filtered(AuditEntry.objects.all().visible_to(self.user), request.query_params)
         except BadSince as bad:
             raise bad_parameter(bad.field, "invalid", str(bad)) from None
-        return self.listing.answer(
-            request, rows, lambda page: (show(AuditShape, entry_json(entry)) for entry in page)
-        )
+        return self.page(rows, lambda page: [show(AuditShape, entry_json(row)) for row in page])

@@ -8,23 +8,22 @@ from typing import ClassVar
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.models import BulkChange, Job
 from jobs.queue import bulk
-from panel.api import request_bodies
-from panel.api.framework import described
+from panel.api.customers.customer_endpoints import customer_of
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.bodies import Body, unfit
 from panel.api.framework.fields import Choice, DateTime, Integer, List, Map, Text, Texts
+from panel.api.framework.operation import DRY_RUN, operation
 from panel.api.framework.problem import CODES, ApiProblem
-from panel.api.framework.resource import Resource, truth
-from panel.api.framework.shape import Shape, show
-from panel.api.resource_json import job_ref, ref, volume_ref
-from panel.api.response_shapes import ErrorShape, Json, Ref
+from panel.api.framework.refs import Noun, Ref, ref, url_of
+from panel.api.framework.resource import Resource
+from panel.api.framework.shape import Json, Shape, show
+from panel.api.jobs.job_shape import ErrorShape
 from panel.models import Scope
 from storage.access import Right
 from storage.bulk_changes import ACTIONS, MOST, Action, BulkForm, PlannedChange, drafts
@@ -34,7 +33,7 @@ from storage.volumes.snapshot import snapshots_of
 ACTION_NAMES = [value for value, _ in ACTIONS]
 
 
-class BulkBody(request_bodies.Body):
+class BulkBody(Body):
     """The volumes, and what is to become of all of them."""
 
     action = Choice("What is to become of each volume.", ACTION_NAMES)
@@ -44,12 +43,23 @@ class BulkBody(request_bodies.Body):
     mode = Text("With set-mode: the mode.", required=False)
 
 
+def _refusal(draft: PlannedChange) -> Json | None:
+    """By the code that it has everywhere in the API."""
+    refused = draft.refused
+    if refused is None:
+        return None
+    return show(ErrorShape, refused) | {"code": CODES.get(refused.code, refused.code)}
+
+
 class BulkDraftShape(Shape):
     """What would become of one volume: the steps, or the reason against them."""
 
-    volume = Ref("The volume.")
-    steps = Texts("What its job would do, in the order of the steps.")
-    refusal = ErrorShape("Why it would be refused; null: it would not.", null=True)
+    volume = Ref("The volume.", of="row.volume")
+    steps = Texts(
+        "What its job would do, in the order of the steps.",
+        of=lambda draft: draft.titles if draft.refused is None else (),
+    )
+    refusal = ErrorShape("Why it would be refused; null: it would not.", of=_refusal, null=True)
 
 
 class BulkPreviewShape(Shape):
@@ -69,66 +79,77 @@ class BulkOutcomeShape(Shape):
     message = Text("What became of it, in a sentence for people.")
 
 
-class BulkChangeShape(Shape):
+class BulkChangeShape(Noun):
     """One change of many volumes; lists leave `items` out. It is over once nothing is `left` and
     every job has ended; `states` counts the volumes by state."""
 
-    key = Text("Its name in the API; it never changes.")
-    url = Text("Where the API shows it.")
     action = Choice("What is to become of each volume.", ACTION_NAMES)
-    actor = Text("E-mail address of who did it; null or empty: the panel itself.", null=True)
+    actor = Text(
+        "E-mail address of who did it; null or empty: the panel itself.",
+        of="actor.email",
+        null=True,
+    )
     created_at = DateTime("When it was made.")
-    total = Integer("How many volumes it has.")
-    left = Integer("Not begun yet.")
+    total = Integer("How many volumes it has.", of=lambda change: len(change.items))
+    left = Integer("Not begun yet.", of="left_count")
     states = Map("How many volumes are in each state.", Integer(), required=False)
     items = BulkOutcomeShape("What became of each volume.", many=True, required=False)
 
 
-class BulkChanges(Resource):
-    """Changes of many volumes."""
+class BulkResource(Resource):
+    """Of changes of many volumes."""
 
     read_scope = Scope.JOBS_READ
     write_scope = Scope.VOLUMES
     staff_only = True
+
+    def changes(self) -> QuerySet[BulkChange]:
+        """Those that the person may see."""
+        return BulkChange.objects.all().visible_to(self.user).select_related("actor")
+
+    def change(self, key: str) -> BulkChange:
+        """The one of this key."""
+        return get_object_or_404(self.changes(), key=key)
+
+    def outcome(self, change: BulkChange, status: int = 200) -> Response:
+        """The change with its volumes."""
+        items = _outcomes(change)
+        states = Counter(each["state"] for each in items)
+        return self.shown(change, status, items=items, states=states)
+
+
+class BulkChanges(BulkResource):
+    """Changes of many volumes."""
+
     preview_scope = Scope.PREVIEW
     listing: ClassVar = Listing("bulk", BulkChangeShape, newest_first=True)
-    parameters: ClassVar = {"GET": listing.parameters, "POST": ("dry_run",)}
 
-    @extend_schema(
-        operation_id="bulk_changes_list",
-        summary="List changes of many volumes",
-        parameters=listing.described,
-        responses={
-            200: listing.page_shape("BulkChangePage"),
-            **described.problems(400, 403, 404),
-        },
-    )
+    @operation("bulk_changes_list", "List changes of many volumes", listing)
     def get(self, request: Request) -> Response:
         """Newest first; kept for 30 days."""
-        return self.listing.answer(request, _changes(self), lambda page: map(change_json, page))
+        return self.page(self.changes())
 
-    @extend_schema(
-        operation_id="bulk_change_make",
-        summary="Change many volumes",
-        request=BulkBody,
-        parameters=[described.DRY_RUN],
-        responses={
-            200: OpenApiResponse(BulkPreviewShape, "With `dry_run`."),
-            202: OpenApiResponse(BulkChangeShape, "A worker does it; Location shows how far."),
-            **described.problems(400, 403, 404, 422),
+    @operation(
+        "bulk_change_make",
+        "Change many volumes",
+        {
+            200: (BulkPreviewShape, "With `dry_run`."),
+            202: (BulkChangeShape, "A worker does it; Location shows how far."),
         },
+        body=BulkBody,
+        parameters=(DRY_RUN,),
     )
     def post(self, request: Request) -> Response:
         """For operators. Volumes that cannot be changed are left out, each with its reason in the
         preview. Every volume gets a job of its own, which stops before its first command where the
         host has changed since."""
         self.demand(Right.OPERATE)
-        values = request_bodies.read(request, BulkBody)
+        values = self.read()
         if (key := values.get("customer")) is not None:
-            values["customer"] = request_bodies.customer_of(key, self.user)
+            values["customer"] = customer_of(key, self.user)
         form = BulkForm(self.user, values)
         if not form.is_valid():
-            raise request_bodies.unprocessable(ValidationError(form.errors.as_data()))
+            raise ValidationError(form.errors.as_data())
         rows = snapshots_of(self._chosen(values["volumes"]))
         planned = drafts(
             rows,
@@ -138,84 +159,50 @@ class BulkChanges(Resource):
             bulk.blocking_jobs(rows),
         )
         good = [each for each in planned if each.refused is None]
-        if truth(request, "dry_run"):
-            data = {
-                "action": values["action"],
-                "good_count": len(good),
-                "items": list(map(_draft_json, planned)),
-            }
-            return Response(show(BulkPreviewShape, data))
+        if DRY_RUN.of(request):
+            return self.shown(
+                {"action": values["action"], "good_count": len(good), "items": planned}
+            )
         option = form.cleaned_data.get(form.option)
         sealed = bulk.sign_drafts(
             Action(values["action"]), getattr(option, "key", option) or "", good, self.user.pk
         )
         change = bulk.begin_bulk(bulk.signed_drafts(sealed, self.user.pk), self.requester)
-        data = change_json(change, whole=True)
-        return Response(data, status=202, headers={"Location": data["url"]})
+        answer = self.outcome(change, status=202)
+        answer["Location"] = url_of(change)
+        return answer
 
     def _chosen(self, keys: list[str]) -> list[Volume]:
         places = {key: n for n, key in enumerate(keys)}
         some = Volume.objects.visible_to(self.user).existing().filter(key__in=keys)
         volumes = list(some.select_related("customer", "cache_plan"))
         if len(volumes) != len(places):
-            raise request_bodies.unfit("volumes", "Some of these volumes are not there.")
+            raise unfit("volumes", "Some of these volumes are not there.")
         return sorted(volumes, key=lambda volume: places[volume.key])
 
 
-class OneBulkChange(Resource):
+class OneBulkChange(BulkResource):
     """One change of many volumes."""
 
-    read_scope = Scope.JOBS_READ
-    staff_only = True
-
-    @extend_schema(
-        operation_id="bulk_change",
-        summary="Show how far a change of many volumes is",
-        responses={200: BulkChangeShape, **described.problems(403, 404)},
-    )
+    @operation("bulk_change", "Show how far a change of many volumes is", BulkChangeShape)
     def get(self, request: Request, key: str) -> Response:
         """With every volume and its job."""
-        return Response(change_json(get_object_or_404(_changes(self), key=key), whole=True))
+        return self.outcome(self.change(key))
 
 
-class BulkChangeCancel(Resource):
+class BulkChangeCancel(BulkResource):
     """The end of a change before all volumes were begun."""
 
-    write_scope = Scope.VOLUMES
-    staff_only = True
-    takes_no_body = True
-
-    @extend_schema(
-        operation_id="bulk_change_cancel",
-        summary="Begin with no further volume",
-        request=None,
-        responses={200: BulkChangeShape, **described.problems(403, 404, 409)},
+    @operation(
+        "bulk_change_cancel", "Begin with no further volume", BulkChangeShape, problems=(409,)
     )
     def post(self, request: Request, key: str) -> Response:
         """For operators. Jobs that have begun go on; cancel each by itself."""
-        change = get_object_or_404(_changes(self), key=key)
+        change = self.change(key)
         self.demand(Right.OPERATE)
         if not bulk.cancel_bulk(change, str(self.user)):
             raise ApiProblem(409, "too_late", "Every volume was begun already.", "Cancel the jobs.")
-        return Response(change_json(get_object_or_404(_changes(self), key=key), whole=True))
-
-
-def change_json(change: BulkChange, *, whole: bool = False) -> Json:
-    """A change, for `BulkChangeShape`; `whole` with its volumes."""
-    data: Json = {
-        "key": change.key,
-        "url": reverse("api-bulk-change", args=[change.key]),
-        "action": change.action,
-        "actor": str(change.actor) if change.actor is not None else None,
-        "created_at": change.created_at,
-        "total": len(change.items),
-        "left": change.left_count,
-    }
-    if whole:
-        items = _outcomes(change)
-        data["items"] = items
-        data["states"] = dict(Counter(each["state"] for each in items))
-    return show(BulkChangeShape, data)
+        return self.outcome(self.change(key))
 
 
 def _outcomes(change: BulkChange) -> list[Json]:
@@ -228,27 +215,8 @@ def _outcomes(change: BulkChange) -> list[Json]:
         job = jobs.get(job_key)
         state = "refused" if not is_done else job.state if job is not None else "done"
         volume = ref("api-volume", key, labels.get(key, key))
-        items.append({"volume": volume, "job": job_ref(job), "state": state, "message": message})
+        items.append({"volume": volume, "job": job, "state": state, "message": message})
     for key, *_ in change.items[len(change.outcomes) :]:
         volume = ref("api-volume", key, labels.get(key, key))
         items.append({"volume": volume, "job": None, "state": "not_begun", "message": ""})
     return items
-
-
-def _draft_json(draft: PlannedChange) -> Json:
-    refused = draft.refused
-    return {
-        "volume": volume_ref(draft.row.volume),
-        "steps": list(draft.titles) if refused is None else [],
-        "refusal": None
-        if refused is None
-        else {
-            "code": CODES.get(refused.code, refused.code),
-            "message": refused.message,
-            "correction": refused.correction,
-        },
-    }
-
-
-def _changes(view: Resource) -> QuerySet[BulkChange]:
-    return BulkChange.objects.all().visible_to(view.user).select_related("actor")

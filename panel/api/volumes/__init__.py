@@ -1,5 +1,4 @@
 """Endpoints of volumes: lists, figures, new ones, and the wish of each.
 
-In: bodies of `panel.api.request_bodies`. Out: shapes of `panel.api.response_shapes`, previews and
-jobs.
+In: bodies and parameters of each module. Out: the shapes beside them, previews and jobs.
 """

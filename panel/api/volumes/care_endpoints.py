@@ -3,30 +3,30 @@ cache given up. Adoption, and its undoing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import Final
 
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.models import Job, Kind
+from jobs.models import Kind
 from jobs.queue.adoption import accept_drift, adopt_and_tag, release_adopted
-from jobs.queue.submit import holder_of, submit
-from panel.api import request_bodies
-from panel.api.framework import described, idempotent_requests, wait_for_job
+from jobs.queue.submit import holder_of
+from panel.api.framework.bodies import Body
 from panel.api.framework.fields import Boolean, Integer, Text
+from panel.api.framework.operation import DRY_RUN, operation
 from panel.api.framework.problem import ApiProblem
-from panel.api.framework.resource import Resource, truth
-from panel.api.framework.shape import Shape, show
-from panel.api.resource_json import job_ref, ref
-from panel.api.response_shapes import DifferenceShape, JobShape, Json, Ref
-from panel.api.volumes.volume_endpoints import visible_row
+from panel.api.framework.refs import Ref, ref
+from panel.api.framework.resource import Resource
+from panel.api.framework.shape import Json, Shape, show
+from panel.api.jobs.job_work import work
+from panel.api.volumes.volume_resource import DifferenceShape, VolumeResource
+from panel.api.volumes.volume_work import VolumeJob
 from panel.models import Scope
 from storage.access import Right
-from storage.adoption import AdoptionQuestion, Judgement, buyers_of, candidates_of, judge_rows
+from storage.adoption import AdoptionQuestion, buyers_of, candidates_of, judge_rows
 from storage.adoption.adopt import taken_ids
 from storage.health.drift import accept_refusal, drift_of, repair_refusal, repaired
 from storage.health.lost_cache import dropped, loss_of_row
@@ -46,120 +46,64 @@ class DriftShape(Shape):
     repairs = Boolean("The host can be made what the record says.")
 
 
-class VolumeDriftView(Resource):
+class VolumeDriftView(VolumeResource):
     """How a volume differs from its record."""
 
-    read_scope = Scope.VOLUMES_READ
     staff_only = True
 
-    @extend_schema(
-        operation_id="volume_drift",
-        summary="Show how a volume differs from its record",
-        responses={200: DriftShape, **described.problems(403, 404)},
-    )
+    @operation("volume_drift", "Show how a volume differs from its record", DriftShape)
     def get(self, request: Request, key: str) -> Response:
         """Nothing while a job changes the volume."""
-        row = visible_row(self, key)
+        row = self.row(key)
         drift = None if holder_of(row.volume) is not None else drift_of(row)
-        data: Json = {"differences": [], "accepts": False, "repairs": False}
-        if drift is not None:
-            data = {
-                "differences": drift.differences,
-                "accepts": accept_refusal(row, drift) is None,
-                "repairs": repair_refusal(row) is None and repaired(row) is not None,
-            }
-        return Response(show(DriftShape, data))
+        if drift is None:
+            return self.shown({"differences": (), "accepts": False, "repairs": False})
+        accepts = accept_refusal(row, drift) is None
+        repairs = repair_refusal(row) is None and repaired(row) is not None
+        return self.shown(
+            {"differences": drift.differences, "accepts": accepts, "repairs": repairs}
+        )
 
 
-class DriftAcceptance(Resource):
+class DriftAcceptance(VolumeResource):
     """The record becomes what the host has."""
 
-    write_scope = Scope.VOLUMES
     staff_only = True
-    takes_no_body = True
 
-    @extend_schema(
-        operation_id="volume_drift_accept",
-        summary="Record what the host has of a volume",
-        request=None,
-        responses={204: None, **described.problems(403, 404, 409, 422)},
-    )
+    @operation("volume_drift_accept", "Record what the host has of a volume", problems=(409, 422))
     def post(self, request: Request, key: str) -> Response:
         """For operators. Nothing on the host changes."""
-        volume = visible_row(self, key).volume
-        self.demand(Right.OPERATE)
-        accept_drift(volume)
+        accept_drift(self.volume(key, Right.OPERATE))
         return Response(status=204)
 
 
-class _VolumeWork(Resource):
-    """A job for a volume that no wish asks for."""
-
-    staff_only = True
-    preview_scope = Scope.PREVIEW
-    parameters: ClassVar = {"POST": ("dry_run", "wait")}
-    takes_no_body = True
-    keeps_key = True
-
-    def asked(
-        self, request: Request, key: str, kind: Kind, wish_of: Callable[[VolumeSnapshot], Wish]
-    ) -> Response:
-        """The job, or its preview."""
-        row = visible_row(self, key)
-        self.demand(Right.OPERATE)
-        dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
-
-        def act() -> Response:
-            job = submit(
-                kind=kind,
-                volume=row.volume,
-                wish=wish_of(row),
-                actor=self.user,
-                dry_run=dry_run,
-                door=self.requester.door,
-                token=self.requester.token,
-                address=self.requester.address,
-            )
-            return wait_for_job.accepted(job, self.user)
-
-        once = idempotent_requests.once_if_named if dry_run else idempotent_requests.once
-        return wait_for_job.out(once(request, self.user, act), self, within)
+IN_A_JOB: Final = "A job does it. Location names the job."
 
 
-def _work(operation_id: str, summary: str) -> Callable[..., Callable[..., Response]]:
-    return extend_schema(
-        operation_id=operation_id,
-        summary=summary,
-        request=None,
-        parameters=[described.DRY_RUN, described.WAIT, described.IDEMPOTENCY_KEY],
-        responses={
-            200: OpenApiResponse(JobShape, "With `wait`: the job once it is over."),
-            202: OpenApiResponse(JobShape, "A job does it. Location names the job."),
-            **described.problems(400, 403, 404, 409, 422),
-        },
-    )
-
-
-class DriftRepair(_VolumeWork):
+class DriftRepair(VolumeJob):
     """The host becomes what the record says."""
 
-    write_scope = Scope.VOLUMES
+    staff_only = True
 
-    @_work("volume_drift_repair", "Bring a volume back to its record")
+    @work("volume_drift_repair", "Bring a volume back to its record", IN_A_JOB)
     def post(self, request: Request, key: str) -> Response:
         """For operators."""
-        return self.asked(request, key, Kind.REPAIR_VOLUME, _repaired)
+        row = self.row(key, Right.OPERATE)
+        return self.begun(self.submitted(row.volume, Kind.REPAIR_VOLUME, _repaired(row)))
 
 
-class LostCacheDrop(_VolumeWork):
+class LostCacheDrop(VolumeJob):
     """A cache whose SSD is gone."""
 
+    staff_only = True
     write_scope = Scope.DESTROY
 
-    @_work("volume_cache_drop", "Give up a lost cache")
+    @work("volume_cache_drop", "Give up a lost cache", IN_A_JOB)
     def post(self, request: Request, key: str) -> Response:
         """For operators. Only a cache that held nothing but copies; else it is refused."""
-        return self.asked(request, key, Kind.DROP_CACHE, lambda row: dropped(row, loss_of_row(row)))
+        row = self.row(key, Right.OPERATE)
+        wish = dropped(row, loss_of_row(row))
+        return self.begun(self.submitted(row.volume, Kind.DROP_CACHE, wish))
 
 
 def _repaired(row: VolumeSnapshot) -> Wish:
@@ -171,7 +115,7 @@ def _repaired(row: VolumeSnapshot) -> Wish:
     return wish
 
 
-class AdoptionRowBody(request_bodies.Body):
+class AdoptionRowBody(Body):
     """One volume, and whose it is to be."""
 
     volume = Text("UUID or name of the logical volume, `host/group/name` where two "
@@ -183,10 +127,10 @@ class AdoptionRowBody(request_bodies.Body):
         required=False,
         default="",
     )
-    label = Text("Display name.", max_length=200, required=False, default="")
+    label = Text("Display name.", max_length=200, required=False, default="")  # type: ignore[assignment]  # a field, no attribute
 
 
-class AdoptionBody(request_bodies.Body):
+class AdoptionBody(Body):
     """Which found volumes belong to whom."""
 
     items = AdoptionRowBody("The volumes, each with its customer.", many=True)
@@ -202,11 +146,17 @@ class AdoptionBody(request_bodies.Body):
 class AdoptedShape(Shape):
     """What becomes of one row."""
 
-    n = Integer("The row, from 1.")
-    verdict = Text("What was decided; adopt and already: it is recorded.")
+    n = Integer("The row, from 1.", of="ask.line")
+    verdict = Text("What was decided; adopt and already: it is recorded.", of="verdict.value")
     message = Text("What became of it, in a sentence for people.")
-    volume = Ref("Null: no volume was found.", null=True)
-    job = Ref("The job that tags the volume; null: none is needed.", null=True)
+    volume = Ref(
+        "Null: no volume was found.",
+        of=lambda judged: (
+            judged.candidate and ref("api-volume", judged.candidate.key, judged.candidate.lv_name)
+        ),
+        null=True,
+    )
+    job = Ref("The job that tags the volume; null: none is needed.", null=True, given=True)
 
 
 class AdoptionShape(Shape):
@@ -221,41 +171,38 @@ class Adoptions(Resource):
     write_scope = Scope.VOLUMES
     staff_only = True
     preview_scope = Scope.PREVIEW
-    parameters: ClassVar = {"POST": ("dry_run",)}
 
-    @extend_schema(
-        operation_id="adoption_make",
-        summary="Adopt found volumes",
-        request=AdoptionBody,
-        parameters=[described.DRY_RUN],
-        responses={200: AdoptionShape, **described.problems(400, 403, 404, 422)},
+    @operation(
+        "adoption_make",
+        "Adopt found volumes",
+        AdoptionShape,
+        body=AdoptionBody,
+        parameters=(DRY_RUN,),
     )
     def post(self, request: Request) -> Response:
         """For operators. Each row is judged for itself: one that cannot be adopted keeps no other
         back. A job tags each volume of a group that root allows Tiercel to change.
         `make_customers` needs the scope `customers:write` too."""
         self.demand(Right.OPERATE)
-        values = request_bodies.read(request, AdoptionBody)
-        make_customers = values["make_customers"]
-        if make_customers and not truth(request, "dry_run"):
-            self.demand_scope(Scope.CUSTOMERS)
+        values = self.read()
         asks = tuple(AdoptionQuestion(n, **each) for n, each in enumerate(values["items"], 1))
-        if truth(request, "dry_run"):
-            judged = judge_rows(
-                asks,
-                candidates_of(self.user),
-                buyers_of(self.user),
-                taken_ids(),
-                make_customers=make_customers,
-            )
-            items = [_judged_json(each, None) for each in judged]
-        else:
-            done = adopt_and_tag(asks, self.user, self.requester, make_customers=make_customers)
-            items = [
-                _judged_json(each.judgement, each.tagging.job if each.tagging else None)
-                for each in done
-            ]
-        return Response(show(AdoptionShape, {"items": items}))
+        return self.shown({"items": self._judged(asks, make_customers=values["make_customers"])})
+
+    def _judged(
+        self, asks: tuple[AdoptionQuestion, ...], *, make_customers: bool
+    ) -> Iterator[Json]:
+        if DRY_RUN.of(self.request):
+            candidates, buyers = candidates_of(self.user), buyers_of(self.user)
+            for judged in judge_rows(
+                asks, candidates, buyers, taken_ids(), make_customers=make_customers
+            ):
+                yield show(AdoptedShape, judged, job=None)
+            return
+        if make_customers:
+            self.demand_scope(Scope.CUSTOMERS)
+        for done in adopt_and_tag(asks, self.user, self.requester, make_customers=make_customers):
+            job = done.tagging.job if done.tagging else None
+            yield show(AdoptedShape, done.judgement, job=job)
 
 
 class VolumeAdoption(Resource):
@@ -264,11 +211,7 @@ class VolumeAdoption(Resource):
     write_scope = Scope.VOLUMES
     staff_only = True
 
-    @extend_schema(
-        operation_id="volume_adoption_undo",
-        summary="Undo the adoption of a volume",
-        responses={204: None, **described.problems(403, 404, 409)},
-    )
+    @operation("volume_adoption_undo", "Undo the adoption of a volume", problems=(409,))
     def delete(self, request: Request, key: str) -> Response:
         """For operators. While no job has run on the volume since, and no plan is paid for."""
         volume = get_object_or_404(Volume.objects.visible_to(self.user), key=key)
@@ -277,14 +220,3 @@ class VolumeAdoption(Resource):
         for _, reason in done.kept:
             raise ApiProblem(409, "not_now", reason, "Undo first what was done since.")
         return Response(status=204)
-
-
-def _judged_json(judged: Judgement, job: Job | None) -> Json:
-    candidate = judged.candidate
-    return {
-        "n": judged.ask.line,
-        "verdict": judged.verdict.value,
-        "message": judged.message,
-        "volume": ref("api-volume", candidate.key, candidate.lv_name) if candidate else None,
-        "job": job_ref(job),
-    }

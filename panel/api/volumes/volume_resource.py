@@ -1,130 +1,68 @@
-"""A volume, and what it should be, as the API says them: `VolumeShape` and `WishNow`. Fields for
-staff only are missing for everybody else."""
+"""A volume as the API shows it. Fields for staff only are missing for everybody else."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from datetime import datetime
 
-from jobs.models import Job, State
-from panel.api.framework.shape import show
-from panel.api.resource_json import (
-    customer_ref,
-    host_ref,
-    job_ref,
-    job_url,
-    plan_ref,
-    url_of,
-    wish_json,
+from django.shortcuts import get_object_or_404
+
+from jobs.models import Job
+from panel.api.framework.fields import Choice, DateTime, Float, Integer, Text
+from panel.api.framework.refs import Ref, url_of
+from panel.api.framework.resource import Resource
+from panel.api.framework.shape import Json, Shape, show
+from panel.api.volumes.wish_shapes import (
+    TIERS,
+    CacheNow,
+    ShownVolume,
+    VolumeWork,
+    WishNow,
+    cache_now,
 )
-from panel.api.response_shapes import Json, VolumeShape
-from storage.access import Person, is_staff
+from panel.models import Scope
+from storage.access import Person, Right, is_staff
 from storage.health.drift import differences_of
 from storage.models import Volume
 from storage.models.key_sets import any_of
+from storage.models.volume import VolumeQuerySet
 from storage.planner.technologies.lookup import SETTINGS
-from storage.planner.wish import Wish
-from storage.volumes.lifecycle import Life
+from storage.planner.wish import LAYOUTS
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
-UNDONE = (State.FAILED, State.NEEDS_ATTENTION)
-"""States of a job whose wish is not met."""
-FIGURES = ("at", "read_iops", "write_iops", "read_ms", "hit_rate", "waiting_reads")
+STATES = ("managed", "found", "planned", "previewed", "missing", "retired", "destroyed")
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeWork:
-    """The job that changes a volume now, and the last one where it is asked for; no dry run."""
+class FiguresShape(Shape):
+    """The last interval that was measured; null where nothing can be said."""
 
-    holder: Job | None = None
-    last: Job | None = None
-
-
-def work_of(volumes: Iterable[Volume], *, with_last: bool) -> dict[int, VolumeWork]:
-    """By primary key of the volume; one query for all of them, or two."""
-    jobs = Job.objects.filter(volume__in=any_of(each.pk for each in volumes), dry_run=False)
-    holders = {job.volume_id: job for job in jobs.unfinished()}
-    ended = jobs.order_by("volume_id", "-id").distinct("volume_id") if with_last else ()
-    last = {job.volume_id: job for job in ended}
-    return {
-        pk: VolumeWork(holders.get(pk), last.get(pk)) for pk in {*holders, *last} if pk is not None
-    }
+    at = DateTime("When it happened.")
+    read_iops = Float("Reads a second.", null=True)
+    write_iops = Float("Writes a second.", null=True)
+    read_ms = Float("Milliseconds that a read took on average.", null=True)
+    hit_rate = Float("Share of reads served by the cache, 0 to 1.", null=True)
+    waiting_reads = Float(
+        "Reads that wait at a time, on average: the wait of its guest.", null=True
+    )
 
 
-def volumes_json(
-    volumes: Iterable[Volume], user: Person, *, with_wish: bool = False
-) -> Iterator[Json]:
-    """Each volume, for `VolumeShape`."""
-    listed = list(volumes)
-    work = work_of(listed, with_last=with_wish) if is_staff(user) or with_wish else {}
-    for row in snapshots_of(listed):
-        at_work = work.get(row.volume.pk, VolumeWork())
-        yield volume_json(row, user, at_work, with_wish=with_wish)
+class DifferenceShape(Shape):
+    """One thing that is not as recorded."""
+
+    what = Text("What differs.")
+    recorded = Text("As the panel recorded it.")
+    found = Text("As the host has it.")
 
 
-def volume_json(
-    row: VolumeSnapshot, user: Person, work: VolumeWork, *, with_wish: bool = False
-) -> Json:
-    """A volume, for `VolumeShape`."""
-    volume, latest, is_for_staff = row.volume, row.latest, is_staff(user)
-    data: Json = {
-        "key": volume.key,
-        "url": url_of("api-volume", volume.key),
-        "label": volume.label,
-        "size_bytes": volume.size_bytes,
-        "customer": customer_ref(volume.customer),
-        "external_id": volume.external_id,
-        "cache": _cache_json(row, is_for_staff=is_for_staff),
-        "cache_plan": plan_ref(volume.cache_plan),
-        "figures": None,
-        "created_at": volume.created_at,
-        "updated_at": _updated_at(row),
-    }
-    if latest is not None:
-        data["figures"] = {name: getattr(latest, name) for name in FIGURES}
-    if is_for_staff:
-        placement, wish = row.placement, row.wish
-        data |= {
-            "host": host_ref(row.host),
-            "vg": placement.vg_name if placement is not None else "",
-            "lv": placement.lv_name if placement is not None else "",
-            "technology": row.technology.name,
-            "layout": volume.layout,
-            "tier": wish.tier if wish is not None else None,
-            "state": state_of(row),
-            "guest": volume.guest,
-            "adopted_at": volume.adopted_at,
-            "retired_at": volume.retired_at,
-            "undo_until": row.undo_until,
-            "watched_until": volume.watched_until,
-            "job": job_ref(work.holder),
-            "drift": drift_json(row),
-        }
-    if with_wish:
-        data["wish"] = wish_now_json(row, work, is_for_staff=is_for_staff)
-    return show(VolumeShape, data)
+class WatchShape(Shape):
+    """A volume that is watched closely: an interval every ten seconds."""
+
+    watched_until = DateTime("When it ends.")
 
 
-def _cache_json(row: VolumeSnapshot, *, is_for_staff: bool) -> Json | None:
-    """Size and mode as the host has them; its settings where a wish can say them."""
-    if row.cache is None:
-        return None
-    data: Json = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
-    wish = row.wish if is_for_staff else None
-    if wish is not None and wish.cache is not None:
-        data |= {name: getattr(wish.cache, name) for name in SETTINGS[wish.cache.technology]}
-    return data
-
-
-def _updated_at(row: VolumeSnapshot) -> object:
-    if row.placement is None:
-        return row.volume.updated_at
-    return max(row.volume.updated_at, row.placement.updated_at)
-
-
-def drift_json(row: VolumeSnapshot) -> list[Json]:
-    """How the volume differs from what the panel made of it."""
-    return [asdict(each) for each in differences_of(row)]
+def _updated_at(shown: ShownVolume) -> datetime:
+    volume, placement = shown.volume, shown.row.placement
+    return volume.updated_at if placement is None else max(volume.updated_at, placement.updated_at)
 
 
 def state_of(row: VolumeSnapshot) -> str:
@@ -142,47 +80,120 @@ def state_of(row: VolumeSnapshot) -> str:
     return "managed" if row.volume.managed else "found"
 
 
-def life_of(row: VolumeSnapshot) -> Life:
-    """What the volume is now."""
-    if row.volume.destroyed_at is not None:
-        return "gone"
-    return "live" if row.volume.retired_at is None else "retired"
+class VolumeShape(Shape):
+    """A volume. What follows `updated_at` is for staff, but for `wish`."""
+
+    key = Text("Its name in the API; it never changes.", of="volume.key")
+    url = Text("Where the API shows it.", of=lambda shown: url_of(shown.volume))
+    label = Text("Display name.", of="volume.label")  # type: ignore[assignment]  # a field, no attribute
+    size_bytes = Integer("Bytes.", of="volume.size_bytes")
+    customer = Ref("Whose it is; null: nobody's.", of="volume.customer", null=True)
+    external_id = Text(
+        "The name of it in your systems; empty where it has none.", of="volume.external_id"
+    )
+    cache = CacheNow(
+        "For staff, with the settings of its technology as it has them.", of=cache_now, null=True
+    )
+    cache_plan = Ref("What its owner pays for; null: none.", of="volume.cache_plan", null=True)
+    figures = FiguresShape("Null where nothing was measured yet.", of="row.latest", null=True)
+    created_at = DateTime("When it was made.", of="volume.created_at")
+    updated_at = DateTime(
+        "When its record or what its host has of it changed last.", of=_updated_at, required=False
+    )
+    host = Ref("Null: it is on no host now.", of="row.host", null=True, staff=True)
+    vg = Text("Its volume group on the host.", of="row.placement.vg_name", staff=True)
+    lv = Text("Its logical volume on the host.", of="row.placement.lv_name", staff=True)
+    technology = Choice(
+        "Of its cache, or of the one that it can have.",
+        SETTINGS,
+        of="row.technology.name",
+        staff=True,
+    )
+    layout = Choice(
+        "How its data lies on the host; it never changes.",
+        LAYOUTS,
+        of="volume.layout",
+        staff=True,
+    )
+    tier = Choice("null: it is not on its host.", TIERS, of="row.wish.tier", null=True, staff=True)
+    state = Choice("Where it stands now.", STATES, of=lambda shown: state_of(shown.row), staff=True)
+    guest = Text(
+        "The virtual machine and the disk in it, as the host names them.",
+        of="volume.guest",
+        staff=True,
+    )
+    adopted_at = DateTime(
+        "When a person took it into the books; null: Tiercel made it, or nobody did.",
+        of="volume.adopted_at",
+        null=True,
+        staff=True,
+    )
+    retired_at = DateTime(
+        "When it was switched off; null: it is in use.",
+        of="volume.retired_at",
+        null=True,
+        staff=True,
+    )
+    undo_until = DateTime(
+        "Until then a retired volume cannot be destroyed, only restored.",
+        of="row.undo_until",
+        null=True,
+        staff=True,
+    )
+    watched_until = DateTime(
+        "Until when it is watched closely.", of="volume.watched_until", null=True, staff=True
+    )
+    job = Ref("The job that changes it now.", of="work.holder", null=True, staff=True)
+    wish = WishNow("With `include=wish`.", required=False)
+    drift = DifferenceShape(
+        "Differences between the host and the record, also while a job changes the volume.",
+        of=lambda shown: differences_of(shown.row),
+        many=True,
+        staff=True,
+    )
 
 
-def wish_now_json(row: VolumeSnapshot, work: VolumeWork, *, is_for_staff: bool) -> Json:
-    """What the volume is or, while a job changes it, becomes; for `WishNow`."""
-    holder, last = work.holder, work.last
-    jobs: Json = {
-        "job": job_ref(holder) if is_for_staff else None,
-        "last_job": _last_job_json(last) if last is not None and is_for_staff else None,
-    }
-    if holder is not None:
-        wish_data = wish_json(Wish.from_json(holder.wish), settings=is_for_staff)
-        return {"object": "wish", **wish_data, "is_met": False, **jobs}
-    now: Json = {"cache": None}
-    if row.wish is not None:
-        now = wish_json(row.wish, settings=is_for_staff)
-    elif row.cache is not None:
-        now["cache"] = {"size_bytes": row.cache.size_bytes, "mode": row.cache.mode}
-    is_met = _is_as_recorded(row) and (last is None or last.state not in UNDONE)
-    return {"object": "wish", **now, "life": life_of(row), "is_met": is_met, **jobs}
-
-
-def _is_as_recorded(row: VolumeSnapshot) -> bool:
-    """False for what is not created yet, is missing, or was changed by somebody else."""
-    if row.volume.destroyed_at is not None:
-        return True
-    placement = row.placement
-    if placement is None or placement.lv_uuid is None or placement.missing_since is not None:
-        return False
-    return not drift_json(row)
-
-
-def _last_job_json(job: Job) -> Json:
-    """For `LastJobShape`: a monitor learns here why a wish was not met."""
-    code = job.error["code"] if job.state in UNDONE and job.error else ""
-    name = job.get_kind_display()
+def work_of(volumes: Iterable[Volume], *, with_last: bool) -> dict[int, VolumeWork]:
+    """By primary key of the volume; one query for all of them, or two."""
+    jobs = Job.objects.filter(volume__in=any_of(each.pk for each in volumes), dry_run=False)
+    holders = {job.volume_id: job for job in jobs.unfinished()}
+    ended = jobs.order_by("volume_id", "-id").distinct("volume_id") if with_last else ()
+    last = {job.volume_id: job for job in ended}
     return {
-        **{"key": job.key, "url": job_url(job), "name": name},
-        **{"state": job.state, "error_code": code},
+        pk: VolumeWork(holders.get(pk), last.get(pk)) for pk in {*holders, *last} if pk is not None
     }
+
+
+def volumes_json(
+    volumes: Iterable[Volume], user: Person, *, with_wish: bool = False
+) -> Iterator[Json]:
+    """Each volume as the person sees it."""
+    listed, staff = list(volumes), is_staff(user)
+    work = work_of(listed, with_last=with_wish) if staff or with_wish else {}
+    for row in snapshots_of(listed):
+        shown = ShownVolume(row, work.get(row.volume.pk, VolumeWork()))
+        given: Json = {"wish": shown} if with_wish else {}
+        yield show(VolumeShape, shown, staff=staff, **given)
+
+
+class VolumeResource(Resource):
+    """Of volumes."""
+
+    read_scope = Scope.VOLUMES_READ
+    write_scope = Scope.VOLUMES
+
+    def volumes(self) -> VolumeQuerySet:
+        """What the person may see; customers have nothing that is switched off."""
+        volumes = Volume.objects.visible_to(self.user).select_related("customer", "cache_plan")
+        return volumes if is_staff(self.user) else volumes.in_service()
+
+    def volume(self, key: str, right: Right | None = None) -> Volume:
+        """The one of this key, for whoever has the right."""
+        volume = get_object_or_404(self.volumes(), key=key)
+        if right is not None:
+            self.demand(right)
+        return volume
+
+    def row(self, key: str, right: Right | None = None) -> VolumeSnapshot:
+        """The same, with what its host says of it."""
+        return snapshots_of([self.volume(key, right)])[0]

@@ -7,17 +7,16 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import cast
+from typing import Final, cast
 
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from jobs.models import Kind
+from panel.api.framework.bodies import unfit
 from panel.api.framework.problem import ApiProblem
-from panel.api.request_bodies import AS_SOON_AS_ALLOWED, unprocessable
-from panel.api.resource_json import wish_json
-from panel.api.response_shapes import Json
-from panel.api.volumes.volume_resource import life_of
+from panel.api.framework.shape import Json, show
+from panel.api.volumes.wish_shapes import WishShape, life_of
 from storage.health.lost_cache import dropped, loss_of_row
 from storage.planner import Refused
 from storage.planner.current_wish import uncached
@@ -28,6 +27,8 @@ from storage.volumes.lifecycle import DestroyForm, Life, life_refusal, life_wish
 from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.wish_forms import ModeForm, NewTunedForm, ReplacementForm, TunedForm
 
+AS_SOON_AS_ALLOWED: Final = "as_soon_as_allowed"
+WHENS: Final = ["now", AS_SOON_AS_ALLOWED]
 FIRST_MODE = "writethrough"
 """Of a first cache whose mode is not named: losing the SSD loses no data."""
 
@@ -69,7 +70,7 @@ def allowed(row: VolumeSnapshot, wish: Wish | None) -> Wish:
 
 def is_same(row: VolumeSnapshot, wish: Wish, cache_body: Json | None) -> bool:
     """Whether `wish` already has that cache, up to the rounding of sizes."""
-    current = wish_json(wish)["cache"]
+    current = show(WishShape, wish)["cache"]
     if current is None or cache_body is None:
         return current is cache_body
     settings = [name for names in SETTINGS.values() for name in names]
@@ -103,7 +104,7 @@ def _change(row: VolumeSnapshot, now: Wish, cache_body: Json | None) -> Requeste
 
 def _mode(now: Wish) -> str:
     """What a mode that is left out means."""
-    cache = wish_json(now)["cache"]
+    cache = show(WishShape, now)["cache"]
     return cache["mode"] if cache is not None else FIRST_MODE
 
 
@@ -178,7 +179,7 @@ def life_change(row: VolumeSnapshot, body: Json) -> RequestedChange | None:
     if life == "gone":
         form = DestroyForm(row, body)
         if not form.is_valid():
-            raise unprocessable(ValidationError(form.errors.as_data()))
+            raise ValidationError(form.errors.as_data())
     wish = life_wish(row, life)
     not_before = until + CLOCK_MARGIN if is_later and until is not None else None
     return None if wish is None else RequestedChange(LIFE_KINDS[life], wish, not_before)
@@ -218,7 +219,7 @@ def shape_change(
             fields |= {"cache": None, "flushed": False}
     size_bytes = _whole_extents(row, body, now)
     if size_bytes < now.size_bytes:
-        raise _bad("/size_bytes", "too_small", "A volume can only be made larger.")
+        raise unfit("size_bytes", "A volume can only be made larger.", "too_small")
     if size_bytes > now.size_bytes:
         fields["size_bytes"], kind = size_bytes, Kind.EXTEND_VOLUME
     if kind is None:
@@ -226,7 +227,7 @@ def shape_change(
     try:
         wish = dataclasses.replace(wish, **fields)
     except BadWish as error:
-        raise _bad("/tier", "invalid", str(error)) from None
+        raise unfit("tier", str(error)) from None
     return RequestedChange(kind, allowed(row, wish))
 
 
@@ -236,8 +237,3 @@ def _whole_extents(row: VolumeSnapshot, body: Json, wish: Wish) -> int:
     wished = round_up(wish.size_bytes, extent_bytes)
     size_bytes = round_up(body.get("size_bytes", wish.size_bytes), extent_bytes)
     return wish.size_bytes if size_bytes == wished else size_bytes
-
-
-def _bad(pointer: str, code: str, message: str) -> ApiProblem:
-    errors = [{"pointer": pointer, "code": code, "message": message}]
-    return ApiProblem(422, "invalid", "The request has errors.", errors=errors)

@@ -2,77 +2,151 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, Final
 
 from django.db import transaction
-from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import PolymorphicProxySerializer
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.queue.submit import Busy, holder_of, submit
-from panel.api import request_bodies
-from panel.api.framework import described, idempotent_requests, wait_for_job
-from panel.api.framework.entity_tags import demand_unchanged, entity_tag
-from panel.api.framework.resource import Resource, truth
-from panel.api.response_shapes import JobShape, Json, WishNow
+from jobs.queue.submit import Busy, holder_of
+from panel.api.framework.bodies import Body
+from panel.api.framework.entity_tags import IF_MATCH, demand_unchanged, entity_tag
+from panel.api.framework.fields import Boolean, Choice, Integer, Text
+from panel.api.framework.operation import DRY_RUN, operation
+from panel.api.framework.parameters import Header
+from panel.api.framework.shape import Json, show
+from panel.api.framework.wait_for_job import WAIT
+from panel.api.jobs.job_shape import JobShape
 from panel.api.volumes import wish_changes as wishes
-from panel.api.volumes.volume_endpoints import visible_row
-from panel.api.volumes.volume_resource import VolumeWork, wish_now_json, work_of
+from panel.api.volumes.volume_resource import work_of
+from panel.api.volumes.volume_work import VolumeJob
+from panel.api.volumes.wish_changes import WHENS
+from panel.api.volumes.wish_shapes import (
+    LIVES,
+    MODES,
+    ShownVolume,
+    VolumeWork,
+    WishNow,
+    WithSettings,
+)
 from panel.models import Scope
 from storage.access import Right, is_staff
 from storage.models import Volume
-from storage.planner.wish import Wish
+from storage.planner.technologies.technology import Setting, Technology
+from storage.planner.wish import MAX_BYTES, Wish
 from storage.row_locks import hold_one
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
-MEASURED = ("is_met", "last_job")
+MEASURED: Final = ("is_met", "last_job")
 """Of a wish: what no request says, and what changes while one is fulfilled."""
-PUT_ANSWER = PolymorphicProxySerializer(
+PUT_ANSWER: Final = PolymorphicProxySerializer(
     component_name="WishAnswer",
     serializers={"wish": WishNow, "job": JobShape},
     resource_type_field_name="object",
 )
+ANSWERS: Final[dict[int, Any]] = {
+    200: (
+        PUT_ANSWER,
+        "The wish is already met; or, with `wait`, the job (JobShape) once it is over. Its `state` "
+        "says how it ended.",
+    ),
+    202: (JobShape, "A job fulfils the wish. Location names the job."),
+}
+IF_UNCHANGED: Final = Header(
+    IF_MATCH,
+    "The ETag of the wish you read. The answer is 412 if the wish has changed since.",
+)
 
 
-class VolumeWish(Resource):
+class WishCache(Body, WithSettings):
+    """The wished-for cache."""
+
+    size_bytes = Integer("Rounded up to whole extents of the volume group.", min_value=1)
+    mode = Choice(
+        "Default: the mode of the current cache, or writethrough for a first cache. "
+        "writearound is available only with bcache.",
+        MODES,
+        required=False,
+    )
+
+    def field_of(self, technology: Technology, setting: Setting) -> Integer:
+        text = f"{technology.name}: {setting.summary}"
+        return Integer(text, required=False, min_value=0)
+
+
+class WishBody(Body):
+    """What the volume should be; what is left out stays. `cache` null is none."""
+
+    cache = WishCache("Null: no cache.", null=True, required=False)
+    size_bytes = Integer(
+        "The size the guest sees, rounded up to whole extents. It can only grow.",
+        required=False,
+        min_value=1,
+        max_value=MAX_BYTES,
+    )
+    tier = Choice(
+        "The disks that hold the volume. A volume on SSD has no cache.",
+        ["hdd", "ssd"],
+        required=False,
+    )
+    flushed = Boolean("Writes dirty data in the cache to the HDD, once.", default=False)
+    life = Choice(
+        "Without other fields. retired switches the volume off and keeps its data, live "
+        "restores "
+        "a retired volume, gone wipes and removes the volume for good.",
+        LIVES,
+        required=False,
+    )
+    confirm_label = Text("Required with life gone: the label of the volume.", required=False)
+    when = Choice(
+        "With life gone. as_soon_as_allowed: the job waits until the host no longer has "
+        "to keep the volume; cancel it to keep the volume after all.",
+        WHENS,
+        default="now",
+    )
+    managed = Boolean(
+        "Without other fields, always true: Tiercel manages a volume it has found.", required=False
+    )
+
+    def validate(self, attrs: Json) -> Json:
+        """One thing at a time: the life of a volume, its management, or its shape."""
+        shape = set(attrs) - {"life", "confirm_label", "flushed", "managed", "when"}
+        if attrs["when"] != "now" and attrs.get("life") != "gone":
+            raise serializers.ValidationError({"when": "Only with life gone."}, "not_alone")
+        alone = [name for name in ("life", "managed") if name in attrs]
+        if alone and (shape or attrs["flushed"] or len(alone) > 1):
+            raise serializers.ValidationError({alone[0]: "Ask for this alone."}, "not_alone")
+        if not attrs.get("managed", True):
+            message = "A volume under management stays there until it is destroyed."
+            raise serializers.ValidationError({"managed": message}, "unsupported")
+        if not alone and not shape:
+            error = serializers.ErrorDetail("This field is required.", "required")
+            raise serializers.ValidationError({"cache": error})
+        return attrs
+
+
+class VolumeWish(VolumeJob):
     """What a volume should be."""
 
-    read_scope = Scope.VOLUMES_READ
-    write_scope = Scope.VOLUMES
     other_scopes = (Scope.DESTROY,)
-    preview_scope = Scope.PREVIEW
-    parameters: ClassVar = {"PUT": ("dry_run", "wait")}
-    keeps_key = True
     checks_version = True
 
-    @extend_schema(
-        operation_id="wish",
-        summary="Show the wish of a volume",
-        responses={200: WishNow, **described.problems(403, 404, 409)},
-    )
+    @operation("wish", "Show the wish of a volume", WishNow, problems=(409,))
     def get(self, request: Request, key: str) -> Response:
         """What the volume is or, while a job changes it, becomes. Send the ETag as If-Match."""
-        row = visible_row(self, key)
-        data = self._now(row)
+        data = self._now(self.row(key))
         return Response(data, headers={"ETag": entity_tag(data, MEASURED)})
 
-    @extend_schema(
-        operation_id="wish_put",
-        summary="Set the wish of a volume",
-        request=request_bodies.WishBody,
-        parameters=[
-            described.DRY_RUN,
-            described.WAIT,
-            described.IDEMPOTENCY_KEY,
-            described.IF_MATCH,
-        ],
-        responses={
-            200: OpenApiResponse(PUT_ANSWER, "The wish is already met; or, with `wait`, the job "
-                                 "(JobShape) once it is over. Its `state` says how it ended."),
-            202: OpenApiResponse(JobShape, "A job fulfils the wish. Location names the job."),
-            **described.problems(400, 403, 404, 409, 412, 422),
-        },
-    )  # fmt: skip
+    @operation(
+        "wish_put",
+        "Set the wish of a volume",
+        ANSWERS,
+        body=WishBody,
+        parameters=(DRY_RUN, WAIT, IF_UNCHANGED),
+        problems=(409, 412),
+    )
     def put(self, request: Request, key: str) -> Response:
         """For operators. `{"cache": {"size_bytes": …, "mode": …}}`, or `{"cache": null}` for none;
         `{"size_bytes": …}` for a larger volume and `{"tier": "ssd"}` to move it, while it is used;
@@ -80,55 +154,44 @@ class VolumeWish(Resource):
         admins `{"life": "gone", "confirm_label": …}` to destroy it; `{"managed": true}` for a found
         volume. `POST /jobs/{key}/apply` carries out a dry run.
         If a job already fulfils the wish, the answer is that job."""
-        volume = visible_row(self, key).volume
-        self.demand(Right.OPERATE)
-        body = request_bodies.read(request, request_bodies.WishBody)
-        dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
+        volume = self.volume(key, Right.OPERATE)
+        body = self.read()
         if body.get("life") == "gone":
             self.demand(Right.ADMINISTER)
-            if not dry_run:
+            if not self.is_dry:
                 self.demand_scope(Scope.DESTROY)
-        once = idempotent_requests.once_if_named if dry_run else idempotent_requests.once
-        answer = once(request, self.user, lambda: self._put(volume, body, dry_run=dry_run))
-        final = wait_for_job.out(answer, self, within)
-        final["ETag"] = entity_tag(self._now(visible_row(self, key)), MEASURED)
+        return self._put(volume, body)
+
+    def finished(self, answer: Response) -> Response:
+        """With the version that the wish has then."""
+        final = super().finished(answer)
+        final["ETag"] = entity_tag(self._now(self.row(self.kwargs["key"])), MEASURED)
         return final
 
     def _now(self, row: VolumeSnapshot) -> Json:
         work = work_of([row.volume], with_last=True).get(row.volume.pk, VolumeWork())
-        return wish_now_json(row, work, is_for_staff=is_staff(self.user))
+        return show(WishNow, ShownVolume(row, work), staff=is_staff(self.user))
 
     @transaction.atomic
-    def _put(self, volume: Volume, body: Json, *, dry_run: bool) -> Response:
+    def _put(self, volume: Volume, body: Json) -> Response:
         # One wish at a time, so that the second one meets the job of the first.
         row = snapshots_of([hold_one(volume)])[0]
         standing = holder_of(volume)
         demand_unchanged(self.request, entity_tag(self._now(row), MEASURED))
-        holder = None if dry_run else standing
+        holder = None if self.is_dry else standing
         if holder is not None:
             wish = Wish.from_json(holder.wish)
             goes_back = holder.falls_back or holder.cancel_requested
             if goes_back or not _meets(row, wish, body):
                 raise Busy(holder)
-            return wait_for_job.accepted(holder, self.user)
+            return self.begun(holder)
         change = _change(row, body)
         if change is None:
             # What is asked for now is so, whatever the last job did not reach.
             return Response({**self._now(row), "is_met": True})
-        if not dry_run:
+        if not self.is_dry:
             self.demand_scope_to(change.kind)
-        job = submit(
-            kind=change.kind,
-            volume=volume,
-            wish=change.wish,
-            actor=self.user,
-            dry_run=dry_run,
-            door=self.requester.door,
-            token=self.requester.token,
-            address=self.requester.address,
-            not_before=None if dry_run else change.not_before,
-        )
-        return wait_for_job.accepted(job, self.user)
+        return self.begun(self.submitted(volume, change.kind, change.wish, change.not_before))
 
 
 def _meets(row: VolumeSnapshot, wish: Wish, body: Json) -> bool:

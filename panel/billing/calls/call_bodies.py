@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from panel.api.framework.bodies import Body
 from panel.api.framework.fields import Choice, DateTime, Email, Integer, Pattern, Text
-from panel.api.request_bodies import Body
-from panel.api.response_shapes import Json
+from panel.api.framework.shape import Json
 from panel.billing.answer import MAX_REASON
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from panel.api.framework.bodies import Body
 from panel.api.framework.problem import ApiProblem
-from panel.api.request_bodies import Body
-from panel.api.response_shapes import Json
+from panel.api.framework.shape import Json
 from storage.models import Customer, Volume
 
 ACTOR = "billing"

@@ -9,9 +9,9 @@ from django.db.models.functions import Now
 from django.urls import reverse
 
 from panel.accounts import people
-from panel.api import request_bodies
+from panel.api.framework import bodies
 from panel.api.framework.problem import ApiProblem
-from panel.api.response_shapes import Json
+from panel.api.framework.shape import Json
 from panel.authentication import login_links
 from panel.billing.calls.calling import Caller, CallResult, customer_of, missing, volume_of
 from panel.billing.payload import line_json
@@ -28,7 +28,7 @@ def create_customer(body: Json, _: Caller) -> CallResult:
     is_new = customer is None
     if customer is None:
         customer = Customer()
-        request_bodies.save(customer, {"name": body["name"], "external_id": body["external_id"]})
+        bodies.save(customer, {"name": body["name"], "external_id": body["external_id"]})
     if "email" in body:
         _own(customer, body["email"], body.get("person_name", ""))
     if "mandate" in body:
@@ -99,7 +99,7 @@ def _mandate(customer: Customer, body: Json) -> None:
     names = ("cap_charge_minor", "cap_period_minor", "earliest_next_at")
     values = {name: body.get(name) for name in names}
     mandate = Mandate.objects.filter(customer=customer).first() or Mandate(customer=customer)
-    request_bodies.save(mandate, {"currency": body["currency"], **values})
+    bodies.save(mandate, {"currency": body["currency"], **values})
 
 
 def usage_lines(body: Json, _: Caller) -> CallResult:

@@ -7,7 +7,7 @@ from django.db.models import Q
 from jobs.models import Job, Origin, State
 from jobs.models.job import OVER
 from panel.api.framework.problem import ApiProblem
-from panel.api.response_shapes import Json
+from panel.api.framework.shape import Json
 from panel.billing.answer import plain_reason
 from panel.billing.calls.calling import ACTOR, Caller, CallResult, missing, volume_of
 from panel.models import Order, OrderState

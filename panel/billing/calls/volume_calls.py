@@ -7,9 +7,8 @@ from django.utils import timezone
 
 from jobs.models import Job, Kind, Origin
 from jobs.queue.submit import Busy, holder_of, submit
-from panel.api.framework.problem import ApiProblem
-from panel.api.request_bodies import unprocessable
-from panel.api.response_shapes import Json
+from panel.api.framework.problem import ApiProblem, unprocessable
+from panel.api.framework.shape import Json
 from panel.billing.calls.calling import ACTOR, Caller, CallResult, customer_of, volume_of
 from panel.models import Order, OrderState
 from panel.orders import authorisation

@@ -17,7 +17,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.models import Alert, AlertEvent
-from panel.alerts import alert_routing, route_forms
+from panel.alerts import alert_routing, saved_routes
 from panel.alerts.alert_texts import headline_of
 from panel.alerts.route_forms import OwnRouteForm, RouteForm, initial_of
 from panel.authentication.second_factor import unseal
@@ -192,7 +192,7 @@ def test_route(request: HttpRequest, key: str) -> HttpResponse:
 def delete_route(request: HttpRequest, key: str) -> HttpResponse:
     """Nobody is told by this way any more."""
     route = get_object_or_404(AlertRoute.objects.visible_to(request.user), key=key)
-    route_forms.delete_route(route, cast("User", request.user))
+    saved_routes.delete_route(route, cast("User", request.user))
     messages.success(request, f"{route.name} is not told any more.")
     return redirect("alert-routes")
 
@@ -201,8 +201,8 @@ def delete_route(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 def nobody(request: HttpRequest) -> HttpResponse:
     """Say that nobody is to be told: the overview does not ask any more."""
-    if route_forms.is_asked_for():
-        route_forms.note_nobody(cast("User", request.user))
+    if saved_routes.is_asked_for():
+        saved_routes.note_nobody(cast("User", request.user))
     messages.success(request, "No alerts are sent. Change this under Alerts, Recipients.")
     return redirect("home")
 

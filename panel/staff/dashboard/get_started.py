@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.urls import reverse
 
-from panel.alerts import route_forms
+from panel.alerts import saved_routes
 from panel.authentication import second_factor
 from panel.models import SecurityEntry, SecurityKind
 from storage.access import Person, Right, may
@@ -35,7 +35,7 @@ def get_started(user: Person) -> GetStarted | None:
     """None for those who cannot do it, and once all of it is done. Five queries at most."""
     if not may(user, Right.ADMINISTER):
         return None
-    is_nobody_told = route_forms.is_asked_for()
+    is_nobody_told = saved_routes.is_asked_for()
     backups = SecurityEntry.objects.filter(kind=SecurityKind.BACKUP)
     own_settings = reverse("settings")
     steps = (

@@ -10,7 +10,7 @@ import pytest
 from rest_framework import serializers
 
 import panel.urls  # noqa: F401 (it imports every view, and with them every body)
-from panel.api.request_bodies import Body
+from panel.api.framework.bodies import Body
 
 OTHER_TYPES: dict[type[serializers.Field[Any, Any, Any, Any]], tuple[Any, ...]] = {
     serializers.BooleanField: (1, 0, "yes", "on", "true", "t", 1.0, ["true"]),

@@ -25,7 +25,7 @@ from panel.deliveries import delivery_queue, http_post
 from panel.deliveries.http_post import Answer
 from panel.deliveries.signature import new_secret
 from panel.models import Webhook, WebhookDelivery
-from panel.webhooks import webhook_fanout, webhook_forms, webhook_sending
+from panel.webhooks import saved_webhooks, webhook_fanout, webhook_sending
 from panel.webhooks.webhook_forms import WebhookForm
 from storage.models import Event
 from tests import make
@@ -98,8 +98,8 @@ def test_saving_the_form_brings_no_deleted_webhook_back(place: Place) -> None:
 
 def test_of_two_who_change_a_secret_the_second_keeps_the_secret_of_the_first(place: Place) -> None:
     row, by = webhook(place.url), make.staff_user()
-    first = webhook_forms.change_secret(row, 2, by)
-    webhook_forms.change_secret(row, 2, by)
+    first = saved_webhooks.change_secret(row, 2, by)
+    saved_webhooks.change_secret(row, 2, by)
     assert unseal(Webhook.objects.get().former_secret) == first
 
 
@@ -151,7 +151,7 @@ def test_a_webhook_of_a_customer_gets_what_their_people_see(place: Place) -> Non
 
 def test_two_secrets_sign_while_one_is_changed_and_one_alone_afterwards(place: Place) -> None:
     row = webhook(place.url)
-    new = webhook_forms.change_secret(row, 24, make.staff_user())
+    new = saved_webhooks.change_secret(row, 24, make.staff_user())
     make.host()
     tasks.send_webhooks()
     for secret in (SECRET, new):
@@ -359,7 +359,7 @@ def test_410_disables_until_somebody_saves_the_webhook_again(place: Place) -> No
     assert row.disabled_at is not None
     assert len(place.got) == 1
     assert {each.last_error for each in sent()} == {webhook_fanout.GONE}
-    form = webhook_forms.WebhookForm({"name": "scripts", "is_on": "1"}, webhook=row)
+    form = WebhookForm({"name": "scripts", "is_on": "1"}, webhook=row)
     assert form.is_valid(), form.errors
     form.save(make.staff_user())
     make.host(name="after")
@@ -372,7 +372,7 @@ def test_a_message_is_sent_again_under_the_same_id(place: Place) -> None:
     make.host()
     tasks.send_webhooks()
     pass_time(timedelta(days=3))
-    webhook_forms.send_again(sent()[0])
+    saved_webhooks.send_again(sent()[0])
     tasks.send_webhooks()
     first, second = ids(place)
     assert first == second

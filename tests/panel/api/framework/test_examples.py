@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from panel.api.framework.bodies import Body
 from panel.api.framework.examples import BODIES, JSON
-from panel.api.request_bodies import Body
 from tests.panel.api.test_openapi import described
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from panel.api import request_bodies
+from panel.api.framework import bodies
 from storage.models import Customer, Host, Volume
 from tests import make
 from tests.panel.api.asking import Program, problem, staff
@@ -108,13 +108,13 @@ def test_of_two_requests_at_once_the_second_is_told_who_was_first(
     asking: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other one is stored between the check and the storing."""
-    check = request_bodies.check_instance
+    check = bodies.check_instance
 
     def checked_too_early(instance: Customer) -> None:
         check(instance)
         Customer.objects.create(name="First", external_id="crm-1")
 
-    monkeypatch.setattr(request_bodies, "check_instance", checked_too_early)
+    monkeypatch.setattr(bodies, "check_instance", checked_too_early)
     answer = asking.send("post", "/customers/", {"name": "Second", "external_id": "crm-1"})
     first = Customer.objects.get()
     assert first.name == "First"

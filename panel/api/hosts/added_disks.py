@@ -1,0 +1,122 @@
+"""Disks that are added to a host: SSDs for a volume group, members for an array. For admins."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.http import Http404
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.queue.submit import submit_for_host
+from panel.api.framework.bodies import Body
+from panel.api.framework.fields import Text
+from panel.api.framework.shape import Json
+from panel.api.hosts.host_resource import HostResource
+from panel.api.jobs.job_work import JobWork, work
+from panel.models import Scope
+from storage.access import Right
+from storage.inventory.stored import inventory_of
+from storage.models import Host
+from storage.planner import Refused
+from storage.planner.member_wish import Replacement
+from storage.planner.ssd_wish import Preparation
+from storage.volumes.add_ssd_form import PreparationForm
+from storage.volumes.member_form import NewMemberForm
+
+
+class SsdBody(Body):
+    """An empty SSD, and the group that it is for."""
+
+    device = Text("The kernel's name of the device, as in the last inventory.")
+    serial = Text(
+        "The serial number on the drive's label, or the UUID of an array. It must match the device."
+    )
+    vg = Text("A volume group that root allows Tiercel to change.")
+
+
+class MemberBody(Body):
+    """An empty disk, and the member that it is to replace."""
+
+    device = Text("The kernel's name of the new disk, as in the last inventory.")
+    serial = Text("The serial number on the new drive's label. It must match the device.")
+    member = Text(
+        "The member that works and is to be replaced. Left out where the array is "
+        "missing a disk: the new one takes that place.",
+        required=False,
+    )
+
+
+class HostWork(JobWork, HostResource):
+    """What a job is to do with the disks of a host."""
+
+    preview_scope = Scope.PREVIEW
+
+    def asked(self, host: Host, wanted: Preparation | Replacement) -> Response:
+        """The job, or its preview."""
+        return self.begun(submit_for_host(host, wanted, self.requester, dry_run=self.is_dry))
+
+
+class HostSsds(HostWork):
+    """More room for caches."""
+
+    other_scopes = (Scope.VOLUMES,)
+
+    @work(
+        "host_ssd_add",
+        "Add an SSD to a volume group",
+        "A job adds it; Location names it.",
+        body=SsdBody,
+    )
+    def post(self, request: Request, key: str) -> Response:
+        """For admins. The whole device becomes a physical volume of the group. One that is used, or
+        carries a signature of anything, is refused."""
+        host = self.host(key, Right.ADMINISTER, with_inventory=True)
+        return self.asked(host, _wanted(host, self.read()))
+
+
+class ArrayMembers(HostWork):
+    """Disks for an array."""
+
+    @work(
+        "host_array_member_replace",
+        "Replace a disk of an array",
+        "A job replaces it; Location names it.",
+        body=MemberBody,
+    )
+    def post(self, request: Request, key: str, array: str) -> Response:
+        """For admins, where root on the host allows it. The array stays in use while the kernel
+        fills the new disk; the job ends once that is done and the old disk is out. A disk that is
+        used, too small, slower, or carries a signature of anything, is refused."""
+        host = self.host(key, Right.ADMINISTER, with_inventory=True)
+        return self.asked(host, _replacement(host, array, self.read()))
+
+
+def _replacement(host: Host, name: str, values: Json) -> Replacement:
+    facts = inventory_of(host)
+    named = [each for each in facts.arrays if each.name == name] if facts is not None else []
+    if facts is None or not named:
+        raise Http404
+    form = NewMemberForm(facts, named[0], host.replaces_members, values)
+    if form.refusal is not None:
+        raise form.refusal
+    if "member" in values and "member" not in form.fields:
+        raise Refused(
+            "degraded",
+            f"{name} is missing a disk: as long as it is, no other one is taken out.",
+            "Fill the place that is free first: leave out `member`.",
+        )
+    if not form.is_valid() or form.wanted is None:
+        raise ValidationError(form.errors.as_data())
+    return form.wanted
+
+
+def _wanted(host: Host, values: Json) -> Preparation:
+    facts = inventory_of(host)
+    if facts is None:
+        raise Refused("not_read", "The host was not read yet.", "Wait for its first inventory.")
+    form = PreparationForm(facts, values)
+    if form.refusal is not None:
+        raise form.refusal
+    if not form.is_valid() or form.wanted is None:
+        raise ValidationError(form.errors.as_data())
+    return form.wanted

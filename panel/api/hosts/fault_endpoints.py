@@ -1,0 +1,110 @@
+"""Known faults of the kernel and LVM of a host, and the word of an admin to live with one."""
+
+from __future__ import annotations
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from panel.api.framework.bodies import Body, unfit
+from panel.api.framework.fields import Boolean, Choice, DateTime, Text
+from panel.api.framework.operation import operation
+from panel.api.framework.shape import Shape
+from panel.api.hosts.host_resource import HostResource
+from storage.access import Right
+from storage.database_clock import database_now
+from storage.health import accepted_faults
+from storage.health.accepted_faults import REASON_LIMIT, faults_with_decisions
+from storage.inventory.stored import inventory_of
+from storage.models import Host
+from storage.planner.kernel_faults import EFFECTS
+
+
+class FaultAcceptanceShape(Shape):
+    """Who lives with a fault, and why."""
+
+    at = DateTime("When it happened.")
+    by = Text("E-mail address of who did it; null or empty: the panel itself.")
+    reason = Text("Why, in the words of who said so.")
+
+
+class HostFaultShape(Shape):
+    """A known fault of the host's kernel or LVM. Where `sure` is false, nobody can tell which
+    upstream release the kernel is built from. A fault that is `refusing` refuses new plans that
+    rely on it."""
+
+    code = Text("For programs; it never changes its meaning.", of="present.fault.code")
+    effect = Choice("What may happen.", EFFECTS, of="present.fault.effect")
+    technology = Text("Whose caches it concerns.", of="present.fault.technology")
+    sure = Boolean(
+        "False: nobody can tell which upstream release the kernel is built from.",
+        of="present.is_sure",
+    )
+    message = Text("What is wrong, in a sentence for people.", of="present.message")
+    correction = Text(
+        "What to do, in a sentence for people; empty where nothing is to be done.",
+        of="present.fault.correction",
+    )
+    link = Text("Where to read of it.", of="present.fault.link")
+    refusing = Boolean("Whether new plans that rely on it are refused.", of="is_refusing")
+    acceptance = FaultAcceptanceShape("Who lives with it; null: nobody.", of="accepted", null=True)
+
+
+class HostFaultsShape(Shape):
+    """What refuses plans comes first."""
+
+    items = HostFaultShape("The rows of this answer, one each.", many=True)
+
+
+class AcceptFaultBody(Body):
+    """Why the risk is taken. The code is repeated, so that nobody takes another one by mistake."""
+
+    reason = Text("Why, in the words of who said so.", max_length=REASON_LIMIT)
+    confirm_code = Text("The code of the fault again.", max_length=64)
+
+
+class FaultResource(HostResource):
+    """Of faults."""
+
+    def faults(self, host: Host) -> Response:
+        """All of the host."""
+        facts = inventory_of(host)
+        listed = () if facts is None else faults_with_decisions(host, facts)
+        return self.shown({"items": listed})
+
+
+class HostFaults(FaultResource):
+    """Known faults of the kernel and LVM of a host."""
+
+    @operation("host_faults", "List the known faults of a host's kernel and LVM", HostFaultsShape)
+    def get(self, request: Request, key: str) -> Response:
+        """Empty before the first inventory."""
+        return self.faults(self.host(key, with_inventory=True))
+
+
+class FaultAcceptance(FaultResource):
+    """The word of an admin that a host lives with a fault."""
+
+    @operation(
+        "host_fault_accept",
+        "Accept a fault of a host's kernel",
+        HostFaultsShape,
+        body=AcceptFaultBody,
+    )
+    def put(self, request: Request, key: str, fault: str) -> Response:
+        """For admins. Plans of this host that rely on it are no longer refused; data may be lost.
+        Only a fault of the effect `data_loss` can be accepted."""
+        host = self.host(key, Right.ADMINISTER, with_inventory=True)
+        values = self.read()
+        if values["confirm_code"] != fault:
+            raise unfit("confirm_code", "The code does not match.")
+        accepted_faults.accept_fault(host, fault, self.user.email, values["reason"], database_now())
+        return self.faults(host)
+
+    @operation(
+        "host_fault_revoke", "Take back the acceptance of a fault", HostFaultsShape, problems=(422,)
+    )
+    def delete(self, request: Request, key: str, fault: str) -> Response:
+        """For admins. The fault refuses plans again; jobs that have begun go on."""
+        host = self.host(key, Right.ADMINISTER, with_inventory=True)
+        accepted_faults.revoke_acceptance(host, fault)
+        return self.faults(host)

@@ -1,0 +1,60 @@
+"""Requests that end in a job: the job is the answer, with `wait` once it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+from rest_framework.response import Response
+
+from jobs.models import Job
+from panel.api.framework import wait_for_job
+from panel.api.framework.bodies import Body
+from panel.api.framework.operation import DRY_RUN, operation
+from panel.api.framework.parameters import Parameter
+from panel.api.framework.resource import Resource
+from panel.api.framework.wait_for_job import WAIT
+from panel.api.jobs.job_shape import JobShape
+
+Method = TypeVar("Method", bound=Callable[..., Response])
+ONCE_OVER: Final = "With `wait`: the job once it is over."
+
+
+class JobWork(Resource):
+    """Whatever a job is to do."""
+
+    needs_key = True
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether only a preview is asked for."""
+        return bool(DRY_RUN.of(self.request))
+
+    def begun(self, job: Job) -> Response:
+        """The job, which a worker takes now."""
+        return wait_for_job.accepted(job, self.user)
+
+    def finished(self, answer: Response) -> Response:
+        """The job once it is over, where that is waited for."""
+        return wait_for_job.out(answer, self, WAIT.of(self.request))
+
+
+def work(
+    name: str,
+    summary: str,
+    at_work: str,
+    *,
+    over: str = ONCE_OVER,
+    body: type[Body] | None = None,
+    parameters: Sequence[Parameter] = (DRY_RUN, WAIT),
+    problems: Sequence[int] = (409, 422),
+) -> Callable[[Method], Method]:
+    """An `operation` that answers with a job: 202 `at_work`, 200 once it is `over`."""
+    return operation(
+        name,
+        summary,
+        {200: (JobShape, over), 202: (JobShape, at_work)},
+        body=body,
+        parameters=parameters,
+        problems=problems,
+    )

@@ -1,0 +1,92 @@
+"""What an upgrade would bring to a volume."""
+
+from __future__ import annotations
+
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from panel.api.framework.fields import Boolean, Float, Integer, Text
+from panel.api.framework.operation import operation
+from panel.api.framework.refs import Ref
+from panel.api.framework.resource import Resource
+from panel.api.framework.shape import OMITTED, Shape, show
+from panel.models import Scope
+from panel.orders import plan_choices
+from panel.orders.order_expectations import expectations, others_of
+from panel.orders.plan_choices import PlanChoice
+from storage.analysis.measured_use import use_of
+from storage.currency import digits_of
+from storage.models import Volume
+from storage.volumes.snapshot import snapshots_of
+
+
+class ExpectationShape(Shape):
+    """What a plan would bring, by the volume's own figures."""
+
+    kind = Text("no_help, or how the expectation was come by.")
+    hit_rate_low = Float(
+        "Share of reads that the cache would serve at least, 0 to 1; null: not known.",
+        null=True,
+        of=lambda expected: getattr(expected, "hit_rate_low", OMITTED),
+        required=False,
+    )
+    hit_rate_high = Float(
+        "Share of reads that it would serve at most.",
+        null=True,
+        of=lambda expected: getattr(expected, "hit_rate_high", OMITTED),
+        required=False,
+    )
+
+
+def _currency(choice: PlanChoice) -> str:
+    plan = choice.offer.plan
+    return plan.currency if plan is not None else ""
+
+
+class OutlookChoiceShape(Shape):
+    """A plan for the volume; null: none. `price_minor` is a month, `refusal` why it cannot be
+    ordered now."""
+
+    cache_plan = Ref("The cache plan.", of="offer.plan", null=True)
+    current = Boolean("Whether the volume has it now.", of="offer.is_current")
+    price_minor = Integer(
+        "Per month, in minor units (cents) of the currency.",
+        of=lambda choice: choice.offer.plan.price_minor if choice.offer.plan else 0,
+        null=True,
+    )
+    currency = Text("ISO 4217, such as EUR.", of=_currency)
+    currency_digits = Integer(
+        "Decimal places of the currency: with 2, 490 minor units are 4.90.",
+        of=lambda choice: digits_of(_currency(choice)),
+    )
+    refusal = Text("Its code.", of="refusal.code", null=True)
+    expected = ExpectationShape("What it would bring; null: nobody can say.", null=True, given=True)
+
+
+class OutlookShape(Shape):
+    """The plans that a volume could have."""
+
+    items = OutlookChoiceShape("The rows of this answer, one each.", many=True)
+
+
+class VolumeOutlook(Resource):
+    """What an upgrade would bring."""
+
+    read_scope = Scope.BILLING_READ
+
+    @operation("volume_outlook", "Show what each cache plan would bring to a volume", OutlookShape)
+    def get(self, request: Request, key: str) -> Response:
+        """As on the page of plans. `POST …/orders?dry_run=true` says what one would cost."""
+        volumes = Volume.objects.visible_to(self.user).in_service()
+        volume = get_object_or_404(volumes.select_related("customer", "cache_plan"), key=key)
+        row, now = snapshots_of([volume])[0], timezone.now()
+        offered = plan_choices.choices(row, now)
+        offers = [each.offer for each in offered]
+        expected = expectations(use_of(row, now), offers, source=others_of(volume))
+        items = [
+            show(OutlookChoiceShape, each, expected=expected.get(each.offer.key))
+            for each in offered
+        ]
+        return self.shown({"items": items})
