@@ -95,9 +95,7 @@ def _shown(
 def new_secret(request: HttpRequest, key: str) -> HttpResponse:
     """Change what signs; the former secret signs beside it for a day."""
     row = _one(request, key)
-    secret = saved_webhooks.change_secret(
-        row, saved_webhooks.FORMER_HOURS, cast("User", request.user)
-    )
+    secret = saved_webhooks.change_secret(row, cast("User", request.user))
     row = _one(request, key)
     return _shown(request, WebhookForm(webhook=row, initial=initial_of(row)), row, secret)
 

@@ -104,7 +104,7 @@ def note_webhook(webhook: Webhook, verb: str, by: User) -> None:
     security_entries.note(SecurityKind.WEBHOOK, "", f"{webhook.name} {verb}{state}", by=by)
 
 
-def change_secret(webhook: Webhook, hours: int, by: User) -> str:
+def change_secret(webhook: Webhook, by: User, hours: int = FORMER_HOURS) -> str:
     """A new secret, shown once; the one so far also signs for so many hours."""
     made = new_secret()
     until = database_now() + timedelta(hours=hours)

@@ -186,7 +186,7 @@ class WebhookSecret(WebhookResource):
         it for `former_hours`, so that the receiver can be changed meanwhile."""
         webhook = self.webhook(key)
         hours = self.read()["former_hours"]
-        secret = saved_webhooks.change_secret(webhook, hours, self.user)
+        secret = saved_webhooks.change_secret(webhook, self.user, hours)
         return self.shown(self.webhook(key), secret=secret)
 
 

@@ -18,13 +18,15 @@ from jobs.queue.submit import Busy, create_volume, discard_record, holder_of
 from panel.api.customers.customer_endpoints import customer_of
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.bodies import Body, check_instance, save, unfit
-from panel.api.framework.fields import Choice, Integer, Text
+from panel.api.framework.fields import Integer
 from panel.api.framework.operation import operation
 from panel.api.framework.parameters import OneOf, Parameter, SomeOf, Truth
 from panel.api.framework.shape import Json
 from panel.api.jobs.job_work import JobWork, work
 from panel.api.volumes.volume_resource import (
     STATES,
+    NewVolumeBody,
+    VolumeBody,
     VolumeResource,
     VolumeShape,
     WatchShape,
@@ -40,7 +42,7 @@ from storage.metrics import close_watch
 from storage.metrics.close_watch import LONGEST
 from storage.models import Customer, Placement, Volume
 from storage.planner.technologies.lookup import SETTINGS, of_layout
-from storage.planner.wish import LAYOUTS, MAX_BYTES, BadWish, Wish
+from storage.planner.wish import LAYOUTS, BadWish, Wish
 from storage.row_locks import hold_one
 from storage.volumes.ownership import refusal_to_give, refusal_to_take
 from storage.volumes.wish_forms import GroupChoice, groups_of
@@ -61,41 +63,6 @@ WAITING = Case(
     output_field=FloatField(),
 )
 """What `Figures.waiting_reads` says of the last sample; what nobody measures comes last."""
-
-
-class NewVolumeBody(Body):
-    """A volume that does not exist yet."""
-
-    label = Text("Display name.", max_length=200)  # type: ignore[assignment]  # a field, no attribute
-    host = Text("Key of the host.")
-    vg = Text("A volume group of the host that root allows Tiercel to change.")
-    size_bytes = Integer("Rounded up to whole extents.", min_value=1, max_value=MAX_BYTES)
-    tier = Choice("The disks that hold it.", ["hdd", "ssd"], default="hdd")
-    layout = Choice(
-        "Cannot be changed later. plain can have an lvmcache; bcache is formatted for a bcache.",
-        LAYOUTS,
-        default="plain",
-    )
-    customer = Text("Key of the customer. Null: no customer.", null=True, default=None)
-    external_id = Text(
-        "The name of it in your systems; empty where it has none.",
-        allow_blank=True,
-        default="",
-        max_length=64,
-    )
-
-
-class VolumeBody(Body):
-    """The books of a volume; nothing of it reaches the host."""
-
-    label = Text("Display name.", required=False, max_length=200)  # type: ignore[assignment]  # a field, no attribute
-    customer = Text("Key of the customer. Null: no customer.", required=False, null=True)
-    external_id = Text(
-        "The name of it in your systems; empty where it has none.",
-        required=False,
-        allow_blank=True,
-        max_length=64,
-    )
 
 
 class WatchBody(Body):

@@ -8,6 +8,7 @@ from datetime import datetime
 from django.shortcuts import get_object_or_404
 
 from jobs.models import Job
+from panel.api.framework.bodies import Body
 from panel.api.framework.fields import Choice, DateTime, Float, Integer, Text
 from panel.api.framework.refs import Ref, url_of
 from panel.api.framework.resource import Resource
@@ -27,7 +28,7 @@ from storage.models import Volume
 from storage.models.key_sets import any_of
 from storage.models.volume import VolumeQuerySet
 from storage.planner.technologies.lookup import SETTINGS
-from storage.planner.wish import LAYOUTS
+from storage.planner.wish import LAYOUTS, MAX_BYTES
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 STATES = ("managed", "found", "planned", "previewed", "missing", "retired", "destroyed")
@@ -151,6 +152,33 @@ class VolumeShape(Shape):
         many=True,
         staff=True,
     )
+
+
+class NewVolumeBody(Body):
+    """A volume that does not exist yet."""
+
+    shows = VolumeShape
+    label = Text(max_length=200)  # type: ignore[assignment]  # a field, no attribute
+    host = Text("Key of the host.")
+    vg = Text("A volume group of the host that root allows Tiercel to change.")
+    size_bytes = Integer("Rounded up to whole extents.", min_value=1, max_value=MAX_BYTES)
+    tier = Choice("The disks that hold it.", TIERS, default="hdd")
+    layout = Choice(
+        "Cannot be changed later. plain can have an lvmcache; bcache is formatted for a bcache.",
+        LAYOUTS,
+        default="plain",
+    )
+    customer = Text("Key of the customer. Null: no customer.", null=True, default=None)
+    external_id = Text(allow_blank=True, default="", max_length=64)
+
+
+class VolumeBody(Body):
+    """The books of a volume; nothing of it reaches the host."""
+
+    shows = VolumeShape
+    label = Text(required=False, max_length=200)  # type: ignore[assignment]  # a field, no attribute
+    customer = Text("Key of the customer. Null: no customer.", required=False, null=True)
+    external_id = Text(required=False, allow_blank=True, max_length=64)
 
 
 def work_of(volumes: Iterable[Volume], *, with_last: bool) -> dict[int, VolumeWork]:

@@ -98,8 +98,8 @@ def test_saving_the_form_brings_no_deleted_webhook_back(place: Place) -> None:
 
 def test_of_two_who_change_a_secret_the_second_keeps_the_secret_of_the_first(place: Place) -> None:
     row, by = webhook(place.url), make.staff_user()
-    first = saved_webhooks.change_secret(row, 2, by)
-    saved_webhooks.change_secret(row, 2, by)
+    first = saved_webhooks.change_secret(row, by, 2)
+    saved_webhooks.change_secret(row, by, 2)
     assert unseal(Webhook.objects.get().former_secret) == first
 
 
@@ -151,7 +151,7 @@ def test_a_webhook_of_a_customer_gets_what_their_people_see(place: Place) -> Non
 
 def test_two_secrets_sign_while_one_is_changed_and_one_alone_afterwards(place: Place) -> None:
     row = webhook(place.url)
-    new = saved_webhooks.change_secret(row, 24, make.staff_user())
+    new = saved_webhooks.change_secret(row, make.staff_user(), 24)
     make.host()
     tasks.send_webhooks()
     for secret in (SECRET, new):
