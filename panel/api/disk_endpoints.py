@@ -16,9 +16,19 @@ from jobs.engine import media_checks
 from jobs.models import CheckKind, CheckState, MediaCheck
 from panel.api.framework import cursor
 from panel.api.framework.api_lists import PAGE, Listing, PageShape
+from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body
-from panel.api.framework.fields import Boolean, Choice, DateTime, Float, Integer, Map, Text, Texts
-from panel.api.framework.operation import operation
+from panel.api.framework.fields import (
+    Boolean,
+    By,
+    Choice,
+    DateTime,
+    Float,
+    Integer,
+    Map,
+    Text,
+    Texts,
+)
 from panel.api.framework.shape import Shape
 from panel.api.hosts.host_resource import HostResource
 from storage.access import Right
@@ -68,7 +78,7 @@ class AcceptedShape(Shape):
     """Who declared the errors of a disk, or that it is gone, known, and why."""
 
     at = DateTime("When it happened.", of="accepted_at")
-    by = Text("E-mail address of who did it; null or empty: the panel itself.", of="accepted_by")
+    by = By("accepted_by")
     reason = Text("Why, in the words of who said so.", of="accepted_reason")
 
 
@@ -278,11 +288,7 @@ class MediaCheckShape(Shape):
     )
     message = Text("What is wrong, in a sentence for people.")
     correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
-    by = Text(
-        "E-mail address of who did it; null or empty: the panel itself.",
-        of="actor.email",
-        null=True,
-    )
+    by = By("actor.email", null=True)
     created_at = DateTime("When it was made.")
     started_at = DateTime("When it began; null: it has not yet.", null=True)
     ended_at = DateTime("When it was over; null: it is not yet.", null=True)
@@ -298,8 +304,8 @@ class FoundArray(NamedTuple):
 def _times(path: str, unit: int) -> Callable[[FoundArray], int | None]:
     """A number of the array in bytes."""
 
-    def read(found: FoundArray) -> int | None:
-        number = getattr(found.array, path)
+    def read(row: FoundArray) -> int | None:
+        number = getattr(row.array, path)
         return None if number is None else number * unit
 
     return read
@@ -336,7 +342,7 @@ class ArrayShape(Shape):
     )
     seconds_left = Float(
         "Seconds until the rebuild or check is done; null: not known.",
-        of=lambda found: seconds_left(found.facts, found.array),
+        of=lambda row: seconds_left(row.facts, row.array),
         null=True,
     )
     mismatch_bytes = Integer(
@@ -346,7 +352,7 @@ class ArrayShape(Shape):
     )
     members = Texts(
         "Names of its disks, such as sda1.",
-        of=lambda found: [member.name for member in found.array.members],
+        of=lambda row: [member.name for member in row.array.members],
     )
     spares = Texts("Names of the disks in reserve.", of="array.spares")
 
@@ -379,8 +385,8 @@ class HostArrays(HostResource):
         """Empty before the first inventory."""
         host = self.host(key, with_inventory=True)
         facts = inventory_of(host)
-        found = [] if facts is None else [FoundArray(facts, array) for array in facts.arrays]
-        page = cursor.body(*cursor.slice_of(request, found, "host-arrays"))
+        arrays = [] if facts is None else [FoundArray(facts, array) for array in facts.arrays]
+        page = cursor.body(*cursor.slice_of(request, arrays, "host-arrays"))
         return self.shown({"read_at": host.facts_at, **page})
 
 

@@ -18,9 +18,9 @@ from jobs.hosts.trust import key_fingerprint
 from jobs.problems import problems_of
 from jobs.queue.removal import removal_of, remove
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body
 from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, Text, Texts, Time
-from panel.api.framework.operation import operation
 from panel.api.framework.parameters import Parameter, SomeOf, Truth
 from panel.api.framework.refs import Noun, Ref, ref
 from panel.api.framework.shape import Json, Shape, show

@@ -25,8 +25,8 @@ from rest_framework.response import Response
 
 from panel.api import API_VERSION, FEATURES
 from panel.api.accounts.token_endpoints import TokenShape
+from panel.api.framework.api_operations import operation
 from panel.api.framework.fields import Map, Text, Texts
-from panel.api.framework.operation import operation
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.rendering import JsonRenderer
 from panel.api.framework.resource import PACKED, Resource, takes_gzip

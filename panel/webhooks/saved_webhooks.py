@@ -30,7 +30,7 @@ FORMER_HOURS: Final = 24
 MOST_FORMER_HOURS: Final = 168
 
 
-def customer_of(key: str | None) -> Customer | None:
+def customer_named(key: str | None) -> Customer | None:
     """The customer of the key; raises ValidationError where there is none."""
     if not key:
         return None

@@ -7,7 +7,12 @@ from typing import Any
 from django import forms
 
 from panel.models import User, Webhook
-from panel.webhooks.saved_webhooks import WHOLE_FAMILIES, customer_of, save_webhook, webhook_faults
+from panel.webhooks.saved_webhooks import (
+    WHOLE_FAMILIES,
+    customer_named,
+    save_webhook,
+    webhook_faults,
+)
 from storage.models import Customer
 from storage.name_validators import demand_name
 
@@ -53,7 +58,7 @@ class WebhookForm(forms.Form):
     def clean_customer(self) -> Customer | None:
         """The customer by its key."""
         try:
-            return customer_of(self.cleaned_data["customer"])
+            return customer_named(self.cleaned_data["customer"])
         except forms.ValidationError as error:
             raise forms.ValidationError(error.messages) from None
 

@@ -14,9 +14,9 @@ from panel.accounts import invitations, people, sessions
 from panel.accounts.people_forms import InviteForm
 from panel.api.customers.customer_endpoints import customer_of
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, unfit
 from panel.api.framework.fields import Boolean, Choice, DateTime, Pattern, Text
-from panel.api.framework.operation import operation
 from panel.api.framework.parameters import OneOf, Parameter
 from panel.api.framework.refs import Noun, PersonRef, Ref, url_of
 from panel.api.framework.resource import Resource

@@ -15,9 +15,9 @@ from rest_framework.response import Response
 
 from panel.accounts import api_tokens
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, unfit
 from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, List, Text, Texts
-from panel.api.framework.operation import operation
 from panel.api.framework.parameters import Parameter, Truth
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.refs import Noun, PersonRef

@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from jobs.alerts import alert_actions
 from jobs.models import Alert, AlertEventKind, Silence
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, unfit
-from panel.api.framework.fields import Boolean, DateTime, Integer, Text
-from panel.api.framework.operation import operation
+from panel.api.framework.fields import Boolean, By, DateTime, Integer, Text
 from panel.api.framework.parameters import OneOf, Parameter, Truth
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.refs import Noun, Ref
@@ -41,16 +41,14 @@ class AlertEventShape(Shape):
     told = Boolean("Whether people are to be told of it.", of="is_told")
     tier = Integer("Who is told: 1 first, 3 last.")
     text = Text("What was said of it; empty: nothing.")
-    actor = Text("E-mail address of who did it; null or empty: the panel itself.", of="actor.email")
+    actor = By("actor.email")
 
 
 class AcknowledgementShape(Shape):
     """Who looks after an alert. `until` null: until it is resolved."""
 
     at = DateTime("When it happened.", of="acknowledged_at")
-    by = Text(
-        "E-mail address of who did it; null or empty: the panel itself.", of="acknowledged_by.email"
-    )
+    by = By("acknowledged_by.email")
     reason = Text("Why, in the words of who said so.", of="acknowledged_reason")
     until = DateTime("When it ends.", of="acknowledged_until", null=True)
 
@@ -295,8 +293,8 @@ class SilenceResource(Resource):
 
     def silence(self, key: str) -> Silence:
         """The one of this key."""
-        found: Silence = get_object_or_404(self.silences(), key=key)
-        return found
+        silence: Silence = get_object_or_404(self.silences(), key=key)
+        return silence
 
     def ended(self, key: str) -> Response:
         """The silence, which is over from now on."""

@@ -10,12 +10,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.alerts import alert_routing, saved_routes
+from panel.api.events.outgoing_shape import OutgoingShape
 from panel.api.framework import cursor
 from panel.api.framework.api_lists import PAGE, Listing, PageShape
+from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, WholeBody
 from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, List, Text, Texts, Time
-from panel.api.framework.operation import operation
-from panel.api.framework.outgoing_shape import OutgoingShape
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.refs import Noun, PersonRef, Ref, url_at
 from panel.api.framework.resource import Resource

@@ -10,15 +10,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, save, unfit
-from panel.api.framework.fields import Boolean, Choice, Integer, Text, Texts
-from panel.api.framework.operation import operation
+from panel.api.framework.fields import Boolean, Choice, CurrencyDigits, Integer, Text, Texts
 from panel.api.framework.refs import Noun, Ref
 from panel.api.framework.resource import Resource
 from panel.models import Scope
 from panel.orders.plan_removal import delete_plan
 from storage.access import Person, Right
-from storage.currency import digits_of
 from storage.models import CachePlan, Host
 
 
@@ -36,10 +35,7 @@ class CachePlanShape(Noun):
     tier = Text("Of the volumes it is for.")
     price_minor = Integer("Per month, in minor units (cents) of the currency.")
     currency = Text("ISO 4217, such as EUR.")
-    currency_digits = Integer(
-        "Decimal places of the currency: with 2, 490 minor units are 4.90.",
-        of=lambda plan: digits_of(plan.currency),
-    )
+    currency_digits = CurrencyDigits()
     on_offer = Boolean("Whether customers can order it.", staff=True)
     hosts = Ref("The hosts that offer it; empty: every host.", many=True, staff=True)
 

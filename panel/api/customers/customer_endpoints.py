@@ -14,16 +14,15 @@ from rest_framework.response import Response
 
 from panel.accounts import people
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, save, unfit
-from panel.api.framework.fields import DateTime, Integer, Text
-from panel.api.framework.operation import operation
+from panel.api.framework.fields import CurrencyDigits, DateTime, Integer, Text
 from panel.api.framework.parameters import Parameter
 from panel.api.framework.refs import Noun
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape
 from panel.models import Mandate, Scope
 from storage.access import Person, Right
-from storage.currency import digits_of
 from storage.models import Customer
 
 
@@ -47,10 +46,7 @@ class MandateShape(Shape):
     """What a customer lets the provider charge. Null is not known: nothing is charged then."""
 
     currency = Text("ISO 4217, such as EUR.")
-    currency_digits = Integer(
-        "Decimal places of the currency: with 2, 490 minor units are 4.90.",
-        of=lambda mandate: digits_of(mandate.currency),
-    )
+    currency_digits = CurrencyDigits()
     cap_charge_minor = Integer("Maximum for one charge.", null=True)
     cap_period_minor = Integer("Maximum for all charges of a calendar month (UTC).", null=True)
     earliest_next_at = DateTime("Nothing may be charged before this time.", null=True)

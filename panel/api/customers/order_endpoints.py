@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, unfit
-from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, Text
-from panel.api.framework.operation import operation
+from panel.api.framework.fields import Boolean, By, Choice, CurrencyDigits, DateTime, Integer, Text
 from panel.api.framework.parameters import Parameter, SomeOf, Truth
 from panel.api.framework.refs import Ref, url_of
 from panel.api.framework.resource import Resource
@@ -24,7 +24,6 @@ from panel.orders.evaluate import Evaluation
 from panel.orders.order_request import OrderRequest
 from panel.orders.place_order import place_order, preview
 from panel.orders.reversal import reversal_of
-from storage.currency import digits_of
 from storage.models import CachePlan, Volume
 
 ORDER_WHENS = ["now", "period_end"]
@@ -39,10 +38,7 @@ class MoneyShape(Shape):
     """Amounts are minor units (cents) of `currency`."""
 
     currency = Text("ISO 4217. Empty where all amounts are 0.")
-    currency_digits = Integer(
-        "Decimal places of the currency: with 2, 490 minor units are 4.90.",
-        of=lambda row: digits_of(row.currency),
-    )
+    currency_digits = CurrencyDigits()
     price_minor = Integer("The monthly price from then on.")
     charge_minor = Integer("Charged at completion, for the rest of the month.")
     credit_minor = Integer("Deducted from the next invoice.")
@@ -84,12 +80,7 @@ class OrderShape(MoneyShape):
     updated_at = DateTime("When it changed last.")
     ended_at = DateTime("When it was over; null: it is not yet.", null=True)
     door = Text("By which way it was asked for, such as page, API or billing.", staff=True)
-    actor = Text(
-        "E-mail address of who did it; null or empty: the panel itself.",
-        of="actor.email",
-        null=True,
-        staff=True,
-    )
+    actor = By("actor.email", null=True, staff=True)
 
 
 ORDERED: Final[dict[int, Any]] = {

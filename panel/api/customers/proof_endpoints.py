@@ -12,8 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.api_operations import operation
 from panel.api.framework.fields import Boolean, Choice, DateTime, Float, Text
-from panel.api.framework.operation import operation
 from panel.api.framework.parameters import Parameter, SomeOf
 from panel.api.framework.refs import Ref
 from panel.api.framework.resource import Resource

@@ -21,16 +21,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.hosts import panel_identity
-from panel.api.framework import wait_for_job
 from panel.api.framework.api_lists import FIELDS, only_fields
+from panel.api.framework.api_operations import operation
 from panel.api.framework.cursor import DEFAULT_LIMIT, MAX_LIMIT
 from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, Text
-from panel.api.framework.operation import operation
 from panel.api.framework.parameters import Header, Moment, Number, Parameter, SomeOf
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.rendering import JsonRenderer, json_bytes
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape
+from panel.api.jobs import wait_for_job
 from panel.authentication.second_factor import MARK, seal, unseal
 from panel.models import Scope
 from panel.webhooks.event_body import event_json

@@ -9,11 +9,11 @@ from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from panel.api.events.outgoing_shape import OutgoingShape
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, WholeBody
 from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, List, Text, Texts
-from panel.api.framework.operation import operation
-from panel.api.framework.outgoing_shape import OutgoingShape
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.refs import Noun, Ref
 from panel.api.framework.resource import Resource
@@ -119,7 +119,7 @@ class WebhookResource(Resource):
         """The webhook with the values of the body."""
         values = self.read()
         if "customer" in values:
-            values["customer"] = saved_webhooks.customer_of(values["customer"])
+            values["customer"] = saved_webhooks.customer_named(values["customer"])
         row, secret = saved_webhooks.save_webhook(
             values, self.user, webhook, is_enabling="is_on" in values
         )

@@ -14,8 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.models import Job
+from panel.api.framework.api_operations import operation
 from panel.api.framework.fields import Boolean, DateTime, Float, Integer, Text
-from panel.api.framework.operation import operation
 from panel.api.framework.parameters import Moment, Number, OneOf
 from panel.api.framework.refs import Ref, ref
 from panel.api.framework.resource import Resource

@@ -15,8 +15,8 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from panel.api.framework.api_operations import operation
 from panel.api.framework.fields import DateTime, Float, Integer, List, Map, Text, Texts
-from panel.api.framework.operation import operation
 from panel.api.framework.parameters import Moment, Number, Parameter, SomeOf
 from panel.api.framework.rendering import JsonRenderer, json_bytes
 from panel.api.framework.resource import Resource

@@ -11,10 +11,10 @@ from typing import Any, Final, cast
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiResponse
 
+from panel.api.framework.api_operations import DRY_RUN, Operation, operation_of
 from panel.api.framework.error_codes import ERROR_CODES
 from panel.api.framework.examples import add_examples
 from panel.api.framework.fields import Choice, DateTime, Integer, Text
-from panel.api.framework.operation import DRY_RUN, Operation, operation_of
 from panel.api.framework.parameters import Header
 from panel.api.framework.problem import MEDIA_TYPE
 from panel.api.framework.resource import Resource

@@ -70,7 +70,7 @@ SPECTACULAR_SETTINGS = {
         "DiskState": "panel.api.disk_endpoints.DISK_STATES",
         "CheckKind": "jobs.models.CheckKind",
         "CheckState": "jobs.models.CheckState",
-        "MessageState": "panel.api.framework.outgoing_shape.MESSAGE_STATES",
+        "MessageState": "panel.api.events.outgoing_shape.MESSAGE_STATES",
         "WhenEnum": "panel.api.customers.order_endpoints.ORDER_WHENS",
         "VerdictEnum": "panel.api.customers.proof_endpoints.VERDICTS",
         "DestroyWhen": "panel.api.volumes.wish_changes.WHENS",

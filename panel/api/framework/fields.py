@@ -12,13 +12,14 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from panel.charts.time_range import RFC_3339
+from storage.currency import digits_of
 
 AnyField = serializers.Field[Any, Any, Any, Any]
 Source = str | Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ValueSource:
     """Where a field of a shape has its value from, and who sees it (`Sourced`)."""
 
     of: Source | None = None
@@ -48,7 +49,7 @@ class Sourced(AnyField):
         given: bool = False,
         **options: Any,
     ) -> None:
-        self.origin = Origin(of, customers, staff, detail, given)
+        self.origin = ValueSource(of, customers, staff, detail, given)
         super().__init__(**described(text, options, may_be_missing=staff or detail))
 
 
@@ -65,6 +66,14 @@ def described(text: str, options: dict[str, Any], *, may_be_missing: bool = Fals
 
 class Text(Sourced, serializers.CharField):
     """A text."""
+
+
+class By(Text):
+    """Who did something."""
+
+    def __init__(self, of: Source | None = None, **options: Any) -> None:
+        text = "E-mail address of who did it; null or empty: the panel itself."
+        super().__init__(text, of=of, **options)
 
 
 class Pattern(Sourced, serializers.RegexField):
@@ -84,6 +93,18 @@ class Uuid(Sourced, serializers.UUIDField):
 
 class Integer(Sourced, serializers.IntegerField):
     """A whole number."""
+
+
+class CurrencyDigits(Integer):
+    """The decimal places of the row's currency."""
+
+    def __init__(self, of: Source = "currency", **options: Any) -> None:
+        text = "Decimal places of the currency: with 2, 490 minor units are 4.90."
+        super().__init__(text, of=of, **options)
+
+    def to_representation(self, value: Any) -> int:
+        """Of the currency that is its value."""
+        return digits_of(value)
 
 
 class Float(Sourced, serializers.FloatField):

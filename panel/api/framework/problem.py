@@ -25,7 +25,7 @@ from rest_framework.settings import api_settings
 
 from jobs.models import Job
 from jobs.queue.submit import Busy
-from panel.api.framework.refs import name_of, url_of
+from panel.api.framework.refs import shown_name, url_of
 from panel.help.documents import code_anchor
 from panel.middleware import NO_DATABASE, RETRY_SECONDS, is_outage
 from panel.orders.order_request import OrderRefused
@@ -208,7 +208,7 @@ def _conflict(job: Job) -> dict[str, str]:
     return {
         "key": job.key,
         "url": url_of(job),
-        "name": name_of(job),
+        "name": shown_name(job),
         "kind": job.kind,
         "state": job.state,
     }

@@ -44,7 +44,7 @@ def url_of(row: Any) -> str:
     return url_at(NOUNS[type(row)][0], row.key)
 
 
-def name_of(row: Any) -> str:
+def shown_name(row: Any) -> str:
     """What the row is called."""
     return NOUNS[type(row)][1](row)
 
@@ -69,7 +69,7 @@ class Ref(Shape):
 
     key = Text("Its name in the API; it never changes.")
     url = Text("Where the API shows it.", of=url_of)
-    name = Text("Display name.", of=name_of)
+    name = Text("Display name.", of=shown_name)
 
 
 class PersonRef(Ref):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from django.db.models import Manager
 from rest_framework import serializers
 
-from panel.api.framework.fields import DateTime, Nested, Origin, Source, Text
+from panel.api.framework.fields import DateTime, Nested, Source, Text, ValueSource
 
 Json = dict[str, Any]
 Written = tuple[str, Callable[[Any], Any], str | None]
@@ -38,7 +38,7 @@ class Shape(Nested, serializers.Serializer[Json]):
         return show(type(self), instance)
 
 
-class Part(NamedTuple):
+class ShownField(NamedTuple):
     """A field: how it is read from a row, how it is written, and what stands for nothing."""
 
     name: str
@@ -73,11 +73,11 @@ def names_of(shape: type[Shape]) -> tuple[str, ...]:
 
 
 @cache
-def _parts(shape: type[Shape], staff: bool, detail: bool) -> tuple[Part, ...]:
+def _parts(shape: type[Shape], staff: bool, detail: bool) -> tuple[ShownField, ...]:
     """The fields of a row that this reader sees there."""
     sources = {name: _source(name, field, staff, detail) for name, field in _fields(shape).items()}
     return tuple(
-        Part(name, _reader(source) if isinstance(source, str) else source, write, nothing)
+        ShownField(name, _reader(source) if isinstance(source, str) else source, write, nothing)
         for name, write, nothing in _written(shape, staff)
         if (source := sources[name]) is not None
     )
@@ -124,8 +124,8 @@ def _fields(shape: type[Shape]) -> dict[str, Any]:
     return {str(field.field_name): field for field in shape()._readable_fields}
 
 
-def _origin(field: Any) -> Origin:
-    own: Origin = (field.child if _is_many(field) else field).origin
+def _origin(field: Any) -> ValueSource:
+    own: ValueSource = (field.child if _is_many(field) else field).origin
     return own
 
 

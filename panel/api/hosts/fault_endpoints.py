@@ -5,9 +5,9 @@ from __future__ import annotations
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, unfit
-from panel.api.framework.fields import Boolean, Choice, DateTime, Text
-from panel.api.framework.operation import operation
+from panel.api.framework.fields import Boolean, By, Choice, DateTime, Text
 from panel.api.framework.shape import Shape
 from panel.api.hosts.host_resource import HostResource
 from storage.access import Right
@@ -23,7 +23,7 @@ class FaultAcceptanceShape(Shape):
     """Who lives with a fault, and why."""
 
     at = DateTime("When it happened.")
-    by = Text("E-mail address of who did it; null or empty: the panel itself.")
+    by = By()
     reason = Text("Why, in the words of who said so.")
 
 

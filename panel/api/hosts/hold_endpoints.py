@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from jobs.engine import holds
 from jobs.models import Halt, Job
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, unfit
-from panel.api.framework.fields import DateTime, Integer, Text
-from panel.api.framework.operation import operation
+from panel.api.framework.fields import By, DateTime, Integer, Text
 from panel.api.framework.refs import Ref
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape
@@ -43,11 +43,7 @@ class HaltShape(Shape):
 
     since = DateTime("When it began.")
     reason = Text("Why, in the words of who said so.")
-    actor = Text(
-        "E-mail address of who did it; null or empty: the panel itself.",
-        of="actor.email",
-        null=True,
-    )
+    actor = By("actor.email", null=True)
 
 
 class HaltBody(Body):

@@ -9,9 +9,9 @@ from rest_framework.response import Response
 
 from jobs import notify_workers
 from jobs.hosts import enrolment, trust
+from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body
 from panel.api.framework.fields import DateTime, Integer, Text
-from panel.api.framework.operation import operation
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.refs import Ref, url_of
 from panel.api.framework.resource import Resource

@@ -6,8 +6,8 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from panel.api.framework.api_operations import operation
 from panel.api.framework.fields import Boolean, DateTime, Float, Integer, Text, Texts
-from panel.api.framework.operation import operation
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.refs import Ref
 from panel.api.framework.shape import Shape, show

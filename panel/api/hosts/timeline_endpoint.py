@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.api_operations import operation
 from panel.api.framework.fields import Choice, DateTime, Float, Integer, Text
-from panel.api.framework.operation import operation
 from panel.api.framework.parameters import OneOf
 from panel.api.framework.shape import Shape
 from panel.api.hosts.host_resource import HostResource

@@ -10,8 +10,8 @@ from rest_framework.response import Response
 from jobs.audit_trail import BadSince, entry_json, filtered
 from jobs.models import AuditEntry
 from panel.api.framework.api_lists import Listing
-from panel.api.framework.fields import Anything, DateTime, Integer, Text, Texts, Uuid
-from panel.api.framework.operation import operation
+from panel.api.framework.api_operations import operation
+from panel.api.framework.fields import Anything, By, DateTime, Integer, Text, Texts, Uuid
 from panel.api.framework.parameters import Parameter, bad_parameter
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape, show
@@ -34,7 +34,7 @@ class AuditShape(Shape):
     op_id = Uuid("The operation; its intent and its outcome have the same.")
     job = Text("Key of the job.")
     kind = Text("What the job does.")
-    actor = Text("E-mail address of who did it; null or empty: the panel itself.")
+    actor = By()
     token = Text("Key of the token that asked; empty: none did.")
     address = Text("IP address of the request.", null=True)
     door = Text("By which way it was asked for, such as page, API or billing.")

@@ -16,9 +16,9 @@ from jobs.models import BulkChange, Job
 from jobs.queue import bulk
 from panel.api.customers.customer_endpoints import customer_of
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.api_operations import DRY_RUN, operation
 from panel.api.framework.bodies import Body, unfit
-from panel.api.framework.fields import Choice, DateTime, Integer, List, Map, Text, Texts
-from panel.api.framework.operation import DRY_RUN, operation
+from panel.api.framework.fields import By, Choice, DateTime, Integer, List, Map, Text, Texts
 from panel.api.framework.problem import CODES, ApiProblem
 from panel.api.framework.refs import Noun, Ref, ref, url_of
 from panel.api.framework.resource import Resource
@@ -84,11 +84,7 @@ class BulkChangeShape(Noun):
     every job has ended; `states` counts the volumes by state."""
 
     action = Choice("What is to become of each volume.", ACTION_NAMES)
-    actor = Text(
-        "E-mail address of who did it; null or empty: the panel itself.",
-        of="actor.email",
-        null=True,
-    )
+    actor = By("actor.email", null=True)
     created_at = DateTime("When it was made.")
     total = Integer("How many volumes it has.", of=lambda change: len(change.items))
     left = Integer("Not begun yet.", of="left_count")

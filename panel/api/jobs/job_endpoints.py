@@ -17,17 +17,17 @@ from jobs.models import DESTROYING, Job, Kind, State
 from jobs.queue.submit import cancel, confirm, right_to
 from jobs.requester import Requester
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import TAKEN, Body, taken
 from panel.api.framework.fields import Boolean, DateTime, Integer, Text
-from panel.api.framework.operation import operation
 from panel.api.framework.parameters import Number, Parameter, SomeOf, Truth
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.refs import url_of
 from panel.api.framework.resource import Resource, scopes_of_job
 from panel.api.framework.shape import Shape
-from panel.api.framework.wait_for_job import WAIT, until_over
 from panel.api.jobs.job_shape import JobShape, job_json
 from panel.api.jobs.job_work import JobWork, work
+from panel.api.jobs.wait_for_job import WAIT, until_over
 from panel.models import Scope
 from storage.access import Right
 from storage.planner import Refused

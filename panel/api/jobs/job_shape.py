@@ -9,6 +9,7 @@ from jobs.queue.cost_estimate import estimate_of
 from panel.api.framework.fields import (
     Anything,
     Boolean,
+    By,
     Choice,
     DateTime,
     Float,
@@ -170,12 +171,7 @@ class JobShape(Noun):
     host = Ref("The storage host.", staff=True)
     sentence = Text("What it does, in a sentence for people.", staff=True)
     door = Text("By which way it was asked for, such as page, API or billing.", staff=True)
-    actor = Text(
-        "E-mail address of who did it; null or empty: the panel itself.",
-        of="actor.email",
-        null=True,
-        staff=True,
-    )
+    actor = By("actor.email", null=True, staff=True)
     token = Text("Key of the token that asked; empty: none did.", staff=True)
     request_id = Text("`X-Request-Id` of the request that asked for it.", staff=True)
     steps = StepShape(

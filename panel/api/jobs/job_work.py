@@ -8,13 +8,13 @@ from typing import Final, TypeVar
 from rest_framework.response import Response
 
 from jobs.models import Job
-from panel.api.framework import wait_for_job
+from panel.api.framework.api_operations import DRY_RUN, operation
 from panel.api.framework.bodies import Body
-from panel.api.framework.operation import DRY_RUN, operation
 from panel.api.framework.parameters import Parameter
 from panel.api.framework.resource import Resource
-from panel.api.framework.wait_for_job import WAIT
+from panel.api.jobs import wait_for_job
 from panel.api.jobs.job_shape import JobShape
+from panel.api.jobs.wait_for_job import WAIT
 
 Method = TypeVar("Method", bound=Callable[..., Response])
 ONCE_OVER: Final = "With `wait`: the job once it is over."

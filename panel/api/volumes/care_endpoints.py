@@ -14,9 +14,9 @@ from rest_framework.response import Response
 from jobs.models import Kind
 from jobs.queue.adoption import accept_drift, adopt_and_tag, release_adopted
 from jobs.queue.submit import holder_of
+from panel.api.framework.api_operations import DRY_RUN, operation
 from panel.api.framework.bodies import Body
 from panel.api.framework.fields import Boolean, Integer, Text
-from panel.api.framework.operation import DRY_RUN, operation
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.refs import Ref, ref
 from panel.api.framework.resource import Resource

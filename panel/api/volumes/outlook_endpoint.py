@@ -7,8 +7,8 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panel.api.framework.fields import Boolean, Float, Integer, Text
-from panel.api.framework.operation import operation
+from panel.api.framework.api_operations import operation
+from panel.api.framework.fields import Boolean, CurrencyDigits, Float, Integer, Text
 from panel.api.framework.refs import Ref
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import OMITTED, Shape, show
@@ -17,7 +17,6 @@ from panel.orders import plan_choices
 from panel.orders.order_expectations import expectations, others_of
 from panel.orders.plan_choices import PlanChoice
 from storage.analysis.measured_use import use_of
-from storage.currency import digits_of
 from storage.models import Volume
 from storage.volumes.snapshot import snapshots_of
 
@@ -57,10 +56,7 @@ class OutlookChoiceShape(Shape):
         null=True,
     )
     currency = Text("ISO 4217, such as EUR.", of=_currency)
-    currency_digits = Integer(
-        "Decimal places of the currency: with 2, 490 minor units are 4.90.",
-        of=lambda choice: digits_of(_currency(choice)),
-    )
+    currency_digits = CurrencyDigits(of=_currency)
     refusal = Text("Its code.", of="refusal.code", null=True)
     expected = ExpectationShape("What it would bring; null: nobody can say.", null=True, given=True)
 

@@ -17,9 +17,9 @@ from jobs.models import Job
 from jobs.queue.submit import Busy, create_volume, discard_record, holder_of
 from panel.api.customers.customer_endpoints import customer_of
 from panel.api.framework.api_lists import Listing
+from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, check_instance, save, unfit
 from panel.api.framework.fields import Integer
-from panel.api.framework.operation import operation
 from panel.api.framework.parameters import OneOf, Parameter, SomeOf, Truth
 from panel.api.framework.shape import Json
 from panel.api.jobs.job_work import JobWork, work

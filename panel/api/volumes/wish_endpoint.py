@@ -11,14 +11,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.queue.submit import Busy, holder_of
+from panel.api.framework.api_operations import DRY_RUN, operation
 from panel.api.framework.bodies import Body
 from panel.api.framework.entity_tags import IF_MATCH, demand_unchanged, entity_tag
 from panel.api.framework.fields import Boolean, Choice, Integer, Text
-from panel.api.framework.operation import DRY_RUN, operation
 from panel.api.framework.parameters import Header
 from panel.api.framework.shape import Json, show
-from panel.api.framework.wait_for_job import WAIT
 from panel.api.jobs.job_shape import JobShape
+from panel.api.jobs.wait_for_job import WAIT
 from panel.api.volumes import wish_changes as wishes
 from panel.api.volumes.volume_resource import work_of
 from panel.api.volumes.volume_work import VolumeJob

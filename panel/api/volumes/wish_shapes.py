@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from jobs.models import Job, State
 from panel.api.framework.fields import Boolean, Choice, Integer, Text
-from panel.api.framework.refs import Ref, name_of, url_of
+from panel.api.framework.refs import Ref, shown_name, url_of
 from panel.api.framework.shape import OMITTED, Json, Shape
 from storage.health.drift import differences_of
 from storage.models import Volume
@@ -96,7 +96,7 @@ class LastJobShape(Shape):
 
     key = Text("Its name in the API; it never changes.")
     url = Text("Where the API shows it.", of=url_of)
-    name = Text("Display name.", of=name_of)
+    name = Text("Display name.", of=shown_name)
     state = Choice("Where it stands now.", State.choices)
     error_code = Text(
         "Why it failed.",
@@ -112,10 +112,10 @@ def _wish(shown: ShownVolume) -> Wish | None:
 
 def _cache(shown: ShownVolume) -> Any:
     """The cache of the wish; where none can be told, as the host has it."""
-    wish, found = _wish(shown), shown.row.cache
-    if wish is not None or found is None:
+    wish, cache = _wish(shown), shown.row.cache
+    if wish is not None or cache is None:
         return wish.cache if wish is not None else None
-    return {"size_bytes": found.size_bytes, "mode": found.mode}
+    return {"size_bytes": cache.size_bytes, "mode": cache.mode}
 
 
 def _life(shown: ShownVolume) -> Life:

@@ -22,8 +22,9 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from jobs import notify_workers
-from panel.api.framework import rate_limits, wait_for_job
+from panel.api.framework import rate_limits
 from panel.api.framework.rate_limits import ConcurrencyLimit, Limits
+from panel.api.jobs import wait_for_job
 from panel.deliveries import signature
 from panel.models import User
 from storage.models import Customer, Volume

@@ -19,8 +19,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from jobs.hosts import panel_identity
 from panel.api.events import event_endpoints
-from panel.api.framework import wait_for_job
 from panel.api.framework.rate_limits import ConcurrencyLimit
+from panel.api.jobs import wait_for_job
 from storage import event_list, row_security
 from storage.database_clock import database_now
 from storage.models import Customer, Event, EventKind

@@ -201,7 +201,7 @@ def test_what_fails_after_the_job_was_made_leaves_neither_job_nor_key(
         raise RuntimeError("the process is short of memory")
 
     with monkeypatch.context() as broken:
-        broken.setattr("panel.api.framework.wait_for_job.accepted", fail)
+        broken.setattr("panel.api.jobs.wait_for_job.accepted", fail)
         problem(asking.put_wish(there, TWO_GIB, "k"), 500, "internal")
     assert not Job.objects.exists()
     assert not IdempotentRequest.objects.exists()

@@ -15,7 +15,7 @@ import redis
 from django.test import Client, RequestFactory
 from pytest_django import Settings
 
-from panel.api.framework import rate_limits, wait_for_job
+from panel.api.framework import rate_limits
 from panel.api.framework.rate_limits import (
     PREFIX,
     ConcurrencyLimit,
@@ -24,6 +24,7 @@ from panel.api.framework.rate_limits import (
     TokenBucket,
     buckets_of,
 )
+from panel.api.jobs import wait_for_job
 from panel.authentication import throttle
 from panel.configuration import redis_client
 from panel.gunicorn import threads

@@ -338,7 +338,7 @@ def test_waiting_answers_with_the_end_of_the_job(
         step(made)
         end(made, State.FAILED, error={"code": "x", "message": "m", "correction": "c"})
 
-    monkeypatch.setattr("panel.api.framework.wait_for_job.time.sleep", work)
+    monkeypatch.setattr("panel.api.jobs.wait_for_job.time.sleep", work)
     response = asking.put_wish(there, TWO_GIB, query="?wait=5")
     body = response.json()
     assert (response.status_code, body["state"], body["error"]["code"]) == (200, "failed", "x")
@@ -349,8 +349,8 @@ def test_waiting_in_vain_answers_with_the_job_as_it_is(
     asking: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = iter(range(1000))
-    monkeypatch.setattr("panel.api.framework.wait_for_job.time.monotonic", lambda: next(now))
-    monkeypatch.setattr("panel.api.framework.wait_for_job.time.sleep", lambda _: None)
+    monkeypatch.setattr("panel.api.jobs.wait_for_job.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("panel.api.jobs.wait_for_job.time.sleep", lambda _: None)
     response = asking.put_wish(scene(), TWO_GIB, query="?wait=3")
     assert (response.status_code, response.json()["state"]) == (202, "queued")
 
@@ -359,9 +359,7 @@ def test_a_job_that_needs_a_person_is_not_waited_for(
     asking: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = job(scene(), state="needs_attention")
-    monkeypatch.setattr(
-        "panel.api.framework.wait_for_job.time.sleep", lambda _: pytest.fail("waited")
-    )
+    monkeypatch.setattr("panel.api.jobs.wait_for_job.time.sleep", lambda _: pytest.fail("waited"))
     assert asking.get(f"/jobs/{made.key}", wait=30).json()["state"] == "needs_attention"
 
 

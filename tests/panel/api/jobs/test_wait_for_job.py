@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from panel.api.framework import wait_for_job
 from panel.api.framework.rate_limits import ConcurrencyLimit
+from panel.api.jobs import wait_for_job
 from panel.gunicorn import threads
 from tests import make
 from tests.panel.api.asking import Program, member, own, staff

@@ -72,5 +72,5 @@ def operation(
 def operation_of(view: type, method: str) -> Operation | None:
     """What the view does by that method; None where that is described elsewhere."""
     name = "get" if method == "HEAD" else method.lower()
-    found: Operation | None = getattr(getattr(view, name, None), "operation", None)
-    return found
+    own: Operation | None = getattr(getattr(view, name, None), "operation", None)
+    return own
