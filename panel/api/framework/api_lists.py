@@ -120,7 +120,7 @@ class Listing:
         rows: QuerySet[M],
         prepare: Callable[[list[M]], Iterable[Any]] = list,
         *,
-        for_staff: bool = True,
+        for_staff: bool = False,
     ) -> Response:
         """One page of the `rows` that the parameters leave; `prepare` makes of the rows of a page
         what the shape is of, or shows them itself."""

@@ -34,7 +34,7 @@ class Shape(Nested, serializers.Serializer[Json]):
     """Shows rows of one kind (`Sourced`). Of a mapping it shows what the mapping has."""
 
     def to_representation(self, instance: Any) -> Json:
-        """The fields of a row, as staff see them."""
+        """The fields of a row, as everybody sees them."""
         return show(type(self), instance)
 
 
@@ -48,10 +48,10 @@ class ShownField(NamedTuple):
 
 
 def show(
-    shape: type[Shape], row: Any, *, staff: bool = True, detail: bool = False, **given: Any
+    shape: type[Shape], row: Any, *, staff: bool = False, detail: bool = False, **given: Any
 ) -> Json:
-    """A row as `staff` or somebody else sees it, in `detail` or as one of a list. `given` are the
-    values of fields that are no row's, such as a secret that was just made."""
+    """A row in `detail` or as one of a list, as `staff` or, where that is not said, others see it.
+    `given` are the values of fields that are no row's, such as a secret that was just made."""
     if isinstance(row, Mapping):
         values = {**row, **given}
         return {

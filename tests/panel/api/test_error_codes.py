@@ -100,5 +100,6 @@ def test_everybody_who_may_sign_in_reads_the_page_that_a_problem_names() -> None
 def test_the_description_has_the_list() -> None:
     schemas = described()["components"]["schemas"]
     code = schemas["ProblemShape"]["properties"]["code"]
-    listed = schemas[code["$ref"].rpartition("/")[2]] if "$ref" in code else code
+    [reference] = code["allOf"]
+    listed = schemas[reference["$ref"].rpartition("/")[2]]
     assert set(listed["enum"]) == set(ERROR_CODES)

@@ -99,7 +99,7 @@ def sources() -> Iterator[Any]:
                 yield pytest.param(row, path.partition(".")[0], id=case)
 
 
-@pytest.mark.parametrize(("row", "name"), sources())
+@pytest.mark.parametrize(("row", "name"), list(sources()))
 def test_each_field_is_of_something_that_the_row_has(row: type[Any], name: str) -> None:
     fields = [each.name for each in row._meta.get_fields()] if issubclass(row, Model) else []
     assert name in fields or hasattr(row, name)
@@ -121,7 +121,7 @@ def written() -> Iterator[Any]:
                 yield pytest.param(field.source, known, id=case)
 
 
-@pytest.mark.parametrize(("source", "known"), written())
+@pytest.mark.parametrize(("source", "known"), list(written()))
 def test_what_a_program_writes_a_page_writes_too(source: str, known: set[str]) -> None:
     assert source in known
 

@@ -54,7 +54,7 @@ def test_a_mapping_shows_what_it_has() -> None:
 
 
 def test_each_field_is_read_where_it_says_that_it_is() -> None:
-    assert show(Disk, disk()) == SHOWN
+    assert show(Disk, disk(), staff=True) == SHOWN
 
 
 def test_an_object_lacks_no_field_that_it_is_to_have() -> None:
@@ -68,24 +68,25 @@ def test_what_is_nowhere_is_null_or_as_a_text_empty() -> None:
 
 
 def test_others_than_staff_see_what_is_for_them() -> None:
-    shown = show(Disk, disk(), staff=False, detail=True)
+    shown = show(Disk, disk(), detail=True)
     assert "host" not in shown
     assert shown["error"] == "ask"
     assert shown["parts"] == [{"name": "sda1"}]
 
 
 def test_of_a_mapping_too_others_see_nothing_that_is_for_staff() -> None:
-    assert show(Part, {"name": "sda1", "sector": 1}, staff=False) == {"name": "sda1"}
+    assert show(Part, {"name": "sda1", "sector": 1}) == {"name": "sda1"}
 
 
 def test_a_list_leaves_out_what_is_of_a_single_one() -> None:
     assert "parts" not in show(Disk, disk())
-    assert show(Disk, disk(), detail=True)["parts"] == [{"name": "sda1", "sector": 2048}]
+    shown = show(Disk, disk(), staff=True, detail=True)
+    assert shown["parts"] == [{"name": "sda1", "sector": 2048}]
 
 
 def test_what_is_given_is_shown_beside_what_the_row_has() -> None:
     given = {"secret": "whsec_", "health": "good"}
-    assert show(Disk, disk(), **given) == {**SHOWN, **given}
+    assert show(Disk, disk(), staff=True, **given) == {**SHOWN, **given}
 
 
 def test_a_field_without_a_place_in_this_answer_is_left_out() -> None:
