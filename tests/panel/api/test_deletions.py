@@ -144,7 +144,8 @@ def test_a_live_token_is_revoked_and_forgotten_at_once(admin: Program) -> None:
     token, text = api_tokens.issue(admin.user, name="ci", scopes=["read"], days=1)
     assert admin.send("delete", f"/tokens/{token.key}?forget=true").status_code == 204
     problem(Program(admin.user, text).get("/"), 401, "authentication_failed")
-    problem(admin.send("delete", f"/tokens/{token.key}?forget=maybe"), 404, "not_found")
+    problem(admin.send("delete", f"/tokens/{token.key}?forget=maybe"), 400, "invalid_parameter")
+    problem(admin.send("delete", f"/tokens/{token.key}"), 404, "not_found")
 
 
 @pytest.mark.django_db
