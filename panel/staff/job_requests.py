@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
 from jobs.models import Job
-from jobs.queue.submit import Busy, submit
+from jobs.queue.submit import Busy, ChangeRequest, submit
 from jobs.requester import Requester
 from panel.http.client_address import address_of
 from panel.http.fragments import form_again, is_in_place, to_job
@@ -42,19 +42,8 @@ def actor_of(request: HttpRequest) -> AbstractBaseUser | None:
 
 def preview_of(request: HttpRequest, kind: str, volume: Volume, wish: Wish) -> HttpResponse:
     """Ask for a preview, and go there."""
-    requester = requester_of(request)
-    return answer_with_job(
-        request,
-        volume,
-        lambda: submit(
-            kind=kind,
-            volume=volume,
-            wish=wish,
-            actor=requester.actor,
-            dry_run=True,
-            address=requester.address,
-        ),
-    )
+    preview = ChangeRequest(kind, volume, wish, dry_run=True)
+    return answer_with_job(request, volume, lambda: submit(preview, requester_of(request)))
 
 
 def answer_with_job(

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from jobs.models import Job, Kind
 from jobs.queue.adoption import accept_drift, adopt_and_tag, release_adopted
-from jobs.queue.submit import holder_of, submit
+from jobs.queue.submit import ChangeRequest, holder_of, submit
 from panel.api import request_bodies
 from panel.api.framework import described, idempotent_requests, wait_for_job
 from panel.api.framework.problem import ApiProblem
@@ -109,16 +109,8 @@ class _VolumeWork(Resource):
         dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
 
         def act() -> Response:
-            job = submit(
-                kind=kind,
-                volume=row.volume,
-                wish=wish_of(row),
-                actor=self.user,
-                dry_run=dry_run,
-                door=self.requester.door,
-                token=self.requester.token,
-                address=self.requester.address,
-            )
+            change = ChangeRequest(kind, row.volume, wish_of(row), dry_run=dry_run)
+            job = submit(change, self.requester)
             return wait_for_job.accepted(job, self.user)
 
         once = idempotent_requests.once_if_named if dry_run else idempotent_requests.once

@@ -6,7 +6,8 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from jobs.models import Job, Kind, Origin
-from jobs.queue.submit import Busy, holder_of, submit
+from jobs.queue.submit import Busy, ChangeRequest, holder_of, submit
+from jobs.requester import Requester
 from panel.api.framework.problem import ApiProblem
 from panel.api.request_bodies import unprocessable
 from panel.api.response_shapes import Json
@@ -94,11 +95,6 @@ def _retire(volume: Volume, caller: Caller) -> Job | None:
             422, "unsupported", "The volume cannot be retired.", "See the volume's page."
         )
     return submit(
-        kind=Kind.RETIRE_VOLUME,
-        volume=volume,
-        wish=wish,
-        actor=None,
-        door=Origin.API,
-        token=ACTOR,
-        address=caller.address,
+        ChangeRequest(Kind.RETIRE_VOLUME, volume, wish),
+        Requester(None, address=caller.address, door=Origin.API, token=ACTOR),
     )

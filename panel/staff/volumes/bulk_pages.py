@@ -9,7 +9,6 @@ from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
 from django.contrib import messages
-from django.contrib.auth.models import AbstractBaseUser
 from django.core.signing import BadSignature
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
@@ -21,8 +20,7 @@ from jobs.models import BulkChange, Job, State
 from jobs.queue import bulk as bulk_queue
 from jobs.queue.bulk import KINDS, blocking_jobs, reserved_by_group, sign_drafts, signed_drafts
 from jobs.queue.cost_estimate import estimate
-from jobs.queue.submit import submit
-from panel.http.client_address import address_of
+from jobs.queue.submit import ChangeRequest, submit
 from panel.lists.listing import in_order
 from panel.staff.job_requests import requester_of, show_refusal
 from panel.staff.jobs.running_menu import progress_of
@@ -250,15 +248,9 @@ def bulk_commands(request: HttpRequest, key: str) -> HttpResponse:
     if item is None or item.wish is None:
         raise Http404(key)
     try:
-        job = submit(
-            kind=KINDS[deal.action],
-            volume=volume,
-            wish=Wish.from_json(item.wish),
-            actor=request.user if isinstance(request.user, AbstractBaseUser) else None,
-            dry_run=True,
-            disks=item.disks,
-            address=address_of(request),
-        )
+        wish = Wish.from_json(item.wish)
+        preview = ChangeRequest(KINDS[deal.action], volume, wish, dry_run=True, disks=item.disks)
+        job = submit(preview, requester_of(request))
     except Refused as refused:
         if is_part:
             return render(request, TEMPLATE, {"refused": refused})

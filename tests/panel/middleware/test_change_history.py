@@ -14,7 +14,8 @@ from jobs.engine import operation, runner
 from jobs.hosts import enrolment
 from jobs.hosts.trust import key_fingerprint
 from jobs.models import State
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
+from jobs.requester import Requester
 from panel.staff.change_log import edits
 from storage.models import Host
 from tests import make
@@ -83,7 +84,7 @@ def test_a_job_leaves_who_asked_for_it_and_its_key(
     volume = make.volume()
     make.placement(volume, sshd(agent).host(), lv_name=agent.lv.name, lv_uuid=agent.lv.uuid)
     person = make.staff_user("ada@example.org")
-    job = submit(kind="tag-volume", volume=volume, wish=WISH, actor=person)
+    job = submit(ChangeRequest("tag-volume", volume, WISH), Requester(person))
     runner.run(job.pk)
     job.refresh_from_db()
     assert job.state == State.SUCCEEDED
