@@ -24,7 +24,6 @@ FILE_LINES = 600
 MOST_OF_A_NAME = 2
 EXCUSED_FILES = {
     "jobs/engine/runner.py",
-    "jobs/queue/submit.py",
     "panel/api/framework/problem.py",
     "storage/metrics/samples/aggregate.py",
 }
@@ -46,6 +45,18 @@ def python_files(*folders: str) -> Iterator[Path]:
         for path in sorted((ROOT / folder).rglob("*.py")):
             if "migrations" not in path.parts and "__pycache__" not in path.parts:
                 yield path
+
+
+def imports_of_django(path: Path) -> set[str]:
+    """The parts of Django that a module imports, such as "forms" and "shortcuts.render"."""
+    parts = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            parts |= {alias.name.removeprefix("django.") for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "django":
+            module = (node.module or "").removeprefix("django").lstrip(".")
+            parts |= {module, *(f"{module}.{alias.name}".lstrip(".") for alias in node.names)}
+    return parts
 
 
 def committed_files() -> list[Path]:
@@ -80,6 +91,11 @@ def test_the_agent_imports_nothing_but_the_standard_library() -> None:
             if names - sys.stdlib_module_names:
                 foreign[f"{path.relative_to(ROOT)}:{node.lineno}"] = names
     assert not foreign
+
+
+def test_only_the_panel_has_forms() -> None:
+    named = (path for path in python_files("storage", "jobs") if "forms" in imports_of_django(path))
+    assert [str(path.relative_to(ROOT)) for path in named] == []
 
 
 def test_no_file_is_longer_than_600_lines() -> None:

@@ -33,7 +33,7 @@ from storage.planner.wish import Wish
 from storage.row_locks import hold
 from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
-from storage.volumes.wish_forms import GroupChoice
+from storage.volumes.volume_groups import GroupChoice
 
 CONSTRAINTS = ("job_one_per_volume", "job_one_ssd_per_host")
 FINAL_REFUSALS = frozenset({"not_fresh"})

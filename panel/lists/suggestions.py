@@ -1,4 +1,4 @@
-"""Names that a field suggests while one types (`storage.named_choice`)."""
+"""Names that a field suggests while one types (`panel.lists.named_choice`)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.html import format_html_join
 from django.views.decorators.http import require_safe
 
+from panel.lists.named_choice import suggested
 from storage.access import staff_view
 from storage.models import Customer, Host
-from storage.named_choice import suggested
 
 
 @staff_view()

@@ -18,6 +18,7 @@ from jobs.hosts.trust import accept_fingerprint
 from jobs.models import Job
 from jobs.queue.removal import removal_of, remove
 from jobs.queue.submit import submit_for_host
+from panel.staff.hosts.disk_form import DiskForm
 from panel.staff.job_requests import actor_of, requester_of, show_refusal
 from panel.staff.jobs.forms import (
     AcceptKeyForm,
@@ -35,8 +36,7 @@ from storage.models import Host
 from storage.models.host import HostState
 from storage.planner import Refused
 from storage.templatetags.units import stamp
-from storage.volumes.add_ssd_form import PreparationForm
-from storage.volumes.member_form import NewMemberForm
+from storage.volumes.disk_offers import preparations, replacements
 
 VOLUMES_NAMED = 20
 UNREAD = Refused(
@@ -210,8 +210,8 @@ def add_ssd(request: HttpRequest, key: str) -> HttpResponse:
     """Which one, to which group, and its serial number typed: nobody takes the wrong drive."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     facts = inventory_of(host)
-    form = PreparationForm(facts, request.POST or None) if facts is not None else None
-    refusal = form.refusal if form is not None else UNREAD
+    form = DiskForm(preparations(facts), request.POST or None) if facts is not None else None
+    refusal = form.offer.refusal if form is not None else UNREAD
     if form is not None and refusal is None and request.method == "POST" and form.is_valid():
         try:
             if form.wanted is not None:
@@ -233,8 +233,8 @@ def replace_member(request: HttpRequest, key: str, array: str) -> HttpResponse:
     named = [each for each in facts.arrays if each.name == array] if facts is not None else []
     if facts is None or not named:
         raise Http404
-    form = NewMemberForm(facts, named[0], host.replaces_members, request.POST or None)
-    refusal = form.refusal
+    offer = replacements(facts, named[0], allowed=host.replaces_members)
+    form, refusal = DiskForm(offer, request.POST or None), offer.refusal
     if refusal is None and request.method == "POST" and form.is_valid():
         try:
             if form.wanted is not None:

@@ -13,12 +13,13 @@ from panel.staff.job_requests import (
     show_form,
     show_refusal,
 )
+from panel.staff.volumes.volume_forms import CacheForm
 from storage.access import Right, staff_view
 from storage.health.lost_cache import dropped, loss_of_row
 from storage.planner import Refused
 from storage.planner.current_wish import uncached
 from storage.planner.technologies.lookup import with_flush
-from storage.volumes.wish_forms import CacheForm, ResizeForm, TunedForm
+from storage.volumes.cache_wish import no_size
 
 
 @staff_view(Right.OPERATE)
@@ -26,11 +27,10 @@ from storage.volumes.wish_forms import CacheForm, ResizeForm, TunedForm
 def cache_form(request: HttpRequest, key: str) -> HttpResponse:
     """A new cache, or another mode and settings for the one that is there: form, then preview."""
     row = row_of(request, key)
-    form_class = TunedForm if row.cache is not None else CacheForm
-    form = form_class(row, request.POST or None)
+    form = CacheForm(row, request.POST or None)
     refusal = row.refusal(row.wish)
-    if refusal is None and isinstance(form, CacheForm) and not form.has_room:
-        refusal = form.no_room()
+    if refusal is None and row.cache is None and not form.sizes:
+        refusal = no_size(row)
     if refusal is None and request.method == "POST" and form.is_valid() and form.wish is not None:
         kind = Kind.SET_CACHE if row.cache is not None else Kind.ADD_CACHE
         return preview_of(request, kind, row.volume, form.wish)
@@ -44,8 +44,10 @@ def cache_form(request: HttpRequest, key: str) -> HttpResponse:
 def replace_cache(request: HttpRequest, key: str) -> HttpResponse:
     """A bigger or smaller cache in the place of the one that is there: form, then preview."""
     row = row_of(request, key)
-    form = ResizeForm(row, request.POST or None)
-    refusal = row.refusal(row.wish) or _without_cache(row.cache is not None) or form.refusal
+    form = CacheForm(row, request.POST or None, is_replacement=True)
+    refusal = row.refusal(row.wish) or _without_cache(row.cache is not None)
+    if refusal is None and not form.sizes:
+        refusal = no_size(row)
     if refusal is None and request.method == "POST" and form.is_valid() and form.wish is not None:
         return preview_of(request, Kind.REPLACE_CACHE, row.volume, form.wish)
     template = "staff/volumes/_resize_form.html"

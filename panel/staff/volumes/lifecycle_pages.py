@@ -20,12 +20,12 @@ from panel.staff.job_requests import (
     row_of,
     show_refusal,
 )
+from panel.staff.volumes.volume_forms import DestroyForm, VolumeForm
 from storage.access import Right, staff_view
 from storage.models import Customer, Volume
 from storage.planner import Refused
 from storage.planner.wish import Wish
-from storage.volumes.lifecycle import DestroyForm, Life, life_refusal, life_wish
-from storage.volumes.wish_forms import VolumeForm
+from storage.volumes.lifecycle import Life, life_refusal, life_wish
 
 
 @staff_view(Right.OPERATE)

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.models import Kind
 from panel.staff.job_requests import preview_of, row_of, show_form, show_refusal
+from panel.staff.volumes.volume_forms import UNITS
 from storage.access import Right, staff_view
 from storage.byte_sizes import GIB, MIB
 from storage.formatting import size
@@ -20,8 +21,6 @@ from storage.planner.allocation import TIERS
 from storage.planner.wish import BadWish, Tier, Wish
 from storage.volumes.cache_sizes import free_bytes
 from storage.volumes.snapshot import VolumeSnapshot
-
-UNITS = {"GiB": GIB, "MiB": MIB}
 
 
 @staff_view(Right.OPERATE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.core.exceptions import ValidationError
 
+from panel.lists.named_choice import MOST_SUGGESTED, NamedChoiceField, by_id, suggested
 from storage.models import Customer, Host
-from storage.named_choice import MOST_SUGGESTED, NamedChoiceField, by_id, suggested
 from tests import make
 
 pytestmark = pytest.mark.django_db
