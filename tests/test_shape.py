@@ -37,6 +37,8 @@ REQUIREMENTS = (
     "requirements-audit",
 )
 FOLDER_MODULES = 20
+PANEL_ROOMS = 26
+PAGE_ROOMS = ("panel/staff/", "panel/portal/", "panel/accounts/")
 ORDINARY_MODULES = {"__init__", "__main__", "apps", "forms", "models", "pages", "tasks", "urls"}
 
 
@@ -91,6 +93,25 @@ def test_the_agent_imports_nothing_but_the_standard_library() -> None:
             if names - sys.stdlib_module_names:
                 foreign[f"{path.relative_to(ROOT)}:{node.lineno}"] = names
     assert not foreign
+
+
+def test_pages_are_rendered_in_the_rooms_of_pages_alone() -> None:
+    helper = ROOT / "panel/http/fragments.py"
+    drawing = {
+        str(path.relative_to(ROOT))
+        for path in python_files("panel")
+        if "shortcuts.render" in imports_of_django(path) and path != helper
+    }
+    assert {path for path in drawing if not path.startswith(PAGE_ROOMS)} == set()
+
+
+def test_the_panel_has_at_most_26_rooms() -> None:
+    rooms = {
+        path.name
+        for path in (ROOT / "panel").iterdir()
+        if (path.is_dir() and path.name != "__pycache__") or path.suffix == ".py"
+    }
+    assert len(rooms - {"__init__.py"}) <= PANEL_ROOMS, sorted(rooms)
 
 
 def test_only_the_panel_has_forms() -> None:

@@ -17,7 +17,7 @@ from django.shortcuts import get_object_or_404, render
 from jobs.models import Job
 from jobs.queue.submit import Busy, ChangeRequest, submit
 from jobs.requester import Requester
-from panel.http.client_address import address_of
+from panel.accounts.client_address import address_of
 from panel.http.fragments import form_again, is_in_place, to_job
 from storage.models import Volume
 from storage.planner import Refused

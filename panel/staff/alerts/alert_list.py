@@ -18,7 +18,12 @@ from jobs.alerts.alert_rules import fingerprint_of
 from jobs.models import Alert, AlertRound
 from jobs.models.alert import AlertQuerySet
 from jobs.problems import Problem
-from panel.alerts.alert_texts import KINDS_BY_SUBJECT, SEVERITY_CHIPS, name_of, state_of_alert
+from panel.deliveries.alerts.alert_texts import (
+    KINDS_BY_SUBJECT,
+    SEVERITY_CHIPS,
+    name_of,
+    state_of_alert,
+)
 from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
 from panel.lists.named_choice import Suggesting, by_id
 from panel.models import AlertRoute

@@ -20,8 +20,8 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Greatest, NullIf
 
+from panel.accounts.name_search import every_word
 from panel.lists.named_choice import Suggesting, by_id
-from panel.name_search import every_word
 from storage.access import Person
 from storage.health.host_problems import silent_seconds
 from storage.metrics.rates.figures import MIN_ACCESSES
