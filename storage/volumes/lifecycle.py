@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import Literal, cast
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -64,6 +64,13 @@ def life_wish(row: VolumeSnapshot, life: Life) -> Wish | None:
     """What the volume is now, but for its life and its cache; None where no wish could say it."""
     now = row.wish
     return None if now is None else replace(uncached(row.facts, row.lv, now), life=life)
+
+
+def allowed_life(row: VolumeSnapshot, life: Life, now: datetime) -> Wish:
+    """The wish that retires, restores or destroys the volume now; raises `Refused`."""
+    if (refusal := life_refusal(row, life, now)) is not None:
+        raise refusal
+    return cast("Wish", life_wish(row, life))  # None is always refused
 
 
 def life_refusal(row: VolumeSnapshot, life: Life, now: datetime) -> Refused | None:

@@ -27,10 +27,9 @@ from panel.models import Scope
 from storage.access import Right
 from storage.adoption import AdoptionQuestion, Judgement, buyers_of, candidates_of, judge_rows
 from storage.adoption.adopt import taken_ids
-from storage.health.drift import accept_refusal, drift_of, repair_refusal, repaired
+from storage.health.drift import accept_refusal, allowed_repair, drift_of, repair_refusal, repaired
 from storage.health.lost_cache import dropped, loss_of_row
 from storage.models import Volume
-from storage.planner import Refused
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot
 
@@ -139,7 +138,7 @@ class DriftRepair(_VolumeWork):
     @_work("volume_drift_repair", "Bring a volume back to its record")
     def post(self, request: Request, key: str) -> Response:
         """For operators."""
-        return self.asked(request, key, Kind.REPAIR_VOLUME, _repaired)
+        return self.asked(request, key, Kind.REPAIR_VOLUME, allowed_repair)
 
 
 class LostCacheDrop(_VolumeWork):
@@ -151,15 +150,6 @@ class LostCacheDrop(_VolumeWork):
     def post(self, request: Request, key: str) -> Response:
         """For operators. Only a cache that held nothing but copies; else it is refused."""
         return self.asked(request, key, Kind.DROP_CACHE, lambda row: dropped(row, loss_of_row(row)))
-
-
-def _repaired(row: VolumeSnapshot) -> Wish:
-    refusal, wish = repair_refusal(row), repaired(row)
-    if refusal is not None:
-        raise refusal
-    if wish is None:
-        raise Refused("stale", f"{row.volume} is as recorded.", "Nothing is to be done.")
-    return wish
 
 
 class AdoptionRowBody(request_bodies.Body):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import cast
 
 from django.core.exceptions import ValidationError
 from django.utils import timezone
@@ -24,7 +23,7 @@ from storage.planner.lvm_sizes import round_up
 from storage.planner.technologies.lookup import SETTINGS, of_cache, with_flush
 from storage.planner.wish import BadWish, Wish
 from storage.volumes.cache_wish import FIRST_MODE, CacheChoices, cache_wish
-from storage.volumes.lifecycle import Life, demand_label, life_refusal, life_wish
+from storage.volumes.lifecycle import Life, allowed_life, demand_label
 from storage.volumes.snapshot import VolumeSnapshot
 
 
@@ -51,16 +50,9 @@ def change_of_wish(row: VolumeSnapshot, cache_body: Json | None) -> RequestedCha
     if loss is not None:
         # A group that misses a disk forbids every change but this one.
         return RequestedChange(Kind.DROP_CACHE, dropped(row, loss))
-    wish_change = _change(row, allowed(row, now), cache_body)
-    allowed(row, wish_change.wish)
+    wish_change = _change(row, row.allowed(now), cache_body)
+    row.allowed(wish_change.wish)
     return wish_change
-
-
-def allowed(row: VolumeSnapshot, wish: Wish | None) -> Wish:
-    """The wish, where the last inventory forbids nothing of it; raises `Refused`."""
-    if (refusal := row.refusal(wish)) is not None:
-        raise refusal
-    return cast("Wish", wish)  # None is always refused
 
 
 def is_same(row: VolumeSnapshot, wish: Wish, cache_body: Json | None) -> bool:
@@ -106,9 +98,7 @@ def _change(row: VolumeSnapshot, now: Wish, cache_body: Json | None) -> Requeste
 
 def flushing(row: VolumeSnapshot, change: RequestedChange | None) -> RequestedChange:
     """`change_of_wish`, and dirty data written to the slow disk; raises `Refused`."""
-    kind, wish = (
-        (change.kind, change.wish) if change else (Kind.FLUSH_CACHE, allowed(row, row.wish))
-    )
+    kind, wish = (change.kind, change.wish) if change else (Kind.FLUSH_CACHE, row.allowed(row.wish))
     if wish.cache is None:
         raise Refused("not_found", "Without a cache there is nothing to flush.", "Leave it out.")
     return RequestedChange(kind, with_flush(row.facts, wish))
@@ -155,23 +145,21 @@ def life_change(row: VolumeSnapshot, body: Json) -> RequestedChange | None:
         return None
     now, until = timezone.now(), row.undo_until
     is_later = body["when"] == AS_SOON_AS_ALLOWED and until is not None and until > now
-    if (refusal := life_refusal(row, life, until if is_later and until else now)) is not None:
-        raise refusal
+    wish = allowed_life(row, life, until if is_later and until else now)
     if life == "gone":
         try:
             demand_label(row.volume, body.get("confirm_label", ""))
         except ValidationError as error:
             raise unprocessable(error) from None
-    wish = life_wish(row, life)
     not_before = until + CLOCK_MARGIN if is_later and until is not None else None
-    return None if wish is None else RequestedChange(LIFE_KINDS[life], wish, not_before)
+    return RequestedChange(LIFE_KINDS[life], wish, not_before)
 
 
 def management_change(row: VolumeSnapshot) -> RequestedChange | None:
     """What is to be done; None where the volume is managed already. Raises `Refused`."""
     if row.volume.managed:
         return None
-    return RequestedChange(Kind.TAG_VOLUME, allowed(row, row.wish))
+    return RequestedChange(Kind.TAG_VOLUME, row.allowed(row.wish))
 
 
 SHAPE_FIELDS = ("size_bytes", "tier")
@@ -191,7 +179,7 @@ def shape_change(
     values."""
     if not any(name in body for name in SHAPE_FIELDS):
         return change
-    now = allowed(row, row.wish)
+    now = row.allowed(row.wish)
     wish = change.wish if change is not None else now
     kind = change.kind if change is not None else None
     fields: Json = {}
@@ -210,7 +198,7 @@ def shape_change(
         wish = dataclasses.replace(wish, **fields)
     except BadWish as error:
         raise _bad("/tier", "invalid", str(error)) from None
-    return RequestedChange(kind, allowed(row, wish))
+    return RequestedChange(kind, row.allowed(wish))
 
 
 def _whole_extents(row: VolumeSnapshot, body: Json, wish: Wish) -> int:

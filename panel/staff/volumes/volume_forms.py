@@ -9,6 +9,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from panel.lists.named_choice import NamedChoiceField
+from panel.staff.job_requests import WishForm
 from storage.access import Person
 from storage.bulk_changes import ACTIONS, OPTIONS, Action, BulkRequest
 from storage.byte_sizes import GIB, MIB
@@ -42,7 +43,7 @@ class ModeChoice:
     is_chosen: bool
 
 
-class CacheForm(forms.Form):
+class CacheForm(WishForm):
     """A new cache, or (`is_replacement`) one in the place of the one that is there: its mode and
     one of the sizes there is room for, or any other. Else the mode and the settings of the cache
     that is there."""
@@ -56,7 +57,6 @@ class CacheForm(forms.Form):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.row = row
-        self.wish: Wish | None = None
         self.sizes: list[int] = []
         if row.cache is not None:
             self.fields["mode"].initial = row.cache.mode
@@ -139,7 +139,7 @@ def size_label(size_bytes: int, volume_bytes: int) -> str:
     return f"{size(size_bytes)}, {share(size_bytes, volume_bytes)} of the volume"
 
 
-class VolumeForm(forms.Form):
+class VolumeForm(WishForm):
     """A new volume on one tier of a volume group that root allowed us to change."""
 
     customer = NamedChoiceField(
@@ -169,7 +169,6 @@ class VolumeForm(forms.Form):
 
     def __init__(self, user: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.wish: Wish | None = None
         customers = cast("NamedChoiceField", self.fields["customer"])
         customers.queryset = Customer.objects.visible_to(user)
         self.groups = groups_of(user)
