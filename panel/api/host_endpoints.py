@@ -38,11 +38,9 @@ from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.models.host import MOST_SLOW_MS, MOST_TAGS, SITE_LIMIT, tags_of
 from storage.planner import Refused
+from storage.planner.host_wish import HostWish
 from storage.planner.kernel_faults import EFFECTS
-from storage.planner.member_wish import Replacement
-from storage.planner.ssd_wish import Preparation
-from storage.volumes.add_ssd_form import PreparationForm
-from storage.volumes.member_form import NewMemberForm
+from storage.volumes.disk_offers import DiskOffer, preparations, replacements
 
 OF_OPERATORS: Final = ("site", "tags")
 PRESENT = [value for value, _ in HOST_STATES]
@@ -287,7 +285,7 @@ class HostSsds(Resource):
         carries a signature of anything, is refused."""
         host = get_object_or_404(Host.objects.visible_to(self.user), key=key)
         self.demand(Right.ADMINISTER)
-        ssd_wish = _wanted(host, request_bodies.read(request, SsdBody))
+        ssd_wish = _preparation(host, request_bodies.read(request, SsdBody))
         dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
 
         def act() -> Response:
@@ -353,35 +351,35 @@ class ArrayMembers(Resource):
         return wait_for_job.out(once(request, self.user, act), self, within)
 
 
-def _replacement(host: Host, name: str, values: Json) -> Replacement:
+def _replacement(host: Host, name: str, values: Json) -> HostWish:
     facts = inventory_of(host)
     named = [each for each in facts.arrays if each.name == name] if facts is not None else []
     if facts is None or not named:
         raise Http404
-    form = NewMemberForm(facts, named[0], host.replaces_members, values)
-    if form.refusal is not None:
-        raise form.refusal
-    if "member" in values and "member" not in form.fields:
+    offer = replacements(facts, named[0], allowed=host.replaces_members)
+    if offer.refusal is None and "member" in values and not offer.places:
         raise Refused(
             "degraded",
             f"{name} is missing a disk: as long as it is, no other one is taken out.",
             "Fill the place that is free first: leave out `member`.",
         )
-    if not form.is_valid() or form.wanted is None:
-        raise request_bodies.unprocessable(ValidationError(form.errors.as_data()))
-    return form.wanted
+    return _chosen(offer, values)
 
 
-def _wanted(host: Host, values: Json) -> Preparation:
+def _preparation(host: Host, values: Json) -> HostWish:
     facts = inventory_of(host)
     if facts is None:
         raise Refused("not_read", "The host was not read yet.", "Wait for its first inventory.")
-    form = PreparationForm(facts, values)
-    if form.refusal is not None:
-        raise form.refusal
-    if not form.is_valid() or form.wanted is None:
-        raise request_bodies.unprocessable(ValidationError(form.errors.as_data()))
-    return form.wanted
+    return _chosen(preparations(facts), values)
+
+
+def _chosen(offer: DiskOffer, values: Json) -> HostWish:
+    if offer.refusal is not None:
+        raise offer.refusal
+    try:
+        return offer.wish(values["device"], values["serial"], values.get(offer.place, ""))
+    except ValidationError as error:
+        raise request_bodies.unprocessable(error) from None
 
 
 class FaultAcceptanceShape(Shape):

@@ -333,12 +333,12 @@ def taken(instance: Customer | Volume) -> ApiProblem:
     )
 
 
-def unprocessable(error: ValidationError) -> ApiProblem:
-    """Django's errors, as a form or a model says them."""
+def unprocessable(error: ValidationError, under: str = "") -> ApiProblem:
+    """Django's errors, as a form or a model says them; `under` is the pointer to what is wrong."""
     parts = error.error_dict if hasattr(error, "error_dict") else {"__all__": error.error_list}
     errors = [
         {
-            "pointer": "" if name == "__all__" else f"/{name}",
+            "pointer": under if name == "__all__" else f"{under}/{name}",
             "code": each.code or "invalid",
             "message": " ".join(each.messages),
         }

@@ -23,7 +23,6 @@ from panel.api.volumes import (
     volume_endpoints,
     wish_endpoint,
 )
-from panel.billing import signed_calls as billing_endpoint
 
 urlpatterns = [
     path("", root_endpoint.Root.as_view(), name="api-root"),
@@ -290,6 +289,5 @@ urlpatterns = [
     path(
         "cache-plans/<str:key>", cache_plan_endpoints.OneCachePlan.as_view(), name="api-cache-plan"
     ),
-    *billing_endpoint.urlpatterns,
     path("<path:path>", root_endpoint.Nothing.as_view(), name="api-nothing"),
 ]

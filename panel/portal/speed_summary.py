@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 
 from panel.languages.local_times import time_tag
 from panel.portal.last_hour import Hour
+from panel.proofs.proof_texts import of_hundred
 from storage.formatting import ms, seconds
 from storage.language import figure
 from storage.metrics.compare import times_as_much
@@ -104,13 +105,6 @@ def _uncached(read_ms: float, *, on_ssd: bool) -> tuple[Tone, str, str, str]:
         return "ok", "ok", gettext("Fast"), gettext("Your slow disks are keeping up.")
     text = gettext("Every read waits for the disk.")
     return "quiet", "wait", gettext("Medium"), text
-
-
-def of_hundred(rate: float) -> str:
-    """A share of reads in words, never more than it was: "96 of 100 reads"."""
-    if 0 < rate < 0.01:
-        return gettext("fewer than 1 of 100 reads")
-    return gettext("{n} of 100 reads").format(n=int(rate * 100 + 1e-9))
 
 
 def roughly(duration_seconds: float) -> str:

@@ -11,9 +11,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from panel.deliveries.webhooks import webhook_fanout, webhook_forms
+from panel.deliveries.webhooks.webhook_forms import FORMER_HOURS, WebhookForm, initial_of, server_of
 from panel.models import User, Webhook, WebhookDelivery
-from panel.webhooks import webhook_fanout, webhook_forms
-from panel.webhooks.webhook_forms import FORMER_HOURS, WebhookForm, initial_of, server_of
 from storage.access import Right, staff_view
 
 PAGE_ROWS: Final = 50

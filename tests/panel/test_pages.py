@@ -199,7 +199,7 @@ def test_health_is_unavailable_without_redis(client: Client) -> None:
 
 
 def test_health_is_unavailable_without_the_database(client: Client) -> None:
-    with mock.patch("panel.middleware.connection.cursor", side_effect=DatabaseError("away")):
+    with mock.patch("panel.http.middleware.connection.cursor", side_effect=DatabaseError("away")):
         response = client.get(reverse("health"))
         work = client.get(reverse("health-work"))
     assert (response.status_code, response.json()["database"]) == (503, False)

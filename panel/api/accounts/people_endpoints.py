@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from panel.accounts import invitations, people, sessions
 from panel.accounts.people_forms import InviteForm
+from panel.accounts.security_log import security_entries
 from panel.api import request_bodies
 from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
@@ -23,7 +24,6 @@ from panel.api.framework.shape import Shape, show
 from panel.api.resource_json import customer_ref, person_ref
 from panel.api.response_shapes import Json, PersonRef, Ref
 from panel.models import Invitation, Scope, SecurityKind, User
-from panel.security_log import security_entries
 from storage.access import MemberRole, Right, StaffRole
 from storage.models import Customer, Member
 

@@ -16,7 +16,6 @@ from rest_framework.response import Response
 from jobs.alerts import alert_actions
 from jobs.models import Alert, AlertEventKind, Silence
 from jobs.models.alert import AlertQuerySet
-from panel.alerts.alert_texts import name_of
 from panel.api import request_bodies
 from panel.api.framework import described
 from panel.api.framework.api_lists import Listing
@@ -26,6 +25,7 @@ from panel.api.framework.shape import Shape
 from panel.api.request_bodies import Body, ZonedDateTimeField
 from panel.api.resource_json import host_ref, job_ref, ref, volume_ref
 from panel.api.response_shapes import Json, Ref
+from panel.deliveries.alerts.alert_texts import name_of
 from panel.models import AlertDelivery, RouteKind, Scope
 from panel.models.alert_route import with_message_counts
 from storage.access import Right

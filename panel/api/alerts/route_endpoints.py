@@ -13,8 +13,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panel.alerts import alert_routing, route_forms
-from panel.alerts.route_forms import LONGEST_PAUSE, QuietForm, RouteForm
 from panel.api import request_bodies
 from panel.api.alerts.alert_endpoints import alert_ref
 from panel.api.framework import cursor, described
@@ -26,6 +24,8 @@ from panel.api.request_bodies import Body, WholeBody, ZonedDateTimeField
 from panel.api.resource_json import host_ref, person_ref
 from panel.api.response_shapes import Json, PersonRef, Ref
 from panel.deliveries import delivery_queue
+from panel.deliveries.alerts import alert_routing, route_forms
+from panel.deliveries.alerts.route_forms import LONGEST_PAUSE, QuietForm, RouteForm
 from panel.models import AlertDelivery, AlertRoute, RouteKind, Scope, User
 from panel.models.alert_route import AlertDeliveryQuerySet, AlertRouteQuerySet
 from storage.access import Right

@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.models import Origin
+from panel.accounts.client_address import address_of
 from panel.api import request_bodies
 from panel.api.customers.order_shapes import (
     OrderBody,
@@ -27,7 +28,6 @@ from panel.api.framework import described, idempotent_requests
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.problem import ApiProblem, flat
 from panel.api.framework.resource import Resource, chosen_values, truth
-from panel.http.client_address import address_of
 from panel.models import Order, OrderState, Scope
 from panel.orders import authorisation, rights
 from panel.orders.evaluate import Evaluation

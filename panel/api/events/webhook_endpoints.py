@@ -20,10 +20,15 @@ from panel.api.framework.shape import Shape
 from panel.api.request_bodies import Body, WholeBody
 from panel.api.resource_json import customer_ref
 from panel.api.response_shapes import Json, Ref
+from panel.deliveries.webhooks import webhook_fanout, webhook_forms
+from panel.deliveries.webhooks.webhook_forms import (
+    FORMER_HOURS,
+    KINDS,
+    MOST_FORMER_HOURS,
+    WebhookForm,
+)
+from panel.deliveries.webhooks.webhook_sending import TEST
 from panel.models import Scope, Webhook, WebhookDelivery
-from panel.webhooks import webhook_fanout, webhook_forms
-from panel.webhooks.webhook_forms import FORMER_HOURS, KINDS, MOST_FORMER_HOURS, WebhookForm
-from panel.webhooks.webhook_sending import TEST
 from storage.access import Right
 
 NAMES = {"url": "address", "is_on": "on", "kinds": "types"}

@@ -22,7 +22,7 @@ from jobs.models import Job
 from jobs.queue.submit import Busy
 from panel.api.resource_json import job_url
 from panel.help.documents import code_anchor
-from panel.middleware import NO_DATABASE, RETRY_SECONDS, is_outage
+from panel.http.middleware import NO_DATABASE, RETRY_SECONDS, is_outage
 from panel.orders.order_request import OrderRefused
 from storage.access import Person, is_staff
 from storage.planner import Refused

@@ -21,14 +21,14 @@ from rest_framework.views import APIView
 
 from jobs.models import DESTROYING, OF_HOST, Kind, Origin
 from jobs.requester import Requester
+from panel.accounts.client_address import address_of
 from panel.api.framework import entity_tags, idempotent_requests
 from panel.api.framework.authentication import READING
 from panel.api.framework.parsing import whole_number
 from panel.api.framework.problem import ApiProblem
 from panel.charts.time_range import parsed_time
-from panel.http.client_address import address_of
+from panel.http.middleware import set_scope_for, with_nul
 from panel.http.request_log import id_of
-from panel.middleware import set_scope_for, with_nul
 from panel.models import ApiToken, Scope, User
 from panel.models.api_token import READS
 from storage.access import Right, is_staff, may

@@ -15,7 +15,7 @@ from jobs.models import OVER, Job, State
 from panel.api.framework.rate_limits import ConcurrencyLimit
 from panel.api.framework.resource import Resource, whole
 from panel.api.resource_json import job_json, job_url
-from panel.gunicorn import threads
+from panel.configuration.gunicorn import threads
 from storage.access import Person
 
 MAX_SECONDS = 30

@@ -27,7 +27,15 @@ from panel.api.resource_json import job_ref, ref, volume_ref
 from panel.api.response_shapes import ErrorShape, Json, Ref
 from panel.models import Scope
 from storage.access import Right
-from storage.bulk_changes import ACTIONS, MOST, Action, BulkForm, PlannedChange, drafts
+from storage.bulk_changes import (
+    ACTIONS,
+    MOST,
+    Action,
+    BulkRequest,
+    PlannedChange,
+    drafts,
+    plan_on_offer,
+)
 from storage.models import Volume
 from storage.volumes.snapshot import snapshots_of
 
@@ -137,19 +145,10 @@ class BulkChanges(Resource):
         host has changed since."""
         self.demand(Right.OPERATE)
         values = request_bodies.read(request, BulkBody)
-        if (key := values.get("customer")) is not None:
-            values["customer"] = request_bodies.customer_of(key, self.user)
-        form = BulkForm(self.user, values)
-        if not form.is_valid():
-            raise request_bodies.unprocessable(ValidationError(form.errors.as_data()))
+        asked = self._asked(values)
         rows = snapshots_of(self._chosen(values["volumes"]))
-        planned = drafts(
-            rows,
-            form.cleaned_data,
-            bulk.reserved_by_group(rows),
-            timezone.now(),
-            bulk.blocking_jobs(rows),
-        )
+        reserved, busy = bulk.reserved_by_group(rows), bulk.blocking_jobs(rows)
+        planned = drafts(rows, asked, reserved, timezone.now(), busy)
         good = [each for each in planned if each.refused is None]
         if truth(request, "dry_run"):
             data = {
@@ -158,13 +157,24 @@ class BulkChanges(Resource):
                 "items": list(map(_draft_json, planned)),
             }
             return Response(BulkPreviewShape(data).data)
-        option = form.cleaned_data.get(form.option)
-        sealed = bulk.sign_drafts(
-            Action(values["action"]), getattr(option, "key", option) or "", good, self.user.pk
-        )
+        sealed = bulk.sign_drafts(asked.action, asked.option_key, good, self.user.pk)
         change = bulk.begin_bulk(bulk.signed_drafts(sealed, self.user.pk), self.requester)
         data = change_json(change, whole=True)
         return Response(data, status=202, headers={"Location": data["url"]})
+
+    def _asked(self, values: Json) -> BulkRequest:
+        customer = request_bodies.customer_of(values.get("customer"), self.user)
+        cache_plan = None
+        try:
+            if key := values.get("cache_plan"):
+                cache_plan = plan_on_offer(self.user, key)
+            asked = BulkRequest(
+                Action(values["action"]), customer, cache_plan, values.get("mode", "")
+            )
+            asked.check()
+        except ValidationError as error:
+            raise request_bodies.unprocessable(error) from None
+        return asked
 
     def _chosen(self, keys: list[str]) -> list[Volume]:
         places = {key: n for n, key in enumerate(keys)}

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from jobs.models import Job, Kind
 from jobs.queue.adoption import accept_drift, adopt_and_tag, release_adopted
-from jobs.queue.submit import holder_of, submit
+from jobs.queue.submit import ChangeRequest, holder_of, submit
 from panel.api import request_bodies
 from panel.api.framework import described, idempotent_requests, wait_for_job
 from panel.api.framework.problem import ApiProblem
@@ -27,10 +27,9 @@ from panel.models import Scope
 from storage.access import Right
 from storage.adoption import AdoptionQuestion, Judgement, buyers_of, candidates_of, judge_rows
 from storage.adoption.adopt import taken_ids
-from storage.health.drift import accept_refusal, drift_of, repair_refusal, repaired
+from storage.health.drift import accept_refusal, allowed_repair, drift_of, repair_refusal, repaired
 from storage.health.lost_cache import dropped, loss_of_row
 from storage.models import Volume
-from storage.planner import Refused
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot
 
@@ -109,16 +108,8 @@ class _VolumeWork(Resource):
         dry_run, within = truth(request, "dry_run"), wait_for_job.seconds(request)
 
         def act() -> Response:
-            job = submit(
-                kind=kind,
-                volume=row.volume,
-                wish=wish_of(row),
-                actor=self.user,
-                dry_run=dry_run,
-                door=self.requester.door,
-                token=self.requester.token,
-                address=self.requester.address,
-            )
+            change = ChangeRequest(kind, row.volume, wish_of(row), dry_run=dry_run)
+            job = submit(change, self.requester)
             return wait_for_job.accepted(job, self.user)
 
         once = idempotent_requests.once_if_named if dry_run else idempotent_requests.once
@@ -147,7 +138,7 @@ class DriftRepair(_VolumeWork):
     @_work("volume_drift_repair", "Bring a volume back to its record")
     def post(self, request: Request, key: str) -> Response:
         """For operators."""
-        return self.asked(request, key, Kind.REPAIR_VOLUME, _repaired)
+        return self.asked(request, key, Kind.REPAIR_VOLUME, allowed_repair)
 
 
 class LostCacheDrop(_VolumeWork):
@@ -159,15 +150,6 @@ class LostCacheDrop(_VolumeWork):
     def post(self, request: Request, key: str) -> Response:
         """For operators. Only a cache that held nothing but copies; else it is refused."""
         return self.asked(request, key, Kind.DROP_CACHE, lambda row: dropped(row, loss_of_row(row)))
-
-
-def _repaired(row: VolumeSnapshot) -> Wish:
-    refusal, wish = repair_refusal(row), repaired(row)
-    if refusal is not None:
-        raise refusal
-    if wish is None:
-        raise Refused("stale", f"{row.volume} is as recorded.", "Nothing is to be done.")
-    return wish
 
 
 class AdoptionRowBody(request_bodies.Body):

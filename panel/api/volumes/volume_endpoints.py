@@ -46,7 +46,7 @@ from storage.planner.wish import LAYOUTS, BadWish, Wish
 from storage.row_locks import hold_one
 from storage.volumes.ownership import refusal_to_give, refusal_to_take
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
-from storage.volumes.wish_forms import GroupChoice, groups_of
+from storage.volumes.volume_groups import GroupChoice, groups_of
 
 UNLISTED = ("destroyed", "previewed")
 """States of what is in no list unless asked for."""

@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer, e
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.queue.submit import Busy, holder_of, submit
+from jobs.queue.submit import Busy, ChangeRequest, holder_of, submit
 from panel.api import request_bodies
 from panel.api.framework import described, idempotent_requests, wait_for_job
 from panel.api.framework.entity_tags import demand_unchanged, entity_tag
@@ -118,15 +118,14 @@ class VolumeWish(Resource):
         if not dry_run:
             self.demand_scope_to(change.kind)
         job = submit(
-            kind=change.kind,
-            volume=volume,
-            wish=change.wish,
-            actor=self.user,
-            dry_run=dry_run,
-            door=self.requester.door,
-            token=self.requester.token,
-            address=self.requester.address,
-            not_before=None if dry_run else change.not_before,
+            ChangeRequest(
+                change.kind,
+                volume,
+                change.wish,
+                dry_run=dry_run,
+                not_before=None if dry_run else change.not_before,
+            ),
+            self.requester,
         )
         return wait_for_job.accepted(job, self.user)
 

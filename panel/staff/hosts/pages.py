@@ -21,8 +21,8 @@ from jobs.models import Job
 from jobs.problems import problems_of
 from jobs.queue.bulk import blocking_jobs
 from jobs.queue.reservations import reserved
-from panel.alerts.alert_routing import untold_beside_others
-from panel.charts.pages import host_chart_context
+from panel.charts.chart_context import host_chart_context
+from panel.deliveries.alerts.alert_routing import untold_beside_others
 from panel.http.fragments import fragment_or_page
 from panel.staff.alerts.alert_list import marks_of
 from panel.staff.change_log import edits

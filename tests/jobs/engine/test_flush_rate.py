@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from jobs.engine import flush_rate, operation, rollback, runner
 from jobs.models import AuditEntry, Job, Kind, State, StepState
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
 from jobs.requester import Requester
 from storage.byte_sizes import GIB
 from storage.models import Volume
@@ -88,7 +88,7 @@ def agent() -> FlushingAgent:
 def job(sshd: Make, agent: FlushingAgent) -> Job:
     """A job whose flush runs."""
     volume: Volume = managed(agent, sshd(agent).host())
-    return run(submit(kind=Kind.FLUSH_CACHE, volume=volume, wish=FLUSHED, actor=None))
+    return run(submit(ChangeRequest(Kind.FLUSH_CACHE, volume, FLUSHED), Requester(None)))
 
 
 def test_a_faster_flush_takes_over_and_the_threshold_is_put_back(

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from panel.portal.last_hour import PARTS, Hour
-from panel.portal.speed_summary import SpeedSummary, change_in_words, of_hundred, summarise_speed
+from panel.portal.speed_summary import SpeedSummary, change_in_words, summarise_speed
+from panel.proofs.proof_texts import of_hundred
 from storage.byte_sizes import GIB
 from storage.metrics.rates import CachedBy, Sums, figures
 from storage.metrics.rates.warming import Learning

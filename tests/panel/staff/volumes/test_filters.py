@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from panel.accounts.name_search import find_names
 from panel.lists.listing import in_order
-from panel.name_search import find_names
 from panel.staff.hosts.host_list import volume_counts
 from panel.staff.hosts.host_volumes import residents_of
 from panel.staff.volumes.filters import CACHES, STATES, VolumeFilter
