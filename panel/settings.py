@@ -167,7 +167,7 @@ TEMPLATES = [
                 "panel.accounts.context_processors.factors",
                 "panel.staff.jobs.running_menu.menu",
             ],
-            "builtins": ["panel.templatetags.chips", "panel.templatetags.terms"],
+            "builtins": [f"panel.templatetags.{name}" for name in ("chips", "parts", "terms")],
         },
     }
 ]

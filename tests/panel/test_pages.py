@@ -232,7 +232,7 @@ def test_a_jump_is_the_first_letter_of_its_page_and_the_list_of_shortcuts_says_i
     page = staff.get(reverse("help")).content.decode()
     jumps = dict(
         (re.sub(r"<svg.*?</svg>|<[^>]+>", "", text).strip(), key)
-        for key, text in re.findall(r'data-jump="(.)"[^>]*>(.*?)</a>', page)
+        for key, text in re.findall(r'data-jump="(.)"[^>]*>(.*?)</a>', page, re.DOTALL)
     )
     for name in ("Overview", "Hosts", "Volumes", "Jobs", "Alerts", "Customers", "Sales"):
         assert jumps[name] == name[0].lower()

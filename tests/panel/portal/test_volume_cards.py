@@ -19,6 +19,7 @@ from panel.orders.order_texts import progress
 from storage.byte_sizes import GIB
 from storage.models import Host, LatestSample, Volume
 from tests import make
+from tests.one_line import on_one_line
 from tests.panel.languages.page_texts import words_in
 from tests.panel.portal.shop import Shop, browser, plan, seen, shop
 from tests.scene import end, job, step
@@ -240,7 +241,7 @@ def test_a_running_change_is_followed_on_the_page_with_its_progress() -> None:
         key = running.key if name == "my-change" else acme.volume.key
         text = seen(client, name, key)
         assert "Getting ready" in text, name
-        assert "40 %, about 1 min left" in text, name
+        assert "40 %, about 1 min left" in on_one_line(text), name
 
 
 def test_a_page_that_followed_a_change_is_loaded_again_at_its_end() -> None:
