@@ -23,6 +23,7 @@ from tests.jobs.agent import running
 from tests.jobs.cachingagent import CachingAgent, managed
 from tests.jobs.engine.test_runner import run
 from tests.jobs.sshd import Sshd
+from tests.one_line import on_one_line
 
 pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
@@ -171,7 +172,7 @@ def test_who_waits_for_a_move_lets_the_others_feel_more_of_it(
 ) -> None:
     job.step_set.update(verb="volume.move", progress=others(20))
     client.force_login(make.staff_user(staff_role="operator"))
-    page = client.get(reverse("job", args=[job.key])).content.decode()
+    page = on_one_line(client.get(reverse("job", args=[job.key])).content.decode())
     assert "18.2 ms, 14 % above the 16.0 ms without this. 20 % are allowed" in page
     assert "works 35 % of the time" in page and "may then rise by 50 %" in page
     flush_rate.raise_rate(job, NOBODY)
