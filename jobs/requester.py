@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -18,7 +18,7 @@ class Requester:
     `request_id` its name."""
 
     actor: AbstractBaseUser | None
-    address: str | None
+    address: str | None = None
     door: Origin = Origin.PAGE
     token: str = ""
     request_id: str = field(default_factory=current_request_id)
@@ -34,18 +34,17 @@ def cancelled_by(requester: Requester | None) -> str:
     return f"cancelled by {requester.name}" if requester is not None else "cancelled"
 
 
+def job_fields(requester: Requester) -> dict[str, Any]:
+    """The fields of a new job that say that this one asked for it."""
+    return {each.name: getattr(requester, each.name) for each in fields(requester)}
+
+
 def requester_fields(requester: Requester | None) -> dict[str, Any]:
     """The fields of a job that say that this one ordered it last; none where Tiercel itself did,
     which keeps whom the job has."""
     if requester is None:
         return {}
-    return {
-        "last_actor": requester.actor,
-        "last_address": requester.address,
-        "last_door": requester.door,
-        "last_token": requester.token,
-        "last_request_id": requester.request_id,
-    }
+    return {f"last_{name}": value for name, value in job_fields(requester).items()}
 
 
 _LAST_DOOR = CompiledQuery(Job, lambda job_id: Job.objects.filter(pk=job_id).only("last_door"))

@@ -105,12 +105,14 @@ def pack() -> None:
 
 @shared_task
 def judge_cache_states() -> None:
-    """And which volumes are slow. New data on one SSD alone is written back where the host's
-    settings say so."""
-    now = database_now()
-    cache_condition_records.judge_states(now)
-    disk_condition.judge_volumes(now)
+    """New data on one SSD alone is written back where the host's settings say so."""
+    cache_condition_records.judge_states(database_now())
     leave_writeback.leave_due()
+
+
+@shared_task
+def judge_volumes() -> None:
+    disk_condition.judge_volumes(database_now())
 
 
 @shared_task

@@ -13,11 +13,11 @@ class PanelConfig(AppConfig):
     def ready(self) -> None:
         """Register the checks, and who listens to orders and sign-ins; nothing else happens."""
         from panel.accounts import sessions
+        from panel.accounts.security_log import listeners
         from panel.billing import order_events
+        from panel.deliveries.notices import notice_delivery
         from panel.languages import choice
-        from panel.notices import notice_delivery
         from panel.operations import system_checks  # noqa: F401
-        from panel.security_log import listeners
 
         choice.listen()
         order_events.connect_orders()

@@ -122,24 +122,24 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "panel.http.request_log.RequestIdMiddleware",
-    "panel.middleware.HeaderMiddleware",
-    "panel.middleware.HostMiddleware",
+    "panel.http.middleware.HeaderMiddleware",
+    "panel.http.middleware.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "panel.api.framework.rate_limits.LimitMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
-    "panel.middleware.MaintenanceMiddleware",
+    "panel.http.middleware.MaintenanceMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "panel.accounts.sessions.SessionEndMiddleware",
-    "panel.middleware.RowScopeMiddleware",
+    "panel.http.middleware.RowScopeMiddleware",
     "panel.languages.choice.LanguageMiddleware",
-    "panel.middleware.AccessMiddleware",
-    "panel.middleware.SessionActivityMiddleware",
-    "panel.middleware.NullCharacterMiddleware",
-    "panel.middleware.HistoryMiddleware",
+    "panel.http.middleware.AccessMiddleware",
+    "panel.http.middleware.SessionActivityMiddleware",
+    "panel.http.middleware.NullCharacterMiddleware",
+    "panel.http.middleware.HistoryMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -159,15 +159,15 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "panel.context_processors.notice",
-                "panel.context_processors.rights",
-                "panel.context_processors.halt",
-                "panel.context_processors.alerts",
-                "panel.context_processors.tour",
-                "panel.context_processors.factors",
+                "panel.accounts.context_processors.notice",
+                "panel.accounts.context_processors.rights",
+                "panel.accounts.context_processors.halt",
+                "panel.accounts.context_processors.alerts",
+                "panel.accounts.context_processors.tour",
+                "panel.accounts.context_processors.factors",
                 "panel.staff.jobs.running_menu.menu",
             ],
-            "builtins": ["panel.templatetags.chips", "panel.templatetags.terms"],
+            "builtins": [f"panel.templatetags.{name}" for name in ("chips", "parts", "terms")],
         },
     }
 ]
@@ -199,25 +199,25 @@ CACHES = {
 
 AUTH_USER_MODEL = "panel.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
-PASSWORD_HASHERS = ["panel.authentication.passwords.BackgroundHasher"]
+PASSWORD_HASHERS = ["panel.accounts.authentication.passwords.BackgroundHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": name}
     for name in (
         "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
         "django.contrib.auth.password_validation.MinimumLengthValidator",
         "django.contrib.auth.password_validation.CommonPasswordValidator",
-        "panel.authentication.passwords.OwnWordsValidator",
+        "panel.accounts.authentication.passwords.OwnWordsValidator",
     )
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
-ACCOUNT_ADAPTER = "panel.authentication.allauth_adapter.ClosedAdapter"
+ACCOUNT_ADAPTER = "panel.accounts.authentication.allauth_adapter.ClosedAdapter"
 ACCOUNT_FORMS = {
-    "login": "panel.authentication.allauth_forms.SignInForm",
-    "change_password": "panel.authentication.allauth_forms.ChangePasswordForm",
-    "reset_password": "panel.authentication.allauth_forms.ForgottenPasswordForm",
-    "reset_password_from_key": "panel.authentication.allauth_forms.NewPasswordForm",
-    "add_email": "panel.authentication.allauth_forms.AddressForm",
+    "login": "panel.accounts.authentication.allauth_forms.SignInForm",
+    "change_password": "panel.accounts.authentication.allauth_forms.ChangePasswordForm",
+    "reset_password": "panel.accounts.authentication.allauth_forms.ForgottenPasswordForm",
+    "reset_password_from_key": "panel.accounts.authentication.allauth_forms.NewPasswordForm",
+    "add_email": "panel.accounts.authentication.allauth_forms.AddressForm",
 }
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
@@ -228,9 +228,9 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Tiercel] "
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = public.scheme
 ACCOUNT_LOGOUT_ON_GET = False
-# When and from where each session was last used (`panel.middleware`).
+# When and from where each session was last used (`panel.http.middleware`).
 USERSESSIONS_TRACK_ACTIVITY = True
-MFA_ADAPTER = "panel.authentication.second_factor.SealedAdapter"
+MFA_ADAPTER = "panel.accounts.authentication.second_factor.SealedAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_TOTP_ISSUER = "Tiercel"
 # WebAuthn wants https, but browsers make an exception for localhost.
@@ -397,6 +397,8 @@ CELERY_BEAT_SCHEDULE = {
     "fleet": every(60, "jobs.tasks.add_up_fleet"),
     "pack": every(60, "jobs.tasks.pack"),
     "cache-states": every(60, "jobs.tasks.judge_cache_states"),
+    # With samples of a minute, who is to be notified of a slow volume is notified within three.
+    "slow-volumes": every(20, "jobs.tasks.judge_volumes"),
     "caches": every(300, "jobs.tasks.judge_caches"),
     "cache-days": every(1800, "jobs.tasks.judge_cache_days"),
     "keep-partitions": every(3600, "jobs.tasks.keep_partitions"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from celery import shared_task
 
 from panel.accounts import sessions, token_expiry
-from panel.alerts import alert_delivery, alert_routing, sign_of_life
 from panel.billing import call_log, outbox, usage_lines
 from panel.billing import message_delivery as billing_delivery
-from panel.notices import alert_notices, notice_delivery
+from panel.deliveries.alerts import alert_delivery, alert_routing, sign_of_life
+from panel.deliveries.notices import alert_notices, notice_delivery
+from panel.deliveries.webhooks import webhook_fanout, webhook_sending
 from panel.orders import due_orders
 from panel.proofs import measure
-from panel.webhooks import webhook_fanout, webhook_sending
 from storage import event_list
 from storage.database_clock import database_now
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from django.urls import include, path, re_path
 
-from panel import enrolment_endpoints, name_search
-from panel.accounts import invitation_pages, own_account_pages
+from panel.accounts import (
+    help_pages,
+    invitation_pages,
+    mail_preferences,
+    name_search,
+    own_account_pages,
+)
+from panel.accounts.authentication import login_links, step_up
 from panel.api import root_endpoint
-from panel.authentication import login_links, step_up
-from panel.exposition import metrics_endpoint
-from panel.help import pages as help_pages
+from panel.api.exposition import metrics_endpoint
+from panel.api.hosts import enrolment_endpoints
 from panel.help import tour
 from panel.languages import choice
-from panel.notices import mail_preferences
-from panel.operations import doctor, settings_pages
+from panel.operations import doctor
 from panel.portal import report
-from panel.staff import audit_pages as audit_pages
+from panel.staff import audit_pages, settings_pages
 from panel.staff.alerts import route_pages
 from panel.staff.customers import (
     capacity_pages,
@@ -27,7 +31,7 @@ from panel.staff.customers import (
 from panel.staff.dashboard import overview as dashboard_pages
 from panel.staff.jobs import running_menu
 
-handler500 = "panel.middleware.broken"
+handler500 = "panel.http.middleware.broken"
 
 urlpatterns = [
     path("", dashboard_pages.home, name="home"),
@@ -75,6 +79,7 @@ urlpatterns = [
     path("plans/<str:key>/offer", plan_pages.offer_plan, name="cache-plan-offer"),
     path("plans/<str:key>/delete", plan_pages.delete_plan, name="cache-plan-delete"),
     path("", include("panel.accounts.urls")),
+    path("api/v1/", include("panel.billing.signed_calls")),
     path("api/v1/", include("panel.api.urls")),
     re_path("^api(?:/.*)?$", root_endpoint.Nothing.as_view(), name="api-nowhere"),
     path("audit/security", audit_pages.security_log, name="security-log"),

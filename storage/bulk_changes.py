@@ -1,7 +1,7 @@
 """One change for many volumes: the steps for each, or the reason against them.
 
-Pure but for the forms' choices: computed from the last inventories, as every preview begins. A
-person confirms these steps, identified by their fingerprint; the host is read again before them.
+Computed from the last inventories, as every preview begins. A person confirms these steps,
+identified by their fingerprint; the host is read again before them.
 """
 
 from __future__ import annotations
@@ -11,25 +11,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any
 
-from django import forms
 from django.core.exceptions import ValidationError
 
 from storage.access import Person
 from storage.models import CachePlan, Customer
-from storage.named_choice import NamedChoiceField
 from storage.planner import Disks, Refused, plan
 from storage.planner.cost import Cost, cost
 from storage.planner.current_wish import uncached
 from storage.planner.fingerprint import disks_of, plan_fingerprint
 from storage.planner.wish import Wish
+from storage.volumes.cache_wish import MODES, CacheChoices, cache_wish
 from storage.volumes.lifecycle import life_refusal, life_wish
 from storage.volumes.ownership import refusal_to_give, refusal_to_take
 from storage.volumes.plan_offers import size_of
 from storage.volumes.snapshot import BlockingJob, VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
-from storage.volumes.wish_forms import MODES, ModeForm, NewCacheForm
 
 MOST = 500
 """Volumes of one preview: a page must answer."""
@@ -62,34 +60,42 @@ OPTIONS = {
 """What must be chosen beside the action."""
 
 
-class BulkForm(forms.Form):
-    """The action and, where it needs one, its option."""
+@dataclass(frozen=True, slots=True)
+class BulkRequest:
+    """What is to become of every volume: the action and, where it needs one, its option."""
 
-    action = forms.ChoiceField(choices=ACTIONS)
-    customer = NamedChoiceField("customers", required=False)
-    cache_plan = forms.ModelChoiceField(
-        CachePlan.objects.none(), required=False, to_field_name="key", empty_label="Choose"
-    )
-    mode = forms.ChoiceField(
-        required=False, choices=[("", "Choose"), *((mode, mode) for mode in MODES)]
-    )
-
-    def __init__(self, user: Person, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        customers = cast("NamedChoiceField", self.fields["customer"])
-        customers.queryset = Customer.objects.visible_to(user)
-        plans = cast("forms.ModelChoiceField[CachePlan]", self.fields["cache_plan"])
-        plans.queryset = CachePlan.objects.visible_to(user).filter(on_offer=True)
+    action: Action
+    customer: Customer | None = None
+    cache_plan: CachePlan | None = None
+    mode: str = ""
 
     @property
-    def option(self) -> str:
-        """The name of the field that the action needs, "" for none."""
-        return OPTIONS.get(cast("Action", self.data.get("action", "")), "")
+    def option(self) -> Any:
+        """What was chosen beside the action, None for nothing."""
+        name = OPTIONS.get(self.action)
+        return getattr(self, name) or None if name is not None else None
 
-    def clean(self) -> dict[str, Any]:
-        if self.option and not self.errors and not self.cleaned_data.get(self.option):
+    @property
+    def option_key(self) -> str:
+        """As the change keeps it."""
+        return getattr(self.option, "key", self.option) or ""
+
+    def check(self) -> None:
+        """Raises Django's `ValidationError` where an option is missing or there is none such."""
+        if self.mode and self.mode not in MODES:
+            text = f"Select a valid choice: {' or '.join(MODES)}."
+            raise ValidationError({"mode": ValidationError(text, code="invalid_choice")})
+        if self.action in OPTIONS and self.option is None:
             raise ValidationError("Choose a value.", code="no_option")
-        return self.cleaned_data
+
+
+def plan_on_offer(user: Person, key: str) -> CachePlan:
+    """The plan from which caches are to be added; raises Django's `ValidationError`."""
+    plan = CachePlan.objects.visible_to(user).filter(on_offer=True, key=key).first()
+    if plan is None:
+        error = ValidationError("There is no such plan on offer.", code="invalid_choice")
+        raise ValidationError({"cache_plan": error})
+    return plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +116,21 @@ class PlannedChange:
 
 def drafts(
     rows: Iterable[VolumeSnapshot],
-    asked: dict[str, Any],
+    asked: BulkRequest,
     held: dict[str, int],
     now: datetime,
     busy: Mapping[int, BlockingJob] | None = None,
 ) -> list[PlannedChange]:
-    """One draft for each row; `asked` is a valid `BulkForm`'s data. `held` is the SSD space that is
-    promised to others, by group; each draft promises its own before the next is judged. `busy` are
-    the jobs that change volumes, by the volumes' primary keys."""
+    """One draft for each row. `held` is the SSD space that is promised to others, by group; each
+    draft promises its own before the next is judged. `busy` are the jobs that change volumes, by
+    the volumes' primary keys."""
     held, planned = dict(held), []
     for row in rows:
         if (blocking := (busy or {}).get(row.volume.pk)) is not None:
             planned.append(_blocked(row, blocking))
             continue
-        if asked["action"] in (Action.CUSTOMER, Action.NOBODY):
-            customer = asked["customer"] if asked["action"] == Action.CUSTOMER else None
-            planned.append(_owned(row, customer))
+        if asked.action in (Action.CUSTOMER, Action.NOBODY):
+            planned.append(_owned(row, asked.option))
             continue
         planned.append(draft := _draft(row, asked, held, now))
         if draft.wish is not None and row.facts is not None and row.placement is not None:
@@ -152,9 +157,9 @@ def _owned(row: VolumeSnapshot, customer: Customer | None) -> PlannedChange:
 
 
 def _draft(
-    row: VolumeSnapshot, asked: dict[str, Any], held: dict[str, int], now: datetime
+    row: VolumeSnapshot, asked: BulkRequest, held: dict[str, int], now: datetime
 ) -> PlannedChange:
-    action = Action(asked["action"])
+    action = asked.action
     if row.facts is not None and row.placement is not None:
         group = row.placement.vg_uuid
         row = dataclasses.replace(row, facts=less_reserved(row.facts, group, held.get(group, 0)))
@@ -165,7 +170,7 @@ def _draft(
 
 
 def _wish(
-    row: VolumeSnapshot, action: Action, asked: dict[str, Any], now: datetime
+    row: VolumeSnapshot, action: Action, asked: BulkRequest, now: datetime
 ) -> tuple[Wish | None, Refused | None]:
     """What the volume is to become, or why not."""
     is_now = row.wish
@@ -178,18 +183,18 @@ def _wish(
     if action is Action.REMOVE_CACHE:
         wish: Wish | None = uncached(row.facts, row.lv, is_now)
         return wish, row.refusal(wish)
-    form = _form(row, action, asked)
-    if not form.is_valid() or form.wish is None:
-        return None, _refused(" ".join(str(text) for each in form.errors.values() for text in each))
-    return form.wish, row.refusal(form.wish)
+    try:
+        wish = cache_wish(row, _choices(row, asked))
+    except ValidationError as error:
+        return None, _refused(" ".join(error.messages))
+    return wish, row.refusal(wish)
 
 
-def _form(row: VolumeSnapshot, action: Action, asked: dict[str, Any]) -> ModeForm:
-    if action is Action.SET_MODE:
-        return ModeForm(row, {"mode": asked["mode"]})
-    cache_plan: CachePlan = asked["cache_plan"]
-    size_bytes = size_of(cache_plan, row.volume.size_bytes, row.technology)
-    return NewCacheForm(row, {"size_bytes": size_bytes, "mode": cache_plan.mode})
+def _choices(row: VolumeSnapshot, asked: BulkRequest) -> CacheChoices:
+    if asked.action is Action.SET_MODE or asked.cache_plan is None:
+        return CacheChoices(asked.mode)
+    size_bytes = size_of(asked.cache_plan, row.volume.size_bytes, row.technology)
+    return CacheChoices(asked.cache_plan.mode, size_bytes)
 
 
 def _unfit(row: VolumeSnapshot, action: Action) -> Refused | None:

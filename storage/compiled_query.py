@@ -15,7 +15,7 @@ from psycopg.types.numeric import Int8
 M = TypeVar("M", bound=Model)
 
 connection: Any = django.db.connection
-"""Of `panel.postgresql`, which prepares statements."""
+"""Of `panel.configuration.postgresql`, which prepares statements."""
 
 FIRST_PLACE = -(10**15)
 """What stands for a key while a query is compiled; that of the next one is one lower."""

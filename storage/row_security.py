@@ -4,9 +4,9 @@ belongs to, even if a view forgets `visible_to`.
 Every tenant table has a policy (`migrations/sql/row_security.sql` of its app) that compares its
 rows with `tiercel.wall`, a variable of the database session: "all" for staff and programs, a
 person's primary key for people of customers, "" for nobody, who sees and writes nothing. This
-module holds the value that the variable should have now; `panel.postgresql` sends it to the
-session before its next statement, `panel.middleware` sets it for requests. A process sees no rows
-until it calls `open_process`, so a forgotten call shows nothing.
+module holds the value that the variable should have now; `panel.configuration.postgresql` sends it
+to the session before its next statement, `panel.http.middleware` sets it for requests. A process
+sees no rows until it calls `open_process`, so a forgotten call shows nothing.
 
 Row security protects against mistakes in queries, not against somebody who can run statements of
 their own.

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from jobs.models import PartKind
-from panel import gunicorn
+from panel.configuration import gunicorn
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -24,7 +24,6 @@ FILE_LINES = 600
 MOST_OF_A_NAME = 2
 EXCUSED_FILES = {
     "jobs/engine/runner.py",
-    "jobs/queue/submit.py",
     "panel/api/framework/problem.py",
     "storage/metrics/samples/aggregate.py",
 }
@@ -38,6 +37,8 @@ REQUIREMENTS = (
     "requirements-audit",
 )
 FOLDER_MODULES = 20
+PANEL_ROOMS = 26
+PAGE_ROOMS = ("panel/staff/", "panel/portal/", "panel/accounts/")
 ORDINARY_MODULES = {"__init__", "__main__", "apps", "forms", "models", "pages", "tasks", "urls"}
 
 
@@ -46,6 +47,18 @@ def python_files(*folders: str) -> Iterator[Path]:
         for path in sorted((ROOT / folder).rglob("*.py")):
             if "migrations" not in path.parts and "__pycache__" not in path.parts:
                 yield path
+
+
+def imports_of_django(path: Path) -> set[str]:
+    """The parts of Django that a module imports, such as "forms" and "shortcuts.render"."""
+    parts = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            parts |= {alias.name.removeprefix("django.") for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "django":
+            module = (node.module or "").removeprefix("django").lstrip(".")
+            parts |= {module, *(f"{module}.{alias.name}".lstrip(".") for alias in node.names)}
+    return parts
 
 
 def committed_files() -> list[Path]:
@@ -80,6 +93,30 @@ def test_the_agent_imports_nothing_but_the_standard_library() -> None:
             if names - sys.stdlib_module_names:
                 foreign[f"{path.relative_to(ROOT)}:{node.lineno}"] = names
     assert not foreign
+
+
+def test_pages_are_rendered_in_the_rooms_of_pages_alone() -> None:
+    helper = ROOT / "panel/http/fragments.py"
+    drawing = {
+        str(path.relative_to(ROOT))
+        for path in python_files("panel")
+        if "shortcuts.render" in imports_of_django(path) and path != helper
+    }
+    assert {path for path in drawing if not path.startswith(PAGE_ROOMS)} == set()
+
+
+def test_the_panel_has_at_most_26_rooms() -> None:
+    rooms = {
+        path.name
+        for path in (ROOT / "panel").iterdir()
+        if (path.is_dir() and path.name != "__pycache__") or path.suffix == ".py"
+    }
+    assert len(rooms - {"__init__.py"}) <= PANEL_ROOMS, sorted(rooms)
+
+
+def test_only_the_panel_has_forms() -> None:
+    named = (path for path in python_files("storage", "jobs") if "forms" in imports_of_django(path))
+    assert [str(path.relative_to(ROOT)) for path in named] == []
 
 
 def test_no_file_is_longer_than_600_lines() -> None:

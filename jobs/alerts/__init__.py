@@ -2,5 +2,5 @@
 
 In: the list of problems that every page shows (`jobs.problems`), silences, hosts in maintenance.
 Out: rows of `Alert`, and events of which some are to be told. Who is told, and how, is
-`panel.alerts`.
+`panel.deliveries.alerts`.
 """

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from jobs import notify_workers
 from jobs.models import Job, Kind
-from jobs.queue.submit import Busy, cancel, holder_of, submit
+from jobs.queue.submit import Busy, ChangeRequest, cancel, holder_of, submit
 from jobs.requester import Requester
 from storage.adoption import AdoptionQuestion, Judgement, adopt_volumes, release
 from storage.database_clock import database_now
@@ -98,15 +98,7 @@ def tag_volume(row: VolumeSnapshot, requester: Requester) -> Tagging:
     try:
         if changed := beyond_tag(row, wish):
             return Tagging(None, f"Assigned, not tagged: the tag job would also {changed}.")
-        job = submit(
-            kind=Kind.TAG_VOLUME,
-            volume=row.volume,
-            wish=wish,
-            actor=requester.actor,
-            door=requester.door,
-            token=requester.token,
-            address=requester.address,
-        )
+        job = submit(ChangeRequest(Kind.TAG_VOLUME, row.volume, wish), requester)
     except Refused as refused:
         return Tagging(None, f"Assigned, not tagged: {refused.message}")
     except Busy as busy:

@@ -19,7 +19,7 @@ from jobs import notify_workers
 from jobs.failpoints import durable
 from jobs.models import BulkChange, Halt, Job, Kind, Origin, State
 from jobs.queue.reservations import reserved
-from jobs.queue.submit import Busy, holder_of, submit
+from jobs.queue.submit import Busy, ChangeRequest, holder_of, submit
 from jobs.requester import Requester
 from storage.access import Right, may
 from storage.bulk_changes import Action, PlannedChange
@@ -264,15 +264,14 @@ def _submit(
 ) -> VolumeOutcome:
     try:
         job = submit(
-            kind=KINDS[Action(change.action)],
-            volume=volume,
-            wish=Wish.from_json(item.wish or {}),
-            actor=actor,
-            door=Origin(change.door),
-            token=change.token,
-            address=change.address,
-            fingerprint=item.fingerprint,
-            disks=item.disks,
+            ChangeRequest(
+                KINDS[Action(change.action)],
+                volume,
+                Wish.from_json(item.wish or {}),
+                fingerprint=item.fingerprint,
+                disks=item.disks,
+            ),
+            Requester(actor, address=change.address, door=Origin(change.door), token=change.token),
         )
     except Refused as refused:
         return VolumeOutcome(volume, None, False, f"{refused.message} {refused.correction}".strip())

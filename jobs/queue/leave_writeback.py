@@ -16,7 +16,8 @@ from django.db import connection, transaction
 from jobs.engine.steps import add_lines
 from jobs.failpoints import durable
 from jobs.models import Kind, Origin
-from jobs.queue.submit import Busy, submit
+from jobs.queue.submit import Busy, ChangeRequest, submit
+from jobs.requester import Requester
 from storage.database_clock import database_now
 from storage.models import CacheCondition, Volume
 from storage.models.host import HostState
@@ -97,11 +98,7 @@ def _leave(volume_id: int, host_id: int) -> bool:
     try:
         with transaction.atomic():
             job = submit(
-                kind=Kind.SET_CACHE,
-                volume=row.volume,
-                wish=wish,
-                actor=None,
-                door=Origin.POLICY,
+                ChangeRequest(Kind.SET_CACHE, row.volume, wish), Requester(None, door=Origin.POLICY)
             )
     except (Refused, Busy) as error:
         log.info("volume %s stays in writeback mode: %s", row.volume.key, error)

@@ -4,10 +4,10 @@ volume that does not exist yet gets its record together with the job or preview 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -15,9 +15,9 @@ from jobs import notify_workers
 from jobs.engine import steps
 from jobs.engine.finish import has_changed_host
 from jobs.engine.transitions import transition
-from jobs.models import DESTROYING, OF_HOST, Job, Kind, Origin, State
+from jobs.models import DESTROYING, OF_HOST, Job, Kind, State
 from jobs.queue.reservations import reserved
-from jobs.requester import Requester, cancelled_by, requester_fields
+from jobs.requester import Requester, cancelled_by, job_fields, requester_fields
 from storage.access import Right
 from storage.compiled_query import CompiledQuery
 from storage.formatting import size
@@ -33,7 +33,7 @@ from storage.planner.wish import Wish
 from storage.row_locks import hold
 from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
-from storage.volumes.wish_forms import GroupChoice
+from storage.volumes.volume_groups import GroupChoice
 
 CONSTRAINTS = ("job_one_per_volume", "job_one_ssd_per_host")
 FINAL_REFUSALS = frozenset({"not_fresh"})
@@ -60,39 +60,36 @@ def holder_of(volume: Volume) -> Job | None:
     return Job.objects.unfinished().filter(volume=volume, dry_run=False).first()
 
 
-@transaction.atomic
-def submit(
-    *,
-    kind: str,
-    volume: Volume,
-    wish: Wish,
-    actor: AbstractBaseUser | None,
-    dry_run: bool = False,
-    door: Origin = Origin.PAGE,
-    token: str = "",
-    cache_plan: CachePlan | None = None,
-    price_minor: int | None = None,
-    currency: str = "",
-    address: str | None = None,
-    fingerprint: str = "",
-    disks: Disks | None = None,
-    not_before: datetime | None = None,
-    awaits: str = "",
-) -> Job:
-    """Accept a job for `volume` to become `wish`, and tell a worker after commit.
+@dataclass(frozen=True, slots=True)
+class ChangeRequest:
+    """That `volume` becomes `wish`. `cache_plan` is what the customer pays for once it has (None =
+    nothing), `price_minor` and `currency` the price a month agreed on. `fingerprint` is that of the
+    preview a person confirmed, `disks` where its steps allocate, which the job prefers; no worker
+    takes the job `not_before`, nor while it `awaits` a decision (`release`)."""
 
-    `door`, `token` (the public part of an API token's name) and `address` (the IP address of the
-    request) say how it was asked for.
-    `cache_plan` is what the customer pays for once it has succeeded (None = nothing), `price_minor`
-    and `currency` the price a month agreed on. `fingerprint` is that of the preview a person
-    confirmed, `disks` where its steps allocate, which the job prefers; no worker takes the job
-    `not_before`, nor while it `awaits` somebody's word (`release`). What the volume is now is kept
-    as the job's `fallback`, where a wish can say it.
+    kind: str
+    volume: Volume
+    wish: Wish
+    dry_run: bool = False
+    cache_plan: CachePlan | None = None
+    price_minor: int | None = None
+    currency: str = ""
+    fingerprint: str = ""
+    disks: Disks = field(default_factory=dict)
+    not_before: datetime | None = None
+    awaits: str = ""
+
+
+@transaction.atomic
+def submit(request: ChangeRequest, by: Requester) -> Job:
+    """Accept a job, and notify a worker after commit. What the volume is now is kept as the job's
+    `fallback`, where a wish can say it.
 
     Raises `Refused` for what is known to be impossible, also where the SSD space left is promised
     to jobs accepted earlier (`no_space`), and `Busy` where another job holds the volume (a dry run
-    holds nothing and waits for nobody).
+    holds nothing and waits for nothing).
     """
+    volume, wish, dry_run = request.volume, request.wish, request.dry_run
     placement = volume.placed
     if placement is None:
         raise Refused(
@@ -108,26 +105,24 @@ def submit(
     if not dry_run:
         _check_ssd_space(placement, wish)
         _end_preview_only(volume)
-    fields = {
-        "kind": Kind(kind),
-        "volume": volume,
-        "host": placement.host,
-        "wish": wish.to_json(),
-        "dry_run": dry_run,
-        "actor": actor,
-        "door": door,
-        "token": token,
-        "cache_plan": cache_plan,
-        "price_minor": price_minor,
-        "currency": currency,
-        "address": address,
-        "fingerprint": fingerprint,
-        "disks": dict(disks or {}),
-        "not_before": not_before,
-        "awaits": awaits,
-        "fallback": None if dry_run else _fallback(volume, placement, facts, wish),
-    }
-    return enqueue(fields)
+    return enqueue(
+        {
+            **job_fields(by),
+            "kind": Kind(request.kind),
+            "volume": volume,
+            "host": placement.host,
+            "wish": wish.to_json(),
+            "dry_run": dry_run,
+            "cache_plan": request.cache_plan,
+            "price_minor": request.price_minor,
+            "currency": request.currency,
+            "fingerprint": request.fingerprint,
+            "disks": dict(request.disks),
+            "not_before": request.not_before,
+            "awaits": request.awaits,
+            "fallback": None if dry_run else _fallback(volume, placement, facts, wish),
+        }
+    )
 
 
 def enqueue(fields: dict[str, Any]) -> Job:
@@ -311,14 +306,11 @@ def submit_for_host(
     check_contactable(host)
     return enqueue(
         {
+            **job_fields(requester),
             "kind": Kind.REPLACE_MEMBER if isinstance(wish, Replacement) else Kind.PREPARE_SSD,
             "host": host,
             "wish": wish.to_json(),
             "dry_run": dry_run,
-            "actor": requester.actor,
-            "door": requester.door,
-            "token": requester.token,
-            "address": requester.address,
             "fingerprint": fingerprint,
             "not_before": not_before,
         }
@@ -348,16 +340,15 @@ def confirm(preview: Job, requester: Requester, *, not_before: datetime | None =
             not_before=not_before,
         )
     return submit(
-        kind=preview.kind,
-        volume=preview.volume,
-        wish=Wish.from_json(preview.wish),
-        actor=requester.actor,
-        door=requester.door,
-        token=requester.token,
-        address=requester.address,
-        fingerprint=preview.fingerprint,
-        disks=preview.disks,
-        not_before=not_before,
+        ChangeRequest(
+            preview.kind,
+            preview.volume,
+            Wish.from_json(preview.wish),
+            fingerprint=preview.fingerprint,
+            disks=preview.disks,
+            not_before=not_before,
+        ),
+        requester,
     )
 
 
@@ -377,16 +368,7 @@ def create_volume(
         vg_uuid=group.vg_uuid,
         lv_name=volume_name(volume.key),
     )
-    return submit(
-        kind=Kind.CREATE_VOLUME,
-        volume=volume,
-        wish=wish,
-        actor=requester.actor,
-        dry_run=dry_run,
-        door=requester.door,
-        token=requester.token,
-        address=requester.address,
-    )
+    return submit(ChangeRequest(Kind.CREATE_VOLUME, volume, wish, dry_run=dry_run), requester)
 
 
 @transaction.atomic

@@ -42,6 +42,9 @@ CONNECT_SECONDS = 10
 KEEPALIVE_SECONDS, KEEPALIVE_COUNT = 15, 3
 CHANNELS = 4
 """Below sshd's default MaxSessions (10), so that a person can still log in beside us."""
+LATE_SECONDS = 300.0
+"""So long an agent that has not answered in time keeps its place. On a host that is slow to start
+one, each request would start another, and none would ever be up."""
 HANDSHAKES = 20
 LONG_REPLY = 128 * 1024
 """A longer one is decoded in a thread of its own: the loop serves the other hosts meanwhile."""
@@ -91,18 +94,38 @@ class Connection:
         self._ssh: asyncssh.SSHClientConnection | None = None
 
     async def exchange(self, line: bytes, request_id: str) -> Reply:
-        async with self._slots:
-            self._idle = [channel for channel in self._idle if not channel.is_closed]
-            if self._idle:
-                try:
-                    return await self._on(self._idle.pop(), line, request_id)
-                except Ended:
-                    pass  # it died while idle (agent replaced, sshd restarted): try a new one
-            channel = await self._open()
+        """Send a line, return its reply. Where the caller leaves after it was sent, the reply is
+        awaited all the same, and the agent then serves the next."""
+        await self._slots.acquire()
+        sent = asyncio.Event()
+        serving = asyncio.create_task(self._serve(line, request_id, sent))
+        serving.add_done_callback(self._served)
+        try:
+            return await asyncio.shield(serving)
+        except asyncio.CancelledError:
+            if not sent.is_set():
+                serving.cancel()
+            raise
+
+    def _served(self, serving: asyncio.Task[Reply]) -> None:
+        self._slots.release()
+        _forget_error(serving)
+
+    async def _serve(self, line: bytes, request_id: str, sent: asyncio.Event) -> Reply:
+        self._idle = [channel for channel in self._idle if not channel.is_closed]
+        if self._idle:
             try:
-                return await self._on(channel, line, request_id)
-            except Ended as ended:
-                raise await self._diagnose(channel, ended) from None
+                sent.set()
+                return await self._on(self._idle.pop(), line, request_id)
+            except Ended:
+                pass  # it died while idle (agent replaced, sshd restarted): try a new one
+        sent.clear()
+        channel = await self._open()
+        sent.set()
+        try:
+            return await self._on(channel, line, request_id)
+        except Ended as ended:
+            raise await self._diagnose(channel, ended) from None
 
     async def stream(self, line: bytes, request_id: str) -> AsyncGenerator[Reply]:
         """Each reply to a request with several, on a channel of its own, which ends with it."""
@@ -120,7 +143,8 @@ class Connection:
 
     async def _on(self, channel: Channel, line: bytes, request_id: str) -> Reply:
         try:
-            answer = await channel.exchange(line)
+            async with asyncio.timeout(LATE_SECONDS):
+                answer = await channel.exchange(line)
             if len(answer) > LONG_REPLY:
                 reply = await asyncio.to_thread(decode_reply, answer, request_id)
             else:
@@ -190,7 +214,7 @@ class Connection:
             ssh.abort()
 
 
-def _forget_error(task: asyncio.Task[asyncssh.SSHClientConnection]) -> None:
+def _forget_error(task: asyncio.Task[Any]) -> None:
     """Whoever waited has the error; when nobody did any more, asyncio would complain of it."""
     if not task.cancelled():
         task.exception()

@@ -15,9 +15,9 @@ from django.db.models.functions import Least, Now
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
+from panel.accounts.security_log import security_entries
 from panel.models import ApiToken, Scope, SecurityKind, User
 from panel.models.api_token import KEY_LENGTH, READS
-from panel.security_log import security_entries
 from storage.access import ORDERING_ROLES, Right, is_staff, may
 from storage.database_clock import database_now
 from storage.models import Member

@@ -24,11 +24,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as marked
 
 from panel.accounts import api_tokens, people
+from panel.accounts.security_log import security_entries
 from panel.help import tour
 from panel.languages.choice import DEFAULT, spoken_to
 from panel.languages.local_times import plain_time
 from panel.models import Invitation, SecurityKind, User
-from panel.security_log import security_entries
 from storage.access import MemberRole, StaffRole
 from storage.models import Customer, Member
 from storage.planner import Refused

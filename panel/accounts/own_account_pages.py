@@ -15,8 +15,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from panel.accounts import api_tokens, sessions
+from panel.accounts.security_log.security_entries import browser_words
 from panel.models import ApiToken, Scope, User
-from panel.security_log.security_entries import browser_words
 from storage.database_clock import database_now
 from storage.name_validators import demand_name
 

@@ -8,8 +8,8 @@ from allauth.account.models import EmailAddress
 from django.db import transaction
 from django.db.models import SET_NULL, ProtectedError, QuerySet
 
+from panel.accounts.security_log import security_entries
 from panel.models import SecurityKind, User
-from panel.security_log import security_entries
 from storage.access import StaffRole
 from storage.formatting import counted
 from storage.models import Customer

@@ -10,11 +10,11 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy
 
 from panel.accounts import invitations
+from panel.lists.named_choice import NamedChoiceField
 from panel.models import Invitation, User
 from storage.access import MemberRole, StaffRole
 from storage.models import Customer, Member
 from storage.name_validators import demand_name
-from storage.named_choice import NamedChoiceField
 
 STAFF_HELP = (
     "Read-only users see everything. Operators also change volumes and caches. Admins also "

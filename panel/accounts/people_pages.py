@@ -14,9 +14,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from panel.accounts import invitations, people, sessions
 from panel.accounts.people_forms import InviteForm, MemberForm, MemberRoleForm, StaffRoleForm
+from panel.accounts.security_log import security_entries
 from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
 from panel.models import Invitation, SecurityKind, User
-from panel.security_log import security_entries
 from storage.access import Right, StaffRole, staff_view
 from storage.models import Member
 from storage.planner import Refused

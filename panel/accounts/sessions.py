@@ -23,8 +23,8 @@ from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as marked
 
+from panel.accounts.security_log import security_entries
 from panel.models import SecurityKind, User
-from panel.security_log import security_entries
 
 BEGAN, SEEN = "began_at", "seen_at"
 EVERY_SECONDS = 60

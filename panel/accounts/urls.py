@@ -1,12 +1,10 @@
-"""People and customers."""
+"""People."""
 
 from __future__ import annotations
 
 from django.urls import path
 
 from panel.accounts import invitation_pages, people_pages
-from panel.staff.customers import mandate_pages
-from panel.staff.customers import pages as customer_pages
 
 urlpatterns = [
     path("invitation/<str:token>", invitation_pages.invitation_page, name="invitation"),
@@ -20,12 +18,4 @@ urlpatterns = [
     path("people/<int:pk>/customers", people_pages.add_member, name="person-customers"),
     path("people/invitations/<int:pk>", people_pages.invitation, name="invitation-change"),
     path("members/<int:pk>", people_pages.change_member, name="member"),
-    path("customers/", customer_pages.customers, name="customers"),
-    path("customers/new", customer_pages.new_customer, name="customer-new"),
-    path("customers/<str:key>/", customer_pages.customer, name="customer"),
-    path("customers/<str:key>/delete", customer_pages.delete_customer, name="customer-delete"),
-    path("customers/<str:key>/edit", customer_pages.edit_customer, name="customer-edit"),
-    path("customers/<str:key>/mandate", mandate_pages.mandate, name="customer-mandate"),
-    path("customers/<str:key>/suspend", mandate_pages.suspend, name="customer-suspend"),
-    path("customers/<str:key>/unsuspend", mandate_pages.unsuspend, name="customer-unsuspend"),
 ]

@@ -30,7 +30,6 @@ from panel.api.volumes import (
     volume_endpoints,
     wish_endpoint,
 )
-from panel.billing import signed_calls as billing_endpoint
 
 ROUTES = (
     ("", root_endpoint.Root, "api-root"),
@@ -184,6 +183,5 @@ ROUTES = (
 )
 urlpatterns = [
     *(path(route, view.as_view(), name=name) for route, view, name in ROUTES),
-    *billing_endpoint.urlpatterns,
     path("<path:path>", root_endpoint.Nothing.as_view(), name="api-nothing"),
 ]

@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.queue.submit import Busy
+from panel.accounts.client_address import address_of
 from panel.api.framework import bodies, described, problem
 from panel.api.framework.fields import Choice
 from panel.api.framework.parsing import MAX_BODY_BYTES, too_large
@@ -26,7 +27,6 @@ from panel.billing import call_log, message_endpoints
 from panel.billing.calls import call_bodies, customer_calls, order_calls, volume_calls
 from panel.billing.calls.calling import ACTOR, CallDefinition, Caller
 from panel.deliveries import signature
-from panel.http.client_address import address_of
 from panel.orders.order_request import OrderRefused
 from storage import row_security
 from storage.planner import Refused

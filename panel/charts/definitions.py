@@ -1,7 +1,7 @@
 """The contents of charts: panels, lines, axes, and the summary in words.
 
-Pure. `static/js/charts.js` draws panels as they are described here. The words are for staff or,
-where `plain`, for customers, in the language spoken now.
+Pure. `static/js/charts/drawing.js` draws panels as they are described here. The words are for staff
+or, where `plain`, for customers, in the language spoken now.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Building blocks of the settings: environment, databases, logs, beat.
+"""Building blocks of the settings: environment, databases, logs, beat, gunicorn.
 
 In: environment variables. Out: values for `panel.settings`, checks of them.
 """

@@ -100,7 +100,7 @@ def database(url: str) -> dict[str, Any]:
         )
     options = dict(parse_qsl(parts.query))
     return {
-        "ENGINE": "panel.postgresql",
+        "ENGINE": "panel.configuration.postgresql",
         "NAME": unquote(parts.path.strip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),

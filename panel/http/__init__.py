@@ -1,4 +1,4 @@
 """What every page shares about requests and answers.
 
-In: requests. Out: the client's address, fragments for htmx, concurrency limits.
+In: requests. Out: what happens before and after each page, fragments for htmx, concurrency limits.
 """

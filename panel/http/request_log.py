@@ -16,7 +16,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from panel.http.client_address import address_of
+from panel.accounts.client_address import address_of
 from storage.request_id import LIMIT, during_request
 
 HEADER: Final = "X-Request-Id"

@@ -34,8 +34,9 @@ from django.db.models.functions import Now
 from jobs.engine import holds
 from jobs.hosts import panel_identity
 from jobs.models import AlertRound
-from panel.alerts import alert_routing
+from panel.accounts.security_log import security_entries
 from panel.deliveries import delivery_queue
+from panel.deliveries.alerts import alert_routing
 from panel.models import (
     AlertDelivery,
     ApiToken,
@@ -49,7 +50,6 @@ from panel.models import (
 from panel.operations import migration_history
 from panel.operations.local_services import ServiceError
 from panel.operations.local_services.postgres import installed
-from panel.security_log import security_entries
 from storage.agent import VERSION
 from storage.formatting import counted
 

@@ -27,8 +27,8 @@ from nacl.public import PrivateKey
 
 from jobs import notify_workers, standstill
 from jobs.models import PartKind
-from panel import middleware
 from panel.configuration import redis_client
+from panel.http import middleware
 from panel.operations import migration_history
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as marked
 
 from jobs.models import Job, Origin
-from jobs.queue.submit import Busy, holder_of, submit
+from jobs.queue.submit import Busy, ChangeRequest, holder_of, submit
+from jobs.requester import Requester
 from panel.models import Intent, Order, OrderState
 from panel.orders import events, rights
 from panel.orders.completion import settle_order
@@ -113,17 +114,16 @@ def begin_job(order: Order, evaluation: Evaluation, token: str = "") -> Job:
         raise no_offer("")
     try:
         return submit(
-            kind=evaluation.kind,
-            volume=order.volume,
-            wish=evaluation.wish,
-            actor=order.actor,
-            door=Origin(order.door),
-            token=token,
-            cache_plan=order.to_plan,
-            price_minor=order.price_minor,
-            currency=order.currency,
-            address=order.address,
-            awaits=AWAITS if order.state == OrderState.AUTHORISING else "",
+            ChangeRequest(
+                evaluation.kind,
+                order.volume,
+                evaluation.wish,
+                cache_plan=order.to_plan,
+                price_minor=order.price_minor,
+                currency=order.currency,
+                awaits=AWAITS if order.state == OrderState.AUTHORISING else "",
+            ),
+            Requester(order.actor, address=order.address, door=Origin(order.door), token=token),
         )
     except Refused as refused:
         raise no_offer(REASONS.get(refused.code, NOT_NOW)) from refused

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from django.db.models import Sum
 
+from panel.accounts.member_scope import orders_of, volumes_of
 from panel.models import LineKind, OrderState, UsageLine
 from panel.orders.pricing import prices
 from panel.orders.pricing.quote import period
-from panel.portal.member_scope import orders_of, volumes_of
 from storage.access import Person
 
 Account = tuple[str, str]

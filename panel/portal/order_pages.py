@@ -15,8 +15,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from jobs.models import Origin
 from jobs.requester import Requester
-from panel.authentication import step_up
-from panel.http.client_address import address_of
+from panel.accounts.authentication import step_up
+from panel.accounts.client_address import address_of
+from panel.accounts.member_scope import member_view, orders_of
 from panel.models import Order, OrderState, Proof, ProofState, User
 from panel.orders import authorisation, order_texts, reversal, rights
 from panel.orders.order_request import OrderRefused
@@ -24,7 +25,6 @@ from panel.orders.place_order import place_order, preview
 from panel.orders.pricing import prices
 from panel.orders.reversal import reversal_of
 from panel.portal import order_progress, plan_texts
-from panel.portal.member_scope import member_view, orders_of
 from panel.portal.ordering import agreed_price, status_of
 from panel.portal.volume_cards import Card, cards_of
 from storage.database_clock import database_now

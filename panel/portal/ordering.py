@@ -21,8 +21,16 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
 from jobs.models import Job
-from panel.authentication import step_up
-from panel.http.client_address import address_of
+from panel.accounts.authentication import step_up
+from panel.accounts.client_address import address_of
+from panel.accounts.member_scope import (
+    changes_of,
+    member_view,
+    orders_of,
+    row_of,
+    several_customers,
+    volume_notices,
+)
 from panel.models import Order, User
 from panel.orders import rights
 from panel.orders.order_expectations import expectations, others_of
@@ -32,14 +40,6 @@ from panel.orders.plan_choices import PlanChoice, choices, offers_of
 from panel.orders.plan_choices import weighed_choice as weighed
 from panel.orders.pricing import prices, trials
 from panel.portal import order_progress, plan_texts
-from panel.portal.member_scope import (
-    changes_of,
-    member_view,
-    orders_of,
-    row_of,
-    several_customers,
-    volume_notices,
-)
 from panel.portal.plan_cards import (
     best,
     dearest,

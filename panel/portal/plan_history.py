@@ -9,11 +9,11 @@ from typing import Final
 from django.urls import reverse
 
 from jobs.models import Job
+from panel.accounts.member_scope import changes_of, orders_of
 from panel.models import Order, OrderState, ProofState
 from panel.orders import order_texts
 from panel.orders.order_texts import StateChip
 from panel.portal import order_progress
-from panel.portal.member_scope import changes_of, orders_of
 from storage.access import Person
 from storage.models import Volume
 

@@ -10,12 +10,12 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
-from panel.charts.pages import chart_context
+from panel.accounts.member_scope import member_view, orders_of
+from panel.charts.chart_context import chart_context
 from panel.languages.local_times import time_tag
 from panel.models import Intent, Order, OrderState, Proof, ProofState
 from panel.orders import reversal, rights
 from panel.portal import order_progress
-from panel.portal.member_scope import member_view, orders_of
 from panel.proofs import proof_texts
 from panel.proofs.measure import has_proof
 from storage.access import staff_view

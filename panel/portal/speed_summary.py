@@ -10,12 +10,12 @@ from django.utils.translation import gettext
 
 from panel.languages.local_times import time_tag
 from panel.portal.last_hour import Hour
+from panel.proofs.proof_texts import of_hundred
 from storage.formatting import ms, seconds
 from storage.language import figure
 from storage.metrics.compare import times_as_much
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import Latest
-from storage.models.host import SLOW_READ_MS
 from storage.planner.technologies.technology import Cache
 
 Tone = Literal["ok", "warning", "error", "busy", "quiet"]
@@ -52,9 +52,11 @@ def summarise_speed(
     is_stale: bool,
     age_seconds: float,
     first_seconds: int,
+    slow_read_ms: int,
 ) -> SpeedSummary:
     """The answer for one volume. `on_ssd`: all of it lies on SSD. `age_seconds` is how long the
-    volume is known, `first_seconds` after how long the first figures come."""
+    volume is known, `first_seconds` after how long the first figures come. A read that takes
+    `slow_read_ms` is slow on its host, for staff too."""
     if latest is None and hour is not None:
         return _silent(hour)
     if latest is None:
@@ -74,10 +76,13 @@ def summarise_speed(
         if hour is not None and hour.is_since_change:
             text = gettext("Too few reads since your cache was changed to measure the speed.")
         return SpeedSummary("quiet", "wait", gettext("Hardly used"), text)
-    return _measured(hour, hour.whole.read_ms or 0.0, cache, on_ssd=on_ssd)
+    is_slow = (hour.whole.read_ms or 0.0) >= slow_read_ms
+    return _measured(hour, hour.whole.read_ms or 0.0, cache, on_ssd=on_ssd, is_slow=is_slow)
 
 
-def _measured(hour: Hour, read_ms: float, cache: Cache | None, *, on_ssd: bool) -> SpeedSummary:
+def _measured(
+    hour: Hour, read_ms: float, cache: Cache | None, *, on_ssd: bool, is_slow: bool
+) -> SpeedSummary:
     a_read = gettext("A read takes {time} on average.").format(time=ms(read_ms))
     if cache is None:
         tone, icon, word, text = _uncached(read_ms, on_ssd=on_ssd)
@@ -86,7 +91,7 @@ def _measured(hour: Hour, read_ms: float, cache: Cache | None, *, on_ssd: bool) 
         text = gettext("Your cache has served too few reads to measure its effect.")
     else:
         tone, icon, word, text = _cached(hour, hour.whole.hit_rate, read_ms)
-    if read_ms >= SLOW_READ_MS:
+    if is_slow:
         tone, icon, word = "warning", "warning", gettext("Slow")
     waits = cache is None and not on_ssd and read_ms >= DISK_FAST_MS
     text = f"{a_read} {text}".strip()
@@ -100,13 +105,6 @@ def _uncached(read_ms: float, *, on_ssd: bool) -> tuple[Tone, str, str, str]:
         return "ok", "ok", gettext("Fast"), gettext("Your slow disks are keeping up.")
     text = gettext("Every read waits for the disk.")
     return "quiet", "wait", gettext("Medium"), text
-
-
-def of_hundred(rate: float) -> str:
-    """A share of reads in words, never more than it was: "96 of 100 reads"."""
-    if 0 < rate < 0.01:
-        return gettext("fewer than 1 of 100 reads")
-    return gettext("{n} of 100 reads").format(n=int(rate * 100 + 1e-9))
 
 
 def roughly(duration_seconds: float) -> str:

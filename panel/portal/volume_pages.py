@@ -15,18 +15,7 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from jobs.models import CHANGING_SPEED, Job, State
-from panel.charts.pages import chart_context
-from panel.models import Proof, ProofState
-from panel.name_search import cleaned
-from panel.orders import order_texts, reversal, rights
-from panel.orders.order_expectations import expectations, others_of
-from panel.orders.plan_choices import choices, smallest_plan_bytes
-from panel.orders.pricing import mandate_limits, trials
-from panel.orders.pricing.prices import last_completed
-from panel.portal import order_progress, plan_texts
-from panel.portal.billing_summary import billing_of
-from panel.portal.last_hour import Hour
-from panel.portal.member_scope import (
+from panel.accounts.member_scope import (
     changes_of,
     member_view,
     orders_of,
@@ -36,6 +25,17 @@ from panel.portal.member_scope import (
     volume_notices,
     volumes_of,
 )
+from panel.accounts.name_search import cleaned
+from panel.charts.chart_context import chart_context
+from panel.models import Proof, ProofState
+from panel.orders import order_texts, reversal, rights
+from panel.orders.order_expectations import expectations, others_of
+from panel.orders.plan_choices import choices, smallest_plan_bytes
+from panel.orders.pricing import mandate_limits, trials
+from panel.orders.pricing.prices import last_completed
+from panel.portal import order_progress, plan_texts
+from panel.portal.billing_summary import billing_of
+from panel.portal.last_hour import Hour
 from panel.portal.plan_cards import PlanCard, best, plan_cards
 from panel.portal.plan_history import ROWS, plan_history
 from panel.portal.speed_summary import change_in_words

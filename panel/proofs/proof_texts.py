@@ -14,7 +14,6 @@ from django.utils.translation import gettext_noop as marked
 from panel.languages.local_times import plain_time, time_tag
 from panel.models import Intent, Order, Proof, ProofState
 from panel.orders.order_texts import StateChip
-from panel.portal.speed_summary import of_hundred
 from storage.analysis.before_after import Verdict
 from storage.analysis.forecast.words import shares
 from storage.formatting import iops, ms, percent
@@ -360,3 +359,10 @@ def _row(
 
 def _width(value: float | None, most: float) -> str:
     return f"{100 * (value or 0) / most:.1f}" if most else "0"
+
+
+def of_hundred(rate: float) -> str:
+    """A share of reads in words, never more than it was: "96 of 100 reads"."""
+    if 0 < rate < 0.01:
+        return gettext("fewer than 1 of 100 reads")
+    return gettext("{n} of 100 reads").format(n=int(rate * 100 + 1e-9))

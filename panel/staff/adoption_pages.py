@@ -19,6 +19,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.queue.adoption import TAGS_AT_ONCE, adopt_and_tag, release_adopted, tag_volume, untagged
+from panel.lists.named_choice import NamedChoiceField
 from panel.staff.job_requests import requester_of
 from storage.access import Person, Right, staff_view
 from storage.adoption import (
@@ -36,7 +37,6 @@ from storage.adoption import (
 from storage.adoption.adopt import taken_ids
 from storage.models import Customer, Host, Volume
 from storage.name_validators import demand_name
-from storage.named_choice import NamedChoiceField
 
 WORDS = {
     AdoptionVerdict.ADOPT: "will be adopted",

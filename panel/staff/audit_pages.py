@@ -22,8 +22,8 @@ from jobs.audit_trail import (
     parsed_moment,
 )
 from jobs.models import AuditEntry, AuditQuerySet, Phase
+from panel.accounts.security_log import security_entries
 from panel.models import SecurityEntry, SecurityKind
-from panel.security_log import security_entries
 from panel.staff import trail
 from panel.staff.trail import TrailFilter
 from storage.access import Right, may, staff_view

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.forms import Form
@@ -15,14 +16,20 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
 from jobs.models import Job
-from jobs.queue.submit import Busy, submit
+from jobs.queue.submit import Busy, ChangeRequest, submit
 from jobs.requester import Requester
-from panel.http.client_address import address_of
+from panel.accounts.client_address import address_of
 from panel.http.fragments import form_again, is_in_place, to_job
 from storage.models import Volume
 from storage.planner import Refused
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
+
+
+class WishForm(Form):
+    """A form that ends in a wish; None until its input is valid."""
+
+    wish: Wish | None = None
 
 
 def row_of(request: HttpRequest, key: str) -> VolumeSnapshot:
@@ -40,21 +47,27 @@ def actor_of(request: HttpRequest) -> AbstractBaseUser | None:
     return request.user if isinstance(request.user, AbstractBaseUser) else None
 
 
-def preview_of(request: HttpRequest, kind: str, volume: Volume, wish: Wish) -> HttpResponse:
-    """Ask for a preview, and go there."""
-    requester = requester_of(request)
-    return answer_with_job(
-        request,
-        volume,
-        lambda: submit(
-            kind=kind,
-            volume=volume,
-            wish=wish,
-            actor=requester.actor,
-            dry_run=True,
-            address=requester.address,
-        ),
-    )
+def preview_of(
+    request: HttpRequest, key: str, kind: str, wish_of: Callable[[VolumeSnapshot], Wish]
+) -> HttpResponse:
+    """What a button does: ask for a preview of the wish and go there, or say why there is none.
+    `wish_of` raises `Refused`."""
+    row = row_of(request, key)
+    return answer_with_job(request, row.volume, lambda: _preview(request, row, kind, wish_of(row)))
+
+
+def form_action(
+    request: HttpRequest, row: VolumeSnapshot, form: WishForm, kind: str, *shown: str, **more: Any
+) -> HttpResponse:
+    """What a form does: it is shown (`show_form`), then a preview of its wish."""
+    is_asked = request.method == "POST" and more.get("refusal") is None
+    if is_asked and form.is_valid() and (wish := form.wish) is not None:
+        return answer_with_job(request, row.volume, lambda: _preview(request, row, kind, wish))
+    return show_form(request, row, form, *shown, **more)
+
+
+def _preview(request: HttpRequest, row: VolumeSnapshot, kind: str, wish: Wish) -> Job:
+    return submit(ChangeRequest(kind, row.volume, wish, dry_run=True), requester_of(request))
 
 
 def answer_with_job(

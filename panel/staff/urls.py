@@ -5,12 +5,14 @@ from __future__ import annotations
 from django.urls import path
 
 from panel.charts import marks as chart_marks
-from panel.charts import pages as chart_pages
-from panel.lists import saved_views, suggestions
+from panel.lists import saved_views
+from panel.portal import volume_series
 from panel.staff import adoption_pages as adoption_pages
 from panel.staff import audit_pages as audit_pages
-from panel.staff import webhook_pages
+from panel.staff import chart_pages, suggestions, webhook_pages
 from panel.staff.alerts import alert_list, alert_pages, route_pages
+from panel.staff.customers import mandate_pages
+from panel.staff.customers import pages as customer_pages
 from panel.staff.hosts import (
     advice_pages,
     busy_disks,
@@ -37,6 +39,14 @@ from panel.staff.volumes import (
 from panel.staff.volumes import pages as volume_pages
 
 urlpatterns = [
+    path("customers/", customer_pages.customers, name="customers"),
+    path("customers/new", customer_pages.new_customer, name="customer-new"),
+    path("customers/<str:key>/", customer_pages.customer, name="customer"),
+    path("customers/<str:key>/delete", customer_pages.delete_customer, name="customer-delete"),
+    path("customers/<str:key>/edit", customer_pages.edit_customer, name="customer-edit"),
+    path("customers/<str:key>/mandate", mandate_pages.mandate, name="customer-mandate"),
+    path("customers/<str:key>/suspend", mandate_pages.suspend, name="customer-suspend"),
+    path("customers/<str:key>/unsuspend", mandate_pages.unsuspend, name="customer-unsuspend"),
     path("audit/everything", audit_pages.trail_page, name="trail"),
     path("suggest/<str:kind>", suggestions.suggest, name="suggest"),
     path("views/<str:listing>/save", saved_views.save_view, name="view-save"),
@@ -191,6 +201,6 @@ urlpatterns = [
     path("volumes/<str:key>/cache/card", volume_pages.cache, name="volume-cache"),
     path("volumes/<str:key>/cache/state", volume_pages.cache_state, name="volume-cache-state"),
     path("volumes/<str:key>/figures", volume_pages.figures, name="volume-figures"),
-    path("volumes/<str:key>/series", chart_pages.volume_series, name="volume-series"),
-    path("volumes/<str:key>/series.csv", chart_pages.volume_csv, name="volume-csv"),
+    path("volumes/<str:key>/series", volume_series.volume_series, name="volume-series"),
+    path("volumes/<str:key>/series.csv", volume_series.volume_csv, name="volume-csv"),
 ]

@@ -11,9 +11,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from panel.deliveries.webhooks import saved_webhooks, webhook_fanout
+from panel.deliveries.webhooks.webhook_forms import WebhookForm, initial_of
 from panel.models import User, Webhook, WebhookDelivery
-from panel.webhooks import saved_webhooks, webhook_fanout
-from panel.webhooks.webhook_forms import WebhookForm, initial_of
 from storage.access import Right, staff_view
 
 PAGE_ROWS: Final = 50

@@ -67,7 +67,8 @@ ACTIVE = Chip("ok", "ok", "active")
 def _symbols() -> dict[str, SafeString]:
     """The drawings of `parts/icons.svg` by name."""
     sprite = Path(settings.BASE_DIR, "templates/parts/icons.svg").read_text()
-    return {name: mark_safe(lines) for name, lines in SYMBOL.findall(sprite)}  # noqa: S308 (our own file)
+    one_line = re.sub(r"\s*\n\s*", "", sprite)
+    return {name: mark_safe(lines) for name, lines in SYMBOL.findall(one_line)}  # noqa: S308 (our own file)
 
 
 @register.simple_tag(name="icon")

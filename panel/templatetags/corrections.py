@@ -44,6 +44,7 @@ def _marked(text: str, pattern: re.Pattern[str], shown: str) -> SafeString:
 
 
 HOLE: Final = re.compile(r"<[a-z][^<>]*>")
+EXIT_SHOWN: Final = '<span class="command-rc{}">  # exit {}</span>'
 HOLE_SHOWN: Final = '<em class="command-hole" title="known when the step runs">{}</em>'
 
 
@@ -51,6 +52,35 @@ HOLE_SHOWN: Final = '<em class="command-hole" title="known when the step runs">{
 def with_holes(shell: str) -> SafeString:
     """A command in which what only the step itself can know is marked."""
     return _marked(shell, HOLE, HOLE_SHOWN)
+
+
+@register.filter
+def as_lines(commands: Iterable[str]) -> SafeString:
+    """Commands, each on its line."""
+    return format_html_join("\n", "{}", ((each,) for each in commands))
+
+
+@register.filter
+def shell_lines(commands: Iterable[Any]) -> SafeString:
+    """The commands of a step, each on its line, with how those ended that have run."""
+    return _lines((command["shell"], command.get("rc")) for command in commands)
+
+
+@register.filter
+def shell_lines_with_holes(commands: Iterable[Any]) -> SafeString:
+    """The same, with what only the step itself can know marked."""
+    return _lines((with_holes(command["shell"]), command.get("rc")) for command in commands)
+
+
+def _lines(commands: Iterable[tuple[str, int | None]]) -> SafeString:
+    return format_html_join(
+        "\n",
+        "{}{}",
+        (
+            (shell, "" if rc is None else format_html(EXIT_SHOWN, " command-bad" if rc else "", rc))
+            for shell, rc in commands
+        ),
+    )
 
 
 @register.filter

@@ -10,7 +10,6 @@ from django import template
 from jobs.hosts import trust
 from storage.inventory.device_tree import degraded_words
 from storage.inventory.facts import Array
-from storage.models.host import SLOW_READ_MS
 
 register = template.Library()
 
@@ -30,9 +29,9 @@ def fingerprint(openssh_key: str) -> str:
 
 
 @register.filter
-def latency_class(read_ms: float) -> str:
+def latency_class(read_ms: float, slow_read_ms: int) -> str:
     """The colour of a bar of latency: as an SSD, as a disk, or slow."""
-    if read_ms >= SLOW_READ_MS:
+    if read_ms >= slow_read_ms:
         return "stack-tight"
     return "stack-fast" if read_ms < FAST_MS else "stack-slow"
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatch
 from typing import Final
 
 from django import template
+from django.utils.safestring import SafeString
 
 register = template.Library()
 
@@ -29,3 +31,11 @@ def section(route: str | None) -> str:
         (name for name, parts in SECTIONS.items() if any(part in (route or "") for part in parts)),
         "",
     )
+
+
+@register.filter
+def current(here: str | None, names: str) -> SafeString:
+    """The attribute that marks the link to the page one is at: `here` is its route or section, and
+    one of the `names`, in which `*` stands for anything."""
+    is_here = any(fnmatch(here or "", name) for name in names.split())
+    return SafeString('aria-current="page"' if is_here else "")

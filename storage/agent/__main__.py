@@ -6,7 +6,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
+from .bytecode import add_bytecode
 from .calls.refusals import Refusal
 from .guests import hiding
 from .operations.boot import boot
@@ -18,6 +20,16 @@ from .wire.serve import serve, unreplaced
 
 def _listed_pv(host: RealHost, name: str, list_name: str) -> str:
     return admin.list_pv(host, list_name, name)
+
+
+def _boot(host: RealHost) -> int:
+    code = _printed(boot(host), "Nothing to restore.")
+    try:
+        add_bytecode(host, Path(sys.argv[0]))
+    except OSError as error:
+        # Guests have their caches, and the agent works: each start compiles it anew.
+        print(f"The agent will start slowly: {error}.", file=sys.stderr)
+    return code
 
 
 def _hide_guests(host: RealHost) -> int:
@@ -36,7 +48,7 @@ def _printed(outcome: tuple[list[str], list[str]], nothing: str = "") -> int:
 
 
 OUTCOMES: dict[str, Callable[[RealHost], int]] = {
-    "boot": lambda host: _printed(boot(host), "Nothing to restore."),
+    "boot": _boot,
     "hide-guests": _hide_guests,
     "renew-initramfs": lambda host: _printed(
         initramfs.renew_initramfs(host), "Every initramfs is up to date."

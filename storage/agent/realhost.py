@@ -75,7 +75,7 @@ class RealHost:
         finally:
             os.close(file)
 
-    def save(self, path: str, data: bytes) -> None:
+    def save(self, path: str, data: bytes, mode: int = 0o644) -> None:
         folder = os.path.dirname(path)
         if not os.path.isdir(folder):
             os.makedirs(folder, mode=0o755, exist_ok=True)
@@ -85,7 +85,7 @@ class RealHost:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
-                os.fchmod(file.fileno(), 0o644)
+                os.fchmod(file.fileno(), mode)
                 os.fsync(file.fileno())
             os.replace(temporary, path)
         except BaseException:

@@ -90,6 +90,15 @@ def is_unfinished(differences: tuple[Difference, ...]) -> bool:
     return differences[0] in UNFINISHED.values()
 
 
+def allowed_repair(row: VolumeSnapshot) -> Wish:
+    """The wish that makes the host what the record says; raises `Refused`."""
+    if (refusal := repair_refusal(row)) is not None:
+        raise refusal
+    if (wish := repaired(row)) is None:
+        raise Refused("stale", f"{row.volume} is as recorded.", "Nothing is to be done.")
+    return wish
+
+
 def repaired(row: VolumeSnapshot) -> Wish | None:
     """What a job would make of the volume: what is recorded, or else, where its creation ended
     half-way, what was ordered. None where neither is known."""

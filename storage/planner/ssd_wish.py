@@ -20,7 +20,7 @@ class Spare:
     """An SSD, or an array of SSDs, that no array and no volume group uses. `serial` is what tells
     it from all others: on a drive's label, or the uuid of an array."""
 
-    device: str
+    name: str
     size_bytes: int
     model: str
     serial: str

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal, cast
 
-from django import forms
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
@@ -32,20 +31,15 @@ def follow_host(placement: Placement, wish: Wish, at: datetime) -> None:
 Life = Literal["live", "retired", "gone"]
 
 
-class DestroyForm(forms.Form):
-    """The label of the volume, typed: nobody destroys one by a slip of the hand."""
-
-    confirm_label = forms.CharField(max_length=200, label="Label of the volume", strip=False)
-
-    def __init__(self, row: VolumeSnapshot, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.row = row
-
-    def clean_confirm_label(self) -> str:
-        typed: str = self.cleaned_data["confirm_label"]
-        if typed.strip() != self.row.volume.label.strip():
-            raise ValidationError("The label does not match.", code="wrong_label")
-        return typed
+def demand_label(volume: Volume, typed: str) -> None:
+    """No one destroys a volume by a slip of the hand: its label is typed. Raises Django's
+    `ValidationError`."""
+    if typed.strip() == volume.label.strip():
+        return
+    error = ValidationError("The label does not match.", code="wrong_label")
+    if not typed:
+        error = ValidationError("This field is required.", code="required")
+    raise ValidationError({"confirm_label": error})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +64,13 @@ def life_wish(row: VolumeSnapshot, life: Life) -> Wish | None:
     """What the volume is now, but for its life and its cache; None where no wish could say it."""
     now = row.wish
     return None if now is None else replace(uncached(row.facts, row.lv, now), life=life)
+
+
+def allowed_life(row: VolumeSnapshot, life: Life, now: datetime) -> Wish:
+    """The wish that retires, restores or destroys the volume now; raises `Refused`."""
+    if (refusal := life_refusal(row, life, now)) is not None:
+        raise refusal
+    return cast("Wish", life_wish(row, life))  # None is always refused
 
 
 def life_refusal(row: VolumeSnapshot, life: Life, now: datetime) -> Refused | None:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from django.core.exceptions import ValidationError
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as marked
 
@@ -23,9 +24,9 @@ from storage.planner.lvm_sizes import round_up
 from storage.planner.technologies.lookup import of_cache
 from storage.planner.technologies.technology import Technology
 from storage.planner.wish import BadWish, CacheWish, Wish
+from storage.volumes.cache_wish import CacheChoices, cache_wish
 from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved
-from storage.volumes.wish_forms import ModeForm, NewCacheForm, ReplacementForm
 
 OfferedChange = Literal["add", "set", "replace", "remove"]
 
@@ -152,7 +153,7 @@ def _offer(row: VolumeSnapshot, plan: CachePlan, is_agreed: bool) -> Offer:
         change = "set" if _is_same_size(row, size_bytes) else "replace"
     wish, reason = None, ""
     if not is_current:
-        wish, reason = _wish(row, plan, size_bytes)
+        wish, reason = _wish(row, plan, size_bytes, keeps_cache=change == "set")
         # The way back has the price of before, whatever the plan costs by now.
         nothing_more = "" if is_agreed else _nothing_more(row, plan, change)
         reason = reason or nothing_more or _reason(row, wish)
@@ -182,20 +183,16 @@ def _restored(now: Wish, former: CacheWish, change: OfferedChange) -> Wish:
     )
 
 
-def _wish(row: VolumeSnapshot, plan: CachePlan, size_bytes: int) -> tuple[Wish | None, str]:
+def _wish(
+    row: VolumeSnapshot, plan: CachePlan, size_bytes: int, *, keeps_cache: bool
+) -> tuple[Wish | None, str]:
     if size_bytes > row.volume.size_bytes:
         return None, TOO_LARGE
-    form: ModeForm
-    if row.cache is None:
-        form = NewCacheForm(row, {"size_bytes": size_bytes, "mode": plan.mode})
-    elif _is_same_size(row, size_bytes):
-        form = ModeForm(row, {"mode": plan.mode})
-    else:
-        form = ReplacementForm(row, {"size_bytes": size_bytes, "mode": plan.mode})
-    if form.is_valid():
-        return form.wish, ""
-    if "mode" in form.errors:
-        return None, REASONS["not_redundant"]
+    try:
+        return cache_wish(row, CacheChoices(plan.mode, None if keeps_cache else size_bytes)), ""
+    except ValidationError as error:
+        if "mode" in getattr(error, "error_dict", {}):
+            return None, REASONS["not_redundant"]
     return None, REASONS["unsupported"] if row.wish is not None else NOT_NOW
 
 

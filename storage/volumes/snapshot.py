@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Final
+from typing import Final, cast
 
 from storage.health.host_problems import silent_seconds
 from storage.inventory.facts import HostFacts, LogicalVolume, VolumeGroup
@@ -171,6 +171,12 @@ class VolumeSnapshot:
         except Refused as refusal:
             return refusal
         return None
+
+    def allowed(self, wish: Wish | None) -> Wish:
+        """The wish, where the last inventory forbids nothing of it; raises `Refused`."""
+        if (refusal := self.refusal(wish)) is not None:
+            raise refusal
+        return cast("Wish", wish)  # None is always refused
 
 
 def snapshots_of(

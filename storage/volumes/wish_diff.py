@@ -42,14 +42,14 @@ def gains(facts: HostFacts, wanted: HostWish) -> tuple[WishChange, ...]:
     more)."""
     if isinstance(wanted, Replacement):
         return _exchanged(facts, wanted)
-    spare = next((each for each in spares_of(facts) if each.device == wanted.device), None)
+    spare = next((each for each in spares_of(facts) if each.name == wanted.device), None)
     if spare is None:
         return ()
     has_bytes = sum(pv.size_bytes for pv in facts.pvs_of(wanted.vg_uuid, "fast"))
     more = WishChange(
         f"SSD of {wanted.vg_name}", size(has_bytes), f"about {size(has_bytes + spare.size_bytes)}"
     )
-    use = WishChange(f"{spare.device} ({spare.serial})", "not used", f"part of {wanted.vg_name}")
+    use = WishChange(f"{spare.name} ({spare.serial})", "not used", f"part of {wanted.vg_name}")
     return (more, use)
 
 

@@ -195,7 +195,8 @@ def _noop_jobs(stage, volumes, rounds: int) -> float:  # type: ignore[no-untyped
 def _burst(volumes, redis_url: str) -> int:  # type: ignore[no-untyped-def]
     """How many messages reach Redis while so many previews are asked for, without a pause."""
     from jobs.models import OVER, Job, Kind
-    from jobs.queue.submit import submit
+    from jobs.queue.submit import ChangeRequest, submit
+    from jobs.requester import Requester
 
     client = redis.Redis.from_url(redis_url)
 
@@ -205,7 +206,7 @@ def _burst(volumes, redis_url: str) -> int:  # type: ignore[no-untyped-def]
     began, before = time.monotonic(), pushed()
     asked = itertools.islice(itertools.cycle(volumes), BURST)
     jobs = [
-        submit(kind=Kind.CREATE_VOLUME, volume=volume, wish=wish, actor=None, dry_run=True).pk
+        submit(ChangeRequest(Kind.CREATE_VOLUME, volume, wish, dry_run=True), Requester(None)).pk
         for volume, wish in asked
     ]
     while Job.objects.filter(pk__in=jobs).exclude(state__in=OVER).exists():

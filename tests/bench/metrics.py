@@ -51,7 +51,7 @@ def measure(hosts: int, volumes: int, rounds: int) -> dict[str, Any]:
     from prometheus_client.registry import CollectorRegistry
 
     from panel.accounts import api_tokens
-    from panel.exposition.metrics_endpoint import exposition
+    from panel.api.exposition.metrics_endpoint import exposition
     from storage.models import LatestSample
     from tests import fleet
 

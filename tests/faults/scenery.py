@@ -9,7 +9,8 @@ from django.db import connection
 
 from jobs.engine import runner
 from jobs.models import Job, Kind, State
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
+from jobs.requester import Requester
 from storage.byte_sizes import GIB
 from storage.inventory.facts import HostFacts
 from storage.models import Host, Placement, Volume
@@ -58,7 +59,7 @@ class Scenery(ABC):
 
     def bring(self, volume: Volume, wish: Wish) -> None:
         """Let a wish come true, here and without faults."""
-        job = submit(kind=Kind.CREATE_VOLUME, volume=volume, wish=wish, actor=None)
+        job = submit(ChangeRequest(Kind.CREATE_VOLUME, volume, wish), Requester(None))
         end = time.monotonic() + self.patience_seconds
         while not job.is_over and time.monotonic() < end:
             Job.objects.filter(pk=job.pk).update(not_before=None)
@@ -69,10 +70,8 @@ class Scenery(ABC):
         volume.refresh_from_db()
 
     def submit(self, volume: Volume | None = None, wish: Wish | None = None) -> Job:
-        return submit(
-            kind=self.operation.kind, volume=volume or self.volume, wish=wish or self.wish,
-            actor=None,
-        )  # fmt: skip
+        request = ChangeRequest(self.operation.kind, volume or self.volume, wish or self.wish)
+        return submit(request, Requester(None))
 
     def start(self, *jobs: Job, arm: str = "", seconds: float | None = None) -> Worker:
         """A worker process for these jobs."""

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from jobs.alerts import alert_actions, alert_judge
 from jobs.models import Alert, AlertEvent, AlertEventKind
-from panel.authentication.second_factor import seal
+from panel.accounts.authentication.second_factor import seal
 from panel.models import AlertDelivery, AlertRoute, User
 
 ROUNDS = (25, 20, 15, 10, 5, 0)

@@ -152,8 +152,11 @@ def test_a_customer_with_a_volume_and_its_cache(machine: Machine, host: Host, pl
     assert not Customer.objects.filter(external_id=name).exists()
     assert not CachePlan.objects.filter(name=name).exists()
 
-    made = play(task("host_info", name=host.name), customer, plan, volume, cache)
-    assert made.changed == [False, True, True, True, True], made.out
+    # Without a cache: on Debian 11 LVM cannot extend a volume that has one.
+    grown = task("volume", **wanted | {"size_bytes": 192 * MIB}) | {"check_mode": True}
+    made = play(task("host_info", name=host.name), customer, plan, volume, grown, cache)
+    assert made.changed == [False, True, True, True, True, True], made.out
+    assert made.results[4]["commands"]
     assert made.results[0]["hosts"][0]["groups"][0]["name"] == "vg0"
     row = Volume.objects.get(external_id=name)
     assert row.customer is not None and row.customer.name == "Acme"
@@ -165,11 +168,9 @@ def test_a_customer_with_a_volume_and_its_cache(machine: Machine, host: Host, pl
     jobs = Job.objects.filter(volume=row, dry_run=False).count()
     lvs = machine.lvs()
     larger = task("volume_cache", volume=name, size_bytes=128 * MIB)
-    grown = task("volume", **wanted | {"size_bytes": 192 * MIB})
-    planned = play(larger, grown, options=("--check", "--diff"))
-    assert planned.changed == [True, True], planned.out
+    planned = play(larger, options=("--check", "--diff"))
+    assert planned.changed == [True], planned.out
     assert any("lvconvert" in line for line in planned.results[0]["commands"])
-    assert planned.results[1]["commands"]
     assert str(128 * MIB) in planned.out and str(64 * MIB) in planned.out
     assert Job.objects.filter(volume=row, dry_run=False).count() == jobs
     assert machine.lvs() == lvs

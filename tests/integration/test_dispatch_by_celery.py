@@ -16,7 +16,8 @@ from django.db import transaction
 
 from jobs import notify_workers
 from jobs.models import Job, State
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
+from jobs.requester import Requester
 from panel.configuration.environment import broker
 from panel.operations.local_services import CHECKOUT
 from storage.models import Volume
@@ -95,7 +96,7 @@ def test_inspect_names_the_task_of_a_job_while_it_runs(
 
     agent.before["inventory"] = wait
     volume = placed(sshd(agent), agent)
-    job = submit(kind="tag-volume", volume=volume, wish=WISH, actor=None)
+    job = submit(ChangeRequest("tag-volume", volume, WISH), Requester(None))
     assert asked.wait(SECONDS)
     active = celery(panel, "inspect", "active")
     goes_on.set()
@@ -106,14 +107,14 @@ def test_inspect_names_the_task_of_a_job_while_it_runs(
 def test_a_burst_of_jobs_costs_few_messages(panel: Running, sshd: Callable[..., Sshd]) -> None:
     agent = TaggingAgent()
     volume = placed(sshd(agent), agent)
-    first = submit(kind="tag-volume", volume=volume, wish=WISH, actor=None, dry_run=True)
+    first = submit(ChangeRequest("tag-volume", volume, WISH, dry_run=True), Requester(None))
     until("the worker works", is_in(State.SUCCEEDED, first), SECONDS)
     client = redis.Redis.from_url(panel.environment["REDIS_URL"])
     before = pushed(client)
     # One commit, or a machine on which accepting a job takes as long as running it measures itself.
     with transaction.atomic():
         jobs = [
-            submit(kind="tag-volume", volume=volume, wish=WISH, actor=None, dry_run=True)
+            submit(ChangeRequest("tag-volume", volume, WISH, dry_run=True), Requester(None))
             for _ in range(PREVIEWS)
         ]
     until("all are done", is_in(State.SUCCEEDED, *jobs), 2 * SECONDS)
@@ -134,7 +135,7 @@ def test_a_worker_of_a_site_runs_the_jobs_of_its_hosts_and_no_others(
     elsewhere = placed(sshd(), TaggingAgent(), make.lvm_uuid(), name="ams1", site="ams")
 
     def ask(volume: Volume, *, dry_run: bool) -> Job:
-        return submit(kind="tag-volume", volume=volume, wish=WISH, actor=None, dry_run=dry_run)
+        return submit(ChangeRequest("tag-volume", volume, WISH, dry_run=dry_run), Requester(None))
 
     job = ask(there, dry_run=False)
     until("the other is taken", is_in(State.FAILED, ask(elsewhere, dry_run=True)), SECONDS)

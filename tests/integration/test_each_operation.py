@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import groupby
 
 import pytest
 
 from jobs.models import AuditEntry, Job, Kind, Origin, Phase, State
+from jobs.queue.cost_estimate import estimate_of
 from panel.accounts import api_tokens
 from panel.models import Scope, User
 from storage.models import Host
@@ -48,10 +50,35 @@ def stage(machine: Machine, host: Host, person: Person) -> Iterator[Stage]:
     person.refresh(host)
 
 
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A job on the lab: the seconds that its preview said, and those that it took."""
+
+    deed: str
+    quickest: float
+    slowest: float
+    took: float
+
+    @property
+    def is_as_said(self) -> bool:
+        """Within a factor of two."""
+        return self.quickest / 2 <= self.took <= 2 * self.slowest
+
+
+@pytest.fixture(scope="module")
+def timed() -> Iterator[list[Timed]]:
+    """Each job on the lab; of ten, nine take the time that was said before."""
+    jobs: list[Timed] = []
+    yield jobs
+    others = [each for each in jobs if not each.is_as_said]
+    print(f"{len(jobs) - len(others)} of {len(jobs)} jobs took the time that was said", flush=True)
+    assert len(others) <= len(jobs) / 10, others
+
+
 @pytest.mark.parametrize("life", LIVES)
 @pytest.mark.parametrize("machine", ["fake", pytest.param("lab", marks=ON_THE_LAB)], indirect=True)
 def test_what_was_previewed_is_done_and_the_data_is_as_it_was(
-    stage: Stage, door: ByPage | ByApi, life: str
+    stage: Stage, door: ByPage | ByApi, life: str, timed: list[Timed]
 ) -> None:
     for is_online, deeds in groupby(LIVES[life], key=lambda deed: deed.is_online):
         with ExitStack() as held:
@@ -59,21 +86,27 @@ def test_what_was_previewed_is_done_and_the_data_is_as_it_was(
                 held.enter_context(stage.machine.world.guest("web12", stage.lv))
                 stage.person.refresh(stage.host)
             for deed in deeds:
-                play(deed, stage, door)
+                play(deed, stage, door, timed)
         stage.person.refresh(stage.host)
 
 
-def play(deed: Deed, stage: Stage, door: ByPage | ByApi) -> None:
+def play(deed: Deed, stage: Stage, door: ByPage | ByApi, timed: list[Timed]) -> None:
     """From its preview to its end."""
     with deed.scene(stage):
         preview = deed.ask(door, stage)
         assert (preview.state, preview.error) == (State.SUCCEEDED, {}), deed.name
+        said = estimate_of(preview, list(preview.step_set.order_by("n")))
         job = door.confirm(preview)
         assert (job.state, job.error, job.kind) == (State.SUCCEEDED, {}, deed.kind), deed.name
         assert tuple(step.verb for step in job.step_set.all()) == deed.verbs, deed.name
         assert argvs(preview) == argvs(job) == trail_of(job), deed.name
         assert_signed(job, door)
         look(deed, stage, job)
+        # An operation of a fake host takes as long as it was told to.
+        if stage.machine.name == "lab":
+            assert said is not None and job.started_at is not None and job.ended_at is not None
+            took = (job.ended_at - job.started_at).total_seconds()
+            timed.append(Timed(deed.name, said.seconds, said.slowest_seconds, took))
 
 
 def assert_signed(job: Job, door: ByPage | ByApi) -> None:

@@ -17,8 +17,8 @@ from storage.models import Host
 from tests.integration.hurried_settings import ROUND_SECONDS
 from tests.integration.running import Running
 from tests.integration.until import until
-from tests.panel.alerts.receivers import Place, Postbox
-from tests.panel.alerts.telling import SECRET, arrived, route_to
+from tests.panel.deliveries.alerts.receivers import Place, Postbox
+from tests.panel.deliveries.alerts.telling import SECRET, arrived, route_to
 
 WITHIN_SECONDS = 120
 A_ROUND_AND_MORE = 3 * ROUND_SECONDS

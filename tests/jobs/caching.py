@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from jobs.models import Job, Kind
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
+from jobs.requester import Requester
 from tests.jobs.cachingagent import CACHED, CachingAgent, managed
 from tests.jobs.sshd import Sshd
 
@@ -21,4 +22,4 @@ def agent() -> CachingAgent:
 def job(sshd: Callable[..., Sshd], agent: CachingAgent) -> Job:
     """A queued job that adds a cache to a bare volume."""
     volume = managed(agent, sshd(agent).host())
-    return submit(kind=Kind.ADD_CACHE, volume=volume, wish=CACHED, actor=None)
+    return submit(ChangeRequest(Kind.ADD_CACHE, volume, CACHED), Requester(None))

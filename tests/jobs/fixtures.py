@@ -9,7 +9,8 @@ import pytest
 
 from jobs.engine import operation
 from jobs.models import Job
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
+from jobs.requester import Requester
 from tests import make
 from tests.jobs.agent import WISH, TaggingAgent
 from tests.jobs.sshd import Answer, Sshd
@@ -45,4 +46,4 @@ def job(sshd: Callable[..., Sshd], agent: TaggingAgent) -> Job:
     """A queued job for the agent's volume."""
     volume = make.volume()
     make.placement(volume, sshd(agent).host(), lv_name=agent.lv.name, lv_uuid=agent.lv.uuid)
-    return submit(kind="tag-volume", volume=volume, wish=WISH, actor=None)
+    return submit(ChangeRequest("tag-volume", volume, WISH), Requester(None))

@@ -19,7 +19,8 @@ from jobs.hosts import contact
 from jobs.hosts.refresh import refresh
 from jobs.hosts.trust import accept_fingerprint
 from jobs.models import Job, Kind, State
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
+from jobs.requester import Requester
 from jobs.transport.errors import SudoTty, TotpDemanded
 from storage.byte_sizes import MIB
 from storage.models import (
@@ -100,7 +101,7 @@ def new_volume(host: Host) -> Volume:
 
 
 def done(kind: Kind, volume: Volume, wish: Wish) -> Job:
-    job = submit(kind=kind, volume=volume, wish=wish, actor=None)
+    job = submit(ChangeRequest(kind, volume, wish), Requester(None))
     deadline = time.monotonic() + 300
     while not job.is_over and time.monotonic() < deadline:
         Job.objects.filter(pk=job.pk).update(not_before=None)

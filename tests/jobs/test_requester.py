@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from jobs.engine import decisions, runner
 from jobs.models import AuditEntry, Job, Kind, Origin, Phase, State, StepState
-from jobs.queue.submit import cancel, submit
-from jobs.requester import Requester
+from jobs.queue.submit import ChangeRequest, cancel, submit
+from jobs.requester import Requester, job_fields
 from tests import make
 from tests.jobs.caching import agent as agent
 from tests.jobs.cachingagent import CACHED, FAILED, CachingAgent, managed
@@ -32,10 +32,9 @@ BOBS: Who = ("bob@example.org", "", "198.51.100.2", "page")
 OP_ID = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c009"
 
 
-def by_ada() -> dict[str, object]:
-    """How Ada's program asks for a job."""
-    actor = make.staff_user("ada@example.org")
-    return {"actor": actor, "door": Origin.API, "token": "tcl_ada", "address": "192.0.2.1"}
+def ada() -> Requester:
+    """Ada's program."""
+    return Requester(make.staff_user("ada@example.org"), "192.0.2.1", Origin.API, "tcl_ada")
 
 
 @pytest.fixture
@@ -55,7 +54,7 @@ def pages(bob: AbstractBaseUser) -> Client:
 def job(sshd: Make, agent: CachingAgent) -> Job:
     """A queued job of Ada's that adds a cache."""
     volume = managed(agent, sshd(agent).host())
-    return submit(kind=Kind.ADD_CACHE, volume=volume, wish=CACHED, **by_ada())
+    return submit(ChangeRequest(Kind.ADD_CACHE, volume, CACHED), ada())
 
 
 @pytest.fixture
@@ -147,7 +146,7 @@ def test_a_job_cancelled_half_way_without_a_way_back_ends_with_who_did_it(
 
 
 def test_who_cancels_a_cancelled_job_changes_nothing(bob: AbstractBaseUser) -> None:
-    waiting = job_of(scene(), state=State.WAITING, **by_ada())
+    waiting = job_of(scene(), state=State.WAITING, **job_fields(ada()))
     step(waiting, state=StepState.DONE, op_id=OP_ID)
     assert not cancel(waiting, Requester(bob, "198.51.100.2"))
     assert not cancel(waiting, Requester(make.staff_user("eve@example.org"), None))
@@ -165,7 +164,7 @@ def test_what_tiercel_cancels_itself_keeps_whom_it_has(bob: AbstractBaseUser) ->
 
 
 def test_an_operation_given_up_unread_is_given_up_by_who_ended_the_job(pages: Client) -> None:
-    stuck = job_of(scene(), state=State.NEEDS_ATTENTION, **by_ada())
+    stuck = job_of(scene(), state=State.NEEDS_ATTENTION, **job_fields(ada()))
     step(stuck, state=StepState.RUNNING, op_id=OP_ID)
     assert pages.post(reverse("job-cancel", args=[stuck.key])).status_code == 302
     assert trail(stuck) == [("outcome", "cache.attach", BOBS)]

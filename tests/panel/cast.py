@@ -19,9 +19,10 @@ from pytest_django import DjangoDbBlocker
 
 from jobs.hosts import enrolment
 from jobs.models import Alert, AlertEvent, BulkChange, Job, Line, Origin, Silence, State
-from panel.accounts import api_tokens, invitations
-from panel.authentication import login_links
-from panel.authentication.second_factor import seal
+from panel.accounts import api_tokens, invitations, mail_preferences
+from panel.accounts.authentication import login_links
+from panel.accounts.authentication.second_factor import seal
+from panel.accounts.mail_preferences import MailPreference
 from panel.deliveries.signature import new_secret
 from panel.models import (
     AlertDelivery,
@@ -39,8 +40,6 @@ from panel.models import (
     Webhook,
     WebhookDelivery,
 )
-from panel.notices import mail_preferences
-from panel.notices.mail_preferences import MailPreference
 from storage import row_security
 from storage.access import MemberRole, StaffRole
 from storage.models import CachePlan, Customer, HostChange, HostChangeKind, Member, PhysicalDisk

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from panel.security_log import background_mail
+from panel.accounts.security_log import background_mail
 from tests.panel.browser.chromium import started
 
 

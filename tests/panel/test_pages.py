@@ -199,7 +199,7 @@ def test_health_is_unavailable_without_redis(client: Client) -> None:
 
 
 def test_health_is_unavailable_without_the_database(client: Client) -> None:
-    with mock.patch("panel.middleware.connection.cursor", side_effect=DatabaseError("away")):
+    with mock.patch("panel.http.middleware.connection.cursor", side_effect=DatabaseError("away")):
         response = client.get(reverse("health"))
         work = client.get(reverse("health-work"))
     assert (response.status_code, response.json()["database"]) == (503, False)
@@ -232,7 +232,7 @@ def test_a_jump_is_the_first_letter_of_its_page_and_the_list_of_shortcuts_says_i
     page = staff.get(reverse("help")).content.decode()
     jumps = dict(
         (re.sub(r"<svg.*?</svg>|<[^>]+>", "", text).strip(), key)
-        for key, text in re.findall(r'data-jump="(.)"[^>]*>(.*?)</a>', page)
+        for key, text in re.findall(r'data-jump="(.)"[^>]*>(.*?)</a>', page, re.DOTALL)
     )
     for name in ("Overview", "Hosts", "Volumes", "Jobs", "Alerts", "Customers", "Sales"):
         assert jumps[name] == name[0].lower()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from storage.agent.bytecode import add_bytecode
+from storage.agent.realhost import RealHost
 from storage.agent.wire.serve import handle
-from storage.agent_zipapp import build
+from storage.agent_zipapp import SHEBANG, build
 from tests.storage.agent.facts.replay import ReplayHost
 
 
@@ -26,6 +31,44 @@ def test_the_file_runs_alone_and_answers_a_request_per_line(tmp_path: Path) -> N
     codes = [json.loads(line)["error"]["code"] for line in done.stdout.splitlines()]
     assert codes == ["bad_request", "too_large"]
     assert done.stderr == b""
+
+
+def test_the_boot_unit_gives_it_bytecode_for_the_python_of_its_host(tmp_path: Path) -> None:
+    agent = tmp_path / "agent.pyz"
+    agent.write_bytes(build())
+    assert add_bytecode(RealHost(), agent)
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import tiercel_agent.wire.serve as module; "
+    )
+    code += "print(module.__cached__, module.__spec__.loader.get_data(module.__cached__)[:4].hex())"
+    ran = subprocess.run(
+        [sys.executable, "-I", "-c", code, agent], capture_output=True, check=True, text=True
+    )
+    cached = f"{agent}/tiercel_agent/wire/serve.pyc"
+    assert ran.stdout.split() == [cached, importlib.util.MAGIC_NUMBER.hex()]
+    assert agent.read_bytes().startswith(SHEBANG) and agent.stat().st_mode & 0o777 == 0o755
+
+
+def test_bytecode_of_another_python_is_replaced_and_its_own_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = tmp_path / "agent.pyz"
+    agent.write_bytes(build())
+    with monkeypatch.context() as before_the_upgrade:
+        before_the_upgrade.setattr(importlib.util, "MAGIC_NUMBER", b"old\n")
+        assert add_bytecode(RealHost(), agent)
+    assert add_bytecode(RealHost(), agent)
+    made = agent.read_bytes()
+    assert b"old\n\1" not in made
+    assert not add_bytecode(RealHost(), agent)
+    assert agent.read_bytes() == made
+
+
+def test_a_file_that_is_no_zipapp_is_left_as_it_is(tmp_path: Path) -> None:
+    script = tmp_path / "agent.py"
+    script.write_text("pass\n")
+    assert not add_bytecode(RealHost(), script)
+    assert script.read_text() == "pass\n"
 
 
 def test_a_wrong_command_line_prints_the_usage(tmp_path: Path) -> None:

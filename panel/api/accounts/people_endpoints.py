@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from panel.accounts import invitations, people, sessions
 from panel.accounts.people_forms import InviteForm
+from panel.accounts.security_log import security_entries
 from panel.api.customers.customer_endpoints import customer_of
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
@@ -21,7 +22,6 @@ from panel.api.framework.parameters import OneOf, Parameter
 from panel.api.framework.refs import Noun, PersonRef, Ref, url_of
 from panel.api.framework.resource import Resource
 from panel.models import Invitation, Scope, SecurityKind, User
-from panel.security_log import security_entries
 from storage.access import MemberRole, Right, StaffRole
 from storage.models import Customer, Member
 

@@ -9,7 +9,6 @@ from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panel.alerts import alert_routing, saved_routes
 from panel.api.events.outgoing_shape import OutgoingShape
 from panel.api.framework import cursor
 from panel.api.framework.api_lists import PAGE, Listing, PageShape
@@ -21,6 +20,7 @@ from panel.api.framework.refs import Noun, PersonRef, Ref, url_at
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape, show
 from panel.deliveries import delivery_queue
+from panel.deliveries.alerts import alert_routing, saved_routes
 from panel.models import AlertDelivery, AlertRoute, RouteKind, Scope
 from panel.models.alert_route import AlertDeliveryQuerySet, AlertRouteQuerySet
 from storage.access import Right

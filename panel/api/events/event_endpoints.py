@@ -21,6 +21,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.hosts import panel_identity
+from panel.accounts.authentication.second_factor import MARK, seal, unseal
 from panel.api.framework.api_lists import FIELDS, only_fields
 from panel.api.framework.api_operations import operation
 from panel.api.framework.cursor import DEFAULT_LIMIT, MAX_LIMIT
@@ -31,9 +32,8 @@ from panel.api.framework.rendering import JsonRenderer, json_bytes
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape
 from panel.api.jobs import wait_for_job
-from panel.authentication.second_factor import MARK, seal, unseal
+from panel.deliveries.webhooks.event_body import event_json
 from panel.models import Scope
-from panel.webhooks.event_body import event_json
 from storage import event_list
 from storage.access import is_staff
 from storage.database_clock import database_now

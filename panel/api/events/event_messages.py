@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from panel.api.framework.shape import Json
-from panel.webhooks.webhook_sending import TEST
+from panel.deliveries.webhooks.webhook_sending import TEST
 from storage.models import EventKind
 from storage.models.event import FAMILIES
 from storage.planner.wish import CACHES

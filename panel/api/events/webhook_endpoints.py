@@ -17,10 +17,10 @@ from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, List,
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.refs import Noun, Ref
 from panel.api.framework.resource import Resource
+from panel.deliveries.webhooks import saved_webhooks, webhook_fanout
+from panel.deliveries.webhooks.saved_webhooks import FORMER_HOURS, KINDS, MOST_FORMER_HOURS
+from panel.deliveries.webhooks.webhook_sending import TEST
 from panel.models import Scope, Webhook, WebhookDelivery
-from panel.webhooks import saved_webhooks, webhook_fanout
-from panel.webhooks.saved_webhooks import FORMER_HOURS, KINDS, MOST_FORMER_HOURS
-from panel.webhooks.webhook_sending import TEST
 from storage.access import Right
 
 

@@ -11,8 +11,8 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from panel.accounts import api_tokens
-from panel.authentication import second_factor
-from panel.http.client_address import address_of
+from panel.accounts.authentication import second_factor
+from panel.accounts.client_address import address_of
 from panel.models import ApiToken, User
 
 READING = ("GET", "HEAD", "OPTIONS")

@@ -27,7 +27,7 @@ from jobs.models import Job
 from jobs.queue.submit import Busy
 from panel.api.framework.refs import shown_name, url_of
 from panel.help.documents import code_anchor
-from panel.middleware import NO_DATABASE, RETRY_SECONDS, is_outage
+from panel.http.middleware import NO_DATABASE, RETRY_SECONDS, is_outage
 from panel.orders.order_request import OrderRefused
 from storage.access import Person, is_staff
 from storage.planner import Refused
@@ -158,14 +158,16 @@ def response(problem: ApiProblem, instance: str) -> Response:
     )
 
 
-def unprocessable(error: ValidationError, sources: Mapping[str, str] | None = None) -> ApiProblem:
+def unprocessable(
+    error: ValidationError, sources: Mapping[str, str] | None = None, *, under: str = ""
+) -> ApiProblem:
     """Django's errors, as a form or a model says them. `sources` are the names of the body's
-    fields, by those that were saved."""
+    fields, by those that were saved; `under` is the pointer to the object that they are in."""
     sources = {"__all__": "", **(sources or {})}
     parts = error.error_dict if hasattr(error, "error_dict") else {"__all__": error.error_list}
     errors = [
         {
-            "pointer": f"/{sources.get(name, name)}".rstrip("/"),
+            "pointer": f"{under}/{sources.get(name, name)}".rstrip("/"),
             "code": each.code or "invalid",
             "message": " ".join(each.messages),
         }

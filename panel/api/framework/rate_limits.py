@@ -34,10 +34,10 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from panel.accounts.api_tokens import WRITTEN
+from panel.accounts.client_address import address_of, network_of
 from panel.api.framework.parsing import whole_number
 from panel.api.framework.problem import MEDIA_TYPE, ApiProblem
-from panel.gunicorn import threads
-from panel.http.client_address import address_of, network_of
+from panel.configuration.gunicorn import threads
 from panel.http.request_log import id_of
 
 
@@ -301,7 +301,7 @@ def buckets_of(request: HttpRequest) -> list[TokenBucket]:
 
 def sign_in_bucket(request: HttpRequest) -> TokenBucket:
     """That of the address; whose password is tried, and how often, is counted later
-    (`panel.authentication.throttle`)."""
+    (`panel.accounts.authentication.throttle`)."""
     name = f"sign-in:{network_of(address_of(request))}"
     return TokenBucket(name, settings.TIERCEL_SIGN_INS_A_MINUTE / 60, SIGN_IN_BURST_SECONDS)
 

@@ -11,9 +11,9 @@ from django.db.models import Model
 from django.urls import reverse
 
 from jobs.models import Alert, BulkChange, Job, Silence
-from panel.alerts.alert_texts import name_of as name_of_problem
 from panel.api.framework.fields import Text
 from panel.api.framework.shape import Json, Shape
+from panel.deliveries.alerts.alert_texts import name_of as name_of_problem
 from panel.models import AlertRoute, ApiToken, Invitation, Order, User, Webhook
 from storage.models import CachePlan, Customer, Host, Member, Volume
 

@@ -22,6 +22,7 @@ from rest_framework.views import APIView
 
 from jobs.models import DESTROYING, OF_HOST, Kind, Origin
 from jobs.requester import Requester
+from panel.accounts.client_address import address_of
 from panel.api.framework import entity_tags, idempotent_requests
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import DRY_RUN, Operation, operation_of
@@ -30,9 +31,8 @@ from panel.api.framework.bodies import read
 from panel.api.framework.parameters import QUERY, bad_parameter
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.shape import Json, show
-from panel.http.client_address import address_of
+from panel.http.middleware import set_scope_for, with_nul
 from panel.http.request_log import id_of
-from panel.middleware import set_scope_for, with_nul
 from panel.models import ApiToken, Scope, User
 from panel.models.api_token import READS
 from storage.access import Right, is_staff, may

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.core.exceptions import ValidationError
 from django.http import Http404
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,10 +17,8 @@ from storage.access import Right
 from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.planner import Refused
-from storage.planner.member_wish import Replacement
-from storage.planner.ssd_wish import Preparation
-from storage.volumes.add_ssd_form import PreparationForm
-from storage.volumes.member_form import NewMemberForm
+from storage.planner.host_wish import HostWish
+from storage.volumes.disk_offers import DiskOffer, preparations, replacements
 
 
 class SsdBody(Body):
@@ -51,7 +48,7 @@ class HostWork(JobWork, HostResource):
 
     preview_scope = Scope.PREVIEW
 
-    def asked(self, host: Host, wanted: Preparation | Replacement) -> Response:
+    def asked(self, host: Host, wanted: HostWish) -> Response:
         """The job, or its preview."""
         return self.begun(submit_for_host(host, wanted, self.requester, dry_run=self.is_dry))
 
@@ -71,7 +68,7 @@ class HostSsds(HostWork):
         """For admins. The whole device becomes a physical volume of the group. One that is used, or
         carries a signature of anything, is refused."""
         host = self.host(key, Right.ADMINISTER, with_inventory=True)
-        return self.asked(host, _wanted(host, self.read()))
+        return self.asked(host, _preparation(host, self.read()))
 
 
 class ArrayMembers(HostWork):
@@ -91,32 +88,29 @@ class ArrayMembers(HostWork):
         return self.asked(host, _replacement(host, array, self.read()))
 
 
-def _replacement(host: Host, name: str, values: Json) -> Replacement:
+def _replacement(host: Host, name: str, values: Json) -> HostWish:
     facts = inventory_of(host)
     named = [each for each in facts.arrays if each.name == name] if facts is not None else []
     if facts is None or not named:
         raise Http404
-    form = NewMemberForm(facts, named[0], host.replaces_members, values)
-    if form.refusal is not None:
-        raise form.refusal
-    if "member" in values and "member" not in form.fields:
+    offer = replacements(facts, named[0], allowed=host.replaces_members)
+    if offer.refusal is None and "member" in values and not offer.places:
         raise Refused(
             "degraded",
             f"{name} is missing a disk: as long as it is, no other one is taken out.",
             "Fill the place that is free first: leave out `member`.",
         )
-    if not form.is_valid() or form.wanted is None:
-        raise ValidationError(form.errors.as_data())
-    return form.wanted
+    return _chosen(offer, values)
 
 
-def _wanted(host: Host, values: Json) -> Preparation:
+def _preparation(host: Host, values: Json) -> HostWish:
     facts = inventory_of(host)
     if facts is None:
         raise Refused("not_read", "The host was not read yet.", "Wait for its first inventory.")
-    form = PreparationForm(facts, values)
-    if form.refusal is not None:
-        raise form.refusal
-    if not form.is_valid() or form.wanted is None:
-        raise ValidationError(form.errors.as_data())
-    return form.wanted
+    return _chosen(preparations(facts), values)
+
+
+def _chosen(offer: DiskOffer, values: Json) -> HostWish:
+    if offer.refusal is not None:
+        raise offer.refusal
+    return offer.wish(values["device"], values["serial"], values.get(offer.place, ""))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import ClassVar
 
-from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -26,7 +25,15 @@ from panel.api.framework.shape import Json, Shape, show
 from panel.api.jobs.job_shape import ErrorShape
 from panel.models import Scope
 from storage.access import Right
-from storage.bulk_changes import ACTIONS, MOST, Action, BulkForm, PlannedChange, drafts
+from storage.bulk_changes import (
+    ACTIONS,
+    MOST,
+    Action,
+    BulkRequest,
+    PlannedChange,
+    drafts,
+    plan_on_offer,
+)
 from storage.models import Volume
 from storage.volumes.snapshot import snapshots_of
 
@@ -141,32 +148,31 @@ class BulkChanges(BulkResource):
         host has changed since."""
         self.demand(Right.OPERATE)
         values = self.read()
-        if (key := values.get("customer")) is not None:
-            values["customer"] = customer_of(key, self.user)
-        form = BulkForm(self.user, values)
-        if not form.is_valid():
-            raise ValidationError(form.errors.as_data())
+        asked = self._asked(values)
         rows = snapshots_of(self._chosen(values["volumes"]))
-        planned = drafts(
-            rows,
-            form.cleaned_data,
-            bulk.reserved_by_group(rows),
-            timezone.now(),
-            bulk.blocking_jobs(rows),
-        )
+        reserved, busy = bulk.reserved_by_group(rows), bulk.blocking_jobs(rows)
+        planned = drafts(rows, asked, reserved, timezone.now(), busy)
         good = [each for each in planned if each.refused is None]
         if DRY_RUN.of(request):
             return self.shown(
                 {"action": values["action"], "good_count": len(good), "items": planned}
             )
-        option = form.cleaned_data.get(form.option)
-        sealed = bulk.sign_drafts(
-            Action(values["action"]), getattr(option, "key", option) or "", good, self.user.pk
-        )
+        sealed = bulk.sign_drafts(asked.action, asked.option_key, good, self.user.pk)
         change = bulk.begin_bulk(bulk.signed_drafts(sealed, self.user.pk), self.requester)
         answer = self.outcome(change, status=202)
         answer["Location"] = url_of(change)
         return answer
+
+    def _asked(self, values: Json) -> BulkRequest:
+        key = values.get("cache_plan")
+        asked = BulkRequest(
+            Action(values["action"]),
+            customer_of(values.get("customer"), self.user),
+            plan_on_offer(self.user, key) if key else None,
+            values.get("mode", ""),
+        )
+        asked.check()
+        return asked
 
     def _chosen(self, keys: list[str]) -> list[Volume]:
         places = {key: n for n, key in enumerate(keys)}

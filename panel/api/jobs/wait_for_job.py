@@ -16,7 +16,7 @@ from panel.api.framework.rate_limits import ConcurrencyLimit
 from panel.api.framework.refs import url_of
 from panel.api.framework.resource import Resource
 from panel.api.jobs.job_shape import job_json
-from panel.gunicorn import threads
+from panel.configuration.gunicorn import threads
 from storage.access import Person
 
 MAX_SECONDS = 30

@@ -28,12 +28,9 @@ from panel.models import Scope
 from storage.access import Right
 from storage.adoption import AdoptionQuestion, buyers_of, candidates_of, judge_rows
 from storage.adoption.adopt import taken_ids
-from storage.health.drift import accept_refusal, drift_of, repair_refusal, repaired
+from storage.health.drift import accept_refusal, allowed_repair, drift_of, repair_refusal, repaired
 from storage.health.lost_cache import dropped, loss_of_row
 from storage.models import Volume
-from storage.planner import Refused
-from storage.planner.wish import Wish
-from storage.volumes.snapshot import VolumeSnapshot
 
 MOST_ROWS = 200
 
@@ -89,7 +86,7 @@ class DriftRepair(VolumeJob):
     def post(self, request: Request, key: str) -> Response:
         """For operators."""
         row = self.row(key, Right.OPERATE)
-        return self.begun(self.submitted(row.volume, Kind.REPAIR_VOLUME, _repaired(row)))
+        return self.begun(self.submitted(row.volume, Kind.REPAIR_VOLUME, allowed_repair(row)))
 
 
 class LostCacheDrop(VolumeJob):
@@ -104,15 +101,6 @@ class LostCacheDrop(VolumeJob):
         row = self.row(key, Right.OPERATE)
         wish = dropped(row, loss_of_row(row))
         return self.begun(self.submitted(row.volume, Kind.DROP_CACHE, wish))
-
-
-def _repaired(row: VolumeSnapshot) -> Wish:
-    refusal, wish = repair_refusal(row), repaired(row)
-    if refusal is not None:
-        raise refusal
-    if wish is None:
-        raise Refused("stale", f"{row.volume} is as recorded.", "Nothing is to be done.")
-    return wish
 
 
 class AdoptionRowBody(Body):

@@ -45,7 +45,7 @@ from storage.planner.technologies.lookup import SETTINGS, of_layout
 from storage.planner.wish import LAYOUTS, BadWish, Wish
 from storage.row_locks import hold_one
 from storage.volumes.ownership import refusal_to_give, refusal_to_take
-from storage.volumes.wish_forms import GroupChoice, groups_of
+from storage.volumes.volume_groups import GroupChoice, groups_of
 
 UNLISTED: Final = ("destroyed", "previewed")
 """States of what is in no list unless asked for."""

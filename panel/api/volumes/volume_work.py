@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from jobs.models import Job, Kind
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
 from panel.api.jobs.job_work import JobWork
 from panel.api.volumes.volume_resource import VolumeResource
 from panel.models import Scope
@@ -22,15 +22,6 @@ class VolumeJob(JobWork, VolumeResource):
         self, volume: Volume, kind: Kind, wish: Wish, not_before: datetime | None = None
     ) -> Job:
         """The job, or its preview."""
-        by = self.requester
-        return submit(
-            kind=kind,
-            volume=volume,
-            wish=wish,
-            actor=self.user,
-            dry_run=self.is_dry,
-            door=by.door,
-            token=by.token,
-            address=by.address,
-            not_before=None if self.is_dry else not_before,
-        )
+        later = None if self.is_dry else not_before
+        change = ChangeRequest(kind, volume, wish, dry_run=self.is_dry, not_before=later)
+        return submit(change, self.requester)

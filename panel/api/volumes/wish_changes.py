@@ -1,20 +1,19 @@
 """From the wish in a request to the job that fulfils it: cache, life, management, size and
-tier. Uses the same forms as the pages."""
+tier."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, cast
+from typing import Final
 
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from jobs.models import Kind
 from panel.api.framework.bodies import unfit
-from panel.api.framework.problem import ApiProblem
+from panel.api.framework.problem import ApiProblem, unprocessable
 from panel.api.framework.shape import Json, show
 from panel.api.volumes.wish_shapes import WishShape, life_of
 from storage.health.lost_cache import dropped, loss_of_row
@@ -23,14 +22,12 @@ from storage.planner.current_wish import uncached
 from storage.planner.lvm_sizes import round_up
 from storage.planner.technologies.lookup import SETTINGS, of_cache, with_flush
 from storage.planner.wish import BadWish, Wish
-from storage.volumes.lifecycle import DestroyForm, Life, life_refusal, life_wish
+from storage.volumes.cache_wish import FIRST_MODE, CacheChoices, cache_wish
+from storage.volumes.lifecycle import Life, allowed_life, demand_label
 from storage.volumes.snapshot import VolumeSnapshot
-from storage.volumes.wish_forms import ModeForm, NewTunedForm, ReplacementForm, TunedForm
 
 AS_SOON_AS_ALLOWED: Final = "as_soon_as_allowed"
 WHENS: Final = ["now", AS_SOON_AS_ALLOWED]
-FIRST_MODE = "writethrough"
-"""Of a first cache whose mode is not named: losing the SSD loses no data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +53,9 @@ def change_of_wish(row: VolumeSnapshot, cache_body: Json | None) -> RequestedCha
     if loss is not None:
         # A group that misses a disk forbids every change but this one.
         return RequestedChange(Kind.DROP_CACHE, dropped(row, loss))
-    wish_change = _change(row, allowed(row, now), cache_body)
-    allowed(row, wish_change.wish)
+    wish_change = _change(row, row.allowed(now), cache_body)
+    row.allowed(wish_change.wish)
     return wish_change
-
-
-def allowed(row: VolumeSnapshot, wish: Wish | None) -> Wish:
-    """The wish, where the last inventory forbids nothing of it; raises `Refused`."""
-    if (refusal := row.refusal(wish)) is not None:
-        raise refusal
-    return cast("Wish", wish)  # None is always refused
 
 
 def is_same(row: VolumeSnapshot, wish: Wish, cache_body: Json | None) -> bool:
@@ -94,25 +84,24 @@ def _change(row: VolumeSnapshot, now: Wish, cache_body: Json | None) -> Requeste
     if cache_body is None:
         return RequestedChange(Kind.REMOVE_CACHE, uncached(row.facts, row.lv, now))
     _known(row, cache_body)
-    cache_body = {"mode": _mode(now), **cache_body}
-    if now.cache is None:
-        return RequestedChange(Kind.ADD_CACHE, _valid(NewTunedForm(row, cache_body)))
-    if rounded(row, now, cache_body["size_bytes"]) != rounded(row, now, now.cache.size_bytes):
-        return RequestedChange(Kind.REPLACE_CACHE, _valid(ReplacementForm(row, cache_body)))
-    return RequestedChange(Kind.SET_CACHE, _valid(TunedForm(row, cache_body)))
-
-
-def _mode(now: Wish) -> str:
-    """What a mode that is left out means."""
-    cache = show(WishShape, now, staff=True)["cache"]
-    return cache["mode"] if cache is not None else FIRST_MODE
+    kind, mode, size_bytes = Kind.ADD_CACHE, FIRST_MODE, cache_body["size_bytes"]
+    if now.cache is not None:
+        kind, mode = Kind.REPLACE_CACHE, now.cache.mode
+        if rounded(row, now, size_bytes) == rounded(row, now, now.cache.size_bytes):
+            kind, size_bytes = Kind.SET_CACHE, None
+    names = [name for name in SETTINGS[row.technology.name] if name in cache_body]
+    choices = CacheChoices(
+        cache_body.get("mode", mode), size_bytes, {name: cache_body[name] for name in names}
+    )
+    try:
+        return RequestedChange(kind, cache_wish(row, choices))
+    except ValidationError as error:
+        raise unprocessable(error, under="/cache") from None
 
 
 def flushing(row: VolumeSnapshot, change: RequestedChange | None) -> RequestedChange:
     """`change_of_wish`, and dirty data written to the slow disk; raises `Refused`."""
-    kind, wish = (
-        (change.kind, change.wish) if change else (Kind.FLUSH_CACHE, allowed(row, row.wish))
-    )
+    kind, wish = (change.kind, change.wish) if change else (Kind.FLUSH_CACHE, row.allowed(row.wish))
     if wish.cache is None:
         raise Refused("not_found", "Without a cache there is nothing to flush.", "Leave it out.")
     return RequestedChange(kind, with_flush(row.facts, wish))
@@ -133,21 +122,6 @@ def _known(row: VolumeSnapshot, cache_body: Json) -> None:
     ]
     if errors:
         raise ApiProblem(422, "invalid", "The request has errors.", errors=errors)
-
-
-def _valid(form: ModeForm) -> Wish:
-    if form.is_valid() and form.wish is not None:
-        return form.wish
-    raise ApiProblem(422, "invalid", "The request has errors.", errors=list(_errors(form)))
-
-
-def _errors(form: ModeForm) -> Iterator[dict[str, str]]:
-    """The fields of the form are those of `cache` in the body."""
-    for name, errors in form.errors.as_data().items():
-        pointer = "/cache" if name == "__all__" else f"/cache/{name}"
-        for error in errors:
-            text = " ".join(error.messages)
-            yield {"pointer": pointer, "code": error.code or "invalid", "message": text}
 
 
 CLOCK_MARGIN = timedelta(minutes=1)
@@ -174,22 +148,18 @@ def life_change(row: VolumeSnapshot, body: Json) -> RequestedChange | None:
         return None
     now, until = timezone.now(), row.undo_until
     is_later = body["when"] == AS_SOON_AS_ALLOWED and until is not None and until > now
-    if (refusal := life_refusal(row, life, until if is_later and until else now)) is not None:
-        raise refusal
+    wish = allowed_life(row, life, until if is_later and until else now)
     if life == "gone":
-        form = DestroyForm(row, body)
-        if not form.is_valid():
-            raise ValidationError(form.errors.as_data())
-    wish = life_wish(row, life)
+        demand_label(row.volume, body.get("confirm_label", ""))
     not_before = until + CLOCK_MARGIN if is_later and until is not None else None
-    return None if wish is None else RequestedChange(LIFE_KINDS[life], wish, not_before)
+    return RequestedChange(LIFE_KINDS[life], wish, not_before)
 
 
 def management_change(row: VolumeSnapshot) -> RequestedChange | None:
     """What is to be done; None where the volume is managed already. Raises `Refused`."""
     if row.volume.managed:
         return None
-    return RequestedChange(Kind.TAG_VOLUME, allowed(row, row.wish))
+    return RequestedChange(Kind.TAG_VOLUME, row.allowed(row.wish))
 
 
 SHAPE_FIELDS = ("size_bytes", "tier")
@@ -209,7 +179,7 @@ def shape_change(
     values."""
     if not any(name in body for name in SHAPE_FIELDS):
         return change
-    now = allowed(row, row.wish)
+    now = row.allowed(row.wish)
     wish = change.wish if change is not None else now
     kind = change.kind if change is not None else None
     fields: Json = {}
@@ -228,7 +198,7 @@ def shape_change(
         wish = dataclasses.replace(wish, **fields)
     except BadWish as error:
         raise unfit("tier", str(error)) from None
-    return RequestedChange(kind, allowed(row, wish))
+    return RequestedChange(kind, row.allowed(wish))
 
 
 def _whole_extents(row: VolumeSnapshot, body: Json, wish: Wish) -> int:

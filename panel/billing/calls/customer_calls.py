@@ -9,10 +9,10 @@ from django.db.models.functions import Now
 from django.urls import reverse
 
 from panel.accounts import people
+from panel.accounts.authentication import login_links
 from panel.api.framework import bodies
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.shape import Json
-from panel.authentication import login_links
 from panel.billing.calls.calling import Caller, CallResult, customer_of, missing, volume_of
 from panel.billing.payload import line_json
 from panel.models import Mandate, UsageLine, User

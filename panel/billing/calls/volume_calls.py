@@ -6,7 +6,8 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from jobs.models import Job, Kind, Origin
-from jobs.queue.submit import Busy, holder_of, submit
+from jobs.queue.submit import Busy, ChangeRequest, holder_of, submit
+from jobs.requester import Requester
 from panel.api.framework.problem import ApiProblem, unprocessable
 from panel.api.framework.shape import Json
 from panel.billing.calls.calling import ACTOR, Caller, CallResult, customer_of, volume_of
@@ -15,7 +16,7 @@ from panel.orders import authorisation
 from storage.database_clock import database_now
 from storage.models import Customer, Volume
 from storage.row_locks import hold, hold_one
-from storage.volumes.lifecycle import life_refusal, life_wish
+from storage.volumes.lifecycle import allowed_life
 from storage.volumes.ownership import give, refusal_to_give
 from storage.volumes.snapshot import snapshots_of
 
@@ -85,19 +86,8 @@ def _retire(volume: Volume, caller: Caller) -> Job | None:
     if volume.retired_at is not None:
         return None
     [row] = snapshots_of([volume])
-    if (refusal := life_refusal(row, "retired", timezone.now())) is not None:
-        raise refusal
-    wish = life_wish(row, "retired")
-    if wish is None:
-        raise ApiProblem(
-            422, "unsupported", "The volume cannot be retired.", "See the volume's page."
-        )
+    wish = allowed_life(row, "retired", timezone.now())
     return submit(
-        kind=Kind.RETIRE_VOLUME,
-        volume=volume,
-        wish=wish,
-        actor=None,
-        door=Origin.API,
-        token=ACTOR,
-        address=caller.address,
+        ChangeRequest(Kind.RETIRE_VOLUME, volume, wish),
+        Requester(None, address=caller.address, door=Origin.API, token=ACTOR),
     )

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from jobs.transport.key_encryption import CannotUnseal, seal, unseal
-from panel.authentication import second_factor
+from panel.accounts.authentication import second_factor
 from panel.models import AlertRoute
 from storage.models import Host
 

@@ -8,11 +8,11 @@ from typing import Any, Final, cast
 from django import forms
 from django.db.models import QuerySet
 
-from panel.alerts.alert_texts import KINDS_BY_SUBJECT
+from panel.deliveries.alerts.alert_texts import KINDS_BY_SUBJECT
+from panel.lists.named_choice import NamedChoiceField
 from storage.database_clock import database_now
 from storage.models import Host, Volume
 from storage.name_validators import demand_plain
-from storage.named_choice import NamedChoiceField
 
 REASON_LIMIT: Final = 200
 HOURS: Final = (

@@ -18,15 +18,20 @@ from jobs.alerts.alert_rules import fingerprint_of
 from jobs.models import Alert, AlertRound
 from jobs.models.alert import AlertQuerySet
 from jobs.problems import Problem
-from panel.alerts.alert_texts import KINDS_BY_SUBJECT, SEVERITY_CHIPS, name_of, state_of_alert
+from panel.deliveries.alerts.alert_texts import (
+    KINDS_BY_SUBJECT,
+    SEVERITY_CHIPS,
+    name_of,
+    state_of_alert,
+)
 from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
+from panel.lists.named_choice import Suggesting, by_id
 from panel.models import AlertRoute
 from panel.models.alert_route import with_message_counts
 from panel.staff.hosts.problem_rows import AlertMark
 from storage.access import Person, staff_view
 from storage.database_clock import database_now
 from storage.models import Customer
-from storage.named_choice import Suggesting, by_id
 
 BAD_REQUEST: Final = 400
 STATES: Final = (

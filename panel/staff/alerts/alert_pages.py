@@ -16,8 +16,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from jobs.alerts import alert_actions
 from jobs.models import Alert, AlertEvent, AlertEventKind, Silence
 from jobs.problems import named_volumes
-from panel.alerts.alert_routing import KEPT
-from panel.alerts.alert_texts import (
+from panel.deliveries.alerts.alert_routing import KEPT
+from panel.deliveries.alerts.alert_texts import (
     SEVERITY_CHIPS,
     consequence_of,
     event_text,

@@ -17,11 +17,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.models import Alert, AlertEvent
-from panel.alerts import alert_routing, saved_routes
-from panel.alerts.alert_texts import headline_of
-from panel.alerts.route_forms import OwnRouteForm, RouteForm, initial_of
-from panel.authentication.second_factor import unseal
+from panel.accounts.authentication.second_factor import unseal
 from panel.deliveries import delivery_queue
+from panel.deliveries.alerts import alert_routing, saved_routes
+from panel.deliveries.alerts.alert_texts import headline_of
+from panel.deliveries.alerts.route_forms import OwnRouteForm, RouteForm, initial_of
 from panel.models import AlertDelivery, AlertRoute, RouteKind, User
 from storage.access import Right, staff_view
 from storage.models import Host

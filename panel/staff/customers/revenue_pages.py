@@ -10,10 +10,10 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from panel.accounts.security_log import security_entries
 from panel.lists.listing import csv_file
 from panel.models import SecurityKind
 from panel.proofs import ledger as books
-from panel.security_log import security_entries
 from panel.staff.customers import revenue, ssd_space
 from panel.staff.customers.revenue import InvoicedMonth
 from storage.access import Right, staff_view

@@ -12,7 +12,7 @@ from django.urls import reverse
 from jobs.alerts.alert_rules import fingerprint_of
 from jobs.models import Alert
 from jobs.problems import OF_ALL_HOSTS, Problem, ProblemGroup
-from panel.alerts.problem_lists import LISTS
+from panel.deliveries.alerts.problem_lists import LISTS
 from panel.staff.hosts.problem_rows import AlertMark
 from storage.problems.all_kinds import kind_of
 from storage.problems.problem_kind import ProblemKind, Way
@@ -94,7 +94,7 @@ def items(
     alerts: Mapping[str, AlertMark] | None = None,
 ) -> tuple[AttentionRow, ...]:
     """A row for each group, in their order. `pages` are the addresses of the lists by their names
-    (`panel.alerts.problem_lists`), `alerts` the open alerts by their fingerprints."""
+    (`panel.deliveries.alerts.problem_lists`), `alerts` the open alerts by their fingerprints."""
     marks = alerts or {}
     return tuple(replace(_item(group, pages), alert=_mark(group, pages, marks)) for group in groups)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.urls import reverse
 
-from panel.alerts import saved_routes
-from panel.authentication import second_factor
+from panel.accounts.authentication import second_factor
+from panel.deliveries.alerts import saved_routes
 from panel.models import SecurityEntry, SecurityKind
 from storage.access import Person, Right, may
 from storage.models import Host

@@ -19,8 +19,8 @@ from django.views.decorators.http import require_safe
 
 from jobs.models import Halt, Job, JobQuerySet, State
 from jobs.problems import ProblemTally, grouped, problems_of_all_hosts, tallies, total
-from panel.alerts.alert_routing import untold_beside_others
-from panel.charts.pages import fleet_chart_context
+from panel.charts.chart_context import fleet_chart_context
+from panel.deliveries.alerts.alert_routing import untold_beside_others
 from panel.staff.alerts.alert_list import marks_of
 from panel.staff.dashboard.attention import (
     LOOKED_AT,
@@ -316,7 +316,7 @@ def home(request: HttpRequest) -> HttpResponse:
     at = timezone.now()
     counted = tallies(at)
     shown = overview(request.user, at, counted)
-    # The frame of the page says a halt too (`panel.context_processors.halt`).
+    # The frame of the page says a halt too (`panel.accounts.context_processors.halt`).
     context: dict[str, object] = {
         "overview": shown,
         "halt": shown.halt,

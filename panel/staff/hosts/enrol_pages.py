@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from jobs.hosts import enrolment
-from panel.alerts.alert_routing import untold_hosts
+from panel.deliveries.alerts.alert_routing import untold_hosts
 from panel.staff.hosts.storage_stack import stack_of
 from storage.access import Right, is_proven, staff_view
 from storage.health.host_problems import HealthFinding, reported_problems

@@ -18,6 +18,7 @@ from jobs.hosts.trust import accept_fingerprint
 from jobs.models import Job
 from jobs.queue.removal import removal_of, remove
 from jobs.queue.submit import submit_for_host
+from panel.staff.hosts.disk_form import DiskForm
 from panel.staff.job_requests import actor_of, requester_of, show_refusal
 from panel.staff.jobs.forms import (
     AcceptKeyForm,
@@ -35,8 +36,7 @@ from storage.models import Host
 from storage.models.host import HostState
 from storage.planner import Refused
 from storage.templatetags.units import stamp
-from storage.volumes.add_ssd_form import PreparationForm
-from storage.volumes.member_form import NewMemberForm
+from storage.volumes.disk_offers import DiskOffer, preparations, replacements
 
 VOLUMES_NAMED = 20
 UNREAD = Refused(
@@ -210,18 +210,8 @@ def add_ssd(request: HttpRequest, key: str) -> HttpResponse:
     """Which one, to which group, and its serial number typed: nobody takes the wrong drive."""
     host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
     facts = inventory_of(host)
-    form = PreparationForm(facts, request.POST or None) if facts is not None else None
-    refusal = form.refusal if form is not None else UNREAD
-    if form is not None and refusal is None and request.method == "POST" and form.is_valid():
-        try:
-            if form.wanted is not None:
-                job = submit_for_host(host, form.wanted, requester_of(request), dry_run=True)
-                return redirect("job", job.key)
-        except Refused as refused:
-            refusal = refused
-    context = {"host": host, "form": form, "refusal": refusal}
-    code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
-    return render(request, "staff/hosts/ssd.html", context, status=code)
+    offer = preparations(facts) if facts is not None else None
+    return _give_disk(request, host, offer, "staff/hosts/ssd.html")
 
 
 @staff_view(Right.ADMINISTER)
@@ -233,15 +223,23 @@ def replace_member(request: HttpRequest, key: str, array: str) -> HttpResponse:
     named = [each for each in facts.arrays if each.name == array] if facts is not None else []
     if facts is None or not named:
         raise Http404
-    form = NewMemberForm(facts, named[0], host.replaces_members, request.POST or None)
-    refusal = form.refusal
-    if refusal is None and request.method == "POST" and form.is_valid():
+    offer = replacements(facts, named[0], allowed=host.replaces_members)
+    return _give_disk(request, host, offer, "staff/hosts/member.html", array=named[0])
+
+
+def _give_disk(
+    request: HttpRequest, host: Host, offer: DiskOffer | None, template: str, **more: object
+) -> HttpResponse:
+    """The form, then a preview of its wish. Without an inventory there is no offer."""
+    form = DiskForm(offer, request.POST or None) if offer is not None else None
+    refusal = offer.refusal if offer is not None else UNREAD
+    is_asked = request.method == "POST" and refusal is None
+    if form is not None and is_asked and form.is_valid() and form.wanted is not None:
         try:
-            if form.wanted is not None:
-                job = submit_for_host(host, form.wanted, requester_of(request), dry_run=True)
-                return redirect("job", job.key)
+            job = submit_for_host(host, form.wanted, requester_of(request), dry_run=True)
+            return redirect("job", job.key)
         except Refused as refused:
             refusal = refused
-    context = {"host": host, "array": named[0], "form": form, "refusal": refusal}
+    context = {"host": host, "form": form, "refusal": refusal, **more}
     code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
-    return render(request, "staff/hosts/member.html", context, status=code)
+    return render(request, template, context, status=code)

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 
 from jobs.models import Alert, Job
-from panel.alerts.alert_texts import name_of, state_of_alert
+from panel.deliveries.alerts.alert_texts import name_of, state_of_alert
 from panel.staff.trail import keys_of
 from panel.templatetags.chips import Chip, chip_of_job
 from storage.access import Person

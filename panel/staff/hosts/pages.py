@@ -21,8 +21,8 @@ from jobs.models import Job
 from jobs.problems import problems_of
 from jobs.queue.bulk import blocking_jobs
 from jobs.queue.reservations import reserved
-from panel.alerts.alert_routing import untold_beside_others
-from panel.charts.pages import host_chart_context
+from panel.charts.chart_context import host_chart_context
+from panel.deliveries.alerts.alert_routing import untold_beside_others
 from panel.http.fragments import fragment_or_page
 from panel.staff.alerts.alert_list import marks_of
 from panel.staff.change_log import edits
@@ -48,10 +48,8 @@ from storage.inventory.device_tree import fast_disks
 from storage.inventory.facts import HostFacts
 from storage.inventory.stored import inventory_of
 from storage.models import Host, Placement, Volume
-from storage.models.host import SLOW_READ_MS
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
-LATENCY_FULL_MS: Final = 2 * SLOW_READ_MS
 """A bar of read latency is full here."""
 VOLUMES_SHOWN: Final = 12
 """Volumes on the host's own page; the list of volumes has them all."""
@@ -234,7 +232,7 @@ def host_volumes(request: HttpRequest, key: str) -> HttpResponse:
             "listed": _listed(shown, facts, residents, VOLUMES_SHOWN),
             "volume_count": len(residents),
             "untagged_count": untagged(facts, residents),
-            "latency_full_ms": LATENCY_FULL_MS,
+            "latency_full_ms": 2 * shown.slow_read_ms,
         }
         context |= _drifts(request, shown, facts)
     return render(request, "staff/hosts/host_volumes.html", context)

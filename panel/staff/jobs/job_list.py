@@ -15,10 +15,10 @@ from django.views.decorators.http import require_safe
 
 from jobs.models import OVER, BulkChange, Job, JobQuerySet, Kind, State
 from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
+from panel.lists.named_choice import Suggesting, by_id
 from storage.access import Person, Right, may, staff_view
 from storage.bulk_changes import ACTIONS
 from storage.models import Customer
-from storage.named_choice import Suggesting, by_id
 
 BAD_REQUEST = 400
 ACTIVE = "active"

@@ -12,9 +12,9 @@ from panel.staff.volumes.resize_pages import extend_refusal, growth_offers
 from storage.access import Person, Right, may
 from storage.formatting import size
 from storage.planner import Refused
+from storage.volumes.cache_wish import no_size, offered_sizes
 from storage.volumes.lifecycle import life_offers
 from storage.volumes.snapshot import VolumeSnapshot
-from storage.volumes.wish_forms import CacheForm
 
 READ_ONLY = Refused(
     "not_allowed",
@@ -174,8 +174,7 @@ def _no_cache(row: VolumeSnapshot) -> Refused | None:
     refusal = row.refusal(row.wish)
     if refusal is not None:
         return refusal
-    form = CacheForm(row)
-    return None if form.has_room else form.no_room()
+    return None if offered_sizes(row) else no_size(row)
 
 
 def _item(

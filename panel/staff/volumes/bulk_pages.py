@@ -9,7 +9,6 @@ from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
 from django.contrib import messages
-from django.contrib.auth.models import AbstractBaseUser
 from django.core.signing import BadSignature
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
@@ -21,15 +20,15 @@ from jobs.models import BulkChange, Job, State
 from jobs.queue import bulk as bulk_queue
 from jobs.queue.bulk import KINDS, blocking_jobs, reserved_by_group, sign_drafts, signed_drafts
 from jobs.queue.cost_estimate import estimate
-from jobs.queue.submit import submit
-from panel.http.client_address import address_of
+from jobs.queue.submit import ChangeRequest, submit
 from panel.lists.listing import in_order
 from panel.staff.job_requests import requester_of, show_refusal
 from panel.staff.jobs.running_menu import progress_of
 from panel.staff.volumes.filters import VolumeFilter
 from panel.staff.volumes.list_pages import LISTING
+from panel.staff.volumes.volume_forms import BulkForm
 from storage.access import Right, staff_view
-from storage.bulk_changes import ACTIONS, MOST, Action, BulkForm, drafts
+from storage.bulk_changes import ACTIONS, MOST, Action, drafts
 from storage.formatting import counted
 from storage.models import Volume
 from storage.planner import Refused
@@ -59,14 +58,14 @@ def bulk(request: HttpRequest) -> HttpResponse:
     form = BulkForm(request.user, request.POST)
     rows = snapshots_of(chosen)
     drafted = []
-    if form.is_valid():
+    if form.is_valid() and form.asked is not None:
         now = timezone.now()
-        drafted = drafts(rows, form.cleaned_data, reserved_by_group(rows), now, blocking_jobs(rows))
+        drafted = drafts(rows, form.asked, reserved_by_group(rows), now, blocking_jobs(rows))
     good = [each for each in drafted if each.refused is None]
     refused = [each for each in drafted if each.refused is not None]
     context = {
         "form": form,
-        "option": form[form.option] if form.option else None,
+        "option": form.option,
         "title": dict(form.fields["action"].choices).get(request.POST.get("action"), ""),  # type: ignore[attr-defined]
         "rows": rows,
         "is_every": "every" in request.POST,
@@ -79,12 +78,9 @@ def bulk(request: HttpRequest) -> HttpResponse:
         "effect": _effect(request.POST.get("action", ""), has_good=bool(good)),
         "list": request.POST.get("list", ""),
     }
-    if good:
-        option = form.cleaned_data.get(form.option)
-        key = getattr(option, "key", option) or ""
-        context["sealed"] = sign_drafts(
-            Action(form.cleaned_data["action"]), key, good, request.user.pk
-        )
+    if good and form.asked is not None:
+        asked = form.asked
+        context["sealed"] = sign_drafts(asked.action, asked.option_key, good, request.user.pk)
     asks_option = form.has_error("__all__", "no_option")
     status = 200 if drafted or asks_option else HTTPStatus.UNPROCESSABLE_ENTITY
     return render(request, "staff/volumes/bulk.html", context, status=status)
@@ -250,15 +246,9 @@ def bulk_commands(request: HttpRequest, key: str) -> HttpResponse:
     if item is None or item.wish is None:
         raise Http404(key)
     try:
-        job = submit(
-            kind=KINDS[deal.action],
-            volume=volume,
-            wish=Wish.from_json(item.wish),
-            actor=request.user if isinstance(request.user, AbstractBaseUser) else None,
-            dry_run=True,
-            disks=item.disks,
-            address=address_of(request),
-        )
+        wish = Wish.from_json(item.wish)
+        preview = ChangeRequest(KINDS[deal.action], volume, wish, dry_run=True, disks=item.disks)
+        job = submit(preview, requester_of(request))
     except Refused as refused:
         if is_part:
             return render(request, TEMPLATE, {"refused": refused})

@@ -8,17 +8,19 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from jobs.models import Kind
 from panel.http.fragments import fragment_or_page
 from panel.staff.job_requests import (
+    form_action,
     preview_of,
     row_of,
-    show_form,
-    show_refusal,
 )
+from panel.staff.volumes.volume_forms import CacheForm
 from storage.access import Right, staff_view
 from storage.health.lost_cache import dropped, loss_of_row
 from storage.planner import Refused
 from storage.planner.current_wish import uncached
 from storage.planner.technologies.lookup import with_flush
-from storage.volumes.wish_forms import CacheForm, ResizeForm, TunedForm
+from storage.planner.wish import Wish
+from storage.volumes.cache_wish import no_size
+from storage.volumes.snapshot import VolumeSnapshot
 
 
 @staff_view(Right.OPERATE)
@@ -26,17 +28,15 @@ from storage.volumes.wish_forms import CacheForm, ResizeForm, TunedForm
 def cache_form(request: HttpRequest, key: str) -> HttpResponse:
     """A new cache, or another mode and settings for the one that is there: form, then preview."""
     row = row_of(request, key)
-    form_class = TunedForm if row.cache is not None else CacheForm
-    form = form_class(row, request.POST or None)
+    form = CacheForm(row, request.POST or None)
     refusal = row.refusal(row.wish)
-    if refusal is None and isinstance(form, CacheForm) and not form.has_room:
-        refusal = form.no_room()
-    if refusal is None and request.method == "POST" and form.is_valid() and form.wish is not None:
-        kind = Kind.SET_CACHE if row.cache is not None else Kind.ADD_CACHE
-        return preview_of(request, kind, row.volume, form.wish)
-    title = "Cache mode and settings" if row.cache is not None else "Add a cache"
+    if refusal is None and row.cache is None and not form.sizes:
+        refusal = no_size(row)
+    kind, title = Kind.ADD_CACHE, "Add a cache"
+    if row.cache is not None:
+        kind, title = Kind.SET_CACHE, "Cache mode and settings"
     template = "staff/volumes/_cache_form.html"
-    return show_form(request, row, form, title, template, refusal=refusal)
+    return form_action(request, row, form, kind, title, template, refusal=refusal)
 
 
 @staff_view(Right.OPERATE)
@@ -44,41 +44,40 @@ def cache_form(request: HttpRequest, key: str) -> HttpResponse:
 def replace_cache(request: HttpRequest, key: str) -> HttpResponse:
     """A bigger or smaller cache in the place of the one that is there: form, then preview."""
     row = row_of(request, key)
-    form = ResizeForm(row, request.POST or None)
-    refusal = row.refusal(row.wish) or _without_cache(row.cache is not None) or form.refusal
-    if refusal is None and request.method == "POST" and form.is_valid() and form.wish is not None:
-        return preview_of(request, Kind.REPLACE_CACHE, row.volume, form.wish)
-    template = "staff/volumes/_resize_form.html"
-    return show_form(request, row, form, "Cache size", template, refusal=refusal)
+    form = CacheForm(row, request.POST or None, is_replacement=True)
+    refusal = row.refusal(row.wish) or (None if row.cache else _without_cache())
+    if refusal is None and not form.sizes:
+        refusal = no_size(row)
+    shown = "Cache size", "staff/volumes/_resize_form.html"
+    return form_action(request, row, form, Kind.REPLACE_CACHE, *shown, refusal=refusal)
 
 
 @staff_view(Right.OPERATE)
 @require_POST
 def remove_cache(request: HttpRequest, key: str) -> HttpResponse:
     """Preview the removal of a cache."""
-    row = row_of(request, key)
-    current_wish = row.wish
-    if (refusal := row.refusal(current_wish)) or current_wish is None:
-        return show_refusal(request, refusal, row.volume)
-    wish = uncached(row.facts, row.lv, current_wish)
-    return preview_of(request, Kind.REMOVE_CACHE, row.volume, wish)
+
+    def wish_of(row: VolumeSnapshot) -> Wish:
+        return uncached(row.facts, row.lv, row.allowed(row.wish))
+
+    return preview_of(request, key, Kind.REMOVE_CACHE, wish_of)
 
 
 @staff_view(Right.OPERATE)
 @require_POST
 def flush_cache(request: HttpRequest, key: str) -> HttpResponse:
     """Preview writing dirty data back to the slow disk."""
-    row = row_of(request, key)
-    current_wish = row.wish
-    refusal = row.refusal(current_wish) or _without_cache(row.cache is not None)
-    if refusal or current_wish is None:
-        return show_refusal(request, refusal, row.volume)
-    return preview_of(request, Kind.FLUSH_CACHE, row.volume, with_flush(row.facts, current_wish))
+    return preview_of(request, key, Kind.FLUSH_CACHE, _flushed)
 
 
-def _without_cache(has_cache: bool) -> Refused | None:
-    if has_cache:
-        return None
+def _flushed(row: VolumeSnapshot) -> Wish:
+    wish = row.allowed(row.wish)
+    if row.cache is None:
+        raise _without_cache()
+    return with_flush(row.facts, wish)
+
+
+def _without_cache() -> Refused:
     return Refused("not_found", "The volume has no cache.", "Add a cache first.")
 
 
@@ -102,9 +101,4 @@ def volume_loss(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 def drop_cache(request: HttpRequest, key: str) -> HttpResponse:
     """Preview giving up a lost cache that held nothing but copies."""
-    row = row_of(request, key)
-    try:
-        wish = dropped(row, loss_of_row(row))
-    except Refused as refused:
-        return show_refusal(request, refused, row.volume)
-    return preview_of(request, Kind.DROP_CACHE, row.volume, wish)
+    return preview_of(request, key, Kind.DROP_CACHE, lambda row: dropped(row, loss_of_row(row)))

@@ -13,7 +13,7 @@ from jobs.queue.submit import Busy, holder_of
 from panel.http.fragments import fragment_or_page
 from panel.staff.job_requests import preview_of, row_of, show_holder, show_refusal
 from storage.access import Right, staff_view
-from storage.health.drift import accept_refusal, drift_of, repair_refusal, repaired
+from storage.health.drift import accept_refusal, allowed_repair, drift_of
 from storage.models import Volume
 from storage.planner import Refused
 
@@ -60,8 +60,4 @@ def accept_drift(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 def repair_volume(request: HttpRequest, key: str) -> HttpResponse:
     """Preview the job that brings a volume back to its record."""
-    row = row_of(request, key)
-    wish, refusal = repaired(row), repair_refusal(row)
-    if refusal is not None or wish is None:
-        return show_refusal(request, refusal, row.volume)
-    return preview_of(request, Kind.REPAIR_VOLUME, row.volume, wish)
+    return preview_of(request, key, Kind.REPAIR_VOLUME, allowed_repair)

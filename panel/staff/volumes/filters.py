@@ -20,20 +20,19 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Greatest, NullIf
 
-from panel.name_search import every_word
+from panel.accounts.name_search import every_word
+from panel.lists.named_choice import Suggesting, by_id
 from storage.access import Person
 from storage.health.host_problems import silent_seconds
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.models import Customer, Host, Volume
-from storage.models.host import SLOW_READ_MS
-from storage.named_choice import Suggesting, by_id
 from storage.naming import KEY_PATTERN
 from storage.planner.technologies.lookup import SETTINGS
 
 FOUND = Q(managed=False, adopted_at=None, place__lv_uuid__isnull=False)
 STATES: Final = {
     "": "Any state",
-    "slow": f"Slow ({SLOW_READ_MS} ms or more)",
+    "slow": "Slow reads",
     "found": "Not adopted",
     "trouble": "Cache problem",
     "dirty": "Dirty data in the cache",
@@ -169,7 +168,7 @@ def state_condition(name: str, now: datetime) -> Q:
     return {
         "slow": in_use
         & Q(latest_sample__at__gte=fresh, latest_sample__reads__gte=MIN_ACCESSES)
-        & Q(latest_sample__read_ms__gte=F("latest_sample__reads") * SLOW_READ_MS),
+        & Q(latest_sample__read_ms__gte=F("latest_sample__reads") * F("place__host__slow_read_ms")),
         "found": in_use & FOUND,
         "trouble": in_use & ~Q(place__cache_trouble="") & Q(place__cache_trouble__isnull=False),
         "dirty": in_use & Q(latest_sample__dirty_bytes__gt=0),

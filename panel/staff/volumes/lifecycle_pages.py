@@ -20,12 +20,12 @@ from panel.staff.job_requests import (
     row_of,
     show_refusal,
 )
+from panel.staff.volumes.volume_forms import DestroyForm, VolumeForm
 from storage.access import Right, staff_view
 from storage.models import Customer, Volume
 from storage.planner import Refused
 from storage.planner.wish import Wish
-from storage.volumes.lifecycle import DestroyForm, Life, life_refusal, life_wish
-from storage.volumes.wish_forms import VolumeForm
+from storage.volumes.lifecycle import Life, allowed_life, life_refusal
 
 
 @staff_view(Right.OPERATE)
@@ -69,11 +69,7 @@ def discard_volume(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 def tag_volume(request: HttpRequest, key: str) -> HttpResponse:
     """Preview tagging a found volume: nothing about it changes but that Tiercel manages it."""
-    row = row_of(request, key)
-    current_wish = row.wish
-    if (refusal := row.refusal(current_wish)) or current_wish is None:
-        return show_refusal(request, refusal, row.volume)
-    return preview_of(request, Kind.TAG_VOLUME, row.volume, current_wish)
+    return preview_of(request, key, Kind.TAG_VOLUME, lambda row: row.allowed(row.wish))
 
 
 @staff_view(Right.OPERATE)
@@ -105,8 +101,4 @@ def destroy_volume(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _preview(request: HttpRequest, key: str, kind: Kind, life: Life) -> HttpResponse:
-    row = row_of(request, key)
-    wish = life_wish(row, life)
-    if (refusal := life_refusal(row, life, timezone.now())) or wish is None:
-        return show_refusal(request, refusal, row.volume)
-    return preview_of(request, kind, row.volume, wish)
+    return preview_of(request, key, kind, lambda row: allowed_life(row, life, timezone.now()))

@@ -26,7 +26,6 @@ from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import Latest
 from storage.metrics.samples.window import iops_courses
 from storage.models import Host, Placement, Volume
-from storage.models.host import SLOW_READ_MS
 
 LISTING: Final = ListDefinition(
     name="volumes",
@@ -151,7 +150,12 @@ class Listed:
 
     @property
     def is_slow(self) -> bool:
-        return self.latest is not None and not self.is_stale and _is_slow(self.latest)
+        return (
+            self.latest is not None
+            and not self.is_stale
+            and self.host is not None
+            and _is_slow(self.latest, self.host)
+        )
 
     @property
     def dirty_bytes(self) -> int | None:
@@ -206,13 +210,17 @@ def chips_of(
         chips.append(Chip("quiet", "wait", "no data yet"))
     elif latest.age_seconds > silent_seconds():
         chips.append(Chip("warning", "wait", "old data"))
-    elif _is_slow(latest):
-        chips.append(Chip("warning", "warning", f"slow: over {SLOW_READ_MS} ms per read"))
+    elif placement.host is not None and _is_slow(latest, placement.host):
+        chips.append(
+            Chip("warning", "warning", f"slow: over {placement.host.slow_read_ms} ms per read")
+        )
     if not volume.managed and volume.adopted_at is None:
         chips.append(Chip("quiet", "info", "not adopted"))
     return tuple(chips)
 
 
-def _is_slow(latest: Latest) -> bool:
+def _is_slow(latest: Latest, host: Host) -> bool:
     reads = (latest.read_iops or 0) * latest.seconds
-    return reads >= MIN_ACCESSES and latest.read_ms is not None and latest.read_ms >= SLOW_READ_MS
+    return (
+        reads >= MIN_ACCESSES and latest.read_ms is not None and latest.read_ms >= host.slow_read_ms
+    )

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 from jobs.models import Job, State
 from jobs.problems import problems_of
 from jobs.queue.cost_estimate import estimate
-from panel.charts.pages import chart_context
+from panel.charts.chart_context import chart_context
 from panel.http.fragments import page_url
 from panel.staff.alerts.alert_list import marks_of
 from panel.staff.change_log import edits

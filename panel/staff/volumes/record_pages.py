@@ -13,11 +13,11 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from jobs.queue.submit import holder_of
+from panel.lists.named_choice import NamedChoiceField
 from panel.staff.job_requests import row_of, show_form, show_refusal
 from storage.access import Person, Right, staff_view
 from storage.models import Customer, Volume
 from storage.name_validators import demand_name
-from storage.named_choice import NamedChoiceField
 from storage.planner import Refused
 from storage.row_locks import hold_one
 from storage.volumes.ownership import disown, give, refusal_to_give, refusal_to_take

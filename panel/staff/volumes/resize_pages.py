@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -11,7 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.models import Kind
-from panel.staff.job_requests import preview_of, row_of, show_form, show_refusal
+from panel.staff.job_requests import WishForm, form_action, preview_of, row_of
+from panel.staff.volumes.volume_forms import UNITS
 from storage.access import Right, staff_view
 from storage.byte_sizes import GIB, MIB
 from storage.formatting import size
@@ -21,8 +22,6 @@ from storage.planner.wish import BadWish, Tier, Wish
 from storage.volumes.cache_sizes import free_bytes
 from storage.volumes.snapshot import VolumeSnapshot
 
-UNITS = {"GiB": GIB, "MiB": MIB}
-
 
 @staff_view(Right.OPERATE)
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -31,33 +30,30 @@ def extend_volume(request: HttpRequest, key: str) -> HttpResponse:
     row = row_of(request, key)
     refusal = extend_refusal(row)
     form = ExtendForm(row, request.POST or None)
-    if refusal is None and request.method == "POST" and form.is_valid() and form.wish is not None:
-        return preview_of(request, Kind.EXTEND_VOLUME, row.volume, form.wish)
-    room_bytes = growth_offers(row).room_bytes
-    template = "staff/volumes/_extend_form.html"
-    return show_form(request, row, form, "Resize", template, refusal=refusal, room_bytes=room_bytes)
+    shown, room_bytes = ("Resize", "staff/volumes/_extend_form.html"), growth_offers(row).room_bytes
+    return form_action(
+        request, row, form, Kind.EXTEND_VOLUME, *shown, refusal=refusal, room_bytes=room_bytes
+    )
 
 
 @staff_view(Right.OPERATE)
 @require_POST
 def move_volume(request: HttpRequest, key: str) -> HttpResponse:
     """Preview the move to the tier that was named (`hdd` or `ssd`)."""
-    row = row_of(request, key)
     tier = request.POST.get("tier", "")
-    if tier not in ("hdd", "ssd"):
-        unknown = Refused(
-            "bad_request", "The tier must be hdd or ssd.", "Go back and choose a tier."
-        )
-        return show_refusal(request, unknown, row.volume)
-    chosen = cast("Tier", tier)
-    wish = on_tier(row, chosen)
-    refusal = move_refusal(row, chosen)
-    if refusal is not None or wish is None:
-        return show_refusal(request, refusal, row.volume)
-    return preview_of(request, Kind.MOVE_VOLUME, row.volume, wish)
+    return preview_of(request, key, Kind.MOVE_VOLUME, lambda row: moved(row, tier))
 
 
-class ExtendForm(forms.Form):
+def moved(row: VolumeSnapshot, tier: str) -> Wish:
+    """The volume as it is, on the tier; raises `Refused`."""
+    if tier not in TIERS:
+        raise Refused("bad_request", "The tier must be hdd or ssd.", "Go back and choose a tier.")
+    if (refusal := move_refusal(row, tier)) is not None:
+        raise refusal
+    return row.allowed(on_tier(row, tier))
+
+
+class ExtendForm(WishForm):
     """The whole new size of a volume. `row` must have a wish (`VolumeSnapshot.wish`)."""
 
     size = forms.IntegerField(min_value=1, max_value=1024 * 1024, label="New size")
@@ -66,7 +62,6 @@ class ExtendForm(forms.Form):
     def __init__(self, row: VolumeSnapshot, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.row = row
-        self.wish: Wish | None = None
         whole = row.volume.size_bytes % GIB == 0
         self.fields["unit"].initial = "GiB" if whole else "MiB"
         self.fields["size"].initial = row.volume.size_bytes // (GIB if whole else MIB)

@@ -25,8 +25,8 @@ from tests.faults.named.panel import at_work
 from tests.faults.workers import Workers
 from tests.integration.running import REDIS, Running
 from tests.integration.until import until
-from tests.panel.alerts.receivers import Place, Postbox
-from tests.panel.alerts.telling import arrived, route_to
+from tests.panel.deliveries.alerts.receivers import Place, Postbox
+from tests.panel.deliveries.alerts.telling import arrived, route_to
 
 AWAY_SECONDS: Final = 600.0
 FASTER: Final = float(os.environ.get("FAULTS_FASTER", "10"))

@@ -19,7 +19,8 @@ from django.db import connection
 
 from jobs import notify_workers, standstill
 from jobs.models import Job, Kind, LifeSign, State
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
+from jobs.requester import Requester
 from panel.configuration.environment import broker
 from panel.operations.local_services.postgres import Postgres, disguise, installed
 from tests.faults.fault import Fault, NotReached, Play, Played
@@ -102,7 +103,7 @@ def _ask(stage: Stage, count: int) -> list[Job]:
     jobs = []
     for _ in range(count):
         volume, wish = stage.another()
-        jobs.append(submit(kind=Kind.CREATE_VOLUME, volume=volume, wish=wish, actor=None))
+        jobs.append(submit(ChangeRequest(Kind.CREATE_VOLUME, volume, wish), Requester(None)))
     return jobs
 
 
@@ -134,8 +135,8 @@ def _flushed(workers: Workers) -> Played:
         stage.fake.accepted.clear()
         jobs = _ask(stage, REAL)
         for _ in range(PREVIEWS):
-            jobs.append(submit(kind=Kind.SET_CACHE, volume=stage.volume, wish=stage.wish,
-                               actor=None, dry_run=True))  # fmt: skip
+            preview = ChangeRequest(Kind.SET_CACHE, stage.volume, stage.wish, dry_run=True)
+            jobs.append(submit(preview, Requester(None)))
         _announce(panel, jobs)
         client.flushall()
         since = time.time()

@@ -22,7 +22,8 @@ from django.db import connection
 
 from jobs.hosts.refresh import refresh
 from jobs.models import Kind, State, VgFence
-from jobs.queue.submit import cancel, submit
+from jobs.queue.submit import ChangeRequest, cancel, submit
+from jobs.requester import Requester
 from panel.operations import local_services
 from storage.agent.state import owner
 from tests.fake.host import FakeHost
@@ -133,7 +134,7 @@ def _restored(workers: Workers) -> Played:
             # The restored panel keeps a trail of its own.
             stage.ledger()
             stage.forget()
-            old = submit(kind=Kind.CREATE_VOLUME, volume=late, wish=wish, actor=None)
+            old = submit(ChangeRequest(Kind.CREATE_VOLUME, late, wish), Requester(None))
             played = finished(stage, since, old, waits=(stage.start(old),))
             if (old.state, old.error.get("code")) != (State.FAILED, "other_panel"):
                 problems.append(f"the old panel's job is {old.state}: {old.error}")

@@ -10,7 +10,7 @@ from typing import Any
 from django.test import Client
 
 from jobs.models import Job, Kind, State
-from jobs.queue.submit import confirm, submit
+from jobs.queue.submit import ChangeRequest, confirm, submit
 from jobs.requester import Requester
 from panel.accounts import api_tokens
 from storage.planner.wish import Wish
@@ -37,7 +37,7 @@ def faults() -> Iterator[Fault]:
 def _preview(workers: Workers) -> Played:
     with Stage(workers, BY_NAME["set lvmcache mode"]) as stage:
         old = _previewed(stage, stage.wish)
-        _done(stage, submit(kind=Kind.REMOVE_CACHE, volume=stage.volume, wish=PLAIN, actor=None))
+        _done(stage, submit(ChangeRequest(Kind.REMOVE_CACHE, stage.volume, PLAIN), Requester(None)))
         job = confirm(old, NOBODY)
         since = time.time()
         worker = stage.start(job)
@@ -93,7 +93,7 @@ def _asked_by(token: str) -> list[Job]:
 
 def _previewed(stage: Stage, wish: Wish) -> Job:
     kind = stage.operation.kind
-    made = submit(kind=kind, volume=stage.volume, wish=wish, actor=None, dry_run=True)
+    made = submit(ChangeRequest(kind, stage.volume, wish, dry_run=True), Requester(None))
     _done(stage, made)
     return made
 

@@ -17,6 +17,7 @@ from django.utils import timezone
 from jobs.audit_trail import COLUMNS, BadSince, parsed_moment
 from jobs.models import AuditEntry
 from tests import make
+from tests.one_line import on_one_line
 from tests.scene import HOSTILE
 
 pytestmark = pytest.mark.django_db
@@ -60,7 +61,7 @@ def pair(**fields: Any) -> None:
 def page(client: Client, **query: str) -> str:
     response = client.get(reverse("audit"), query)
     assert response.status_code == 200
-    return response.content.decode()
+    return on_one_line(response.content.decode())
 
 
 def exported(client: Client, kind: str, **query: str) -> str:
@@ -79,7 +80,7 @@ def test_an_operation_is_one_line_with_person_command_and_result(staff: Client) 
     assert "# exit 0" in text
     assert text.count("volume.tag") == 1
     assert ">Put a volume under management</a>" in text
-    assert "1 command<" in text
+    assert "1 command <" in text
 
 
 def test_an_operation_without_an_outcome_was_sent(staff: Client) -> None:

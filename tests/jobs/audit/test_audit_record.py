@@ -16,7 +16,8 @@ from jobs.engine.transitions import transition
 from jobs.hosts import contact
 from jobs.models import AuditEntry, Job, Origin, Phase, State, StepState
 from jobs.queue.reaper import PREVIEW_LIFE, prune_previews
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
+from jobs.requester import Requester
 from tests import make
 from tests.conftest import url_of
 from tests.jobs.agent import WISH, TaggingAgent, running
@@ -29,10 +30,13 @@ Make = Callable[..., Sshd]
 OP_ID = "6a7c1e4e-1b57-4c0e-8a53-90e54ab1c009"
 
 
-def start(sshd: Make, agent: TaggingAgent, **fields: Any) -> Job:
+def start(
+    sshd: Make, agent: TaggingAgent, by: Requester | None = None, *, dry_run: bool = False
+) -> Job:
     volume = make.volume(label="web12 disk")
     make.placement(volume, sshd(agent).host(), lv_name=agent.lv.name, lv_uuid=agent.lv.uuid)
-    return submit(kind="tag-volume", volume=volume, wish=WISH, **{"actor": None, **fields})
+    request = ChangeRequest("tag-volume", volume, WISH, dry_run=dry_run)
+    return submit(request, by or Requester(None))
 
 
 def trail(of: Job) -> list[tuple[str, str]]:
@@ -45,7 +49,7 @@ def test_an_operation_leaves_who_where_and_what_before_and_the_result_after(
     sshd: Make, agent: TaggingAgent
 ) -> None:
     actor = make.staff_user("ada@example.org")
-    there = start(sshd, agent, actor=actor, door=Origin.API, token="tcl_abc", address="203.0.113.9")
+    there = start(sshd, agent, Requester(actor, "203.0.113.9", Origin.API, "tcl_abc"))
     run(there)
     intent, outcome = AuditEntry.objects.all()
     for entry in (intent, outcome):
@@ -67,7 +71,7 @@ def test_the_trail_keeps_the_name_of_an_account_that_is_gone(
     sshd: Make, agent: TaggingAgent
 ) -> None:
     actor = make.staff_user("leaver@example.org")
-    there = run(start(sshd, agent, actor=actor))
+    there = run(start(sshd, agent, Requester(actor)))
     actor.delete()
     there.refresh_from_db()
     assert there.actor is None

@@ -16,7 +16,6 @@ from storage.naming import cache_device_name, new_key, pool_name
 from storage.planner.fingerprint import FLUSHES
 from storage.planner.wish import Bcache, LvmCache, Wish
 from storage.volumes.snapshot import snapshots_of
-from storage.volumes.wish_forms import replaced
 from tests.fake.host import FakeHost
 from tests.jobs.engine.test_end_to_end import (
     commands,
@@ -91,7 +90,8 @@ def test_a_cache_is_replaced_by_what_the_preview_said(
     fake_host.root.dirty(volume.placed.lv_name, 200 * MIB)  # type: ignore[union-attr]
     # Else the cache writes itself back while the new one is zeroed.
     fake_host.machine.flush_bytes_per_second /= 100
-    new = replaced(old, 2 * GIB, "writeback")
+    assert old.cache is not None
+    new = dataclasses.replace(old, cache=old.cache.another(new_key(), 2 * GIB, "writeback"))
     preview = done(Kind.REPLACE_CACHE, volume, new, dry_run=True)
     assert (preview.state, verbs(preview)) == (State.SUCCEEDED, expected)
     job = done(Kind.REPLACE_CACHE, volume, new)

@@ -19,6 +19,7 @@ from tests.jobs.caching import job as job
 from tests.jobs.cachingagent import FAILED, POOL, CachingAgent
 from tests.jobs.engine.test_runner import run
 from tests.jobs.sshd import Cut, Sshd
+from tests.one_line import on_one_line
 
 pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
@@ -136,6 +137,6 @@ def test_a_resolution_without_a_fitting_reason_is_refused(
 
 def test_no_way_back_disables_the_button_with_the_reason(stuck: Job, staff: Client) -> None:
     Job.objects.filter(pk=stuck.pk).update(turned=True)
-    page = staff.get(reverse("job", args=[stuck.key])).content.decode()
-    assert 'disabled aria-describedby="no-way-back">Roll back' in page
+    page = on_one_line(staff.get(reverse("job", args=[stuck.key])).content.decode())
+    assert 'disabled aria-describedby="no-way-back" >Roll back' in page
     assert "Rollback is no longer possible." in page

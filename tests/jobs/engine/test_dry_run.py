@@ -10,7 +10,8 @@ import pytest
 from jobs.engine import runner
 from jobs.engine.dry_run import NOTHING
 from jobs.models import Job, State, StepState
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
+from jobs.requester import Requester
 from storage.byte_sizes import GIB
 from storage.planner.wish import LvmCache, Wish
 from tests import make
@@ -24,7 +25,7 @@ Make = Callable[..., Sshd]
 def preview(server: Sshd, agent: TaggingAgent, wish: Wish = WISH, **tags: Any) -> Job:
     volume = make.volume(**tags)
     make.placement(volume, server.host(), lv_name=agent.lv.name, lv_uuid=agent.lv.uuid)
-    job = submit(kind="tag-volume", volume=volume, wish=wish, actor=None, dry_run=True)
+    job = submit(ChangeRequest("tag-volume", volume, wish, dry_run=True), Requester(None))
     runner.run(job.pk)
     job.refresh_from_db()
     return job
@@ -120,7 +121,7 @@ def test_a_host_out_of_reach_fails_the_preview_at_once(sshd: Make) -> None:
     server.close()
     volume = make.volume()
     make.placement(volume, host, lv_uuid=agent.lv.uuid)
-    job = submit(kind="tag-volume", volume=volume, wish=WISH, actor=None, dry_run=True)
+    job = submit(ChangeRequest("tag-volume", volume, WISH, dry_run=True), Requester(None))
     runner.run(job.pk)
     job.refresh_from_db()
     assert (job.state, job.error["code"]) == (State.FAILED, "unreachable")

@@ -13,7 +13,8 @@ from jobs.hosts.refresh import refresh
 from jobs.models import AuditEntry, Job, Kind, Origin, Phase, State
 from jobs.problems import problems_of
 from jobs.queue.leave_writeback import leave_due
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
+from jobs.requester import Requester
 from jobs.transport import new_key_pair
 from jobs.transport.key_encryption import seal
 from storage.byte_sizes import GIB
@@ -62,7 +63,7 @@ def new_volume(host: Host, layout: str = "plain") -> Volume:
 
 
 def done(kind: Kind, volume: Volume, wish: Wish, *, dry_run: bool = False) -> Job:
-    job = submit(kind=kind, volume=volume, wish=wish, actor=None, dry_run=dry_run)
+    job = submit(ChangeRequest(kind, volume, wish, dry_run=dry_run), Requester(None))
     for _ in range(20):
         Job.objects.filter(pk=job.pk).update(not_before=None)
         runner.run(job.pk)

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from jobs.engine import flush_rate, operation, rollback, runner
 from jobs.models import AuditEntry, Job, Kind, State, StepState
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
 from jobs.requester import Requester
 from storage.byte_sizes import GIB
 from storage.models import Volume
@@ -23,6 +23,7 @@ from tests.jobs.agent import running
 from tests.jobs.cachingagent import CachingAgent, managed
 from tests.jobs.engine.test_runner import run
 from tests.jobs.sshd import Sshd
+from tests.one_line import on_one_line
 
 pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
@@ -88,7 +89,7 @@ def agent() -> FlushingAgent:
 def job(sshd: Make, agent: FlushingAgent) -> Job:
     """A job whose flush runs."""
     volume: Volume = managed(agent, sshd(agent).host())
-    return run(submit(kind=Kind.FLUSH_CACHE, volume=volume, wish=FLUSHED, actor=None))
+    return run(submit(ChangeRequest(Kind.FLUSH_CACHE, volume, FLUSHED), Requester(None)))
 
 
 def test_a_faster_flush_takes_over_and_the_threshold_is_put_back(
@@ -171,7 +172,7 @@ def test_who_waits_for_a_move_lets_the_others_feel_more_of_it(
 ) -> None:
     job.step_set.update(verb="volume.move", progress=others(20))
     client.force_login(make.staff_user(staff_role="operator"))
-    page = client.get(reverse("job", args=[job.key])).content.decode()
+    page = on_one_line(client.get(reverse("job", args=[job.key])).content.decode())
     assert "18.2 ms, 14 % above the 16.0 ms without this. 20 % are allowed" in page
     assert "works 35 % of the time" in page and "may then rise by 50 %" in page
     flush_rate.raise_rate(job, NOBODY)

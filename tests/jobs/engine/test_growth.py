@@ -11,7 +11,8 @@ from jobs.engine import runner
 from jobs.engine.decisions import resume
 from jobs.hosts.refresh import refresh
 from jobs.models import Job, Kind, State, StepState
-from jobs.queue.submit import cancel, submit
+from jobs.queue.submit import ChangeRequest, cancel, submit
+from jobs.requester import Requester
 from storage.byte_sizes import GIB
 from storage.models import Host
 from storage.planner import Refused
@@ -79,10 +80,10 @@ def test_room_on_ssd_is_promised_to_a_volume_that_goes_there(enrolled: Host) -> 
     enrolled.refresh_from_db()
     assert enrolled.inventory is not None
     free = sum(pv.free_bytes for pv in enrolled.inventory.pvs if pv.tier == "fast")
-    submit(kind=Kind.MOVE_VOLUME, volume=one, wish=Wish(GIB, "ssd"), actor=None)
+    submit(ChangeRequest(Kind.MOVE_VOLUME, one, Wish(GIB, "ssd")), Requester(None))
     cache = LvmCache(f"c-{two.key}", free - GIB)
     with pytest.raises(Refused) as caught:
-        submit(kind=Kind.ADD_CACHE, volume=two, wish=Wish(GIB, cache=cache), actor=None)
+        submit(ChangeRequest(Kind.ADD_CACHE, two, Wish(GIB, cache=cache)), Requester(None))
     assert caught.value.code == "no_space" and "reserved" in caught.value.message
 
 
@@ -105,7 +106,7 @@ def test_a_cancelled_move_goes_back(
     volume = new_volume(enrolled)
     assert done(Kind.CREATE_VOLUME, volume, Wish(GIB)).state == State.SUCCEEDED
     fake_host.machine.move_bytes_per_second = 1
-    job = submit(kind=Kind.MOVE_VOLUME, volume=volume, wish=Wish(GIB, "ssd"), actor=None)
+    job = submit(ChangeRequest(Kind.MOVE_VOLUME, volume, Wish(GIB, "ssd")), Requester(None))
     runner.run(job.pk)
     lv = fake_host.root.lv(f"v-{volume.key}")
     # The agent looks what the others feel without it before it begins.
@@ -214,7 +215,7 @@ def test_while_a_guest_is_told_other_jobs_have_the_group(
     path = f"/dev/vg0/v-{volume.key}"
     fake_host.root.domain("42", path, "00000000-0000-4000-8000-000000000042")
     hanging = fake_host.pause_next("virsh")
-    job = submit(kind=Kind.EXTEND_VOLUME, volume=volume, wish=Wish(2 * GIB), actor=None)
+    job = submit(ChangeRequest(Kind.EXTEND_VOLUME, volume, Wish(2 * GIB)), Requester(None))
     for _ in range(50):
         if hanging.reached.wait(0.05):
             break
@@ -222,7 +223,7 @@ def test_while_a_guest_is_told_other_jobs_have_the_group(
     assert job.step_set.get(verb="guest.resize").state == StepState.RUNNING
     # Its steps take turns in the group, as zeroing does not.
     cached = Wish(GIB, cache=LvmCache(f"c-{neighbour.key}", GIB))
-    other = submit(kind=Kind.ADD_CACHE, volume=neighbour, wish=cached, actor=None)
+    other = submit(ChangeRequest(Kind.ADD_CACHE, neighbour, cached), Requester(None))
     drive(other)
     assert (other.state, other.error) == (State.SUCCEEDED, {})
     told = job.step_set.get(verb="guest.resize")

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from jobs.engine import decisions
 from jobs.models import Job, Kind, State
-from jobs.queue.submit import cancel, submit, submit_for_host
+from jobs.queue.submit import ChangeRequest, cancel, submit, submit_for_host
 from jobs.requester import Requester
 from jobs.transport.errors import Unreachable
 from storage.byte_sizes import GIB
@@ -104,7 +104,7 @@ def test_a_cancelled_creation_says_what_it_leaves_and_that_can_be_destroyed(
     volume: Volume, fake_host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_host.fail_next("blkdiscard")
-    job = submit(kind=Kind.CREATE_VOLUME, volume=volume, wish=PLAIN, actor=None)
+    job = submit(ChangeRequest(Kind.CREATE_VOLUME, volume, PLAIN), Requester(None))
     cancel_at(monkeypatch, "volume.create", job)
     run(job)
     left = f"vg0/v-{volume.key} (1 GiB) exists, not fully zeroed yet."
@@ -139,7 +139,7 @@ def test_the_page_of_a_half_made_volume_says_so_and_finishes_it(
     volume = new_volume(enrolled, layout)
     fake_host.fail_next(program)
     wish = Wish(GIB, layout=layout)
-    job = submit(kind=Kind.CREATE_VOLUME, volume=volume, wish=wish, actor=None)
+    job = submit(ChangeRequest(Kind.CREATE_VOLUME, volume, wish), Requester(None))
     verb = "bcache.format" if layout == "bcache" else "volume.create"
     cancel_at(monkeypatch, verb, job)
     run(job)
@@ -163,7 +163,7 @@ def test_a_creation_that_is_cancelled_before_it_made_anything_left_nothing(
     volume: Volume, fake_host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_host.fail_next("lvcreate")
-    job = submit(kind=Kind.CREATE_VOLUME, volume=volume, wish=PLAIN, actor=None)
+    job = submit(ChangeRequest(Kind.CREATE_VOLUME, volume, PLAIN), Requester(None))
     cancel_at(monkeypatch, "volume.create", job)
     run(job)
     assert (job.state, job.error) == (State.CANCELLED, {})
@@ -176,7 +176,7 @@ def test_a_bcache_ready_volume_is_left_between_its_steps(
     volume = new_volume(enrolled, "bcache")
     wish = Wish(GIB, layout="bcache")
     fake_host.fail_next("make-bcache")
-    job = submit(kind=Kind.CREATE_VOLUME, volume=volume, wish=wish, actor=None)
+    job = submit(ChangeRequest(Kind.CREATE_VOLUME, volume, wish), Requester(None))
     cancel_at(monkeypatch, "bcache.format", job)
     run(job)
     (left,) = job.error["residue"]

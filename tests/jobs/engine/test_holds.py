@@ -18,6 +18,7 @@ from tests import make
 from tests.jobs.agent import TaggingAgent, running
 from tests.jobs.engine.test_runner import run
 from tests.jobs.sshd import Sshd
+from tests.one_line import on_one_line
 from tests.scene import end, scene
 from tests.scene import job as job_of
 from tests.scene import step as step_of
@@ -186,7 +187,7 @@ def test_a_maintenance_is_seen_everywhere_while_it_lasts(admin: Client, name: st
     holds.begin_maintenance(there.host, "new disks", in_hours(2))
     key = {"volume": [there.volume.key]}.get(name, [there.host.key])
     url = reverse(name, args=key if name.startswith("host-") or name in ("host", "volume") else [])
-    assert "maintenance until" in admin.get(url).content.decode()
+    assert "maintenance until" in on_one_line(admin.get(url).content.decode())
     Host.objects.update(maintenance_until=timezone.now() - timedelta(seconds=1))
     assert "maintenance until" not in admin.get(url).content.decode()
 

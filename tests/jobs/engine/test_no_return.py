@@ -11,7 +11,8 @@ from django.urls import reverse
 
 from jobs.engine import finish
 from jobs.models import Job, Kind, State, StepState
-from jobs.queue.submit import cancel, submit
+from jobs.queue.submit import ChangeRequest, cancel, submit
+from jobs.requester import Requester
 from storage.byte_sizes import GIB
 from storage.naming import retired_name
 from storage.planner import Refused
@@ -58,7 +59,7 @@ def job(sshd: Callable[..., Sshd], agent: DestroyingAgent) -> Job:
     name, tags = retired_name(volume.key), (*make.tags(volume.key), *marks)
     agent.lv = make.lv(name, tags=tags, active=False, open_count=0)
     make.placement(volume, sshd(agent).host(), lv_name=name, lv_uuid=agent.lv.uuid)
-    return submit(kind=Kind.DESTROY_VOLUME, volume=volume, wish=GONE, actor=None)
+    return submit(ChangeRequest(Kind.DESTROY_VOLUME, volume, GONE), Requester(None))
 
 
 def refusing(agent: DestroyingAgent, *troubles: Exception) -> None:

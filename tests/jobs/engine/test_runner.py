@@ -17,7 +17,8 @@ from jobs.hosts import contact
 from jobs.hosts.read_inventory import placement_of
 from jobs.models import Job, State, StepState
 from jobs.queue.reaper import due
-from jobs.queue.submit import cancel, submit
+from jobs.queue.submit import ChangeRequest, cancel, submit
+from jobs.requester import Requester
 from storage.byte_sizes import GIB
 from storage.models import Placement, Volume
 from storage.planner import plan
@@ -35,7 +36,7 @@ def start(sshd: Make, agent: TaggingAgent, wish: Wish = WISH) -> tuple[Job, Sshd
     server = sshd(agent)
     volume = make.volume()
     make.placement(volume, server.host(), lv_name=agent.lv.name, lv_uuid=agent.lv.uuid)
-    return submit(kind="tag-volume", volume=volume, wish=wish, actor=None), server
+    return submit(ChangeRequest("tag-volume", volume, wish), Requester(None)), server
 
 
 def run(job: Job) -> Job:

@@ -15,7 +15,7 @@ from jobs.engine import runner, steps, vg_lock
 from jobs.engine.transitions import LostLease, claim
 from jobs.hosts import contact, panel_identity
 from jobs.models import Job, Kind, State, Step, StepState, VgFence
-from jobs.queue.submit import cancel, submit, submit_for_host
+from jobs.queue.submit import ChangeRequest, cancel, submit, submit_for_host
 from jobs.requester import Requester
 from jobs.transport.replies import OperationState
 from storage.models import Host
@@ -224,7 +224,7 @@ def test_turns_that_this_panel_never_gave_are_not_climbed_over(
     run(job)
     assert (job.state, job.error["code"], agent.ran) == (State.FAILED, "turn_unknown", [])
     assert VgFence.objects.get().fence == 1
-    second = submit(kind=Kind.ADD_CACHE, volume=job.its_volume, wish=CACHED, actor=None)
+    second = submit(ChangeRequest(Kind.ADD_CACHE, job.its_volume, CACHED), Requester(None))
     run(second)
     assert (second.state, second.error["code"]) == (State.FAILED, "turn_unknown")
     assert VgFence.objects.get().fence == 1, "and the next job takes no number either"

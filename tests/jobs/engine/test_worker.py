@@ -21,7 +21,8 @@ from jobs.engine import operation, runner
 from jobs.hosts import read_inventory
 from jobs.models import Job, State
 from jobs.queue.reaper import sweep
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
+from jobs.requester import Requester
 from storage.discovery.host_summary import DRIFT
 from storage.models import Host, HostOutline, Volume
 from tests import make
@@ -56,7 +57,7 @@ def queued(sshd: Make, agent: TaggingAgent) -> Job:
     volume = make.volume()
     host = sshd(agent).host()
     make.placement(volume, host, lv_name=agent.lv.name, lv_uuid=agent.lv.uuid)
-    return submit(kind="tag-volume", volume=volume, wish=WISH, actor=None)
+    return submit(ChangeRequest("tag-volume", volume, WISH), Requester(None))
 
 
 def wait(job: Job) -> None:
@@ -120,7 +121,7 @@ class Steady:
 
 
 def again() -> Job:
-    return submit(kind="tag-volume", volume=Volume.objects.get(), wish=WISH, actor=None)
+    return submit(ChangeRequest("tag-volume", Volume.objects.get(), WISH), Requester(None))
 
 
 def test_a_job_with_nothing_to_do_costs_few_statements(
@@ -128,7 +129,7 @@ def test_a_job_with_nothing_to_do_costs_few_statements(
 ) -> None:
     volume = quiet(sshd, monkeypatch)
     with CaptureQueriesContext(connection) as asked:
-        job = submit(kind="tag-volume", volume=volume, wish=WISH, actor=None)
+        job = submit(ChangeRequest("tag-volume", volume, WISH), Requester(None))
     # BEGIN, placement, host's digest, SAVEPOINT, INSERT, host's state, RELEASE, COMMIT.
     assert len(asked) <= 8, [each["sql"] for each in asked]
     with CaptureQueriesContext(connection) as asked:

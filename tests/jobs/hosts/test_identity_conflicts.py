@@ -12,7 +12,8 @@ from jobs.hosts import enrolment
 from jobs.hosts.refresh import refresh
 from jobs.hosts.trust import accept_fingerprint, check_groups, key_fingerprint
 from jobs.models import Kind, State
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
+from jobs.requester import Requester
 from storage.byte_sizes import MIB
 from storage.models import Host, Placement, Volume
 from storage.planner import Refused
@@ -64,7 +65,7 @@ def test_no_job_is_accepted_for_either(pair: Pair) -> None:
     refresh(clone)
     volume = Placement.objects.get(host=original, lv_name="web12").volume
     with pytest.raises(Refused) as refused:
-        submit(kind=Kind.TAG_VOLUME, volume=volume, wish=Wish(64 * MIB), actor=None)
+        submit(ChangeRequest(Kind.TAG_VOLUME, volume, Wish(64 * MIB)), Requester(None))
     assert refused.value.code == "twins"
     assert "vgimportclone" in refused.value.correction
 
@@ -125,7 +126,7 @@ def test_another_machine_behind_a_hosts_name_is_noticed_though_its_key_is_the_sa
     volume = Volume.objects.first()
     if volume is not None:
         with pytest.raises(Refused) as refused:
-            submit(kind=Kind.TAG_VOLUME, volume=volume, wish=Wish(64 * MIB), actor=None)
+            submit(ChangeRequest(Kind.TAG_VOLUME, volume, Wish(64 * MIB)), Requester(None))
         assert refused.value.code == "machine_changed"
 
 

@@ -24,6 +24,7 @@ from storage.models import Customer, Volume
 from storage.planner import plan
 from storage.planner.wish import Wish
 from tests import make
+from tests.one_line import on_one_line
 from tests.scene import HOSTILE, Scene, end, scene
 
 pytestmark = pytest.mark.django_db
@@ -55,7 +56,7 @@ def found(name: str = "web12", *, allowed: bool = False, guest: str = "", mount:
 def preview(client: Client, **fields: object) -> str:
     response = client.post(reverse("adopt"), {"way": "pattern", "pattern": "*", **fields})
     assert response.status_code == 200, response.content.decode()
-    return str(response.content.decode())
+    return on_one_line(response.content.decode())
 
 
 def confirm(client: Client, page: str) -> HttpResponse:
@@ -148,10 +149,10 @@ def test_a_csv_row_each_way_it_can_fail_is_told_apart(client: Client) -> None:
         f"{HEAD}vg0/none,Acme,1\nvg0/twice,Acme,2\nvg0/one,Acme,taken\nvg0/two,Nobody,3\n"
         f"{there.host.name}:vg0/twice,Acme,4\n"
     )
-    page = client.post(reverse("adopt"), {"way": "csv", "text": text}).content.decode()
+    page = on_one_line(client.post(reverse("adopt"), {"way": "csv", "text": text}).content.decode())
     for words in ("unknown", "ambiguous", "external id taken", "customer unknown"):
-        assert f"</svg>{words}</span>" in page.replace("\n", "")
-    assert "Adopt 1 volume<" in page
+        assert f"</svg>{words}</span>" in page
+    assert "Adopt 1 volume <" in page
 
 
 def test_a_bad_csv_is_refused_with_its_line_and_kept_in_the_form(client: Client) -> None:
@@ -169,7 +170,7 @@ def test_a_bad_line_has_a_verdict_of_its_own_and_the_others_are_adopted(client: 
     place = f"{there.host.name}:vg0/{there.lv.name}"
     lines = f"{HEAD}{place},Acme,7\nvg0/b,Acme\n"
     asked = {"way": "csv", "text": lines, "new_customers": "on"}
-    page = client.post(reverse("adopt"), asked).content.decode()
+    page = on_one_line(client.post(reverse("adopt"), asked).content.decode())
     assert "Line 3: 2 fields, expected 3." in page and "Adopt 1 volume" in page
     confirm(client, page)
     assert Volume.objects.get(external_id="7").customer == Customer.objects.get(name="Acme")

@@ -13,6 +13,7 @@ from jobs.engine.transitions import claim
 from jobs.models import Job, State
 from jobs.queue import reaper
 from jobs.queue import submit as submission
+from jobs.requester import Requester
 from panel.staff.jobs.headline import headline
 from panel.staff.jobs.waiting_reason import waiting_reason
 from storage.models import Volume
@@ -40,7 +41,9 @@ def waiting(told: list[int]) -> Job:
 
 def submit(volume: Volume, awaits: str = "the billing system's answer") -> Job:
     wish = Wish(volume.size_bytes)
-    return submission.submit(kind="add-cache", volume=volume, wish=wish, actor=None, awaits=awaits)
+    return submission.submit(
+        submission.ChangeRequest("add-cache", volume, wish, awaits=awaits), Requester(None)
+    )
 
 
 def test_nobody_is_told_of_it_and_whoever_hears_of_it_does_nothing(

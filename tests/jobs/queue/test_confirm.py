@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jobs.models import Job, Kind, State, StepState
-from jobs.queue.submit import confirm, submit
+from jobs.queue.submit import ChangeRequest, confirm, submit
 from jobs.requester import Requester
 from storage.byte_sizes import GIB
 from storage.models import Volume
@@ -31,7 +31,7 @@ def volume(sshd: Make, agent: CachingAgent) -> Volume:
 
 @pytest.fixture
 def preview(volume: Volume) -> Job:
-    asked = submit(kind=Kind.ADD_CACHE, volume=volume, wish=CACHED, actor=None, dry_run=True)
+    asked = submit(ChangeRequest(Kind.ADD_CACHE, volume, CACHED, dry_run=True), Requester(None))
     return run(asked)
 
 
@@ -80,7 +80,7 @@ def pvs_of(job: Job) -> list[list[str]]:
 def chosen(agent: CachingAgent, volume: Volume) -> Job:
     """A preview that makes a pool on md0, the emptier one of two SSDs."""
     ssds(agent, 40, 39)
-    asked = submit(kind=Kind.ADD_CACHE, volume=volume, wish=CACHED, actor=None, dry_run=True)
+    asked = submit(ChangeRequest(Kind.ADD_CACHE, volume, CACHED, dry_run=True), Requester(None))
     preview = run(asked)
     assert preview.disks == {"pool.create": ["md0"]}
     return preview
@@ -113,7 +113,7 @@ def test_the_way_back_is_on_the_emptiest_disk(volume: Volume, agent: CachingAgen
     """It was in no preview."""
     ssds(agent, 38, 39)
     fields = {"disks": {"pool.create": ["md0"]}, "fallback": CACHED.to_json(), "falls_back": True}
-    job = submit(kind=Kind.REMOVE_CACHE, volume=volume, wish=BARE, actor=None)
+    job = submit(ChangeRequest(Kind.REMOVE_CACHE, volume, BARE), Requester(None))
     Job.objects.filter(pk=job.pk).update(**fields)
     assert pvs_of(run(job)) == [["md1"]]
 
@@ -122,7 +122,7 @@ def test_a_job_without_a_preview_takes_the_emptiest_disk(
     chosen: Job, volume: Volume, agent: CachingAgent
 ) -> None:
     ssds(agent, 38, 39)
-    job = run(submit(kind=Kind.ADD_CACHE, volume=volume, wish=CACHED, actor=None))
+    job = run(submit(ChangeRequest(Kind.ADD_CACHE, volume, CACHED), Requester(None)))
     assert (job.disks, job.state, pvs_of(job)) == ({}, State.SUCCEEDED, [["md1"]])
 
 
@@ -133,7 +133,7 @@ def test_only_the_first_plan_is_compared(preview: Job, agent: CachingAgent) -> N
 
 
 def test_a_job_without_a_preview_is_not_compared(volume: Volume, agent: CachingAgent) -> None:
-    job = submit(kind=Kind.ADD_CACHE, volume=volume, wish=CACHED, actor=None)
+    job = submit(ChangeRequest(Kind.ADD_CACHE, volume, CACHED), Requester(None))
     assert (job.fingerprint, run(job).state) == ("", State.SUCCEEDED)
 
 
@@ -156,18 +156,15 @@ def test_a_preview_that_found_nothing_to_do_confirms_no_step(
     volume: Volume, agent: CachingAgent
 ) -> None:
     bare = Wish(size_bytes=agent.lv.guest_size_bytes)
-    asked = submit(kind=Kind.REMOVE_CACHE, volume=volume, wish=bare, actor=None, dry_run=True)
+    asked = submit(ChangeRequest(Kind.REMOVE_CACHE, volume, bare, dry_run=True), Requester(None))
     preview = run(asked)
     assert preview.step_set.count() == 0
-    run(submit(kind=Kind.ADD_CACHE, volume=volume, wish=CACHED, actor=None))
+    run(submit(ChangeRequest(Kind.ADD_CACHE, volume, CACHED), Requester(None)))
     agent.ran.clear()
     job = run(
         submit(
-            kind=Kind.REMOVE_CACHE,
-            volume=volume,
-            wish=bare,
-            actor=None,
-            fingerprint=preview.fingerprint,
+            ChangeRequest(Kind.REMOVE_CACHE, volume, bare, fingerprint=preview.fingerprint),
+            Requester(None),
         )
     )
     assert (job.state, job.error.get("code"), agent.ran) == (State.FAILED, "stale", [])

@@ -14,7 +14,8 @@ from django.utils import timezone
 from jobs.engine import runner
 from jobs.failpoints import durable
 from jobs.models import Job, State
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
+from jobs.requester import Requester
 from storage.models import Customer, Placement, Volume
 from storage.planner.wish import Wish
 from tests import make
@@ -56,7 +57,7 @@ def volume_among(sshd: Callable[..., Sshd]) -> Callable[[int], Volume]:
 def asked(volume: Volume, wish: Wish) -> tuple[int, int]:
     """Queries for accepting a job, and for bringing it to its end."""
     with CaptureQueriesContext(connection) as accepting:
-        job = submit(kind="tag-volume", volume=volume, wish=wish, actor=None)
+        job = submit(ChangeRequest("tag-volume", volume, wish), Requester(None))
     with CaptureQueriesContext(connection) as working:
         runner.run(job.pk)
     assert Job.objects.get(pk=job.pk).state == State.SUCCEEDED

@@ -21,7 +21,8 @@ from jobs.engine import operation, runner
 from jobs.engine.transitions import claim_next
 from jobs.models import Job, State
 from jobs.queue import dispatch, reaper
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
+from jobs.requester import Requester
 from tests import make
 from tests.integration.until import until
 from tests.jobs.agent import WISH, TaggingAgent
@@ -274,7 +275,7 @@ def test_a_job_ends_while_redis_is_away(
     agent = TaggingAgent()
     volume = make.volume()
     make.placement(volume, sshd(agent).host(), lv_name=agent.lv.name, lv_uuid=agent.lv.uuid)
-    job = submit(kind="tag-volume", volume=volume, wish=WISH, actor=None)
+    job = submit(ChangeRequest("tag-volume", volume, WISH), Requester(None))
     Job.objects.filter(pk=job.pk).update(created_at=Now() - timedelta(minutes=1))
     step = poll("jobs")
     step.start(SimpleNamespace(pool=pool))

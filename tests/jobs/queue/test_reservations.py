@@ -7,7 +7,8 @@ import pytest
 from jobs import notify_workers
 from jobs.models import Job, Kind
 from jobs.queue.reservations import reserved
-from jobs.queue.submit import Busy, submit
+from jobs.queue.submit import Busy, ChangeRequest, submit
+from jobs.requester import Requester
 from storage.byte_sizes import GIB
 from storage.models import Host, Volume
 from storage.naming import new_key, pool_name
@@ -38,7 +39,7 @@ def volumes(count: int, *, free_bytes: int) -> list[Volume]:
 
 def ask(volume: Volume, size_bytes: int = 2 * GIB, *, dry_run: bool = False) -> Job:
     wish = Wish(8 * GIB, cache=LvmCache(pool_name(new_key()), size_bytes))
-    return submit(kind=Kind.ADD_CACHE, volume=volume, wish=wish, actor=None, dry_run=dry_run)
+    return submit(ChangeRequest(Kind.ADD_CACHE, volume, wish, dry_run=dry_run), Requester(None))
 
 
 def test_an_accepted_job_holds_its_space_and_a_finished_or_dry_one_none() -> None:
@@ -99,7 +100,7 @@ def test_of_many_who_ask_for_the_last_space_at_once_one_gets_it() -> None:
 def test_the_room_of_a_cache_that_a_job_took_away_is_kept_for_the_way_back() -> None:
     first, second = volumes(2, free_bytes=3 * GIB)
     cached = Wish(8 * GIB, cache=LvmCache(pool_name(new_key()), 2 * GIB))
-    job = submit(kind=Kind.REMOVE_CACHE, volume=first, wish=Wish(8 * GIB), actor=None)
+    job = submit(ChangeRequest(Kind.REMOVE_CACHE, first, Wish(8 * GIB)), Requester(None))
     Job.objects.filter(pk=job.pk).update(fallback=cached.to_json())
     with pytest.raises(Refused, match="reserved for jobs"):
         ask(second)

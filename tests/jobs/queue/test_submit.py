@@ -16,7 +16,7 @@ from jobs import notify_workers
 from jobs.engine.transitions import claim
 from jobs.models import Job, Kind, State
 from jobs.queue.reaper import due, prune_previews, sweep
-from jobs.queue.submit import Busy, cancel, submit
+from jobs.queue.submit import Busy, ChangeRequest, cancel, submit
 from jobs.requester import Requester
 from jobs.worker_identity import worker_name
 from storage.byte_sizes import GIB
@@ -51,7 +51,7 @@ def placed(**fields: str) -> Volume:
 
 
 def ask(volume: Volume, *, dry_run: bool = False) -> Job:
-    return submit(kind=Kind.TAG_VOLUME, volume=volume, wish=WISH, actor=None, dry_run=dry_run)
+    return submit(ChangeRequest(Kind.TAG_VOLUME, volume, WISH, dry_run=dry_run), Requester(None))
 
 
 def test_a_job_is_announced_after_the_commit(
@@ -124,7 +124,7 @@ def test_what_the_volume_was_not_born_for_is_refused_at_once() -> None:
     cache = Bcache("s-aaaaaaaa", make.CSET_UUID, GIB)
     wish = Wish(8 * GIB, layout="bcache", cache=cache)
     with pytest.raises(Refused) as caught:
-        submit(kind=Kind.ADD_CACHE, volume=volume, wish=wish, actor=None)
+        submit(ChangeRequest(Kind.ADD_CACHE, volume, wish), Requester(None))
     assert caught.value.code == "not_fresh"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,10 +25,21 @@ from jobs.transport.errors import (
     Unreachable,
 )
 from jobs.transport.replies import Reply
+from storage.models import Host
+from tests.integration.until import until
 from tests.jobs.sshd import STAMP, Cut, Exit, Raw, Refuse, Silence, Sshd
 
 pytestmark = pytest.mark.django_db
 Make = Callable[..., Sshd]
+
+
+def is_idle(host: Host) -> bool:
+    """Whether an agent of the host awaits a request."""
+
+    async def look() -> bool:
+        return bool(connection.hub().to(Destination.of(host))._idle)
+
+    return connection.run_on_loop(look())
 
 
 def echo(request: dict[str, Any]) -> dict[str, Any]:
@@ -163,6 +175,45 @@ def test_an_agent_that_stays_silent_costs_its_deadline_and_its_channel(sshd: Mak
         transport.call(host, "sample", deadline_seconds=0.3)
     assert transport.call(host, "sample").data == {"n": 2}
     assert server.channels == 2
+
+
+def test_a_late_answer_is_dropped_and_its_agent_serves_the_next_call(sshd: Make) -> None:
+    def slow_to_start(request: dict[str, Any]) -> dict[str, Any]:
+        if len(server.requests) == 1:
+            has_started.wait()
+        return {"n": len(server.requests)}
+
+    has_started = threading.Event()
+    server = sshd(slow_to_start)
+    host = server.host()
+    with pytest.raises(AnswerTimeout):
+        transport.call(host, "sample", deadline_seconds=2.0)
+    has_started.set()
+    until("its agent is idle", lambda: is_idle(host))
+    assert transport.call(host, "sample").data == {"n": 2}
+    assert server.channels == 1
+
+
+def test_a_host_that_answers_nothing_is_given_no_more_agents_than_places(sshd: Make) -> None:
+    server = sshd(lambda request: Silence())
+    host = server.host()
+    with ThreadPoolExecutor(8) as pool:
+        calls = [
+            pool.submit(transport.call, host, "sample", deadline_seconds=2.0) for _ in range(8)
+        ]
+    assert all(isinstance(call.exception(), AnswerTimeout) for call in calls)
+    with pytest.raises(AnswerTimeout):
+        transport.call(host, "sample", deadline_seconds=0.2)
+    assert (len(server.requests), server.channels) == (connection.CHANNELS, connection.CHANNELS)
+
+
+def test_a_request_whose_caller_left_before_the_log_in_is_never_sent(sshd: Make) -> None:
+    server = sshd(echo, login_seconds=0.6)
+    host = server.host()
+    with pytest.raises(AnswerTimeout):
+        transport.call(host, "pool.create", deadline_seconds=0.2)
+    assert transport.call(host, "sample").ok
+    assert server.verbs() == ["sample"]
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from panel import middleware
 from panel.accounts import people, sessions
+from panel.http import middleware
 from panel.models import User
 from storage.access import StaffRole
 from tests import make

@@ -10,11 +10,11 @@ import pytest
 from django.utils import timezone
 
 from jobs.models import AlertEvent, Silence
-from panel.authentication.second_factor import unseal
+from panel.accounts.authentication.second_factor import unseal
 from panel.models import AlertDelivery, AlertRoute, ApiToken, SecurityEntry, SecurityKind
 from tests import make
-from tests.panel.alerts.telling import SECRET, alert, event, mail_route, route_to, routed
 from tests.panel.api.asking import problem, staff
+from tests.panel.deliveries.alerts.telling import SECRET, alert, event, mail_route, route_to, routed
 
 pytestmark = pytest.mark.django_db
 

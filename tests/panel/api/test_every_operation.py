@@ -16,6 +16,7 @@ from django.test import Client
 
 from panel.api.framework.problem import MEDIA_TYPE
 from panel.api.urls import urlpatterns
+from panel.billing.signed_calls import urlpatterns as billing_patterns
 from storage import row_security
 from storage.models import CachePlan
 from tests import make
@@ -301,7 +302,7 @@ ROUTES = {
         name for name in METHODS if hasattr(route.callback.view_class, name.lower())
     }
     - {"USER"}
-    for route in urlpatterns
+    for route in (*urlpatterns, *billing_patterns)
     if route.name != "api-nothing"
 }
 

@@ -12,7 +12,6 @@ from django.db.models import Model
 
 import panel.urls  # noqa: F401 (it imports every view, and with them every shape and body)
 from jobs.models import Alert, AlertEvent, BulkChange, Halt, Job, MediaCheck, Silence, Step
-from panel.alerts.route_forms import OwnRouteForm, RouteForm
 from panel.api.accounts.people_endpoints import InvitationShape, MembershipShape, PersonShape
 from panel.api.accounts.token_endpoints import TokenShape
 from panel.api.alerts.alert_endpoints import AlertEventShape, AlertShape, SilenceShape
@@ -37,6 +36,8 @@ from panel.api.jobs.bulk_endpoints import BulkChangeShape
 from panel.api.jobs.job_shape import JobShape, StepShape
 from panel.api.volumes.volume_resource import VolumeBody, VolumeShape
 from panel.api.volumes.wish_shapes import ShownVolume
+from panel.deliveries.alerts.route_forms import OwnRouteForm, RouteForm
+from panel.deliveries.webhooks.webhook_forms import WebhookForm
 from panel.models import (
     AlertDelivery,
     AlertRoute,
@@ -52,7 +53,6 @@ from panel.models import (
 from panel.staff.customers.pages import CustomerForm
 from panel.staff.customers.plan_pages import CachePlanForm
 from panel.staff.volumes.record_pages import NameForm, OwnerForm
-from panel.webhooks.webhook_forms import WebhookForm
 from storage.models import CachePlan, Customer, Host, HostChange, Member, Placement
 
 ROWS: dict[type[Shape], type[Any]] = {

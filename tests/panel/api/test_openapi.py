@@ -20,16 +20,17 @@ from jsonschema import Draft202012Validator
 
 from jobs.models import BulkChange, Silence
 from panel.api.urls import urlpatterns
+from panel.billing.signed_calls import urlpatterns as billing_patterns
+from panel.deliveries.webhooks.event_body import event_json
 from panel.models import AlertRoute, ApiToken, Intent, Mandate, Order, OrderState
-from panel.webhooks.event_body import event_json
 from storage.byte_sizes import GIB
 from storage.models import CachePlan, Event, EventKind, HostChange, Placement
 from tests import make
 from tests.api_digest import changes, digest_of, read
-from tests.panel.alerts.telling import alert
 from tests.panel.api.asking import V1, Program, member, own, staff
 from tests.panel.cast import proof
-from tests.panel.webhooks.addresses import webhook
+from tests.panel.deliveries.alerts.telling import alert
+from tests.panel.deliveries.webhooks.addresses import webhook
 from tests.scene import Scene, job, scene, step
 
 DIGEST = settings.BASE_DIR / "docs" / "openapi.digest"
@@ -46,7 +47,7 @@ def patterns() -> dict[str, URLPattern]:
     """The route of each address, as the description writes addresses."""
     return {
         f"{V1}/{pattern.pattern}".replace("<str:", "{").replace(">", "}"): pattern
-        for pattern in urlpatterns
+        for pattern in (*urlpatterns, *billing_patterns)
         if isinstance(pattern, URLPattern)
     }
 

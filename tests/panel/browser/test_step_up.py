@@ -15,7 +15,7 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from jobs import notify_workers
-from panel.authentication import login_links
+from panel.accounts.authentication import login_links
 from panel.models import Order
 from tests.panel.browser.axe import violations
 from tests.panel.browser.chromium import browser as browser

@@ -15,8 +15,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.models import Job
+from panel.charts.chart_context import fleet_chart_context, host_chart_context
 from panel.charts.definitions import load_panels, until_full
-from panel.charts.pages import fleet_chart_context, host_chart_context
 from panel.charts.subject import of_host
 from storage import formatting
 from storage.metrics.counters import LATENCY_BOUNDS_NS

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import get_resolver
 
 from jobs.hosts import enrolment
-from panel.authentication.protected_actions import POLICY, Demand
+from panel.accounts.authentication.protected_actions import POLICY, Demand
 from panel.configuration.log_redaction import TokenFilter
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from panel.gunicorn import *  # noqa: F403 (settings of gunicorn)
+from panel.configuration.gunicorn import *  # noqa: F403 (settings of gunicorn)
 from panel.http import request_worker
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from panel.gunicorn import threads
+from panel.configuration.gunicorn import threads
 from panel.http import request_worker
 from panel.http.request_worker import PartialRequest
 from panel.operations.local_services import CHECKOUT

@@ -14,13 +14,13 @@ from django.utils import timezone, translation
 from pytest_django import Settings
 
 from jobs.models import Job
+from panel.accounts.security_log import background_mail
+from panel.deliveries.notices import notice_delivery
 from panel.languages.choice import ZONE_COOKIE, LanguageMiddleware, remember
 from panel.models import NoticeKind, User
-from panel.notices import notice_delivery
-from panel.security_log import background_mail
 from storage.formatting import ms
 from tests import make
-from tests.panel.notices.case import case
+from tests.panel.deliveries.notices.case import case
 from tests.panel.portal.shop import Shop, browser, plan, seen, shop
 from tests.scene import job, scene
 

@@ -23,7 +23,7 @@ from panel.staff.jobs import job_list
 from panel.staff.volumes import list_pages
 from storage.models import Customer, Host, Volume
 from tests import make
-from tests.panel.alerts.telling import alert
+from tests.panel.deliveries.alerts.telling import alert
 from tests.scene import job, scene
 
 pytestmark = pytest.mark.django_db

@@ -23,14 +23,14 @@ from django.utils import timezone
 from jobs.hosts import panel_identity
 from jobs.models import State
 from panel.accounts import api_tokens, invitations
-from panel.authentication import login_links
+from panel.accounts.authentication import login_links
 from panel.models import AlertDelivery, Message, Notice, StepUpCode
 from panel.operations import backup, local_services
 from storage.access import StaffRole
 from tests import make
 from tests.conftest import drop, this_run, url_of
 from tests.jobs.engine.test_transitions import job as job_in
-from tests.panel.alerts.telling import alert, event, mail_route
+from tests.panel.deliveries.alerts.telling import alert, event, mail_route
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 

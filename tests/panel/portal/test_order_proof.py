@@ -11,7 +11,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from jobs.models import Job
-from panel.authentication import login_links
+from panel.accounts.authentication import login_links
 from panel.models import Order
 from tests.panel.portal.shop import Shop, plan, shop
 from tests.proven import prove

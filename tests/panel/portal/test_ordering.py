@@ -16,7 +16,8 @@ from jobs import notify_workers
 from jobs.engine import operation, runner
 from jobs.hosts.refresh import refresh
 from jobs.models import Job, Kind, Origin, State
-from jobs.queue.submit import submit
+from jobs.queue.submit import ChangeRequest, submit
+from jobs.requester import Requester
 from panel.models import Order, OrderState
 from panel.orders.due_orders import sweep_orders
 from storage.byte_sizes import GIB, MIB
@@ -444,7 +445,7 @@ def cache_on(host: Host, volume: Volume) -> CacheWish | None:
 def test_what_undoing_promises_is_what_the_host_has_afterwards(real: Shop) -> None:
     volume, host = real.volume, Host.objects.get(name="kapselberg-real")
     provided = LvmCache(f"c-{volume.key}", 512 * MIB, mode="writeback")
-    run(submit(kind=Kind.ADD_CACHE, volume=volume, wish=Wish(GIB, cache=provided), actor=None))
+    run(submit(ChangeRequest(Kind.ADD_CACHE, volume, Wish(GIB, cache=provided)), Requester(None)))
     before = cache_on(host, volume)
     assert before is not None
     assert (before.size_bytes, before.mode) == (512 * MIB, "writeback")

@@ -18,6 +18,7 @@ from storage.analysis.forecast.use import FormerCache
 from storage.byte_sizes import GIB
 from storage.models import Customer, Volume
 from tests import make
+from tests.one_line import on_one_line
 from tests.panel.portal.shop import buyer, plan, seen, shop
 from tests.storage.analysis.forecast.uses import uncached
 
@@ -82,7 +83,9 @@ def test_whom_to_ask_is_said_only_where_there_is_an_address(settings: Settings) 
     assert "Ask your provider" not in page
     settings.TIERCEL_SUPPORT_EMAIL = "help@provider.example"
     page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
-    assert 'Ask your provider to set it up. <a href="mailto:help@provider.example' in page
+    assert 'Ask your provider to set it up. <a href="mailto:help@provider.example' in on_one_line(
+        page
+    )
 
 
 def test_a_trial_needs_no_authorisation(settings: Settings) -> None:

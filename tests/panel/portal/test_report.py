@@ -18,6 +18,7 @@ from panel.models import Intent, Order, OrderState, Proof, ProofState
 from panel.proofs.measure import advance, begin_proof
 from storage.models import CachePlan, Volume
 from tests import make
+from tests.one_line import on_one_line
 from tests.panel.portal.shop import browser, seen
 from tests.panel.proofs.past import Past, at, ordered, sampled
 
@@ -212,7 +213,7 @@ def test_what_was_expected_stands_beside_what_came(expected: dict[str, Any], sai
     past = told()
     Order.objects.filter(pk=past.order.pk).update(expected=expected)
     text = seen(browser(past.shop.owner), "my-report", past.order.key)
-    assert said in text
+    assert said in on_one_line(text)
     assert "Now a read takes" not in text
 
 

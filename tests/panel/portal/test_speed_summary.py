@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from panel.portal.last_hour import PARTS, Hour
-from panel.portal.speed_summary import SpeedSummary, change_in_words, of_hundred, summarise_speed
+from panel.portal.speed_summary import SpeedSummary, change_in_words, summarise_speed
+from panel.proofs.proof_texts import of_hundred
 from storage.byte_sizes import GIB
 from storage.metrics.rates import CachedBy, Sums, figures
 from storage.metrics.rates.warming import Learning
@@ -70,6 +71,7 @@ def judged(found: Hour | None, cache: Cache | None = None, **fields: Any) -> Spe
         "is_stale": False,
         "age_seconds": 86_400.0,
         "first_seconds": 120,
+        "slow_read_ms": 20,
     }
     said = summarise_speed(latest(), found, cache, **{**defaults, **fields})
     clean(said.text)
@@ -173,6 +175,7 @@ def test_old_figures_give_their_age_and_no_verdict() -> None:
         is_stale=True,
         age_seconds=86_400,
         first_seconds=120,
+        slow_read_ms=20,
     )
     assert (said.word, said.tone) == ("No current data", "warning")
     assert "14 min" in said.text
@@ -186,7 +189,14 @@ def test_a_broken_cache_comes_before_every_figure() -> None:
 @pytest.mark.parametrize(("age", "words"), [(60, "appears about 2 min"), (7200, "Contact support")])
 def test_a_volume_never_sampled_says_when_the_first_figures_come(age: int, words: str) -> None:
     said = summarise_speed(
-        None, None, None, on_ssd=False, is_stale=False, age_seconds=age, first_seconds=120
+        None,
+        None,
+        None,
+        on_ssd=False,
+        is_stale=False,
+        age_seconds=age,
+        first_seconds=120,
+        slow_read_ms=20,
     )
     assert said.word == "No data yet"
     assert words in said.text

@@ -17,8 +17,9 @@ from jobs.models import Job, Origin, State
 from panel.models import Mandate, Order
 from panel.orders.order_texts import progress
 from storage.byte_sizes import GIB
-from storage.models import LatestSample, Volume
+from storage.models import Host, LatestSample, Volume
 from tests import make
+from tests.one_line import on_one_line
 from tests.panel.languages.page_texts import words_in
 from tests.panel.portal.shop import Shop, browser, plan, seen, shop
 from tests.scene import end, job, step
@@ -116,6 +117,14 @@ def test_who_authorised_payments_is_invited(settings: Settings) -> None:
     )
     with time_machine.travel(NOON + timedelta(seconds=5), tick=False):
         assert "Make it faster" in seen(browser(acme.owner), "my-volumes")
+
+
+@pytest.mark.parametrize(("limit_ms", "word"), [(8, "Slow"), (9, "Medium")])
+def test_what_is_slow_for_a_customer_is_what_is_slow_for_staff(limit_ms: int, word: str) -> None:
+    acme = slow_shop()
+    Host.objects.filter(pk=acme.there.host.pk).update(slow_read_ms=limit_ms)
+    with time_machine.travel(NOON + timedelta(seconds=5), tick=False):
+        assert word in seen(browser(acme.owner), "my-volumes")
 
 
 def test_old_figures_are_greyed_and_never_a_verdict() -> None:
@@ -232,7 +241,7 @@ def test_a_running_change_is_followed_on_the_page_with_its_progress() -> None:
         key = running.key if name == "my-change" else acme.volume.key
         text = seen(client, name, key)
         assert "Getting ready" in text, name
-        assert "40 %, about 1 min left" in text, name
+        assert "40 %, about 1 min left" in on_one_line(text), name
 
 
 def test_a_page_that_followed_a_change_is_loaded_again_at_its_end() -> None:

@@ -12,9 +12,9 @@ from django.urls import reverse
 from panel import tasks
 from panel.models import Webhook, WebhookDelivery
 from tests import make
-from tests.panel.alerts.receivers import Place
 from tests.panel.cast import browser
-from tests.panel.webhooks.addresses import SECRET, webhook
+from tests.panel.deliveries.alerts.receivers import Place
+from tests.panel.deliveries.webhooks.addresses import SECRET, webhook
 
 pytestmark = pytest.mark.django_db
 

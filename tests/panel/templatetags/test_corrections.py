@@ -6,7 +6,14 @@ import re
 
 import pytest
 
-from panel.templatetags.corrections import COMMAND, with_commands, with_holes
+from panel.templatetags.corrections import (
+    COMMAND,
+    as_lines,
+    shell_lines,
+    shell_lines_with_holes,
+    with_commands,
+    with_holes,
+)
 from storage.agent.kernel import array_state
 
 
@@ -69,3 +76,13 @@ def test_what_only_the_step_knows_is_marked_in_a_command() -> None:
     shown = with_holes("lvchange --addtag tiercel.<each range that is left> vg0/web")
     assert '<em class="command-hole" title="known when the step runs">&lt;each range' in shown
     assert "<em" not in with_holes("echo idle > /sys/block/md0/md/sync_action")
+
+
+def test_commands_stand_on_a_line_each_with_how_they_ended() -> None:
+    commands = [{"shell": "lvs <x>", "rc": 5}, {"shell": "true", "rc": 0}, {"shell": "cat a > b"}]
+    assert shell_lines(commands) == (
+        'lvs &lt;x&gt;<span class="command-rc command-bad">  # exit 5</span>\n'
+        'true<span class="command-rc">  # exit 0</span>\ncat a &gt; b'
+    )
+    assert 'class="command-hole"' in shell_lines_with_holes(commands)
+    assert as_lines(["lvs", "a > b"]) == "lvs\na &gt; b"

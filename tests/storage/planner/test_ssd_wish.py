@@ -18,7 +18,7 @@ def test_an_unused_ssd_and_an_unused_array_of_ssds_are_spare() -> None:
     members = (ArrayMember("sdf", "in_sync"), ArrayMember("sdg", "in_sync"))
     pair = make.array(name="md7", uuid="aa:bb", members=members)
     found = make.facts(disks=(ssd("sde"), ssd("sdf"), ssd("sdg")), arrays=(pair,))
-    assert [(each.device, each.serial, each.is_redundant) for each in spares_of(found)] == [
+    assert [(each.name, each.serial, each.is_redundant) for each in spares_of(found)] == [
         ("sde", "serial-sde", False),
         ("md7", "aa:bb", True),
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jobs import problems
-from panel.notices.notice_texts import TROUBLES
+from panel.deliveries.notices.notice_texts import TROUBLES
 from storage.agent.facts.program_versions import PROGRAMS
 from storage.health.inventory_findings import LVM_RAID
 from storage.problems.all_kinds import KINDS, PRECEDENCE, family_of, may_follow

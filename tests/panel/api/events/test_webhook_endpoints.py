@@ -12,9 +12,9 @@ from standardwebhooks.webhooks import Webhook as Verifier
 from panel import tasks
 from panel.models import ApiToken, SecurityEntry, SecurityKind, Webhook, WebhookDelivery
 from tests import make
-from tests.panel.alerts.receivers import Place
 from tests.panel.api.asking import Program, problem, program, staff
-from tests.panel.webhooks.addresses import webhook
+from tests.panel.deliveries.alerts.receivers import Place
+from tests.panel.deliveries.webhooks.addresses import webhook
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,7 @@ from storage.metrics.load_series import LOAD_UNITS
 from storage.metrics.samples.load_rollup import add_up_fleet
 from tests import make
 from tests.panel.api.asking import V1, Program, member, own, problem, staff
-from tests.panel.charts.test_pages import with_legs
+from tests.panel.charts.test_chart_context import with_legs
 from tests.scene import Scene, scene
 from tests.storage import wire
 from tests.storage.analysis.test_disk_activity import counted, device

@@ -22,11 +22,11 @@ from storage.access import StaffRole
 from storage.byte_sizes import GIB
 from storage.models import CachePlan, Customer
 from tests import make
-from tests.panel.alerts.telling import mail_route
 from tests.panel.api.asking import V1, Program, problem, staff
 from tests.panel.api.test_every_operation import body_of
 from tests.panel.api.test_openapi import described, patterns
-from tests.panel.webhooks.addresses import webhook
+from tests.panel.deliveries.alerts.telling import mail_route
+from tests.panel.deliveries.webhooks.addresses import webhook
 from tests.scene import end, scene
 
 TWO_GIB = {"size_bytes": 2 * GIB, "mode": "writethrough"}

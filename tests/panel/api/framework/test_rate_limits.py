@@ -15,6 +15,8 @@ import redis
 from django.test import Client, RequestFactory
 from pytest_django import Settings
 
+from panel.accounts.authentication import throttle
+from panel.accounts.client_address import network_of
 from panel.api.framework import rate_limits
 from panel.api.framework.rate_limits import (
     PREFIX,
@@ -25,10 +27,8 @@ from panel.api.framework.rate_limits import (
     buckets_of,
 )
 from panel.api.jobs import wait_for_job
-from panel.authentication import throttle
 from panel.configuration import redis_client
-from panel.gunicorn import threads
-from panel.http.client_address import network_of
+from panel.configuration.gunicorn import threads
 from tests import make
 from tests.panel.api.asking import V1, Program, problem, staff
 

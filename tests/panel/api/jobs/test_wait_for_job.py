@@ -12,7 +12,7 @@ import pytest
 
 from panel.api.framework.rate_limits import ConcurrencyLimit
 from panel.api.jobs import wait_for_job
-from panel.gunicorn import threads
+from panel.configuration.gunicorn import threads
 from tests import make
 from tests.panel.api.asking import Program, member, own, staff
 from tests.scene import Scene, end, job, scene

@@ -17,11 +17,11 @@ from jobs.alerts import alert_judge
 from jobs.engine import holds
 from jobs.models import Alert, AlertEvent, AlertRound, Job, Silence
 from panel import tasks
-from panel.alerts import alert_routing
+from panel.deliveries.alerts import alert_routing
 from panel.models import AlertDelivery, User
 from storage.models import Host, HostActivity, HostOutline
 from tests import make
-from tests.panel.alerts.telling import mail_route
+from tests.panel.deliveries.alerts.telling import mail_route
 from tests.scene import HOSTILE, Scene, job, scene, stuck_job
 
 pytestmark = pytest.mark.django_db

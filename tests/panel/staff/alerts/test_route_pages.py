@@ -16,12 +16,12 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from panel import tasks
-from panel.alerts.route_forms import OwnRouteForm, RouteForm, initial_of
-from panel.authentication.second_factor import unseal
+from panel.accounts.authentication.second_factor import unseal
+from panel.deliveries.alerts.route_forms import OwnRouteForm, RouteForm, initial_of
 from panel.models import AlertDelivery, AlertRoute, SecurityEntry, User
 from storage.models import Host
 from tests import make
-from tests.panel.alerts.telling import alert, event, mail_route, routed
+from tests.panel.deliveries.alerts.telling import alert, event, mail_route, routed
 from tests.proven import prove
 
 pytestmark = pytest.mark.django_db

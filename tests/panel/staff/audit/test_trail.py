@@ -19,8 +19,8 @@ from django.utils import timezone
 from jobs import audit_trail
 from jobs.audit_trail import BadSince
 from jobs.models import AuditEntry, Phase
+from panel.accounts.security_log import security_entries
 from panel.models import Mandate, SecurityEntry, SecurityKind
-from panel.security_log import security_entries
 from storage.access import StaffRole
 from storage.models import CachePlan, Customer, Host, PhysicalDisk, Volume
 from storage.templatetags.money import amount

@@ -20,6 +20,7 @@ from storage.byte_sizes import GIB
 from storage.models import Host
 from storage.models.outline import HostOutline
 from tests import make
+from tests.one_line import on_one_line
 from tests.panel.staff.customers.sales import NOW, host, plan, sold
 from tests.scene import job, scene
 from tests.storage.analysis.advice.load import sampled_days
@@ -136,7 +137,7 @@ def test_a_forecast_names_the_host_that_is_full_first(admin: Client) -> None:
         assert "First host full" in text and "in about 8 days" in text, page
     host("brim", free_gib=0)
     text = admin.get(reverse("revenue")).content.decode()
-    assert "Full now" in text and "1 host<" in text and ">brim</a>; next:" in text
+    assert "Full now" in text and "1 host <" in on_one_line(text) and ">brim</a>; next:" in text
 
 
 def test_what_jobs_will_take_is_reserved(admin: Client) -> None:
@@ -167,7 +168,7 @@ def test_a_host_is_full_once_the_plan_that_sells_best_no_longer_fits(admin: Clie
     text = shown(admin)
     assert "room for 3 " in text
     assert "Best (8 GiB), the plan that most volumes have, no longer fits" in text
-    assert ">1 host<" in text
+    assert "> 1 host <" in on_one_line(text)
     assert reverse("host", args=[left.key]) in text and reverse("host", args=[room.key]) in text
 
 

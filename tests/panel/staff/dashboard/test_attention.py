@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.problems import Problem, ProblemGroup
-from panel.alerts.problem_lists import LISTS
+from panel.deliveries.alerts.problem_lists import LISTS
 from panel.staff.dashboard.attention import AttentionRow, at_once, items
 from panel.staff.hosts import host_list
 from panel.staff.jobs import job_list

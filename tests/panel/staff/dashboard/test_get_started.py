@@ -8,11 +8,11 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
+from panel.accounts.security_log import security_entries
 from panel.models import SecurityKind, User
-from panel.security_log import security_entries
 from panel.staff.dashboard.get_started import get_started
 from tests import make
-from tests.panel.alerts.telling import mail_route
+from tests.panel.deliveries.alerts.telling import mail_route
 
 pytestmark = pytest.mark.django_db
 

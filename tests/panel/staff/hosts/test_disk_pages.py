@@ -11,6 +11,7 @@ from storage.health.smart_records import record_smart
 from storage.inventory.facts import ArrayMember
 from storage.models import Host, PhysicalDisk
 from tests import make
+from tests.one_line import on_one_line
 from tests.scene import scene
 from tests.storage.health.test_smart_records import disk, dom, hdd, reply
 
@@ -149,7 +150,7 @@ def test_who_writes_to_an_ssd_is_shown_for_the_time_that_is_chosen(admin: Client
     of = PhysicalDisk.objects.get(host=there.host)
     text = admin.get(address(of), {"writers": "7d"}).content.decode()
     assert "Who writes to it" in text and "No volume wrote to this SSD in this time." in text
-    assert 'href="?writers=7d#writers" aria-current="true"' in text
+    assert 'href="?writers=7d#writers" aria-current="true"' in on_one_line(text)
     assert "Who writes to it" not in page(admin, read(0)), "an HDD wears not by writing"
 
 

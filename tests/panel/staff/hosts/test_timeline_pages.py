@@ -15,7 +15,7 @@ from storage.discovery.ingest import apply_facts
 from storage.inventory.facts import KernelIdentity
 from storage.models import Host, HostChange
 from tests import make
-from tests.panel.alerts.telling import alert
+from tests.panel.deliveries.alerts.telling import alert
 from tests.proven import sign_in
 from tests.scene import Scene, job, scene
 

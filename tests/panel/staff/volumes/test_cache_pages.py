@@ -14,6 +14,7 @@ from jobs.models import Job
 from storage.byte_sizes import GIB, MIB
 from storage.planner.wish import Bcache, LvmCache, Wish
 from tests import make
+from tests.one_line import on_one_line
 from tests.scene import Scene, job, scene, step
 
 pytestmark = pytest.mark.django_db
@@ -230,7 +231,7 @@ def test_a_flush_shows_what_is_left_how_fast_it_falls_and_how_long_it_takes(
     staff: Client,
 ) -> None:
     text = page(staff, "job", flushing(rate_bytes_s=8 * MIB, left_s=384, stalled_s=1).key)
-    assert "3 GiB dirty, falling by 8 MiB/s, about 6 min left" in strip_tags(text)
+    assert "3 GiB dirty, falling by 8 MiB/s, about 6 min left" in on_one_line(strip_tags(text))
     assert "has not decreased" not in text
 
 

@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from panel.accounts.name_search import find_names
 from panel.lists.listing import in_order
-from panel.name_search import find_names
 from panel.staff.hosts.host_list import volume_counts
 from panel.staff.hosts.host_volumes import residents_of
 from panel.staff.volumes.filters import CACHES, STATES, VolumeFilter
@@ -124,6 +124,19 @@ def test_a_previewed_volume_is_in_no_list_or_count_but_its_own() -> None:
 def test_a_volume_of_few_slow_reads_is_not_called_slow() -> None:
     sampled(scene(), reads=99, read_ms=99 * 500)
     assert found(state="slow") == []
+
+
+def test_what_is_slow_is_said_by_the_host() -> None:
+    for label, limit_ms in (("quick host", 5), ("patient host", 50)):
+        there = scene(label=label)
+        Host.objects.filter(pk=there.host.pk).update(slow_read_ms=limit_ms)
+        sampled(there, read_ms=6_000 * 30)
+    assert found(state="slow") == ["quick host"]
+    rows = volume_rows(Volume.objects.order_by("label"), timezone.now())
+    assert [[chip.text for chip in row.chips] for row in rows] == [
+        [],
+        ["slow: over 5 ms per read"],
+    ]
 
 
 def test_volumes_are_found_by_the_technology_of_their_cache() -> None:

@@ -22,6 +22,7 @@ from storage.metrics.samples import Latest
 from storage.models import Placement, Volume
 from storage.volumes.snapshot import snapshots_of
 from tests import make
+from tests.one_line import on_one_line
 from tests.scene import HOST_KEY, HOSTILE, LONG, OTHER_HOST_KEY, RTL, scene
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import take
@@ -219,7 +220,7 @@ def test_a_plain_volume_is_offered_lvmcache_and_a_bcache_ready_one_bcache(staff:
 def test_a_volume_with_a_cache_shows_it_and_offers_to_change_or_remove_it(staff: Client) -> None:
     there = scene(make.lv(cache=make.dm_cache("c-aaaaaaaaaaaaaaaa", used_bytes=1024**3)))
     text = page(staff, "volume", there.volume.key)
-    assert '<dt>Share of the volume</dt><dd><span class="num">25 %</span>' in text
+    assert '<dt>Share of the volume</dt><dd> <span class="num">25 %</span>' in on_one_line(text)
     for name in ("cache-form", "cache-replace", "cache-remove"):
         assert reverse(name, args=[there.volume.key]) in text
 
@@ -227,7 +228,7 @@ def test_a_volume_with_a_cache_shows_it_and_offers_to_change_or_remove_it(staff:
 def test_writeback_on_a_single_ssd_is_disabled_with_its_reason(staff: Client) -> None:
     there = scene(pvs=(make.pv(), make.fast_pv("sdb", redundant=False)))
     text = page(staff, "cache-form", there.volume.key)
-    assert 'value="writeback" disabled' in text
+    assert 'value="writeback" disabled' in on_one_line(text)
     assert "The SSD is not redundant" in text
 
 
@@ -339,5 +340,5 @@ def test_fresh_figures_have_no_age_in_a_row_and_no_share_is_beyond_the_whole(sta
     row = text[text.index("<tbody") :]
     assert "whole" in row and "200 %" not in row
     card = page(staff, "volume", there.volume.key)
-    assert '<dt>Share of the volume</dt><dd><span class="num">whole</span>' in card
+    assert '<dt>Share of the volume</dt><dd> <span class="num">whole</span>' in on_one_line(card)
     assert " ago" not in row

@@ -13,6 +13,7 @@ from django.utils import timezone
 from jobs.models import State
 from storage.models import HostOutline, Placement, Volume
 from tests import make
+from tests.one_line import on_one_line
 from tests.scene import Scene, end, job, scene
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import take
@@ -93,7 +94,9 @@ def test_who_may_only_look_is_told_who_may_manage_a_volume(client: Client, staff
     client.force_login(make.staff_user(staff_role="read_only"))
     text = part(client, "volume", there)
     assert tag not in text
-    assert re.search(r"disabled[^>]*>Manage this volume</button>.*Requires the operator", text)
+    assert re.search(
+        r"disabled[^>]*>Manage this volume</button>.*Requires the operator", on_one_line(text)
+    )
 
 
 def test_the_head_names_the_technology_of_a_cache_that_works(staff: Client) -> None:

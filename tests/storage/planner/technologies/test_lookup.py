@@ -42,7 +42,7 @@ ASKED_IN = {
     # Which disks a volume's legs lie on.
     "storage/analysis/disk_users.py",
     # Their names in the labels of metrics.
-    "panel/exposition/volume_metrics.py",
+    "panel/api/exposition/volume_metrics.py",
     # What of a cache's writes to its SSD is counted at all.
     "storage/analysis/ssd_writers.py",
     "panel/staff/hosts/host_volumes.py",
@@ -55,7 +55,7 @@ ASKED_IN = {
     "jobs/engine/flush_rate.py",
     "storage/planner/growth.py",
     # Words that no password may contain.
-    "panel/authentication/passwords.py",
+    "panel/accounts/authentication/passwords.py",
 }
 
 

@@ -1,0 +1,44 @@
+"""Customers are told of alerts of their volumes: what concerns them, once it has lasted."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from django.db.models import Exists, OuterRef
+from django.db.models.functions import Now
+
+from jobs.models import Alert
+from panel.deliveries.notices.notice_delivery import tell_of_alert
+from panel.deliveries.notices.notice_texts import TROUBLES
+from panel.models import Notice, NoticeKind
+
+LASTED: Final = timedelta(minutes=5)
+"""What is mended sooner, a customer need not know."""
+LATELY: Final = timedelta(days=2)
+
+
+def tell_customers() -> None:
+    """Write the notices that are due: that a volume has a problem, and that it is over for those
+    who were told. Written twice, they are there once."""
+    of_customers = Alert.objects.filter(code__in=TROUBLES, volume__customer__isnull=False)
+    of_customers = of_customers.select_related("volume")
+    written = Notice.objects.filter(alert=OuterRef("pk"))
+    is_written = Exists(written.filter(kind=NoticeKind.WRONG))
+    lasting = of_customers.filter(
+        ~is_written,
+        resolved_at=None,
+        absent_since=None,
+        opened_at__lt=Now() - LASTED,
+        hushed_by="",
+        is_flapping=False,
+    )
+    for alert in lasting:
+        tell_of_alert(alert, NoticeKind.WRONG)
+    over = of_customers.filter(
+        is_written,
+        ~Exists(written.filter(kind=NoticeKind.MENDED)),
+        resolved_at__gt=Now() - LATELY,
+    )
+    for alert in over:
+        tell_of_alert(alert, NoticeKind.MENDED)

@@ -1,0 +1,86 @@
+"""A volume that is slow because of its neighbour, on the lab's throttled disk: one message, which
+names the neighbour, and one when it is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from jobs.models import Alert
+from storage.models import Host, Volume
+from tests.integration.conftest import LAB
+from tests.integration.lab_machine import LabMachine
+from tests.integration.person import Person
+from tests.integration.told import Told
+from tests.integration.until import until
+from tests.lab import load
+from tests.panel.deliveries.alerts.telling import arrived
+
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(2400)]
+
+MIB = 1 << 20
+CODE = "volume_slow"
+MESSAGE_SECONDS = 180
+# The reads must be well for five minutes first.
+OVER_SECONDS = 480
+CALM_SECONDS = 120
+
+
+@contextmanager
+def reads(machine: LabMachine, lv: str, limit_iops: int = 0) -> Iterator[None]:
+    running = load.read_hot(machine.lab, lv, machine.world.device(lv), limit_iops=limit_iops)
+    try:
+        load.wait_until_reading(machine.lab, machine.world.device(lv))
+        yield
+    finally:
+        running.stop()
+
+
+def came(told: Told) -> list[tuple[str, dict[str, tuple[str, str]]]]:
+    """Each message about slow volumes: by which way, and by volume what happened and what it
+    says."""
+    messages: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {}
+    for message, event in arrived(told.postbox, told.place):
+        if event.alert.code == CODE and event.alert.volume is not None:
+            _, volumes = messages.setdefault(message.key, (message.route.kind, {}))
+            volumes[event.alert.volume.label] = (event.kind, event.text)
+    return list(messages.values())
+
+
+@pytest.mark.parametrize("machine", [pytest.param("lab", marks=LAB)], indirect=True)
+def test_who_keeps_the_disk_busy_is_named_in_one_message_within_three_minutes(
+    machine: LabMachine, host: Host, person: Person, told: Told
+) -> None:
+    # The panel still lists those of an earlier run.
+    number = Volume.objects.count()
+    calm, greedy = f"calm{number}", f"greedy{number}"
+    with ExitStack() as stack:
+        for lv in (calm, greedy):
+            machine.world.add_lv(lv, 512 * MIB)
+            stack.callback(machine.world.remove_lv, lv)
+        person.refresh(host)
+        stack.enter_context(reads(machine, calm, limit_iops=20))
+        time.sleep(CALM_SECONDS)
+        assert not Alert.objects.filter(code=CODE).exists(), "its disk is as slow without others"
+
+        with reads(machine, greedy):
+            begun = time.monotonic()
+            until("both were notified", lambda: len(came(told)) == 2, MESSAGE_SECONDS)
+            print(f"notified after {time.monotonic() - begun:.0f} s", flush=True)
+            time.sleep(CALM_SECONDS)
+            opened = came(told)
+            assert sorted(way for way, _ in opened) == ["email", "webhook"]
+            for _, volumes in opened:
+                happened, text = volumes[calm]
+                assert happened == "opened" and greedy in text, text
+
+        begun = time.monotonic()
+        until("its end was notified", lambda: len(came(told)) == 4, OVER_SECONDS)
+        print(f"its end was notified after {time.monotonic() - begun:.0f} s", flush=True)
+        time.sleep(CALM_SECONDS)
+        resolved = came(told)[2:]
+        assert sorted(way for way, _ in resolved) == ["email", "webhook"]
+        assert all(volumes[calm][0] == "resolved" for _, volumes in resolved)
