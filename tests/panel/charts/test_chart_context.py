@@ -25,6 +25,7 @@ from storage.metrics.samples.sample_round import make_partition
 from storage.metrics.series import INSIDE_UNITS, LEG_UNITS, UNITS
 from storage.models import Member, Resolution, Sample, SampleChunk, Volume
 from tests import make
+from tests.one_line import on_one_line
 from tests.scene import Scene, scene
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import take
@@ -65,7 +66,7 @@ def chart_ranges(text: str) -> str:
 def page(client: Client, volume: Volume, **query: str) -> str:
     response = client.get(reverse("volume", args=[volume.key]), query)
     assert response.status_code == 200
-    return response.content.decode()
+    return on_one_line(response.content.decode())
 
 
 def test_the_script_shows_as_long_a_time_as_the_page(staff: Client) -> None:
@@ -177,7 +178,7 @@ def test_what_is_not_kept_of_legs_or_too_long_is_unknown_and_the_chart_says_so(
 def test_the_legs_are_in_the_csv_of_their_chart(staff: Client) -> None:
     there = with_legs(timedelta(minutes=5))
     url = reverse("volume-csv", args=[there.volume.key])
-    text = staff.get(url, {"range": "15m", "panel": "ssd_leg"}).content.decode()
+    text = on_one_line(staff.get(url, {"range": "15m", "panel": "ssd_leg"}).content.decode())
     head, *rows = csv.reader(text.lstrip("\ufeff").splitlines())
     assert [each.partition(" ")[0] for each in head[1:]] == [
         "ssd_leg_p50_ms",
@@ -348,7 +349,7 @@ def test_a_customers_page_brings_the_lines_of_its_charts_and_names_no_host(clien
     there.volume.save()
     Member.objects.create(customer=there.volume.customer, user=person, role="viewer")
     client.force_login(person)
-    text = client.get(reverse("my-charts", args=[there.volume.key])).content.decode()
+    text = on_one_line(client.get(reverse("my-charts", args=[there.volume.key])).content.decode())
     answer = json.loads(within(text))
     assert set(answer["series"]) == set(definitions.names(plain=True))
     assert not {"heat", "least", "most"} & answer.keys()

@@ -17,6 +17,7 @@ from django.utils import timezone
 from jobs.models import Job, Origin
 from storage.models import CachePlan, Member, Volume
 from tests import make
+from tests.one_line import on_one_line
 from tests.scene import Scene, end, job, scene
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import take
@@ -67,7 +68,9 @@ def figures(client: Client, there: Scene, **query: str) -> dict[str, Any]:
 
 
 def page(client: Client, there: Scene, **query: str) -> str:
-    return client.get(reverse("volume", args=[there.volume.key]), query).content.decode()
+    return on_one_line(
+        client.get(reverse("volume", args=[there.volume.key]), query).content.decode()
+    )
 
 
 def known(values: list[float | None]) -> set[float]:

@@ -23,6 +23,7 @@ from storage.metrics.samples.chunk_store import FORMAT, VOLUMES, readable
 from storage.models import Resolution
 from storage.naming import new_key
 from tests import make
+from tests.one_line import on_one_line
 from tests.panel.deliveries.webhooks.addresses import webhook
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +37,7 @@ def admin(client: Client) -> Client:
 
 
 def page(admin: Client, **query: str) -> str:
-    return admin.get(reverse("settings"), query).content.decode()
+    return on_one_line(admin.get(reverse("settings"), query).content.decode())
 
 
 def test_no_secret_is_on_the_page(admin: Client, settings: Settings) -> None:

@@ -16,6 +16,7 @@ from storage.inventory.facts import VolumeUser
 from storage.metrics.rates import CachedBy
 from storage.models import Host, Sample
 from tests import make
+from tests.one_line import on_one_line
 from tests.scene import HOSTILE
 from tests.storage.analysis.advice.load import NOW, known, sampled, sampled_days
 
@@ -37,7 +38,7 @@ def staff(client: Client) -> Client:
 def page(client: Client, key: str, name: str = "host-advice") -> str:
     response = client.get(reverse(name, args=[key]))
     assert response.status_code == 200
-    return response.content.decode()
+    return on_one_line(response.content.decode())
 
 
 def test_an_observed_host_gets_shares_hit_rates_arithmetic_and_commands(staff: Client) -> None:
