@@ -34,12 +34,12 @@ from storage.database_clock import database_now
 from storage.formatting import counted
 from storage.health import accepted_faults
 from storage.health.accepted_faults import REASON_LIMIT, HostFault, faults_with_decisions
-from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.models.host import MOST_SLOW_MS, MOST_TAGS, SITE_LIMIT, tags_of
 from storage.planner import Refused
 from storage.planner.host_wish import HostWish
 from storage.planner.kernel_faults import EFFECTS
+from storage.stored_inventory import inventory_of
 from storage.volumes.disk_offers import DiskOffer, preparations, replacements
 
 OF_OPERATORS: Final = ("site", "tags")

@@ -24,11 +24,11 @@ from panel.api.response_shapes import (
 from panel.models import Order, User
 from storage import currency
 from storage.access import Person, is_staff
-from storage.inventory.stored import inventory_of
 from storage.models import CachePlan, Customer, Host, Volume
 from storage.planner.cost import Cost
 from storage.planner.technologies.lookup import SETTINGS
 from storage.planner.wish import Wish
+from storage.stored_inventory import inventory_of
 from storage.volumes.cache_sizes import free_bytes
 
 CUSTOMER_ERROR = {

@@ -22,10 +22,10 @@ from storage.analysis.advice import outlook
 from storage.analysis.advice.suggestion import Suggestion
 from storage.analysis.advice.usage import LoadShare
 from storage.inventory.facts import HostFacts, LogicalVolume
-from storage.inventory.stored import inventory_of
 from storage.models import Host, Placement, Volume
 from storage.planner import Refused
 from storage.planner.technologies.lookup import cache_of
+from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import snapshots_of
 
 DISK = (

@@ -46,9 +46,9 @@ from storage.health.host_problems import (
 from storage.health.restart_checks import after_restart, before_restart
 from storage.inventory.device_tree import fast_disks
 from storage.inventory.facts import HostFacts
-from storage.inventory.stored import inventory_of
 from storage.models import Host, Placement, Volume
 from storage.models.host import SLOW_READ_MS
+from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 LATENCY_FULL_MS: Final = 2 * SLOW_READ_MS
