@@ -19,8 +19,9 @@ from django.db.models import OuterRef, Subquery
 from jobs.models import OVER, Halt, Job, State
 from jobs.standstill import Standstill, standstills_now
 from storage.formatting import counted
-from storage.health.host_problems import problem_words, silent_seconds
+from storage.health.host_problems import problem_words
 from storage.models import Host, Volume
+from storage.models.host import silent_seconds
 from storage.problems.all_kinds import AT_RISK, KINDS
 from storage.volumes.snapshot import BlockingJob
 

@@ -25,7 +25,6 @@ MOST_OF_A_NAME = 2
 EXCUSED_FILES = {
     "jobs/engine/runner.py",
     "panel/api/framework/problem.py",
-    "storage/metrics/samples/aggregate.py",
 }
 REQUIREMENTS = (
     "requirements",

@@ -22,10 +22,10 @@ from storage.database_clock import database_now
 from storage.health.smart_reading import SmartHealth
 from storage.host_data import clean_text, decoded
 from storage.inventory.facts import Array
-from storage.inventory.stored import inventory_of
 from storage.models import Host, PhysicalDisk
 from storage.models.host import HostState
 from storage.planner import Refused
+from storage.stored_inventory import inventory_of
 
 DEADLINE_SECONDS: Final = 90.0
 LEASE: Final = timedelta(minutes=2)

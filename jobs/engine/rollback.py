@@ -18,7 +18,6 @@ from jobs.requester import cancelled_by, last_requester
 from jobs.transport.errors import TransportError
 from storage.formatting import size
 from storage.inventory.facts import HostFacts, LogicalVolume
-from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.naming import FORMAT_TAG, MANAGED_TAG, ZEROING_TAG, tagged_volume_key
 from storage.planner import Target
@@ -28,6 +27,7 @@ from storage.planner.host_wish import HostWish, read_host_wish
 from storage.planner.ssd_wish import Preparation
 from storage.planner.technologies.lookup import is_part
 from storage.planner.wish import BadWish, Wish
+from storage.stored_inventory import inventory_of
 from storage.volumes.wish_diff import changes
 
 NO_PROGRESS = "no_progress"

@@ -15,12 +15,12 @@ from django.db.models import F
 from jobs.models import Job, State, Step, StepState
 from storage.byte_sizes import MIB
 from storage.inventory.facts import HostFacts
-from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.planner import PlannedStep, Target
 from storage.planner.cost import Cost, StepCost, cost
 from storage.planner.cost import estimate_of as verb_estimate
 from storage.planner.host_wish import read_host_wish
+from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 LOOKED_AT: Final = 120

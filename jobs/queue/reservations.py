@@ -7,9 +7,9 @@ from collections import Counter
 from jobs.models import Job
 from storage import row_security
 from storage.inventory.facts import HostFacts
-from storage.inventory.stored import inventory_of
 from storage.models import Host, Placement, Volume
 from storage.planner.wish import Wish
+from storage.stored_inventory import inventory_of
 from storage.volumes.ssd_capacity import Capacity, capacities, wanted_bytes
 
 

@@ -22,7 +22,6 @@ from storage.access import Right
 from storage.compiled_query import CompiledQuery
 from storage.formatting import size
 from storage.inventory.facts import HostFacts
-from storage.inventory.stored import inventory_of
 from storage.models import CachePlan, Host, Placement, Volume
 from storage.models.host import HostState
 from storage.naming import volume_name
@@ -31,6 +30,7 @@ from storage.planner.host_wish import HostWish, read_host_wish
 from storage.planner.member_wish import Replacement
 from storage.planner.wish import Wish
 from storage.row_locks import hold
+from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
 from storage.volumes.volume_groups import GroupChoice

@@ -38,9 +38,9 @@ from storage.health.smart_findings import error_counts, increases
 from storage.health.smart_records import DiskCondition, conditions_of
 from storage.inventory.disk_list import seconds_left
 from storage.inventory.facts import Array, HostFacts
-from storage.inventory.stored import inventory_of
 from storage.models import DiskRound, PhysicalDisk
 from storage.models.physical_disk import REASON_LIMIT
+from storage.stored_inventory import inventory_of
 
 MEASURED = (
     "state",

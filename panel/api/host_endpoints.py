@@ -30,10 +30,10 @@ from panel.api.jobs.job_shape import ErrorShape
 from storage.access import Right
 from storage.database_clock import database_now
 from storage.formatting import counted
-from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.models.host import MOST_SLOW_MS, MOST_TAGS, SITE_LIMIT, HostState, tags_of
 from storage.planner import Refused
+from storage.stored_inventory import inventory_of
 from storage.volumes.cache_sizes import free_bytes
 
 HOST_STATES = [each for each in HostState.choices if each[0] != HostState.REMOVED]

@@ -27,7 +27,6 @@ from storage.analysis.disk_activity import (
     own_course,
 )
 from storage.analysis.disk_users import DiskMap, disk_map
-from storage.inventory.stored import inventory_of
 from storage.metrics.load_series import (
     BUCKET_SECONDS,
     LOAD_UNITS,
@@ -52,6 +51,7 @@ from storage.metrics.series import (
 )
 from storage.models import Host, Volume
 from storage.planner.technologies.lookup import of_layout
+from storage.stored_inventory import inventory_of
 from storage.volumes.ownership import theirs_since
 
 FLEET_UNITS: Final = {

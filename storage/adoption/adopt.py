@@ -11,9 +11,9 @@ from storage.access import Person
 from storage.adoption.judge import AdoptionQuestion, Buyer, Candidate, Judgement, judge_rows
 from storage.discovery.ingest import GUEST_KINDS
 from storage.inventory.facts import HostFacts, LogicalVolume
-from storage.inventory.stored import inventory_of
 from storage.models import Customer, Placement, Volume
 from storage.models.host import Host
+from storage.stored_inventory import inventory_of
 
 
 def candidates_of(user: Person, host: Host | None = None) -> tuple[Candidate, ...]:

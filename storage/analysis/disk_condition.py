@@ -23,10 +23,10 @@ from storage.health.cache_condition_records import ConditionJudgement, fresh_sin
 from storage.health.slowness import BusyDisk, DiskShare, SlowSpell, slow_spell
 from storage.inventory.device_tree import fast_disks
 from storage.inventory.facts import HostFacts
-from storage.inventory.stored import inventory_of
 from storage.metrics.rates.disk import WRAP
 from storage.models import CacheCondition, Host, HostActivity, LatestSample
 from storage.problems.all_kinds import judged_by
+from storage.stored_inventory import inventory_of
 
 MARKS_KEPT: Final = timedelta(minutes=20)
 MARK_EVERY_NS: Final = 240e9

@@ -33,7 +33,7 @@ from storage.health.cache_condition import (
     recent_findings,
     state_findings,
 )
-from storage.health.host_problems import HealthFinding, silent_seconds
+from storage.health.host_problems import HealthFinding
 from storage.host_data import BadHostData
 from storage.metrics.counters import decode_volume
 from storage.metrics.rates import CachedBy, CacheInside, Sums, inside
@@ -49,6 +49,7 @@ from storage.metrics.samples.aggregate import (
 from storage.metrics.samples.interval_table import IntervalTable
 from storage.metrics.samples.window import kept
 from storage.models import CacheCondition, HostActivity, LatestSample, Placement, Resolution
+from storage.models.host import silent_seconds
 from storage.planner.wish import WRITEBACK_PERCENT
 from storage.problems.all_kinds import judged_by
 

@@ -1,5 +1,4 @@
-"""What a host's problems say, and when it counts as silent. Which problems there are, and how many,
-`jobs.problems` tells."""
+"""What a host's problems say, and whether it is silent. `jobs.problems` lists them."""
 
 from __future__ import annotations
 
@@ -8,18 +7,14 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from django.conf import settings
-
 from storage.formatting import counted, seconds
 from storage.models import Host
-from storage.models.host import HostState
+from storage.models.host import HostState, silent_seconds
 from storage.problems.all_kinds import kind_of
 from storage.templatetags.units import stamp
 
 Severity = Literal["error", "warning", "info"]
 ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
-SILENT_ROUNDS = 3
-"""A host is silent after this many sample intervals without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +36,6 @@ class HealthFinding:
     def to_json(self, since: str) -> dict[str, str]:
         """As it is kept; `since` is ISO 8601."""
         return asdict(self) | {"since": since}
-
-
-def silent_seconds() -> int:
-    """After how many seconds figures count as old, and their host as silent."""
-    return SILENT_ROUNDS * int(settings.TIERCEL_SAMPLE_SECONDS)
 
 
 def is_silent(host: Host, now: datetime) -> bool:

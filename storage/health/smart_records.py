@@ -43,9 +43,9 @@ from storage.health.smart_reading import (
 from storage.host_data import clean_text, decoded, storable
 from storage.inventory.device_tree import is_part_of
 from storage.inventory.facts import HostFacts
-from storage.inventory.stored import inventory_of
 from storage.models import DiskReading, DiskRound, Host, PhysicalDisk
 from storage.planner.draft import Refused
+from storage.stored_inventory import inventory_of
 
 KEPT_WHOLE: Final = timedelta(days=35)
 KEPT: Final = timedelta(days=5 * 365)

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import pghistory
 import pgtrigger
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -22,6 +23,8 @@ from storage.name_validators import demand_name
 from storage.naming import new_key
 from storage.natural_order import natural_order
 
+SILENT_ROUNDS = 3
+"""A host is silent after this many sample intervals without an answer."""
 UNDO_HOURS = 24
 """What an agent does whose policy does not say."""
 SITE_LIMIT = 64
@@ -32,6 +35,11 @@ SLOW_READ_MS = 20
 BUSY_PERCENT = 90
 MOST_SLOW_MS = 10_000
 """A dm-cache writes back under load only from 75 % on: half says that it has begun to pile up."""
+
+
+def silent_seconds() -> int:
+    """After how many seconds figures count as old, and their host as silent."""
+    return SILENT_ROUNDS * int(settings.TIERCEL_SAMPLE_SECONDS)
 
 
 def tags_of(text: str) -> list[str]:
@@ -116,7 +124,7 @@ class Host(models.Model):
     `hello` and `facts` are the agent's last answers as it gave them; `problems` are preflight
     problems, `{code, severity, message, correction}`; `error` is why the last contact failed,
     `{code, message, correction}`, empty after a good one. `facts_digest`, which the database keeps,
-    tells whether `facts` are those that one knows (`storage.inventory.stored`). From
+    tells whether `facts` are those that one knows (`storage.stored_inventory`). From
     `maintenance_since` to `maintenance_until` (null = until a person ends it) jobs wait; between
     `window_start` and `window_end` (UTC, may span midnight; both or neither) jobs may begin, at any
     time where they are null. `site` and `tags` are words of the staff, to group and find hosts by;

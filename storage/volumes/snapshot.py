@@ -8,13 +8,11 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Final, cast
 
-from storage.health.host_problems import silent_seconds
 from storage.inventory.facts import HostFacts, LogicalVolume, VolumeGroup
-from storage.inventory.stored import inventories_of
 from storage.metrics import samples
 from storage.metrics.samples import Latest
 from storage.models import Host, Placement, Volume
-from storage.models.host import HostState
+from storage.models.host import HostState, silent_seconds
 from storage.models.key_sets import any_of
 from storage.planner import Refused, plan
 from storage.planner.current_wish import wish_now
@@ -23,6 +21,7 @@ from storage.planner.kernel_faults import refuse_faulty
 from storage.planner.technologies.lookup import cache_of, device_of, layout_of, of_layout
 from storage.planner.technologies.technology import Cache, Technology
 from storage.planner.wish import BadWish, Wish
+from storage.stored_inventory import inventories_of
 
 UNDECIDED: Final = Refused(
     "busy", "A job on this volume needs a decision.", "Decide on the job's page."

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from storage.formatting import size
-from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.models.host import HostState
 from storage.planner.wish import Tier
+from storage.stored_inventory import inventory_of
 from storage.volumes.cache_sizes import free_bytes
 
 

@@ -18,11 +18,10 @@ from panel.models.order import OPEN
 from panel.models.outgoing import OutgoingQuerySet
 from storage.agent import VERSION
 from storage.database_clock import database_now
-from storage.health.host_problems import silent_seconds
 from storage.health.smart_endurance import wear_of
 from storage.health.smart_reading import SmartHealth
 from storage.models import Event, Host, HostOutline, PhysicalDisk
-from storage.models.host import HostState
+from storage.models.host import HostState, silent_seconds
 
 RANKS: Final = ("at_risk", "error", "warning")
 SECONDS_AN_HOUR: Final = 3600

@@ -16,7 +16,6 @@ from django.db import connection
 
 from panel.api.exposition.metric_text import MetricFamily, head, labels_text, written
 from storage.byte_sizes import SECTOR_BYTES
-from storage.health.host_problems import silent_seconds
 from storage.metrics.counters import (
     LATENCY_BOUNDS_NS,
     DiskCounters,
@@ -24,6 +23,7 @@ from storage.metrics.counters import (
     VolumeCounters,
 )
 from storage.metrics.rates.cache_delta import CachedBy
+from storage.models.host import silent_seconds
 
 MOST_SERIES: Final = 40
 """Of one volume. docs/metrics.md says so to whoever plans a Prometheus."""

@@ -28,7 +28,7 @@ from storage.analysis.disk_users import UsedDisk
 from storage.analysis.ssd_writers import SPANS, known_as, ssd_writers
 from storage.database_clock import database_now
 from storage.health.smart_records import DiskCondition, conditions_of
-from storage.inventory.stored import inventory_of
+from storage.stored_inventory import inventory_of
 
 USUAL: Final = timedelta(minutes=5)
 LONGEST: Final = timedelta(days=366)

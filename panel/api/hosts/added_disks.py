@@ -14,10 +14,10 @@ from panel.api.hosts.host_resource import HostResource
 from panel.api.jobs.job_work import JobWork, work
 from panel.models import Scope
 from storage.access import Right
-from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.planner import Refused
 from storage.planner.host_wish import HostWish
+from storage.stored_inventory import inventory_of
 from storage.volumes.disk_offers import DiskOffer, preparations, replacements
 
 

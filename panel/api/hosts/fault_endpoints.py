@@ -14,9 +14,9 @@ from storage.access import Right
 from storage.database_clock import database_now
 from storage.health import accepted_faults
 from storage.health.accepted_faults import REASON_LIMIT, faults_with_decisions
-from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.planner.kernel_faults import EFFECTS
+from storage.stored_inventory import inventory_of
 
 
 class FaultAcceptanceShape(Shape):

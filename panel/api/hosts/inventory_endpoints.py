@@ -14,9 +14,9 @@ from panel.api.framework.shape import Shape, show
 from panel.api.hosts.host_resource import HostResource
 from panel.api.jobs.job_shape import ErrorShape
 from storage.analysis.advice import outlook
-from storage.inventory.stored import inventory_of
 from storage.models import Placement, Volume
 from storage.planner.technologies.lookup import cache_of
+from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import snapshots_of
 
 

@@ -20,8 +20,8 @@ from panel.deliveries.delivery_queue import HELD
 from panel.deliveries.http_post import Forbidden, NoResponse
 from panel.models import AlertDelivery
 from storage.database_clock import database_now
-from storage.health.host_problems import silent_seconds
 from storage.models import Host
+from storage.models.host import silent_seconds
 
 log = logging.getLogger(__name__)
 

@@ -13,14 +13,13 @@ from django.db.models.functions import Coalesce
 
 from storage.access import Person
 from storage.formatting import percent
-from storage.health.host_problems import silent_seconds
 from storage.health.shortage import FIELDS as SHORTAGE_FIELDS
 from storage.metrics.load_series import fleet_series
 from storage.metrics.rates import figures
 from storage.metrics.samples.host_load import bucket_of, fleet_sums
 from storage.metrics.samples.load_rollup import BUCKET
 from storage.models import Host, HostOutline, Volume
-from storage.models.host import HostState
+from storage.models.host import HostState, silent_seconds
 from storage.planner.wish import Wish
 from storage.volumes.ssd_capacity import left_bytes
 

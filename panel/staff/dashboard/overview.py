@@ -53,9 +53,9 @@ from panel.staff.hosts.fleet import (
     line_of,
 )
 from storage.access import Person, is_staff, staff_view
-from storage.health.host_problems import silent_seconds
 from storage.health.shortage import Shortage, shortages
 from storage.models import Host, HostOutline, Placement, Volume
+from storage.models.host import silent_seconds
 from storage.planner.wish import Wish
 from storage.problems.all_kinds import KINDS
 

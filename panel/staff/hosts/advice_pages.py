@@ -15,8 +15,8 @@ from panel.staff.hosts.problem_rows import problem_rows
 from storage.access import staff_view
 from storage.analysis.advice import Outlook, outlook
 from storage.health.host_problems import HealthFinding
-from storage.inventory.stored import inventory_of
 from storage.models import Host, Placement, Volume
+from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import snapshots_of
 
 ADVICE_SHOWN: Final = 10

@@ -17,8 +17,8 @@ from storage.access import staff_view
 from storage.analysis.disk_activity import DisksThen, disks_then
 from storage.analysis.disk_users import DiskUser, UsedDisk
 from storage.formatting import counted
-from storage.inventory.stored import inventory_of
 from storage.models import Host, Volume
+from storage.stored_inventory import inventory_of
 
 USUAL: Final = timedelta(minutes=5)
 SHORTEST, LONGEST = timedelta(minutes=1), timedelta(days=366)

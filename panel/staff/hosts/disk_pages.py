@@ -28,11 +28,11 @@ from storage.health.smart_endurance import TB
 from storage.health.smart_findings import COUNTS, error_counts, increases
 from storage.health.smart_records import DiskCondition, conditions_of
 from storage.inventory.facts import HostFacts
-from storage.inventory.stored import inventory_of
 from storage.models import PhysicalDisk
 from storage.models.physical_disk import REASON_LIMIT
 from storage.name_validators import demand_plain
 from storage.planner import Refused
+from storage.stored_inventory import inventory_of
 
 CHECKS_SHOWN: Final = 5
 DEFAULT_SPAN: Final = "24h"

@@ -20,11 +20,11 @@ from storage.access import Right, is_proven, staff_view
 from storage.health.host_problems import HealthFinding, reported_problems
 from storage.inventory.device_tree import fast_disks
 from storage.inventory.facts import HostFacts
-from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.models.host import HostState
 from storage.name_validators import demand_name
 from storage.planner.technologies.lookup import cache_of
+from storage.stored_inventory import inventory_of
 
 Progress = Literal["done", "now", "later", "trouble"]
 

@@ -12,7 +12,7 @@ from panel.charts.sparkline import Spark, spark
 from storage.access import Person
 from storage.discovery.host_summary import FIELDS as OUTLINE_FIELDS
 from storage.formatting import percent
-from storage.health.host_problems import is_silent, silent_seconds
+from storage.health.host_problems import is_silent
 from storage.health.shortage import is_short
 from storage.metrics.rates import Figures, Sums, figures, read_hit_rate
 from storage.metrics.samples.host_load import (
@@ -20,7 +20,7 @@ from storage.metrics.samples.host_load import (
     courses,
 )
 from storage.models import Host, HostActivity, HostOutline
-from storage.models.host import HostState
+from storage.models.host import HostState, silent_seconds
 
 FIELDS: Final = (
     "key",

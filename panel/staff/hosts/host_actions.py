@@ -31,10 +31,10 @@ from panel.staff.jobs.forms import (
 from storage.access import Right, staff_view
 from storage.database_clock import database_now
 from storage.health.missing_volumes import settle_missing_volumes
-from storage.inventory.stored import inventory_of
 from storage.models import Host
 from storage.models.host import HostState
 from storage.planner import Refused
+from storage.stored_inventory import inventory_of
 from storage.templatetags.units import stamp
 from storage.volumes.disk_offers import DiskOffer, preparations, replacements
 

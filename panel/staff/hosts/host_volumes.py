@@ -9,10 +9,10 @@ from typing import Final
 
 from django.db import connection
 
-from storage.health.host_problems import silent_seconds
 from storage.inventory.facts import HostFacts
 from storage.metrics.rates import CachedBy, Sums, figures
 from storage.models import Host, Placement
+from storage.models.host import silent_seconds
 from storage.planner.current_wish import wish_now
 from storage.planner.technologies.lookup import layout_of
 from storage.planner.wish import BadWish

@@ -46,11 +46,10 @@ from storage.health.host_problems import (
 from storage.health.restart_checks import after_restart, before_restart
 from storage.inventory.device_tree import fast_disks
 from storage.inventory.facts import HostFacts
-from storage.inventory.stored import inventory_of
 from storage.models import Host, Placement, Volume
+from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
-"""A bar of read latency is full here."""
 VOLUMES_SHOWN: Final = 12
 """Volumes on the host's own page; the list of volumes has them all."""
 BUSIEST_SHOWN, FEW = 5, 3

@@ -23,11 +23,11 @@ from storage.database_clock import database_now
 from storage.health import accepted_faults
 from storage.health.accepted_faults import REASON_LIMIT, faults_with_decisions
 from storage.inventory.facts import KernelIdentity
-from storage.inventory.stored import inventory_of
 from storage.models import Host, HostChange, HostChangeKind
 from storage.name_validators import demand_plain
 from storage.planner import Refused
 from storage.planner.kernel_faults import BY_CODE
+from storage.stored_inventory import inventory_of
 
 TIMELINE: Final = ListDefinition(
     "host-history",

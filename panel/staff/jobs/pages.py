@@ -30,13 +30,13 @@ from panel.staff.jobs.headline import (
 from panel.staff.jobs.log_pages import counter, window
 from panel.staff.jobs.waiting_reason import WaitingReason, waiting_reason
 from storage.access import Right, may, staff_view
-from storage.inventory.stored import inventory_of
 from storage.models import Volume
 from storage.planner import PlannedStep
 from storage.planner.fingerprint import FLUSHES
 from storage.planner.host_wish import read_host_wish
 from storage.planner.kernel_faults import PresentFault, met_by
 from storage.planner.wish import Wish
+from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from storage.volumes.wish_diff import WishChange, changes, gains
 

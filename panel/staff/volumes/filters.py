@@ -23,9 +23,9 @@ from django.db.models.functions import Cast, Greatest, NullIf
 from panel.accounts.name_search import every_word
 from panel.lists.named_choice import Suggesting, by_id
 from storage.access import Person
-from storage.health.host_problems import silent_seconds
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.models import Customer, Host, Volume
+from storage.models.host import silent_seconds
 from storage.naming import KEY_PATTERN
 from storage.planner.technologies.lookup import SETTINGS
 

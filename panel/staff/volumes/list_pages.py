@@ -20,12 +20,12 @@ from panel.templatetags.chips import Chip
 from storage.access import staff_view
 from storage.bulk_changes import ACTIONS, MOST
 from storage.formatting import iops
-from storage.health.host_problems import silent_seconds
 from storage.metrics import samples
 from storage.metrics.rates.figures import MIN_ACCESSES
 from storage.metrics.samples import Latest
 from storage.metrics.samples.window import iops_courses
 from storage.models import Host, Placement, Volume
+from storage.models.host import silent_seconds
 
 LISTING: Final = ListDefinition(
     name="volumes",

@@ -33,12 +33,12 @@ from panel.staff.volumes.slow_reason import slow_reason
 from panel.staff.volumes.watch_pages import live_context, watch_context
 from panel.templatetags.chips import Chip
 from storage.access import staff_view
-from storage.health.host_problems import silent_seconds
 from storage.metrics import cache_warmth
 from storage.metrics.samples import window
 from storage.metrics.samples.aggregate import nearest
 from storage.metrics.series import series
 from storage.models import LatestSample, Volume
+from storage.models.host import silent_seconds
 from storage.planner.technologies.lookup import PLAIN
 from storage.planner.wish import Wish
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of

@@ -14,8 +14,8 @@ from storage.analysis.disk_condition import LOOKED_AT, slow_disk
 from storage.analysis.disk_users import UsedDisk
 from storage.formatting import ms
 from storage.health.slowness import LEAST_SHARE, NAMED
-from storage.inventory.stored import inventory_of
 from storage.models import Volume
+from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import VolumeSnapshot
 
 SECONDS: Final = round(LOOKED_AT.total_seconds())

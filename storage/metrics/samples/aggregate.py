@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -147,17 +147,23 @@ class AggregateColumns:
         ]
 
 
+class Window(TypedDict, total=False):
+    """Which intervals are added up (`aggregate`)."""
+
+    kind: SampleKind
+    step: int | None
+    begun_since: datetime | None
+    since: datetime | Mapping[int, datetime] | None
+    resolution: Resolution | None
+
+
 def aggregate(
     subject_ids: Collection[int],
     start: datetime,
     end: datetime,
     *,
-    kind: SampleKind = VOLUMES,
-    step: int | None = None,
-    begun_since: datetime | None = None,
-    since: datetime | Mapping[int, datetime] | None = None,
-    resolution: Resolution | None = None,
     apart: bool = False,
+    **window: Unpack[Window],
 ) -> list[Aggregate]:
     """What the subjects did after `start`, up to and with `end`, by subject and bucket; where
     nothing is known there is none. One statement.
@@ -168,17 +174,8 @@ def aggregate(
     before it is left out too. `resolution`: no longer stored buckets than these.
     `apart`: intervals of different caches are not added up; `last` says whose they are.
     """
-    table = intervals(
-        subject_ids,
-        start,
-        end,
-        kind=kind,
-        step=step,
-        begun_since=begun_since,
-        since=since,
-        resolution=resolution,
-    )
-    return added_up(table, start, step, apart=apart)
+    table = intervals(subject_ids, start, end, **window)
+    return added_up(table, start, window.get("step"), apart=apart)
 
 
 def intervals(

@@ -19,9 +19,9 @@ from jobs.models.media_check import follow_arrays
 from jobs.requester import Requester
 from storage.agent.state import owner
 from storage.database_clock import database_now
-from storage.inventory.stored import inventory_of
 from storage.models import DiskRound, Host, PhysicalDisk
 from storage.planner import Refused
+from storage.stored_inventory import inventory_of
 from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.host import FakeHost
 from tests.fake.server import FakeServer

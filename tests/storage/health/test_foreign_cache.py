@@ -11,9 +11,9 @@ import pytest
 
 from storage.analysis.advice import outlook
 from storage.discovery.ingest import apply_facts
-from storage.inventory.stored import inventory_of
 from storage.metrics.samples import latest, record_sample
 from storage.models import Host, Volume
+from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.fake.host import FakeHost

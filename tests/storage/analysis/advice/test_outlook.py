@@ -13,11 +13,11 @@ from storage.analysis.advice import Outlook, outlook
 from storage.analysis.advice.past_loads import past_loads
 from storage.byte_sizes import GIB
 from storage.inventory.facts import VolumeUser
-from storage.inventory.stored import inventory_of
 from storage.metrics.rates import CachedBy
 from storage.metrics.samples.chunk_store import VOLUMES
 from storage.metrics.samples.packer import pack_samples
 from storage.models import Host, Resolution, SampleChunk, Volume
+from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.storage.analysis.advice.load import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from storage import stored_inventory as inventory_stored
 from storage.discovery.ingest import apply_facts
-from storage.inventory import stored as inventory_stored
-from storage.inventory.stored import inventories_of, inventory_of
 from storage.models import Host
+from storage.stored_inventory import inventories_of, inventory_of
 from tests import make
 from tests.storage.discovery.test_ingest import LATER, NOW
 
