@@ -22,10 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("panel", "storage", "jobs")
 FILE_LINES = 600
 MOST_OF_A_NAME = 2
-EXCUSED_FILES = {
-    "jobs/engine/runner.py",
-    "panel/api/framework/problem.py",
-}
+EXCUSED_FILES = {"jobs/engine/runner.py"}
 REQUIREMENTS = (
     "requirements",
     "requirements-embedded",

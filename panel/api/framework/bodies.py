@@ -139,7 +139,7 @@ def check_instance(instance: Model) -> None:
     except ValidationError as error:
         problem = unprocessable(error)
         if isinstance(instance, Customer | Volume) and any(
-            each["code"] == TAKEN for each in problem.errors
+            each["code"] == TAKEN for each in problem.members.get("errors", ())
         ):
             problem = taken(instance)
         raise problem from None

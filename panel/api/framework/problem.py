@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 
 from django.conf import settings
 from django.core.exceptions import (
@@ -61,14 +61,23 @@ CUSTOMER_DETAIL = "This cannot be done for the volume now."
 CUSTOMER_CORRECTION = "Try again later, or ask your provider and name the code."
 
 
-class ApiProblem(Exception):
-    """An answer that is not what was asked for.
+class Members(TypedDict, total=False):
+    """What some problems have beside what all have (extension members, RFC 9457).
 
     `errors` are `{pointer, code, message}`, the pointer (RFC 6901) into the body, or
-    `{parameter, code, message}` with the name of a parameter; `headers` go with the answer;
-    `not_before` is when the same request may succeed, where that is known; `existing` is the row
-    that has what only one can have, as `{key, url}`.
+    `{parameter, code, message}` with the name of a parameter; `not_before` is when the same request
+    may succeed, where that is known; `existing` is the row that has what only one can have, as
+    `{key, url, name}`.
     """
+
+    errors: list[dict[str, str]]
+    conflicting_jobs: list[dict[str, str]]
+    not_before: datetime | None
+    existing: dict[str, str]
+
+
+class ApiProblem(Exception):
+    """An answer that is not what was asked for; `headers` go with it."""
 
     def __init__(
         self,
@@ -77,29 +86,23 @@ class ApiProblem(Exception):
         detail: str,
         correction: str = "",
         *,
-        errors: list[dict[str, str]] | None = None,
         headers: dict[str, str] | None = None,
-        conflicting_jobs: list[dict[str, str]] | None = None,
-        not_before: datetime | None = None,
-        existing: dict[str, str] | None = None,
+        **members: Unpack[Members],
     ) -> None:
         super().__init__(detail)
         self.status = status
         self.code = code
         self.detail = detail
         self.correction = correction or CORRECTIONS.get(code, "")
-        self.errors = errors or []
         self.headers = headers or {}
-        self.conflicting_jobs = conflicting_jobs or []
-        self.not_before = not_before
-        self.existing = existing
-        if not_before is not None:
+        self.members = members
+        if (not_before := members.get("not_before")) is not None:
             left = math.ceil((not_before - timezone.now()).total_seconds())
             self.headers.setdefault("Retry-After", str(max(1, left)))
 
     def to_json(self, instance: str) -> dict[str, Any]:
         """The body; `instance` is the request's id."""
-        body: dict[str, Any] = {
+        return {
             "type": f"urn:tiercel:problem:{self.code}",
             "title": HTTPStatus(self.status).phrase,
             "status": self.status,
@@ -108,16 +111,8 @@ class ApiProblem(Exception):
             "code": self.code,
             "correction": self.correction,
             "doc_url": doc_url(self.code),
+            **{name: member for name, member in self.members.items() if member},
         }
-        if self.errors:
-            body["errors"] = self.errors
-        if self.conflicting_jobs:
-            body["conflicting_jobs"] = self.conflicting_jobs
-        if self.not_before is not None:
-            body["not_before"] = self.not_before
-        if self.existing is not None:
-            body["existing"] = self.existing
-        return body
 
 
 def doc_url(code: str) -> str:
