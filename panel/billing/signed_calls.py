@@ -3,22 +3,23 @@ there is no token and no person. `docs/billing.md` describes all calls."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import pghistory
 from django.conf import settings
 from django.db import transaction
 from django.urls import URLPattern, path
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.queue.submit import Busy
 from panel.accounts.client_address import address_of
-from panel.api.framework import bodies, described, problem
+from panel.api.framework import problem
+from panel.api.framework.api_operations import operation
+from panel.api.framework.bodies import unfit
 from panel.api.framework.fields import Choice
+from panel.api.framework.parameters import Header
 from panel.api.framework.parsing import MAX_BODY_BYTES, too_large
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
@@ -32,7 +33,14 @@ from storage import row_security
 from storage.planner import Refused
 
 REFUSALS = (ApiProblem, Refused, Busy, OrderRefused, ValidationError)
-
+SIGNED: Final = tuple(
+    Header(name, text, is_required=True)
+    for name, text in (
+        (signature.ID, "Your ID of the call. Send the same ID to repeat the call."),
+        (signature.TIMESTAMP, "Unix time. It may differ by at most 5 minutes."),
+        (signature.SIGNATURE, "v1,<base64 of HMAC-SHA256 over id.timestamp.body>"),
+    )
+)
 
 CALLS = (
     CallDefinition(
@@ -106,7 +114,7 @@ class SignedCall(Resource):
     permission_classes = ()  # type: ignore[assignment]  # nobody: the signature is asked
     call: ClassVar[CallDefinition]
 
-    def post(self, request: Request) -> Response:
+    def called(self, request: Request) -> Response:
         """Once for each webhook-id: the same one again is answered as the first time."""
         body = _body(request)
         try:
@@ -121,20 +129,20 @@ class SignedCall(Resource):
         caller = Caller(name, address_of(request._request))
         with row_security.beyond(), pghistory.context(actor=ACTOR, call=name):
             if self.call.only_reads:
-                return self._act(request, caller)
-            return call_log.once(self.call, caller, body, lambda: self._act(request, caller))
+                return self._act(caller)
+            return call_log.once(self.call, caller, body, lambda: self._act(caller))
 
-    def _act(self, request: Request, caller: Caller) -> Response:
+    def _act(self, caller: Caller) -> Response:
         """What the call did, or the problem that kept it from doing anything."""
         try:
             with transaction.atomic():
-                values = bodies.read(request, self.call.body)
+                values = self.read()
                 if values.pop("call", self.call.name) != self.call.name:
-                    raise bodies.unfit("call", "This body was signed for another call.")
+                    raise unfit("call", "This body was signed for another call.")
                 result = self.call.act(values, caller)
                 return Response(result.to_json(), status=result.status)
         except REFUSALS as refusal:
-            return problem.problem_answer(refusal, {"request": request})
+            return problem.problem_answer(refusal, {"request": self.request})
 
 
 def _body(request: Request) -> bytes:
@@ -144,48 +152,28 @@ def _body(request: Request) -> bytes:
 
 
 def _headers(request: Request) -> dict[str, str]:
-    names = (signature.ID, signature.TIMESTAMP, signature.SIGNATURE)
-    return {name: request.headers.get(name, "") for name in names}
-
-
-def _header(name: str, text: str) -> OpenApiParameter:
-    return OpenApiParameter(
-        name, OpenApiTypes.STR, OpenApiParameter.HEADER, required=True, description=text
-    )
-
-
-SIGNED = [
-    _header(signature.ID, "Your ID of the call. Send the same ID to repeat the call."),
-    _header(signature.TIMESTAMP, "Unix time. It may differ by at most 5 minutes."),
-    _header(signature.SIGNATURE, "v1,<base64 of HMAC-SHA256 over id.timestamp.body>"),
-]
+    return {each.name: request.headers.get(each.name, "") for each in SIGNED}
 
 
 def _view(call: CallDefinition) -> type[SignedCall]:
-    words = call.name.replace("-", " ").title().replace(" ", "")
-    view = type(words, (SignedCall,), {"call": call, "__doc__": call.body.__doc__})
-    described_as = extend_schema(
-        operation_id=f"billing_{call.name.replace('-', '_')}",
-        summary=f"Billing: {call.summary[0].lower()}{call.summary[1:]}",
-        description=call.act.__doc__,
-        parameters=SIGNED,
-        request=call.body,
-        responses={
+    def post(self: SignedCall, request: Request) -> Response:
+        return self.called(request)
+
+    post.__doc__ = call.act.__doc__
+    described = operation(
+        f"billing_{call.name.replace('-', '_')}",
+        f"Billing: {call.summary[0].lower()}{call.summary[1:]}",
+        {
             200: CallAnswer,
-            202: OpenApiResponse(
-                CallAnswer, "The call is being carried out. Call `status` for its result."
-            ),
-            **described.problems(401, 403, 404, 409, 422),
+            202: (CallAnswer, "The call is being carried out. Call `status` for its result."),
         },
-        auth=[],
+        body=call.body,
+        parameters=SIGNED,
+        problems=(404, 409),
     )
-    post = SignedCall.post
-
-    def answered(self: SignedCall, request: Request) -> Response:
-        return post(self, request)
-
-    view.post = described_as(answered)  # type: ignore[attr-defined]
-    return view
+    words = call.name.replace("-", " ").title().replace(" ", "")
+    own = {"call": call, "post": described(post), "__doc__": call.body.__doc__}
+    return type(words, (SignedCall,), own)
 
 
 urlpatterns: list[URLPattern] = [

@@ -70,7 +70,7 @@ def operation(
 
 
 def operation_of(view: type, method: str) -> Operation | None:
-    """What the view does by that method; None where that is described elsewhere."""
+    """What the view does by that method; None where that is in no description."""
     name = "get" if method == "HEAD" else method.lower()
     own: Operation | None = getattr(getattr(view, name, None), "operation", None)
     return own

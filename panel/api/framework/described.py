@@ -94,33 +94,34 @@ class OperationSchema(AutoSchema):
     """Describes the `Operation` of a method, with the scopes of which a token needs one."""
 
     @property
-    def operation(self) -> Operation | None:
-        """None for a method that is described otherwise."""
-        return operation_of(type(self.view), self.method)
+    def operation(self) -> Operation:
+        """What is described."""
+        return cast("Operation", operation_of(type(self.view), self.method))
+
+    @property
+    def resource(self) -> Resource:
+        """The view whose method it is."""
+        return cast("Resource", self.view)
 
     def get_operation_id(self) -> str:
         """As clients call it."""
-        return super().get_operation_id() if self.operation is None else self.operation.name
+        return self.operation.name
 
-    def get_summary(self) -> str | None:
+    def get_summary(self) -> str:
         """In a few words."""
-        return super().get_summary() if self.operation is None else self.operation.summary
+        return self.operation.summary
 
     def is_deprecated(self) -> bool:
         """Whether another operation does the same."""
-        return self.operation is not None and self.operation.deprecated
+        return self.operation.deprecated
 
     def get_request_serializer(self) -> Any:
         """The shape of the body."""
-        if self.operation is None:
-            return super().get_request_serializer()
         return self.operation.body
 
     def get_override_parameters(self) -> list[Any]:
         """What stands in the query, and the headers that mean something here alone."""
-        if self.operation is None:
-            return super().get_override_parameters()
-        named, view = list(self.operation.parameters), cast("Resource", self.view)
+        named, view = list(self.operation.parameters), self.resource
         if view.needs_key and self.method != "GET":
             takes_dry_runs = DRY_RUN.name in {each.name for each in named}
             may_do_without = takes_dry_runs and not view.needs_key_for_dry_runs
@@ -130,10 +131,8 @@ class OperationSchema(AutoSchema):
     def get_response_serializers(self) -> Any:
         """What is shown, and what goes wrong."""
         operation = self.operation
-        if operation is None:
-            return super().get_response_serializers()
         statuses = {401, 403, *operation.problems}
-        if "{" in self.path or cast("Resource", self.view).staff_only:
+        if "{" in self.path or self.resource.staff_only:
             statuses.add(404)
         if operation.parameters:
             statuses.add(400)
@@ -143,24 +142,17 @@ class OperationSchema(AutoSchema):
             status: OpenApiResponse(*each) if isinstance(each, tuple) else each
             for status, each in operation.answers.items()
         }
-        return answers | problems(*statuses)
+        return answers | {
+            (status, MEDIA_TYPE): OpenApiResponse(ProblemShape, PROBLEMS[status])
+            for status in sorted(statuses)
+        }
 
     def get_extensions(self) -> Json:
         """`x-required-scopes`, and `x-dry-run-scopes` where a dry run needs less."""
-        if not isinstance(self.view, Resource):
-            return {}
-        needed = self.view.scopes_for(self.method)
-        dry = self.view.scopes_for(self.method, is_dry=True)
+        needed = self.resource.scopes_for(self.method)
+        dry = self.resource.scopes_for(self.method, is_dry=True)
         extensions = {"x-required-scopes": needed} if needed else {}
         return extensions | ({"x-dry-run-scopes": dry} if dry != needed else {})
-
-
-def problems(*statuses: int) -> dict[Any, Any]:
-    """Answers that are problems."""
-    return {
-        (status, MEDIA_TYPE): OpenApiResponse(ProblemShape, PROBLEMS[status])
-        for status in sorted(statuses)
-    }
 
 
 INTEGER: Final = "integer"

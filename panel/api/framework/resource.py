@@ -166,7 +166,7 @@ class Resource(APIView):
     def shown(self, row: Any, status: int = 200, **given: Any) -> Response:
         """The row in detail; where it was just made, with its address."""
         if self.operation is None:
-            raise LookupError("this method is described elsewhere")
+            raise LookupError("this operation is in no description")
         shape = self.operation.shape_of(status)
         data = show(shape, row, staff=is_staff(self.user), detail=True, **given)
         headers = {"Location": data["url"]} if status == HTTPStatus.CREATED else {}

@@ -125,7 +125,7 @@ def test_a_refusal_stays_a_refusal_under_its_id() -> None:
 def test_what_failed_by_our_own_fault_may_be_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
     acme()
     with monkeypatch.context() as broken:
-        broken.setattr("panel.billing.signed_calls.bodies.read", lambda *args: 1 / 0)
+        broken.setattr("panel.billing.signed_calls.SignedCall.read", lambda *args: 1 / 0)
         problem(call("suspend", ACME, id="same"), 500, "internal")
     ok(call("suspend", ACME, id="same"))
 
