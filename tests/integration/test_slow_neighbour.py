@@ -17,7 +17,7 @@ from tests.integration.person import Person
 from tests.integration.told import Told
 from tests.integration.until import until
 from tests.lab import load
-from tests.panel.alerts.telling import arrived
+from tests.panel.deliveries.alerts.telling import arrived
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(2400)]
 
