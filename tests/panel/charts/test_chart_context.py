@@ -381,7 +381,7 @@ def test_a_new_volume_is_told_when_its_first_point_comes(staff: Client) -> None:
 def test_a_silent_volume_is_not_told_to_wait_for_a_first_point(staff: Client) -> None:
     volume = sampled(age=timedelta(hours=3)).volume
     text = page(staff, volume, range="1h")
-    assert 'data-charts-nearest="last">No figures in this time. The last ones:' in text
+    assert 'data-charts-nearest="last"> No figures in this time. The last ones:' in text
     assert 'data-charts-nearest="first" hidden' in text
     assert "The first data point appears" not in text
     assert "200 reads" in page(staff, volume, range="6h")
