@@ -192,15 +192,17 @@ class Cast:
             self.path(row),
             "" if method == "GET" else data,
             content_type="application/json",
-            headers=self.bearers[role],
+            # What demands a key says so before it looks whose the request is.
+            headers={**self.bearers[role], "Idempotency-Key": "once"},
         )
 
 
 @pytest.fixture(scope="module")
 def people(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Cast]:
     """Made once for all tests of a module, and rolled back with the last one. Their proof of who
-    they are lasts as long, however slow the machine is."""
-    lasting = override_settings(TIERCEL_STEP_UP_SECONDS=86_400)
+    they are lasts as long, however slow the machine is. Customers may order: who may not is refused
+    for what they are."""
+    lasting = override_settings(TIERCEL_STEP_UP_SECONDS=86_400, TIERCEL_CUSTOMERS_MAY_ORDER=True)
     with django_db_blocker.unblock(), lasting, transaction.atomic():
         yield cast()
         transaction.set_rollback(True)
