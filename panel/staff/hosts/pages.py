@@ -50,7 +50,6 @@ from storage.inventory.stored import inventory_of
 from storage.models import Host, Placement, Volume
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
-"""A bar of read latency is full here."""
 VOLUMES_SHOWN: Final = 12
 """Volumes on the host's own page; the list of volumes has them all."""
 BUSIEST_SHOWN, FEW = 5, 3
