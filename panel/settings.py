@@ -397,7 +397,7 @@ CELERY_BEAT_SCHEDULE = {
     "fleet": every(60, "jobs.tasks.add_up_fleet"),
     "pack": every(60, "jobs.tasks.pack"),
     "cache-states": every(60, "jobs.tasks.judge_cache_states"),
-    # With samples of a minute, who is to be notified of a slow volume is notified within three.
+    # So a slow volume is reported within three minutes where samples are a minute apart.
     "slow-volumes": every(20, "jobs.tasks.judge_volumes"),
     "caches": every(300, "jobs.tasks.judge_caches"),
     "cache-days": every(1800, "jobs.tasks.judge_cache_days"),

@@ -102,11 +102,7 @@ def test_pages_are_rendered_in_the_rooms_of_pages_alone() -> None:
 
 
 def test_the_panel_has_at_most_26_rooms() -> None:
-    rooms = {
-        path.name
-        for path in (ROOT / "panel").iterdir()
-        if (path.is_dir() and path.name != "__pycache__") or path.suffix == ".py"
-    }
+    rooms = {path.relative_to(ROOT / "panel").parts[0] for path in python_files("panel")}
     assert len(rooms - {"__init__.py"}) <= PANEL_ROOMS, sorted(rooms)
 
 

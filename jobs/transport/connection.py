@@ -82,6 +82,17 @@ class Destination:
         return f"{self.name} ({self.address}:{self.port})"
 
 
+@dataclass(slots=True)
+class Asked:
+    """A request. Where its caller left, the reply is awaited if it was sent, and it is never sent
+    from then on."""
+
+    line: bytes
+    request_id: str
+    is_sent: bool = False
+    has_caller: bool = True
+
+
 class Connection:
     """The connection to one host, opened when first needed and whenever it was lost."""
 
@@ -95,15 +106,16 @@ class Connection:
 
     async def exchange(self, line: bytes, request_id: str) -> Reply:
         """Send a line, return its reply. Where the caller leaves after it was sent, the reply is
-        awaited all the same, and the agent then serves the next."""
+        awaited all the same, and the agent then serves the next request."""
         await self._slots.acquire()
-        sent = asyncio.Event()
-        serving = asyncio.create_task(self._serve(line, request_id, sent))
+        asked = Asked(line, request_id)
+        serving = asyncio.create_task(self._serve(asked))
         serving.add_done_callback(self._served)
         try:
             return await asyncio.shield(serving)
         except asyncio.CancelledError:
-            if not sent.is_set():
+            asked.has_caller = False
+            if not asked.is_sent:
                 serving.cancel()
             raise
 
@@ -111,19 +123,21 @@ class Connection:
         self._slots.release()
         _forget_error(serving)
 
-    async def _serve(self, line: bytes, request_id: str, sent: asyncio.Event) -> Reply:
+    async def _serve(self, asked: Asked) -> Reply:
         self._idle = [channel for channel in self._idle if not channel.is_closed]
         if self._idle:
             try:
-                sent.set()
-                return await self._on(self._idle.pop(), line, request_id)
+                asked.is_sent = True
+                return await self._on(self._idle.pop(), asked.line, asked.request_id)
             except Ended:
-                pass  # it died while idle (agent replaced, sshd restarted): try a new one
-        sent.clear()
+                # It died while idle (agent replaced, sshd restarted): a new one is tried.
+                if not asked.has_caller:
+                    raise
+        asked.is_sent = False
         channel = await self._open()
-        sent.set()
+        asked.is_sent = True
         try:
-            return await self._on(channel, line, request_id)
+            return await self._on(channel, asked.line, asked.request_id)
         except Ended as ended:
             raise await self._diagnose(channel, ended) from None
 

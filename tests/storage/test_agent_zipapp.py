@@ -6,10 +6,12 @@ import importlib.util
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from storage.agent import __main__
 from storage.agent.bytecode import add_bytecode
 from storage.agent.realhost import RealHost
 from storage.agent.wire.serve import handle
@@ -33,10 +35,24 @@ def test_the_file_runs_alone_and_answers_a_request_per_line(tmp_path: Path) -> N
     assert done.stderr == b""
 
 
-def test_the_boot_unit_gives_it_bytecode_for_the_python_of_its_host(tmp_path: Path) -> None:
+@pytest.fixture
+def boots(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], int]:
+    """What the boot unit runs, but for what it does to the host."""
+
+    def run(agent: Path) -> int:
+        monkeypatch.setattr(__main__, "boot", lambda host: ([], []))
+        monkeypatch.setattr(sys, "argv", [str(agent), "boot"])
+        return __main__.main(["boot"])
+
+    return run
+
+
+def test_the_boot_unit_gives_it_bytecode_for_the_python_of_its_host(
+    tmp_path: Path, boots: Callable[[Path], int]
+) -> None:
     agent = tmp_path / "agent.pyz"
     agent.write_bytes(build())
-    assert add_bytecode(RealHost(), agent)
+    assert boots(agent) == 0
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import tiercel_agent.wire.serve as module; "
     )
@@ -47,6 +63,22 @@ def test_the_boot_unit_gives_it_bytecode_for_the_python_of_its_host(tmp_path: Pa
     cached = f"{agent}/tiercel_agent/wire/serve.pyc"
     assert ran.stdout.split() == [cached, importlib.util.MAGIC_NUMBER.hex()]
     assert agent.read_bytes().startswith(SHEBANG) and agent.stat().st_mode & 0o777 == 0o755
+
+
+def test_an_agent_that_cannot_be_written_still_brings_caches_back(
+    tmp_path: Path,
+    boots: Callable[[Path], int],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(RealHost, "save", full)
+    agent = tmp_path / "agent.pyz"
+    agent.write_bytes(build())
+    assert boots(agent) == 0
+    assert "will start slowly: [Errno 28]" in capsys.readouterr().err
 
 
 def test_bytecode_of_another_python_is_replaced_and_its_own_is_kept(

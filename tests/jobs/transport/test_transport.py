@@ -42,6 +42,15 @@ def is_idle(host: Host) -> bool:
     return connection.run_on_loop(look())
 
 
+def has_places(host: Host) -> bool:
+    """Whether no request to the host is under way."""
+
+    async def look() -> bool:
+        return connection.hub().to(Destination.of(host))._slots._value == connection.CHANNELS
+
+    return connection.run_on_loop(look())
+
+
 def echo(request: dict[str, Any]) -> dict[str, Any]:
     return {"verb": request["verb"], "args": request["args"]}
 
@@ -192,6 +201,27 @@ def test_a_late_answer_is_dropped_and_its_agent_serves_the_next_call(sshd: Make)
     until("its agent is idle", lambda: is_idle(host))
     assert transport.call(host, "sample").data == {"n": 2}
     assert server.channels == 1
+
+
+def test_what_ends_an_agent_after_its_caller_left_is_not_sent_to_another(sshd: Make) -> None:
+    def ends_late(request: dict[str, Any]) -> object:
+        if len(server.requests) == 1:
+            return {"n": 1}
+        if len(server.requests) == 2:
+            has_left.wait()
+            return Exit(0, "")
+        return {"n": len(server.requests)}
+
+    has_left = threading.Event()
+    server = sshd(ends_late)
+    host = server.host()
+    transport.call(host, "sample")
+    with pytest.raises(AnswerTimeout):
+        transport.call(host, "pool.create", deadline_seconds=0.3)
+    has_left.set()
+    until("its place is free", lambda: has_places(host))
+    assert transport.call(host, "sample").data == {"n": 3}
+    assert (server.verbs(), server.channels) == (["sample", "pool.create", "sample"], 2)
 
 
 def test_a_host_that_answers_nothing_is_given_no_more_agents_than_places(sshd: Make) -> None:
