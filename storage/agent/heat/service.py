@@ -206,7 +206,8 @@ class HeatService:
     def _read(self) -> None:
         reading = self._tracer.read()
         begun_ns, self._read_ns = self._read_ns, self._tracer.now_ns()
-        counters = diskstats(text(self._host, "/proc/diskstats"))
+        knames = frozenset(volume.device.kname for volume in self._volumes.values())
+        counters = diskstats(text(self._host, "/proc/diskstats"), knames)
         by_number: dict[int, list[TracedIo]] = {}
         for io in reading.ios:
             by_number.setdefault(io[1], []).append(io)
@@ -389,9 +390,10 @@ def serve_heat(host: LocalHost) -> str:
     """Until SIGTERM or SIGINT, or until root does not allow it any more; a sentence about why it
     ended. Raises OSError."""
     signals = (signal.SIGTERM, signal.SIGINT)
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         with host.lock(heat_files.SERVICE, 0.0):
+            # They end a wait, never a step.
+            signal.pthread_sigmask(signal.SIG_BLOCK, signals)
             service = HeatService(host, TraceInstance(host))
             while True:
                 seconds = service.step()

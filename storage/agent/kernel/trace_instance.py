@@ -21,7 +21,7 @@ NAME = "tiercel-heat"
 EVENT = "events/block/block_bio_queue"
 MOUNT = ("mount", "-t", "tracefs", "tracefs", ROOT)
 # All processors together, and the least that one needs.
-BUFFER_KIB, LEAST_KIB = 8192, 64
+BUFFER_KIB, LEAST_KIB = 2048, 64
 REMOVAL_TRIES = 20
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from storage.agent.facts.hello import hello
+from storage.agent.heat import service
 from storage.agent.heat.budget import EVENTS_PER_SECOND
 from storage.agent.heat.trace_filter import trace_filter
 from storage.agent.state import admin, heat_files, owner, policy
 from tests.contract.client import Agent
 from tests.fake import FakeHost
 
-from .traced_host import RESIDUE, TracedHost
+from .traced_host import RESIDUE, ScriptedTracer, TracedHost
 
 HOUR = 3600
 
@@ -357,3 +358,21 @@ def test_another_panel_neither_reads_nor_chooses(agent: Agent, host: FakeHost) -
 
 def test_the_policy_may_be_an_older_one(host: FakeHost) -> None:
     assert policy.load_policy(host).heat
+
+
+def test_only_what_a_service_that_is_gone_left_is_removed(
+    host: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tracers: list[ScriptedTracer] = []
+
+    def left(of: FakeHost) -> ScriptedTracer:
+        tracers.append(ScriptedTracer(of, is_there=True))
+        return tracers[-1]
+
+    monkeypatch.setattr(service, "TraceInstance", left)
+    with host.lock(heat_files.SERVICE, 0.0):
+        assert service.clean_heat(host) == []
+        assert service.serve_heat(host) == "It is running already."
+    assert tracers == []
+    assert "removed the trace instance" in service.clean_heat(host)[0]
+    assert [tracer.is_there for tracer in tracers] == [False]

@@ -107,6 +107,11 @@ def test_diskstats_of_an_older_kernel_are_filled_with_zeros() -> None:
     assert found == {"sda": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0, 0, 0, 0, 0, 0]}
 
 
+def test_diskstats_of_some_devices_are_theirs_alone() -> None:
+    lines = [f" 253 {n} dm-{n} {n} 2 3 4 5 6 7 8 9 10 11\n" for n in range(3)]
+    assert list(diskstats("".join(lines), {"dm-1", "dm-7"})) == ["dm-1"]
+
+
 @pytest.mark.parametrize(
     ("name", "layer", "visible"),
     [
