@@ -164,7 +164,8 @@ class Sampled:
                 bypassed = self._runs.bypasses(ns, sector, sectors)
                 if bypassed:
                     self._sequential += _one(kind, weight, sectors)
-                seen.append((ns, first, last, kind, bypassed))
+                if first + (residue - first) % SHARE <= last:
+                    seen.append((ns, first, last, kind, bypassed))
         references = passed.reads + passed.writes - flushes + further - self._debt
         # Diskstats count an I/O when it is done, or has begun: what is too little now comes later.
         self._debt, references = max(0, -references), max(0, references)
