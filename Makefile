@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help venv node debian requirements secrets services stop static up demo screenshots pages \
 	cli audit clients lab lab-ssh openapi digests quick test thorough uneven faults fuzz-api bench-jobs \
-	bench-pages bench-api bench-door bench-samples bench-metrics bench-charts lint format budgets \
+	bench-pages bench-api bench-door bench-samples bench-metrics bench-charts bench-heat lint format budgets \
 	clean
 
 help:
@@ -38,6 +38,7 @@ help:
 	@echo "make bench-api  how long programs wait with 10,000 volumes, beside a bare DRF (SIZE=small)"
 	@echo "make bench-metrics  how long a scrape of 2,000 volumes takes, beside prometheus-client"
 	@echo "make bench-door  what others notice while the doors are flooded (two minutes)"
+	@echo "make bench-heat  what the agent's heat costs a host: time for each I/O, and memory"
 	@echo "make bench-charts  how long until the first chart is seen, with a year of figures"
 	@echo "make bench-samples  figures stored and read beside Prometheus (SIZE=small: two minutes)"
 	@echo "make lint      the gates alone             make format    reformat the source"
@@ -215,6 +216,10 @@ bench-metrics: services
 # pictures of the pages). Ends with BENCH {json}.
 bench-charts: static debian
 	@exec $(VENV)/python -m tests.bench.charts
+
+# What heat costs a host. Ends with BENCH {json}.
+bench-heat: $(STAMPS)/venv
+	@exec $(VENV)/python -m tests.bench.heat
 
 # What others notice while the doors are flooded (SECONDS= for a short run). Ends with BENCH {json}.
 bench-door: static

@@ -13,7 +13,15 @@ from pathlib import Path
 PACKAGE = "tiercel_agent"
 SHEBANG = b"#!/usr/bin/python3 -I\n"
 SOURCE = Path(__file__).parent / "agent"
-MAIN = f"import sys\n\nfrom {PACKAGE}.__main__ import main\n\nsys.exit(main(sys.argv[1:]))\n"
+MAIN = f"""import sys
+
+if sys.argv[1:] in (["heat"], ["clean-heat"]):
+    from {PACKAGE}.heat_command import heat_command as main
+else:
+    from {PACKAGE}.__main__ import main
+
+sys.exit(main(sys.argv[1:]))
+"""
 # zip knows no time before 1980; one fixed time makes two builds of one source equal.
 MOMENT = (1980, 1, 1, 0, 0, 0)
 

@@ -15,6 +15,7 @@ policy=/etc/tiercel/agent.json
 sudoers=/etc/sudoers.d/tiercel
 boot_unit=/etc/systemd/system/tiercel-boot.service
 boot_timer=/etc/systemd/system/tiercel-boot.timer
+heat_unit=/etc/systemd/system/tiercel-heat.service
 initramfs_unit=/etc/systemd/system/tiercel-initramfs
 debian_hooks=/etc/initramfs-tools/hooks
 debian_built=/etc/initramfs/post-update.d
@@ -165,6 +166,36 @@ UNIT
         say "warning: tiercel-boot.timer failed; see: systemctl status tiercel-boot.timer"
 }
 
+install_heat() {
+    # It ends at once where root's policy does not allow it, and observes only what the panel names.
+    cat >"$heat_unit.new" <<UNIT
+[Unit]
+Description=Tiercel: how soon what volumes read and write is read or written again
+RequiresMountsFor=/var/lib/tiercel /etc/tiercel
+After=tiercel-boot.service
+
+[Service]
+ExecStart=$agent heat
+ExecStopPost=$agent clean-heat
+Restart=on-failure
+RestartSec=60
+Nice=10
+CPUQuota=10%
+OOMScoreAdjust=500
+
+[Install]
+WantedBy=multi-user.target
+UNIT
+    chmod 644 "$heat_unit.new"
+    mv -f "$heat_unit.new" "$heat_unit"
+    systemctl enable --quiet --no-reload tiercel-heat.service ||
+        say "warning: tiercel-heat is not enabled"
+    systemctl daemon-reload
+    systemctl restart tiercel-heat.service ||
+        say "warning: tiercel-heat failed; see: systemctl status tiercel-heat"
+    say "what volumes read and write again can be counted; to forbid it: $agent deny-heat"
+}
+
 install_initramfs() {
     # What udev and LVM must not see of guests, an initramfs must not see either. It has no use for
     # the links of volumes, and none of their rules gets into it.
@@ -307,6 +338,7 @@ main() {
     install_sudoers
     install_policy
     install_boot
+    install_heat
     install_initramfs
     offer_hiding
     check_sshd

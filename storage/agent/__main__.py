@@ -1,5 +1,5 @@
-"""`agent.pyz` without arguments serves stdin; root may also run the commands in USAGE. A systemd
-unit runs `boot` before guests start."""
+"""`agent.pyz` without arguments serves stdin; root may also run the commands in USAGE. systemd
+units run `boot` before guests start, and `heat` all the time."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from .bytecode import add_bytecode
 from .calls.refusals import Refusal
 from .guests import hiding
+from .heat_command import heat_command
 from .operations.boot import boot
 from .realhost import RealHost
 from .state import admin, initramfs, owner, policy
@@ -24,6 +25,7 @@ def _listed_pv(host: RealHost, name: str, list_name: str) -> str:
 
 def _boot(host: RealHost) -> int:
     code = _printed(boot(host), "Nothing to restore.")
+    heat_command(["clean-heat"])
     try:
         add_bytecode(host, Path(sys.argv[0]))
     except OSError as error:
@@ -58,6 +60,8 @@ OF_HOST: dict[str, Callable[[RealHost], str]] = {
     "policy": admin.show_policy,
     "allow-replacement": partial(admin.set_replacement, allowed=True),
     "deny-replacement": partial(admin.set_replacement, allowed=False),
+    "allow-heat": partial(admin.set_heat, allowed=True),
+    "deny-heat": partial(admin.set_heat, allowed=False),
 }
 OF_NAME: dict[str, Callable[[RealHost, str], str]] = {
     **{
@@ -71,8 +75,9 @@ OF_NAME: dict[str, Callable[[RealHost, str], str]] = {
 }
 USAGE = (
     "usage: agent.pyz [allow-vg NAME [--alone] | deny-vg NAME | fast-pv PV | slow-pv PV | "
-    "redundant-pv PV | forget-pv PV | allow-replacement | deny-replacement | adopt-panel ID | "
-    "policy | hide-guests | renew-initramfs | keep-bcache VG/LV | boot]"
+    "redundant-pv PV | forget-pv PV | allow-replacement | deny-replacement | allow-heat | "
+    "deny-heat | adopt-panel ID | policy | hide-guests | renew-initramfs | keep-bcache VG/LV | "
+    "boot | heat | clean-heat]"
 )
 
 

@@ -14,7 +14,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Callable
 
@@ -22,7 +22,6 @@ from .guests import qmp
 from .kernel import dm, transient_units
 from .kernel.local_host import Beat, CommandResult, LockBusy, Reader
 from .kernel.tools import Runner, find
-from .operations.execute import execute
 
 READ_LIMIT = 8 * 1024 * 1024
 PIECE = 64 * 1024
@@ -92,6 +91,10 @@ class RealHost:
             os.unlink(temporary)
             raise
         _sync_folder(folder)
+
+    def remove(self, path: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
 
     def list(self, path: str) -> Sequence[str]:
         try:
@@ -172,6 +175,9 @@ class RealHost:
     def _work(self, op: str) -> None:
         """SIGINT (systemctl stop, shutdown) reaches the running command too; the operation waits
         for it and records how it ended."""
+        # All verbs, which a service that stays in memory does not need.
+        from .operations.execute import execute
+
         signal.signal(signal.SIGINT, self._stop)
         execute(self, op)
 

@@ -145,6 +145,12 @@ HOST_KINDS: Final = (
         "At a restart the host may start volume groups, arrays and bcache devices of guests.",
     ),
     ProblemKind(
+        "heat_paused",
+        "Heat not observed",
+        "{count} hosts have stopped observing heat for an hour",
+        "Forecasts of a cache's size have a gap.",
+    ),
+    ProblemKind(
         "no_boot_unit",
         "Boot unit missing",
         "The boot unit is missing on {count} hosts",

@@ -81,10 +81,10 @@ for _ in range(int(sys.argv[3])):
 BARE = """
 pkill -u tiercel
 userdel -f tiercel
-systemctl disable -q --now tiercel-boot.timer tiercel-boot.service
+systemctl disable -q --now tiercel-boot.timer tiercel-boot.service tiercel-heat.service
 rm -rf /usr/lib/tiercel /etc/tiercel /etc/sudoers.d/tiercel /var/lib/tiercel \\
     /var/lib/tiercel-account /etc/systemd/system/tiercel-boot.* \\
-    /etc/udev/rules.d/6[19]-tiercel.rules
+    /etc/systemd/system/tiercel-heat.service /etc/udev/rules.d/6[19]-tiercel.rules
 sed -i '/^# Begin of what/,/^# End of what Tiercel/d' /etc/lvm/lvmlocal.conf
 """
 # In place of the panel's.

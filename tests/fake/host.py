@@ -126,6 +126,7 @@ class FakeHost(Journal):
         self._stuck: Reader | None = None
         self._put_back: dict[str, tuple[str, str]] = {}
         self.failed_units: list[str] = []
+        self.started_units: list[str] = []
 
     # What a test does.
 
@@ -240,6 +241,8 @@ class FakeHost(Journal):
         if argv[:2] == ["lvm", "pvs"]:
             with self._guard, self._noting_gaps():
                 return report.pieces(self.machine, argv)
+        if argv[:2] == ("systemctl", "start"):
+            self.started_units.append(argv[-1])
         steps = COMMANDS[program](self.machine, argv)
         if timeout is None and program in self._cuts:
             self._cuts.remove(program)
@@ -368,6 +371,11 @@ class FakeHost(Journal):
             self.machine.files[path] = data
             if self._tree is not None:
                 self._tree[1].file(path, data)
+
+    def remove(self, path: str) -> None:
+        with self._guard:
+            if self.machine.files.pop(path, None) is not None:
+                self.machine.changed()
 
     def list(self, path: str) -> Sequence[str]:
         with self._guard:

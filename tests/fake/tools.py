@@ -102,9 +102,11 @@ def blkdiscard(machine: Machine, argv: Sequence[str]) -> Steps:
 
 
 def systemctl(machine: Machine, argv: Sequence[str]) -> Steps:
+    yield 0.0
+    if list(argv[:-1]) == ["systemctl", "start", "--no-block"]:
+        return CommandResult(0)
     if list(argv) != ["systemctl", "--version"]:
         raise ModelGap(" ".join(argv))
-    yield 0.0
     number = machine.versions["systemd"]
     return CommandResult(0, f"systemd {number} ({number}.38-1~deb12u1)\n+PAM +AUDIT +SELINUX\n")
 

@@ -103,6 +103,22 @@ def test_a_file_that_is_no_zipapp_is_left_as_it_is(tmp_path: Path) -> None:
     assert script.read_text() == "pass\n"
 
 
+def test_the_resident_service_loads_no_verb_and_no_cryptography(tmp_path: Path) -> None:
+    agent = tmp_path / "agent.pyz"
+    agent.write_bytes(build())
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import tiercel_agent.heat_command; "
+        "print(*sys.modules)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-I", "-c", code, agent], capture_output=True, check=True, text=True
+    )
+    loaded = ran.stdout.split()
+    assert "tiercel_agent.heat.service" in loaded
+    heavy = ("hashlib", "ssl", "tiercel_agent.verbs", "tiercel_agent.facts", "tiercel_agent.wire")
+    assert [name for name in heavy if name in loaded] == []
+
+
 def test_a_wrong_command_line_prints_the_usage(tmp_path: Path) -> None:
     agent = tmp_path / "agent.pyz"
     agent.write_bytes(build())

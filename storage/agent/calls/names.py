@@ -57,11 +57,11 @@ def lvm_uuid(value: Any) -> str:
     return _text(value, _LVM_UUID, "an LVM UUID such as AbCdEf-GhIj-KlMn-OpQr-StUv-WxYz-012345")
 
 
-def lvm_uuids(most: int) -> Callable[[Any], tuple[str, ...]]:
-    expected = f"a list of 1 to {most} different LVM UUIDs"
+def lvm_uuids(most: int, least: int = 1) -> Callable[[Any], tuple[str, ...]]:
+    expected = f"a list of {least} to {most} different LVM UUIDs"
 
     def check(value: Any) -> tuple[str, ...]:
-        if not isinstance(value, list) or not 1 <= len(value) <= most:
+        if not isinstance(value, list) or not least <= len(value) <= most:
             raise ValueError(expected)
         uuids = tuple(lvm_uuid(item) for item in value)
         if len(set(uuids)) != len(uuids):

@@ -5,26 +5,18 @@ Never a report of LVM: those take VG locks and scan disks.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..calls.refusals import Refusal
 from ..kernel import bcache_sysfs, disks, dm, stats
+from ..kernel.diskstats import diskstats
 from ..kernel.local_host import LocalHost
 from . import cset_fill, inventory
 
-FIELDS = 17
 WRITES, WRITE_MS, DISCARDS, DISCARD_MS = 4, 7, 11, 14
 MS_LIMIT = 1 << 32
 PARTITIONS_LIMIT = 512
-
-# dm names double the hyphens of VG and LV names; one single hyphen stands between the two.
-_SPLIT = re.compile(r"(?P<vg>(?:[^-]|--)+)-(?P<lv>(?:[^-]|--)+)")
-_HIDDEN = re.compile(
-    r"_(?:cdata|cmeta|corig|cpool|cvol|wcorig|mimage|mlog|rimage|rmeta|tdata|tmeta|vdata|imeta"
-    r"|iorig|pmspare|vorigin)(?:_|\d|$)|^(?:snapshot|pvmove)\d"
-)
 
 
 def sample(
@@ -50,7 +42,7 @@ def sample(
     volumes = [
         _volume(host, device, statuses.get(device.lv_uuid), counters, by_kname, unused)
         for device in devices
-        if visible(device) and device.kname in counters
+        if dm.visible(device) and device.kname in counters
         if lv_uuids is None or device.lv_uuid in lv_uuids
     ]
     if lv_uuids is not None:
@@ -90,27 +82,6 @@ def _sequence(host: LocalHost, kname: str) -> int | None:
     the same name is known; None before Linux 5.15."""
     value = dm.text(host, f"/sys/block/{kname}/diskseq")
     return int(value) if value.isdecimal() else None
-
-
-def visible(device: dm.DmDevice) -> bool:
-    """Whether it is a public LV, told without asking LVM: no layer suffix in its dm uuid, and
-    not named like one of LVM's own sub-volumes."""
-    match = _SPLIT.fullmatch(device.name)
-    lv = device.name if match is None else match.group("lv").replace("--", "-")
-    return device.layer == "" and _HIDDEN.search(lv) is None
-
-
-def diskstats(text: str) -> dict[str, list[int]]:
-    """Device name -> its first 17 fields; older kernels have fewer: zeros."""
-    fields_by_name = {}
-    for line in text.splitlines():
-        words = line.split()
-        numbers = words[3 : 3 + FIELDS]
-        if len(words) > 3 and all(word.isdecimal() for word in numbers):
-            fields_by_name[words[2]] = [int(word) for word in numbers] + [0] * (
-                FIELDS - len(numbers)
-            )
-    return fields_by_name
 
 
 def _volume(

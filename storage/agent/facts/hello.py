@@ -14,7 +14,16 @@ from ..guests import guest_lvm_exposure, users
 from ..kernel import array_state
 from ..kernel.dm import text
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
-from ..state import bcache_by_hand, boot_state, fence, initramfs, owner, policy, udev_links
+from ..state import (
+    bcache_by_hand,
+    boot_state,
+    fence,
+    heat_files,
+    initramfs,
+    owner,
+    policy,
+    udev_links,
+)
 from . import activation, inventory, orphan_devices, program_versions, recovery, writeback
 
 TOOLS = (
@@ -49,6 +58,7 @@ def hello(host: LocalHost) -> dict[str, Any]:
     local = policy.load_policy(host)
     facts, failure = _facts(host, local)
     booted = boot_state.last(host)
+    heat = heat_files.shown(host, local)
     problems = [
         *_policy_problems(local),
         *_owner_problems(host),
@@ -56,6 +66,7 @@ def hello(host: LocalHost) -> dict[str, Any]:
         *program_versions.version_problems(named),
         *guest_lvm_exposure.of_config(host),
         *recovery.of_boot(booted),
+        *heat_files.heat_problems(heat),
         *initramfs.initramfs_problems(host),
         *_facts_problems(host, facts),
         *_list_problems(local, facts),
@@ -85,6 +96,7 @@ def hello(host: LocalHost) -> dict[str, Any]:
         },
         "policy": local.to_json(),
         "boot": booted,
+        "heat": heat,
         "links": host.exists(udev_links.PATH),
         "owner": owner.shown(host),
         "fences": fence.highest(host),

@@ -32,6 +32,14 @@ _LVM = re.compile(r"LVM-([0-9A-Za-z]{32})([0-9A-Za-z]{32})(?:-([a-z]+))?")
 _COUNT = re.compile(r"[0-9]{1,18}")
 
 
+# dm names double the hyphens of VG and LV names; one single hyphen stands between the two.
+_SPLIT = re.compile(r"(?P<vg>(?:[^-]|--)+)-(?P<lv>(?:[^-]|--)+)")
+_HIDDEN = re.compile(
+    r"_(?:cdata|cmeta|corig|cpool|cvol|wcorig|mimage|mlog|rimage|rmeta|tdata|tmeta|vdata|imeta"
+    r"|iorig|pmspare|vorigin)(?:_|\d|$)|^(?:snapshot|pvmove)\d"
+)
+
+
 @dataclass(frozen=True)
 class DmDevice:
     """One dm-N. `lv` and `layer` come from an LVM dm uuid: the LV's uuid in LVM's dashed form
@@ -111,6 +119,20 @@ def dm_devices(host: LocalHost) -> tuple[DmDevice, ...]:
         vg_uuid, lv_uuid = dashed(match.group(1)), dashed(match.group(2))
         listed.append(DmDevice(kname, name, vg_uuid, lv_uuid, match.group(3) or "", suspended))
     return tuple(listed)
+
+
+def visible(device: DmDevice) -> bool:
+    """Whether it is a public LV, told without asking LVM: no layer suffix in its dm uuid, and
+    not named like one of LVM's own sub-volumes."""
+    match = _SPLIT.fullmatch(device.name)
+    lv = device.name if match is None else match.group("lv").replace("--", "-")
+    return device.layer == "" and _HIDDEN.search(lv) is None
+
+
+def group_name(device: DmDevice) -> str:
+    """The name of its volume group."""
+    match = _SPLIT.fullmatch(device.name)
+    return "" if match is None else match.group("vg").replace("--", "-")
 
 
 def lv_uuid(host: LocalHost, vg: str, lv: str) -> str | None:

@@ -103,6 +103,9 @@ class LocalHost(Protocol):
         """Replace an ordinary file atomically (temporary file, fsync, rename, fsync of the
         folder), mode 0644, making its folder if needed. Raises OSError."""
 
+    def remove(self, path: str) -> None:
+        """Remove an ordinary file, if it is there. Raises OSError."""
+
     def list(self, path: str) -> Sequence[str]:
         """Sorted names in a folder; empty when it is missing or unreadable."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
-import hashlib
 import os
 import signal
 import subprocess
@@ -86,6 +85,9 @@ class Runner:
         """Where a program that hangs is remembered."""
         if argv[0] not in OF_ONE_DISK:
             return self._stuck
+        # OpenSSL takes 4 MB of a service that stays in memory and asks no disk.
+        import hashlib
+
         question = hashlib.sha256("\0".join(argv).encode()).hexdigest()[:16]
         return hung_readers.HungReaderFiles(self._folder / f"{argv[0]}-{question}")
 

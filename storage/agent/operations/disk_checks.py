@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..calls.refusals import Refusal
-from ..facts.counter_sample import diskstats
 from ..kernel import array_state, disks, dm, smartctl
+from ..kernel.diskstats import diskstats
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from ..state.policy import check_any, load_policy
 

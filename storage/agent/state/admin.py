@@ -1,6 +1,7 @@
 """Root's commands on the host about its groups, physical volumes and bcache: allow-vg, deny-vg,
-fast-pv, slow-pv, redundant-pv, forget-pv, allow-replacement, deny-replacement, keep-bcache, policy.
-The panel cannot run them: sudo allows the agent only without arguments."""
+fast-pv, slow-pv, redundant-pv, forget-pv, allow-replacement, deny-replacement, allow-heat,
+deny-heat, keep-bcache, policy. The panel cannot run them: sudo allows the agent only without
+arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from ..facts.inventory import storage
 from ..facts.logical_volumes import pv_name
 from ..kernel import lvm
 from ..kernel.local_host import LocalHost
-from . import bcache_by_hand, boot_state, policy, udev_links
+from . import bcache_by_hand, boot_state, heat_files, policy, udev_links
 from .boot_state import FILES, FILES_SECONDS
 
 
@@ -59,6 +60,17 @@ def deny_vg(host: LocalHost, name: str) -> str:
 def set_replacement(host: LocalHost, *, allowed: bool) -> str:
     """Root says whether the panel may put unused disks in the place of members of arrays."""
     policy.save(host, replace(_usable(host), replace_members=allowed))
+    return show_policy(host)
+
+
+def set_heat(host: LocalHost, *, allowed: bool) -> str:
+    """Root says whether the heat of volumes may be observed. Where not, the service ends by itself
+    within seconds, and what it has counted is removed now. Raises OSError."""
+    policy.save(host, replace(_usable(host), heat=allowed))
+    if not allowed:
+        heat_files.forget_heat(host)
+    elif host.has_tool("systemctl"):
+        host.run(("systemctl", "start", "--no-block", "tiercel-heat.service"))
     return show_policy(host)
 
 
@@ -125,7 +137,10 @@ def show_policy(host: LocalHost) -> str:
     )
     may = "may" if current.replace_members else "may not"
     replacing = f"In arrays below these groups it {may} put an unused disk in a member's place."
-    return f"{json.dumps(current.to_json())}\n{meaning}\n{destroying}\n{beside}\n{replacing}"
+    observed = "may" if current.heat else "may not"
+    heat = f"What volumes read and write again {observed} be counted (heat)."
+    lines = (json.dumps(current.to_json()), meaning, destroying, beside, replacing, heat)
+    return "\n".join(lines)
 
 
 def _usable(host: LocalHost) -> policy.Policy:

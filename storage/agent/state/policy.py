@@ -31,8 +31,9 @@ class Policy:
     and that survive the loss of a disk though no md array shows it; how many volumes may be
     destroyed in an hour; how many hours a retired volume can be restored; by how many percent the
     p95 latency of the other volumes on a disk may rise while Tiercel zeroes or moves there; whether
-    it may put an unused disk in the place of a member of an md array below such a VG. `broken` says
-    why the file could not be used: nothing is allowed."""
+    it may put an unused disk in the place of a member of an md array below such a VG; whether it
+    may have the heat of volumes there observed. `broken` says why the file could not be used:
+    nothing is allowed."""
 
     vgs: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
@@ -44,6 +45,7 @@ class Policy:
     others_rise_percent: int = 20
     clear_freed: bool = True
     replace_members: bool = False
+    heat: bool = True
     vg_uuids: Mapping[str, str] = field(default_factory=dict)
     broken: str = ""
 
@@ -77,6 +79,7 @@ class Policy:
             "others_rise_percent": self.others_rise_percent,
             "clear_freed": self.clear_freed,
             "replace_members": self.replace_members,
+            "heat": self.heat,
             "vg_uuids": dict(self.vg_uuids),
         }
 
@@ -104,6 +107,7 @@ def load_policy(host: LocalHost) -> Policy:
             _number(document, "others_rise_percent", names.integer(1, 1000)),
             _flag(document, "clear_freed"),
             _flag(document, "replace_members"),
+            _flag(document, "heat"),
             _uuids(document),
         )
     except (ValueError, TypeError, AttributeError, RecursionError) as error:

@@ -11,9 +11,11 @@ from ..calls.call import Validator, VerbCall
 from ..facts.counter_sample import sample
 from ..facts.hello import hello
 from ..facts.inventory import inventory
+from ..heat import requests
 from ..kernel.local_host import LocalHost
 from ..operations import disk_checks, ops
 from ..operations.pacer import RISES
+from ..state.heat_files import VOLUMES_LIMIT
 from ..state.policy import load_policy
 
 Data = Mapping[str, Any]
@@ -72,6 +74,31 @@ READING: Mapping[str, ReadingVerb] = {
                 "count": names.integer(1, WATCH_COUNT_LIMIT),
             },
             True,
+        ),
+        ReadingVerb(
+            "heat.observe",
+            "Observe the heat of these volumes, and of no other one",
+            lambda host, call: (requests.observe(host, call.args["lv_uuids"]), ()),
+            {"lv_uuids": names.lvm_uuids(VOLUMES_LIMIT, least=0)},
+            is_owners=True,
+        ),
+        ReadingVerb(
+            "heat.trace",
+            "Trace all I/Os of a volume for some minutes",
+            lambda host, call: (requests.trace(host, call.args), ()),
+            {
+                "lv_uuid": names.lvm_uuid,
+                "minutes": names.integer(1, requests.MINUTES_LIMIT),
+                "chunk_kib": names.integer(requests.CHUNK_KIB, 1 << 20, requests.CHUNK_KIB),
+            },
+            is_owners=True,
+        ),
+        ReadingVerb(
+            "heat.records",
+            "Records of heat, without those up to `after`, which the host forgets",
+            lambda host, call: (requests.records(host, call.args["after"]), ()),
+            {"after": names.integer(0, 1 << 53)},
+            is_owners=True,
         ),
         ReadingVerb(
             "smart",

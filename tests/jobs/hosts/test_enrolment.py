@@ -363,6 +363,29 @@ def test_the_boot_unit_is_installed_and_run_at_once(
     ]
 
 
+def test_the_unit_of_heat_cleans_up_however_it_ends_and_comes_back_only_after_a_failure(
+    begun: tuple[Host, str], tmp_path: Path
+) -> None:
+    text = enrolment.script(*begun, "http://127.0.0.1:1", b"agent")
+    unit, systemctl = tmp_path / "tiercel-heat.service", tmp_path / "systemctl"
+    systemctl.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/asked\n')
+    systemctl.chmod(0o755)
+    before_main = text[text.index("set -eu") : text.index("\nmain() {")]
+    subprocess.run(
+        ["/bin/sh"], input=f"{before_main}\nheat_unit={unit}\ninstall_heat\n", text=True,
+        capture_output=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=True,
+    )  # fmt: skip
+    lines = unit.read_text().splitlines()
+    assert "ExecStart=/usr/lib/tiercel/agent.pyz heat" in lines
+    assert "ExecStopPost=/usr/lib/tiercel/agent.pyz clean-heat" in lines
+    assert "Restart=on-failure" in lines and "After=tiercel-boot.service" in lines
+    assert (tmp_path / "asked").read_text().splitlines() == [
+        "enable --quiet --no-reload tiercel-heat.service",
+        "daemon-reload",
+        "restart tiercel-heat.service",
+    ]
+
+
 @pytest.mark.parametrize(
     ("first_line", "refused"),
     [

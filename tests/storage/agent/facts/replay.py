@@ -115,6 +115,9 @@ class ReplayHost:
     def write(self, path: str, text: str) -> None:
         raise AssertionError(f"wrote {text!r} to {path}")
 
+    def remove(self, path: str) -> None:
+        self.recorded["read"].pop(path, None)
+
     def save(self, path: str, data: bytes) -> None:
         self.recorded["read"][path] = data.decode()
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from storage.agent.calls.refusals import Refusal
-from storage.agent.facts import counter_sample
 from storage.agent.kernel import bcache_sysfs, dm, lvm, stats
+from storage.agent.kernel.diskstats import diskstats
 from storage.agent.kernel.local_host import CommandResult
 
 STATUS = (
@@ -103,8 +103,13 @@ def test_an_unreadable_report_is_an_error_and_not_an_empty_host(text: str) -> No
 
 
 def test_diskstats_of_an_older_kernel_are_filled_with_zeros() -> None:
-    found = counter_sample.diskstats("   8       0 sda 1 2 3 4 5 6 7 8 9 10 11\n")
+    found = diskstats("   8       0 sda 1 2 3 4 5 6 7 8 9 10 11\n")
     assert found == {"sda": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0, 0, 0, 0, 0, 0]}
+
+
+def test_diskstats_of_some_devices_are_theirs_alone() -> None:
+    lines = [f" 253 {n} dm-{n} {n} 2 3 4 5 6 7 8 9 10 11\n" for n in range(3)]
+    assert list(diskstats("".join(lines), {"dm-1", "dm-7"})) == ["dm-1"]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +124,7 @@ def test_diskstats_of_an_older_kernel_are_filled_with_zeros() -> None:
     ],
 )
 def test_public_volumes_are_told_apart_without_lvm(name: str, layer: str, visible: bool) -> None:
-    assert counter_sample.visible(dm.DmDevice("dm-0", name, "", "", layer, False)) is visible
+    assert dm.visible(dm.DmDevice("dm-0", name, "", "", layer, False)) is visible
 
 
 def test_a_histogram_is_the_last_word_of_a_region() -> None:

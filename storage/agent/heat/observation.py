@@ -1,0 +1,228 @@
+"""From traced I/Os to histograms of reuse times: 1/64 of a volume always, or a quarter of it in
+three sizes of chunks for some minutes. Pure.
+
+The clock of reuse times counts every reference of the device, also those that are not seen: only
+then a reuse time is a size of cache. A reference is one chunk touched by one I/O.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..kernel.trace_pages import TracedIo
+from .reuse_table import COLD, ReuseTable
+from .sequential_runs import SequentialRuns
+from .trace_filter import CHUNK_BYTES, CHUNK_SECTORS, LARGE_SECTORS, SECTOR_BYTES, SHARE
+
+FINE_SHARE = 4
+PAGE_BYTES, MIB = 4096, 1 << 20
+# A reuse time has 32 bits (heat/reuse_table.py).
+OCTAVES, PARTS = 32, 16
+
+_kinds: dict[bytes, bool | None] = {}
+
+
+def is_write(letters: bytes) -> bool | None:
+    """By the first two letters that the kernel gives an I/O ("R", "W", "WS", "FW" for a write
+    behind a flush); None for a discard, a zone's reset and whatever else moves no data."""
+    if letters not in _kinds:
+        letter = letters[1:2] if letters[:1] == b"F" else letters[:1]
+        _kinds[letters] = {b"R": False, b"W": True}.get(letter)
+    return _kinds[letters]
+
+
+def bucket_of(reuse: int) -> int:
+    """Sixteen buckets for each octave of a reuse time of at least 1."""
+    octave = reuse.bit_length() - 1
+    return PARTS * octave + ((reuse << 4) >> octave) - PARTS
+
+
+@dataclass(frozen=True)
+class Io:
+    """What diskstats say of a device between two readings."""
+
+    reads: int = 0
+    read_bytes: int = 0
+    writes: int = 0
+    write_bytes: int = 0
+
+    def __add__(self, other: Io) -> Io:
+        return Io(
+            self.reads + other.reads,
+            self.read_bytes + other.read_bytes,
+            self.writes + other.writes,
+            self.write_bytes + other.write_bytes,
+        )
+
+    def to_json(self) -> dict[str, int]:
+        return {
+            "reads": self.reads,
+            "writes": self.writes,
+            "read_bytes": self.read_bytes,
+            "write_bytes": self.write_bytes,
+        }
+
+
+class Histogram:
+    """References by the time since the last touch of the same chunk."""
+
+    def __init__(self) -> None:
+        self._cold = 0
+        self._buckets = array("Q", bytes(8 * PARTS * OCTAVES))
+
+    def count(self, reuse: int, weight: int) -> None:
+        if reuse == COLD:
+            self._cold += weight
+        else:
+            self._buckets[bucket_of(reuse)] += weight
+
+    def to_json(self) -> dict[str, Any]:
+        buckets = [[index, count] for index, count in enumerate(self._buckets) if count]
+        return {"cold": self._cold, "buckets": buckets}
+
+
+class Reuse:
+    """Reuse times of chunks of one size: of every `share` neighbours the one whose number is
+    `residue` modulo `share`. Of reads and writes, and of what bcache would bypass of both."""
+
+    def __init__(self, chunk_bytes: int, share: int, residue: int, salt: int) -> None:
+        self.chunk_bytes = chunk_bytes
+        self.share = share
+        self.residue = residue
+        self.clock = 0
+        self._table = ReuseTable(salt)
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from nothing; when each chunk was touched last stays known."""
+        self._begun_clock = self.clock
+        self._all = (Histogram(), Histogram())
+        self._bypassed = (Histogram(), Histogram())
+
+    def touch(self, first: int, last: int, clock: int, kind: bool, bypassed: bool) -> None:
+        """An I/O touches the chunks from `first` to `last`; `kind`: it is a write."""
+        observed = first + (self.residue - first) % self.share
+        if observed > last:
+            return
+        for chunk in range(observed, last + 1, self.share):
+            reuse = self._table.touch(chunk, clock)
+            if reuse >= 0:
+                self._all[kind].count(reuse, self._table.weight)
+                if bypassed:
+                    self._bypassed[kind].count(reuse, self._table.weight)
+
+    def to_json(self) -> dict[str, Any]:
+        """The part of a record that is of this size of chunks."""
+        return {
+            "chunk_bytes": self.chunk_bytes,
+            "share": self.share,
+            "clock": self.clock - self._begun_clock,
+            "reuse": _both(self._all),
+            "bypassed_reuse": _both(self._bypassed),
+        }
+
+
+def _both(histograms: Sequence[Histogram]) -> dict[str, Any]:
+    return {"reads": histograms[0].to_json(), "writes": histograms[1].to_json()}
+
+
+class Sampled:
+    """What is always observed of a volume: one of SHARE chunks."""
+
+    def __init__(self, residue: int, salt: int) -> None:
+        self._reuse = Reuse(CHUNK_BYTES, SHARE, residue, salt)
+        self._runs = SequentialRuns(is_sampled=True)
+        self._debt = 0
+        self.begin()
+
+    def begin(self) -> None:
+        self._reuse.begin()
+        self._io = self._sequential = Io()
+
+    def add(self, ios: Iterable[TracedIo], passed: Io, begun_ns: int, ended_ns: int) -> None:
+        """What was seen, in the order of time, and all that `passed` between two readings of
+        diskstats.
+
+        The clock moves on by all I/Os that diskstats counted, less the flushes among them, which
+        touch nothing, and by the further chunks of those that touch several: of large ones each is
+        seen, of others one in SHARE. In between it is interpolated by time. Two touches within one
+        reading are so placed roughly, and no cache is as small as what passes in 2 s."""
+        reuse, residue = self._reuse, self._reuse.residue
+        further = flushes = 0
+        seen = []
+        for ns, _, sector, sectors, letters in ios:
+            kind = is_write(letters)
+            if not sectors:
+                flushes += 1
+            elif kind is not None:
+                first, last = sector // CHUNK_SECTORS, (sector + sectors - 1) // CHUNK_SECTORS
+                weight = 1 if sectors > LARGE_SECTORS else SHARE * (first % SHARE == residue)
+                further += weight * (last - first)
+                bypassed = self._runs.bypasses(ns, sector, sectors)
+                if bypassed:
+                    self._sequential += _one(kind, weight, sectors)
+                if first + (residue - first) % SHARE <= last:
+                    seen.append((ns, first, last, kind, bypassed))
+        references = passed.reads + passed.writes - flushes + further - self._debt
+        # Diskstats count an I/O when it is done, or has begun: what is too little now comes later.
+        self._debt, references = max(0, -references), max(0, references)
+        span_ns = max(1, ended_ns - begun_ns)
+        for ns, first, last, kind, bypassed in seen:
+            past_ns = min(max(0, ns - begun_ns), span_ns)
+            clock = reuse.clock + references * past_ns // span_ns
+            reuse.touch(first, last, clock, kind, bypassed)
+        reuse.clock += references
+        self._io += passed
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **self._io.to_json(),
+            **self._reuse.to_json(),
+            "sequential": self._sequential.to_json(),
+        }
+
+
+class Fine:
+    """A trace of all I/Os of a volume for some minutes: one of FINE_SHARE chunks of three sizes.
+    Each reference is seen, so that the clock is exact."""
+
+    def __init__(self, chunk_bytes: int, salt: int) -> None:
+        self._sizes = [
+            Reuse(size, FINE_SHARE, salt % FINE_SHARE, salt)
+            for size in sorted({PAGE_BYTES, chunk_bytes, MIB})
+        ]
+        self._runs = SequentialRuns(is_sampled=False)
+        self._io = self._sequential = Io()
+        self.events = 0
+
+    def add(self, ios: Iterable[TracedIo], passed: Io) -> None:
+        self._io += passed
+        for ns, _, sector, sectors, letters in ios:
+            self.events += 1
+            kind = is_write(letters)
+            if kind is None or not sectors:
+                continue
+            bypassed = self._runs.bypasses(ns, sector, sectors)
+            if bypassed:
+                self._sequential += _one(kind, 1, sectors)
+            for reuse in self._sizes:
+                chunk_sectors = reuse.chunk_bytes // SECTOR_BYTES
+                first, last = sector // chunk_sectors, (sector + sectors - 1) // chunk_sectors
+                reuse.clock += last - first + 1
+                reuse.touch(first, last, reuse.clock, kind, bypassed)
+
+    def to_json(self) -> Sequence[Mapping[str, Any]]:
+        """One for each size of chunks."""
+        sequential = self._sequential.to_json()
+        return [
+            {**self._io.to_json(), **reuse.to_json(), "sequential": sequential}
+            for reuse in self._sizes
+        ]
+
+
+def _one(kind: bool, weight: int, sectors: int) -> Io:
+    size_bytes = weight * sectors * SECTOR_BYTES
+    return Io(0, 0, weight, size_bytes) if kind else Io(weight, size_bytes)
