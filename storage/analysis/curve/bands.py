@@ -108,12 +108,12 @@ class _Windows:
 
     def misses(self, size_bytes: int, kind: str) -> list[tuple[float, float]]:
         """The miss ratio of each window that has any of the kind, and its weight."""
-        found = []
+        of_windows = []
         for curve, weight in zip(self.curves, self.weights, strict=True):
             first, second = (_ratio(curve.miss_ratios(size_bytes, g), kind) for g in curve.growths)
             if first is not None and second is not None:
-                found.append(((first + second) / 2, weight))
-        return found
+                of_windows.append(((first + second) / 2, weight))
+        return of_windows
 
 
 def _of_size(

@@ -52,7 +52,7 @@ class ReuseTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Reuse:
+class ReuseByKind:
     """The reuse times of reads and those of writes."""
 
     reads: ReuseTimes
@@ -60,7 +60,7 @@ class Reuse:
 
 
 @dataclass(frozen=True, slots=True)
-class SequentialRuns:
+class SequentialIos:
     """The I/Os that bcache's rule would bypass at a cutoff of 4 MiB."""
 
     reads: Count = 0
@@ -84,8 +84,8 @@ class HeatRecord:
     read_bytes: Count
     write_bytes: Count
     clock: Count
-    sequential: SequentialRuns
-    reuse: Reuse
+    sequential: SequentialIos
+    reuse: ReuseByKind
     lost: Count = 0
 
     @property
@@ -111,18 +111,18 @@ class HeatRecord:
     def sequential_reads(self) -> float:
         """References of reads that bcache would bypass."""
         runs, chunk = self.sequential, self.chunk_bytes
-        found = references(runs.reads, runs.read_bytes, chunk)
+        in_runs = references(runs.reads, runs.read_bytes, chunk)
         total = references(self.reads, self.read_bytes, chunk)
-        return self.read_references * min(1.0, found / total) if total else 0.0
+        return self.read_references * min(1.0, in_runs / total) if total else 0.0
 
     @property
     def sequential_writes(self) -> float:
         """References of writes that bcache would bypass."""
         runs, chunk = self.sequential, self.chunk_bytes
-        found = references(runs.writes, runs.write_bytes, chunk)
+        in_runs = references(runs.writes, runs.write_bytes, chunk)
         total = references(self.writes, self.write_bytes, chunk)
         writes = self.clock - self.read_references
-        return writes * min(1.0, found / total) if total else 0.0
+        return writes * min(1.0, in_runs / total) if total else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +166,14 @@ def observed(records: Iterable[HeatRecord]) -> list[Observed]:
     usable = sorted(
         (record for record in records if record.is_usable), key=lambda record: record.begun_ns
     )
-    found, begun_ns = list[Observed](), 0
+    observations, begun_ns = list[Observed](), 0
     for n, record in enumerate(usable):
         if n and _continues(usable[n - 1], record, begun_ns):
-            age = found[-1].age_before + usable[n - 1].clock
+            age = observations[-1].age_before + usable[n - 1].clock
         else:
             age, begun_ns = 0, record.begun_ns
-        found.append(Observed(record, age))
-    return found
+        observations.append(Observed(record, age))
+    return observations
 
 
 def _continues(before: HeatRecord, record: HeatRecord, begun_ns: int) -> bool:

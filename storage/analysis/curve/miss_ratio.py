@@ -14,7 +14,7 @@ Two corrections belong to what a sample of the chunks can see:
   (inverse probability of censoring weights; Robins and Rotnitzky 1992). Without it a short
   observation mistakes the first touch that it sees for the first touch that there was. Beyond the
   times that a quarter of the references could see, the growth of D is continued
-  (`storage.analysis.curve.growth`).
+  (`storage.analysis.curve.footprint_growth`).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from itertools import accumulate, pairwise
 from math import inf
 from typing import Final
 
-from storage.analysis.curve.growth import Growth, growths
+from storage.analysis.curve.footprint_growth import FootprintGrowth, growths
 from storage.analysis.curve.heat import HeatRecord, Observed, ReuseTimes, bucket_bounds
 
 LEAST_SEEN: Final = 0.25
-"""Reuse times that a smaller share of the references could see are not counted on."""
+"""ReuseByKind times that a smaller share of the references could see are not counted on."""
 FIT_POINTS: Final = 12
 FIT_SPAN: Final = 10
 """The growth is fitted to the last so many points, of the last decade of what was seen."""
@@ -67,7 +67,7 @@ class MissRatioCurve:
     reads: Survival | None
     writes: Survival | None
     both: Survival
-    growths: tuple[Growth, Growth]
+    growths: tuple[FootprintGrowth, FootprintGrowth]
     first_touches: float
     distinct_observed: int
     bypassed: Ratios
@@ -77,13 +77,13 @@ class MissRatioCurve:
     def volume_bytes(self) -> int:
         return round(self.volume_chunks * self.chunk_bytes)
 
-    def miss_ratios(self, size_bytes: float, growth: Growth) -> Ratios:
+    def miss_ratios(self, size_bytes: float, growth: FootprintGrowth) -> Ratios:
         """In the steady state of a cache of that size, which is 0 or more."""
         time = self.eviction_time(size_bytes, growth)
         return self._with_bypassed(lambda survival: self._share(survival, time, growth))
 
     def miss_ratios_since_empty(
-        self, size_bytes: float, references: float, growth: Growth
+        self, size_bytes: float, references: float, growth: FootprintGrowth
     ) -> Ratios:
         """On average over the first `references` of a cache that begins empty: until it is full,
         those that miss are the first touches."""
@@ -99,11 +99,11 @@ class MissRatioCurve:
 
         return self._with_bypassed(mean)
 
-    def miss_ratios_at(self, references: float, growth: Growth) -> Ratios:
+    def miss_ratios_at(self, references: float, growth: FootprintGrowth) -> Ratios:
         """Of the next reference to an endless cache that began empty so many ago: P itself."""
         return self._with_bypassed(lambda survival: self._share(survival, references, growth))
 
-    def eviction_time(self, size_bytes: float, growth: Growth) -> float:
+    def eviction_time(self, size_bytes: float, growth: FootprintGrowth) -> float:
         """T of the AET model in references; infinite where all that is touched fits."""
         chunks = size_bytes / self.chunk_bytes
         distinct = self.both.integral
@@ -125,14 +125,14 @@ class MissRatioCurve:
         reads, writes = of(self.reads, self.bypassed.reads), of(self.writes, self.bypassed.writes)
         return Ratios(reads, writes, both)
 
-    def _share(self, survival: Survival, time: float, growth: Growth) -> float:
+    def _share(self, survival: Survival, time: float, growth: FootprintGrowth) -> float:
         last = survival.shares[-1]
         if time < self.times[-1]:
             return _interpolated(self.times, survival.shares, time)
         both = self.both.shares[-1]
         return last * min(1.0, growth.rate(time) / both) if both else 0.0
 
-    def _integral(self, survival: Survival, time: float, growth: Growth) -> float:
+    def _integral(self, survival: Survival, time: float, growth: FootprintGrowth) -> float:
         if time < self.times[-1]:
             return _interpolated(self.times, survival.integral, time)
         both = self.both
@@ -200,7 +200,7 @@ def miss_ratio_curve(
 
 @dataclass(frozen=True, slots=True)
 class _Weights:
-    """Reuse times of all chunks: the numbers observed, times the share of each record."""
+    """ReuseByKind times of all chunks: the numbers observed, times the share of each record."""
 
     cold: int
     buckets: Mapping[int, int]
@@ -257,7 +257,9 @@ def _countable_time(parts: Sequence[Observed], clock: float) -> float:
     return high
 
 
-def _growths(times: Sequence[float], both: Survival, volume_chunks: float) -> tuple[Growth, Growth]:
+def _growths(
+    times: Sequence[float], both: Survival, volume_chunks: float
+) -> tuple[FootprintGrowth, FootprintGrowth]:
     end, distinct = times[-1], both.integral
     points = [
         (time, _interpolated(times, distinct, time))

@@ -14,9 +14,9 @@ from typing import Final, Literal
 
 from storage.analysis.curve.admission import full_cache_factor, rate_mixture
 from storage.analysis.curve.bands import DAY, Bounds, hit_rates
+from storage.analysis.curve.cache_policy import CachePolicy
 from storage.analysis.curve.heat import HeatRecord, Observed, observed
 from storage.analysis.curve.miss_ratio import MissRatioCurve, miss_ratio_curve
-from storage.analysis.curve.policy import CachePolicy
 from storage.analysis.curve.queueing import slow_time_factor
 
 HALF_HOUR: Final = 1800
@@ -98,7 +98,7 @@ def prospects(
     if curve is None or curve.reads is None:
         return ()
     mixture = rate_mixture(curve) if policy.promotion_share < 1 else None
-    found = []
+    of_sizes = []
     for each in hit_rates(parts, curve, sizes_bytes, horizon_seconds=horizon_seconds):
         if each.reads is None:
             continue
@@ -110,8 +110,8 @@ def prospects(
         steady = _lagging(each.reads, factor)
         writes = Bounds(0.0, 0.0, 0.0) if each.writes is None else _lagging(each.writes, factor)
         case = _Case(parts, curve, waits, host, policy, steady, writes)
-        found.append(case.prospect(each.size_bytes))
-    return tuple(found)
+        of_sizes.append(case.prospect(each.size_bytes))
+    return tuple(of_sizes)
 
 
 def expected_curve(of: Iterable[Prospect]) -> tuple[tuple[int, float, float], ...]:

@@ -17,7 +17,7 @@ from itertools import accumulate
 from math import exp, inf, log
 from typing import Final
 
-from storage.analysis.curve.growth import Growth
+from storage.analysis.curve.footprint_growth import FootprintGrowth
 from storage.analysis.curve.miss_ratio import MissRatioCurve
 
 SLOW_MS: Final = 2.0
@@ -92,7 +92,7 @@ class ClosedLoad:
     hdd_ios_per_promotion: float = 0.0
 
     def run(
-        self, curve: MissRatioCurve, growth: Growth, size_bytes: float, seconds: float
+        self, curve: MissRatioCurve, growth: FootprintGrowth, size_bytes: float, seconds: float
     ) -> ClosedRun:
         """The first `seconds` of a cache that begins empty. It speeds up as it fills, so time is
         followed step by step."""
@@ -114,7 +114,7 @@ class ClosedLoad:
 
 def misses_since_empty(
     curve: MissRatioCurve,
-    growth: Growth,
+    growth: FootprintGrowth,
     size_bytes: float,
     references: float,
     promotion_share: float,

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from storage.analysis.curve.heat import (
     HeatRecord,
-    Reuse,
+    ReuseByKind,
     ReuseTimes,
-    SequentialRuns,
+    SequentialIos,
     bucket_bounds,
     observed,
 )
@@ -98,8 +98,8 @@ def record(chunk_bytes: int, references: int) -> HeatRecord:
         read_bytes=references * BLOCK_BYTES,
         write_bytes=0,
         clock=references,
-        sequential=SequentialRuns(),
-        reuse=Reuse(
+        sequential=SequentialIos(),
+        reuse=ReuseByKind(
             ReuseTimes(round(cold), tuple((i, n) for i, n in buckets if n)), ReuseTimes(0, ())
         ),
     )

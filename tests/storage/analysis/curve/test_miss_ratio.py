@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from storage.analysis.curve.heat import (
     HeatRecord,
     Observed,
-    Reuse,
+    ReuseByKind,
     ReuseTimes,
-    SequentialRuns,
+    SequentialIos,
     observed,
 )
 from storage.analysis.curve.miss_ratio import MissRatioCurve, miss_ratio_curve
@@ -136,7 +136,7 @@ def test_long_runs_that_go_around_the_cache_leave_it_to_the_others() -> None:
     """Three tenths of the references are a scan, which bcache bypasses and lvmcache lets in."""
     trace = scan_load(SEEN, VOLUME)
     reads = int((~trace.is_write).sum())
-    runs = SequentialRuns(
+    runs = SequentialIos(
         reads=round(0.3 * reads),
         read_bytes=round(0.3 * reads) * 4096,
         writes=round(0.3 * (SEEN - reads)),
@@ -188,8 +188,8 @@ def records(draw: st.DrawFn) -> HeatRecord:
         read_bytes=reads * draw(st.integers(512, 10**6)),
         write_bytes=writes * 4096,
         clock=draw(st.integers(0, 10**8)),
-        sequential=SequentialRuns(draw(NUMBERS), draw(NUMBERS), draw(NUMBERS), draw(NUMBERS)),
-        reuse=Reuse(
+        sequential=SequentialIos(draw(NUMBERS), draw(NUMBERS), draw(NUMBERS), draw(NUMBERS)),
+        reuse=ReuseByKind(
             ReuseTimes(draw(NUMBERS), draw(BUCKETS)), ReuseTimes(draw(NUMBERS), draw(BUCKETS))
         ),
         lost=draw(st.sampled_from((0, 1, 10**6))),
@@ -231,7 +231,7 @@ def test_a_curve_does_not_depend_on_how_many_chunks_were_observed(factor: int) -
 
     less = dataclasses.replace(record, share=factor)
     more = dataclasses.replace(
-        record, reuse=Reuse(times(record.reuse.reads), times(record.reuse.writes))
+        record, reuse=ReuseByKind(times(record.reuse.reads), times(record.reuse.writes))
     )
     first, second = (miss_ratio_curve(observed([each]), 2**25) for each in (less, more))
     assert first is not None

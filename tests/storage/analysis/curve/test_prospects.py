@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.analysis.curve.heat import HeatRecord, SequentialRuns
-from storage.analysis.curve.policy import CachePolicy, bcache, lvmcache
+from storage.analysis.curve.cache_policy import CachePolicy, bcache, lvmcache
+from storage.analysis.curve.heat import HeatRecord, SequentialIos
 from storage.analysis.curve.prospects import (
     DAY,
     HostRates,
@@ -48,7 +48,7 @@ WAITS = VolumeWaits(
 )
 
 
-def days(trace: Trace, sequential: SequentialRuns | None = None) -> list[HeatRecord]:
+def days(trace: Trace, sequential: SequentialIos | None = None) -> list[HeatRecord]:
     """A week of two records a day, of half of the chunks."""
     found = list[HeatRecord]()
     for day in range(DAYS):

@@ -13,7 +13,7 @@ from math import floor, log2
 import numpy as np
 import numpy.typing as npt
 
-from storage.analysis.curve.heat import HeatRecord, Reuse, ReuseTimes, SequentialRuns
+from storage.analysis.curve.heat import HeatRecord, ReuseByKind, ReuseTimes, SequentialIos
 
 CHUNK_BYTES = 65536
 NS = 1_000_000_000
@@ -111,7 +111,7 @@ def heat(
     begun_ns: int = 0,
     seconds: int = 3600,
     offset: int = 5,
-    sequential: SequentialRuns | None = None,
+    sequential: SequentialIos | None = None,
 ) -> Iterator[HeatRecord]:
     """What an agent says of a trace: one of `share` chunks is observed, chosen by bits of the
     address, from the first reference on; the clock counts all."""
@@ -140,8 +140,8 @@ def heat(
             read_bytes=reads * 4096,
             write_bytes=writes * 4096,
             clock=end - begin,
-            sequential=sequential or SequentialRuns(),
-            reuse=Reuse(
+            sequential=sequential or SequentialIos(),
+            reuse=ReuseByKind(
                 ReuseTimes(cold[0], tuple(sorted(buckets[0].items()))),
                 ReuseTimes(cold[1], tuple(sorted(buckets[1].items()))),
             ),

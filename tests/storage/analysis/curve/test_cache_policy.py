@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
+from storage.analysis.curve.cache_policy import at_chunk_size, bcache, lvmcache
 from storage.analysis.curve.heat import observed
 from storage.analysis.curve.miss_ratio import MissRatioCurve, miss_ratio_curve
-from storage.analysis.curve.policy import at_chunk_size, bcache, lvmcache
 from storage.byte_sizes import KIB, MIB
 from tests.storage.analysis.curve.traces import heat, zipf_load
 

@@ -23,7 +23,7 @@ LONGEST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class FootprintGrowth:
     """D(n) beyond what was seen, in chunks; it never exceeds `most`, those of the volume."""
 
     cap: float
@@ -52,11 +52,13 @@ class Growth:
         return float(self.cap * grown * self.b / n * exp(-grown))
 
 
-def growths(points: Sequence[tuple[float, float]], most: float) -> tuple[Growth, Growth]:
+def growths(
+    points: Sequence[tuple[float, float]], most: float
+) -> tuple[FootprintGrowth, FootprintGrowth]:
     """The power law and the saturating growth through the last of `points`, (references, chunks)
     each; fitted to all of them by least squares of log(-log(1 - D / cap)) over log n."""
     if not points:
-        nothing = Growth(most, 0.0, 1.0, most)
+        nothing = FootprintGrowth(most, 0.0, 1.0, most)
         return nothing, nothing
     seen = points[-1][1]
     power = _fitted(points, ENDLESS * most, most)[0]
@@ -68,7 +70,9 @@ def growths(points: Sequence[tuple[float, float]], most: float) -> tuple[Growth,
     return power, saturating
 
 
-def _fitted(points: Sequence[tuple[float, float]], cap: float, most: float) -> tuple[Growth, float]:
+def _fitted(
+    points: Sequence[tuple[float, float]], cap: float, most: float
+) -> tuple[FootprintGrowth, float]:
     """The growth with that cap, and the sum of its squared errors."""
     along = [log(n) for n, _ in points]
     upward = [log(-log1p(-distinct / cap)) for _, distinct in points]
@@ -79,4 +83,4 @@ def _fitted(points: Sequence[tuple[float, float]], cap: float, most: float) -> t
     # No later reference finds new chunks more often than an earlier one.
     b = min(1.0, max(b, LEAST_EXPONENT))
     error = sum((y - b * x) ** 2 for x, y in zip(xs, ys, strict=True))
-    return Growth(cap, exp(upward[-1] - b * along[-1]), b, most), error
+    return FootprintGrowth(cap, exp(upward[-1] - b * along[-1]), b, most), error

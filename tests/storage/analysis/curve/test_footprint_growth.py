@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.analysis.curve.growth import growths
+from storage.analysis.curve.footprint_growth import growths
 
 
 def power(exponent: float) -> list[tuple[float, float]]:
