@@ -7,10 +7,11 @@ from celery import shared_task
 from jobs import collector, live_view, notify_workers
 from jobs.alerts import alert_judge
 from jobs.engine import holds, media_checks
+from jobs.hosts import read_heat as reading_heat
 from jobs.hosts import refresh as refreshing
 from jobs.queue import bulk, dispatch, leave_writeback
 from jobs.queue import reaper as sweeping
-from storage.analysis import disk_condition
+from storage.analysis import disk_condition, heat_store
 from storage.database_clock import database_now
 from storage.discovery import host_timeline
 from storage.health import cache_condition_records, smart_records
@@ -65,9 +66,24 @@ def read_disks(shard: int) -> None:
 
 
 @shared_task
+def collect_heat() -> None:
+    """One message per host whose agent counts heat, so that a slow one delays no other."""
+    for host in reading_heat.hosts_that_count():
+        notify_workers.send("jobs.tasks.read_heat", host.pk)
+
+
+@shared_task
+def read_heat(host_id: int) -> None:
+    host = Host.objects.active().without_inventory().filter(pk=host_id).first()
+    if host is not None:
+        reading_heat.read_heat(host)
+
+
+@shared_task
 def prune_host_history() -> None:
-    """Readings of disks, and the time lines of hosts."""
+    """Readings of disks, the time lines of hosts, and heat."""
     now = database_now()
+    heat_store.prune_heat(now)
     smart_records.prune_readings(now)
     host_timeline.prune_timeline(now)
 

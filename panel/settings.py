@@ -376,6 +376,7 @@ TIERCEL_SAMPLE_SECONDS = env.whole("TIERCEL_SAMPLE_SECONDS", 60, least=1)
 # Older figures are deleted. The database itself gives up nothing of the last week.
 TIERCEL_SAMPLES_KEPT_DAYS = env.whole("TIERCEL_SAMPLES_KEPT_DAYS", 30, least=7, most=400)
 TIERCEL_5M_KEPT_DAYS = env.whole("TIERCEL_5M_KEPT_DAYS", 400, least=30, most=3660)
+TIERCEL_HEAT_KEPT_DAYS = env.whole("TIERCEL_HEAT_KEPT_DAYS", 56, least=7, most=400)
 TIERCEL_1H_KEPT_DAYS = env.whole("TIERCEL_1H_KEPT_DAYS", 1095, least=30, most=7320)
 
 
@@ -401,6 +402,7 @@ CELERY_BEAT_SCHEDULE = {
     "slow-volumes": every(20, "jobs.tasks.judge_volumes"),
     "caches": every(300, "jobs.tasks.judge_caches"),
     "cache-days": every(1800, "jobs.tasks.judge_cache_days"),
+    "heat": every(600, "jobs.tasks.collect_heat"),
     "keep-partitions": every(3600, "jobs.tasks.keep_partitions"),
     "orders": every(5, "panel.tasks.sweep_orders"),
     "proofs": every(min(60, max(5, TIERCEL_PROOF_SECONDS // 12)), "panel.tasks.sweep_proofs"),

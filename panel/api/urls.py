@@ -26,6 +26,7 @@ from panel.api.hosts import (
 from panel.api.jobs import audit_endpoint, bulk_endpoints, job_endpoints
 from panel.api.volumes import (
     care_endpoints,
+    heat_endpoints,
     outlook_endpoint,
     volume_endpoints,
     wish_endpoint,
@@ -96,6 +97,7 @@ ROUTES = (
     ("volumes/<str:key>/drift/repair", care_endpoints.DriftRepair, "api-volume-drift-repair"),
     ("volumes/<str:key>/cache/drop", care_endpoints.LostCacheDrop, "api-volume-cache-drop"),
     ("volumes/<str:key>/adoption", care_endpoints.VolumeAdoption, "api-volume-adoption"),
+    ("volumes/<str:key>/curve", heat_endpoints.VolumeCurve, "api-volume-curve"),
     ("volumes/<str:key>/outlook", outlook_endpoint.VolumeOutlook, "api-volume-outlook"),
     ("adoptions/", care_endpoints.Adoptions, "api-adoptions"),
     ("bulk-changes/", bulk_endpoints.BulkChanges, "api-bulk-changes"),

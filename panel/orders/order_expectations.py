@@ -3,7 +3,7 @@ volumes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -14,13 +14,21 @@ from django.db.models import Case, Exists, F, OuterRef, Q, When
 from panel.models import Order, OrderState
 from panel.models.proof import Proof, ProofState
 from storage.analysis.before_after import Block
-from storage.analysis.forecast import CacheChoice, Expectation, SimilarVolume, Use, forecast
+from storage.analysis.forecast import (
+    CacheChoice,
+    Expectation,
+    OwnTraffic,
+    SimilarVolume,
+    Use,
+    forecast,
+)
 from storage.analysis.forecast import trial_offered as is_unknown_enough
+from storage.analysis.heat_forecast import heat_forecast
 from storage.analysis.measured_use import use_of
 from storage.models import CachePlan, Volume
 from storage.row_security import beyond
 from storage.volumes.plan_offers import Offer, size_of
-from storage.volumes.snapshot import snapshots_of
+from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 MOST_RESULTS: Final = 500
 """Of the newest first caches: the page must not grow with the years."""
@@ -35,6 +43,9 @@ FIGURES: Final = (
 )
 Measured = Callable[[], Sequence[SimilarVolume]]
 """Where results of other volumes come from, newest first."""
+TrafficByMode = Mapping[bool, OwnTraffic]
+"""What a volume's heat says, by whether the cache takes writes."""
+NO_TRAFFIC: Final[TrafficByMode] = {}
 
 
 @beyond()
@@ -74,14 +85,44 @@ def others_of(volume: Volume) -> Measured:
     return partial(measured, volume.customer_id)
 
 
+def traffic_of(
+    row: VolumeSnapshot, use: Use, offers: Iterable[Offer], now: datetime
+) -> TrafficByMode:
+    """What the volume's heat says of the sizes offered, by whether the cache takes writes."""
+    choices = [_choice(offer) for offer in offers]
+    sizes = {
+        mode: {each.size_bytes for each in choices if each.caches_writes is mode}
+        for mode in (False, True)
+    }
+    by_mode = {
+        mode: heat_forecast(row, use, sizes[mode], now, writeback=mode) for mode in (False, True)
+    }
+    return {mode: each for mode, each in by_mode.items() if each is not None}
+
+
 def expectations(
-    use: Use, offers: Iterable[Offer], *, source: Measured = measured
+    use: Use,
+    offers: Iterable[Offer],
+    traffic: TrafficByMode = NO_TRAFFIC,
+    *,
+    source: Measured = measured,
 ) -> dict[str, Expectation]:
     """By key of the offer; what the volume has already is missing. At most one query, however many
     offers there are."""
     results = source() if not use.has_cache else ()
-    forecasts = {offer.key: forecast(use, _choice(offer), results) for offer in offers}
+    forecasts = {}
+    for offer in offers:
+        choice = _choice(offer)
+        forecasts[offer.key] = forecast(use, choice, results, traffic.get(choice.caches_writes))
     return {key: each for key, each in forecasts.items() if each is not None}
+
+
+def expected_for(
+    row: VolumeSnapshot, use: Use, offers: Sequence[Offer], now: datetime
+) -> dict[str, Expectation]:
+    """`expectations` as the volume's customer is shown them."""
+    traffic = traffic_of(row, use, offers, now)
+    return expectations(use, offers, traffic, source=others_of(row.volume))
 
 
 def expected_of(volume: Volume, plan: CachePlan | None, now: datetime) -> dict[str, Any]:
@@ -92,7 +133,8 @@ def expected_of(volume: Volume, plan: CachePlan | None, now: datetime) -> dict[s
     use = use_of(row, now)
     choice = CacheChoice(size_bytes, caches_writes=_caches_writes(plan))
     results = measured(volume.customer_id) if not use.has_cache else ()
-    expectation = forecast(use, choice, results)
+    traffic = heat_forecast(row, use, [size_bytes], now, writeback=choice.caches_writes)
+    expectation = forecast(use, choice, results, traffic)
     return expectation.to_json() if expectation is not None else {}
 
 

@@ -33,7 +33,7 @@ from panel.accounts.member_scope import (
 )
 from panel.models import Order, User
 from panel.orders import rights
-from panel.orders.order_expectations import expectations, others_of
+from panel.orders.order_expectations import expected_for
 from panel.orders.order_request import OrderRefused, OrderRequest, When
 from panel.orders.place_order import place_order
 from panel.orders.plan_choices import PlanChoice, choices, offers_of
@@ -77,7 +77,7 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
     """The volume today, and what may be chosen for it: a card each."""
     row, now = row_of(request, key), database_now()
     use, all_choices = use_of(row, now), choices(row, now)
-    expected = expectations(use, [each.offer for each in all_choices], source=others_of(row.volume))
+    expected = expected_for(row, use, [each.offer for each in all_choices], now)
     trial = trials.running_trial(row.volume)
     cards = plan_cards(row, all_choices, expected, trial)
     barred = rights.barred(request.user, row.volume)
@@ -160,7 +160,7 @@ def confirm_choice(request: HttpRequest, key: str, choice: str) -> HttpResponse:
     proposal = Wanted(
         row,
         weighed(row, offer, now),
-        expectations(use_of(row, now), [offer], source=others_of(row.volume)).get(offer.key),
+        expected_for(row, use_of(row, now), [offer], now).get(offer.key),
         "trial" in request.GET,
         WHENS.get(answers.get("when", "")),
         now,

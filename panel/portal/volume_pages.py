@@ -29,7 +29,7 @@ from panel.accounts.name_search import cleaned
 from panel.charts.chart_context import chart_context
 from panel.models import Proof, ProofState
 from panel.orders import order_texts, reversal, rights
-from panel.orders.order_expectations import expectations, others_of
+from panel.orders.order_expectations import expected_for
 from panel.orders.plan_choices import choices, smallest_plan_bytes
 from panel.orders.pricing import mandate_limits, trials
 from panel.orders.pricing.prices import last_completed
@@ -153,7 +153,7 @@ def _suggested(request: HttpRequest, row: VolumeSnapshot, now: datetime) -> Plan
     use, every = use_of(row, now), choices(row, now)
     if use.on_ssd:
         return None
-    expected = expectations(use, [each.offer for each in every], source=others_of(row.volume))
+    expected = expected_for(row, use, [each.offer for each in every], now)
     return best(plan_cards(row, every, expected, None))
 
 

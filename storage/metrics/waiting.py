@@ -44,6 +44,15 @@ def waited_seconds(sums: Sums) -> float:
     return min(slow_ms * once, float(sums.dt_ms)) / 1000
 
 
+def waited_write_seconds(sums: Sums) -> float:
+    """Seconds of the sums' time in which writes waited for the slow disk, 0 to that time: their
+    part of the busy time. Only of a volume that has no writeback cache do all of them."""
+    taken_ms = sums.read_ms + sums.write_ms
+    if not taken_ms:
+        return 0.0
+    return min(sums.write_ms * min(1.0, sums.busy_ms / taken_ms), float(sums.dt_ms)) / 1000
+
+
 def slowest_ms(counts: Sequence[int], number: float) -> float:
     """What the slowest `number` of the I/Os of a histogram took together, in milliseconds."""
     total, left = 0.0, number

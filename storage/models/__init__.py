@@ -5,6 +5,7 @@ from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer, Member
 from storage.models.device import Device, DeviceKind, DeviceSample, LatestDeviceSample
 from storage.models.event import Event, EventKind
+from storage.models.heat_day import HeatDay
 from storage.models.host import Host
 from storage.models.host_change import HostChange, HostChangeKind
 from storage.models.outline import (
@@ -38,6 +39,7 @@ __all__ = [
     "Event",
     "EventKind",
     "FleetLoad",
+    "HeatDay",
     "Host",
     "HostActivity",
     "HostChange",

@@ -300,6 +300,14 @@ class Host(models.Model):
         return replaces if type(replaces) is bool else None
 
     @property
+    def heat_state(self) -> str:
+        """What the agent says of its service that counts heat (`docs/agent-protocol.md`); "" of an
+        older agent."""
+        heat = self.hello.get("heat")
+        state = heat.get("state") if isinstance(heat, dict) else None
+        return state if isinstance(state, str) else ""
+
+    @property
     def undo_hours(self) -> int:
         """So long the host keeps a retired volume; root sets it there."""
         return undo_hours(self.hello)

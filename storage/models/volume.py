@@ -64,7 +64,8 @@ class Volume(models.Model):
     `previewed_at` is set while there is but a preview of its creation, whose commands have its
     name: nobody asked for it yet, it holds no external id, and it goes with the preview.
     `watched_until` is how long staff watch it closely (`storage.metrics.close_watch`), null or past
-    for one they do not.
+    for one they do not. `counts_heat`: its host may count how soon its data are used again
+    (`storage.analysis.heat_store`); its customer may forbid it.
     `updated_at` is kept by the database.
     """
 
@@ -96,6 +97,7 @@ class Volume(models.Model):
     destroyed_at = models.DateTimeField(null=True, blank=True)
     previewed_at = models.DateTimeField(null=True, blank=True)
     watched_until = models.DateTimeField(null=True, blank=True)
+    counts_heat = models.BooleanField(default=True, db_default=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -99,6 +99,7 @@ API_TABLE = (
     Row("api-volume-drift-repair", "POST", API_STAFF, ("volume",)),
     Row("api-volume-cache-drop", "POST", API_STAFF, ("volume",)),
     Row("api-volume-adoption", "DELETE", API_STAFF, ("volume",)),
+    Row("api-volume-curve", "GET", API_SEE, ("volume",)),
     Row("api-volume-outlook", "GET", API_OWN, ("volume",)),
     Row("api-adoptions", "POST", API_STAFF),
     Row("api-bulk-changes", "GET", API_SEE),

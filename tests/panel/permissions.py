@@ -125,6 +125,7 @@ TABLE = (
     Row("volume-cache-state", "GET", SEE, ("volume",)),
     Row("volume-current-job", "GET", SEE, ("volume",)),
     Row("volume-comparison", "GET", SEE, ("volume",)),
+    Row("volume-curve", "GET", SEE, ("volume",)),
     Row("volume-jobs", "GET", SEE, ("volume",)),
     Row("volumes-bulk", "POST", OPERATE, (), {"volume": "{volume}", "action": "manage"}),
     Row("volumes-bulk-confirm", "POST", OPERATE),

@@ -14,6 +14,7 @@ from storage import row_security
 from storage.byte_sizes import GIB
 from storage.models import (
     Customer,
+    HeatDay,
     LatestSample,
     Resolution,
     Sample,
@@ -176,6 +177,7 @@ def papers(of: Party, word: str) -> None:
         ("reads", "writes", "read_sectors", "write_sectors", "read_ms", "write_ms"), 0
     )
     Sample.objects.create(volume=volume, ts=now, dt_ms=1, **zero)
+    HeatDay.objects.create(volume=volume, day=now.date(), records=b"")
     SampleChunk.objects.create(
         kind=SubjectKind.VOLUME, subject_id=volume.pk, resolution=Resolution.DAY, start=now,
         format=1, rows=0, is_rolled_up=True, data=b"",

@@ -14,7 +14,7 @@ from panel.api.framework.resource import Resource
 from panel.api.framework.shape import OMITTED, Shape, show
 from panel.models import Scope
 from panel.orders import plan_choices
-from panel.orders.order_expectations import expectations, others_of
+from panel.orders.order_expectations import expected_for
 from panel.orders.plan_choices import PlanChoice
 from storage.analysis.measured_use import use_of
 from storage.models import Volume
@@ -80,7 +80,7 @@ class VolumeOutlook(Resource):
         row, now = snapshots_of([volume])[0], timezone.now()
         offered = plan_choices.choices(row, now)
         offers = [each.offer for each in offered]
-        expected = expectations(use_of(row, now), offers, source=others_of(volume))
+        expected = expected_for(row, use_of(row, now), offers, now)
         items = [
             show(OutlookChoiceShape, each, expected=expected.get(each.offer.key))
             for each in offered

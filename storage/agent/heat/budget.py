@@ -13,7 +13,7 @@ FINE_EVENTS = 5_000_000
 
 
 @dataclass(frozen=True)
-class Window:
+class CostWindow:
     """What the service did in some seconds."""
 
     seconds: float
@@ -28,7 +28,7 @@ class Budget:
     def __init__(self) -> None:
         self._lossy = 0
 
-    def excess(self, window: Window) -> str:
+    def excess(self, window: CostWindow) -> str:
         """Why the service must stop, in a sentence; "" while it may go on."""
         self._lossy = self._lossy + 1 if window.lost else 0
         if self._lossy >= LOSSY_WINDOWS:

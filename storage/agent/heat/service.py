@@ -21,7 +21,7 @@ from ..kernel.trace_pages import TracedIo
 from ..state import heat_files
 from ..state.heat_files import IDLE, PAUSED, RUNNING, UNAVAILABLE, WantedTrace
 from ..state.policy import load_policy
-from .budget import FINE_EVENTS, PAUSE_SECONDS, WINDOW_SECONDS, Budget, Window
+from .budget import FINE_EVENTS, PAUSE_SECONDS, WINDOW_SECONDS, Budget, CostWindow
 from .observation import Fine, Io, Sampled
 from .observed_devices import ObservedDevice, observed_devices
 from .trace_filter import SECTOR_BYTES, SHARE, trace_filter
@@ -243,7 +243,7 @@ class HeatService:
         if seconds < WINDOW_SECONDS:
             return
         spent_seconds = cpu_seconds - self._window.cpu_seconds
-        window = Window(seconds, spent_seconds, self._window.events, self._window.lost)
+        window = CostWindow(seconds, spent_seconds, self._window.events, self._window.lost)
         self._totals.cpu_seconds += spent_seconds
         self._begin_window()
         excess = self._budget.excess(window)

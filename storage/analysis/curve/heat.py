@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Final
 
 import msgspec
@@ -143,6 +144,7 @@ def heat_record(data: object) -> HeatRecord:
     return decoded(data, HeatRecord, "heat")
 
 
+@cache
 def bucket_bounds(index: int) -> tuple[float, float]:
     """The reuse times of a bucket: from the first, up to and without the second. Sixteen to each
     power of two."""

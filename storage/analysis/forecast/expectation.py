@@ -36,7 +36,7 @@ def warming(cache_bytes: int, missed_bytes_per_second: float) -> Warming:
     return Warming(low, high, text)
 
 
-Kind = Literal["own_misses", "similar", "unknown", "no_help"]
+Kind = Literal["own_traffic", "own_misses", "similar", "unknown", "no_help"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Expectation:
     there is nothing to warm up). Hit rates (0 to 1) are those after the change; seconds saved a day
     are of waiting for the slow disk, below zero where there would be more of it. None = unknown.
     `curve` is a predicted course, (cache size in bytes, lowest, highest hit rate) each; it is empty
-    until something predicts one.
+    where the heat of the volume is not known.
     """
 
     kind: Kind

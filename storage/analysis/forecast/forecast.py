@@ -7,19 +7,27 @@ from collections.abc import Iterable
 from storage.analysis.forecast.expectation import CacheChoice, Expectation, no_help, unknown
 from storage.analysis.forecast.firstcache import SimilarVolume, as_before, first_cache
 from storage.analysis.forecast.othercache import no_cache, other_cache
+from storage.analysis.forecast.owntraffic import OwnTraffic, own_traffic
 from storage.analysis.forecast.today import SHORT_DAYS, when
-from storage.analysis.forecast.use import ENOUGH_SECONDS, Use
+from storage.analysis.forecast.use import ENOUGH_SECONDS, SAME_CACHE, Use
 from storage.analysis.forecast.words import counted_reads, span
 from storage.language import gettext
 
 
 def forecast(
-    use: Use, choice: CacheChoice, results: Iterable[SimilarVolume] = ()
+    use: Use,
+    choice: CacheChoice,
+    results: Iterable[SimilarVolume] = (),
+    traffic: OwnTraffic | None = None,
 ) -> Expectation | None:
     """What `choice` would bring; None for what the volume has already. `results` are measured
-    first caches of other volumes."""
+    first caches of other volumes, `traffic` is what the heat of this one says. What was measured
+    with a cache of that size goes before any forecast."""
     if choice.is_current or (not use.has_cache and not choice.size_bytes):
         return None
+    prospect = traffic.of(choice.size_bytes) if traffic is not None else None
+    if traffic is not None and prospect is not None and not _was_measured(use, choice):
+        return own_traffic(use, choice, prospect, traffic)
     if use.former is not None:
         return as_before(use, use.former, choice)
     if use.seconds < ENOUGH_SECONDS:
@@ -56,6 +64,13 @@ def forecast(
     if not choice.size_bytes:
         return no_cache(use, use.hit_rate)
     return other_cache(use, use.hit_rate, choice)
+
+
+def _was_measured(use: Use, choice: CacheChoice) -> bool:
+    """Whether the volume has, or lately had, a cache of about that size."""
+    known = use.former.size_bytes if use.former is not None else use.cache_size_bytes
+    sizes = sorted((choice.size_bytes, known or 0))
+    return sizes[0] >= SAME_CACHE * sizes[1]
 
 
 def trial_offered(expectation: Expectation | None, choice: CacheChoice, trial_days: float) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -57,6 +57,7 @@ class Use:
     `waited_seconds_per_day` is the time reads waited for the slow disk
     (`storage.metrics.waiting`). `missed_bytes_per_second` is what the slow disk had to
     read for the guest. `former` is known of a volume that lately had a cache and now has none.
+    `sums` are of the `seconds`.
     """
 
     volume_bytes: int
@@ -76,6 +77,7 @@ class Use:
     waited_seconds_per_day: float = 0.0
     missed_bytes_per_second: float = 0.0
     former: FormerCache | None = None
+    sums: Sums = field(default_factory=Sums)
 
     @property
     def has_cache(self) -> bool:
@@ -140,6 +142,7 @@ def use(
         missed_bytes_per_second=(
             sums.read_sectors * SECTOR_BYTES * missed / seconds if seconds else 0.0
         ),
+        sums=sums,
         former=None if has_cache else _former(ordered[: len(ordered) - len(now)]),
     )
 

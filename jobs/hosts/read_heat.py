@@ -1,0 +1,70 @@
+"""Heat: tell a host's agent which volumes to observe, and store what it has counted."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+from django.db.models import F
+
+from jobs.hosts import contact, panel_identity
+from jobs.transport.errors import AgentFailed, TransportError
+from jobs.transport.replies import Reply
+from storage.agent.state.heat_files import OFF, VOLUMES_LIMIT
+from storage.analysis import heat_store
+from storage.database_clock import database_now
+from storage.host_data import BadHostData
+from storage.models import Host, Placement, Volume
+
+log = logging.getLogger(__name__)
+
+MOST_ANSWERS: Final = 200
+"""Of one host in a round, each of about 1 MiB: more than it keeps."""
+
+
+def hosts_that_count() -> list[Host]:
+    """Active hosts whose agent knows heat, and whose root lets it be counted."""
+    hosts = Host.objects.active().without_inventory()
+    return [host for host in hosts if host.heat_state not in ("", OFF)]
+
+
+def read_heat(host: Host) -> bool:
+    """Name the volumes, and store what there is; False where the host did not answer or sent
+    nonsense. An answer is stored before the next request lets the host forget it."""
+    try:
+        _ask(host, "heat.observe", {"lv_uuids": observed_uuids(host)})
+        after = 0
+        for _ in range(MOST_ANSWERS):
+            reply = _ask(host, "heat.records", {"after": after})
+            sent = heat_store.record_heat(host, reply.data, database_now())
+            if sent.last == after:
+                break
+            after = sent.last
+    except (TransportError, BadHostData) as error:
+        log.warning("heat of host %s: %s", host.name, error)
+        return False
+    return True
+
+
+def observed_uuids(host: Host) -> list[str]:
+    """Volumes in allowed groups whose heat may be counted. Where there are more than an agent
+    observes, those that read the most by their last sample. One query."""
+    placements = (
+        Placement.objects.filter(
+            host=host,
+            until=None,
+            vg_name__in=host.allowed_vgs,
+            volume__in=Volume.objects.in_service().filter(counts_heat=True),
+        )
+        .exclude(lv_uuid=None)
+        .order_by(F("volume__latest_sample__read_sectors").desc(nulls_last=True), "pk")
+    )
+    uuids = placements.values_list("lv_uuid", flat=True)[:VOLUMES_LIMIT]
+    return sorted(uuid for uuid in uuids if uuid is not None)
+
+
+def _ask(host: Host, verb: str, args: dict[str, Any]) -> Reply:
+    reply = contact.ask(host, verb, args, panel=panel_identity.named_to(host))
+    if reply.error is not None:
+        raise AgentFailed(host.name, reply.error)
+    return reply

@@ -1,0 +1,70 @@
+"""What SSD of each size would bring to a volume, by its heat."""
+
+from __future__ import annotations
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from panel.api.framework.api_operations import operation
+from panel.api.framework.fields import Boolean, Choice, Float, Integer, Text
+from panel.api.framework.parameters import OneOf
+from panel.api.framework.shape import Shape, show
+from panel.api.volumes.volume_resource import VolumeResource
+from storage.analysis.heat_forecast import missing_heat
+from storage.analysis.size_curve import size_curve
+from storage.database_clock import database_now
+
+MODE = OneOf(
+    "mode", "Of the cache; without it, writethrough.", values=("writethrough", "writeback")
+)
+
+
+class SizeShape(Shape):
+    """What a cache of one size would bring. Of a range the value lies in it nine times in ten."""
+
+    size_bytes = Integer("Bytes of SSD.")
+    hit_rate_low = Float("Share of reads that it would serve at least, 0 to 1.", of="hit_rate.low")
+    hit_rate = Float("The likely share.", of="hit_rate.likely")
+    hit_rate_high = Float("That share at most.", of="hit_rate.high")
+    first_day_hit_rate_low = Float(
+        "The same of its first day, which it begins empty, at least.", of="first_day.low"
+    )
+    first_day_hit_rate_high = Float("That of its first day at most.", of="first_day.high")
+    read_ms_low = Float("Milliseconds that a read would take, at least.", of="read_ms.low")
+    read_ms_high = Float("Milliseconds that a read would take, at most.", of="read_ms.high")
+    saved_seconds_per_day_low = Float(
+        "Seconds of waiting that it would save a day, at least; below 0: it would cost some.",
+        of="saved_seconds_per_day.low",
+    )
+    saved_seconds_per_day_high = Float(
+        "Seconds of waiting that it would save a day, at most.", of="saved_seconds_per_day.high"
+    )
+    verdict = Choice("unknown: the range is too wide to say.", ["helps", "no_help", "unknown"])
+    is_enough = Boolean("The smallest size that saves nearly as much as the largest.", given=True)
+
+
+class CurveShape(Shape):
+    """What SSD of each size would bring."""
+
+    observed_seconds = Integer("For how long its heat was counted; 0: too short for a forecast.")
+    reason = Text("Why there is no forecast, in a sentence for people; empty: there is one.")
+    items = SizeShape("From the smallest size; empty: there is no forecast.", many=True)
+
+
+class VolumeCurve(VolumeResource):
+    """The curve of a volume."""
+
+    staff_only = True
+
+    @operation("volume_curve", "Show what a cache of each size would bring", CurveShape,
+        parameters=(MODE,))  # fmt: skip
+    def get(self, request: Request, key: str) -> Response:
+        """By what its host counted of the last two weeks (`docs/security.md`, What heat sees)."""
+        row, now = self.row(key), database_now()
+        curve = size_curve(row, now, writeback=MODE.of(request) == "writeback")
+        if curve is None:
+            reason = missing_heat(row, now)
+            return self.shown({"observed_seconds": 0, "reason": reason, "items": ()})
+        items = [show(SizeShape, each, is_enough=each is curve.enough) for each in curve.prospects]
+        seconds = curve.observed_seconds
+        return self.shown({"observed_seconds": seconds, "reason": "", "items": items})

@@ -1,0 +1,54 @@
+"""A volume whose heat was counted, and whose reads were measured."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from storage.analysis.curve.heat import NS
+from storage.analysis.heat_store import packed, unpacked
+from storage.metrics.counters import LATENCY_BOUNDS_NS
+from storage.models import HeatDay, Volume
+from tests.scene import Scene, scene
+from tests.storage import wire
+from tests.storage.analysis.curve.traces import heat, scan_load, zipf_load
+from tests.storage.metrics.samples.rounds import take
+
+CHUNK_BYTES = 65_536
+COUNTING = {"policy": {"vgs": ["vg0"]}, "heat": {"state": "running"}}
+SLOW_NS = 10_000_000
+
+
+def counting_scene() -> Scene:
+    """On a host whose agent counts heat."""
+    return scene(host={"hello": COUNTING})
+
+
+def count_heat(volume: Volume, hours: int, until: datetime, *, is_hot: bool = True) -> None:
+    """The heat of so many hours up to then, of one chunk in 64: hot data, or mostly read once."""
+    chunks = volume.size_bytes // CHUNK_BYTES
+    load = zipf_load(1.1, 2_000 * hours, chunks) if is_hot else scan_load(2_000 * hours, chunks)
+    begun_ns = int((until - timedelta(hours=hours)).timestamp()) * NS
+    for record in heat(load, share=64, hours=hours, begun_ns=begun_ns):
+        day = datetime.fromtimestamp(record.begun_ns / NS, UTC).date()
+        row, _ = HeatDay.objects.get_or_create(
+            volume=volume, day=day, defaults={"records": packed([])}
+        )
+        HeatDay.objects.filter(volume=volume, day=day).update(
+            records=packed([*unpacked(row.records), record])
+        )
+
+
+def slow_reads(there: Scene, minutes: int, start: datetime) -> None:
+    """100 reads a second of 10 ms each, for so long: its guest waits all the time."""
+    bucket = next(n for n, ns in enumerate(LATENCY_BOUNDS_NS) if ns > SLOW_NS)
+    for minute in range(minutes + 1):
+        reads = 6_000 * minute
+        counts = [0] * (len(LATENCY_BOUNDS_NS) + 1)
+        counts[bucket] = reads
+        disk = wire.disk(reads=reads, read_sectors=8 * reads, read_ms=10 * reads, busy_ms=9 * reads)
+        measured = wire.volume(
+            there.lv.uuid,
+            disk=disk,
+            latency={"bounds_ns": list(LATENCY_BOUNDS_NS), "counts": counts},
+        )
+        take(there.host, 60 * minute, measured, start=start)

@@ -1,0 +1,66 @@
+"""What SSD of each size would bring, on the page of a volume."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+
+from storage.database_clock import database_now
+from tests import make
+from tests.heat_scene import count_heat, counting_scene, slow_reads
+from tests.one_line import on_one_line
+from tests.scene import Scene
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_known() -> None:
+    cache.clear()
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(make.staff_user())
+    return client
+
+
+@pytest.fixture
+def here() -> Scene:
+    return counting_scene()
+
+
+def part(client: Client, there: Scene, query: str = "") -> str:
+    url = reverse("volume-curve", args=[there.volume.key]) + query
+    response = client.get(url, headers={"HX-Request": "true"})
+    assert response.status_code == 200
+    return on_one_line(response.content.decode())
+
+
+def test_the_page_of_a_volume_loads_its_curve(staff: Client, here: Scene) -> None:
+    text = staff.get(reverse("volume", args=[here.volume.key])).content.decode()
+    assert reverse("volume-curve", args=[here.volume.key]) in text
+
+
+def test_a_curve_is_drawn_said_and_listed(staff: Client, here: Scene) -> None:
+    now = database_now()
+    count_heat(here.volume, 12, now)
+    slow_reads(here, 20, now - timedelta(minutes=25))
+    text = part(staff, here)
+    assert "of SSD is enough:" in text
+    assert '<polygon class="size-chart-band"' in text
+    assert 'Counted for <span class="num">12 h</span>' in text
+    assert text.count('<th scope="row"') > 3
+
+
+def test_without_a_curve_it_says_what_is_missing(staff: Client, here: Scene) -> None:
+    assert "Counted so far: nothing. A forecast needs 6 h." in part(staff, here)
+
+
+def test_it_is_a_page_without_a_script_too(staff: Client, here: Scene) -> None:
+    response = staff.get(reverse("volume-curve", args=[here.volume.key]))
+    assert "<h1" in response.content.decode()
