@@ -12,6 +12,7 @@ urlpatterns = [
     path("volumes/<str:key>/", portal_volume_pages.member_volume, name="my-volume"),
     path("volumes/<str:key>/glance", portal_volume_pages.volume_glance, name="my-glance"),
     path("volumes/<str:key>/running", portal_volume_pages.volume_running, name="my-running"),
+    path("volumes/<str:key>/heat", portal_volume_pages.count_heat, name="my-heat"),
     path("volumes/<str:key>/charts", portal_volume_pages.charts, name="my-charts"),
     path("volumes/<str:key>/figures", portal_volume_pages.member_figures, name="my-figures"),
     path("volumes/<str:key>/plan", ordering.plans, name="my-plan"),

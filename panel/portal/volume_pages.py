@@ -7,11 +7,13 @@ from datetime import datetime
 from typing import cast
 
 from django.conf import settings
+from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_safe
+from django.utils.translation import gettext
+from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from jobs.models import CHANGING_SPEED, Job, State
@@ -42,6 +44,7 @@ from panel.portal.speed_summary import change_in_words
 from panel.portal.volume_cards import LARGE, Card, cards_of
 from panel.proofs.job_comparison import last_change
 from panel.proofs.proof_texts import brief
+from storage.analysis.heat_store import set_counting
 from storage.analysis.measured_use import use_of
 from storage.database_clock import database_now
 from storage.models import Volume
@@ -94,6 +97,23 @@ def _orderable(request: HttpRequest, volumes: Iterable[Volume]) -> set[int]:
     customers = dict(theirs.values_list("pk", "customer"))
     paying = mandate_limits.payable(customers.values(), timezone.now())
     return {pk for pk, customer in customers.items() if customer in paying}
+
+
+@require_POST
+@member_view
+def count_heat(request: HttpRequest, key: str) -> HttpResponse:
+    """Count how soon the volume's data are used again, or no more (`end`)."""
+    volume = get_object_or_404(volumes_of(request.user), key=key)
+    if not Volume.objects.orderable_by(request.user).filter(pk=volume.pk).exists():
+        messages.warning(request, gettext("Your role does not allow this."))
+        return redirect("my-volume", key)
+    is_end = "end" in request.POST
+    set_counting(volume, allowed=not is_end)
+    if is_end:
+        messages.success(request, gettext("No longer counted. What was counted is deleted."))
+    else:
+        messages.success(request, gettext("Counted from now on."))
+    return redirect("my-volume", key)
 
 
 @require_safe

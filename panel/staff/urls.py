@@ -122,6 +122,7 @@ urlpatterns = [
         name="volume-comparison",
     ),
     path("volumes/<str:key>/curve", curve_pages.volume_curve, name="volume-curve"),
+    path("volumes/<str:key>/heat", curve_pages.volume_heat, name="volume-heat"),
     path("volumes/<str:key>/marks", chart_marks.volume_marks, name="volume-marks"),
     path("volumes/<str:key>/cache", cache_pages.cache_form, name="cache-form"),
     path("volumes/<str:key>/cache/remove", cache_pages.remove_cache, name="cache-remove"),

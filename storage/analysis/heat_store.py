@@ -16,6 +16,7 @@ from django.db import transaction
 from storage.analysis.curve.heat import NS, HeatRecord, heat_record
 from storage.host_data import BadHostData, decoded
 from storage.models import HeatDay, Host, Placement, Volume
+from storage.row_locks import hold_one
 
 log = logging.getLogger(__name__)
 
@@ -109,6 +110,17 @@ def by_kind(records: Iterable[HeatRecord]) -> Mapping[tuple[int, int], list[Heat
     for record in records:
         kinds[record.chunk_bytes, record.share].append(record)
     return kinds
+
+
+@transaction.atomic
+def set_counting(unlocked: Volume, *, allowed: bool) -> None:
+    """Whether the heat of the volume may be counted from now on; where not, what was counted is
+    deleted."""
+    volume = hold_one(unlocked)
+    volume.counts_heat = allowed
+    volume.save(update_fields=["counts_heat"])
+    if not allowed:
+        forget_heat(volume)
 
 
 def forget_heat(volume: Volume) -> None:

@@ -126,6 +126,7 @@ TABLE = (
     Row("volume-current-job", "GET", SEE, ("volume",)),
     Row("volume-comparison", "GET", SEE, ("volume",)),
     Row("volume-curve", "GET", SEE, ("volume",)),
+    Row("volume-heat", "POST", OPERATE, ("volume",)),
     Row("volume-jobs", "GET", SEE, ("volume",)),
     Row("volumes-bulk", "POST", OPERATE, (), {"volume": "{volume}", "action": "manage"}),
     Row("volumes-bulk-confirm", "POST", OPERATE),
@@ -284,6 +285,7 @@ TABLE = (
     Row("my-running", "GET", OWN, ("volume",)),
     Row("my-charts", "GET", OWN, ("volume",)),
     Row("my-figures", "GET", OWN, ("volume",)),
+    Row("my-heat", "POST", OWN, ("volume",)),
     Row("my-plan", "GET", OWN, ("volume",)),
     Row("my-plan-confirm", "GET", OWN, ("volume", "plan")),
     # A viewer is answered with the reason why not: see test_a_viewer_orders_nothing.

@@ -392,6 +392,8 @@ POLICY: Mapping[str, Act] = {
         "billing-enable",
         "billing-again",
         "my-order-cancel",
+        "my-heat",
+        "volume-heat",
     ),
     # The API
     **_each(

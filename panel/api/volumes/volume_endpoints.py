@@ -36,6 +36,7 @@ from panel.api.volumes.volume_resource import (
 from panel.api.volumes.wish_shapes import ShownVolume, VolumeWork
 from panel.models import Scope
 from storage.access import Right
+from storage.analysis.heat_store import forget_heat
 from storage.database_clock import database_now
 from storage.discovery.host_summary import keys_with_drift
 from storage.metrics import close_watch
@@ -228,8 +229,9 @@ class OneVolume(VolumeResource):
         problems=(409,),
     )
     def patch(self, request: Request, key: str) -> Response:
-        """Changes label, customer and external ID in the panel only. To give a volume to another
-        customer, set the customer to null first. Not possible while a job changes the volume."""
+        """Changes label, customer, external ID and whether heat is counted. Nothing of the volume
+        on its host changes. To give a volume to another customer, set the customer to null first.
+        Not possible while a job changes the volume."""
         unlocked = self.volume(key, Right.OPERATE)
         values = self.read()
         with transaction.atomic():
@@ -238,6 +240,8 @@ class OneVolume(VolumeResource):
                 values["customer"] = customer_of(values["customer"], self.user)
                 _demand_movable(volume, values["customer"])
             save(volume, values, fields=tuple(values))
+            if not volume.counts_heat:
+                forget_heat(volume)
         return self.get(request, key)
 
     @operation(

@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404
 
 from jobs.models import Job
 from panel.api.framework.bodies import Body
-from panel.api.framework.fields import Choice, DateTime, Float, Integer, Text
+from panel.api.framework.fields import Boolean, Choice, DateTime, Float, Integer, Text
 from panel.api.framework.refs import Ref, url_of
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Json, Shape, show
@@ -144,6 +144,9 @@ class VolumeShape(Shape):
     watched_until = DateTime(
         "Until when it is watched closely.", of="volume.watched_until", null=True, staff=True
     )
+    counts_heat = Boolean(
+        "Whether its host may count how soon its data are used again.", of="volume.counts_heat"
+    )
     job = Ref("The job that changes it now.", of="work.holder", null=True, staff=True)
     wish = WishNow("With `include=wish`.", required=False)
     drift = DifferenceShape(
@@ -179,6 +182,7 @@ class VolumeBody(Body):
     label = Text(required=False, max_length=200)  # type: ignore[assignment]  # a field, no attribute
     customer = Text("Key of the customer. Null: no customer.", required=False, null=True)
     external_id = Text(required=False, allow_blank=True, max_length=64)
+    counts_heat = Boolean("False: what was counted is deleted.", required=False)
 
 
 def work_of(volumes: Iterable[Volume], *, with_last: bool) -> dict[int, VolumeWork]:

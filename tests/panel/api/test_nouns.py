@@ -81,6 +81,7 @@ OF_PROGRAMS = {
     "OwnAlertRouteBody.paused_until": "The page offers spans, such as 4 hours.",
     "CachePlanBody.price_minor": "The page takes an amount.",
     "CachePlanBody.size_bytes": "The page takes a number and its unit.",
+    "VolumeBody.counts_heat": "The page has a button.",
     "VolumeBody.external_id": "The name that a billing system has for it.",
 }
 """What the pages ask for in another way, or not at all."""

@@ -112,7 +112,7 @@ def test_a_cache_that_warms_longer_than_its_trial_says_so(
         warming="It warms up.",
         warming_seconds_low=low_days * 86_400,
     )
-    monkeypatch.setattr(ordering, "expectations", lambda *args, **kwargs: {fast.key: slow})
+    monkeypatch.setattr(ordering, "expected_for", lambda *args, **kwargs: {fast.key: slow})
     page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
     assert ("longer than the free trial." in page) is is_too_late
 
@@ -122,7 +122,7 @@ def test_a_forecast_that_repeats_today_stands_alone(monkeypatch: pytest.MonkeyPa
     repeated = Expectation(
         kind="unknown", text="It waits.", basis="Nothing.", saved_seconds_per_day_high=60.0
     )
-    monkeypatch.setattr(ordering, "expectations", lambda *args, **kwargs: {fast.key: repeated})
+    monkeypatch.setattr(ordering, "expected_for", lambda *args, **kwargs: {fast.key: repeated})
     monkeypatch.setattr(ordering, "use_of", lambda *args: uncached())
     page = seen(buyer(acme.owner), "my-plan", acme.volume.key)
     assert "It waits." in page
@@ -193,8 +193,8 @@ def test_where_nothing_would_help_the_page_says_so_and_still_sells(
     useless = Expectation(kind="no_help", text="A cache would not help: all is fast.", basis="")
     monkeypatch.setattr(
         ordering,
-        "expectations",
-        lambda use, offers, source: {each.key: useless for each in offers if each.plan is not None},
+        "expected_for",
+        lambda row, use, offers, now: {each.key: useless for each in offers if each.plan is not None},
     )
     client = buyer(acme.owner)
     page = seen(client, "my-plan", acme.volume.key)

@@ -8,6 +8,7 @@ import pytest
 from django.core.cache import cache
 
 from storage.database_clock import database_now
+from storage.models import HeatDay
 from tests.heat_scene import count_heat, counting_scene, slow_reads
 from tests.panel.api.asking import Program, staff
 from tests.scene import Scene
@@ -58,3 +59,16 @@ def test_another_mode_is_another_curve(asking: Program, here: Scene) -> None:
     url = f"/volumes/{here.volume.key}/curve"
     assert asking.get(f"{url}?mode=writeback").status_code == 200
     assert asking.get(f"{url}?mode=writearound").status_code == 400
+
+
+def test_counting_is_ended_by_a_program_and_what_was_counted_is_deleted(
+    asking: Program, here: Scene
+) -> None:
+    count_heat(here.volume, 2, database_now())
+    url = f"/volumes/{here.volume.key}"
+    assert asking.get(url).json()["counts_heat"] is True
+    shown = asking.send("patch", url, {"counts_heat": False})
+    assert (shown.status_code, shown.json()["counts_heat"]) == (200, False)
+    assert not HeatDay.objects.exists()
+    asking.send("patch", url, {"label": "renamed"})
+    assert asking.get(url).json()["counts_heat"] is False

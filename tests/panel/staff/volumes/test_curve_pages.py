@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from storage.database_clock import database_now
+from storage.models import HeatDay
 from tests import make
 from tests.heat_scene import count_heat, counting_scene, slow_reads
 from tests.one_line import on_one_line
@@ -64,3 +65,13 @@ def test_without_a_curve_it_says_what_is_missing(staff: Client, here: Scene) -> 
 def test_it_is_a_page_without_a_script_too(staff: Client, here: Scene) -> None:
     response = staff.get(reverse("volume-curve", args=[here.volume.key]))
     assert "<h1" in response.content.decode()
+
+
+def test_staff_end_the_counting_and_what_was_counted_is_gone(staff: Client, here: Scene) -> None:
+    count_heat(here.volume, 2, database_now())
+    url = reverse("volume-heat", args=[here.volume.key])
+    staff.post(url, {"end": "1"})
+    assert not HeatDay.objects.exists()
+    assert "may not be counted" in part(staff, here)
+    staff.post(url)
+    assert "Counted so far: nothing" in part(staff, here)

@@ -1,0 +1,64 @@
+"""Customers decide whether heat is counted; their plans say what it tells."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.core.cache import cache
+from django.urls import reverse
+
+from storage.database_clock import database_now
+from storage.models import HeatDay, Host, Volume
+from tests import make
+from tests.heat_scene import COUNTING, count_heat, slow_reads
+from tests.panel.portal.shop import browser, plan, seen, shop
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_known() -> None:
+    cache.clear()
+
+
+def counts(volume: Volume) -> bool:
+    return Volume.objects.values_list("counts_heat", flat=True).get(pk=volume.pk)
+
+
+def test_an_owner_ends_the_counting_and_what_was_counted_is_deleted() -> None:
+    acme = shop()
+    count_heat(acme.volume, 2, database_now())
+    client = browser(acme.owner)
+    assert "we count how soon your volume uses the same data again" in seen(
+        client, "my-volume", acme.volume.key
+    )
+    url = reverse("my-heat", args=[acme.volume.key])
+    client.post(url, {"end": "1"})
+    assert not counts(acme.volume)
+    assert not HeatDay.objects.exists()
+    assert "Forecasts are less exact" in seen(client, "my-volume", acme.volume.key)
+    client.post(url)
+    assert counts(acme.volume)
+
+
+def test_a_viewer_and_a_stranger_change_nothing() -> None:
+    acme, zebra = shop(), shop("Zebra")
+    viewer = make.user()
+    acme.customer.members.create(user=viewer, role="viewer")
+    url = reverse("my-heat", args=[acme.volume.key])
+    assert browser(viewer).post(url, {"end": "1"}).status_code == 302
+    assert browser(zebra.owner).post(url, {"end": "1"}).status_code == 404
+    assert counts(acme.volume)
+
+
+def test_a_plan_says_what_the_volumes_own_traffic_says() -> None:
+    acme, now = shop(), database_now()
+    plan(size_bytes=1 << 30)
+    Host.objects.update(hello=COUNTING)
+    count_heat(acme.volume, 12, now)
+    slow_reads(acme.there, 20, now - timedelta(minutes=25))
+    text = seen(browser(acme.owner), "my-plan", acme.volume.key)
+    assert "of your reads would come from SSD" in text
+    assert "A read would take" in text
+    assert "Forecast from the reads and writes of your volume" in text
