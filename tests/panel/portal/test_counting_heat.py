@@ -61,4 +61,3 @@ def test_a_plan_says_what_the_volumes_own_traffic_says() -> None:
     text = seen(browser(acme.owner), "my-plan", acme.volume.key)
     assert "of your reads would come from SSD" in text
     assert "A read would take" in text
-    assert "Forecast from the reads and writes of your volume" in text

@@ -194,7 +194,9 @@ def test_where_nothing_would_help_the_page_says_so_and_still_sells(
     monkeypatch.setattr(
         ordering,
         "expected_for",
-        lambda row, use, offers, now: {each.key: useless for each in offers if each.plan is not None},
+        lambda row, use, offers, now: {
+            each.key: useless for each in offers if each.plan is not None
+        },
     )
     client = buyer(acme.owner)
     page = seen(client, "my-plan", acme.volume.key)
