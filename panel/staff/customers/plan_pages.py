@@ -63,12 +63,25 @@ class CachePlanForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = CachePlan
-        fields = ("name", "description", "ratio_percent", "mode", "currency", "on_offer", "hosts")
+        fields = (
+            "name",
+            "description",
+            "ratio_percent",
+            "mode",
+            "currency",
+            "slow_read_ms",
+            "on_offer",
+            "hosts",
+        )
 
     def __init__(self, hosts: QuerySet[Host], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         cast("forms.ModelMultipleChoiceField[Host]", self.fields["hosts"]).queryset = hosts
         self.fields["on_offer"].label = "Available"
+        self.fields["slow_read_ms"].label = "Reads are slow from (ms)"
+        self.fields[
+            "slow_read_ms"
+        ].help_text = "For staff and customers. Empty: the limit of each volume's host."
         self.fields["description"].help_text = "One sentence for customers that describes the plan."
         plan = self.instance
         for code, language in OTHER_LANGUAGES:
