@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import ClassVar
 
 from django.conf import settings
@@ -13,6 +14,7 @@ from rest_framework.response import Response
 from panel.api.events.outgoing_shape import OutgoingShape
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
+from panel.api.framework.deprecations import Deprecation
 from panel.api.framework.fields import Text
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource
@@ -53,7 +55,7 @@ class BillingMessages(Resource):
         "Send a test message to the billing system",
         status=202,
         problems=(409,),
-        deprecated=True,
+        deprecated=Deprecation("message_make", date(2026, 11, 26)),
     )
     def post(self, request: Request) -> Response:
         """The same as `POST /messages/test`."""
