@@ -171,7 +171,7 @@ def _about(request: HttpRequest) -> str:
     if model is None or not named:
         return ""
     row = model.objects.visible_to(request.user).filter(**named).first()
-    names = [] if row is None else [str(row)]
+    names = [] if row is None else [str(row.volume if isinstance(row, Order) else row)]
     if choice := match.kwargs.get("choice"):
         plan = CachePlan.objects.visible_to(request.user).filter(key=choice).first()
         names.append(plan.name if plan is not None else choice)

@@ -15,13 +15,10 @@ from typing import Final
 
 from django.http import HttpRequest
 from django.urls import Resolver404, ResolverMatch, resolve, reverse
-from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as marked
 
 SAFE = ("GET", "HEAD", "OPTIONS")
-KEPT_CHARACTERS: Final = 2000
-"""More than that fits into no address."""
 
 
 class Demand(StrEnum):
@@ -44,14 +41,12 @@ class Demand(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Act:
     """What a route asks for, and the page to come back to from the proof: the route's own where it
-    is "", another one with the same arguments (`back`) or with none (`list_`). `is_form`: that page
-    is a form, filled in again with what was typed; nothing typed there is a secret. With
-    `has_secrets` what was typed is in no page and no address: it is typed again after the proof."""
+    is "", another one with the same arguments (`back`) or with none (`list_`). With `has_secrets`
+    what was typed is in no page: it is typed again after the proof."""
 
     demand: Demand
     back: str = ""
     list_: str = ""
-    is_form: bool = False
     has_secrets: bool = False
 
     def place(self, request: HttpRequest, match: ResolverMatch) -> str:
@@ -60,11 +55,6 @@ class Act:
             return reverse(self.list_)
         if self.back:
             return reverse(self.back, args=match.args, kwargs=match.kwargs)
-        typed = {} if not self.is_form else dict(request.POST.lists())
-        typed.pop("csrfmiddlewaretoken", None)
-        query = urlencode(typed, doseq=True)
-        if typed and len(query) <= KEPT_CHARACTERS:
-            return f"{request.path}?{query}"
         return request.get_full_path()
 
 
@@ -179,7 +169,7 @@ POLICY: Mapping[str, Act] = {
         has_secrets=True,
     ),
     # Hosts: enrolling them, and the keys they are known by; the view shows the line after a proof
-    "host-new": Act(Demand.CHANGE, is_form=True),
+    "host-new": Act(Demand.CHANGE),
     "host-enrol": Act(Demand.CHANGE),
     "host-accept": Act(Demand.CHANGE, "host"),
     "host-remove": Act(Demand.CHANGE),
@@ -198,7 +188,7 @@ POLICY: Mapping[str, Act] = {
     "customer-mandate": Act(Demand.ALWAYS),
     "customer-suspend": Act(Demand.CHANGE, "customer"),
     "customer-unsuspend": Act(Demand.CHANGE, "customer"),
-    "cache-plan-new": Act(Demand.CHANGE, is_form=True),
+    "cache-plan-new": Act(Demand.CHANGE),
     "cache-plan": Act(Demand.CHANGE),
     "cache-plan-offer": Act(Demand.CHANGE, "cache-plan"),
     "cache-plan-delete": Act(Demand.CHANGE, "cache-plan"),

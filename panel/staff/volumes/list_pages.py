@@ -179,7 +179,8 @@ def volume_rows(
     figures = samples.latest_of(volumes)
     drawn = [volume.pk for volume in volumes] if with_course else []
     courses = iops_courses(drawn, now, count=COURSE_STEPS, step=COURSE_STEP) if drawn else {}
-    limits, rows = SlowLimits(), []
+    limits = SlowLimits()
+    rows = []
     for volume in volumes:
         place, latest = places.get(volume.pk), figures.get(volume.pk)
         slow_from_ms = limits.of_volume(volume, place.host if place is not None else None).ms
