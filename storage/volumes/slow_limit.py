@@ -14,7 +14,16 @@ from enum import StrEnum
 from functools import cached_property
 
 from django.contrib.postgres.fields import ArrayField
-from django.db.models import CharField, Expression, ExpressionWrapper, F, OuterRef, Subquery, Value
+from django.db.models import (
+    CharField,
+    Expression,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    Q,
+    Subquery,
+    Value,
+)
 from django.db.models.functions import Coalesce
 
 from storage.models import CachePlan, Host, TagLimit, Volume
@@ -62,7 +71,8 @@ def slow_limit(
 def slow_limit_ms(plan: str, host: str) -> Expression:
     """The limit in milliseconds, in SQL; `plan` and `host` are the paths to both."""
     tags = ExpressionWrapper(OuterRef(f"{host}__tags"), ArrayField(CharField()))
-    of_tags = TagLimit.objects.annotate(host_tags=tags).filter(host_tags__contains=[F("tag")])
+    is_carried = Q(("host_tags__contains", [F("tag")]))
+    of_tags = TagLimit.objects.annotate(host_tags=tags).filter(is_carried)
     strictest = Subquery(of_tags.order_by("slow_read_ms").values("slow_read_ms")[:1])
     return Coalesce(
         f"{plan}__slow_read_ms", f"{host}__slow_read_ms", strictest, Value(SLOW_READ_MS)
@@ -75,10 +85,8 @@ class SlowLimits:
 
     @cached_property
     def _plans(self) -> dict[int, tuple[str, int]]:
-        limited = CachePlan.objects.exclude(slow_read_ms=None)
-        return {
-            pk: (name, ms) for pk, name, ms in limited.values_list("pk", "name", "slow_read_ms")
-        }
+        rows = CachePlan.objects.values_list("pk", "name", "slow_read_ms")
+        return {pk: (name, ms) for pk, name, ms in rows if ms is not None}
 
     @cached_property
     def _tags(self) -> dict[str, int]:

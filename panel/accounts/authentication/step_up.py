@@ -108,7 +108,7 @@ def take_proof(request: HttpRequest) -> HttpResponse | None:
     cast("Any", request).POST = kept_post.without_proof(given)
     if kept is None:
         return None
-    user = cast("User", request.user)
+    user = request.user
     way = way_of(user)
     if way is Way.CODE and f"{PREFIX}-send" in given:
         problem = _send(request, user)

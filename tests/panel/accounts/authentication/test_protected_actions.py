@@ -38,7 +38,7 @@ def test_every_route_has_its_line_and_no_line_lacks_its_route() -> None:
 
 
 def test_a_route_that_nobody_thought_about_asks_before_it_changes_anything() -> None:
-    assert Act(Demand.CHANGE) == UNKNOWN
+    assert Act(Demand.CHANGE, has_secrets=True) == UNKNOWN
 
 
 def test_everything_of_the_api_is_for_tokens_and_nothing_else_is() -> None:
