@@ -11,10 +11,10 @@ from drf_spectacular.utils import extend_schema_serializer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from panel.api.deprecations import Deprecation
 from panel.api.events.outgoing_shape import OutgoingShape
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
-from panel.api.framework.deprecations import Deprecation
 from panel.api.framework.fields import Text
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.resource import Resource

@@ -91,7 +91,7 @@ class KeptPost:
         return f"keptpost:{self.nonce}"
 
 
-def keep(request: HttpRequest, back: str) -> KeptPost | None:
+def keep_post(request: HttpRequest, back: str) -> KeptPost | None:
     """The POST of a request, for a page; None for one that a page may not show, or cannot say what
     it is about."""
     match = request.resolver_match
@@ -104,7 +104,7 @@ def keep(request: HttpRequest, back: str) -> KeptPost | None:
     return KeptPost(path, back, fields, about, _user(request).pk)
 
 
-def take(request: HttpRequest) -> KeptPost | None:
+def take_post(request: HttpRequest) -> KeptPost | None:
     """What the page brings back; None where no page of ours was made for just that."""
     try:
         claim = signing.loads(request.POST[MARK], salt=SALT, max_age=KEPT_SECONDS)

@@ -103,7 +103,7 @@ def take_proof(request: HttpRequest) -> HttpResponse | None:
     if not request.user.is_authenticated or kept_post.MARK not in request.POST:
         return None
     given = request.POST
-    kept = kept_post.take(request)
+    kept = kept_post.take_post(request)
     cast("Any", request).sensitive_post_parameters = "__ALL__"
     cast("Any", request).POST = kept_post.without_proof(given)
     if kept is None:
@@ -291,7 +291,7 @@ def ask_for_proof(request: HttpRequest, back: str = "") -> HttpResponse:
     """The page that asks for a proof. That of a POST shows the POST and runs it with the proof; any
     other request, also one for a part of a page, is sent there and comes back."""
     back, is_part = back or request.get_full_path(), "HX-Request" in request.headers
-    kept = None if is_part else kept_post.keep(request, back)
+    kept = None if is_part else kept_post.keep_post(request, back)
     if kept is not None:
         way = way_of(cast("User", request.user))
         return _show(request, way, back, kept=kept, status=HTTPStatus.FORBIDDEN)

@@ -15,10 +15,10 @@ from panel.accounts import invitations, people, sessions
 from panel.accounts.people_forms import InviteForm
 from panel.accounts.security_log import security_entries
 from panel.api.customers.customer_endpoints import customer_of
+from panel.api.deprecations import Deprecation, is_number
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, unfit
-from panel.api.framework.deprecations import Deprecation, is_number
 from panel.api.framework.fields import Boolean, Choice, DateTime, Pattern, Text
 from panel.api.framework.parameters import OneOf, Parameter
 from panel.api.framework.refs import Noun, PersonRef, Ref, url_of

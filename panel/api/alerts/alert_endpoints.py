@@ -12,10 +12,10 @@ from rest_framework.response import Response
 
 from jobs.alerts import alert_actions
 from jobs.models import Alert, AlertEventKind, Silence
+from panel.api.deprecations import Deprecation
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, unfit
-from panel.api.framework.deprecations import Deprecation
 from panel.api.framework.fields import Boolean, By, DateTime, Integer, Text
 from panel.api.framework.parameters import OneOf, Parameter, Truth
 from panel.api.framework.problem import ApiProblem

@@ -22,10 +22,10 @@ from rest_framework.response import Response
 
 from jobs.hosts import panel_identity
 from panel.accounts.authentication.second_factor import MARK, seal, unseal
+from panel.api.deprecations import Deprecation
 from panel.api.framework.api_lists import FIELDS, only_fields
 from panel.api.framework.api_operations import operation
 from panel.api.framework.cursor import DEFAULT_LIMIT, MAX_LIMIT
-from panel.api.framework.deprecations import Deprecation
 from panel.api.framework.fields import Boolean, Choice, DateTime, Integer, Text
 from panel.api.framework.parameters import Header, Moment, Number, Parameter, SomeOf
 from panel.api.framework.problem import ApiProblem

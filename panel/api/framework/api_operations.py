@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from panel.api.deprecations import Deprecation
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.bodies import Body
-from panel.api.framework.deprecations import Deprecation
 from panel.api.framework.parameters import Parameter, Truth
 from panel.api.framework.shape import Shape
 

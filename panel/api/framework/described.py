@@ -11,8 +11,8 @@ from typing import Any, Final, cast
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiResponse
 
+from panel.api.deprecations import Deprecation
 from panel.api.framework.api_operations import DRY_RUN, Operation, operation_of
-from panel.api.framework.deprecations import Deprecation
 from panel.api.framework.error_codes import ERROR_CODES
 from panel.api.framework.examples import add_examples
 from panel.api.framework.fields import Choice, DateTime, Integer, Text

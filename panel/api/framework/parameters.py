@@ -12,7 +12,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
-from panel.api.framework.deprecations import Deprecation
+from panel.api.deprecations import Deprecation
 from panel.api.framework.parsing import whole_number
 from panel.api.framework.problem import ApiProblem
 from panel.charts.time_range import parsed_time

@@ -23,12 +23,12 @@ from rest_framework.views import APIView
 from jobs.models import DESTROYING, OF_HOST, Kind, Origin
 from jobs.requester import Requester
 from panel.accounts.client_address import address_of
+from panel.api.deprecations import Deprecation, headers_of, is_number
 from panel.api.framework import entity_tags, idempotent_requests
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import DRY_RUN, Operation, operation_of
 from panel.api.framework.authentication import READING
 from panel.api.framework.bodies import read
-from panel.api.framework.deprecations import Deprecation, headers_of, is_number
 from panel.api.framework.parameters import QUERY, bad_parameter
 from panel.api.framework.problem import ApiProblem
 from panel.api.framework.shape import Json, show

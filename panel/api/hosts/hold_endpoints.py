@@ -12,10 +12,10 @@ from rest_framework.response import Response
 
 from jobs.engine import holds
 from jobs.models import Halt, Job
+from panel.api.deprecations import Deprecation
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, unfit
-from panel.api.framework.deprecations import Deprecation
 from panel.api.framework.fields import By, DateTime, Integer, Text
 from panel.api.framework.refs import Ref
 from panel.api.framework.resource import Resource

@@ -17,10 +17,10 @@ from jobs.engine.flush_rate import raise_rate
 from jobs.models import DESTROYING, Job, Kind, State
 from jobs.queue.submit import cancel, confirm, right_to
 from jobs.requester import Requester
+from panel.api.deprecations import Deprecation
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import TAKEN, Body, taken
-from panel.api.framework.deprecations import Deprecation
 from panel.api.framework.fields import Boolean, DateTime, Integer, Text
 from panel.api.framework.parameters import Number, Parameter, SomeOf, Truth
 from panel.api.framework.problem import ApiProblem

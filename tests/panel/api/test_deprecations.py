@@ -15,8 +15,8 @@ from django.utils import timezone
 
 from jobs.models import Silence
 from panel.accounts import invitations
+from panel.api.deprecations import Deprecation, headers_of
 from panel.api.framework.api_operations import operation_of
-from panel.api.framework.deprecations import Deprecation, headers_of
 from panel.api.framework.described import deprecations_of
 from panel.help.documents import code_anchor, document
 from storage.access import StaffRole
