@@ -56,7 +56,7 @@ def summarise_speed(
 ) -> SpeedSummary:
     """The answer for one volume. `on_ssd`: all of it lies on SSD. `age_seconds` is how long the
     volume is known, `first_seconds` after how long the first figures come. A read that takes
-    `slow_read_ms` is slow on its host, for staff too."""
+    `slow_read_ms` is slow, for staff too."""
     if latest is None and hour is not None:
         return _silent(hour)
     if latest is None:

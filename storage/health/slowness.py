@@ -1,7 +1,7 @@
 """When a volume is slow, and when the disk it lies on is the reason. Pure.
 
-One figure says "slow" to staff and to customers, on each page and in alerts: that of the host, at
-first `SLOW_READ_MS`. A read then waits not only for a slow disk, but for others before it.
+One figure says "slow" to staff and customers, on pages, in alerts (`storage.volumes.slow_limit`).
+A read then waits not only for a slow disk, but for others before it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from datetime import date
+from typing import Any, ClassVar, Final
 
 from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
@@ -14,6 +15,7 @@ from panel.accounts import invitations, people, sessions
 from panel.accounts.people_forms import InviteForm
 from panel.accounts.security_log import security_entries
 from panel.api.customers.customer_endpoints import customer_of
+from panel.api.deprecations import Deprecation, is_number
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, unfit
@@ -28,6 +30,7 @@ from storage.models import Customer, Member
 STAFF_ROLES = [role.value for role in StaffRole]
 MEMBER_ROLES = [role.value for role in MemberRole]
 KINDS = ("person", "service")
+NUMBERS: Final = Deprecation("running_numbers", date(2026, 11, 26))
 
 
 class MembershipShape(Noun):
@@ -158,10 +161,8 @@ class AdminResource(Resource):
 
 
 def _named(key: str) -> Q:
-    """What has the key. The running numbers that keys were at first are understood until the next
-    version of the API; no key consists of digits alone."""
-    is_number = key.isascii() and key.isdigit() and len(key) < 10
-    return Q(pk=int(key)) if is_number else Q(key=key)
+    """What has the key, or the running number that was its key at first."""
+    return Q(pk=int(key)) if is_number(key) else Q(key=key)
 
 
 def _with_text(text: str) -> Q:
@@ -199,6 +200,7 @@ class People(AdminResource):
 class OnePerson(AdminResource):
     """One account."""
 
+    old_keys = NUMBERS
     measured = ("last_sign_in_at",)
 
     @operation("person", "Show a person", PersonShape)
@@ -234,6 +236,8 @@ class OnePerson(AdminResource):
 class PersonSessions(AdminResource):
     """Where a person is signed in."""
 
+    old_keys = NUMBERS
+
     @operation("person_sign_out", "Sign a person out everywhere")
     def delete(self, request: Request, key: str) -> Response:
         """For admins. They may sign in again; their tokens stay."""
@@ -244,6 +248,7 @@ class PersonSessions(AdminResource):
 class PersonPassword(AdminResource):
     """A new password for somebody."""
 
+    old_keys = NUMBERS
     once_only = ("link",)
 
     @operation(
@@ -307,6 +312,8 @@ class Invitations(AdminResource):
 class OneInvitation(AdminResource):
     """One link that waits."""
 
+    old_keys = NUMBERS
+
     @operation("invitation_revoke", "Revoke an invitation")
     def delete(self, request: Request, key: str) -> Response:
         """For admins. Its link lets nobody in any more."""
@@ -317,6 +324,7 @@ class OneInvitation(AdminResource):
 class InvitationAgain(AdminResource):
     """A new link in the place of an old one."""
 
+    old_keys = NUMBERS
     once_only = ("link",)
 
     @operation(
@@ -363,6 +371,8 @@ class CustomerMembers(AdminResource):
 
 class OneMember(AdminResource):
     """One role of one person in one customer."""
+
+    old_keys = NUMBERS
 
     @operation("member", "Show a membership", MembershipShape)
     def get(self, request: Request, key: str) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, ClassVar
 
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from jobs.alerts import alert_actions
 from jobs.models import Alert, AlertEventKind, Silence
+from panel.api.deprecations import Deprecation
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, unfit
@@ -197,7 +198,12 @@ FILTERS = (
     ),
     Parameter("volume", "Key of a volume.", "volume__key"),
     Truth("data_at_risk", "true: only data at risk.", _at_risk),
-    Truth("at_risk", "The same as `data_at_risk`.", _at_risk, deprecated=True),
+    Truth(
+        "at_risk",
+        "The same as `data_at_risk`.",
+        _at_risk,
+        deprecated=Deprecation("at_risk", date(2026, 11, 26)),
+    ),
 )
 
 
@@ -369,7 +375,12 @@ class OneSilence(SilenceResource):
         """Also one that is over."""
         return self.shown(self.silence(key))
 
-    @operation("silence_delete", "End a silence", SilenceShape, deprecated=True)
+    @operation(
+        "silence_delete",
+        "End a silence",
+        SilenceShape,
+        deprecated=Deprecation("silence_delete", date(2026, 11, 26)),
+    )
     def delete(self, request: Request, key: str) -> Response:
         """The same as `POST …/end`: its row stays."""
         return self.ended(key)

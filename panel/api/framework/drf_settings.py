@@ -22,6 +22,7 @@ TAGS = {
     "proofs": "What changes of plan brought.",
     "service-accounts": "Accounts of programs.",
     "silences": "Alerts of which nobody is told.",
+    "tag-limits": "From which read time on volumes are slow on hosts with a tag.",
     "tokens": "Keys of programs.",
     "v1": "The root of the API.",
     "volumes": "Volumes, their wishes and figures.",

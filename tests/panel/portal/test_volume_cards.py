@@ -127,6 +127,13 @@ def test_what_is_slow_for_a_customer_is_what_is_slow_for_staff(limit_ms: int, wo
         assert word in seen(browser(acme.owner), "my-volumes")
 
 
+def test_the_plan_of_a_volume_says_what_is_slow_to_its_customer_too() -> None:
+    acme = slow_shop()
+    Volume.objects.update(cache_plan=plan(slow_read_ms=8))
+    with time_machine.travel(NOON + timedelta(seconds=5), tick=False):
+        assert "Slow" in seen(browser(acme.owner), "my-volumes")
+
+
 def test_old_figures_are_greyed_and_never_a_verdict() -> None:
     acme = cached_shop()
     with time_machine.travel(NOON + timedelta(minutes=14), tick=False):
