@@ -133,7 +133,7 @@ def slow_volume(
 
 def _remedy(disk: BusyDisk, volume_id: int) -> str:
     first = disk.users[0]
-    who = "It" if first.volume_id == volume_id else first.label
+    who = "This volume itself" if first.volume_id == volume_id else first.label
     return (
         f"{who} uses {disk.name} most. See Cache advice of the host, or move a volume to another "
         "disk."

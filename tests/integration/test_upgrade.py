@@ -96,7 +96,7 @@ def test_a_customer_upgrades_twice_reads_what_it_brought_and_takes_it_back(
 
         # It is slow, and why.
         follow(tab, "shop disk")
-        renewed(tab, tab.get_by_text("Every read waits for the disk"))
+        renewed(tab, tab.get_by_text("All reads go to the disk"))
         until("a minute of figures", lambda: measured(of), 4 * PROOF_SECONDS)
 
         # The first plan.

@@ -158,5 +158,5 @@ def test_an_admin_goes_from_a_first_look_to_a_cache_and_back(
         tab.locator("#volume-menu > summary").click()
         tab.get_by_role("button", name="Remove cache").click()
         confirmed(tab, machine, ["lvconvert", bare.lv])
-        expect(card(tab, "Cache")).to_contain_text("Every read waits for the HDD")
+        expect(card(tab, "Cache")).to_contain_text("All reads go to the HDD")
         assert machine.lvs() == before

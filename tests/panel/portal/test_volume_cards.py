@@ -53,7 +53,7 @@ def test_the_answer_comes_first_in_plain_words(name: str) -> None:
         text = seen(browser(acme.owner), name, *args)
     whole, line = "1.00 ms", "read time, last hour: from 1.00 ms"
     if name != "my-volumes":
-        whole = "96 of 100 reads came from SSD in the last hour"
+        whole = "96 % of reads came from SSD in the last hour"
         line = "reads from SSD, last hour: from 96 %"
     assert whole in text
     assert "Fast" in text
@@ -140,7 +140,7 @@ def test_old_figures_are_greyed_and_never_a_verdict() -> None:
         text = seen(browser(acme.owner), "my-volumes")
     assert "is-stale" in text
     assert "The last data is 14 min old" in text
-    assert "96 of 100" not in text
+    assert "96 % of reads" not in text
 
 
 @pytest.mark.parametrize("name", ["my-volumes", "my-volume"])

@@ -148,7 +148,7 @@ def test_a_volume_that_a_neighbour_slows_is_found_in_two_minutes_and_the_neighbo
         "sdc is 66.7 % busy: noisy 90.4 %, calm 9.6 %."
     )
     assert found["calm"].correction.startswith("noisy uses sdc most.")
-    assert found["noisy"].correction.startswith("It uses sdc most.")
+    assert found["noisy"].correction.startswith("This volume itself uses sdc most.")
 
 
 def test_it_lasts_until_the_reads_have_been_well_for_five_minutes(neighbours: Neighbours) -> None:

@@ -181,7 +181,7 @@ def test_a_volume_that_is_not_there_has_no_chart_and_no_word_of_its_cache(
     else:
         Placement.objects.update(lv_uuid=None)
     text = part(staff, "volume", there)
-    for word in ("data-charts", "Every read waits", "The first data point"):
+    for word in ("data-charts", "All reads go to the HDD", "The first data point"):
         assert word not in text
 
 
