@@ -51,7 +51,7 @@ from storage.planner import Refused
 
 CONFIRMED = marked("Identity confirmed. Nothing has changed yet. Please confirm the change.")
 AGAIN = "again"
-TWICE = marked("This form was sent already. It is done once.")
+TWICE = marked("This form was sent already and does not run twice. Check here what it did.")
 
 
 class CodeForm(forms.Form):

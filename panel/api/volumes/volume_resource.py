@@ -97,7 +97,7 @@ class VolumeShape(Shape):
     url = Text("Where the API shows it.", of=lambda shown: url_of(shown.volume))
     label = Text("Display name.", of="volume.label")  # type: ignore[assignment]  # a field, no attribute
     size_bytes = Integer("Bytes.", of="volume.size_bytes")
-    customer = Ref("Whose it is; null: nobody's.", of="volume.customer", null=True)
+    customer = Ref("Whose it is; null: it has no customer.", of="volume.customer", null=True)
     external_id = Text(
         "The name of it in your systems; empty where it has none.", of="volume.external_id"
     )
@@ -133,7 +133,7 @@ class VolumeShape(Shape):
         staff=True,
     )
     adopted_at = DateTime(
-        "When a person took it into the books; null: Tiercel made it, or nobody did.",
+        "When a person took it into the books; null: Tiercel made it, or it is not adopted.",
         of="volume.adopted_at",
         null=True,
         staff=True,

@@ -156,7 +156,7 @@ def test_a_page_that_is_sent_twice_does_it_once(admin: User) -> None:
     again = proven(client, path, page)
     assert (again.status_code, again["Location"]) == (302, path)
     assert ApiToken.objects.count() == 1
-    assert "This form was sent already." in client.get(path).content.decode()
+    assert "This form was sent already and does not run twice." in client.get(path).content.decode()
 
 
 def test_the_page_is_protected_like_any_form(admin: User, customer: Customer) -> None:
