@@ -36,22 +36,23 @@ class Fault(Shape):
     message = Text("What is wrong, in a sentence for people.")
 
 
-class Conflict(Shape):
-    """A job in the way."""
+class Named(Shape):
+    """A row by its names."""
 
     key = Text("Its name in the API; it never changes.")
     url = Text("Where the API shows it.")
     name = Text("Display name.")
+
+
+class Conflict(Named):
+    """A job in the way."""
+
     kind = Text("What the job does.")
     state = Text("Where it stands now.")
 
 
-class Existing(Shape):
+class Existing(Named):
     """The row that has what only one can have."""
-
-    key = Text("Its name in the API; it never changes.")
-    url = Text("Where the API shows it.")
-    name = Text("Display name.")
 
 
 class ProblemShape(Shape):
