@@ -409,9 +409,8 @@ def _begins_to_flap(
 def _flapping(state: AlertState, past: Sequence[AlertEpisode]) -> AlertState:
     """With the longest times that it was gone, and there, today."""
     episodes = sorted(past, key=lambda each: each.began)
-    ends = [each.ended for each in episodes]
-    begins = [*(each.began for each in episodes[1:]), state.first_seen_at]
-    gaps = [begin - end for end, begin in zip(ends, begins, strict=True)]
+    begins = [*(each.began for each in episodes), state.first_seen_at]
+    gaps = [begin - each.ended for each, begin in zip(episodes, begins[1:], strict=True)]
     return replace(
         state,
         is_flapping=True,

@@ -55,8 +55,8 @@ def _mail(token: ApiToken, reader: User) -> bool:
     with translation.override(spoken_to(reader)):
         subject = gettext("An API token expires soon")
         text = gettext(
-            "The API token {name} of {account} expires at {time}. Programs that use it can do "
-            "nothing from then on. Create a new one, or replace it through the API:"
+            "The API token {name} of {account} expires at {time}. Programs that use it will "
+            "stop working. Create a new one, or replace it through the API:"
         ).format(name=token.name, account=token.user.email, time=plain_time(token.expires_at))
     link = f"{settings.TIERCEL_PUBLIC_URL}{reverse('tokens')}"
     try:

@@ -150,12 +150,12 @@ class DiskShape(Shape):
     )
     error_counts = Map("Errors in its life, by kind.", Integer(), of=_errors)
     new_errors = Map(
-        "Those that nobody accepted.",
+        "Those that were not accepted.",
         Integer(),
         of=lambda condition: increases(condition.disk.baseline, _errors(condition)),
     )
     accepted = AcceptedShape(
-        "Who declared its errors or its loss known; null: nobody.",
+        "Who declared its errors or its loss known; null: no one.",
         of=lambda condition: condition.disk if condition.disk.accepted_at is not None else None,
         null=True,
     )
@@ -277,7 +277,7 @@ class OneDisk(DiskResource):
 
 
 class MediaCheckShape(Shape):
-    """A check that somebody asked for. The host runs it."""
+    """A check that was requested. The host runs it."""
 
     key = Text("Its name in the API; it never changes.")
     kind = Choice("What is checked, and how.", CheckKind.choices)
@@ -397,7 +397,7 @@ class HostChecks(HostResource):
 
     @operation("host_checks", "List the checks of a host's disks and arrays", listing)
     def get(self, request: Request, key: str) -> Response:
-        """Self-tests and array checks that somebody asked for, newest first."""
+        """Self-tests and array checks that were requested, newest first."""
         rows = MediaCheck.objects.visible_to(self.user).filter(host=self.host(key))
         return self.page(rows.select_related("actor", "disk"))
 

@@ -147,7 +147,9 @@ class HostShape(Noun):
         "Dirty share of a cache, in percent, above which it is a problem."
     )
     slow_read_ms = Integer(
-        "Average time of reads of a volume, in ms, from which on it is a problem."
+        "Average time of reads of a volume, in ms, from which on it is a problem; null: the "
+        "strictest limit of its tags, or 20.",
+        null=True,
     )
     busy_percent = Integer(
         "How busy an HDD is for 15 minutes, in percent, from which on it is a problem."
@@ -190,8 +192,9 @@ class HostBody(Body):
         "A cache of which more is dirty is a problem.", required=False, min_value=1, max_value=100
     )
     slow_read_ms = Integer(
-        "A volume whose reads take this long on average is a problem.",
+        "A volume whose reads take this long on average is a problem. Null: the limit of its tags.",
         required=False,
+        null=True,
         min_value=1,
         max_value=MOST_SLOW_MS,
     )

@@ -54,6 +54,7 @@ NAMES = (
     "tokens",
     "bulk-changes",
     "messages",
+    "tag-limits",
 )
 OPENAPI: Final = "/api/v1/openapi.json"
 PLAIN: Final = frozenset(f"{ascii_letters}{digits}_./-")

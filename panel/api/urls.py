@@ -21,6 +21,7 @@ from panel.api.hosts import (
     hold_endpoints,
     host_enrolment,
     inventory_endpoints,
+    tag_endpoints,
     timeline_endpoint,
 )
 from panel.api.jobs import audit_endpoint, bulk_endpoints, job_endpoints
@@ -85,6 +86,8 @@ ROUTES = (
         comparison_endpoints.DiskWriters,
         "api-host-disk-writers",
     ),
+    ("tag-limits/", tag_endpoints.TagLimits, "api-tag-limits"),
+    ("tag-limits/<str:key>", tag_endpoints.OneTagLimit, "api-tag-limit"),
     ("fleet/series", series_endpoints.FleetSeries, "api-fleet-series"),
     ("hosts/<str:key>/checks", disk_endpoints.HostChecks, "api-host-checks"),
     ("volumes/", volume_endpoints.Volumes, "api-volumes"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import ClassVar
 
 from django.conf import settings
@@ -10,6 +11,7 @@ from drf_spectacular.utils import extend_schema_serializer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from panel.api.deprecations import Deprecation
 from panel.api.events.outgoing_shape import OutgoingShape
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
@@ -53,7 +55,7 @@ class BillingMessages(Resource):
         "Send a test message to the billing system",
         status=202,
         problems=(409,),
-        deprecated=True,
+        deprecated=Deprecation("message_make", date(2026, 11, 26)),
     )
     def post(self, request: Request) -> Response:
         """The same as `POST /messages/test`."""

@@ -252,7 +252,7 @@ def load_panels(*, space_title: str = "SSD space") -> tuple[ChartPanel, ...]:
 WAITS: Final = ChartPanel(
     "waits",
     "Waits",
-    (Axis(Scale.IN_FLIGHT, "under way"),),
+    (Axis(Scale.IN_FLIGHT, "in flight"),),
     (ChartLine("in_flight", "Reads and writes that wait", "purple", 0, "filled"),),
 )
 SATURATION: Final = ChartPanel(

@@ -17,7 +17,7 @@ LEG_TITLES: Final = {
 def leg_panels(*, are_open: bool, kept_days: int, longest_days: int) -> tuple[ChartPanel, ...]:
     """How long I/O took on the two legs of a cache."""
     days = min(kept_days, longest_days)
-    note = f"Kept for {kept_days} days. Drawn for ranges of up to {days} days."
+    note = f"Up to {days} days at a time; kept for {kept_days} days."
     return tuple(
         replace(
             LATENCIES,
@@ -90,7 +90,7 @@ def own_panels(shown: str) -> tuple[ChartPanel, ...]:
         ChartPanel(
             "disk_queue",
             f"{shown}: queue",
-            (Axis(Scale.IN_FLIGHT, "under way"),),
+            (Axis(Scale.IN_FLIGHT, "in flight"),),
             (ChartLine(own_name("queue"), "Disk queue", "purple", 0, "filled"),),
         ),
         ChartPanel(
@@ -131,7 +131,7 @@ def disk_panels(disks: Sequence[tuple[str, bool]], used: str, shown: str) -> tup
     return (
         ChartPanel("disks", "Disks busy", (Axis(Scale.PERCENT, "busy"),), tuple(lines)),
         ChartPanel(
-            "users", f"{used} by volume", (Axis(Scale.IN_FLIGHT, "under way"),), tuple(users)
+            "users", f"{used} by volume", (Axis(Scale.IN_FLIGHT, "in flight"),), tuple(users)
         ),
         *own_panels(shown),
     )

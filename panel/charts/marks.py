@@ -118,7 +118,7 @@ def _alert_mark(alert: Alert) -> dict[str, Any]:
         "key": alert.key,
         "at": alert.opened_at.isoformat() if alert.opened_at is not None else "",
         "until": resolved_at.isoformat() if resolved_at is not None else None,
-        "label": f"Alert: {of}{alert.message}",
+        "label": f"Alert: {of}{alert.message.removesuffix('.')}",
         "state": "alert",
         "outcome": "resolved" if resolved_at is not None else "open",
         "url": reverse("alert", args=[alert.key]),

@@ -309,6 +309,8 @@ class AccessMiddleware(LoginRequiredMiddleware):
                 return HttpResponse(status=UNAUTHORIZED, headers={"HX-Refresh": "true"})
             return answer
         cast("Any", request).is_proven = lambda: step_up.is_proven(request)
+        if (asked_again := step_up.take_proof(request)) is not None:
+            return asked_again
         if _opens_by_key(request, view_func) and (proof_demand := step_up.demand_of_link(request)):
             return proof_demand
         if _is_closed(request, view_func) and second_factor.is_missing(request.user):

@@ -135,11 +135,21 @@ def _warming(order: Order, proof: Proof | None) -> Card | None:
     return cards_of([order.volume], {}, timezone.now())[0]
 
 
+def _way_back(order: Order) -> tuple[bool, Order | None]:
+    """Whether the order can be undone now, and else the later one that has to be undone first."""
+    now = database_now()
+    refusal = reversal.reversal_refusal(order, order.volume, now)
+    later = refusal.order if refusal is not None and refusal.code == "changed_since" else None
+    if later is None or reversal.reversal_refusal(later, order.volume, now) is not None:
+        return refusal is None, None
+    return False, later
+
+
 def _context(request: HttpRequest, order: Order) -> dict[str, object]:
     steps = list(order.job.step_set.all()) if order.job is not None else []
     proof = getattr(order, "proof", None)
     may_order = rights.barred(request.user, order.volume) is None
-    can_go_back = reversal.reversal_refusal(order, order.volume, database_now()) is None
+    can_go_back, later = _way_back(order)
     is_ready = proof is not None and proof.state == ProofState.READY
     return {
         "order": order,
@@ -155,5 +165,6 @@ def _context(request: HttpRequest, order: Order) -> dict[str, object]:
         # Also where ordering was closed meanwhile: nobody is held to an order that has not begun.
         "may_cancel": rights.outsider(request.user, order.volume) is None and order.state in EARLY,
         "may_revert": may_order and can_go_back,
-        "back_to": plan_texts.back_to(order) if can_go_back else "",
+        "then": plan_texts.after_reversal(order) if can_go_back else "",
+        "later": later if may_order else None,
     }

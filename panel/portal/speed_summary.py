@@ -10,7 +10,8 @@ from django.utils.translation import gettext
 
 from panel.languages.local_times import time_tag
 from panel.portal.last_hour import Hour
-from panel.proofs.proof_texts import of_hundred
+from panel.proofs.proof_texts import share_of_reads
+from storage.analysis.forecast.words import capital
 from storage.formatting import ms, seconds
 from storage.language import figure
 from storage.metrics.compare import times_as_much
@@ -56,7 +57,7 @@ def summarise_speed(
 ) -> SpeedSummary:
     """The answer for one volume. `on_ssd`: all of it lies on SSD. `age_seconds` is how long the
     volume is known, `first_seconds` after how long the first figures come. A read that takes
-    `slow_read_ms` is slow on its host, for staff too."""
+    `slow_read_ms` is slow, for staff too."""
     if latest is None and hour is not None:
         return _silent(hour)
     if latest is None:
@@ -103,7 +104,7 @@ def _uncached(read_ms: float, *, on_ssd: bool) -> tuple[Tone, str, str, str]:
         return "ok", "ok", gettext("Fast"), gettext("Your volume is on SSD.")
     if read_ms < DISK_FAST_MS:
         return "ok", "ok", gettext("Fast"), gettext("Your slow disks are keeping up.")
-    text = gettext("Every read waits for the disk.")
+    text = gettext("All reads go to the disk.")
     return "quiet", "wait", gettext("Medium"), text
 
 
@@ -129,9 +130,8 @@ def change_in_words(before_ms: float | None, after_ms: float | None) -> str:
 def _cached(hour: Hour, rate: float, read_ms: float) -> tuple[Tone, str, str, str]:
     came = gettext("{share} came from SSD in the last hour.")
     if hour.is_since_change:
-        came = gettext("{share} came from SSD since your cache was changed.")
-    share = of_hundred(rate)
-    text = came.format(share=f"{share[0].upper()}{share[1:]}")
+        came = gettext("{share} came from SSD since the last change.")
+    text = came.format(share=capital(share_of_reads(rate)))
     is_warm = hour.learning.is_warm
     if hour.is_since_change and not is_warm:
         more = gettext("Your cache is new, so this may still change.")

@@ -19,7 +19,6 @@ from panel.portal.plan_texts import trial_left
 from panel.portal.speed_summary import SpeedSummary, summarise_speed
 from storage.formatting import ms, percent
 from storage.models import Volume
-from storage.models.host import SLOW_READ_MS
 from storage.planner.technologies.technology import Cache
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
@@ -96,7 +95,7 @@ def _card(
         is_stale=row.is_stale,
         age_seconds=(now - row.volume.created_at).total_seconds(),
         first_seconds=2 * settings.TIERCEL_SAMPLE_SECONDS,
-        slow_read_ms=SLOW_READ_MS if row.host is None else row.host.slow_read_ms,
+        slow_read_ms=row.slow_limit.ms,
     )
     mark = hour.changed_part if hour is not None else None
     if cache is not None and size == LARGE:

@@ -15,7 +15,7 @@ from panel.languages.local_times import plain_time, time_tag
 from panel.models import Intent, Order, Proof, ProofState
 from panel.orders.order_texts import StateChip
 from storage.analysis.before_after import Verdict
-from storage.analysis.forecast.words import shares
+from storage.analysis.forecast.words import capital, share, shares
 from storage.formatting import iops, ms, percent
 from storage.language import figure
 from storage.metrics.compare import CLOSE, notable
@@ -199,9 +199,9 @@ def verdict(proof: Proof, when: Callable[[datetime], str] = plain_time) -> str:
 
 def _rates(result: Mapping[str, Any]) -> str:
     """Where the reads came from."""
-    after, before = of_hundred(result["hit_rate_after"]), _count(result["hit_rate_before"])
-    rates = gettext("{after} came from SSD, before {before}.").format(
-        after=f"{after[0].upper()}{after[1:]}", before=before
+    after, before = result["hit_rate_after"], result["hit_rate_before"]
+    rates = gettext("{after} came from SSD (before: {before}).").format(
+        after=capital(share_of_reads(after)), before=share(before) if before else gettext("none")
     )
     match reads_verdict(result):
         case Verdict.UNCLEAR:
@@ -336,13 +336,6 @@ def _times(texts: Sequence[str], figures: Mapping[str, Any], name: str, *, is_ga
     return gettext(text).format(after=ms(after), before=ms(before))
 
 
-def _count(rate: float) -> str:
-    """ "40", as the end of a sentence on reads of a hundred."""
-    if rate == 0:
-        return gettext("none")
-    return f"{int(rate * 100 + 1e-9)}" if rate >= 0.01 else of_hundred(rate)
-
-
 def _row(
     label: str, result: Mapping[str, Any], name: str, unit: Callable[[object], str]
 ) -> ReportRow:
@@ -361,8 +354,6 @@ def _width(value: float | None, most: float) -> str:
     return f"{100 * (value or 0) / most:.1f}" if most else "0"
 
 
-def of_hundred(rate: float) -> str:
-    """A share of reads in words, never more than it was: "96 of 100 reads"."""
-    if 0 < rate < 0.01:
-        return gettext("fewer than 1 of 100 reads")
-    return gettext("{n} of 100 reads").format(n=int(rate * 100 + 1e-9))
+def share_of_reads(rate: float) -> str:
+    """A share of reads in words: "96 % of reads"."""
+    return gettext("{share} of reads").format(share=share(rate))

@@ -19,7 +19,7 @@ from jobs.models import AuditEntry, Phase
 from panel.models import Mandate, SecurityEntry
 from panel.staff.change_log import Edit, edit_of
 from storage.access import Person, is_staff
-from storage.models import CachePlan, Customer, Host, PhysicalDisk, Volume
+from storage.models import CachePlan, Customer, Host, PhysicalDisk, TagLimit, Volume
 
 PAGE_ROWS: Final = 50
 KINDS: Final = {
@@ -32,11 +32,12 @@ RECORDS: Final[Mapping[str, tuple[type[Any], str]]] = {
     "volume": (Volume, "volume"),
     "customer": (Customer, "customer"),
     "plan": (CachePlan, "cache-plan"),
+    "limit of tag": (TagLimit, ""),
     "disk": (PhysicalDisk, "host-disk"),
     "authorisation": (Mandate, ""),
 }
 """The tracked records, each with the route of its page."""
-NAMES: Final = ("identity", "name", "label")
+NAMES: Final = ("identity", "name", "label", "tag")
 """The fields that name a record: the first that it has."""
 
 
@@ -165,7 +166,7 @@ def _named(event: Any, record: Any, route: str) -> tuple[str, str]:
     title = next(
         (str(getattr(event, each, "") or "") for each in NAMES if hasattr(event, each)), ""
     )
-    if record is None:
+    if record is None or not route:
         return title, ""
     host = [record.host.key] if route == "host-disk" else []
     return title, reverse(route, args=[*host, record.key])

@@ -20,6 +20,7 @@ from panel.staff.hosts import (
     enrol_pages,
     host_actions,
     host_list,
+    tag_pages,
     timeline_pages,
 )
 from panel.staff.hosts import pages as host_pages
@@ -144,6 +145,8 @@ urlpatterns = [
     path("volumes/<str:key>/restore", lifecycle_pages.restore_volume, name="volume-restore"),
     path("volumes/<str:key>/destroy", lifecycle_pages.destroy_volume, name="volume-destroy"),
     path("volumes/<str:key>/discard", lifecycle_pages.discard_volume, name="volume-discard"),
+    path("hosts/tags", tag_pages.host_tags, name="host-tags"),
+    path("hosts/tags/limit", tag_pages.set_tag_limit, name="host-tag-limit"),
     path("hosts/new", enrol_pages.new_host, name="host-new"),
     path("hosts/<str:key>/enrol", enrol_pages.enrol_host, name="host-enrol"),
     path("hosts/<str:key>/volumes", host_pages.host_volumes, name="host-volumes"),

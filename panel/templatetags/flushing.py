@@ -77,18 +77,14 @@ def next_rise(step: Step) -> int | None:
 def felt(others: dict[str, int]) -> str:
     """What the other volumes on the disks feel, and what that makes of our share of the time."""
     allowed, share = others["allowed_percent"], others["share_percent"]
-    works = (
-        f"this step works {share} % of the time"
-        if share < 100
-        else "this step works without a pause"
-    )
+    pace = f"Throttled to {share} % of the time" if share < 100 else "Not throttled"
     if not others["alone_p95_us"]:
         if share < 100:
-            return f"The effect on the other volumes on these disks is not measured yet: {works}."
-        return f"No other volume on these disks has I/O now: {works}."
+            return f"{pace}: the effect on other volumes on these disks is not measured yet."
+        return f"{pace}: no other volume on these disks has I/O now."
     p95, alone = others["p95_us"] / 1000, others["alone_p95_us"] / 1000
-    rise = round(100 * (p95 / alone - 1))
+    rise = max(0, round(100 * (p95 / alone - 1)))
     return (
-        f"p95 of the other volumes on these disks: {p95:.1f} ms, {max(0, rise)} % above the "
-        f"{alone:.1f} ms without this. {allowed} % are allowed, so {works}."
+        f"{pace}: p95 of other volumes on these disks is {p95:.1f} ms "
+        f"(+{rise} %, limit +{allowed} %)."
     )

@@ -15,7 +15,7 @@ SECTIONS: Final = {
     "hosts": ("host",),
     "alerts": ("alert", "silence"),
     "sales": ("cache-plan", "ledger", "report", "revenue", "capacity"),
-    "admin": ("person", "people", "billing", "audit", "security-log", "trail", "settings"),
+    "admin": ("person", "people", "billing", "audit", "security", "trail", "settings", "webhook"),
     "volumes": ("volume", "adopt", "cache"),
     "jobs": ("job",),
     "customers": ("customer",),

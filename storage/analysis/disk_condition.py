@@ -27,6 +27,7 @@ from storage.metrics.rates.disk import WRAP
 from storage.models import CacheCondition, Host, HostActivity, LatestSample
 from storage.problems.all_kinds import judged_by
 from storage.stored_inventory import inventory_of
+from storage.volumes.slow_limit import slow_limit_ms
 
 MARKS_KEPT: Final = timedelta(minutes=20)
 MARK_EVERY_NS: Final = 240e9
@@ -92,8 +93,10 @@ def judge_volumes(now: datetime) -> None:
 
 def _may_be_slow(noted: Iterable[int], now: datetime) -> Iterable[_Sampled]:
     """Of hosts that answer. A sample without figures has no reads."""
-    are_slow = Q(reads__gt=0, read_ms__gte=F("reads") * F("host__slow_read_ms"))
-    rows = LatestSample.objects.filter(
+    limit_ms = slow_limit_ms(plan="volume__cache_plan", host="host")
+    are_slow = Q(reads__gt=0, read_ms__gte=F("reads") * F("limit_ms"))
+    limited = LatestSample.objects.annotate(limit_ms=limit_ms)
+    rows = limited.filter(
         are_slow | Q(volume__in=list(noted)),
         at__gte=fresh_since(now),
         volume__placement__until=None,
@@ -109,7 +112,7 @@ def _may_be_slow(noted: Iterable[int], now: datetime) -> Iterable[_Sampled]:
         "dt_ms",
         "reads",
         "read_ms",
-        "host__slow_read_ms",
+        "limit_ms",
     )
     return [_Sampled(*row[:6], row[6] or 0, row[7] or 0, row[8] or 0, row[9]) for row in rows]
 

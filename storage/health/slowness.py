@@ -1,7 +1,7 @@
 """When a volume is slow, and when the disk it lies on is the reason. Pure.
 
-One figure says "slow" to staff and to customers, on each page and in alerts: that of the host, at
-first `SLOW_READ_MS`. A read then waits not only for a slow disk, but for others before it.
+One figure says "slow" to staff and customers, on pages, in alerts (`storage.volumes.slow_limit`).
+A read then waits not only for a slow disk, but for others before it.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def slow_volume(
 
 def _remedy(disk: BusyDisk, volume_id: int) -> str:
     first = disk.users[0]
-    who = "It" if first.volume_id == volume_id else first.label
+    who = "This volume itself" if first.volume_id == volume_id else first.label
     return (
         f"{who} uses {disk.name} most. See Cache advice of the host, or move a volume to another "
         "disk."

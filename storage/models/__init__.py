@@ -24,6 +24,7 @@ from storage.models.sample import (
     SampleChunk,
     SubjectKind,
 )
+from storage.models.tag_limit import TagLimit
 from storage.models.volume import Placement, Volume
 
 __all__ = [
@@ -55,5 +56,6 @@ __all__ = [
     "Sample",
     "SampleChunk",
     "SubjectKind",
+    "TagLimit",
     "Volume",
 ]

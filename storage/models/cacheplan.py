@@ -6,11 +6,13 @@ from typing import Self
 
 import pghistory
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from storage.access import Person, is_staff
 from storage.byte_sizes import MIB
 from storage.currency import not_iso
+from storage.models.host import MOST_SLOW_MS
 from storage.name_validators import demand_name, demand_plain
 from storage.naming import new_key
 from storage.planner.wish import LVMCACHE_MIN_BYTES, MAX_BYTES
@@ -33,8 +35,10 @@ class CachePlanQuerySet(models.QuerySet["CachePlan"]):
 )
 class CachePlan(models.Model):
     """Either `size_bytes`, or `ratio_percent` of the volume. `tier` is that of the volumes it is
-    for. The price is per month, in minor units (cents) of `currency` (ISO 4217). `hosts` offer it;
-    none = every host does. `descriptions` has the description in other languages, by their codes.
+    for. Reads of them that take `slow_read_ms` on average are slow (null: another limit holds,
+    `storage.volumes.slow_limit`). The price is per month, in minor units (cents) of `currency`
+    (ISO 4217). `hosts` offer it; none = every host does. `descriptions` has the description in
+    other languages, by their codes.
     """
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
@@ -51,6 +55,11 @@ class CachePlan(models.Model):
     tier = models.CharField(max_length=4, choices=[("hdd", "slow disks")], default="hdd")
     price_minor = models.BigIntegerField()
     currency = models.CharField(max_length=3)
+    slow_read_ms = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_SLOW_MS)],
+    )
     on_offer = models.BooleanField(default=True)
     hosts = models.ManyToManyField("storage.Host", blank=True, related_name="cache_plans")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -128,9 +128,10 @@ class Host(models.Model):
     `maintenance_since` to `maintenance_until` (null = until a person ends it) jobs wait; between
     `window_start` and `window_end` (UTC, may span midnight; both or neither) jobs may begin, at any
     time where they are null. `site` and `tags` are words of the staff, to group and find hosts by;
-    nothing else depends on them. A cache of which more than `dirty_limit_percent` is dirty is a
-    problem, and so are reads of a volume that take `slow_read_ms` on average, and an HDD that is
-    busy for `busy_percent` of the time. With `leaves_writeback`, Tiercel itself sets caches
+    but for limits (`storage.models.tag_limit`) nothing depends on them. A cache of which more than
+    `dirty_limit_percent` is dirty is a problem, and so are reads of a volume that take
+    `slow_read_ms` on average (null: another limit holds, `storage.volumes.slow_limit`), and an HDD
+    that is busy for `busy_percent` of the time. With `leaves_writeback`, Tiercel itself sets caches
     in writeback mode to writethrough once the SSD mirror below them lost a disk. `removed_at` is
     when a person removed the host (null = it is there): its keys and reports are erased, its name
     is free again, and the row stays for its jobs and the history of its volumes. `accepted_faults`
@@ -176,8 +177,8 @@ class Host(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(100)],
     )
     slow_read_ms = models.PositiveIntegerField(
-        default=SLOW_READ_MS,
-        db_default=SLOW_READ_MS,
+        null=True,
+        blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_SLOW_MS)],
     )
     busy_percent = models.PositiveSmallIntegerField(

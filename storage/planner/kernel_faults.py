@@ -345,7 +345,7 @@ FAULTS: Final[tuple[KernelFault, ...]] = (
         "A bcache whose SSD was once 95 % full may bypass the SSD from then on: nothing wakes its "
         "garbage collection.",
         f"{LORE}/linux-bcache/20240527174733.16351-1-colyli@suse.de/",
-        "Boot kernel 6.10 or newer; until then, where only bypasses are counted: echo 1 > "
+        "Boot kernel 6.10 or newer. Workaround while the cache is bypassed: echo 1 > "
         "/sys/fs/bcache/UUID/internal/trigger_gc",
     ),
     KernelFault(

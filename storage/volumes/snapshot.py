@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Final, cast
@@ -22,6 +22,7 @@ from storage.planner.technologies.lookup import cache_of, device_of, layout_of, 
 from storage.planner.technologies.technology import Cache, Technology
 from storage.planner.wish import BadWish, Wish
 from storage.stored_inventory import inventories_of
+from storage.volumes.slow_limit import SlowLimit, SlowLimits
 
 UNDECIDED: Final = Refused(
     "busy", "A job on this volume needs a decision.", "Decide on the job's page."
@@ -52,6 +53,12 @@ class VolumeSnapshot:
     lv: LogicalVolume | None
     cache: Cache | None
     latest: Latest | None
+    limits: SlowLimits = field(default_factory=SlowLimits, compare=False, repr=False)
+
+    @property
+    def slow_limit(self) -> SlowLimit:
+        """From which read time on it is slow."""
+        return self.limits.of_volume(self.volume, self.host)
 
     @property
     def host(self) -> Host | None:
@@ -200,7 +207,7 @@ def snapshots_of(
             if each.host_id not in inventories
         }.values()
     )
-    figures = samples.latest_of(volumes)
+    figures, limits = samples.latest_of(volumes), SlowLimits()
     rows = []
     for volume in volumes:
         placement = placements.get(volume.pk)
@@ -212,5 +219,6 @@ def snapshots_of(
         if facts is not None and placement is not None and placement.lv_uuid is not None:
             lv = facts.lv(placement.lv_uuid)
         cache = cache_of(facts, lv) if facts is not None and lv is not None else None
-        rows.append(VolumeSnapshot(volume, placement, facts, lv, cache, figures.get(volume.pk)))
+        latest = figures.get(volume.pk)
+        rows.append(VolumeSnapshot(volume, placement, facts, lv, cache, latest, limits))
     return rows

@@ -7,7 +7,9 @@ First the others are alone for a fifth of the time, then with all of these toget
 - 40 long-polls for a job that does not end, of 20 tokens, which ask again as they are told to;
 - 200 requests a second of one token, which heeds nothing;
 - 50 sign-in attempts a second, half from one address on one account, half from 4 others on any;
-- 20 browsers with live pages: what those pages poll, as often as they do.
+- 20 browsers with live pages: what those pages poll, as often as they do;
+- 40 requests from one address that are never whole: without their body, or with one byte a second
+  of it or of the head.
 
 The others are a person who opens pages, a load balancer at /health and a program with a token of
 its own. A request that is not answered as it should be counts as failed. The last line is `BENCH
@@ -17,6 +19,7 @@ its own. A request that is not answered as it should be counts as failed. The la
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import os
@@ -38,7 +41,15 @@ SECONDS, HOSTS, VOLUMES = 120, 20, 200
 QUIET_SHARE: Final = 0.2
 GOAL_MS: Final = 300.0
 LONG_POLLS, POLLING_TOKENS, WAIT_SECONDS = 40, 20, 30
-TOKEN_RATE, SIGN_IN_RATE, BROWSERS = 200.0, 50.0, 20
+TOKEN_RATE, SIGN_IN_RATE, BROWSERS, HALF_REQUESTS = 200.0, 50.0, 20, 40
+HALVES: Final = (
+    ("POST /account/login/", "Content-Length: 1000\r\n\r\n", ""),
+    ("POST /enrol/x", "Content-Length: 1000\r\n\r\n", "a"),
+    ("POST /api/v1/billing/status", "Transfer-Encoding: chunked\r\n\r\n5\r\n", "a"),
+    ("GET /health", "X-Slow: ", "a"),
+)
+"""Requests that are never whole: the line, the end of what is sent at once, and what follows each
+second."""
 PAUSE_SECONDS: Final = {"pages": 0.4, "health": 0.2, "api": 0.3}
 MOST_OUTSTANDING: Final = 400
 """Of one flood; what would be sent beyond that is left out and counted."""
@@ -104,6 +115,23 @@ class Door:
         status = int(first.split()[1]) if first else 0
         return Answer(status, time.monotonic() - began, named, rest)
 
+    async def hold(self, line: str, rest: str, drip: str, address: str) -> Answer:
+        """A request that is never whole, until the panel ends it."""
+        began = time.monotonic()
+        head = f"{line} HTTP/1.1\r\nHost: localhost:{self.port}\r\nX-Forwarded-For: {address}\r\n"
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+            dripping = asyncio.create_task(dripped(writer, f"{head}{rest}".encode(), drip.encode()))
+            try:
+                text = await reader.read()
+            finally:
+                dripping.cancel()
+                writer.close()
+        except OSError:
+            text = b""
+        status = int(text.split()[1]) if text else 0
+        return Answer(status, time.monotonic() - began, {}, text)
+
     async def _exchange(self, path: str, address: str, headers: Headers, body: str) -> bytes:
         method = "POST" if body else "GET"
         said = {"Host": f"localhost:{self.port}", "Connection": "close", **headers}
@@ -121,6 +149,16 @@ class Door:
             return await reader.read()
         finally:
             writer.close()
+
+
+async def dripped(writer: asyncio.StreamWriter, begin: bytes, drip: bytes) -> None:
+    """Send the beginning, and then the drip every second, as long as anybody takes it."""
+    with contextlib.suppress(OSError):
+        writer.write(begin)
+        while drip:
+            await asyncio.sleep(1)
+            writer.write(drip)
+            await writer.drain()
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,12 +293,14 @@ async def measure(door: Door, world: World, seconds: float) -> dict[str, Any]:
     before = {name: Told() for name in PAUSE_SECONDS}
     await together(quiet_seconds, others(door, world, before))
     during = {name: Told() for name in PAUSE_SECONDS}
-    floods = {name: Told() for name in ("long_polls", "one_token", "sign_ins", "browsers")}
+    names = ("long_polls", "one_token", "sign_ins", "browsers", "half_requests")
+    floods = {name: Told() for name in names}
     flooding = [
         *long_polls(door, world, floods["long_polls"]),
         one_token(door, world, floods["one_token"]),
         sign_ins(door, world, floods["sign_ins"]),
         *browsers(door, world, floods["browsers"]),
+        *half_requests(door, floods["half_requests"]),
     ]
     await together(seconds - quiet_seconds, [*others(door, world, during), *flooding])
     report(before, during, floods)
@@ -358,6 +398,14 @@ def browsers(door: Door, world: World, told: Told) -> Iterator[Coroutine[Any, An
     )
 
 
+def half_requests(door: Door, told: Told) -> Iterator[Coroutine[Any, Any, None]]:
+    async def one(n: int) -> None:
+        while True:
+            told.add(await door.hold(*HALVES[n % len(HALVES)], "203.0.113.3"))
+
+    return (one(n) for n in range(HALF_REQUESTS))
+
+
 async def paced(
     rate: float, told: Told, send: Callable[[int], Coroutine[Any, Any, Answer]]
 ) -> None:
@@ -396,7 +444,7 @@ def report(before: dict[str, Told], during: dict[str, Told], floods: dict[str, T
         for when, told in (("before", before[name]), ("during", during[name])):
             print(f"  {name:7} {when}:  {told.figures()}")
     for name, told in floods.items():
-        print(f"  {name:10}  answers {dict(told.statuses)}, left out {told.left_out}")
+        print(f"  {name:13}  answers {dict(told.statuses)}, left out {told.left_out}")
     print(f"load of this machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
 
 

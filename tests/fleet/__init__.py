@@ -17,6 +17,7 @@ from jobs.alerts import alert_judge
 from panel.accounts import people
 from panel.models import User
 from storage.access import MemberRole, StaffRole
+from storage.analysis import disk_condition
 from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts, apply_hello
 from storage.models import (
@@ -178,10 +179,12 @@ def _share(number: int, hosts: int, volumes: int, crowd: int) -> int:
 
 
 def live_on(fleet: Fleet, at: datetime, seconds: int) -> None:
-    """One more round of samples of the hosts that answer."""
+    """One more round of samples of the hosts that answer, judged as housekeeping does."""
     load.store(fleet.sources, at - timedelta(seconds=seconds), at, seconds)
     answering = {source.host_id for source in fleet.sources}
     Host.objects.filter(pk__in=answering).update(last_seen_at=at)
+    disk_condition.judge_volumes(at)
+    disk_condition.judge_disks(at)
     alert_judge.judge(at)
 
 
@@ -228,6 +231,7 @@ def _host(
         for row, each in zip(rows, of.volumes, strict=True)
     )
     Placement.objects.filter(host=host).update(since=now - SETTLED)
+    Volume.objects.filter(placement__host=host).update(created_at=now - SETTLED)
     apply_hello(host, hello(of), problems(of), at)
     apply_facts(host, as_reply(of, now), at)
     host.refresh_from_db()

@@ -165,6 +165,8 @@ def facts(of: Machine, at: datetime) -> HostFacts:
         sharing=(),
         metadata_bytes=8 << 20,
         metadata_free_bytes=4 << 20,
+        clears_freed=True,
+        zeroes_pools=True,
     )
     broken = 1 if of.role == "degraded" else 0
     pvs = tuple(

@@ -18,10 +18,12 @@ import yaml
 from jobs.models import Job
 from panel.operations.local_services import CHECKOUT
 from storage.byte_sizes import MIB
-from storage.models import CachePlan, Customer, Host, Volume
+from storage.models import CachePlan, Customer, Host, Placement, Volume
+from tests import make
 from tests.integration.conftest import EMAIL
 from tests.integration.machine import Machine
 from tests.integration.running import Running
+from tests.scene import scene
 
 SECONDS = 300
 FOLDER = CHECKOUT / "docs"
@@ -224,6 +226,20 @@ def test_an_empty_name_fails_before_anything_is_asked(play: Play) -> None:
     assert [each["msg"] for each in empty.results] == [
         f"{name} is empty and names nothing." for name in names
     ]
+
+
+def test_the_key_of_a_volume_goes_before_the_external_id_of_another(play: Play) -> None:
+    # No collector asks a host in this state.
+    meant = scene(host={"state": "unverified"})
+    other = make.volume(external_id=meant.volume.key)
+    try:
+        renamed = task("volume", external_id=meant.volume.key, label="new")
+        (played,) = play(renamed, options=("--check",)).results
+    finally:
+        Placement.objects.filter(host=meant.host).delete()
+        Volume.objects.filter(pk__in=[meant.volume.pk, other.pk]).delete()
+        meant.host.delete()
+    assert played["volume"]["key"] == meant.volume.key
 
 
 def test_every_option_is_documented(tmp_path: Path) -> None:

@@ -42,7 +42,15 @@ from panel.models import (
 )
 from storage import row_security
 from storage.access import MemberRole, StaffRole
-from storage.models import CachePlan, Customer, HostChange, HostChangeKind, Member, PhysicalDisk
+from storage.models import (
+    CachePlan,
+    Customer,
+    HostChange,
+    HostChangeKind,
+    Member,
+    PhysicalDisk,
+    TagLimit,
+)
 from tests import make
 from tests.panel.permissions import ROLES, Row
 from tests.proven import prove
@@ -53,7 +61,7 @@ NOUNS = {
     **{"orders": "order", "cache-plans": "plan", "people": "person", "members": "member"},
     **{"alerts": "alert", "silences": "silence", "alert-routes": "alert_route"},
     **{"webhooks": "webhook", "bulk-changes": "bulk", "tokens": "token"},
-    **{"invitations": "invitation", "messages": "alert_message"},
+    **{"invitations": "invitation", "messages": "alert_message", "tag-limits": "tag_limit"},
 }
 """The nouns of the API's addresses, and what of `Cast.ids` stands behind each."""
 
@@ -261,6 +269,7 @@ def cast() -> Cast:
             "person": acme.viewer.pk,
             "member": acme.member.pk,
             "plan": plan.key,
+            "tag_limit": TagLimit.objects.create(tag="nvme", slow_read_ms=5).key,
             "nowhere": "no/where",
             "document": "operators",
             "invitation": Invitation.objects.get(email="new@provider.org").pk,

@@ -114,6 +114,8 @@ TABLE = (
         ("host",),
         {"dirty_limit_percent": "50", "slow_read_ms": "20", "busy_percent": "90"},
     ),
+    Row("host-tags", "GET", SEE),
+    Row("host-tag-limit", "POST", ADMINISTER, (), {"tag": "nvme", "slow_read_ms": "5"}),
     Row("host-remove", "GET", ADMINISTER, ("host",)),
     Row("host-remove", "POST", ADMINISTER, ("host",)),
     Row("host-address", "POST", ADMINISTER, ("host",), {"address": "192.0.2.9", "port": "22"}),

@@ -46,10 +46,12 @@ def unexplained(text: str) -> Iterator[str]:
 def test_links_and_buttons_lead_somewhere_and_disabled_ones_say_why(
     people: Cast, role: str
 ) -> None:
+    # The other owner does with what is theirs what the table says of Acme's owner.
+    as_role = "owner" if role == "other" else role
     allowed = {
         row.name
         for row in TABLE
-        if row.method == "POST" and row.outcomes.split()[ROLES.index(role)] == "in"
+        if row.method == "POST" and row.outcomes.split()[ROLES.index(as_role)] == "in"
     }
     wrong = []
     for path, response in walk(people.clients[role]):

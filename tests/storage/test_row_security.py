@@ -57,6 +57,7 @@ EXEMPT = {
     "pghistory_context": "The triggers of histories write it for whoever changes something.",
     "storage_cacheplan": SOLD,
     "storage_cacheplan_hosts": SOLD,
+    "storage_taglimit": NOBODYS,
     "usersessions_usersession": SIGN_IN,
 }
 """Tables that have no policy, each with the reason why."""
@@ -72,6 +73,7 @@ STAFF_ONLY = {
     "storage_devicesample",
     "storage_latestdevicesample",
     "storage_physicaldiskevent",
+    "storage_taglimitevent",
     "storage_cachecondition",
     "storage_cacheplanevent",
     "storage_hostchange",

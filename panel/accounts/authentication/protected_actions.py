@@ -15,13 +15,10 @@ from typing import Final
 
 from django.http import HttpRequest
 from django.urls import Resolver404, ResolverMatch, resolve, reverse
-from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as marked
 
 SAFE = ("GET", "HEAD", "OPTIONS")
-KEPT_CHARACTERS: Final = 2000
-"""More than that fits into no address."""
 
 
 class Demand(StrEnum):
@@ -44,13 +41,13 @@ class Demand(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Act:
     """What a route asks for, and the page to come back to from the proof: the route's own where it
-    is "", another one with the same arguments (`back`) or with none (`list_`). `is_form`: that page
-    is a form, filled in again with what was typed; nothing typed there is a secret."""
+    is "", another one with the same arguments (`back`) or with none (`list_`). With `has_secrets`
+    what was typed is in no page: it is typed again after the proof."""
 
     demand: Demand
     back: str = ""
     list_: str = ""
-    is_form: bool = False
+    has_secrets: bool = False
 
     def place(self, request: HttpRequest, match: ResolverMatch) -> str:
         """The address of that page; it shows itself on GET."""
@@ -58,11 +55,6 @@ class Act:
             return reverse(self.list_)
         if self.back:
             return reverse(self.back, args=match.args, kwargs=match.kwargs)
-        typed = {} if not self.is_form else dict(request.POST.lists())
-        typed.pop("csrfmiddlewaretoken", None)
-        query = urlencode(typed, doseq=True)
-        if typed and len(query) <= KEPT_CHARACTERS:
-            return f"{request.path}?{query}"
         return request.get_full_path()
 
 
@@ -79,8 +71,13 @@ def demand_by_route(request: HttpRequest) -> str | None:
     return None
 
 
-def _each(demanded: Demand, *names: str) -> dict[str, Act]:
-    return dict.fromkeys(names, Act(demanded))
+def has_secrets(name: str) -> bool:
+    """Whether a secret may be typed where this route's form is."""
+    return POLICY.get(name, UNKNOWN).has_secrets
+
+
+def _each(demanded: Demand, *names: str, has_secrets: bool = False) -> dict[str, Act]:
+    return dict.fromkeys(names, Act(demanded, has_secrets=has_secrets))
 
 
 NAMES: Final[Mapping[str, str]] = {
@@ -140,7 +137,7 @@ def name_of_action(address: str) -> str:
     return gettext(name) if name else ""
 
 
-UNKNOWN = Act(Demand.CHANGE)
+UNKNOWN = Act(Demand.CHANGE, has_secrets=True)
 POLICY: Mapping[str, Act] = {
     # People and their roles
     "people": Act(Demand.CHANGE),
@@ -169,19 +166,20 @@ POLICY: Mapping[str, Act] = {
         "mfa_view_recovery_codes",
         "mfa_generate_recovery_codes",
         "mfa_download_recovery_codes",
+        has_secrets=True,
     ),
     # Hosts: enrolling them, and the keys they are known by; the view shows the line after a proof
-    "host-new": Act(Demand.CHANGE, is_form=True),
+    "host-new": Act(Demand.CHANGE),
     "host-enrol": Act(Demand.CHANGE),
     "host-accept": Act(Demand.CHANGE, "host"),
     "host-remove": Act(Demand.CHANGE),
     "host-fault-accept": Act(Demand.CHANGE, "host-history"),
     "host-address": Act(Demand.CHANGE, "host-settings"),
     # Where the panel sends what it knows, and what signs it
-    "alert-route-new": Act(Demand.CHANGE),
-    "alert-route": Act(Demand.CHANGE),
-    "webhook-new": Act(Demand.CHANGE),
-    "webhook": Act(Demand.CHANGE),
+    "alert-route-new": Act(Demand.CHANGE, has_secrets=True),
+    "alert-route": Act(Demand.CHANGE, has_secrets=True),
+    "webhook-new": Act(Demand.CHANGE, has_secrets=True),
+    "webhook": Act(Demand.CHANGE, has_secrets=True),
     "webhook-secret": Act(Demand.CHANGE, "webhook"),
     "alert-route-delete": Act(Demand.CHANGE, "alert-route"),
     "alert-routes-nobody": Act(Demand.CHANGE, list_="alert-routes"),
@@ -190,7 +188,7 @@ POLICY: Mapping[str, Act] = {
     "customer-mandate": Act(Demand.ALWAYS),
     "customer-suspend": Act(Demand.CHANGE, "customer"),
     "customer-unsuspend": Act(Demand.CHANGE, "customer"),
-    "cache-plan-new": Act(Demand.CHANGE, is_form=True),
+    "cache-plan-new": Act(Demand.CHANGE),
     "cache-plan": Act(Demand.CHANGE),
     "cache-plan-offer": Act(Demand.CHANGE, "cache-plan"),
     "cache-plan-delete": Act(Demand.CHANGE, "cache-plan"),
@@ -267,6 +265,7 @@ POLICY: Mapping[str, Act] = {
         "host-disks",
         "host-jobs",
         "host-settings",
+        "host-tags",
         "host-disk",
         "host-history",
         "host-checks",
@@ -342,6 +341,7 @@ POLICY: Mapping[str, Act] = {
         "host-member",
         "host-window",
         "host-limits",
+        "host-tag-limit",
         "volumes-bulk",
         "volumes-bulk-confirm",
         "volumes-bulk-commands",
@@ -438,6 +438,8 @@ POLICY: Mapping[str, Act] = {
         "api-volume-curve",
         "api-volume-outlook",
         "api-volume-watch",
+        "api-tag-limit",
+        "api-tag-limits",
         "api-root",
         "api-openapi",
         "api-openapi-yaml",

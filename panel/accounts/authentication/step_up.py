@@ -1,6 +1,7 @@
 """A fresh proof of identity, required before an action costs money, destroys data or gives lasting
-power (`panel.accounts.authentication.protected_actions`), and the page that asks for it and leads
-back.
+power (`panel.accounts.authentication.protected_actions`), and the page that asks for it. The page
+leads back to where the action is, or runs it at once: that of a POST brings the POST with the proof
+(`panel.accounts.authentication.kept_post`).
 
 The proof is a second factor if the person has one, otherwise the password, otherwise a mailed code.
 A recent sign-in counts as well; a one-time link never does. The session stores what was proven and
@@ -26,9 +27,10 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import AbstractBaseUser
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext_noop as marked
@@ -36,12 +38,20 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
-from panel.accounts.authentication import email_codes, protected_actions, second_factor
+from panel.accounts.authentication import (
+    email_codes,
+    kept_post,
+    protected_actions,
+    second_factor,
+)
 from panel.accounts.authentication.allauth_forms import ProofForm
+from panel.accounts.authentication.kept_post import PREFIX, KeptPost
 from panel.models import User
 from storage.planner import Refused
 
 CONFIRMED = marked("Identity confirmed. Nothing has changed yet. Please confirm the change.")
+AGAIN = "again"
+TWICE = marked("This form was sent already and does not run twice. Check here what it did.")
 
 
 class CodeForm(forms.Form):
@@ -74,13 +84,45 @@ def step_up(request: HttpRequest) -> HttpResponse:
     back, user = _back(request), cast("User", request.user)
     way = way_of(user)
     if request.method == "POST" and way is Way.CODE and "send" in request.POST:
-        return _send(request, user, back)
-    form = _form(request, user, way)
+        problem = _send(request, user)
+        if problem:
+            return _show(request, way, back, problem=problem)
+        return redirect(_address(back, types_again=_types_again(request)))
+    form = _form(request, way, request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         _record(request, user, way, form)
         messages.success(request, gettext(CONFIRMED))
         return redirect(back)
-    return _show(request, user, way, form, back)
+    return _show(request, way, back, form=form)
+
+
+def take_proof(request: HttpRequest) -> HttpResponse | None:
+    """Of a POST that the page with the proof brings back: None where the proof is right, so that
+    the POST runs; else the page once more. What is for the proof leaves the POST. Any other POST is
+    left as it is: it is asked for a proof like all."""
+    if not request.user.is_authenticated or kept_post.MARK not in request.POST:
+        return None
+    given = request.POST
+    kept = kept_post.take_post(request)
+    cast("Any", request).sensitive_post_parameters = "__ALL__"
+    cast("Any", request).POST = kept_post.without_proof(given)
+    if kept is None:
+        return None
+    user = request.user
+    way = way_of(user)
+    if way is Way.CODE and f"{PREFIX}-send" in given:
+        problem = _send(request, user)
+        status = HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.FORBIDDEN
+        return _show(request, way, kept.back, kept=kept, problem=problem, status=status)
+    if not kept.begin():
+        messages.info(request, gettext(TWICE))
+        return redirect(kept.back)
+    form = _form(request, way, given, PREFIX)
+    if not form.is_valid():
+        kept.undo_begin()
+        return _show(request, way, kept.back, form=form, kept=kept)
+    _record(request, user, way, form)
+    return None
 
 
 @require_safe
@@ -89,17 +131,20 @@ def instead(request: HttpRequest) -> HttpResponse:
     return ask_for_proof(request, _back(request))
 
 
-def _form(request: HttpRequest, user: User, way: Way) -> forms.Form:
-    data = request.POST if request.method == "POST" else None
+def _form(
+    request: HttpRequest, way: Way, data: QueryDict | None, prefix: str | None = None
+) -> forms.Form:
+    user = cast("User", request.user)
+    credential = f"{prefix}-credential" if prefix else "credential"
     match way:
-        case Way.FACTOR if data is not None and "credential" in data:
-            return cast("forms.Form", KeyForm(data, user=user))
+        case Way.FACTOR if data is not None and credential in data:
+            return cast("forms.Form", KeyForm(data, user=user, prefix=prefix))
         case Way.FACTOR:
-            return cast("forms.Form", FactorForm(data, user=user))
+            return cast("forms.Form", FactorForm(data, user=user, prefix=prefix))
         case Way.PASSWORD:
-            return cast("forms.Form", ProofForm(data, user=user))
+            return cast("forms.Form", ProofForm(data, user=user, prefix=prefix))
         case Way.CODE:
-            return CodeForm(user, request.session.session_key or "", data)
+            return CodeForm(user, request.session.session_key or "", data, prefix=prefix)
 
 
 def _record(request: HttpRequest, user: User, way: Way, form: forms.Form) -> None:
@@ -112,24 +157,36 @@ def _record(request: HttpRequest, user: User, way: Way, form: forms.Form) -> Non
             record_authentication(request, user, CODE)
 
 
-def _send(request: HttpRequest, user: User, back: str) -> HttpResponse:
+def _send(request: HttpRequest, user: User) -> str:
+    """Mail the code; why it was not mailed, "" where it was."""
     try:
         email_codes.send_code(user, request.session.session_key or "")
     except Refused as refused:
-        form = CodeForm(user, request.session.session_key or "")
-        problem = f"{refused.message} {refused.correction}"
-        return _show(request, user, Way.CODE, form, back, problem)
-    return ask_for_proof(request, back)
+        return f"{refused.message} {refused.correction}"
+    return ""
 
 
 def _show(
-    request: HttpRequest, user: User, way: Way, form: forms.Form, back: str, problem: str = ""
+    request: HttpRequest,
+    way: Way,
+    back: str,
+    *,
+    form: forms.Form | None = None,
+    kept: KeptPost | None = None,
+    problem: str = "",
+    status: int = HTTPStatus.UNPROCESSABLE_ENTITY,
 ) -> HttpResponse:
-    at = last_proof(request)
+    at, user = last_proof(request), cast("User", request.user)
+    prefix = PREFIX if kept is not None else None
+    form = form or _form(request, way, None, prefix)
     context: dict[str, object] = {
         "form": form,
         "way": way,
         "next": back,
+        "kept": kept,
+        "post_to": kept.path if kept is not None else reverse("step-up"),
+        "send_name": f"{PREFIX}-send" if kept is not None else "send",
+        "types_again": _types_again(request),
         "action": protected_actions.name_of_action(back),
         "problem": problem,
         "minutes_ago": None if at is None else max(0, int(time.time() - at) // 60),
@@ -137,20 +194,28 @@ def _show(
         "is_mailed": way is Way.CODE and email_codes.has_open(user),
     }
     if way is Way.FACTOR:
-        context |= _factors(user, form)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
-    return render(request, "account/step_up.html", context, status=status)
+        context |= _factors(user, form, prefix)
+    code = status if request.method == "POST" else HTTPStatus.OK
+    page = render(request, "account/step_up.html", context, status=code)
+    add_never_cache_headers(page)
+    return page
 
 
-def _factors(user: User, form: forms.Form) -> dict[str, object]:
+def _factors(user: User, form: forms.Form, prefix: str | None) -> dict[str, object]:
     kinds = set(Authenticator.objects.filter(user=user).values_list("type", flat=True))
     context: dict[str, object] = {"has_app": Authenticator.Type.TOTP in kinds}
     if isinstance(form, KeyForm):
-        context |= {"form": FactorForm(user=user), "key_errors": form.errors.get("credential")}
+        code_form = FactorForm(user=user, prefix=prefix)
+        context |= {"form": code_form, "key_errors": form.errors.get("credential")}
     if Authenticator.Type.WEBAUTHN in kinds:
-        context["key_form"] = KeyForm(user=user)
+        context["key_form"] = KeyForm(user=user, prefix=prefix)
         context["js_data"] = {"request_options": begin_authentication(user)}
     return context
+
+
+def _types_again(request: HttpRequest) -> bool:
+    """Whether what was typed before is gone, and is typed again after the proof."""
+    return AGAIN in request.GET or AGAIN in request.POST
 
 
 def _back(request: HttpRequest) -> str:
@@ -213,8 +278,7 @@ def is_by_link(request: HttpRequest) -> bool:
 
 def demand(request: HttpRequest, back: str = "") -> HttpResponse | None:
     """None with a fresh proof; else where it is asked for, which leads back to `back` (a page that
-    shows itself on GET; the request's own address where it is ""). Nothing of a POST is kept: the
-    person confirms it again, knowing what it is."""
+    shows itself on GET; the request's own address where it is "")."""
     return None if is_proven(request) else ask_for_proof(request, back)
 
 
@@ -224,12 +288,22 @@ def demand_of_link(request: HttpRequest) -> HttpResponse | None:
 
 
 def ask_for_proof(request: HttpRequest, back: str = "") -> HttpResponse:
-    """Send the browser to the page that asks for a proof; also a part of a page."""
-    query = urlencode({"next": back or request.get_full_path()})
-    place = f"{reverse('step-up')}?{query}"
-    if "HX-Request" in request.headers:
+    """The page that asks for a proof. That of a POST shows the POST and runs it with the proof; any
+    other request, also one for a part of a page, is sent there and comes back."""
+    back, is_part = back or request.get_full_path(), "HX-Request" in request.headers
+    kept = None if is_part else kept_post.keep_post(request, back)
+    if kept is not None:
+        way = way_of(cast("User", request.user))
+        return _show(request, way, back, kept=kept, status=HTTPStatus.FORBIDDEN)
+    place = _address(back, types_again=request.method == "POST")
+    if is_part:
         return HttpResponse(status=HTTPStatus.FORBIDDEN, headers={"HX-Redirect": place})
     return redirect(place)
+
+
+def _address(back: str, *, types_again: bool) -> str:
+    again = {AGAIN: "1"} if types_again else {}
+    return f"{reverse('step-up')}?{urlencode({'next': back, **again})}"
 
 
 def _shows(record: Record, way: Way) -> bool:

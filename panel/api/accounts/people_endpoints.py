@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from datetime import date
+from typing import Any, ClassVar, Final
 
 from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
@@ -14,6 +15,7 @@ from panel.accounts import invitations, people, sessions
 from panel.accounts.people_forms import InviteForm
 from panel.accounts.security_log import security_entries
 from panel.api.customers.customer_endpoints import customer_of
+from panel.api.deprecations import Deprecation, is_number
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, unfit
@@ -28,6 +30,7 @@ from storage.models import Customer, Member
 STAFF_ROLES = [role.value for role in StaffRole]
 MEMBER_ROLES = [role.value for role in MemberRole]
 KINDS = ("person", "service")
+NUMBERS: Final = Deprecation("running_numbers", date(2026, 11, 26))
 
 
 class MembershipShape(Noun):
@@ -49,7 +52,7 @@ class PersonShape(Noun):
     email = Text("E-mail address of the account.")
     name = Text("Display name.")
     staff_role = Choice(
-        "Role in the staff; empty: somebody of a customer.", STAFF_ROLES, allow_blank=True
+        "Role in the staff; empty: not of the staff.", STAFF_ROLES, allow_blank=True
     )
     active = Boolean("False: signed out, and kept out.", of="is_active")
     joined_at = DateTime("When the account was made.", of="date_joined")
@@ -58,40 +61,36 @@ class PersonShape(Noun):
 
 
 class InvitationShape(Noun):
-    """A one-time link. `link` only in the answer that made it: it lets somebody in."""
+    """A one-time link. `link` only in the answer that made it: it grants access."""
 
     url = Text("What DELETE revokes.", of=url_of)
     email = Text("E-mail address of who is invited.")
-    staff_role = Text("Role in the staff; empty: somebody of a customer.")
+    staff_role = Text("Role in the staff; empty: not of the staff.")
     customer = Ref("The customer.", null=True)
-    member_role = Text("Role in the customer; empty: somebody of the staff.")
+    member_role = Text("Role in the customer; empty: of the staff.")
     created_at = DateTime("When it was made.")
     expires_at = DateTime("When it ends.")
     mailed = Boolean("Whether it was sent by mail.", required=False)
     link = Text(
-        "The link, which lets somebody in; only in the answer that made it, null in its replay.",
+        "The link, which grants access; only in the answer that made it, null in its replay.",
         null=True,
         required=False,
     )
 
 
 class InviteBody(Body):
-    """Somebody new: `staff_role`, or `customer` and `member_role`."""
+    """A new person: `staff_role`, or `customer` and `member_role`."""
 
     email = Text("E-mail address of who is invited.", max_length=254)
-    staff_role = Choice(
-        "Role in the staff; empty: somebody of a customer.", STAFF_ROLES, required=False
-    )
+    staff_role = Choice("Role in the staff; empty: not of the staff.", STAFF_ROLES, required=False)
     customer = Text("Key of the customer.", required=False)
-    member_role = Choice(
-        "Role in the customer; empty: somebody of the staff.", MEMBER_ROLES, required=False
-    )
+    member_role = Choice("Role in the customer; empty: of the staff.", MEMBER_ROLES, required=False)
 
 
 class PersonBody(Body):
-    """What an admin may change about somebody."""
+    """What an admin may change about a person."""
 
-    staff_role = Choice("Of somebody of the staff.", STAFF_ROLES, required=False)
+    staff_role = Choice("Of a member of the staff.", STAFF_ROLES, required=False)
     active = Boolean("false: signed out with the next request, and kept out.", required=False)
 
 
@@ -99,13 +98,13 @@ class ServiceBody(Body):
     """An account for a program."""
 
     name = Pattern("a-z, 0-9 and dashes; its address follows.", r"\A[a-z0-9][a-z0-9-]{0,62}\Z")
-    staff_role = Choice("Role in the staff; empty: somebody of a customer.", STAFF_ROLES)
+    staff_role = Choice("Role in the staff; empty: not of the staff.", STAFF_ROLES)
 
 
 class MembershipBody(Body):
     """Who, and as what."""
 
-    email = Text("Of somebody who has an account.", max_length=254)
+    email = Text("Of a person who has an account.", max_length=254)
     role = Choice("Role in the customer.", MEMBER_ROLES)
 
 
@@ -136,7 +135,7 @@ class AdminResource(Resource):
         return get_object_or_404(self.people(), _named(key))
 
     def waiting(self) -> QuerySet[Invitation]:
-        """Invitations that nobody has followed yet."""
+        """Invitations that were not used yet."""
         return Invitation.objects.open().select_related("customer", "user")
 
     def invitation(self, key: str) -> Invitation:
@@ -158,10 +157,8 @@ class AdminResource(Resource):
 
 
 def _named(key: str) -> Q:
-    """What has the key. The running numbers that keys were at first are understood until the next
-    version of the API; no key consists of digits alone."""
-    is_number = key.isascii() and key.isdigit() and len(key) < 10
-    return Q(pk=int(key)) if is_number else Q(key=key)
+    """What has the key, or the running number that was its key at first."""
+    return Q(pk=int(key)) if is_number(key) else Q(key=key)
 
 
 def _with_text(text: str) -> Q:
@@ -199,6 +196,7 @@ class People(AdminResource):
 class OnePerson(AdminResource):
     """One account."""
 
+    old_keys = NUMBERS
     measured = ("last_sign_in_at",)
 
     @operation("person", "Show a person", PersonShape)
@@ -234,6 +232,8 @@ class OnePerson(AdminResource):
 class PersonSessions(AdminResource):
     """Where a person is signed in."""
 
+    old_keys = NUMBERS
+
     @operation("person_sign_out", "Sign a person out everywhere")
     def delete(self, request: Request, key: str) -> Response:
         """For admins. They may sign in again; their tokens stay."""
@@ -242,8 +242,9 @@ class PersonSessions(AdminResource):
 
 
 class PersonPassword(AdminResource):
-    """A new password for somebody."""
+    """A new password for a person."""
 
+    old_keys = NUMBERS
     once_only = ("link",)
 
     @operation(
@@ -265,7 +266,7 @@ class ServiceAccounts(AdminResource):
         "service_account_make", "Make a service account", PersonShape, status=201, body=ServiceBody
     )
     def post(self, request: Request) -> Response:
-        """For admins. It has tokens (`POST /tokens/` with its address as `user`), and nobody signs
+        """For admins. It has tokens (`POST /tokens/` with its address as `user`), and no one signs
         in as it, so that no integration ends with an employee. `GET /people/?kind=service` lists
         them; `active` false ends one, and DELETE removes one that did nothing yet."""
         values = self.read()
@@ -274,7 +275,7 @@ class ServiceAccounts(AdminResource):
 
 
 class Invitations(AdminResource):
-    """Links that wait for somebody."""
+    """Links that were not used yet."""
 
     once_only = ("link",)
     listing: ClassVar = Listing(
@@ -291,7 +292,7 @@ class Invitations(AdminResource):
         """For admins. Newest first, without their links; each ends by itself after three days."""
         return self.page(self.waiting())
 
-    @operation("invitation_make", "Invite somebody", InvitationShape, status=201, body=InviteBody)
+    @operation("invitation_make", "Invite a person", InvitationShape, status=201, body=InviteBody)
     def post(self, request: Request) -> Response:
         """For admins. The answer has the link, this once; with a mail server set, the person gets
         it too."""
@@ -307,9 +308,11 @@ class Invitations(AdminResource):
 class OneInvitation(AdminResource):
     """One link that waits."""
 
+    old_keys = NUMBERS
+
     @operation("invitation_revoke", "Revoke an invitation")
     def delete(self, request: Request, key: str) -> Response:
-        """For admins. Its link lets nobody in any more."""
+        """For admins. Its link no longer works."""
         invitations.revoke_invitation(self.invitation(key), self.user)
         return Response(status=204)
 
@@ -317,6 +320,7 @@ class OneInvitation(AdminResource):
 class InvitationAgain(AdminResource):
     """A new link in the place of an old one."""
 
+    old_keys = NUMBERS
     once_only = ("link",)
 
     @operation(
@@ -340,18 +344,18 @@ class CustomerMembers(AdminResource):
 
     @operation(
         "member_make",
-        "Give somebody a role in a customer",
+        "Give a person a role in a customer",
         MembershipShape,
         status=201,
         body=MembershipBody,
     )
     def post(self, request: Request, key: str) -> Response:
-        """For admins. Somebody who has an account and is not of the staff; others are invited."""
+        """For admins. A person who has an account and is not of the staff; others are invited."""
         customer = get_object_or_404(Customer.objects.visible_to(self.user), key=key)
         values = self.read()
         person = User.objects.filter(email__iexact=values["email"]).first()
         if person is None:
-            raise unfit("email", "Nobody has this address: invite them.")
+            raise unfit("email", "No account has this address: invite the person.")
         if person.is_staff:
             raise unfit("email", "Staff see every customer.")
         if Member.objects.filter(customer=customer, user=person).exists():
@@ -363,6 +367,8 @@ class CustomerMembers(AdminResource):
 
 class OneMember(AdminResource):
     """One role of one person in one customer."""
+
+    old_keys = NUMBERS
 
     @operation("member", "Show a membership", MembershipShape)
     def get(self, request: Request, key: str) -> Response:

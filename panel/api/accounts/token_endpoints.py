@@ -151,12 +151,12 @@ class TokenResource(Resource):
 
 
 class IssuingResource(TokenResource):
-    """Whatever makes a token. Its text is told once."""
+    """Whatever makes a token. Its text is shown once."""
 
     once_only = ("text",)
 
     def demand_own(self, scopes: list[str], networks: list[str]) -> None:
-        """Nobody gets from a token what it cannot do itself, and one that is bound to networks
+        """A token gives no right that it lacks itself, and one that is bound to networks
         makes none that is free of them."""
         if self.token is None:
             return

@@ -1,4 +1,4 @@
-"""Endpoints of alerts, silences, and who is told; for staff.
+"""Endpoints of alerts, silences and alert recipients; for staff.
 
 In: filters, acknowledgements, silences, routes. Out: alerts with their history, routes.
 """

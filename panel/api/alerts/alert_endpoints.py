@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, ClassVar
 
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from jobs.alerts import alert_actions
 from jobs.models import Alert, AlertEventKind, Silence
+from panel.api.deprecations import Deprecation
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, unfit
@@ -38,8 +39,8 @@ class AlertEventShape(Shape):
 
     at = DateTime("When it happened.")
     kind = Text(f"One of {', '.join(AlertEventKind.values)}.")
-    told = Boolean("Whether people are to be told of it.", of="is_told")
-    tier = Integer("Who is told: 1 first, 3 last.")
+    told = Boolean("Whether people are to be notified of it.", of="is_told")
+    tier = Integer("Who is notified: 1 first, 3 last.")
     text = Text("What was said of it; empty: nothing.")
     actor = By("actor.email")
 
@@ -54,7 +55,7 @@ class AcknowledgementShape(Shape):
 
 
 class MessageCountShape(Shape):
-    """How many messages about an alert there are. All 0: nobody was told, whatever `told_at`
+    """How many messages about an alert there are. All 0: no one was notified, whatever `told_at`
     says."""
 
     delivered = Integer("That arrived.", of="messages_delivered")
@@ -65,7 +66,7 @@ class MessageCountShape(Shape):
 class AlertMessageToShape(Shape):
     """A message about an alert."""
 
-    route = Ref("Who is told; null where it was deleted.", null=True)
+    route = Ref("The recipient; null where it was deleted.", null=True)
     recipient = Text(
         "Who was told, by name, also where it is gone.",
         of=lambda row: row.recipient if row.route is None else row.route.name,
@@ -108,13 +109,13 @@ class AlertShape(Noun):
     )
     messages = MessageCountShape("To people, by what became of them.", of=lambda alert: alert)
     resolved_at = DateTime("When the problem was over; null: it is not.", null=True)
-    hushed_by = Text("silence, maintenance, or empty: why nobody is told.")
+    hushed_by = Text("silence, maintenance, or empty: why no one is notified.")
     flapping = Boolean("It opens and resolves again and again.", of="is_flapping")
     openings = Integer("How often it has opened.")
-    tier = Integer("Who is told by now: 1 first, 3 last.")
+    tier = Integer("Who is notified by now: 1 first, 3 last.")
     cause = Ref("The alert that it follows from; null: none.", null=True)
     acknowledgement = AcknowledgementShape(
-        "Who looks after it; null: nobody.",
+        "Who looks after it; null: no one.",
         of=lambda alert: None if alert.acknowledged_at is None else alert,
         null=True,
     )
@@ -136,7 +137,7 @@ class AlertShape(Noun):
 
 
 class SilenceShape(Noun):
-    """What nobody is told of, until when."""
+    """Which alerts notify no one, until when."""
 
     host = Ref("The storage host.", null=True)
     volume = Ref("The volume.", null=True)
@@ -149,14 +150,14 @@ class SilenceShape(Noun):
 
 
 class AcknowledgeBody(Body):
-    """Why nobody else needs to be told."""
+    """Why no one else needs to be notified."""
 
     reason = Text(REASON, max_length=200)
     until = DateTime("Default: until it is resolved.", required=False, null=True)
 
 
 class SilenceBody(Body):
-    """What nobody shall be told of: what agrees with all that is given, at least one."""
+    """Which alerts are to notify no one: those that match all that is given, at least one."""
 
     host = Text("Key or name.", required=False)
     volume = Text("Key.", required=False)
@@ -197,7 +198,12 @@ FILTERS = (
     ),
     Parameter("volume", "Key of a volume.", "volume__key"),
     Truth("data_at_risk", "true: only data at risk.", _at_risk),
-    Truth("at_risk", "The same as `data_at_risk`.", _at_risk, deprecated=True),
+    Truth(
+        "at_risk",
+        "The same as `data_at_risk`.",
+        _at_risk,
+        deprecated=Deprecation("at_risk", date(2026, 11, 26)),
+    ),
 )
 
 
@@ -257,8 +263,8 @@ class AlertAcknowledgement(AlertResource):
         problems=(409,),
     )
     def put(self, request: Request, key: str) -> Response:
-        """For operators. Nobody else is told, until it is resolved, becomes worse, or `until` has
-        come. Refused (`resolved`) once it is over."""
+        """For operators. No one else is notified until it is resolved, becomes worse, or `until`
+        has come. Refused (`resolved`) once it is over."""
         alert = self.alert(key)
         self.demand(Right.OPERATE)
         values = self.read()
@@ -271,7 +277,7 @@ class AlertAcknowledgement(AlertResource):
 
     @operation("alert_unacknowledge", "Take back an acknowledgement", AlertShape)
     def delete(self, request: Request, key: str) -> Response:
-        """For operators. The next tier is told if nobody else looks after it."""
+        """For operators. The next tier is notified if no one else looks after it."""
         alert = self.alert(key)
         self.demand(Right.OPERATE)
         alert_actions.unacknowledge(alert, self.user)
@@ -305,7 +311,7 @@ class SilenceResource(Resource):
 
 
 class Silences(SilenceResource):
-    """What nobody is told of."""
+    """Alerts that notify no one."""
 
     listing: ClassVar = Listing("silences", SilenceShape, newest_first=True)
 
@@ -323,7 +329,7 @@ class Silences(SilenceResource):
         problems=(400, 409),
     )
     def post(self, request: Request) -> Response:
-        """For operators. Alerts open all the same; what is still there at the end is told then."""
+        """For operators. Alerts open all the same; what is still there at the end notifies then."""
         self.demand(Right.OPERATE)
         values = self.read()
         host, volume, code = (values.get(name) for name in ("host", "volume", "code"))
@@ -369,7 +375,12 @@ class OneSilence(SilenceResource):
         """Also one that is over."""
         return self.shown(self.silence(key))
 
-    @operation("silence_delete", "End a silence", SilenceShape, deprecated=True)
+    @operation(
+        "silence_delete",
+        "End a silence",
+        SilenceShape,
+        deprecated=Deprecation("silence_delete", date(2026, 11, 26)),
+    )
     def delete(self, request: Request, key: str) -> Response:
         """The same as `POST …/end`: its row stays."""
         return self.ended(key)
@@ -380,7 +391,7 @@ class SilenceEnd(SilenceResource):
 
     @operation("silence_end", "End a silence", SilenceShape)
     def post(self, request: Request, key: str) -> Response:
-        """For operators. Its row stays; what is still there is told."""
+        """For operators. Its row stays; what is still there notifies."""
         return self.ended(key)
 
 

@@ -1,4 +1,4 @@
-"""Who is told of alerts; for admins."""
+"""Alert recipients; for admins."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AlertRouteShape(Noun):
     kind = Text(f"One of {', '.join(RouteKind.values)}.")
     person = PersonRef("Whose mails they are; null: an address.", of="user", null=True)
     on = Boolean("False: nothing is sent to it.", of="is_on")
-    tier = Integer("From which step of escalation on it is told: 1 first, 3 last.")
+    tier = Integer("From which step of escalation on it is notified: 1 first, 3 last.")
     most_rank = Integer("0 data at risk, 1 errors too, 2 warnings too, -1 nothing at once.")
     hosts = Ref("The hosts that it is about.", many=True)
     sites = Texts("Sites whose hosts it is about.")
@@ -44,7 +44,7 @@ class AlertRouteShape(Noun):
         "When its quiet hours begin, by the clock of `zone`; null: it has none.", null=True
     )
     quiet_end = Time("When its quiet hours end; they may span midnight.", null=True)
-    risk_pierces = Boolean("Whether data at risk is told in quiet hours, too.")
+    risk_pierces = Boolean("Whether it is notified of data at risk in quiet hours, too.")
     digest_hour = Integer(
         "Hour of the daily digest in `zone`, 0 to 23; null: no digest.", null=True
     )
@@ -65,7 +65,7 @@ class OwnAlertRouteShape(AlertRouteShape):
 
 
 class AlertRouteBody(Body):
-    """A person or an address that is told."""
+    """A person or an address that is notified."""
 
     shows = AlertRouteShape
     name = Text(max_length=60)
@@ -136,7 +136,7 @@ class AlertMessageShape(OutgoingShape):
 
 
 class AlertRouteGapShape(Shape):
-    """A host whose errors nobody is told at once."""
+    """A host whose errors notify no one at once."""
 
     host = Ref("The storage host.")
     untold = Text("anything, or errors: what tier 1 is not told. With errors, data at risk is.")
@@ -184,11 +184,11 @@ class RouteResource(Resource):
 
 
 class AlertRoutes(RouteResource):
-    """Who is told."""
+    """Alert recipients."""
 
     listing: ClassVar = Listing("alert-routes", AlertRouteShape, sorts={"name": "name"})
 
-    @operation("alert_routes_list", "List who is told of alerts", listing)
+    @operation("alert_routes_list", "List alert recipients", listing)
     def get(self, request: Request) -> Response:
         """For administrators, oldest first."""
         return self.page(self.routes())
@@ -207,16 +207,16 @@ class AlertRoutes(RouteResource):
 
 
 class AlertRouteGaps(RouteResource):
-    """Of which hosts nobody is told first."""
+    """Hosts without a recipient of the first tier."""
 
     @operation(
         "alert_route_gaps",
-        "List hosts of which nobody is told first",
+        "List hosts without a recipient of the first tier",
         AlertRouteGapsShape,
         parameters=PAGE,
     )
     def get(self, request: Request) -> Response:
-        """For administrators. Hosts in use whose errors reach nobody of tier 1."""
+        """For administrators. Hosts in use whose errors have no recipient of tier 1."""
         self.demand(Right.ADMINISTER)
         gaps = cursor.slice_of(request, alert_routing.untold_hosts(), "alert-route-gaps")
         return self.shown(cursor.body(*gaps))
@@ -225,13 +225,13 @@ class AlertRouteGaps(RouteResource):
 class OneAlertRoute(RouteResource):
     """One route."""
 
-    @operation("alert_route", "Show who is told", AlertRouteShape)
+    @operation("alert_route", "Show an alert recipient", AlertRouteShape)
     def get(self, request: Request, key: str) -> Response:
         """For administrators."""
         return self.shown(self.route(key))
 
     @operation(
-        "alert_route_change", "Change fields of who is told", AlertRouteShape, body=AlertRouteBody
+        "alert_route_change", "Change an alert recipient", AlertRouteShape, body=AlertRouteBody
     )
     def patch(self, request: Request, key: str) -> Response:
         """For administrators. What is left out stays, but that a secret does not follow to another
@@ -239,7 +239,7 @@ class OneAlertRoute(RouteResource):
         return self.saved(self.route(key))
 
     @operation(
-        "alert_route_replace", "Replace who is told", AlertRouteShape, body=WholeAlertRouteBody
+        "alert_route_replace", "Replace a recipient", AlertRouteShape, body=WholeAlertRouteBody
     )
     def put(self, request: Request, key: str) -> Response:
         """For administrators: all fields of it, of which none has a default."""
@@ -266,18 +266,18 @@ class AlertRouteTest(RouteResource):
         """For administrators. It goes the way of all messages, at any hour, also in a pause."""
         route = self.route(key)
         if why := alert_routing.why_no_test(route):
-            raise ApiProblem(409, "switched_off", why, "Switch it on, or tell somebody else.")
+            raise ApiProblem(409, "switched_off", why, "Switch it on, or choose another recipient.")
         row = alert_routing.write_test(route)
         row.refresh_from_db()
         return self.shown(row, status=202)
 
 
 class AlertMessages(RouteResource):
-    """What was sent to somebody."""
+    """What was sent to a recipient."""
 
     listing: ClassVar = Listing("alert-messages", AlertMessageShape, newest_first=True)
 
-    @operation("alert_messages_list", "List the messages to somebody who is told", listing)
+    @operation("alert_messages_list", "List the messages to an alert recipient", listing)
     def get(self, request: Request, key: str) -> Response:
         """For administrators, newest first. Kept for 90 days after they were sent, those of an
         alert for 90 days after it resolved."""

@@ -19,11 +19,12 @@ from panel.models import Scope
 from panel.orders.plan_removal import delete_plan
 from storage.access import Person, Right
 from storage.models import CachePlan, Host
+from storage.models.host import MOST_SLOW_MS
 
 
 class CachePlanShape(Noun):
     """What is sold: `size_bytes`, or `ratio_percent` of the volume. The price is per month, in
-    minor units of the currency. `on_offer` and `hosts` are for staff."""
+    minor units of the currency. `slow_read_ms`, `on_offer` and `hosts` are for staff."""
 
     name = Text("Display name.")
     description = Text("What it offers, in a sentence for customers.")
@@ -36,6 +37,12 @@ class CachePlanShape(Noun):
     price_minor = Integer("Per month, in minor units (cents) of the currency.")
     currency = Text("ISO 4217, such as EUR.")
     currency_digits = CurrencyDigits()
+    slow_read_ms = Integer(
+        "Average time of reads, in ms, from which on a volume with the plan is slow; null: that of "
+        "its host.",
+        null=True,
+        staff=True,
+    )
     on_offer = Boolean("Whether customers can order it.", staff=True)
     hosts = Ref("The hosts that offer it; empty: every host.", many=True, staff=True)
 
@@ -51,6 +58,7 @@ class CachePlanBody(Body):
     mode = Choice("What becomes of writes.", ["writethrough", "writeback"], required=False)
     price_minor = Integer("The monthly price in minor units (cents) of the currency.", min_value=0)
     currency = Text(max_length=3)
+    slow_read_ms = Integer(required=False, null=True, min_value=1, max_value=MOST_SLOW_MS)
     on_offer = Boolean(required=False)
     hosts = Texts("Keys of the hosts that offer the plan. Empty: every host.", required=False)
 

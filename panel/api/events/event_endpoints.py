@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Final
 
 from drf_spectacular.utils import (
@@ -22,6 +22,7 @@ from rest_framework.response import Response
 
 from jobs.hosts import panel_identity
 from panel.accounts.authentication.second_factor import MARK, seal, unseal
+from panel.api.deprecations import Deprecation
 from panel.api.framework.api_lists import FIELDS, only_fields
 from panel.api.framework.api_operations import operation
 from panel.api.framework.cursor import DEFAULT_LIMIT, MAX_LIMIT
@@ -153,7 +154,9 @@ CURSOR: Final = Parameter(
     "The next_cursor of the previous answer, or the id of an event. Missing: from the oldest event "
     f"on. {LATEST}: behind the newest one.",
 )
-AFTER: Final = Parameter("after", "The same as `cursor`.", deprecated=True)
+AFTER: Final = Parameter(
+    "after", "The same as `cursor`.", deprecated=Deprecation("after", date(2026, 11, 26))
+)
 LIMIT: Final = Number(
     "limit",
     f"Events per page, 1 to {MAX_LIMIT}; {DEFAULT_LIMIT}",

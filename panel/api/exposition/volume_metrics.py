@@ -24,6 +24,7 @@ from storage.metrics.counters import (
 )
 from storage.metrics.rates.cache_delta import CachedBy
 from storage.models.host import silent_seconds
+from storage.volumes.slow_limit import SlowLimits
 
 MOST_SERIES: Final = 40
 """Of one volume. docs/metrics.md says so to whoever plans a Prometheus."""
@@ -39,7 +40,7 @@ READ: Final = """
         volume.guest, volume.size_bytes, volume.managed, extract(epoch FROM latest.at)::float8,
         latest.at > now() - %s * interval '1 second', latest.counters::text, latest.technology,
         latest.cache_mode, latest.cache_state, latest.cache_size_bytes, latest.used_bytes,
-        latest.dirty_bytes, latest.suspended
+        latest.dirty_bytes, latest.suspended, volume.cache_plan_id, host.slow_read_ms, host.tags
     FROM storage_volume AS volume
     JOIN storage_placement AS placement
         ON placement.volume_id = volume.id AND placement.until IS NULL
@@ -61,6 +62,7 @@ class VolumeReading:
     inner: str
     about: str
     size_bytes: int
+    slow_from_ms: int
     at: float | None
     disk: DiskCounters | None = None
     lv: DiskCounters | None = None
@@ -74,10 +76,11 @@ class VolumeReading:
 
 
 def read_volumes() -> list[VolumeReading]:
-    """All volumes of active hosts, in one query."""
+    """All volumes of active hosts, in one query beside those of limits."""
     with connection.cursor() as cursor:
         cursor.execute(READ, [silent_seconds()])
-        return [_reading(StoredRow(*row)) for row in cursor.fetchall()]
+        limits = SlowLimits()
+        return [_reading(StoredRow(*row), limits) for row in cursor.fetchall()]
 
 
 class StoredRow(NamedTuple):
@@ -101,9 +104,12 @@ class StoredRow(NamedTuple):
     used_bytes: int | None
     dirty_bytes: int | None
     suspended: bool | None
+    plan_id: int | None
+    host_slow_read_ms: int | None
+    host_tags: list[str]
 
 
-def _reading(stored: StoredRow) -> VolumeReading:
+def _reading(stored: StoredRow, limits: SlowLimits) -> VolumeReading:
     own = {"volume": stored.key, "host": stored.host}
     about = {
         "label": stored.label,
@@ -113,7 +119,10 @@ def _reading(stored: StoredRow) -> VolumeReading:
         "managed": "true" if stored.managed else "false",
     }
     labels = labels_text(own)
-    row = VolumeReading(labels, labels[:-1], labels_text(own | about), stored.size_bytes, stored.at)
+    limit = limits.of(stored.plan_id, stored.host_slow_read_ms, stored.host_tags)
+    row = VolumeReading(
+        labels, labels[:-1], labels_text(own | about), stored.size_bytes, limit.ms, stored.at
+    )
     is_known = stored.is_fresh and stored.counters is not None
     last = _decoded(stored.counters or "") if is_known else None
     if last is None:
@@ -183,6 +192,12 @@ def _slow(row: VolumeReading, name: str) -> float | None:
 
 VOLUME_FAMILIES: Final = (
     _family("volume_size_bytes", "gauge", "Size that the guest sees.", lambda row: row.size_bytes),
+    _family(
+        "volume_slow_read_limit_seconds",
+        "gauge",
+        "Average read time from which on the volume is slow, for pages and alerts too.",
+        lambda row: row.slow_from_ms / 1000,
+    ),
     _family(
         "volume_sample_timestamp_seconds",
         "gauge",

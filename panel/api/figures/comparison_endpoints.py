@@ -114,7 +114,7 @@ class SsdWriterShape(Shape):
     volume = Ref("The volume.", of=lambda writer: ref("api-volume", writer.key, writer.label))
     written_bytes = Integer("Bytes that it wrote there.")
     promoted_bytes = Integer(
-        "Of these, copies of what it read; null: it lies there, or nobody counts them.", null=True
+        "Of these, copies of what it read; null: it lies there, or they are not counted.", null=True
     )
     share = Float("Of all that was written, 0 to 1.")
 
@@ -128,7 +128,7 @@ class SsdWritersShape(Shape):
     other_bytes = Integer("What no volume explains; null: not known.", null=True)
     other_share = Float("The same as a share, 0 to 1; null: not known.", null=True)
     uncounted = Integer(
-        "bcache volumes whose writes nobody counts; they are within the other bytes."
+        "bcache volumes whose writes are not counted; they are within the other bytes."
     )
     items = SsdWriterShape("The volumes, the greatest first.", of="volumes", many=True)
 

@@ -37,13 +37,14 @@ CREATED: Final = ("created_at", "key")
 PAGE: Final = (cursor.LIMIT, cursor.CURSOR)
 FIELDS: Final = Parameter("fields", "Only these fields of each item, with commas between.")
 COUNT: Final = Truth("count", "`true`: also how many items all pages have, as `count`.")
+NEXT_CURSOR: Final = "The `cursor` of the next page; null: this is the last one."
 KEYS: Final = Keys("ids", f"Keys, with commas between; at most {MOST_KEYS}.", "key__in")
 
 
 class PageShape(Shape):
     """What follows the rows of a page."""
 
-    next_cursor = Text("The `cursor` of the next page; null: this is the last one.", null=True)
+    next_cursor = Text(NEXT_CURSOR, null=True)
 
 
 @dataclass(frozen=True)
@@ -103,14 +104,12 @@ class Listing:
     @cached_property
     def page_shape(self) -> serializers.Serializer[Any]:
         """The shape of its answer."""
-        last = "The `cursor` of the next page; null: this is the last one."
-        count = "With `count=true`: how many items all pages have."
         return inline_serializer(
             self.page_name or self.shape.__name__.replace("Shape", "Page"),
             {
                 "items": self.shape("The rows of this answer, one each.", many=True),
-                "next_cursor": Text(last, null=True),
-                "count": Integer(count, required=False),
+                "next_cursor": Text(NEXT_CURSOR, null=True),
+                "count": Integer("With `count=true`: items of all pages.", required=False),
             },
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from panel.api.deprecations import Deprecation
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.bodies import Body
 from panel.api.framework.parameters import Parameter, Truth
@@ -32,7 +33,7 @@ class Operation:
     body: type[Body] | None
     parameters: Sequence[Parameter]
     problems: Sequence[int]
-    deprecated: bool
+    deprecated: Deprecation | None
 
     def shape_of(self, status: int) -> type[Shape]:
         """What is shown with this status; raises LookupError where that is no shape."""
@@ -52,7 +53,7 @@ def operation(
     body: type[Body] | None = None,
     parameters: Sequence[Parameter] = (),
     problems: Sequence[int] = (),
-    deprecated: bool = False,
+    deprecated: Deprecation | None = None,
 ) -> Callable[[Method], Method]:
     """Makes a method of a `Resource` an `Operation`, described by its docstring. `shows` is a
     shape, a `Listing`, nothing (204), or all of it by status."""

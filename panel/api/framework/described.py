@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiResponse
 
+from panel.api.deprecations import Deprecation
 from panel.api.framework.api_operations import DRY_RUN, Operation, operation_of
 from panel.api.framework.error_codes import ERROR_CODES
 from panel.api.framework.examples import add_examples
@@ -35,22 +36,23 @@ class Fault(Shape):
     message = Text("What is wrong, in a sentence for people.")
 
 
-class Conflict(Shape):
-    """A job in the way."""
+class Named(Shape):
+    """A row by its names."""
 
     key = Text("Its name in the API; it never changes.")
     url = Text("Where the API shows it.")
     name = Text("Display name.")
+
+
+class Conflict(Named):
+    """A job in the way."""
+
     kind = Text("What the job does.")
     state = Text("Where it stands now.")
 
 
-class Existing(Shape):
+class Existing(Named):
     """The row that has what only one can have."""
-
-    key = Text("Its name in the API; it never changes.")
-    url = Text("Where the API shows it.")
-    name = Text("Display name.")
 
 
 class ProblemShape(Shape):
@@ -113,7 +115,7 @@ class OperationSchema(AutoSchema):
 
     def is_deprecated(self) -> bool:
         """Whether another operation does the same."""
-        return self.operation.deprecated
+        return self.operation.deprecated is not None
 
     def get_request_serializer(self) -> Any:
         """The shape of the body."""
@@ -148,13 +150,29 @@ class OperationSchema(AutoSchema):
         }
 
     def get_extensions(self) -> Json:
-        """`x-required-scopes`, and `x-dry-run-scopes` where a dry run needs less."""
+        """`x-required-scopes`, `x-dry-run-scopes` where a dry run needs less, and `x-deprecations`:
+        the old forms that are understood."""
         needed = self.resource.scopes_for(self.method)
         dry = self.resource.scopes_for(self.method, is_dry=True)
         extensions = {"x-required-scopes": needed} if needed else {}
-        return extensions | ({"x-dry-run-scopes": dry} if dry != needed else {})
+        old = {
+            each.name: {"since": f"{each.since}", "until": f"{each.until}"}
+            for each in deprecations_of(self.operation, self.resource)
+        }
+        return {
+            **extensions,
+            **({"x-dry-run-scopes": dry} if dry != needed else {}),
+            **({DEPRECATIONS: old} if old else {}),
+        }
 
 
+def deprecations_of(operation: Operation, view: Resource | type[Resource]) -> list[Deprecation]:
+    """All old forms that a method of the view understands."""
+    declared = [operation.deprecated, *(each.deprecated for each in operation.parameters)]
+    return [each for each in (*declared, view.old_keys) if each is not None]
+
+
+DEPRECATIONS: Final = "x-deprecations"
 INTEGER: Final = "integer"
 INT64: Final = "int64"
 ANY_OPERATION: Final = {
@@ -173,7 +191,20 @@ NUMBER: Final = {"type": INTEGER, "format": INT64}
 TEXT: Final = {"type": "string"}
 ANSWER_HEADERS: Final = {
     "ETag": {"description": "The version of what is shown; for If-Match.", "schema": TEXT},
+    "Deprecation": {
+        "description": "The request used an old form, deprecated since then: `@` and seconds since "
+        "1970 (RFC 9745).",
+        "schema": TEXT,
+    },
+    "Link": {
+        "description": "With `Deprecation`: where the panel says what to use instead.",
+        "schema": TEXT,
+    },
     "Location": {"description": "Address of what was made, or of the job.", "schema": TEXT},
+    "Sunset": {
+        "description": "With `Deprecation`: until then the old form works at least (RFC 8594).",
+        "schema": TEXT,
+    },
     "Idempotency-Replayed": {
         "description": "`true`: this Idempotency-Key was used before, this is the first answer.",
         "schema": TEXT,
@@ -279,6 +310,8 @@ def _tell_headers(operation: Json, method: str, *, is_single: bool) -> None:
         if "$ref" in answer:
             continue
         names = ["X-Request-Id", "Tiercel-Version"]
+        if DEPRECATIONS in operation:
+            names += ["Deprecation", "Sunset", "Link"]
         if status == "200" and (method == "get" or (is_single and method in VERSIONED)):
             names.append("ETag")
         if status in ("201", "202"):

@@ -12,6 +12,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
+from panel.api.deprecations import Deprecation
 from panel.api.framework.parsing import whole_number
 from panel.api.framework.problem import ApiProblem
 from panel.charts.time_range import parsed_time
@@ -33,7 +34,7 @@ class Parameter:
     where: str | Callable[[Any], Q] | None = None
     staff: bool = False
     may_be_empty: bool = False
-    deprecated: bool = False
+    deprecated: Deprecation | None = None
     repeatable: ClassVar[bool] = False
     location: ClassVar[Location] = QUERY
 
@@ -68,7 +69,7 @@ class Parameter:
             kind,
             self.location,
             description=self.text,
-            deprecated=self.deprecated,
+            deprecated=self.deprecated is not None,
             **options,
         )
 

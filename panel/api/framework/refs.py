@@ -15,7 +15,7 @@ from panel.api.framework.fields import Text
 from panel.api.framework.shape import Json, Shape
 from panel.deliveries.alerts.alert_texts import name_of as name_of_problem
 from panel.models import AlertRoute, ApiToken, Invitation, Order, User, Webhook
-from storage.models import CachePlan, Customer, Host, Member, Volume
+from storage.models import CachePlan, Customer, Host, Member, TagLimit, Volume
 
 Name = Callable[[Any], str]
 NOUNS: Final[Mapping[type[Model], tuple[str, Name]]] = {
@@ -32,6 +32,7 @@ NOUNS: Final[Mapping[type[Model], tuple[str, Name]]] = {
     Member: ("api-member", attrgetter("role")),
     Order: ("api-order", attrgetter("intent")),
     Silence: ("api-silence", attrgetter("code")),
+    TagLimit: ("api-tag-limit", attrgetter("tag")),
     User: ("api-person", methodcaller("get_full_name")),
     Volume: ("api-volume", attrgetter("label")),
     Webhook: ("api-webhook", attrgetter("name")),

@@ -23,6 +23,7 @@ from rest_framework.views import APIView
 from jobs.models import DESTROYING, OF_HOST, Kind, Origin
 from jobs.requester import Requester
 from panel.accounts.client_address import address_of
+from panel.api.deprecations import Deprecation, headers_of, is_number
 from panel.api.framework import entity_tags, idempotent_requests
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import DRY_RUN, Operation, operation_of
@@ -63,7 +64,8 @@ class Resource(APIView):
     `once_only` are fields of an answer that its replay leaves out, such as a secret. What is read
     and changed at one address has a version (`panel.api.framework.entity_tags`), of which the
     `measured` fields are no part; a view that `checks_version` compares it itself, and one that is
-    not `is_tagged` has none. Answers are packed at `packing_level`, of 1 (quick) to 9."""
+    not `is_tagged` has none. With `old_keys` the address also understands the running number that
+    its `key` was at first. Answers are packed at `packing_level`, of 1 (quick) to 9."""
 
     permission_classes = (IsAuthenticated,)
     write_scope: ClassVar[str] = ""
@@ -79,6 +81,7 @@ class Resource(APIView):
     checks_version: ClassVar[bool] = False
     is_tagged: ClassVar[bool] = True
     packing_level: ClassVar[int] = 4
+    old_keys: ClassVar[Deprecation | None] = None
     is_comparing = False
 
     @property
@@ -241,6 +244,8 @@ class Resource(APIView):
         if getattr(getattr(request, "_user", None), "is_authenticated", False):
             final["Tiercel-Version"] = VERSION
         final["Cache-Control"] = "private, no-store"
+        for name, text in headers_of(self.used_deprecations()).items():
+            final[name] = text
         if self.token is not None:
             final["Vary"] = "Accept-Encoding"
             if takes_gzip(request.headers.get("Accept-Encoding", "")):
@@ -252,6 +257,19 @@ class Resource(APIView):
             if request.method in READING and entity_tags.IF_NONE_MATCH in request.headers:
                 entity_tags.answer_not_modified(request, final)
         return final
+
+    def used_deprecations(self) -> list[Deprecation]:
+        """The old forms that the request used."""
+        operation = operation_of(type(self), self.request.method or "")
+        if operation is None:
+            return []
+        asked = self.request.query_params
+        declared = [
+            operation.deprecated,
+            *(each.deprecated for each in operation.parameters if each.name in asked),
+            self.old_keys if is_number(str(self.kwargs.get("key", ""))) else None,
+        ]
+        return [each for each in declared if each is not None]
 
     @classmethod
     def scopes_for(cls, method: str, *, is_dry: bool = False) -> list[str]:

@@ -36,7 +36,7 @@ class HostFaultShape(Shape):
     effect = Choice("What may happen.", EFFECTS, of="present.fault.effect")
     technology = Text("Whose caches it concerns.", of="present.fault.technology")
     sure = Boolean(
-        "False: nobody can tell which upstream release the kernel is built from.",
+        "False: the upstream release that the kernel is built from is not known.",
         of="present.is_sure",
     )
     message = Text("What is wrong, in a sentence for people.", of="present.message")
@@ -46,7 +46,7 @@ class HostFaultShape(Shape):
     )
     link = Text("Where to read of it.", of="present.fault.link")
     refusing = Boolean("Whether new plans that rely on it are refused.", of="is_refusing")
-    acceptance = FaultAcceptanceShape("Who lives with it; null: nobody.", of="accepted", null=True)
+    acceptance = FaultAcceptanceShape("Who accepted it; null: no one.", of="accepted", null=True)
 
 
 class HostFaultsShape(Shape):
@@ -56,7 +56,7 @@ class HostFaultsShape(Shape):
 
 
 class AcceptFaultBody(Body):
-    """Why the risk is taken. The code is repeated, so that nobody takes another one by mistake."""
+    """Why the risk is taken. The code is repeated, so that no other one is accepted by mistake."""
 
     reason = Text("Why, in the words of who said so.", max_length=REASON_LIMIT)
     confirm_code = Text("The code of the fault again.", max_length=64)

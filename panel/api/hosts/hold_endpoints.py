@@ -3,7 +3,7 @@ from a host for good."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import ClassVar
 
 from django.http import Http404
@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from jobs.engine import holds
 from jobs.models import Halt, Job
+from panel.api.deprecations import Deprecation
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body, unfit
@@ -136,7 +137,7 @@ class MissingVolumes(MissingResource):
         "host_missing_delete",
         "Say that the missing volumes of a host are gone for good",
         SettledShape,
-        deprecated=True,
+        deprecated=Deprecation("host_missing_delete", date(2026, 11, 26)),
     )
     def delete(self, request: Request, key: str) -> Response:
         """The same as `POST …/missing/settle`."""

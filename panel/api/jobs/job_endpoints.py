@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any, ClassVar, Final
 
 from django.db.models import Q
@@ -16,6 +17,7 @@ from jobs.engine.flush_rate import raise_rate
 from jobs.models import DESTROYING, Job, Kind, State
 from jobs.queue.submit import cancel, confirm, right_to
 from jobs.requester import Requester
+from panel.api.deprecations import Deprecation
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import TAKEN, Body, taken
@@ -133,7 +135,11 @@ class LinesAfter(Number):
 
 
 CURSOR: Final = LinesAfter("cursor", "The next_cursor of the previous answer.")
-AFTER: Final = Number("after", "The same as `cursor`: only lines with a higher n.", deprecated=True)
+AFTER: Final = Number(
+    "after",
+    "The same as `cursor`: only lines with a higher n.",
+    deprecated=Deprecation("after", date(2026, 11, 26)),
+)
 
 
 class JobLines(JobResource):

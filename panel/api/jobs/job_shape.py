@@ -155,7 +155,7 @@ class JobShape(Noun):
         of=lambda job: _added(job, is_member=True),
         required=False,
     )
-    cancel_requested = Boolean("Somebody asked it to end before its end.")
+    cancel_requested = Boolean("It was asked to end early.")
     turned = Boolean("It is past its point of no return: it only goes forward, whoever cancels it.")
     falls_back = Boolean("It goes back to where it began.")
     not_before = DateTime("No worker takes it earlier; null while nothing holds it off.", null=True)

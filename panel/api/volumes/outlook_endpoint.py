@@ -58,7 +58,7 @@ class OutlookChoiceShape(Shape):
     currency = Text("ISO 4217, such as EUR.", of=_currency)
     currency_digits = CurrencyDigits(of=_currency)
     refusal = Text("Its code.", of="refusal.code", null=True)
-    expected = ExpectationShape("What it would bring; null: nobody can say.", null=True, given=True)
+    expected = ExpectationShape("What it would bring; null: not known.", null=True, given=True)
 
 
 class OutlookShape(Shape):

@@ -273,7 +273,7 @@ class VolumeWatch(VolumeResource):
 
     @operation("volume_watch_end", "End the close watch of a volume")
     def delete(self, request: Request, key: str) -> Response:
-        """For operators. Also where nobody watches the volume."""
+        """For operators. Also where the volume is not watched."""
         close_watch.end_close_watch(self.volume(key, Right.OPERATE))
         return Response(status=204)
 

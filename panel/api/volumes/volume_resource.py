@@ -29,6 +29,7 @@ from storage.models.key_sets import any_of
 from storage.models.volume import VolumeQuerySet
 from storage.planner.technologies.lookup import SETTINGS
 from storage.planner.wish import LAYOUTS, MAX_BYTES
+from storage.volumes.slow_limit import LimitOf
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 STATES = ("managed", "found", "planned", "previewed", "missing", "retired", "destroyed")
@@ -53,6 +54,14 @@ class DifferenceShape(Shape):
     what = Text("What differs.")
     recorded = Text("As the panel recorded it.")
     found = Text("As the host has it.")
+
+
+class SlowLimitShape(Shape):
+    """From which average read time on a volume is slow: the nearest limit holds."""
+
+    ms = Integer("Milliseconds of a read, on average.")
+    of = Choice("What has the limit.", [each.value for each in LimitOf])
+    name = Text("Of the plan or the tag that has it; empty for the others.")
 
 
 class WatchShape(Shape):
@@ -88,7 +97,7 @@ class VolumeShape(Shape):
     url = Text("Where the API shows it.", of=lambda shown: url_of(shown.volume))
     label = Text("Display name.", of="volume.label")  # type: ignore[assignment]  # a field, no attribute
     size_bytes = Integer("Bytes.", of="volume.size_bytes")
-    customer = Ref("Whose it is; null: nobody's.", of="volume.customer", null=True)
+    customer = Ref("Whose it is; null: it has no customer.", of="volume.customer", null=True)
     external_id = Text(
         "The name of it in your systems; empty where it has none.", of="volume.external_id"
     )
@@ -124,7 +133,7 @@ class VolumeShape(Shape):
         staff=True,
     )
     adopted_at = DateTime(
-        "When a person took it into the books; null: Tiercel made it, or nobody did.",
+        "When a person took it into the books; null: Tiercel made it, or it is not adopted.",
         of="volume.adopted_at",
         null=True,
         staff=True,
@@ -140,6 +149,9 @@ class VolumeShape(Shape):
         of="row.undo_until",
         null=True,
         staff=True,
+    )
+    slow_limit = SlowLimitShape(
+        "From which average read time on it is slow.", of="row.slow_limit", staff=True
     )
     watched_until = DateTime(
         "Until when it is watched closely.", of="volume.watched_until", null=True, staff=True

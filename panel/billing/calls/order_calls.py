@@ -101,7 +101,9 @@ def _order(key: str) -> Order:
 def _plan(name: str | None) -> CachePlan | None:
     if name is None:
         return None
-    plan = CachePlan.objects.filter(Q(key=name) | Q(name=name)).first()
+    plans = CachePlan.objects.filter(Q(key=name) | Q(name=name))
+    # A key goes before a name of the same text.
+    plan = min(plans, key=lambda each: each.key != name, default=None)
     if plan is None:
         raise missing("plan", "The list is at /api/v1/cache-plans/.")
     return plan

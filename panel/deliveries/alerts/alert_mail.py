@@ -95,7 +95,7 @@ def _part(story: AlertStory) -> str:
     lines = [f"{alert.place}: {name_of(alert.title_code)}"]
     if story.is_over:
         how = story.last.text or f"Resolved after {_lasted(alert)}."
-        lines.append(f"{how} It was: {alert.told_message}")
+        lines.append(f"{how} The problem was: {alert.told_message}")
         return "\n".join((*lines, _page("alert", alert.key)))
     event = story.last
     if event.kind not in (AlertEventKind.OPENED, AlertEventKind.WORSENED) and event.text:

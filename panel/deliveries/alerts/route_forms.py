@@ -97,8 +97,8 @@ class QuietForm(forms.Form):
         input_formats=CLOCK,
         label="Quiet from",
         widget=forms.TimeInput({"type": "time"}, "%H:%M"),
-        help_text="Messages, also of errors, wait until the quiet hours are over. Leave both times "
-        "empty for none.",
+        help_text="Messages, including errors, are held until the quiet hours end. Leave both "
+        "times empty for none.",
     )
     quiet_end = forms.TimeField(
         required=False,

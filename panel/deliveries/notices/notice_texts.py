@@ -55,31 +55,32 @@ def letter(notice: Notice, places: MailLinks) -> Letter:
 TROUBLES = {
     "cache_lost": marked(
         "The SSD cache of your volume failed. The newest data may be lost. The volume stays "
-        "stopped until your provider has dealt with it. You need not do anything now."
+        "offline until your provider has fixed it. You don't need to do anything now."
     ),
     "ssd_lost": marked(
         "The SSD cache of your volume failed. Your server may see errors when it reads or writes. "
-        "Your provider is told. If your server has made its disk read-only, restart it once the "
-        "problem is over."
+        "Your provider has been notified. If your server has made its disk read-only, restart it "
+        "once the problem is resolved."
     ),
     **dict.fromkeys(
         ("cache_failed", "cache_needs_check"),
         marked(
             "The SSD cache of your volume has a problem. Your server may see errors when it "
-            "writes. Your provider is told. If your server has made its disk read-only, restart "
-            "it once the problem is over."
+            "writes. Your provider has been notified. If your server has made its disk read-only, "
+            "restart it once the problem is resolved."
         ),
     ),
     "volume_frozen": marked(
         "Your volume has stopped answering: your server hangs when it reads or writes. Your "
-        "provider is told. If your server still hangs once the problem is over, restart it."
+        "provider has been notified. If your server still hangs once the problem is resolved, "
+        "restart it."
     ),
     "cache_unregistered": marked(
-        "The SSD cache of your volume is missing. Your volume is slow, or stopped until the cache "
+        "The SSD cache of your volume is missing. Your volume is slow, or offline until the cache "
         "is back. Your provider has been notified. You don't need to do anything."
     ),
     "volume_inactive": marked(
-        "Your volume is switched off, so your server cannot start. Your provider is told."
+        "Your volume is switched off, so your server cannot start. Your provider has been notified."
     ),
 }
 

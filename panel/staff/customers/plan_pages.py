@@ -13,7 +13,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.db.models import Count, Prefetch, Q, QuerySet
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -63,12 +63,25 @@ class CachePlanForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = CachePlan
-        fields = ("name", "description", "ratio_percent", "mode", "currency", "on_offer", "hosts")
+        fields = (
+            "name",
+            "description",
+            "ratio_percent",
+            "mode",
+            "currency",
+            "slow_read_ms",
+            "on_offer",
+            "hosts",
+        )
 
     def __init__(self, hosts: QuerySet[Host], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         cast("forms.ModelMultipleChoiceField[Host]", self.fields["hosts"]).queryset = hosts
         self.fields["on_offer"].label = "Available"
+        self.fields["slow_read_ms"].label = "Reads are slow from (ms)"
+        self.fields[
+            "slow_read_ms"
+        ].help_text = "For staff and customers. Empty: the limit of each volume's host."
         self.fields["description"].help_text = "One sentence for customers that describes the plan."
         plan = self.instance
         for code, language in OTHER_LANGUAGES:
@@ -161,8 +174,7 @@ def _edit(request: HttpRequest, plan: CachePlan) -> HttpResponse:
         # A removed host stays a choice: without it "no host chosen" would mean every host.
         offered = Q(pk__in=hosts.values("pk")) | Q(pk__in=plan.hosts.values("pk"))
         hosts = Host.objects.without_inventory().filter(offered)
-    typed = typed_before(request.GET) if is_new and request.GET else None
-    form = CachePlanForm(hosts, request.POST or None, instance=plan, initial=typed)
+    form = CachePlanForm(hosts, request.POST or None, instance=plan)
     if request.method == "POST" and form.is_valid():
         saved = form.save()
         messages.success(request, f"The plan {saved.name} is saved.")
@@ -175,15 +187,6 @@ def _edit(request: HttpRequest, plan: CachePlan) -> HttpResponse:
     }
     code = HTTPStatus.UNPROCESSABLE_ENTITY if request.method == "POST" else 200
     return render(request, "staff/plans/cacheplan.html", context, status=code)
-
-
-def typed_before(query: QueryDict) -> dict[str, object]:
-    """What the form held when a proof was asked for; the address brings it back."""
-    return {
-        **query.dict(),
-        "hosts": query.getlist("hosts"),
-        "on_offer": "on_offer" in query,
-    }
 
 
 @require_POST

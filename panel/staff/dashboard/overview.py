@@ -123,6 +123,12 @@ class Overview:
         return self.attention[len(self.urgent) :]
 
     @property
+    def hosts_up(self) -> str:
+        """How many hosts are up."""
+        up, count = self.fleet.up_count, self.fleet.host_count
+        return "All hosts up" if up == count else f"{up:,} of {count:,} hosts up"
+
+    @property
     def hosts_note(self) -> str:
         """What is to be said of the hosts that are not up."""
         notes = [f"{self.fleet.down_count} unreachable"] if self.fleet.down_count else []

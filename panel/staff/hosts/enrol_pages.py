@@ -34,7 +34,7 @@ Progress = Literal["done", "now", "later", "trouble"]
 def new_host(request: HttpRequest) -> HttpResponse:
     """Name and address, which the page's own address may bring; then on to the line that enrols the
     host."""
-    form = HostForm(request.POST or None, initial=request.GET.dict())
+    form = HostForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         host, _ = enrolment.begin_enrolment(**form.cleaned_data)
         return redirect("host-enrol", host.key)

@@ -37,6 +37,7 @@ from storage.planner import Refused
 from storage.stored_inventory import inventory_of
 from storage.templatetags.units import stamp
 from storage.volumes.disk_offers import DiskOffer, preparations, replacements
+from storage.volumes.slow_limit import SlowLimits
 
 VOLUMES_NAMED = 20
 UNREAD = Refused(
@@ -178,11 +179,12 @@ def set_limits(request: HttpRequest, key: str) -> HttpResponse:
     if not form.is_valid():
         return _back_with_errors(request, host, form)
     Host.objects.filter(pk=host.pk).update(**form.cleaned_data)
+    limit = SlowLimits().of(None, form.cleaned_data["slow_read_ms"], host.tags)
     does = "leaves" if form.cleaned_data["leaves_writeback"] else "does not leave"
     messages.success(
         request,
         f"On {host.name} a cache may be {form.cleaned_data['dirty_limit_percent']} % dirty, a read "
-        f"is slow from {form.cleaned_data['slow_read_ms']} ms, and an HDD is overloaded from "
+        f"is slow from {limit.ms} ms ({limit.source}), and an HDD is overloaded from "
         f"{form.cleaned_data['busy_percent']} %. "
         f"Tiercel {does} writeback by itself when an SSD mirror loses a disk.",
     )

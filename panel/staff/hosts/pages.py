@@ -48,6 +48,7 @@ from storage.inventory.device_tree import fast_disks
 from storage.inventory.facts import HostFacts
 from storage.models import Host, Placement, Volume
 from storage.stored_inventory import inventory_of
+from storage.volumes.slow_limit import SlowLimits
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 
 VOLUMES_SHOWN: Final = 12
@@ -231,7 +232,7 @@ def host_volumes(request: HttpRequest, key: str) -> HttpResponse:
             "listed": _listed(shown, facts, residents, VOLUMES_SHOWN),
             "volume_count": len(residents),
             "untagged_count": untagged(facts, residents),
-            "latency_full_ms": 2 * shown.slow_read_ms,
+            "latency_full_ms": 2 * SlowLimits().of(None, shown.slow_read_ms, shown.tags).ms,
         }
         context |= _drifts(request, shown, facts)
     return render(request, "staff/hosts/host_volumes.html", context)
@@ -323,6 +324,7 @@ def host_settings(request: HttpRequest, key: str) -> HttpResponse:
         "facts": facts,
         "stack": stack_of(facts) if facts is not None else None,
         "maintenance_until": _maintenance_end(shown, timezone.now()),
+        "without_own": SlowLimits().of(None, None, shown.tags),
         "hints": [each for each in reported if each.severity == "info"],
         "preflight_count": sum(each.severity != "info" for each in reported),
         "edits": edits(shown),

@@ -116,7 +116,8 @@ class WindowForm(forms.Form):
 
 class LimitsForm(forms.Form):
     """From which figures on something on a host is a problem, and whether Tiercel itself leaves
-    writeback mode once an SSD mirror lost a disk."""
+    writeback mode once an SSD mirror lost a disk. No `slow_read_ms`: the host has none of its
+    own."""
 
     dirty_limit_percent = forms.IntegerField(
         min_value=1,
@@ -128,7 +129,9 @@ class LimitsForm(forms.Form):
             "max_value": NO_LIMIT,
         },
     )
-    slow_read_ms = forms.IntegerField(min_value=1, max_value=MOST_SLOW_MS, label="Slow reads")
+    slow_read_ms = forms.IntegerField(
+        min_value=1, max_value=MOST_SLOW_MS, required=False, label="Slow reads"
+    )
     busy_percent = forms.IntegerField(min_value=1, max_value=100, label="Busy HDD")
     leaves_writeback = forms.BooleanField(required=False)
 

@@ -26,6 +26,7 @@ from storage.metrics.samples import Latest
 from storage.metrics.samples.window import iops_courses
 from storage.models import Host, Placement, Volume
 from storage.models.host import silent_seconds
+from storage.volumes.slow_limit import SlowLimits
 
 LISTING: Final = ListDefinition(
     name="volumes",
@@ -132,6 +133,7 @@ class Listed:
     latest: Latest | None
     spark: Spark
     chips: tuple[Chip, ...]
+    slow_from_ms: int
 
     @property
     def host(self) -> Host | None:
@@ -154,7 +156,7 @@ class Listed:
             self.latest is not None
             and not self.is_stale
             and self.host is not None
-            and _is_slow(self.latest, self.host)
+            and _is_slow(self.latest, self.slow_from_ms)
         )
 
     @property
@@ -177,20 +179,19 @@ def volume_rows(
     figures = samples.latest_of(volumes)
     drawn = [volume.pk for volume in volumes] if with_course else []
     courses = iops_courses(drawn, now, count=COURSE_STEPS, step=COURSE_STEP) if drawn else {}
-    return [
-        Listed(
-            volume,
-            places.get(volume.pk),
-            figures.get(volume.pk),
-            spark(courses.get(volume.pk, ()), say=lambda value: f"{iops(value)} IOPS"),
-            chips_of(volume, places.get(volume.pk), figures.get(volume.pk)),
-        )
-        for volume in volumes
-    ]
+    limits = SlowLimits()
+    rows = []
+    for volume in volumes:
+        place, latest = places.get(volume.pk), figures.get(volume.pk)
+        slow_from_ms = limits.of_volume(volume, place.host if place is not None else None).ms
+        course = spark(courses.get(volume.pk, ()), say=lambda value: f"{iops(value)} IOPS")
+        chips = chips_of(volume, place, latest, slow_from_ms)
+        rows.append(Listed(volume, place, latest, course, chips, slow_from_ms))
+    return rows
 
 
 def chips_of(
-    volume: Volume, placement: Placement | None, latest: Latest | None
+    volume: Volume, placement: Placement | None, latest: Latest | None, slow_from_ms: int
 ) -> tuple[Chip, ...]:
     """What is unusual, the worst first."""
     if volume.destroyed_at is not None:
@@ -210,17 +211,13 @@ def chips_of(
         chips.append(Chip("quiet", "wait", "no data yet"))
     elif latest.age_seconds > silent_seconds():
         chips.append(Chip("warning", "wait", "old data"))
-    elif placement.host is not None and _is_slow(latest, placement.host):
-        chips.append(
-            Chip("warning", "warning", f"slow: over {placement.host.slow_read_ms} ms per read")
-        )
+    elif _is_slow(latest, slow_from_ms):
+        chips.append(Chip("warning", "warning", f"slow: over {slow_from_ms} ms per read"))
     if not volume.managed and volume.adopted_at is None:
         chips.append(Chip("quiet", "info", "not adopted"))
     return tuple(chips)
 
 
-def _is_slow(latest: Latest, host: Host) -> bool:
+def _is_slow(latest: Latest, slow_from_ms: int) -> bool:
     reads = (latest.read_iops or 0) * latest.seconds
-    return (
-        reads >= MIN_ACCESSES and latest.read_ms is not None and latest.read_ms >= host.slow_read_ms
-    )
+    return reads >= MIN_ACCESSES and latest.read_ms is not None and latest.read_ms >= slow_from_ms

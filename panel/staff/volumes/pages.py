@@ -171,7 +171,7 @@ def _latest(row: VolumeSnapshot) -> dict[str, object]:
 
 def _chips(row: VolumeSnapshot) -> tuple[Chip, ...]:
     """What the list of volumes says of it too."""
-    return chips_of(row.volume, row.placement, row.latest)
+    return chips_of(row.volume, row.placement, row.latest, row.slow_limit.ms)
 
 
 def _counters(volume: Volume) -> dict[str, object] | None:

@@ -35,7 +35,8 @@ class SlowReason:
 def slow_reason(row: VolumeSnapshot, now: datetime) -> SlowReason | None:
     """None where its reads are not slow now, or where no disk explains it."""
     read_ms = row.latest.read_ms if row.latest is not None and not row.is_stale else None
-    if row.host is None or read_ms is None or read_ms < row.host.slow_read_ms:
+    limit = row.slow_limit
+    if row.host is None or read_ms is None or read_ms < limit.ms:
         return None
     facts = inventory_of(row.host)
     then = disks_then(row.host, facts, now - LOOKED_AT, now) if facts is not None else None
@@ -48,5 +49,5 @@ def slow_reason(row: VolumeSnapshot, now: datetime) -> SlowReason | None:
         if user.volume_id in then.volumes and user.share >= LEAST_SHARE
     )
     asked = urlencode({"at": f"{now:%Y-%m-%dT%H:%M:%SZ}", "for": SECONDS})
-    how_slow = f"Reads take {ms(read_ms)} on average ({row.host.slow_read_ms} ms is slow)."
+    how_slow = f"Reads take {ms(read_ms)} on average ({limit.ms} ms is slow)."
     return SlowReason(how_slow, disk, users, f"{reverse('host', args=[row.host.key])}?{asked}#who")

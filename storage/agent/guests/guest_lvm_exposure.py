@@ -68,7 +68,7 @@ def of_facts(host: LocalHost, facts: dict[str, Any]) -> Iterable[Problem]:
             "foreign_vg_on_guest_disk",
             "error",
             f"VG {pv['vg_name']} lies on {kname}, which is a guest's disk. Its volume is {mapped}. "
-            "Nothing of a group of this name is managed until LVM looks away from it.",
+            "Groups of this name are not managed until LVM ignores that disk.",
             "Set devices/scan_lvs=0 in /etc/lvm/lvm.conf."
             if disks.whole(host, kname) in lvs
             else HIDE,

@@ -72,7 +72,8 @@ def _removal(lv: LogicalVolume, cache: CacheWish) -> tuple[str, ...]:
     return tuple(command.shell for command in each if not vacated_extents.asks(command.argv))
 
 
-DAY: Final = 86_400
+HOUR: Final = 3600
+DAY: Final = 24 * HOUR
 LEAST_COVERAGE: Final = 0.5
 """A day of which less has figures is not judged by itself."""
 LEFT_OUT: Final = 2
@@ -143,13 +144,22 @@ class Suggestion:
     @property
     def arithmetic(self) -> str:
         """The sum as a person would write it. Less than a day is not made a figure a day of."""
-        waited, time = self.waited_seconds_per_day, "on a usual day"
+        waited, of_reads = self.waited_seconds_per_day, "Reads wait {} a day"
         if not self.usual.days:
-            waited, time = self.waited_seconds, f"in {seconds(self.covered_seconds)}"
+            waited = self.waited_seconds
+            of_reads = f"Reads waited {{}} in {seconds(self.covered_seconds)}"
+        each = waited / (self.size_bytes / GIB)
         return (
-            f"{waited:,.0f} s waited for reads {time} / "
-            f"{size(self.size_bytes)} = {waited / (self.size_bytes / GIB):,.1f} s per GiB"
+            f"{of_reads.format(_hours(waited))}: {_hours(each)} per GiB of a cache of "
+            f"{size(self.size_bytes)}"
         )
+
+
+def _hours(waited_seconds: float) -> str:
+    """A wait, which many reads at once can make longer than the day in which it was."""
+    if waited_seconds < HOUR:
+        return seconds(waited_seconds)
+    return f"{waited_seconds / HOUR:,.1f} h"
 
 
 def suggestions(

@@ -140,20 +140,13 @@ def first_cache(use: Use, choice: CacheChoice, results: Iterable[SimilarVolume])
     middle = quartiles_of(similar)
     if middle is not None:
         return _similar(use, choice, middle)
-    so_far = ngettext(
-        "{n} result of similar volumes so far; a comparison needs {least}.",
-        "{n} results of similar volumes so far; a comparison needs {least}.",
-        len(similar),
-    ).format(n=len(similar), least=LEAST_ALIKE)
     return unknown(
         use,
         choice,
         gettext(
             "Your volume waits {a_day} for the slow disk. A cache can save part of that."
         ).format(a_day=a_day(waited)),
-        gettext("Based on your wait time {reckoned}. {so_far}").format(
-            reckoned=reckoned(use), so_far=so_far
-        ),
+        gettext("Based on your wait time {reckoned}.").format(reckoned=reckoned(use)),
         saved=(0.0, waited),
     )
 

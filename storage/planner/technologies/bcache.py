@@ -265,8 +265,8 @@ class BcacheTechnology:
             yield Risk(
                 "info",
                 f"{lv.vg_name}/{lv.name} ({backing.device or 'bcache'}) runs with "
-                f"{' and '.join(settings)}: bcache forgets that at a reboot.",
-                "Have a udev rule or a boot script write it to /sys/block/bcacheN/bcache/ again.",
+                f"{' and '.join(settings)}, which bcache resets at reboot.",
+                "Restore it with a udev rule or a boot script: see /sys/block/bcacheN/bcache/.",
             )
 
     def way_out_of_writeback(self, lv: LogicalVolume, *, on_page: bool) -> str:

@@ -35,6 +35,24 @@ def test_swings_that_are_long_enough_to_be_escalated_send_at_most_six_messages(
     assert len(a_day_of(minutes(there), minutes(gone)).told) <= 6
 
 
+def test_what_came_and_went_while_it_was_acknowledged_is_judged_a_day_later() -> None:
+    """By then no earlier alert of the day is left to compare with."""
+    world = World()
+    world.begin(SILENT)
+    world.passes(minutes=10)
+    world.end(SILENT)
+    world.passes(hours=2)
+    world.begin(SILENT)
+    world.passes(minutes=10)
+    world.acknowledge(SILENT, hours=26)
+    for _ in range(3):
+        world.end(SILENT)
+        world.passes(minutes=12)
+        world.begin(SILENT)
+        world.passes(minutes=10)
+    assert world.passes(hours=27)[:2] == ["unacknowledged", "flapping"]
+
+
 @settings(max_examples=60)
 @given(
     there=st.integers(min_value=1, max_value=3 * 12 * 60),

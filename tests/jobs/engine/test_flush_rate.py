@@ -173,8 +173,9 @@ def test_who_waits_for_a_move_lets_the_others_feel_more_of_it(
     job.step_set.update(verb="volume.move", progress=others(20))
     client.force_login(make.staff_user(staff_role="operator"))
     page = on_one_line(client.get(reverse("job", args=[job.key])).content.decode())
-    assert "18.2 ms, 14 % above the 16.0 ms without this. 20 % are allowed" in page
-    assert "works 35 % of the time" in page and "may then rise by 50 %" in page
+    slowed = "p95 of other volumes on these disks is 18.2 ms (+14 %, limit +20 %)"
+    assert f"Throttled to 35 % of the time: {slowed}." in page
+    assert "may then rise by 50 %" in page
     flush_rate.raise_rate(job, NOBODY)
     step = job.step_set.get()
     for _ in range(2):
@@ -198,7 +199,7 @@ def test_the_others_patience_has_an_end(job: Job) -> None:
     [
         (
             others(20, p95_us=0, alone_p95_us=0, share_percent=100),
-            "No other volume on these disks has I/O now",
+            "Not throttled: no other volume on these disks has I/O now.",
         ),
         (others(20, p95_us=0, alone_p95_us=0, share_percent=25), "is not measured yet"),
     ],

@@ -22,7 +22,7 @@ from tests.fake.fixtures import fake_host, fake_server, make_fake_host
 from tests.fake.parts import GIB, Disk
 from tests.jobs.engine.test_end_to_end import enrolled
 from tests.jobs.engine.test_runner import run
-from tests.proven import prove
+from tests.proven import is_asked, prove
 from tests.scene import Scene, end, scene, step
 
 __all__ = ["enrolled", "fake_host", "fake_server", "make_fake_host"]
@@ -121,7 +121,7 @@ def test_an_admin_confirms_it_with_a_fresh_proof(client: Client) -> None:
     text = client.get(reverse("job", args=[preview.key])).content.decode()
     assert "sde (new)" in text and "part of md0" in text
     apply = reverse("preview-apply", args=[preview.key])
-    assert "step-up" in client.post(apply)["Location"]
+    assert is_asked(client.post(apply))
     prove(client, admin)
     assert client.post(apply).status_code == 302
     job = Job.objects.get(dry_run=False)

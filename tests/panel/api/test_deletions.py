@@ -31,6 +31,7 @@ DELETED = {
     "/people/{key}/password-link": "/invitations/{key}",
     "/service-accounts/": "/people/{key}",
     "/silences/": "/silences/{key}",
+    "/tag-limits/": "/tag-limits/{key}",
     "/tokens/": "/tokens/{key}",
     "/tokens/{key}/rotate": "/tokens/{key}",
     "/volumes/": "/volumes/{key}",

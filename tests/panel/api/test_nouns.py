@@ -31,6 +31,7 @@ from panel.api.framework.bodies import Body
 from panel.api.framework.shape import Shape
 from panel.api.host_endpoints import HostShape
 from panel.api.hosts.hold_endpoints import HaltShape, MissingVolumeShape
+from panel.api.hosts.tag_endpoints import TagLimitBody, TagLimitShape
 from panel.api.hosts.timeline_endpoint import HostEventShape
 from panel.api.jobs.bulk_endpoints import BulkChangeShape
 from panel.api.jobs.job_shape import JobShape, StepShape
@@ -52,8 +53,9 @@ from panel.models import (
 )
 from panel.staff.customers.pages import CustomerForm
 from panel.staff.customers.plan_pages import CachePlanForm
+from panel.staff.hosts.tag_pages import TagLimitForm
 from panel.staff.volumes.record_pages import NameForm, OwnerForm
-from storage.models import CachePlan, Customer, Host, HostChange, Member, Placement
+from storage.models import CachePlan, Customer, Host, HostChange, Member, Placement, TagLimit
 
 ROWS: dict[type[Shape], type[Any]] = {
     **{AlertEventShape: AlertEvent, AlertMessageShape: AlertDelivery, AlertRouteShape: AlertRoute},
@@ -62,7 +64,7 @@ ROWS: dict[type[Shape], type[Any]] = {
     **{InvitationShape: Invitation, JobShape: Job, MandateShape: Mandate},
     **{MediaCheckShape: MediaCheck, MembershipShape: Member, MissingVolumeShape: Placement},
     **{OrderShape: Order, PersonShape: User, ProofShape: Proof, SilenceShape: Silence},
-    **{StepShape: Step, TokenShape: ApiToken, VolumeShape: ShownVolume},
+    **{StepShape: Step, TagLimitShape: TagLimit, TokenShape: ApiToken, VolumeShape: ShownVolume},
     **{WebhookDeliveryShape: WebhookDelivery, WebhookShape: Webhook},
 }
 """What each noun is shown of."""
@@ -73,6 +75,7 @@ FORMS: dict[type[Body], tuple[type[forms.BaseForm], ...]] = {
     CachePlanBody: (CachePlanForm,),
     CustomerBody: (CustomerForm,),
     OwnAlertRouteBody: (OwnRouteForm,),
+    TagLimitBody: (TagLimitForm,),
     VolumeBody: (NameForm, OwnerForm),
     WebhookBody: (WebhookForm,),
 }

@@ -24,7 +24,7 @@ from panel.billing.signed_calls import urlpatterns as billing_patterns
 from panel.deliveries.webhooks.event_body import event_json
 from panel.models import AlertRoute, ApiToken, Intent, Mandate, Order, OrderState
 from storage.byte_sizes import GIB
-from storage.models import CachePlan, Event, EventKind, HostChange, Placement
+from storage.models import CachePlan, Event, EventKind, HostChange, Placement, TagLimit
 from tests import make
 from tests.api_digest import changes, digest_of, read
 from tests.panel.api.asking import V1, Program, member, own, staff
@@ -274,6 +274,7 @@ def test_answers_are_as_described(who: int) -> None:
         ).key,
         "people": world[1].user.key,
         "members": world[1].user.memberships.get().key,
+        "tag-limits": TagLimit.objects.create(tag="nvme", slow_read_ms=5).key,
         "tokens": ApiToken.objects.filter(user=asking.user)[0].key,
     }
     disk = make.physical_disk(there.host).key

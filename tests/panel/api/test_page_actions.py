@@ -59,6 +59,7 @@ ROUTES = {
     "host-refresh": "api-host-refresh",
     "host-remove": "api-host",
     "host-ssd": "api-host-ssds",
+    "host-tag-limit": "api-tag-limits",
     "host-window": "api-host",
     "host-limits": "api-host",
     "host-member": "api-host-array-members",

@@ -315,6 +315,14 @@ def test_a_change_of_plan_is_an_order_that_asks_nobody(settings: Settings) -> No
     assert Order.objects.count() == 1
 
 
+def test_the_key_of_a_plan_goes_before_another_plans_name() -> None:
+    acme()
+    fast = plan()
+    plan(fast.key, price_minor=1)
+    ok(call("change-plan", {"volume_external_id": "v-1", "plan": fast.key}), 202)
+    assert Order.objects.get().to_plan == fast
+
+
 @pytest.mark.parametrize(
     ("said", "code"),
     [

@@ -172,7 +172,7 @@ def test_what_is_not_kept_of_legs_or_too_long_is_unknown_and_the_chart_says_so(
         assert "hdd_leg" not in answer["heat"]["counts"]
     text = page(staff, there.volume)
     assert "HDD latency (misses)" in text
-    assert "Kept for 30 days. Drawn for ranges of up to 7 days." in text
+    assert "Up to 7 days at a time; kept for 30 days." in text
 
 
 def test_the_legs_are_in_the_csv_of_their_chart(staff: Client) -> None:

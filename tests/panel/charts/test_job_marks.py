@@ -206,7 +206,7 @@ def test_alerts_are_marks_of_the_host_the_fleet_and_their_volume(staff: Client) 
         found = staff.get(url, {"range": "1h"}).json()["marks"]
         assert [each["key"] for each in found] == [of_host.key, of_volume.key]
         assert [each["outcome"] for each in found] == ["open", "resolved"]
-        assert found[0]["label"] == f"Alert: {there.host}: The host is silent."
+        assert found[0]["label"] == f"Alert: {there.host}: The host is silent"
         assert found[0]["url"] == reverse("alert", args=[of_host.key])
     assert [each["key"] for each in marks(staff, there, range="1h")] == [of_volume.key]
 

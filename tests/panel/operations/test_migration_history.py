@@ -43,6 +43,8 @@ ROWS = {
     **{"storage_placement": 9, "storage_sample": 162, "storage_samplechunk": 27},
     **{"storage_volume": 9, "storage_volumeevent": 10},
 }
+LIMITED = """SELECT (SELECT count(slow_read_ms) FROM storage_host),
+    (SELECT count(slow_read_ms) FROM storage_hostevent)"""
 
 # PostgreSQL named them after what the columns were called at first.
 FORMER_NAMES = {
@@ -109,7 +111,9 @@ def test_a_panel_of_single_migrations_gets_the_schema_of_a_new_one_and_keeps_its
             table: (app.execute(f'SELECT count(*) FROM "{table}"').fetchone() or (0,))[0]  # noqa: S608
             for table in ROWS
         }
+        limited = app.execute(LIMITED).fetchone()
     assert found == ROWS
+    assert limited == (0, 0), "20 ms was the default, which no person had set"
     with django_db_blocker.unblock(), records_of(there), row_security.inside(row_security.ALL):
         assert migration_history.known() <= set(migration_history.applied(connection))
         for model in apps.get_models():

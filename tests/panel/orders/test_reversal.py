@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -16,8 +17,9 @@ from panel.orders.reversal import reversal_of
 from storage.models import CachePlan, Volume
 from storage.planner.wish import LvmCache, Wish
 from tests import make
+from tests.one_line import on_one_line
 from tests.panel.orders.till import buy, finish, has_cache, has_no_cache, take_back
-from tests.panel.portal.shop import Shop, plan, shop
+from tests.panel.portal.shop import Shop, browser, plan, shop
 from tests.scene import end, job
 
 pytestmark = pytest.mark.django_db
@@ -47,6 +49,11 @@ def refused(order: Order, acme: Shop) -> str:
         take_back(order, acme.owner)
     assert (Order.objects.count(), Job.objects.count()) == before
     return refusal.value.code
+
+
+def order_page(acme: Shop, order: Order) -> str:
+    page = browser(acme.owner).get(reverse("my-order", args=[order.key]))
+    return on_one_line(page.content.decode())
 
 
 def test_it_goes_back_at_once_and_what_is_left_of_the_month_is_a_credit(
@@ -216,8 +223,11 @@ def test_an_order_that_was_undone_keeps_the_way_back_to_the_providers_cache_open
     finish(bigger)
     has_cache(acme, size_bytes=4 * 2**30)
     assert refused(left, acme) == "changed_since"
+    first = order_page(acme, left)
+    assert reverse("my-order", args=[bigger.key]) in first and "once you have undone" in first
     finish(take_back(bigger, acme.owner))
     has_no_cache(acme)
+    assert "gets back the cache that your provider set up" in order_page(acme, left)
     left.refresh_from_db()
     back = take_back(left, acme.owner)
     cache = wished(back).cache

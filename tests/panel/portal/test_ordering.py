@@ -31,6 +31,7 @@ from tests.fake.host import FakeHost
 from tests.fake.server import FakeServer
 from tests.panel.orders.till import buy, finish, has_cache, has_no_cache
 from tests.panel.portal.shop import Shop, browser, buyer, clean, plan, seen, shop
+from tests.proven import is_asked
 from tests.scene import end, job
 
 __all__ = ["fake_host", "fake_server", "make_fake_host"]
@@ -385,7 +386,7 @@ def test_nobody_is_asked_for_a_password_where_nothing_is_charged(settings: Setti
     acme, fast = shop(), plan()
     client = browser(acme.owner)  # has proven nothing lately
     path = reverse("my-plan-confirm", args=[acme.volume.key, fast.key])
-    assert "step-up" in client.post(path, {"price_minor": 490, "currency": "EUR"})["Location"]
+    assert is_asked(client.post(path, {"price_minor": 490, "currency": "EUR"}))
     asked = client.post(f"{path}?trial=1", {"price_minor": 0, "currency": "EUR"})
     tried = Order.objects.get()
     assert asked["Location"] == reverse("my-order", args=[tried.key])

@@ -54,7 +54,7 @@ def test_a_report_begins_with_its_verdict() -> None:
     past = told()
     text = seen(browser(past.shop.owner), "my-report", past.order.key)
     assert "It helped" in text
-    assert "70 of 100 reads came from SSD, before 20." in text
+    assert "70 % of reads came from SSD (before: 20 %)." in text
     assert "99.9 % sure" in text
     assert "the confidence applies to that time only" in text
     assert "percentage points. Neighbouring" in text
@@ -177,7 +177,7 @@ def test_the_volumes_page_tells_in_short_what_its_last_order_brought() -> None:
     sold(past)
     text = seen(browser(past.shop.owner), "my-volume", past.volume.key)
     assert "Result of your last change" in text
-    assert "70 of 100 reads came from SSD, before 20." in text
+    assert "70 % of reads came from SSD (before: 20 %)." in text
     assert "Effect of the change" not in text
 
 
@@ -339,7 +339,7 @@ def test_programs_read_the_proof_of_an_order() -> None:
     body = asked(past.shop.owner, f"/orders/{past.order.key}/proof").json()
     assert (body["state"], body["verdict"], body["confidence"]) == ("ready", "gain", 0.999)
     assert body["figures"]["hit_rate_after"] == pytest.approx(0.7, abs=0.001)
-    assert body["sentence"].startswith("It helped. 70 of 100 reads")
+    assert body["sentence"].startswith("It helped. 70 % of reads")
     assert (body["reads_verdict"], body["writes"], body["is_weighed"]) == ("gain", None, False)
     assert asked(make.user(), f"/orders/{past.order.key}/proof").status_code == 404
 

@@ -10,7 +10,7 @@ import pytest
 
 from panel.portal.last_hour import PARTS, Hour
 from panel.portal.speed_summary import SpeedSummary, change_in_words, summarise_speed
-from panel.proofs.proof_texts import of_hundred
+from panel.proofs.proof_texts import share_of_reads
 from storage.byte_sizes import GIB
 from storage.metrics.rates import CachedBy, Sums, figures
 from storage.metrics.rates.warming import Learning
@@ -81,7 +81,7 @@ def judged(found: Hour | None, cache: Cache | None = None, **fields: Any) -> Spe
 def test_a_cache_that_serves_nearly_all_reads_is_fast_and_the_text_counts_them() -> None:
     said = judged(hour(hits=9600, misses=400), FULL)
     assert (said.word, said.tone) == ("Fast", "ok")
-    assert "96 of 100 reads came from SSD in the last hour." in said.text
+    assert "96 % of reads came from SSD in the last hour." in said.text
     assert "A read takes 1.00 ms on average." in said.text
 
 
@@ -116,14 +116,14 @@ def test_a_cache_of_unknown_fill_is_not_called_full() -> None:
 def test_a_cache_that_fills_or_learns_is_warming_up(learning: Learning) -> None:
     said = judged(hour(hits=3000, misses=7000, learning=learning), FULL)
     assert (said.word, said.tone) == ("Warming up", "busy")
-    assert "30 of 100 reads" in said.text
+    assert "30 % of reads" in said.text
     assert "may help" not in said.text
 
 
 def test_a_new_cache_without_enough_reads_does_not_invent_a_share() -> None:
     said = judged(hour(hits=5, misses=5, reads=5000, learning=FILLING), FULL)
     assert said.word == "Warming up"
-    assert "of 100" not in said.text
+    assert "% of reads" not in said.text
 
 
 def test_reads_that_take_too_long_are_slow_whatever_the_cache_serves() -> None:
@@ -135,7 +135,7 @@ def test_reads_that_take_too_long_are_slow_whatever_the_cache_serves() -> None:
 def test_without_a_cache_the_speed_is_that_of_slow_disks() -> None:
     said = judged(hour(reads=5000, each_ms=8))
     assert (said.word, said.tone, said.waits_for_disk) == ("Medium", "quiet", True)
-    assert "Every read waits for the disk." in said.text
+    assert "All reads go to the disk." in said.text
     assert said.figure == "8.00 ms"
 
 
@@ -152,7 +152,7 @@ def test_a_cache_that_was_just_changed_is_no_verdict_yet() -> None:
     changed = replace(hour(hits=96_000, misses=4_000), changed_part=20)
     said = judged(replace(changed, learning=FILLING), FULL)
     assert (said.word, said.tone) == ("Warming up", "busy")
-    assert "since your cache was changed" in said.text
+    assert "since the last change" in said.text
     assert judged(changed, FULL).word == "Fast"
 
 
@@ -204,10 +204,10 @@ def test_a_volume_never_sampled_says_when_the_first_figures_come(age: int, words
 
 @pytest.mark.parametrize(
     ("rate", "words"),
-    [(1.0, "100 of 100"), (0.9999, "99 of 100"), (0.29, "29 of 100"), (0.001, "fewer than 1")],
+    [(1.0, "100 %"), (0.9999, "99 %"), (0.29, "29 %"), (0.001, "less than 1 %")],
 )
 def test_a_share_in_words_is_never_more_than_it_was(rate: float, words: str) -> None:
-    assert words in of_hundred(rate)
+    assert words in share_of_reads(rate)
 
 
 @pytest.mark.parametrize(

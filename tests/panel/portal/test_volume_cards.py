@@ -53,7 +53,7 @@ def test_the_answer_comes_first_in_plain_words(name: str) -> None:
         text = seen(browser(acme.owner), name, *args)
     whole, line = "1.00 ms", "read time, last hour: from 1.00 ms"
     if name != "my-volumes":
-        whole = "96 of 100 reads came from SSD in the last hour"
+        whole = "96 % of reads came from SSD in the last hour"
         line = "reads from SSD, last hour: from 96 %"
     assert whole in text
     assert "Fast" in text
@@ -127,13 +127,20 @@ def test_what_is_slow_for_a_customer_is_what_is_slow_for_staff(limit_ms: int, wo
         assert word in seen(browser(acme.owner), "my-volumes")
 
 
+def test_the_plan_of_a_volume_says_what_is_slow_to_its_customer_too() -> None:
+    acme = slow_shop()
+    Volume.objects.update(cache_plan=plan(slow_read_ms=8))
+    with time_machine.travel(NOON + timedelta(seconds=5), tick=False):
+        assert "Slow" in seen(browser(acme.owner), "my-volumes")
+
+
 def test_old_figures_are_greyed_and_never_a_verdict() -> None:
     acme = cached_shop()
     with time_machine.travel(NOON + timedelta(minutes=14), tick=False):
         text = seen(browser(acme.owner), "my-volumes")
     assert "is-stale" in text
     assert "The last data is 14 min old" in text
-    assert "96 of 100" not in text
+    assert "96 % of reads" not in text
 
 
 @pytest.mark.parametrize("name", ["my-volumes", "my-volume"])

@@ -22,14 +22,14 @@ def proof(verdict: str = "gain", **told: Any) -> Proof:
 def test_a_gain_is_told_with_shares_times_and_confidence() -> None:
     assert proof_texts.headline(proof()) == "It helped"
     assert proof_texts.verdict(proof()) == (
-        "62 of 100 reads came from SSD, before 40. "
+        "62 % of reads came from SSD (before: 40 %). "
         "A read took 2.00 ms on average instead of 8.00 ms."
     )
     assert proof_texts.confidence(proof()) == "98.7 % sure"
 
 
 def test_a_first_cache_is_compared_with_none() -> None:
-    assert "before none." in proof_texts.verdict(proof(hit_rate_before=0.0))
+    assert "(before: none)." in proof_texts.verdict(proof(hit_rate_before=0.0))
 
 
 def test_a_gain_of_which_reads_got_slower_says_so() -> None:
@@ -97,7 +97,7 @@ def test_a_gain_of_writes_is_told_as_one() -> None:
     assert proof_texts.headline(said) == "It helped"
     assert proof_texts.chip(said).text == "gain"
     assert proof_texts.verdict(said) == (
-        "41 of 100 reads came from SSD, before 40. You would not notice this difference. "
+        "41 % of reads came from SSD (before: 40 %). You would not notice this difference. "
         "A read took 2.00 ms on average instead of 8.00 ms. "
         "A write took 0.30 ms on average instead of 9.00 ms."
     )

@@ -9,7 +9,15 @@ import pytest
 from jobs.problems import Problem, problems_of
 from storage.analysis.disk_condition import judge_disks, judge_volumes
 from storage.metrics.samples import record_sample
-from storage.models import CacheCondition, Device, Host, Placement
+from storage.models import (
+    CacheCondition,
+    CachePlan,
+    Device,
+    Host,
+    Placement,
+    TagLimit,
+    Volume,
+)
 from tests import make
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import NOON, placed
@@ -140,7 +148,7 @@ def test_a_volume_that_a_neighbour_slows_is_found_in_two_minutes_and_the_neighbo
         "sdc is 66.7 % busy: noisy 90.4 %, calm 9.6 %."
     )
     assert found["calm"].correction.startswith("noisy uses sdc most.")
-    assert found["noisy"].correction.startswith("It uses sdc most.")
+    assert found["noisy"].correction.startswith("This volume itself uses sdc most.")
 
 
 def test_it_lasts_until_the_reads_have_been_well_for_five_minutes(neighbours: Neighbours) -> None:
@@ -204,6 +212,19 @@ def test_an_hdd_that_is_busy_for_one_reader_is_not_saturated(host: Host) -> None
         record_sample(host, data, wire.stamp(3600 + 60 * minute), at(minute))
         judge_disks(at(minute))
     assert problems(host) == []
+
+
+def test_a_plan_and_a_tag_have_limits_of_their_own_for_slow_reads(neighbours: Neighbours) -> None:
+    TagLimit.objects.create(tag="nvme", slow_read_ms=5)
+    Host.objects.update(tags=["nvme"])
+    neighbours.minutes(3, 6)
+    assert "on average (5 ms is slow)" in neighbours.slow()["calm"].message
+    bought = CachePlan.objects.create(
+        name="Archive", size_bytes=2**30, price_minor=0, currency="EUR", slow_read_ms=50
+    )
+    Volume.objects.filter(label="calm").update(cache_plan=bought)
+    neighbours.minutes(6, 6)
+    assert neighbours.slow() == {}
 
 
 def test_a_host_has_limits_of_its_own_for_slow_reads_and_busy_hdds(neighbours: Neighbours) -> None:

@@ -150,6 +150,7 @@ def test_a_volume_has_the_counters_of_its_kernel() -> None:
     seen = samples()
     own = f'{{host="stor-1",volume="{there.volume.key}"}}'
     assert seen[f"tiercel_volume_reads_total{own}"] == 1000
+    assert seen[f"tiercel_volume_slow_read_limit_seconds{own}"] == 0.02
     assert seen[f"tiercel_volume_read_bytes_total{own}"] == 8000 * 512
     assert seen[f"tiercel_volume_read_seconds_total{own}"] == 4
     assert seen[f"tiercel_cache_read_hits_total{own}"] == 750
@@ -161,6 +162,13 @@ def test_a_volume_has_the_counters_of_its_kernel() -> None:
     assert seen[f'{bucket}{there.volume.key}"}}'] == 1 + 2 + 3
     (about,) = [name for name in seen if name.startswith("tiercel_volume_info")]
     assert 'label="web12 disk"' in about
+
+
+def test_the_limit_of_slow_reads_is_that_of_pages_and_alerts() -> None:
+    there = scene(host={"name": "stor-1", "slow_read_ms": 8})
+    sampled(there)
+    own = f'{{host="stor-1",volume="{there.volume.key}"}}'
+    assert samples()[f"tiercel_volume_slow_read_limit_seconds{own}"] == 0.008
 
 
 def test_without_a_fresh_sample_there_is_a_gap_and_no_flat_line() -> None:

@@ -78,7 +78,9 @@ def test_a_failed_job_that_is_no_longer_listed_is_not_called_resolved() -> None:
     tasks.send_alerts()
     last = mail.outbox[1]
     assert last.subject == "[Tiercel] No longer reported: stor-hel-03: Add cache failed"
-    assert "It failed 2 days ago and is no longer reported. It was: Add cache" in str(last.body)
+    assert "It failed 2 days ago and is no longer reported. The problem was: Add cache" in str(
+        last.body
+    )
     assert "Resolved" not in str(last.body)
 
 

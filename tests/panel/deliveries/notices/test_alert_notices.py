@@ -78,7 +78,7 @@ def test_no_host_and_no_technology_is_named(volume: Volume) -> None:
     tasks.send_notices()
     body = str(mail.outbox[0].body)
     assert f"/my/volumes/{volume.key}/" in body
-    assert "restart it once the problem is over" in body
+    assert "restart it once the problem is resolved" in body
     for word in ("stor-hel-03", "vg0", "secret", "lvm", "bcache"):
         assert word not in body
 
@@ -87,7 +87,7 @@ def test_no_host_and_no_technology_is_named(volume: Volume) -> None:
     ("code", "english", "german"),
     [
         ("volume_frozen", "has stopped answering", "antwortet nicht mehr"),
-        ("cache_unregistered", "stopped until the cache is back", "bis der Cache wieder da ist"),
+        ("cache_unregistered", "offline until the cache is back", "bis der Cache wieder da ist"),
     ],
 )
 def test_a_volume_that_hangs_or_stands_still_is_told_in_both_languages(

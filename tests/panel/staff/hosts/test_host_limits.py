@@ -8,8 +8,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from storage.models import Host
+from storage.models import Host, TagLimit
 from tests import make
+from tests.one_line import on_one_line
 
 pytestmark = pytest.mark.django_db
 
@@ -48,6 +49,16 @@ def test_all_are_saved_or_none(
 ) -> None:
     host = saved(admin, **data)
     assert (host.dirty_limit_percent, host.leaves_writeback) == stored
+
+
+def test_a_host_without_a_limit_of_its_own_names_the_one_that_holds(admin: Client) -> None:
+    TagLimit.objects.create(tag="nvme", slow_read_ms=5)
+    host = saved(admin, dirty_limit_percent="70", slow_read_ms="")
+    assert (host.slow_read_ms, host.dirty_limit_percent) == (None, 70)
+    for tags, words in ((["nvme"], "Empty: 5 ms (tag nvme)."), ([], "Empty: 20 ms (default).")):
+        Host.objects.filter(pk=host.pk).update(tags=tags)
+        page = admin.get(reverse("host-settings", args=[host.key])).content.decode()
+        assert words in on_one_line(page)
 
 
 def test_the_settings_show_what_is_saved_and_who_changed_it(admin: Client) -> None:

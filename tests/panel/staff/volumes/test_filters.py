@@ -24,8 +24,9 @@ from panel.staff.volumes.list_pages import LISTING, volume_rows
 from storage.adoption.adopt import taken_ids
 from storage.byte_sizes import GIB
 from storage.discovery.ingest import apply_facts
-from storage.models import Customer, Host, LatestSample, Placement, Volume
+from storage.models import Customer, Host, LatestSample, Placement, TagLimit, Volume
 from tests import fleet, make
+from tests.panel.portal.shop import plan
 from tests.scene import Scene, scene
 
 pytestmark = pytest.mark.django_db
@@ -137,6 +138,25 @@ def test_what_is_slow_is_said_by_the_host() -> None:
         [],
         ["slow: over 5 ms per read"],
     ]
+
+
+def test_what_is_slow_is_said_by_the_plan_and_by_the_tags_of_the_host_too() -> None:
+    TagLimit.objects.create(tag="nvme", slow_read_ms=5)
+    for label, fields, tags in (
+        ("default", {}, []),
+        ("tagged", {}, ["nvme"]),
+        ("patient plan", {"cache_plan": plan(name="Slow", slow_read_ms=50)}, ["nvme"]),
+        ("strict plan", {"cache_plan": plan(name="Fast", slow_read_ms=7)}, []),
+    ):
+        there = scene(label=label, host={"tags": tags})
+        _volume(there, **fields)
+        sampled(there, read_ms=6_000 * 8)
+    assert set(found(state="slow")) == {"tagged", "strict plan"}
+    rows = volume_rows(Volume.objects.all(), timezone.now())
+    assert {row.volume.label: row.slow_from_ms for row in rows if row.is_slow} == {
+        "tagged": 5,
+        "strict plan": 7,
+    }
 
 
 def test_volumes_are_found_by_the_technology_of_their_cache() -> None:

@@ -58,6 +58,12 @@ def test_the_card_says_how_warm_the_cache_is_and_why(staff: Client) -> None:
 CHIP = re.compile(r'<span class="chip [^>]*>.*?<span class="text">(.*?)</span>', re.DOTALL)
 
 
+def test_the_page_says_from_which_read_time_on_a_volume_is_slow_and_why(staff: Client) -> None:
+    there = scene(host={"slow_read_ms": 8})
+    page = staff.get(reverse("volume", args=[there.volume.key])).content.decode()
+    assert "<dt>Slow from</dt><dd>8 ms a read (host)</dd>" in page
+
+
 def chips(text: str) -> list[str]:
     """Those of the page's head."""
     head = re.search(r'<div class="volume-chips" id="volume-chips".*?</div>', text, re.DOTALL)
@@ -175,7 +181,7 @@ def test_a_volume_that_is_not_there_has_no_chart_and_no_word_of_its_cache(
     else:
         Placement.objects.update(lv_uuid=None)
     text = part(staff, "volume", there)
-    for word in ("data-charts", "Every read waits", "The first data point"):
+    for word in ("data-charts", "All reads go to the HDD", "The first data point"):
         assert word not in text
 
 

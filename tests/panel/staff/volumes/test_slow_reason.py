@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from panel.staff.volumes.slow_reason import SlowReason, slow_reason
 from storage.models import Host, Volume
+from storage.volumes.snapshot import snapshots_of
 from tests import make
 from tests.storage.analysis.test_disk_condition import Neighbours
 from tests.storage.metrics.samples.rounds import NOON
@@ -28,8 +29,10 @@ def neighbours() -> Neighbours:
 
 
 def asked(read_ms: float | None, *, is_stale: bool = False) -> SlowReason | None:
+    volume = Volume.objects.get(label="calm")
     row: Any = SimpleNamespace(
-        volume=Volume.objects.get(label="calm"),
+        volume=volume,
+        slow_limit=snapshots_of([volume])[0].slow_limit,
         host=Host.objects.get(),
         latest=SimpleNamespace(read_ms=read_ms),
         is_stale=is_stale,

@@ -66,9 +66,7 @@ def test_a_volume_that_is_busy_each_night_is_advised_at_noon(is_packed: bool) ->
     assert suggestion.usual.days == 10
     # Eight reads for two hours of each day.
     assert suggestion.waited_seconds_per_day == pytest.approx(8 * 2 * 3600)
-    assert suggestion.arithmetic == (
-        "57,600 s waited for reads on a usual day / 16 GiB = 3,600.0 s per GiB"
-    )
+    assert suggestion.arithmetic == "Reads wait 16.0 h a day: 1.0 h per GiB of a cache of 16 GiB"
 
 
 @pytest.mark.parametrize("hours_ago", [1, 26, 200])
@@ -230,7 +228,7 @@ def test_the_first_to_cache_waited_longest_for_each_gib() -> None:
     )
     assert small.waited_seconds == 120
     assert small.usual.reads == small.waited_seconds / small.covered_seconds > 0
-    assert small.arithmetic == "120 s waited for reads in 30 min / 2 GiB = 60.0 s per GiB"
+    assert small.arithmetic == "Reads waited 2 min in 30 min: 1 min per GiB of a cache of 2 GiB"
     assert small.seconds_per_gib == 4 * large.seconds_per_gib
 
 

@@ -106,8 +106,8 @@ def test_lvm_keeps_the_settings_of_a_cache_that_tiercel_made() -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"sequential_cutoff_bytes": 0}, "sequential_cutoff 0 B: bcache forgets"),
-        ({"writeback_percent": 40}, "writeback_percent 40: bcache forgets"),
+        ({"sequential_cutoff_bytes": 0}, "sequential_cutoff 0 B, which bcache resets"),
+        ({"writeback_percent": 40}, "writeback_percent 40, which bcache resets"),
     ],
 )
 def test_bcache_forgets_its_settings_at_a_reboot(fields: dict[str, int], words: str) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 from typing import Any
 from urllib.error import HTTPError
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback
 from ansible.module_utils.urls import open_url
 
 Json = dict[str, Any]
 V1 = "/api/v1"
+KEY = re.compile(r"[a-z2-7]{16}")
 PANEL_OPTIONS: dict[str, Json] = {
     "panel_url": {"type": "str", "required": True, "fallback": (env_fallback, ["TIERCEL_URL"])},
     "panel_token": {
@@ -132,16 +134,15 @@ class Panel:
         return dict(rows[0]) if rows else None
 
     def volume(self, name: str) -> Json | None:
-        """The volume of this key or external id."""
-        row = self.by_external_id("/volumes/", name)
-        if row is not None:
-            return row
-        try:
-            return dict(self.attempt("GET", f"/volumes/{quote(name, safe='')}"))
-        except Refused as refused:
-            if refused.status != 404:
-                self.fail(refused)
-            return None
+        """The volume of this key or external id. A key goes before an external id of the same
+        text."""
+        if KEY.fullmatch(name):
+            try:
+                return dict(self.attempt("GET", f"/volumes/{name}"))
+            except Refused as refused:
+                if refused.status != 404:
+                    self.fail(refused)
+        return self.by_external_id("/volumes/", name)
 
     def ended(self, job: Json, within: float) -> Json:
         """The job once it has ended; ends the module where it did not succeed."""

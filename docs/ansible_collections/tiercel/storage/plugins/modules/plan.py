@@ -32,6 +32,9 @@ options:
   currency:
     description: ISO 4217, such as EUR. Required to make a plan.
     type: str
+  slow_read_ms:
+    description: Average time of reads, in ms, from which on a volume with the plan is slow.
+    type: int
   on_offer:
     description: Whether customers can order the plan.
     type: bool
@@ -85,6 +88,7 @@ FIELD_OPTIONS = {
     "mode": {"type": "str", "choices": ["writethrough", "writeback"]},
     "price_minor": {"type": "int"},
     "currency": {"type": "str"},
+    "slow_read_ms": {"type": "int"},
     "on_offer": {"type": "bool"},
     "hosts": {"type": "list", "elements": "str"},
 }

@@ -9,7 +9,7 @@ from storage.migrations._operations import run_sql
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('storage', '0047_limits_of_hosts'),
+        ('storage', '0048_limits_of_plans_and_tags'),
     ]
 
     operations = [
