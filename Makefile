@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help venv node debian requirements secrets services stop static up demo screenshots pages \
 	cli audit clients lab lab-ssh openapi digests quick test thorough uneven faults fuzz-api bench-jobs \
-	bench-pages bench-api bench-door bench-samples bench-metrics bench-charts bench-heat lint format budgets \
+	bench-pages bench-api bench-door bench-samples bench-metrics bench-charts bench-heat bench-forecast lint format budgets \
 	clean
 
 help:
@@ -39,6 +39,7 @@ help:
 	@echo "make bench-metrics  how long a scrape of 2,000 volumes takes, beside prometheus-client"
 	@echo "make bench-door  what others notice while the doors are flooded (two minutes)"
 	@echo "make bench-heat  what the agent's heat costs a host: time for each I/O, and memory"
+	@echo "make bench-forecast  forecast hit rates against caches made on the lab (LOADS=, SIZES=)"
 	@echo "make bench-charts  how long until the first chart is seen, with a year of figures"
 	@echo "make bench-samples  figures stored and read beside Prometheus (SIZE=small: two minutes)"
 	@echo "make lint      the gates alone             make format    reformat the source"
@@ -220,6 +221,10 @@ bench-charts: static debian
 # What heat costs a host. Ends with BENCH {json}.
 bench-heat: $(STAMPS)/venv
 	@exec $(VENV)/python -m tests.bench.heat
+
+# Forecasts against the lab's kernel. Ends with BENCH {json}.
+bench-forecast: $(STAMPS)/venv
+	@exec $(VENV)/python -m tests.bench.forecast $(if $(LOADS),--loads $(LOADS)) $(if $(SIZES),--sizes $(SIZES))
 
 # What others notice while the doors are flooded (SECONDS= for a short run). Ends with BENCH {json}.
 bench-door: static

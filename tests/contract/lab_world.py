@@ -425,6 +425,10 @@ class LabWorld:
         """What the enrolment does for the initramfs: a hook, and a build."""
         self._enrol("umask 022; install_initramfs", timeout_seconds=BUILD_SECONDS)
 
+    def install_heat(self) -> None:
+        """What the enrolment does for heat: a unit, which begins at once."""
+        self._enrol("umask 022; install_heat")
+
     def boot(self) -> tuple[int, str]:
         done = self.lab.run([AGENT, "boot"], check=False)
         return done.returncode, done.stdout + done.stderr

@@ -20,7 +20,9 @@ class World(Protocol):
     name: str
     slow: tuple[str, str]
     poll_seconds: float
-    caches: Caches
+
+    @property
+    def caches(self) -> Caches: ...
 
     def answer(self, line: bytes) -> bytes:
         """One request line to the agent -> its reply line."""
