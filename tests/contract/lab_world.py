@@ -87,6 +87,7 @@ rm -rf /usr/lib/tiercel /etc/tiercel /etc/sudoers.d/tiercel /var/lib/tiercel \\
     /etc/systemd/system/tiercel-heat.service /etc/udev/rules.d/6[19]-tiercel.rules
 sed -i '/^# Begin of what/,/^# End of what Tiercel/d' /etc/lvm/lvmlocal.conf
 """
+UNLIMITED = "/run/systemd/system/tiercel-heat.service.d/cpu.conf"
 # In place of the panel's.
 ADMIT = """
 set -eu
@@ -426,7 +427,11 @@ class LabWorld:
         self._enrol("umask 022; install_initramfs", timeout_seconds=BUILD_SECONDS)
 
     def install_heat(self) -> None:
-        """What the enrolment does for heat: a unit, which begins at once."""
+        """What the enrolment does for heat: a unit, which begins at once. An emulated processor
+        takes thirty times as long for the same work."""
+        self.allow(["vg0"], heat_cpu_percent=100)
+        self.lab.run(["mkdir", "-p", UNLIMITED.rpartition("/")[0]])
+        self.lab.shell.write(UNLIMITED, "[Service]\nCPUQuota=\n")
         self._enrol("umask 022; install_heat")
 
     def boot(self) -> tuple[int, str]:

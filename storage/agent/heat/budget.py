@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-CPU_SHARE = 0.02
 EVENTS_PER_SECOND = 20_000
 LOSSY_WINDOWS = 3
 WINDOW_SECONDS = 10.0
@@ -28,7 +27,7 @@ class Budget:
     def __init__(self) -> None:
         self._lossy = 0
 
-    def excess(self, window: CostWindow) -> str:
+    def excess(self, window: CostWindow, cpu_percent: int) -> str:
         """Why the service must stop, in a sentence; "" while it may go on."""
         self._lossy = self._lossy + 1 if window.lost else 0
         if self._lossy >= LOSSY_WINDOWS:
@@ -36,7 +35,7 @@ class Budget:
         if window.events > EVENTS_PER_SECOND * window.seconds:
             rate = int(window.events / window.seconds)
             return f"{rate} I/Os a second were observed; the limit is {EVENTS_PER_SECOND}."
-        if window.cpu_seconds > CPU_SHARE * window.seconds:
-            percent = 100 * window.cpu_seconds / window.seconds
-            return f"It took {percent:.1f} % of a core; the limit is {100 * CPU_SHARE:.0f} %."
+        percent = 100 * window.cpu_seconds / window.seconds
+        if percent > cpu_percent:
+            return f"It took {percent:.1f} % of a core; the limit is {cpu_percent} %."
         return ""

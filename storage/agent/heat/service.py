@@ -246,7 +246,7 @@ class HeatService:
         window = CostWindow(seconds, spent_seconds, self._window.events, self._window.lost)
         self._totals.cpu_seconds += spent_seconds
         self._begin_window()
-        excess = self._budget.excess(window)
+        excess = self._budget.excess(window, load_policy(self._host).heat_cpu_percent)
         if excess and self._trace is not None:
             heat_files.add_records(self._host, self._close_trace())
             self._budget = Budget()

@@ -32,8 +32,8 @@ class Policy:
     destroyed in an hour; how many hours a retired volume can be restored; by how many percent the
     p95 latency of the other volumes on a disk may rise while Tiercel zeroes or moves there; whether
     it may put an unused disk in the place of a member of an md array below such a VG; whether it
-    may have the heat of volumes there observed. `broken` says why the file could not be used:
-    nothing is allowed."""
+    may have the heat of volumes there observed, and how many percent of a core that may cost.
+    `broken` says why the file could not be used: nothing is allowed."""
 
     vgs: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
@@ -46,6 +46,7 @@ class Policy:
     clear_freed: bool = True
     replace_members: bool = False
     heat: bool = True
+    heat_cpu_percent: int = 2
     vg_uuids: Mapping[str, str] = field(default_factory=dict)
     broken: str = ""
 
@@ -80,6 +81,7 @@ class Policy:
             "clear_freed": self.clear_freed,
             "replace_members": self.replace_members,
             "heat": self.heat,
+            "heat_cpu_percent": self.heat_cpu_percent,
             "vg_uuids": dict(self.vg_uuids),
         }
 
@@ -108,6 +110,7 @@ def load_policy(host: LocalHost) -> Policy:
             _flag(document, "clear_freed"),
             _flag(document, "replace_members"),
             _flag(document, "heat"),
+            _number(document, "heat_cpu_percent", names.integer(1, 100)),
             _uuids(document),
         )
     except (ValueError, TypeError, AttributeError, RecursionError) as error:

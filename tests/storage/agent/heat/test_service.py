@@ -163,6 +163,19 @@ def test_it_pauses_for_an_hour_where_it_costs_too_much(
     assert "heat_paused" not in problems(traced.host)
 
 
+def test_root_says_what_counting_may_cost(traced: TracedHost, web: str) -> None:
+    allowed = {"vgs": ["vg0"], "heat_cpu_percent": 4}
+    traced.host.save(policy.PATH, json.dumps(allowed).encode())
+    traced.run(120)
+    for _ in range(4):
+        traced.tracer.cpu += 0.3
+        traced.run(10)
+    assert heat(traced.host)["state"] == "running"
+    traced.tracer.cpu += 0.9
+    traced.run(20)
+    assert "the limit is 4 %" in heat(traced.host)["message"]
+
+
 def test_one_burst_that_overruns_the_buffer_is_said_in_the_record_alone(
     traced: TracedHost, agent: Agent, web: str
 ) -> None:
