@@ -4,7 +4,7 @@ each load is observed without a cache, then it gets caches of some sizes of both
 The volume lies on the lab's SSDs, so that a load does in a minute what it does in an hour on an
 HDD: hit rates are compared, not times.
 
-    make bench-forecast LOADS=zipf:1.2,grep SIZES=32,96
+    make bench-forecast LOADS=zipf:1.2,grep SIZES=40,160
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class ForecastLab:
             wished = {"lv": volume, "pool": f"c-{key}", "mode": "writethrough"}
             self.agent.do("cache.attach", wished)
             return
-        made = cset_args(key, size_bytes=size_mib * MIB) | {"bucket_kib": 128}
+        made = cset_args(key, size_bytes=size_mib * MIB) | {"bucket_kib": 64}
         self.agent.do("cset.create", made)
         which = {"lv": volume, "cset_uuid": made["cset_uuid"], "cache_mode": "writethrough"}
         self.agent.do("bcache.attach", which | {"sequential_cutoff_bytes": 4 * MIB})
@@ -210,7 +210,7 @@ def main() -> int:
     """Prints each comparison, their errors, and BENCH {json}."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--loads", default=",".join(load.name for load in LOADS))
-    parser.add_argument("--sizes", default="16,48,128", help="MiB")
+    parser.add_argument("--sizes", default="40,80,160", help="MiB")
     given = parser.parse_args()
     wanted = given.loads.split(",")
     sizes = [int(size) for size in given.sizes.split(",")]
