@@ -32,6 +32,7 @@ from storage.metrics.samples.chunk_store import VOLUMES
 from storage.metrics.waiting import FAST_MS, waited_seconds, waited_write_seconds
 from storage.models import Host, Placement
 from storage.naming import AGENT_PATH
+from storage.planner import Refused
 from storage.volumes.ownership import theirs_since
 from storage.volumes.snapshot import VolumeSnapshot
 
@@ -42,11 +43,29 @@ LEAST_SECONDS: Final = 6 * 3600
 """Less observation says nothing that a customer should spend money on."""
 CACHED_SECONDS: Final = 600
 OBSTACLES: Final = {
-    "": "its agent is too old to count heat. Run a new enrolment command on the host.",
-    OFF: f"root does not let heat be counted. As root on the host: {AGENT_PATH} allow-heat",
-    STOPPED: "the unit tiercel-heat does not run. On the host: systemctl status tiercel-heat",
-    UNAVAILABLE: "its kernel does not let itself be traced.",
+    "": (
+        "unsupported",
+        "its agent is too old to count heat.",
+        "Run a new enrolment command on the host.",
+    ),
+    OFF: (
+        "observe_only",
+        "root does not let heat be counted.",
+        f"As root on the host: {AGENT_PATH} allow-heat",
+    ),
+    STOPPED: (
+        "not_now",
+        "the unit tiercel-heat does not run.",
+        "On the host: systemctl status tiercel-heat",
+    ),
+    UNAVAILABLE: (
+        "unsupported",
+        "its kernel does not let itself be traced.",
+        "Move the volume to a host with a newer kernel.",
+    ),
 }
+"""Why a host counts no heat, by the state that it reports: a code, what is wrong, and what to
+do."""
 HDD_IOPS: Final = 335.0
 """Of the published runs (tests/data): what two HDDs in RAID1 served of reads slower than 2 ms. It
 is taken where a host's own figures do not tell."""
@@ -99,15 +118,28 @@ def heat_forecast(
     return msgspec.convert(known, OwnTraffic | None)
 
 
-def missing_heat(row: VolumeSnapshot, now: datetime) -> str:
-    """Why there is no forecast for the volume, in a sentence for people."""
+def heat_obstacle(row: VolumeSnapshot) -> Refused | None:
+    """Why the volume's heat is not counted; None where it is."""
     host = row.host
     if host is None or row.facts is None or row.placement is None:
-        return "The volume is not on any host."
+        return Refused("absent", "The volume is not on any host.", "Put it on a host first.")
     if not row.volume.counts_heat:
-        return "What this volume reads and writes again may not be counted."
+        return Refused(
+            "not_allowed",
+            "What this volume reads and writes again may not be counted.",
+            "Allow it on the volume's page, if its customer agrees.",
+        )
     if host.heat_state in OBSTACLES:
-        return f"{host.name}: {OBSTACLES[host.heat_state]}"
+        code, message, correction = OBSTACLES[host.heat_state]
+        return Refused(code, f"{host.name}: {message}", correction)
+    return None
+
+
+def missing_heat(row: VolumeSnapshot, now: datetime) -> str:
+    """Why there is no forecast for the volume, in sentences for people."""
+    obstacle = heat_obstacle(row)
+    if obstacle is not None:
+        return f"{obstacle.message} {obstacle.correction}"
     seconds = sum(record.seconds for record in _hourly(row, now))
     if seconds < LEAST_SECONDS:
         counted = seconds_text(seconds) if seconds else "nothing"
