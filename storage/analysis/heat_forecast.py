@@ -33,6 +33,7 @@ from storage.metrics.waiting import FAST_MS, waited_seconds, waited_write_second
 from storage.models import Host, Placement
 from storage.naming import AGENT_PATH
 from storage.planner import Refused
+from storage.planner.wish import SEQUENTIAL_CUTOFF_BYTES
 from storage.volumes.ownership import theirs_since
 from storage.volumes.snapshot import VolumeSnapshot
 
@@ -163,15 +164,18 @@ def _forecast(
     if seconds < LEAST_SECONDS or row.facts is None or row.placement is None:
         return None
     figures = host_figures(row.placement.host, row.facts, row.placement.vg_uuid, now)
-    policy = policy_of(row.volume.layout, figures.promotion_share, writeback=writeback)
+    policy = policy_of(row, figures.promotion_share, writeback=writeback)
     of_sizes = prospects(records, waits_of(use), figures.rates, policy, sizes)
     return OwnTraffic(seconds, of_sizes) if of_sizes else None
 
 
-def policy_of(layout: str, promotion_share: float, *, writeback: bool) -> CachePolicy:
-    """What the cache does that a volume of this layout would get."""
-    if layout == "bcache":
-        return bcache(writeback=writeback)
+def policy_of(row: VolumeSnapshot, promotion_share: float, *, writeback: bool) -> CachePolicy:
+    """What the cache does that the volume has or would get. A bcache keeps its sequential cutoff,
+    and those that Tiercel makes have none."""
+    if row.volume.layout == "bcache":
+        backing = row.lv.bcache if row.lv is not None and row.cache is not None else None
+        cutoff = SEQUENTIAL_CUTOFF_BYTES if backing is None else backing.sequential_cutoff_bytes
+        return bcache(writeback=writeback, bypasses_sequential=cutoff > 0)
     return lvmcache(writeback=writeback, promotion_share=promotion_share)
 
 

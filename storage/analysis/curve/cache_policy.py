@@ -49,10 +49,12 @@ def lvmcache(*, writeback: bool, promotion_share: float = 1.0) -> CachePolicy:
     )
 
 
-def bcache(*, writeback: bool) -> CachePolicy:
-    """bcache with its usual sequential cutoff of 4 MiB: what was read for a miss is what is kept;
-    in writeback every write that is not part of a long run goes to the SSD."""
-    return CachePolicy(writeback=writeback, bypasses_sequential=True, allocates_writes=True)
+def bcache(*, writeback: bool, bypasses_sequential: bool = True) -> CachePolicy:
+    """bcache, with the kernel's sequential cutoff of 4 MiB or without any: what was read for a miss
+    is what is kept; in writeback every write that does not go around goes to the SSD."""
+    return CachePolicy(
+        writeback=writeback, bypasses_sequential=bypasses_sequential, allocates_writes=True
+    )
 
 
 def at_chunk_size(
