@@ -84,6 +84,11 @@ def check(check_id: int) -> None:
     _after_commit("jobs.tasks.begin_check", check_id)
 
 
+def trace(trace_id: int) -> None:
+    """Have a worker begin a trace, or end it, once this transaction is committed."""
+    _after_commit("jobs.tasks.follow_trace", trace_id)
+
+
 def all_due() -> None:
     """Have whatever waits for a worker announced, once this transaction is committed."""
     _after_commit("jobs.tasks.sweep")

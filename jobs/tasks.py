@@ -7,6 +7,7 @@ from celery import shared_task
 from jobs import collector, live_view, notify_workers
 from jobs.alerts import alert_judge
 from jobs.engine import holds, media_checks
+from jobs.hosts import heat_traces
 from jobs.hosts import read_heat as reading_heat
 from jobs.hosts import refresh as refreshing
 from jobs.queue import bulk, dispatch, leave_writeback
@@ -38,6 +39,7 @@ def sweep() -> None:
     holds.end_due_maintenances()
     sweeping.sweep()
     media_checks.announce_due()
+    heat_traces.announce_due()
 
 
 @shared_task
@@ -77,6 +79,11 @@ def read_heat(host_id: int) -> None:
     host = Host.objects.active().without_inventory().filter(pk=host_id).first()
     if host is not None:
         reading_heat.read_heat(host)
+
+
+@shared_task
+def follow_trace(trace_id: int) -> None:
+    heat_traces.follow_trace(trace_id)
 
 
 @shared_task

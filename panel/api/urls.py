@@ -29,6 +29,7 @@ from panel.api.volumes import (
     care_endpoints,
     heat_endpoints,
     outlook_endpoint,
+    trace_endpoints,
     volume_endpoints,
     wish_endpoint,
 )
@@ -101,6 +102,8 @@ ROUTES = (
     ("volumes/<str:key>/cache/drop", care_endpoints.LostCacheDrop, "api-volume-cache-drop"),
     ("volumes/<str:key>/adoption", care_endpoints.VolumeAdoption, "api-volume-adoption"),
     ("volumes/<str:key>/curve", heat_endpoints.VolumeCurve, "api-volume-curve"),
+    ("volumes/<str:key>/traces", trace_endpoints.VolumeTraces, "api-volume-traces"),
+    ("volumes/<str:key>/traces/<str:trace>", trace_endpoints.OneTrace, "api-volume-trace"),
     ("volumes/<str:key>/outlook", outlook_endpoint.VolumeOutlook, "api-volume-outlook"),
     ("adoptions/", care_endpoints.Adoptions, "api-adoptions"),
     ("bulk-changes/", bulk_endpoints.BulkChanges, "api-bulk-changes"),

@@ -1,8 +1,8 @@
-"""A curve over sizes of SSD as a drawing: the share of reads from SSD with its range. Pure."""
+"""Curves over sizes of SSD as drawings: the share of reads from SSD. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
 from typing import Final
@@ -27,16 +27,19 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
-class SizeChart:
-    """In pixels from the upper left corner. `band` is a polygon, `line` a polyline. `now` and
-    `enough` are where an upright line stands ("": none)."""
+class Line:
+    """A polyline and its name."""
 
-    band: str
-    line: str
+    name: str
+    points: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axes:
+    """In pixels from the upper left corner: sizes on a scale of powers of two, and shares."""
+
     sizes: tuple[Tick, ...]
     shares: tuple[Tick, ...]
-    now: str
-    enough: str
     width: int = WIDTH
     height: int = HEIGHT
     left: int = LEFT
@@ -45,35 +48,84 @@ class SizeChart:
     bottom: int = HEIGHT - BOTTOM
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeChart(Axes):
+    """`band` is a polygon, `line` a polyline. `now` and `enough` are where an upright line stands
+    ("": none)."""
+
+    band: str
+    line: str
+    now: str
+    enough: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinesChart(Axes):
+    """Several curves."""
+
+    lines: tuple[Line, ...]
+
+
+class _Scale:
+    """The lower axis of at least one size."""
+
+    def __init__(self, sizes_bytes: Sequence[int]) -> None:
+        self._first = log2(sizes_bytes[0])
+        self._span = log2(sizes_bytes[-1]) - self._first or 1.0
+
+    def x(self, size_bytes: float) -> float:
+        return LEFT + (log2(size_bytes) - self._first) / self._span * (WIDTH - LEFT - RIGHT)
+
+    def mark(self, size_bytes: int | None) -> str:
+        return f"{self.x(size_bytes):.1f}" if size_bytes else ""
+
+    def points(self, sizes_bytes: Sequence[int], shares: Sequence[float]) -> list[str]:
+        pairs = zip(sizes_bytes, shares, strict=True)
+        return [f"{self.x(size):.1f},{_y(share)}" for size, share in pairs]
+
+    def ticks(self, sizes_bytes: Sequence[int]) -> tuple[Tick, ...]:
+        ticks, free_from = [], 0.0
+        for each in sizes_bytes:
+            at = self.x(each)
+            text = size(each) if at >= free_from else ""
+            free_from = at + LABEL_PIXELS if text else free_from
+            ticks.append(Tick(f"{at:.1f}", text))
+        return tuple(ticks)
+
+
 def size_chart(
     prospects: Sequence[Prospect], size_now: int | None, enough: int | None
 ) -> SizeChart:
-    """The curve of at least one prospect, sizes on a scale of powers of two."""
-    first, last = log2(prospects[0].size_bytes), log2(prospects[-1].size_bytes)
-    span = last - first or 1.0
-
-    def x(size_bytes: float) -> float:
-        return LEFT + (log2(size_bytes) - first) / span * (WIDTH - LEFT - RIGHT)
-
-    def mark(size_bytes: int | None) -> str:
-        return f"{x(size_bytes):.1f}" if size_bytes else ""
-
-    upper = [f"{x(each.size_bytes):.1f},{_y(each.hit_rate.high)}" for each in prospects]
-    lower = [f"{x(each.size_bytes):.1f},{_y(each.hit_rate.low)}" for each in prospects]
-    ticks, free_from = [], 0.0
-    for each in prospects:
-        at = x(each.size_bytes)
-        text = size(each.size_bytes) if at >= free_from else ""
-        free_from = at + LABEL_PIXELS if text else free_from
-        ticks.append(Tick(f"{at:.1f}", text))
+    """The curve of at least one prospect, with its range."""
+    sizes = [each.size_bytes for each in prospects]
+    scale, rates = _Scale(sizes), [each.hit_rate for each in prospects]
+    upper = scale.points(sizes, [rate.high for rate in rates])
+    lower = scale.points(sizes, [rate.low for rate in rates])
     return SizeChart(
         band=" ".join((*upper, *reversed(lower))),
-        line=" ".join(f"{x(each.size_bytes):.1f},{_y(each.hit_rate.likely)}" for each in prospects),
-        sizes=tuple(ticks),
-        shares=tuple(Tick(_y(share), f"{share:.0%}".replace("%", " %")) for share in SHARES),
-        now=mark(size_now),
-        enough=mark(enough),
+        line=" ".join(scale.points(sizes, [rate.likely for rate in rates])),
+        sizes=scale.ticks(sizes),
+        shares=_share_ticks(),
+        now=scale.mark(size_now),
+        enough=scale.mark(enough),
     )
+
+
+def lines_chart(sizes_bytes: Sequence[int], curves: Mapping[str, Sequence[float]]) -> LinesChart:
+    """Several curves over the same sizes, by name."""
+    scale = _Scale(sizes_bytes)
+    return LinesChart(
+        lines=tuple(
+            Line(name, " ".join(scale.points(sizes_bytes, shares)))
+            for name, shares in curves.items()
+        ),
+        sizes=scale.ticks(sizes_bytes),
+        shares=_share_ticks(),
+    )
+
+
+def _share_ticks() -> tuple[Tick, ...]:
+    return tuple(Tick(_y(share), f"{share:.0%}".replace("%", " %")) for share in SHARES)
 
 
 def _y(share: float) -> str:

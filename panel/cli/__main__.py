@@ -23,6 +23,7 @@ from .panel_profiles import TOKEN, TOKEN_VARIABLE
 from .raw_command import call_api
 from .terminal import plain
 from .top_command import top
+from .trace_commands import list_traces, trace_volume
 from .volume_commands import volumes_group
 
 PROGRAM = "tiercel"
@@ -70,6 +71,8 @@ for command in (
     call_api,
 ):
     tiercel.add_command(command)
+for command in (trace_volume, list_traces):
+    volumes_group.add_command(command)
 
 
 def run_command_line(arguments: Sequence[str] | None = None) -> int:

@@ -36,6 +36,7 @@ from panel.staff.volumes import (
     list_pages,
     record_pages,
     resize_pages,
+    trace_pages,
     watch_pages,
 )
 from panel.staff.volumes import pages as volume_pages
@@ -123,6 +124,13 @@ urlpatterns = [
         name="volume-comparison",
     ),
     path("volumes/<str:key>/curve", curve_pages.volume_curve, name="volume-curve"),
+    path("volumes/<str:key>/trace", trace_pages.volume_trace, name="volume-trace"),
+    path("volumes/<str:key>/traces", trace_pages.new_trace, name="volume-trace-new"),
+    path(
+        "volumes/<str:key>/traces/<str:trace>/cancel",
+        trace_pages.end_trace,
+        name="volume-trace-cancel",
+    ),
     path("volumes/<str:key>/heat", curve_pages.volume_heat, name="volume-heat"),
     path("volumes/<str:key>/marks", chart_marks.volume_marks, name="volume-marks"),
     path("volumes/<str:key>/cache", cache_pages.cache_form, name="cache-form"),

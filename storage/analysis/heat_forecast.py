@@ -32,6 +32,8 @@ from storage.metrics.samples.chunk_store import VOLUMES
 from storage.metrics.waiting import FAST_MS, waited_seconds, waited_write_seconds
 from storage.models import Host, Placement
 from storage.naming import AGENT_PATH
+from storage.planner import Refused
+from storage.planner.wish import SEQUENTIAL_CUTOFF_BYTES
 from storage.volumes.ownership import theirs_since
 from storage.volumes.snapshot import VolumeSnapshot
 
@@ -42,11 +44,29 @@ LEAST_SECONDS: Final = 6 * 3600
 """Less observation says nothing that a customer should spend money on."""
 CACHED_SECONDS: Final = 600
 OBSTACLES: Final = {
-    "": "its agent is too old to count heat. Run a new enrolment command on the host.",
-    OFF: f"root does not let heat be counted. As root on the host: {AGENT_PATH} allow-heat",
-    STOPPED: "the unit tiercel-heat does not run. On the host: systemctl status tiercel-heat",
-    UNAVAILABLE: "its kernel does not let itself be traced.",
+    "": (
+        "unsupported",
+        "its agent is too old to count heat.",
+        "Run a new enrolment command on the host.",
+    ),
+    OFF: (
+        "observe_only",
+        "root does not let heat be counted.",
+        f"As root on the host: {AGENT_PATH} allow-heat",
+    ),
+    STOPPED: (
+        "not_now",
+        "the unit tiercel-heat does not run.",
+        "On the host: systemctl status tiercel-heat",
+    ),
+    UNAVAILABLE: (
+        "unsupported",
+        "its kernel does not let itself be traced.",
+        "Move the volume to a host with a newer kernel.",
+    ),
 }
+"""Why a host counts no heat, by the state that it reports: a code, what is wrong, and what to
+do."""
 HDD_IOPS: Final = 335.0
 """Of the published runs (tests/data): what two HDDs in RAID1 served of reads slower than 2 ms. It
 is taken where a host's own figures do not tell."""
@@ -99,15 +119,28 @@ def heat_forecast(
     return msgspec.convert(known, OwnTraffic | None)
 
 
-def missing_heat(row: VolumeSnapshot, now: datetime) -> str:
-    """Why there is no forecast for the volume, in a sentence for people."""
+def heat_obstacle(row: VolumeSnapshot) -> Refused | None:
+    """Why the volume's heat is not counted; None where it is."""
     host = row.host
     if host is None or row.facts is None or row.placement is None:
-        return "The volume is not on any host."
+        return Refused("absent", "The volume is not on any host.", "Put it on a host first.")
     if not row.volume.counts_heat:
-        return "What this volume reads and writes again may not be counted."
+        return Refused(
+            "not_allowed",
+            "What this volume reads and writes again may not be counted.",
+            "Allow it on the volume's page, if its customer agrees.",
+        )
     if host.heat_state in OBSTACLES:
-        return f"{host.name}: {OBSTACLES[host.heat_state]}"
+        code, message, correction = OBSTACLES[host.heat_state]
+        return Refused(code, f"{host.name}: {message}", correction)
+    return None
+
+
+def missing_heat(row: VolumeSnapshot, now: datetime) -> str:
+    """Why there is no forecast for the volume, in sentences for people."""
+    obstacle = heat_obstacle(row)
+    if obstacle is not None:
+        return f"{obstacle.message} {obstacle.correction}"
     seconds = sum(record.seconds for record in _hourly(row, now))
     if seconds < LEAST_SECONDS:
         counted = seconds_text(seconds) if seconds else "nothing"
@@ -131,15 +164,18 @@ def _forecast(
     if seconds < LEAST_SECONDS or row.facts is None or row.placement is None:
         return None
     figures = host_figures(row.placement.host, row.facts, row.placement.vg_uuid, now)
-    policy = policy_of(row.volume.layout, figures.promotion_share, writeback=writeback)
+    policy = policy_of(row, figures.promotion_share, writeback=writeback)
     of_sizes = prospects(records, waits_of(use), figures.rates, policy, sizes)
     return OwnTraffic(seconds, of_sizes) if of_sizes else None
 
 
-def policy_of(layout: str, promotion_share: float, *, writeback: bool) -> CachePolicy:
-    """What the cache does that a volume of this layout would get."""
-    if layout == "bcache":
-        return bcache(writeback=writeback)
+def policy_of(row: VolumeSnapshot, promotion_share: float, *, writeback: bool) -> CachePolicy:
+    """What the cache does that the volume has or would get. A bcache keeps its sequential cutoff,
+    and those that Tiercel makes have none."""
+    if row.volume.layout == "bcache":
+        backing = row.lv.bcache if row.lv is not None and row.cache is not None else None
+        cutoff = SEQUENTIAL_CUTOFF_BYTES if backing is None else backing.sequential_cutoff_bytes
+        return bcache(writeback=writeback, bypasses_sequential=cutoff > 0)
     return lvmcache(writeback=writeback, promotion_share=promotion_share)
 
 

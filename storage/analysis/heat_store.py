@@ -12,10 +12,13 @@ from typing import Annotated, Final
 import msgspec
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Sum
 
+from storage.agent.heat.observation import FINE_SHARE
+from storage.agent.heat.trace_filter import SHARE
 from storage.analysis.curve.heat import NS, HeatRecord, heat_record
 from storage.host_data import BadHostData, decoded
-from storage.models import HeatDay, Host, Placement, Volume
+from storage.models import HeatDay, HeatTrace, Host, Placement, Volume
 from storage.row_locks import hold_one
 
 log = logging.getLogger(__name__)
@@ -75,7 +78,10 @@ def _add(volume_id: int, day: date, records: Iterable[HeatRecord]) -> None:
     known = {_identity(each): each for each in unpacked(row.records)}
     known |= {_identity(each): each for each in records}
     newest = sorted(known.values(), key=_identity)[-MOST_OF_A_DAY:]
-    HeatDay.objects.filter(volume_id=volume_id, day=day).update(records=packed(newest))
+    seconds = sum(record.seconds for record in newest if record.share == SHARE)
+    HeatDay.objects.filter(volume_id=volume_id, day=day).update(
+        records=packed(newest), counted_seconds=seconds
+    )
 
 
 def _identity(record: HeatRecord) -> tuple[int, int, int]:
@@ -104,6 +110,21 @@ def heat_of(volume: Volume, since: datetime) -> list[HeatRecord]:
     ]
 
 
+def trace_records(trace: HeatTrace) -> list[HeatRecord]:
+    """What a trace counted, a record for each size of chunks, the smallest first; none before it
+    ends, or where it counted nothing. Its times are those of the host's clock."""
+    if trace.until_ns is None:
+        return []
+    begun_ns = trace.until_ns - trace.minutes * 60 * NS
+    begun = datetime.fromtimestamp(begun_ns / NS, UTC)
+    records = (
+        record
+        for record in heat_of(trace.volume, begun)
+        if record.share == FINE_SHARE and begun_ns <= record.begun_ns <= trace.until_ns
+    )
+    return sorted(records, key=lambda record: (record.chunk_bytes, record.begun_ns))
+
+
 def by_kind(records: Iterable[HeatRecord]) -> Mapping[tuple[int, int], list[HeatRecord]]:
     """By the size of the chunks and the share of them that was observed: only such are added up."""
     kinds: dict[tuple[int, int], list[HeatRecord]] = defaultdict(list)
@@ -123,12 +144,27 @@ def set_counting(unlocked: Volume, *, allowed: bool) -> None:
         forget_heat(volume)
 
 
+def counted_seconds(now: datetime) -> dict[str, int]:
+    """How long heat was counted of volumes, yesterday and today (UTC): the volumes' times added up
+    by the name of their host."""
+    yesterday = now.astimezone(UTC).date() - timedelta(days=1)
+    rows = Placement.objects.filter(until=None, volume__heat_days__day__gte=yesterday)
+    sums = (
+        rows.order_by()
+        .values("host__name")
+        .annotate(seconds=Sum("volume__heat_days__counted_seconds"))
+    )
+    return {row["host__name"]: row["seconds"] for row in sums}
+
+
 def forget_heat(volume: Volume) -> None:
     """Delete all that was counted of the volume."""
     HeatDay.objects.filter(volume=volume).delete()
+    HeatTrace.objects.filter(volume=volume).delete()
 
 
 def prune_heat(now: datetime) -> None:
     """Delete what is older than the settings keep."""
     kept = timedelta(days=settings.TIERCEL_HEAT_KEPT_DAYS)
     HeatDay.objects.filter(day__lt=(now - kept).date()).delete()
+    HeatTrace.objects.filter(ended_at__lt=now - kept).delete()

@@ -6,6 +6,7 @@ from storage.models.customer import Customer, Member
 from storage.models.device import Device, DeviceKind, DeviceSample, LatestDeviceSample
 from storage.models.event import Event, EventKind
 from storage.models.heat_day import HeatDay
+from storage.models.heat_trace import HeatTrace, TraceState
 from storage.models.host import Host
 from storage.models.host_change import HostChange, HostChangeKind
 from storage.models.outline import (
@@ -41,6 +42,7 @@ __all__ = [
     "EventKind",
     "FleetLoad",
     "HeatDay",
+    "HeatTrace",
     "Host",
     "HostActivity",
     "HostChange",
@@ -57,5 +59,6 @@ __all__ = [
     "SampleChunk",
     "SubjectKind",
     "TagLimit",
+    "TraceState",
     "Volume",
 ]

@@ -9,7 +9,7 @@ from storage.models.volume import Volume
 
 class HeatDay(models.Model):
     """The records of a volume that began on one UTC day, packed (`storage.analysis.heat_store`):
-    one for each hour, and those of fine traces."""
+    one for each hour, and those of traces. The hours are `counted_seconds` together."""
 
     pk = models.CompositePrimaryKey("volume_id", "day")
     volume = models.ForeignKey(
@@ -17,6 +17,7 @@ class HeatDay(models.Model):
     )
     day = models.DateField()
     records = models.BinaryField()
+    counted_seconds = models.PositiveIntegerField(default=0, db_default=0)
 
     class Meta:
         indexes = (models.Index(fields=("day",), name="heat_day"),)

@@ -45,6 +45,7 @@ from storage.access import MemberRole, StaffRole
 from storage.models import (
     CachePlan,
     Customer,
+    HeatTrace,
     HostChange,
     HostChangeKind,
     Member,
@@ -270,6 +271,9 @@ def cast() -> Cast:
             "member": acme.member.pk,
             "plan": plan.key,
             "tag_limit": TagLimit.objects.create(tag="nvme", slow_read_ms=5).key,
+            "heat_trace": HeatTrace.objects.create(
+                volume=acme.there.volume, host=acme.there.host, minutes=15, chunk_bytes=65_536
+            ).key,
             "nowhere": "no/where",
             "document": "operators",
             "invitation": Invitation.objects.get(email="new@provider.org").pk,

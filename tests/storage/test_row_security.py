@@ -15,6 +15,7 @@ from storage.byte_sizes import GIB
 from storage.models import (
     Customer,
     HeatDay,
+    HeatTrace,
     LatestSample,
     Resolution,
     Sample,
@@ -180,6 +181,7 @@ def papers(of: Party, word: str) -> None:
     )
     Sample.objects.create(volume=volume, ts=now, dt_ms=1, **zero)
     HeatDay.objects.create(volume=volume, day=now.date(), records=b"")
+    HeatTrace.objects.create(volume=volume, host=of.there.host, minutes=1, chunk_bytes=65_536)
     SampleChunk.objects.create(
         kind=SubjectKind.VOLUME, subject_id=volume.pk, resolution=Resolution.DAY, start=now,
         format=1, rows=0, is_rolled_up=True, data=b"",

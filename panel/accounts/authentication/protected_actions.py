@@ -277,6 +277,7 @@ POLICY: Mapping[str, Act] = {
         "volume-current-job",
         "volume-comparison",
         "volume-curve",
+        "volume-trace",
         "volume-jobs",
         "volume-drift",
         "volume-loss",
@@ -394,6 +395,8 @@ POLICY: Mapping[str, Act] = {
         "my-order-cancel",
         "my-heat",
         "volume-heat",
+        "volume-trace-new",
+        "volume-trace-cancel",
     ),
     # The API
     **_each(
@@ -436,6 +439,8 @@ POLICY: Mapping[str, Act] = {
         "api-volume-drift-accept",
         "api-volume-drift-repair",
         "api-volume-curve",
+        "api-volume-trace",
+        "api-volume-traces",
         "api-volume-outlook",
         "api-volume-watch",
         "api-tag-limit",

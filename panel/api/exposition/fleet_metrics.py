@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -17,10 +18,12 @@ from panel.models import AlertDelivery, Message, Notice, Order, WebhookDelivery
 from panel.models.order import OPEN
 from panel.models.outgoing import OutgoingQuerySet
 from storage.agent import VERSION
+from storage.analysis.heat_store import counted_seconds
 from storage.database_clock import database_now
 from storage.health.smart_endurance import wear_of
 from storage.health.smart_reading import SmartHealth
-from storage.models import Event, Host, HostOutline, PhysicalDisk
+from storage.models import Event, HeatTrace, Host, HostOutline, PhysicalDisk
+from storage.models.heat_trace import UNFINISHED
 from storage.models.host import HostState, silent_seconds
 
 RANKS: Final = ("at_risk", "error", "warning")
@@ -71,6 +74,12 @@ HOST_SPACE: Final = {
     "slow_total_bytes": gauge("host_slow_bytes", "Space on slow disks in volume groups."),
     "slow_free_bytes": gauge("host_slow_free_bytes", "Free space on slow disks."),
 }
+HEAT_HOSTS: Final = gauge("heat_hosts", "Hosts by what their agent says of counting heat.")
+HEAT_COUNTED: Final = gauge(
+    "host_heat_counted_seconds",
+    "How long heat was counted of its volumes, added up, yesterday and today (UTC).",
+)
+HEAT_TRACES: Final = gauge("heat_traces", "Traces of volumes that are not over, by state.")
 DISK_INFO: Final = gauge("disk_info", "1, with model and serial number. Join on disk.")
 DISK_READ: Final = gauge("disk_read_timestamp_seconds", "When the disk last told of its health.")
 DISK_PASSED: Final = gauge("disk_passed", "0 where the disk says that it fails.")
@@ -101,6 +110,9 @@ FLEET_FAMILIES: Final = (
     HOST_MAINTENANCE,
     HOST_ALERTS,
     *HOST_SPACE.values(),
+    HEAT_HOSTS,
+    HEAT_COUNTED,
+    HEAT_TRACES,
     DISK_INFO,
     DISK_READ,
     DISK_PASSED,
@@ -119,6 +131,7 @@ def fleet_text() -> Iterator[str]:
     yield from _alerts()
     yield from _messages()
     yield from _hosts()
+    yield from _heat()
     yield from _disks()
 
 
@@ -218,6 +231,7 @@ def _hosts() -> Iterator[str]:
             "hello__kernel",
             "hello__agent",
             "hello__lvm2",
+            "hello__heat__state",
         )
     )
     label = {host["pk"]: _of(host=host["name"]) for host in hosts}
@@ -258,9 +272,23 @@ def _hosts() -> Iterator[str]:
         is_on = since is not None and (until is None or now < until)
         maintained.append((label[host["pk"]], float(is_on)))
     yield written(HOST_MAINTENANCE, maintained)
+    heat = Counter(
+        str(host["hello__heat__state"] or "unknown")
+        for host in hosts
+        if host["state"] == HostState.ACTIVE
+    )
+    yield written(HEAT_HOSTS, [(_of(state=state), n) for state, n in heat.items()])
     outlines = list(HostOutline.objects.filter(host__in=label).values("host_id", *HOST_SPACE))
     for column, family in HOST_SPACE.items():
         yield written(family, [(label[row["host_id"]], row[column]) for row in outlines])
+
+
+def _heat() -> Iterator[str]:
+    counted = counted_seconds(database_now()).items()
+    yield written(HEAT_COUNTED, [(_of(host=name), seconds) for name, seconds in counted])
+    rows = HeatTrace.objects.unfinished().order_by().values("state").annotate(n=Count("pk"))
+    traces = {row["state"]: row["n"] for row in rows}
+    yield written(HEAT_TRACES, [(_of(state=state), traces.get(state, 0)) for state in UNFINISHED])
 
 
 def _disks() -> Iterator[str]:

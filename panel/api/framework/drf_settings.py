@@ -71,6 +71,7 @@ SPECTACULAR_SETTINGS = {
         "DiskState": "panel.api.disk_endpoints.DISK_STATES",
         "CheckKind": "jobs.models.CheckKind",
         "CheckState": "jobs.models.CheckState",
+        "TraceState": "storage.models.TraceState",
         "MessageState": "panel.api.events.outgoing_shape.MESSAGE_STATES",
         "WhenEnum": "panel.api.customers.order_endpoints.ORDER_WHENS",
         "VerdictEnum": "panel.api.customers.proof_endpoints.VERDICTS",

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from panel.charts.size_chart import size_chart
 from panel.staff.job_requests import row_of
+from panel.staff.volumes.trace_pages import trace_context
 from storage.access import Right, staff_view
 from storage.analysis.heat_forecast import missing_heat
 from storage.analysis.heat_store import set_counting
@@ -27,7 +28,7 @@ def volume_curve(request: HttpRequest, key: str) -> HttpResponse:
     mode = request.GET.get("mode", "")
     mode = mode if mode in MODES else MODES[0]
     curve = size_curve(row, now, writeback=mode == "writeback")
-    context: dict[str, object] = {"volume": row.volume, "mode": mode, "modes": MODES}
+    context: dict[str, object] = {"mode": mode, "modes": MODES, **trace_context(row)}
     if curve is None:
         context["reason"] = missing_heat(row, now)
     else:
@@ -35,7 +36,7 @@ def volume_curve(request: HttpRequest, key: str) -> HttpResponse:
         context |= {
             "curve": curve,
             "enough": enough,
-            "chart": size_chart(
+            "curve_chart": size_chart(
                 curve.prospects, curve.size_now, enough.size_bytes if enough else None
             ),
         }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,14 +85,11 @@ class Histogram:
         return {"cold": self._cold, "buckets": buckets}
 
 
-class Reuse:
-    """Reuse times of chunks of one size: of every `share` neighbours the one whose number is
-    `residue` modulo `share`. Of reads and writes, and of what bcache would bypass of both."""
+class Stream:
+    """References in their order, and the clock that counts them: when each chunk was touched last,
+    and what a record says of it."""
 
-    def __init__(self, chunk_bytes: int, share: int, residue: int, salt: int) -> None:
-        self.chunk_bytes = chunk_bytes
-        self.share = share
-        self.residue = residue
+    def __init__(self, salt: int) -> None:
         self.clock = 0
         self._table = ReuseTable(salt)
         self.begin()
@@ -99,34 +97,71 @@ class Reuse:
     def begin(self) -> None:
         """Count from nothing; when each chunk was touched last stays known."""
         self._begun_clock = self.clock
-        self._all = (Histogram(), Histogram())
-        self._bypassed = (Histogram(), Histogram())
+        self._reads_writes = (Histogram(), Histogram())
 
-    def touch(self, first: int, last: int, clock: int, kind: bool, bypassed: bool) -> None:
+    def touch(self, chunk: int, clock: int, kind: bool) -> None:
+        """`kind`: a write touches it."""
+        reuse = self._table.touch(chunk, clock)
+        if reuse >= 0:
+            self._reads_writes[kind].count(reuse, self._table.weight)
+
+    def to_json(self) -> dict[str, Any]:
+        reads, writes = self._reads_writes
+        return {
+            "clock_before": self._begun_clock,
+            "clock": self.clock - self._begun_clock,
+            "reuse": {"reads": reads.to_json(), "writes": writes.to_json()},
+        }
+
+
+class Reuse:
+    """Reuse times of chunks of one size: of every `share` neighbours the one whose number is
+    `residue` modulo `share`. `whole` is of all references. `kept` is of those that bcache lets into
+    its cache, with a clock of their own; None as long as that is all of them, so that a volume
+    without long runs costs half."""
+
+    def __init__(self, chunk_bytes: int, share: int, residue: int, salt: int) -> None:
+        self.chunk_bytes = chunk_bytes
+        self.share = share
+        self.residue = residue
+        self.whole = Stream(salt)
+        self.kept: Stream | None = None
+
+    def begin(self) -> None:
+        """Count from nothing; when each chunk was touched last stays known."""
+        self.whole.begin()
+        if self.kept is not None:
+            self.kept.begin()
+
+    def keep_apart(self) -> None:
+        """An I/O is about to be bypassed: up to now, everything was kept."""
+        if self.kept is None:
+            self.kept = deepcopy(self.whole)
+
+    def pass_by(self, references: int, bypassed: int) -> None:
+        """So many references are over, `bypassed` among them."""
+        self.whole.clock += references
+        if self.kept is not None:
+            self.kept.clock += references - bypassed
+
+    def touch(
+        self, first: int, last: int, kind: bool, bypassed: bool, clock: int, kept_clock: int
+    ) -> None:
         """An I/O touches the chunks from `first` to `last`; `kind`: it is a write."""
-        observed = first + (self.residue - first) % self.share
-        if observed > last:
-            return
-        for chunk in range(observed, last + 1, self.share):
-            reuse = self._table.touch(chunk, clock)
-            if reuse >= 0:
-                self._all[kind].count(reuse, self._table.weight)
-                if bypassed:
-                    self._bypassed[kind].count(reuse, self._table.weight)
+        kept = None if bypassed else self.kept
+        for chunk in range(first + (self.residue - first) % self.share, last + 1, self.share):
+            self.whole.touch(chunk, clock, kind)
+            if kept is not None:
+                kept.touch(chunk, kept_clock, kind)
 
     def to_json(self) -> dict[str, Any]:
         """The part of a record that is of this size of chunks."""
         return {
             "chunk_bytes": self.chunk_bytes,
             "share": self.share,
-            "clock": self.clock - self._begun_clock,
-            "reuse": _both(self._all),
-            "bypassed_reuse": _both(self._bypassed),
+            **self.whole.to_json(),
+            "kept": None if self.kept is None else self.kept.to_json(),
         }
-
-
-def _both(histograms: Sequence[Histogram]) -> dict[str, Any]:
-    return {"reads": histograms[0].to_json(), "writes": histograms[1].to_json()}
 
 
 class Sampled:
@@ -135,7 +170,7 @@ class Sampled:
     def __init__(self, residue: int, salt: int) -> None:
         self._reuse = Reuse(CHUNK_BYTES, SHARE, residue, salt)
         self._runs = SequentialRuns(is_sampled=True)
-        self._debt = 0
+        self._debt = self._bypassed_debt = 0
         self.begin()
 
     def begin(self) -> None:
@@ -151,7 +186,7 @@ class Sampled:
         seen, of others one in SHARE. In between it is interpolated by time. Two touches within one
         reading are so placed roughly, and no cache is as small as what passes in 2 s."""
         reuse, residue = self._reuse, self._reuse.residue
-        further = flushes = 0
+        further = flushes = around = 0
         seen = []
         for ns, _, sector, sectors, letters in ios:
             kind = is_write(letters)
@@ -163,18 +198,25 @@ class Sampled:
                 further += weight * (last - first)
                 bypassed = self._runs.bypasses(ns, sector, sectors)
                 if bypassed:
+                    reuse.keep_apart()
+                    around += weight * (last - first + 1)
                     self._sequential += _one(kind, weight, sectors)
                 if first + (residue - first) % SHARE <= last:
                     seen.append((ns, first, last, kind, bypassed))
-        references = passed.reads + passed.writes - flushes + further - self._debt
         # Diskstats count an I/O when it is done, or has begun: what is too little now comes later.
+        references = passed.reads + passed.writes - flushes + further - self._debt
         self._debt, references = max(0, -references), max(0, references)
+        # A small one stands for SHARE, which may be more than there was in so short a time.
+        around += self._bypassed_debt
+        self._bypassed_debt, around = max(0, around - references), min(around, references)
         span_ns = max(1, ended_ns - begun_ns)
+        begun, kept_begun = reuse.whole.clock, 0 if reuse.kept is None else reuse.kept.clock
         for ns, first, last, kind, bypassed in seen:
             past_ns = min(max(0, ns - begun_ns), span_ns)
-            clock = reuse.clock + references * past_ns // span_ns
-            reuse.touch(first, last, clock, kind, bypassed)
-        reuse.clock += references
+            clock = begun + references * past_ns // span_ns
+            kept_clock = kept_begun + (references - around) * past_ns // span_ns
+            reuse.touch(first, last, kind, bypassed, clock, kept_clock)
+        reuse.pass_by(references, around)
         self._io += passed
 
     def to_json(self) -> dict[str, Any]:
@@ -209,10 +251,14 @@ class Fine:
             if bypassed:
                 self._sequential += _one(kind, 1, sectors)
             for reuse in self._sizes:
+                if bypassed:
+                    reuse.keep_apart()
                 chunk_sectors = reuse.chunk_bytes // SECTOR_BYTES
                 first, last = sector // chunk_sectors, (sector + sectors - 1) // chunk_sectors
-                reuse.clock += last - first + 1
-                reuse.touch(first, last, reuse.clock, kind, bypassed)
+                touched = last - first + 1
+                reuse.pass_by(touched, touched if bypassed else 0)
+                kept_clock = 0 if reuse.kept is None else reuse.kept.clock
+                reuse.touch(first, last, kind, bypassed, reuse.whole.clock, kept_clock)
 
     def to_json(self) -> Sequence[Mapping[str, Any]]:
         """One for each size of chunks."""

@@ -30,10 +30,14 @@ def observe(host: LocalHost, lv_uuids: Collection[str]) -> dict[str, Any]:
 
 
 def trace(host: LocalHost, args: Mapping[str, Any]) -> dict[str, Any]:
-    """All I/Os of a volume that is observed. Raises Refusal(vg_not_allowed | not_found | busy) or
-    OSError."""
+    """All I/Os of a volume that is observed; for no minutes: its trace ends. Raises
+    Refusal(vg_not_allowed | not_found | busy) or OSError."""
     with _changing(host) as wanted:
         now_ns = host.wall_ns()
+        if not args["minutes"]:
+            if wanted.trace is not None and wanted.trace.lv_uuid == args["lv_uuid"]:
+                heat_files.save_wanted(host, replace(wanted, trace=None))
+            return {"until_ns": now_ns}
         if args["lv_uuid"] not in wanted.lv_uuids:
             raise Refusal(
                 "not_found",

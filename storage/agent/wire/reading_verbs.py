@@ -84,11 +84,11 @@ READING: Mapping[str, ReadingVerb] = {
         ),
         ReadingVerb(
             "heat.trace",
-            "Trace all I/Os of a volume for some minutes",
+            "Trace all I/Os of a volume for some minutes, or no longer (0)",
             lambda host, call: (requests.trace(host, call.args), ()),
             {
                 "lv_uuid": names.lvm_uuid,
-                "minutes": names.integer(1, requests.MINUTES_LIMIT),
+                "minutes": names.integer(0, requests.MINUTES_LIMIT),
                 "chunk_kib": names.integer(requests.CHUNK_KIB, 1 << 20, requests.CHUNK_KIB),
             },
             is_owners=True,

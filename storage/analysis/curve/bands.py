@@ -24,7 +24,7 @@ from statistics import NormalDist
 from typing import Final
 
 from storage.analysis.before_after.student import quantile
-from storage.analysis.curve.heat import NS, Observed
+from storage.analysis.curve.heat import NS, HeatRecord, observations
 from storage.analysis.curve.miss_ratio import MissRatioCurve, Ratios, miss_ratio_curve
 
 DAY: Final = 86_400
@@ -57,7 +57,7 @@ class HitRates:
 
 
 def hit_rates(
-    parts: Sequence[Observed],
+    parts: Sequence[HeatRecord],
     curve: MissRatioCurve,
     sizes_bytes: Sequence[int],
     *,
@@ -66,24 +66,24 @@ def hit_rates(
     """The steady hit rates of caches of these sizes, over the next `horizon_seconds`. `curve` is
     that of all `parts`."""
     bypasses, volume_bytes = curve.bypasses_sequential, curve.volume_bytes
-    by_day = defaultdict[int, list[Observed]](list)
+    by_day = defaultdict[int, list[HeatRecord]](list)
     for part in parts:
-        by_day[part.record.begun_ns // (NS * DAY)].append(part)
+        by_day[part.begun_ns // (NS * DAY)].append(part)
     hours = [[part] for part in parts]
     windows = [
         _Windows(
             [curve_of(those, volume_bytes, bypasses) for those in groups],
-            [sum(part.record.clock for part in those) for those in groups],
+            [sum(part.clock for part in those) for those in groups],
         )
         for groups in (hours, list(by_day.values()))
     ]
-    seconds = sum(part.record.seconds for part in parts)
+    seconds = sum(part.seconds for part in parts)
     span = _Span(seconds / len(parts), seconds, horizon_seconds)
     return tuple(_of_size(size, parts, curve, windows, span) for size in sizes_bytes)
 
 
 def curve_of(
-    parts: Sequence[Observed], volume_bytes: int, bypasses_sequential: bool
+    parts: Sequence[HeatRecord], volume_bytes: int, bypasses_sequential: bool
 ) -> MissRatioCurve:
     """The curve of at least one record."""
     curve = miss_ratio_curve(parts, volume_bytes, bypasses_sequential=bypasses_sequential)
@@ -118,7 +118,7 @@ class _Windows:
 
 def _of_size(
     size_bytes: int,
-    parts: Sequence[Observed],
+    parts: Sequence[HeatRecord],
     curve: MissRatioCurve,
     windows: Sequence[_Windows],
     span: _Span,
@@ -182,7 +182,7 @@ def _squares(windows: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _sampling_error(
-    size_bytes: int, parts: Sequence[Observed], curve: MissRatioCurve, kind: str
+    size_bytes: int, parts: Sequence[HeatRecord], curve: MissRatioCurve, kind: str
 ) -> float:
     """The standard error of the miss ratio that comes from observing some chunks only.
 
@@ -190,8 +190,8 @@ def _sampling_error(
     fit into the cache; that shifts T. A chunk adds at most 1 / (e * T) to the miss ratio P(T)
     itself. Both err the same way, so they add up.
     """
-    share = max(part.record.share for part in parts)
-    begun = sum(not part.age_before for part in parts)
+    share = max(part.share for part in parts)
+    begun = observations(parts)
     growth = curve.growths[0]
     time = curve.eviction_time(size_bytes, growth)
     miss = _ratio(curve.miss_ratios(size_bytes, growth), kind)

@@ -49,27 +49,33 @@ def lvmcache(*, writeback: bool, promotion_share: float = 1.0) -> CachePolicy:
     )
 
 
-def bcache(*, writeback: bool) -> CachePolicy:
-    """bcache with its usual sequential cutoff of 4 MiB: what was read for a miss is what is kept;
-    in writeback every write that is not part of a long run goes to the SSD."""
-    return CachePolicy(writeback=writeback, bypasses_sequential=True, allocates_writes=True)
+def bcache(*, writeback: bool, bypasses_sequential: bool = True) -> CachePolicy:
+    """bcache, with the kernel's sequential cutoff of 4 MiB or without any: what was read for a miss
+    is what is kept; in writeback every write that does not go around goes to the SSD."""
+    return CachePolicy(
+        writeback=writeback, bypasses_sequential=bypasses_sequential, allocates_writes=True
+    )
 
 
 def at_chunk_size(
     curves: dict[int, MissRatioCurve], chunk_bytes: int, size_bytes: float
 ) -> tuple[float, float] | None:
-    """The miss ratio, low and high, of a cache of `size_bytes` with chunks of another size, between
-    `curves` of a fine trace by their size of chunks; None outside of these. A chunk brings its
-    neighbours in and takes their place, and which of the two matters more only a trace shows."""
+    """The miss ratio of reads, low and high, of a cache of `size_bytes` with chunks of another
+    size, between `curves` of a fine trace by their size of chunks; None outside of these, and
+    without reads. A chunk brings its neighbours in and takes their place, and which of the two
+    matters more only a trace shows."""
     smaller = max((size for size in curves if size <= chunk_bytes), default=None)
     larger = min((size for size in curves if size >= chunk_bytes), default=None)
     if smaller is None or larger is None:
         return None
-    ends = [sorted(_misses(curves[size], size_bytes)) for size in (smaller, larger)]
+    ends = [_misses(curves[size], size_bytes) for size in (smaller, larger)]
+    if not all(ends):
+        return None
     part = log(chunk_bytes / smaller) / log(larger / smaller) if larger > smaller else 0.0
     low, high = (first + part * (second - first) for first, second in zip(*ends, strict=True))
     return low, high
 
 
 def _misses(curve: MissRatioCurve, size_bytes: float) -> list[float]:
-    return [curve.miss_ratios(size_bytes, growth).both for growth in curve.growths]
+    ratios = [curve.miss_ratios(size_bytes, growth).reads for growth in curve.growths]
+    return sorted(ratio for ratio in ratios if ratio is not None)

@@ -28,10 +28,10 @@ from math import inf
 from typing import Final
 
 from storage.analysis.curve.footprint_growth import FootprintGrowth, growths
-from storage.analysis.curve.heat import HeatRecord, Observed, ReuseTimes, bucket_bounds
+from storage.analysis.curve.heat import HeatRecord, ReuseTimes, Stream, bucket_bounds
 
 LEAST_SEEN: Final = 0.25
-"""ReuseByKind times that a smaller share of the references could see are not counted on."""
+"""Reuse times that a smaller share of the references could see are not counted on."""
 FIT_POINTS: Final = 12
 FIT_SPAN: Final = 10
 """The growth is fitted to the last so many points, of the last decade of what was seen."""
@@ -57,9 +57,11 @@ class Survival:
 @dataclass(frozen=True, slots=True)
 class MissRatioCurve:
     """P of reads, of writes and of both at `times` (0 first; the last is the longest time that can
-    be counted on). `growths` continue it: the first finds more new chunks than the second.
-    `bypassed` never enter the cache and always miss. `first_touches` is the share of references
-    whose chunk was not seen before, at most; `distinct_observed` how many chunks were sampled."""
+    be counted on), which count what may enter the cache. `growths` continue it: the first finds
+    more new chunks than the second. `bypassed` are the shares of all references that never enter
+    the cache; they are taken for misses, although bcache reads what it has of them. `first_touches`
+    is the share of references whose chunk was not seen before, at most; `distinct_observed` how
+    many chunks were sampled."""
 
     chunk_bytes: int
     volume_chunks: float
@@ -88,23 +90,25 @@ class MissRatioCurve:
         """On average over the first `references` of a cache that begins empty: until it is full,
         those that miss are the first touches."""
         time = self.eviction_time(size_bytes, growth)
+        entering = references * (1 - self.bypassed.both)
 
         def mean(survival: Survival) -> float:
-            if references <= 0:
+            if entering <= 0:
                 return 1.0
-            first = self._integral(survival, min(references, time), growth)
-            later = max(0.0, references - time)
+            first = self._integral(survival, min(entering, time), growth)
+            later = max(0.0, entering - time)
             steady = self._share(survival, time, growth) if later else 0.0
-            return min(1.0, (first + later * steady) / references)
+            return min(1.0, (first + later * steady) / entering)
 
         return self._with_bypassed(mean)
 
     def miss_ratios_at(self, references: float, growth: FootprintGrowth) -> Ratios:
         """Of the next reference to an endless cache that began empty so many ago: P itself."""
-        return self._with_bypassed(lambda survival: self._share(survival, references, growth))
+        entering = references * (1 - self.bypassed.both)
+        return self._with_bypassed(lambda survival: self._share(survival, entering, growth))
 
     def eviction_time(self, size_bytes: float, growth: FootprintGrowth) -> float:
-        """T of the AET model in references; infinite where all that is touched fits."""
+        """T of the AET model in references that enter; infinite where all that is touched fits."""
         chunks = size_bytes / self.chunk_bytes
         distinct = self.both.integral
         if chunks >= self.volume_chunks:
@@ -119,9 +123,11 @@ class MissRatioCurve:
 
     def _with_bypassed(self, ratio: Callable[[Survival], float]) -> Ratios:
         def of(survival: Survival | None, bypassed: float | None) -> float | None:
-            return None if survival is None else min(1.0, ratio(survival) + (bypassed or 0.0))
+            if survival is None:
+                return None if bypassed is None else 1.0
+            return _with_share(bypassed or 0.0, ratio(survival))
 
-        both = min(1.0, ratio(self.both) + self.bypassed.both)
+        both = _with_share(self.bypassed.both, ratio(self.both))
         reads, writes = of(self.reads, self.bypassed.reads), of(self.writes, self.bypassed.writes)
         return Ratios(reads, writes, both)
 
@@ -144,93 +150,101 @@ class MissRatioCurve:
 
 
 def miss_ratio_curve(
-    parts: Sequence[Observed], volume_bytes: int, *, bypasses_sequential: bool = False
+    records: Sequence[HeatRecord], volume_bytes: int, *, bypasses_sequential: bool = False
 ) -> MissRatioCurve | None:
-    """The curve of records added up, all of one size of chunks; None without any.
-
-    With `bypasses_sequential` sequential runs do not enter the cache, as in bcache. Records do not
-    say which reuse times are theirs: they are taken for the longest, first touches before all.
-    """
-    if not parts:
+    """The curve of usable records added up, all of one size of chunks; None without any. With
+    `bypasses_sequential` sequential runs do not enter the cache, as in bcache."""
+    if not records:
         return None
-    chunk_bytes = parts[0].record.chunk_bytes
-    if any(part.record.chunk_bytes != chunk_bytes for part in parts):
+    chunk_bytes = records[0].chunk_bytes
+    if any(record.chunk_bytes != chunk_bytes for record in records):
         raise ValueError("only records of one size of chunks are added up")
-    clock = float(sum(part.record.clock for part in parts))
-    reads = min(clock, sum(part.record.read_references for part in parts))
-    around = Ratios(0.0, 0.0, 0.0)
+    parts = [(each.share, each.let_in if bypasses_sequential else each) for each in records]
+    total = float(sum(record.clock for record in records))
+    clock = float(sum(stream.clock for _, stream in parts))
+    total_reads = min(total, sum(record.read_references for record in records))
+    reads = total_reads
     if bypasses_sequential:
-        sequential_reads = sum(part.record.sequential_reads for part in parts)
-        sequential_writes = sum(part.record.sequential_writes for part in parts)
-        around = Ratios(
-            sequential_reads / reads if reads else 0.0,
-            sequential_writes / (clock - reads) if reads < clock else 0.0,
-            (sequential_reads + sequential_writes) / clock,
-        )
-    end = _countable_time(parts, clock)
-    read_times = _Weights.added((each.record, each.record.reuse.reads) for each in parts)
-    write_times = _Weights.added((each.record, each.record.reuse.writes) for each in parts)
+        reads = min(clock, total_reads, sum(record.let_in_reads for record in records))
+    bypassed = Ratios(
+        _bypassed(reads, total_reads),
+        _bypassed(clock - reads, total - total_reads),
+        max(0.0, 1 - clock / total),
+    )
+    if not clock:
+        # Nothing enters: each reference misses, whatever the others' curve is.
+        parts, clock, reads = [(each.share, each) for each in records], total, total_reads
+    streams = [stream for _, stream in parts]
+    end = _countable_time(streams, clock)
+    read_times = _Weights.added((share, stream.reuse.reads) for share, stream in parts)
+    write_times = _Weights.added((share, stream.reuse.writes) for share, stream in parts)
     all_times = read_times + write_times
     bounds = {index: bucket_bounds(index) for index in all_times.buckets}
-    seen = {high: _seen_share(parts, low, clock) for low, high in bounds.values() if high <= end}
+    seen = {high: _seen_share(streams, low, clock) for low, high in bounds.values() if high <= end}
     knots = {time for bound in bounds.values() if bound[1] <= end for time in bound}
     times = tuple(sorted({0.0, end, *knots}))
-    both = all_times.survival(times, seen, clock, around.both)
+    both = all_times.survival(times, seen, clock)
     chunks = max(1.0, volume_bytes / chunk_bytes)
     return MissRatioCurve(
         chunk_bytes=chunk_bytes,
         volume_chunks=chunks,
         times=times,
-        reads=read_times.survival(times, seen, reads, around.reads or 0.0) if reads else None,
-        writes=(
-            write_times.survival(times, seen, clock - reads, around.writes or 0.0)
-            if reads < clock
-            else None
-        ),
+        reads=read_times.survival(times, seen, reads) if reads else None,
+        writes=write_times.survival(times, seen, clock - reads) if reads < clock else None,
         both=both,
         growths=_growths(times, both, chunks),
         first_touches=min(1.0, all_times.cold / clock),
         distinct_observed=sum(
-            part.record.reuse.reads.cold + part.record.reuse.writes.cold for part in parts
+            stream.reuse.reads.cold + stream.reuse.writes.cold for stream in streams
         ),
-        bypassed=around,
+        bypassed=bypassed,
         bypasses_sequential=bypasses_sequential,
     )
 
 
+def _with_share(bypassed: float, ratio: float) -> float:
+    """The miss ratio of all, where those that enter have this one."""
+    return min(1.0, bypassed + (1 - bypassed) * ratio)
+
+
+def _bypassed(entering: float, total: float) -> float | None:
+    """The share that goes around; None where there is nothing of the kind."""
+    return max(0.0, 1 - entering / total) if total else None
+
+
 @dataclass(frozen=True, slots=True)
 class _Weights:
-    """ReuseByKind times of all chunks: the numbers observed, times the share of each record."""
+    """Reuse times of all chunks: the numbers observed, times the share of each record."""
 
     cold: int
     buckets: Mapping[int, int]
 
     @classmethod
-    def added(cls, parts: Iterable[tuple[HeatRecord, ReuseTimes]]) -> _Weights:
+    def added(cls, parts: Iterable[tuple[int, ReuseTimes]]) -> _Weights:
         cold, buckets = 0, Counter[int]()
-        for record, reuse in parts:
-            cold += reuse.cold * record.share
+        for share, reuse in parts:
+            cold += reuse.cold * share
             for index, number in reuse.buckets:
-                buckets[index] += number * record.share
+                buckets[index] += number * share
         return cls(cold, buckets)
 
     def __add__(self, other: _Weights) -> _Weights:
         return _Weights(self.cold + other.cold, Counter(self.buckets) + Counter(other.buckets))
 
     def survival(
-        self, times: Sequence[float], seen: Mapping[float, float], references: float, around: float
+        self, times: Sequence[float], seen: Mapping[float, float], references: float
     ) -> Survival:
-        """P at `times`, less the share that goes `around` the cache. `seen` is the share of
-        references that could see a bucket, by its upper bound."""
+        """P at `times`. `seen` is the share of references that could see a bucket, by its upper
+        bound."""
         served = {
             high: number / seen[high]
             for index, number in self.buckets.items()
             if (high := bucket_bounds(index)[1]) in seen
         }
-        left, shares = float(self.cold + sum(self.buckets.values())), [max(0.0, 1.0 - around)]
+        left, shares = float(self.cold + sum(self.buckets.values())), [1.0]
         for time in times[1:]:
             left -= served.get(time, 0.0)
-            shares.append(min(shares[-1], max(0.0, left / references - around)))
+            shares.append(min(shares[-1], max(0.0, left / references)))
         steps = (
             (later - time) * (share + next_share) / 2
             for (time, later), (share, next_share) in zip(
@@ -240,17 +254,17 @@ class _Weights:
         return Survival(tuple(shares), tuple(accumulate(steps, initial=0.0)))
 
 
-def _seen_share(parts: Iterable[Observed], age: float, clock: float) -> float:
+def _seen_share(streams: Iterable[Stream], age: float, clock: float) -> float:
     """G: the share of references that came when observation was older than `age`."""
-    return sum(part.references_older_than(age) for part in parts) / clock
+    return sum(stream.references_older_than(age) for stream in streams) / clock
 
 
-def _countable_time(parts: Sequence[Observed], clock: float) -> float:
+def _countable_time(streams: Sequence[Stream], clock: float) -> float:
     """The longest time of which at least `LEAST_SEEN` of the references could know."""
-    low, high = 0.0, float(max(part.age_before + part.record.clock for part in parts))
+    low, high = 0.0, float(max(stream.clock_before + stream.clock for stream in streams))
     for _ in range(40):
         middle = (low + high) / 2
-        if _seen_share(parts, middle, clock) >= LEAST_SEEN:
+        if _seen_share(streams, middle, clock) >= LEAST_SEEN:
             low = middle
         else:
             high = middle

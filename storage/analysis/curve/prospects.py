@@ -15,7 +15,7 @@ from typing import Final, Literal
 from storage.analysis.curve.admission import full_cache_factor, rate_mixture
 from storage.analysis.curve.bands import DAY, Bounds, hit_rates
 from storage.analysis.curve.cache_policy import CachePolicy
-from storage.analysis.curve.heat import HeatRecord, Observed, observed
+from storage.analysis.curve.heat import HeatRecord, usable
 from storage.analysis.curve.miss_ratio import MissRatioCurve, miss_ratio_curve
 from storage.analysis.curve.queueing import slow_time_factor
 
@@ -91,7 +91,7 @@ def prospects(
 ) -> tuple[Prospect, ...]:
     """One of each size; none at all where no usable record has reads: then it is unknown. All
     records are of one size of chunks."""
-    parts = observed(records)
+    parts = usable(records)
     curve = miss_ratio_curve(
         parts, waits.volume_bytes, bypasses_sequential=policy.bypasses_sequential
     )
@@ -131,7 +131,7 @@ def _lagging(rate: Bounds, factor: float) -> Bounds:
 class _Case:
     """One size of cache."""
 
-    parts: Sequence[Observed]
+    parts: Sequence[HeatRecord]
     curve: MissRatioCurve
     waits: VolumeWaits
     host: HostRates
@@ -169,9 +169,9 @@ class _Case:
 
     def _slow_factor(self, slow: float) -> float:
         """How much shorter a slow I/O becomes because the HDD has less to do, at best."""
-        seconds = sum(part.record.seconds for part in self.parts)
-        reads = sum(part.record.reads for part in self.parts) / seconds
-        writes = sum(part.record.writes for part in self.parts) / seconds
+        seconds = sum(part.seconds for part in self.parts)
+        reads = sum(part.reads for part in self.parts) / seconds
+        writes = sum(part.writes for part in self.parts) / seconds
         copied = self.policy.promotion_share * self.policy.hdd_ios_per_promotion
         spared = reads * (self.waits.slow_reads - slow) - copied * reads * (1 - self.reads.high)
         spared += writes * (1 - self.policy.hdd_writes(self.writes.high)[0])
@@ -198,8 +198,8 @@ class _Case:
         return self.policy.fast_writes(hit_rate, self.curve.bypassed.writes or 0.0)
 
     def _since_empty(self, size_bytes: int, seconds: int) -> Range:
-        clock = sum(part.record.clock for part in self.parts)
-        rate = clock / sum(part.record.seconds for part in self.parts)
+        clock = sum(part.clock for part in self.parts)
+        rate = clock / sum(part.seconds for part in self.parts)
         admitted = rate * seconds * self.policy.promotion_share
         rates = [
             1 - (self.curve.miss_ratios_since_empty(size_bytes, admitted, growth).reads or 0.0)

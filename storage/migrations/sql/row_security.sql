@@ -41,6 +41,7 @@ BEGIN
         ('storage_placement', 'volume_id = ANY ((SELECT wall_volumes())::bigint[])'),
         ('storage_latestsample', 'volume_id = ANY ((SELECT wall_volumes())::bigint[])'),
         ('storage_heatday', 'volume_id = ANY ((SELECT wall_volumes())::bigint[])'),
+        ('storage_heattrace', 'volume_id = ANY ((SELECT wall_volumes())::bigint[])'),
         ('storage_event', 'customer_id = ANY ((SELECT wall_customers())::bigint[])'),
         -- Queried through the parent, its policy counts; by themselves the app has no right to the
         -- partitions.

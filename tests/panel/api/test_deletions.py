@@ -35,6 +35,7 @@ DELETED = {
     "/tokens/": "/tokens/{key}",
     "/tokens/{key}/rotate": "/tokens/{key}",
     "/volumes/": "/volumes/{key}",
+    "/volumes/{key}/traces": "/volumes/{key}/traces/{trace}",
     "/webhooks/": "/webhooks/{key}",
 }
 """By what makes something, what takes it away."""

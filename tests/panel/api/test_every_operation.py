@@ -32,6 +32,7 @@ PARTS = {
     "disk": "disk",
     "array": "disk",
     "fault": "fault",
+    "trace": "heat_trace",
     "event": "restart",
     "delivery": "webhook_message",
     "name": "alert_message",

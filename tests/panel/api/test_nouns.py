@@ -35,6 +35,7 @@ from panel.api.hosts.tag_endpoints import TagLimitBody, TagLimitShape
 from panel.api.hosts.timeline_endpoint import HostEventShape
 from panel.api.jobs.bulk_endpoints import BulkChangeShape
 from panel.api.jobs.job_shape import JobShape, StepShape
+from panel.api.volumes.trace_endpoints import TraceShape
 from panel.api.volumes.volume_resource import VolumeBody, VolumeShape
 from panel.api.volumes.wish_shapes import ShownVolume
 from panel.deliveries.alerts.route_forms import OwnRouteForm, RouteForm
@@ -55,7 +56,16 @@ from panel.staff.customers.pages import CustomerForm
 from panel.staff.customers.plan_pages import CachePlanForm
 from panel.staff.hosts.tag_pages import TagLimitForm
 from panel.staff.volumes.record_pages import NameForm, OwnerForm
-from storage.models import CachePlan, Customer, Host, HostChange, Member, Placement, TagLimit
+from storage.models import (
+    CachePlan,
+    Customer,
+    HeatTrace,
+    Host,
+    HostChange,
+    Member,
+    Placement,
+    TagLimit,
+)
 
 ROWS: dict[type[Shape], type[Any]] = {
     **{AlertEventShape: AlertEvent, AlertMessageShape: AlertDelivery, AlertRouteShape: AlertRoute},
@@ -65,7 +75,7 @@ ROWS: dict[type[Shape], type[Any]] = {
     **{MediaCheckShape: MediaCheck, MembershipShape: Member, MissingVolumeShape: Placement},
     **{OrderShape: Order, PersonShape: User, ProofShape: Proof, SilenceShape: Silence},
     **{StepShape: Step, TagLimitShape: TagLimit, TokenShape: ApiToken, VolumeShape: ShownVolume},
-    **{WebhookDeliveryShape: WebhookDelivery, WebhookShape: Webhook},
+    **{TraceShape: HeatTrace, WebhookDeliveryShape: WebhookDelivery, WebhookShape: Webhook},
 }
 """What each noun is shown of."""
 ANNOTATED = {"SilenceShape.active"}

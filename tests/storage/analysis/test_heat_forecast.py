@@ -14,6 +14,7 @@ from storage.analysis.heat_forecast import (
     heat_forecast,
     host_figures,
     missing_heat,
+    policy_of,
     slow_of,
     waits_of,
 )
@@ -23,8 +24,9 @@ from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.rates import Sums
 from storage.models import HeatDay, Host, Volume
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
+from tests import make
 from tests.heat_scene import count_heat, counting_scene, slow_reads
-from tests.scene import Scene
+from tests.scene import Scene, scene
 from tests.storage.metrics.samples.rounds import NOON
 
 pytestmark = pytest.mark.django_db
@@ -176,3 +178,16 @@ def test_data_read_once_name_no_size(here: Scene) -> None:
     assert curve is not None
     small = curve.prospects[0]
     assert small.verdict != "helps"
+
+
+def test_a_bcache_keeps_its_cutoff_and_a_new_one_has_none() -> None:
+    kernel = {"sequential_cutoff_bytes": 4 << 20, "cset_uuid": make.CSET_UUID}
+    for backing, bypasses in (
+        (make.bcache(sequential_cutoff_bytes=4 << 20), False),
+        (make.bcache(cset_uuid=make.CSET_UUID), False),
+        (make.bcache(**kernel), True),
+    ):
+        lv = make.lv(bcache=backing)
+        there = scene(lv, layout="bcache", csets=(make.cset(None),))
+        policy = policy_of(row_of(there.volume), 1.0, writeback=False)
+        assert policy.bypasses_sequential is bypasses

@@ -40,7 +40,7 @@ from storage.metrics.counters import (
     VolumeCounters,
     encode_counters,
 )
-from storage.models import HostOutline, LatestSample
+from storage.models import HeatDay, HeatTrace, HostOutline, LatestSample, TraceState
 from tests import make
 from tests.bench.packages import NotHere
 from tests.bench.packages import program as program_of
@@ -259,12 +259,39 @@ def test_one_scrape_at_a_time() -> None:
     assert answer["Retry-After"] == "1"
 
 
+def test_heat_has_its_hosts_by_state_its_time_and_its_traces() -> None:
+    there = scene(host={"name": "stor-1", "hello": {"heat": {"state": "running"}}})
+    scene(host={"name": "stor-2", "hello": {"heat": {"state": "off"}}})
+    scene(host={"name": "stor-3"})
+    other = make.volume()
+    make.placement(other, there.host)
+    today = timezone.now().date()
+    for volume, days, hours in ((there.volume, 0, 3), (other, 1, 4), (other, 9, 24)):
+        HeatDay.objects.create(
+            volume=volume,
+            day=today - timedelta(days=days),
+            records=b"",
+            counted_seconds=3600 * hours,
+        )
+    for state in (TraceState.RUNNING, TraceState.DONE):
+        HeatTrace.objects.create(
+            volume=there.volume, host=there.host, minutes=5, chunk_bytes=65_536, state=state
+        )
+    found = samples()
+    assert found['tiercel_heat_hosts{state="running"}'] == 1
+    assert found['tiercel_heat_hosts{state="off"}'] == 1
+    assert found['tiercel_heat_hosts{state="unknown"}'] == 1
+    assert found['tiercel_host_heat_counted_seconds{host="stor-1"}'] == 7 * 3600
+    assert found['tiercel_heat_traces{state="running"}'] == 1
+    assert found['tiercel_heat_traces{state="wanted"}'] == 0
+
+
 def test_the_number_of_queries_does_not_grow_with_the_fleet(
     django_assert_max_num_queries: Any,
 ) -> None:
     for n in range(5):
         full_house(f"stor-{n}")
-    with django_assert_max_num_queries(25):
+    with django_assert_max_num_queries(27):
         exposition()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from typing import Any
@@ -17,6 +18,7 @@ from storage.agent.heat.observation import (
     bucket_of,
     is_write,
 )
+from storage.agent.heat.sequential_runs import SequentialRuns
 from storage.agent.heat.trace_filter import CHUNK_SECTORS, LARGE_SECTORS, SHARE
 from storage.agent.kernel.trace_pages import TracedIo
 
@@ -144,7 +146,7 @@ def test_an_hour_that_begins_counts_from_nothing_and_knows_what_was_touched() ->
     sampled.add([traced(15, 16, 8, False)], Io(1, 4096), 10, 20)
     part = sampled.to_json()
     assert part["reuse"]["reads"] == {"cold": 0, "buckets": [[0, 1]]}
-    assert (part["reads"], part["clock"]) == (1, 1)
+    assert (part["reads"], part["clock_before"], part["clock"]) == (1, 1, 1)
 
 
 def test_a_scan_is_counted_as_what_bcache_would_bypass() -> None:
@@ -157,8 +159,69 @@ def test_a_scan_is_counted_as_what_bcache_would_bypass() -> None:
     bypassed = {"reads": 241, "read_bytes": 241 << 18, "writes": 0, "write_bytes": 0}
     assert part["sequential"] == bypassed
     assert weights(part["reuse"]["reads"]) == 16
-    assert weights(part["bypassed_reuse"]["reads"]) == 15
     assert part["clock"] == 256 * 4
+    assert weights(part["kept"]["reuse"]["reads"]) == 1
+    assert part["kept"]["clock"] == 15 * 4
+
+
+def scan_beside(random_ios: int) -> list[tuple[int, int, bool]]:
+    """A scan of 32 MiB, 128 KiB at a time, among reads and writes all over 64 MiB."""
+    order, done = random.Random(7), []
+    for n in range(256):
+        for _ in range(random_ios):
+            done.append((order.randrange(1 << 14) // 16 * 16, 8, order.random() < 0.3))
+        done.append((32 * n, 256, False))
+    return done
+
+
+def test_a_trace_has_what_bcache_keeps_with_a_clock_of_its_own() -> None:
+    done, runs = scan_beside(5), SequentialRuns(is_sampled=False)
+    kept = [io for n, io in enumerate(done) if not runs.bypasses(n, io[0] * 8, io[1])]
+    assert len(kept) < len(done)
+    fine = Fine(65536, 9)
+    fine.add([traced(n, *io) for n, io in enumerate(done)], Io())
+    for part in fine.to_json():
+        clock, buckets, cold = brute(kept, part["chunk_bytes"] // 512, FINE_SHARE, 9 % FINE_SHARE)
+        assert (part["kept"]["clock_before"], part["kept"]["clock"]) == (0, clock)
+        for kind, name in ((False, "reads"), (True, "writes")):
+            assert part["kept"]["reuse"][name]["cold"] == cold[kind]
+            assert dict(part["kept"]["reuse"][name]["buckets"]) == buckets[kind]
+
+
+def test_of_a_sample_what_bcache_keeps_is_estimated() -> None:
+    done, runs = scan_beside(40), SequentialRuns(is_sampled=False)
+    kept = [io for n, io in enumerate(done) if not runs.bypasses(n, io[0] * 8, io[1])]
+    sampled = Sampled(9, 5)
+    for n, (page, sectors, kind) in enumerate(done):
+        seen = page * 8 // CHUNK_SECTORS % SHARE == 9 or sectors > LARGE_SECTORS
+        ios = [traced((n + 1) * MS, page, sectors, kind)] if seen else []
+        sampled.add(ios, one(sectors, kind), n * MS, (n + 1) * MS)
+    clock, buckets, cold = brute(kept, CHUNK_SECTORS, SHARE, 9)
+    part = sampled.to_json()["kept"]
+    assert abs(part["clock"] / clock - 1) < 0.05
+    touched = sum(cold.values()) + sum(sum(each.values()) for each in buckets.values())
+    assert abs(weights(part["reuse"]["reads"]) + weights(part["reuse"]["writes"]) - touched) <= 5
+
+
+def test_without_long_runs_bcache_keeps_everything() -> None:
+    sampled = Sampled(1, 5)
+    sampled.add([traced(5, 16, 8, False)], Io(1, 4096), 0, 10)
+    assert sampled.to_json()["kept"] is None
+
+
+def test_a_record_never_takes_more_than_some_kilobytes() -> None:
+    """Every bucket of every histogram with a large number."""
+    fine = Fine(65536, 9)
+    for reuse in fine._sizes:
+        reuse.keep_apart()
+        assert reuse.kept is not None
+        for stream in (reuse.whole, reuse.kept):
+            for histogram in stream._reads_writes:
+                for octave in range(32):
+                    for step in range(16):
+                        histogram.count((1 << octave) + (step << octave) // 16, 10**9)
+    for part in fine.to_json():
+        assert len(json.dumps(part, separators=(",", ":"))) < 48_000
 
 
 @given(st.integers(1, (1 << 32) - 1))

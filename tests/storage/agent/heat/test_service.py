@@ -83,7 +83,8 @@ def test_what_was_touched_in_an_hour_is_known_in_the_next(
     first, second = records(agent)
     assert first["reuse"]["reads"]["cold"] == 1
     assert second["reuse"]["reads"]["cold"] == 0
-    assert second["reads"] == second["clock"] == 100
+    assert second["reads"] == second["clock"] == second["clock_before"] == 100
+    assert (first["clock_before"], first["kept"]) == (0, None)
 
 
 def test_nothing_is_observed_that_no_panel_names(traced: TracedHost, agent: Agent) -> None:
@@ -287,6 +288,20 @@ def test_a_trace_that_costs_too_much_ends_and_the_rest_goes_on(
     assert heat(traced.host)["state"] == "running"
     number = traced.number("web")
     assert traced.tracer.filters[-1] == trace_filter(RESIDUE, [number])
+
+
+def test_a_trace_is_ended_before_its_time(traced: TracedHost, agent: Agent, web: str) -> None:
+    asked = {"lv_uuid": web, "minutes": 30, "chunk_kib": 64}
+    agent.data("heat.trace", asked)
+    traced.run(120)
+    traced.read("web", [1])
+    agent.data("heat.trace", asked | {"lv_uuid": agent.lv("other")["uuid"], "minutes": 0})
+    traced.run(20)
+    assert records(agent) == []
+    agent.data("heat.trace", asked | {"minutes": 0})
+    traced.run(20)
+    assert len(records(agent)) == 3
+    agent.data("heat.trace", asked)
 
 
 def test_only_a_volume_that_is_observed_is_traced(

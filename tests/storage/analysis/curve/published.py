@@ -15,7 +15,7 @@ from storage.analysis.curve.heat import (
     ReuseTimes,
     SequentialIos,
     bucket_bounds,
-    observed,
+    usable,
 )
 from storage.analysis.curve.miss_ratio import MissRatioCurve, miss_ratio_curve
 from storage.byte_sizes import GIB
@@ -66,7 +66,7 @@ def fio_zipf(of: int, theta: float) -> npt.NDArray[np.float64]:
 
 def curve(chunk_bytes: int, references: int = LONG) -> MissRatioCurve:
     """The expected curve of so many independent references."""
-    found = miss_ratio_curve(observed([record(chunk_bytes, references)]), 4 * GIB)
+    found = miss_ratio_curve(usable([record(chunk_bytes, references)]), 4 * GIB)
     assert found is not None
     return found
 
@@ -97,7 +97,9 @@ def record(chunk_bytes: int, references: int) -> HeatRecord:
         writes=0,
         read_bytes=references * BLOCK_BYTES,
         write_bytes=0,
+        clock_before=0,
         clock=references,
+        kept=None,
         sequential=SequentialIos(),
         reuse=ReuseByKind(
             ReuseTimes(round(cold), tuple((i, n) for i, n in buckets if n)), ReuseTimes(0, ())

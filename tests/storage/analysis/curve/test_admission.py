@@ -8,7 +8,7 @@ from collections import OrderedDict
 import pytest
 
 from storage.analysis.curve.admission import full_cache_factor, rate_mixture
-from storage.analysis.curve.heat import observed
+from storage.analysis.curve.heat import usable
 from storage.analysis.curve.miss_ratio import miss_ratio_curve
 from tests.storage.analysis.curve.traces import CHUNK_BYTES, heat, zipf_load
 
@@ -37,7 +37,7 @@ def test_a_cache_that_admits_less_keeps_more_of_what_is_hot(
     theta: float, promotion_share: float
 ) -> None:
     trace = zipf_load(theta, 2 * WARM, VOLUME)
-    curve = miss_ratio_curve(observed(heat(trace.part(0, SEEN), share=1)), trace.volume_bytes)
+    curve = miss_ratio_curve(usable(heat(trace.part(0, SEEN), share=1)), trace.volume_bytes)
     assert curve is not None
     mixture = rate_mixture(curve)
     assert sum(mixture.shares) == pytest.approx(1, abs=0.01)
@@ -51,6 +51,6 @@ def test_a_cache_that_admits_less_keeps_more_of_what_is_hot(
 
 def test_a_cache_as_large_as_all_that_is_touched_misses_nothing() -> None:
     trace = zipf_load(1.1, SEEN, VOLUME)
-    curve = miss_ratio_curve(observed(heat(trace, share=1)), trace.volume_bytes)
+    curve = miss_ratio_curve(usable(heat(trace, share=1)), trace.volume_bytes)
     assert curve is not None
     assert rate_mixture(curve).miss_ratio(1e9, 0.5) == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from storage.analysis.curve.bands import DAY, Bounds, HitRates, hit_rates
-from storage.analysis.curve.heat import NS, HeatRecord, observed
+from storage.analysis.curve.heat import NS, HeatRecord, usable
 from storage.analysis.curve.miss_ratio import miss_ratio_curve
 from tests.storage.analysis.curve import traces
 from tests.storage.analysis.curve.test_miss_ratio import LOADS
@@ -29,7 +29,7 @@ SIZES = tuple(VOLUME * percent // 100 for percent in (5, 10, 20))
 def bands(
     records: list[HeatRecord], sizes: tuple[int, ...] = SIZES, horizon_seconds: float = WEEK
 ) -> tuple[HitRates, ...]:
-    parts = observed(records)
+    parts = usable(records)
     curve = miss_ratio_curve(parts, VOLUME * CHUNK_BYTES)
     assert curve is not None
     in_bytes = [size * CHUNK_BYTES for size in sizes]

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from storage.analysis.curve.cache_policy import at_chunk_size, bcache, lvmcache
-from storage.analysis.curve.heat import observed
+from storage.analysis.curve.heat import usable
 from storage.analysis.curve.miss_ratio import MissRatioCurve, miss_ratio_curve
 from storage.byte_sizes import KIB, MIB
 from tests.storage.analysis.curve.traces import heat, zipf_load
@@ -28,7 +28,7 @@ def test_in_writeback_lvmcache_takes_writes_that_hit_and_bcache_all_but_long_run
 
 def curve(chunk_bytes: int, size: int) -> MissRatioCurve:
     record = next(heat(zipf_load(0.9, 8000, size), share=1))
-    parts = observed([dataclasses.replace(record, chunk_bytes=chunk_bytes)])
+    parts = usable([dataclasses.replace(record, chunk_bytes=chunk_bytes)])
     found = miss_ratio_curve(parts, size * chunk_bytes)
     assert found is not None
     return found

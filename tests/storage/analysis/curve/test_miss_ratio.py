@@ -11,17 +11,19 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.analysis.curve.heat import (
     HeatRecord,
-    Observed,
     ReuseByKind,
     ReuseTimes,
     SequentialIos,
-    observed,
+    Stream,
+    usable,
 )
 from storage.analysis.curve.miss_ratio import MissRatioCurve, miss_ratio_curve
 from tests.storage.analysis.curve.traces import (
@@ -52,7 +54,7 @@ LOADS: Final[dict[str, Callable[[int, int], Trace]]] = {
 
 
 def curve_of(trace: Trace, *, share: int = 1, hours: int = 1) -> MissRatioCurve:
-    found = miss_ratio_curve(observed(heat(trace, share=share, hours=hours)), trace.volume_bytes)
+    found = miss_ratio_curve(usable(heat(trace, share=share, hours=hours)), trace.volume_bytes)
     assert found is not None
     return found
 
@@ -129,40 +131,50 @@ def test_records_of_unlike_chunks_are_not_added_up() -> None:
     record = next(heat(zipf_load(1.0, 4000, 512)))
     other = dataclasses.replace(record, chunk_bytes=4096)
     with pytest.raises(ValueError, match="one size of chunks"):
-        miss_ratio_curve([Observed(record, 0), Observed(other, 0)], 2**30)
+        miss_ratio_curve([record, other], 2**30)
 
 
 def test_long_runs_that_go_around_the_cache_leave_it_to_the_others() -> None:
     """Three tenths of the references are a scan, which bcache bypasses and lvmcache lets in."""
     trace = scan_load(SEEN, VOLUME)
-    reads = int((~trace.is_write).sum())
-    runs = SequentialIos(
-        reads=round(0.3 * reads),
-        read_bytes=round(0.3 * reads) * 4096,
-        writes=round(0.3 * (SEEN - reads)),
-        write_bytes=round(0.3 * (SEEN - reads)) * 4096,
-    )
-    parts = observed(heat(trace, share=1, sequential=runs))
-    around = miss_ratio_curve(parts, trace.volume_bytes, bypasses_sequential=True)
-    through = miss_ratio_curve(parts, trace.volume_bytes)
+    records = usable(heat(trace, share=1, hours=4, bypassed=_scanned(trace)))
+    around = miss_ratio_curve(records, trace.volume_bytes, bypasses_sequential=True)
+    through = miss_ratio_curve(records, trace.volume_bytes)
     assert around is not None
     assert through is not None
-    size = VOLUME // 20
-    exact = _played_around(trace, size)
-    assert likely(around, size, "both") == pytest.approx(exact, abs=0.03)
-    assert likely(around, size, "both") > likely(through, size, "both")
+    for size in (VOLUME // 50, VOLUME // 20, VOLUME // 12):
+        exact = _played_around(trace, size)
+        assert likely(around, size, "both") == pytest.approx(exact, abs=0.01)
+        assert likely(around, size, "both") > likely(through, size, "both") + 0.02
+
+
+def test_where_all_goes_around_the_cache_no_size_helps() -> None:
+    trace = zipf_load(1.0, 4000, 512)
+    records = usable(heat(trace, share=1, bypassed=trace.chunks >= 0))
+    curve = miss_ratio_curve(records, trace.volume_bytes, bypasses_sequential=True)
+    assert curve is not None
+    ratios = curve.miss_ratios(2**40, curve.growths[0])
+    assert (ratios.reads, ratios.writes, ratios.both) == (1, 1, 1)
+
+
+def _scanned(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Which references are the scan's: whatever stands at its next chunk."""
+    position, scanned = 0, np.zeros(len(trace), dtype=bool)
+    for at, chunk in enumerate(trace.chunks.tolist()):
+        if chunk == position:
+            scanned[at] = True
+            position = (position + 1) % trace.volume_chunks
+    return scanned
 
 
 def _played_around(trace: Trace, size: int) -> float:
-    """The hit rate of the second half, where the scan (whatever stands at its next chunk) is served
-    from the cache but never enters it."""
-    position, hits = 0, 0
+    """The hit rate of the second half, where the scan never enters the cache."""
+    scanned, hits = _scanned(trace), 0
     cache = OrderedDict[int, None]()
     for at, chunk in enumerate(trace.chunks.tolist()):
-        hits += chunk in cache and at >= len(trace) // 2
-        if chunk == position:
-            position = (position + 1) % trace.volume_chunks
+        if scanned[at]:
             continue
+        hits += chunk in cache and at >= len(trace) // 2
         cache[chunk] = None
         cache.move_to_end(chunk)
         if len(cache) > size:
@@ -175,9 +187,20 @@ BUCKETS = st.lists(st.tuples(st.integers(0, 600), st.integers(1, 10**6)), max_si
 
 
 @st.composite
+def streams(draw: st.DrawFn) -> Stream:
+    return Stream(
+        clock_before=draw(st.integers(0, 10**8)),
+        clock=draw(st.integers(0, 10**8)),
+        reuse=ReuseByKind(
+            ReuseTimes(draw(NUMBERS), draw(BUCKETS)), ReuseTimes(draw(NUMBERS), draw(BUCKETS))
+        ),
+    )
+
+
+@st.composite
 def records(draw: st.DrawFn) -> HeatRecord:
     """Whatever an agent may send."""
-    reads, writes = draw(NUMBERS), draw(NUMBERS)
+    reads, writes, whole = draw(NUMBERS), draw(NUMBERS), draw(streams())
     return HeatRecord(
         begun_ns=draw(st.integers(0, 100)) * 3600 * 10**9,
         seconds=3600,
@@ -187,11 +210,11 @@ def records(draw: st.DrawFn) -> HeatRecord:
         writes=writes,
         read_bytes=reads * draw(st.integers(512, 10**6)),
         write_bytes=writes * 4096,
-        clock=draw(st.integers(0, 10**8)),
+        clock_before=whole.clock_before,
+        clock=whole.clock,
+        reuse=whole.reuse,
         sequential=SequentialIos(draw(NUMBERS), draw(NUMBERS), draw(NUMBERS), draw(NUMBERS)),
-        reuse=ReuseByKind(
-            ReuseTimes(draw(NUMBERS), draw(BUCKETS)), ReuseTimes(draw(NUMBERS), draw(BUCKETS))
-        ),
+        kept=draw(st.none() | streams()),
         lost=draw(st.sampled_from((0, 1, 10**6))),
     )
 
@@ -204,7 +227,7 @@ def records(draw: st.DrawFn) -> HeatRecord:
 def test_whatever_was_sent_a_larger_cache_misses_no_more(
     sent: list[HeatRecord], volume_bytes: int, bypasses: bool
 ) -> None:
-    curve = miss_ratio_curve(observed(sent), volume_bytes, bypasses_sequential=bypasses)
+    curve = miss_ratio_curve(usable(sent), volume_bytes, bypasses_sequential=bypasses)
     if curve is None:
         assert not any(record.is_usable for record in sent)
         return
@@ -221,7 +244,7 @@ def test_whatever_was_sent_a_larger_cache_misses_no_more(
 
 
 @pytest.mark.parametrize("factor", [2, 64, 1000])
-def test_a_curve_does_not_depend_on_how_many_chunks_were_observed(factor: int) -> None:
+def test_a_curve_does_not_depend_on_how_many_chunks_were_usable(factor: int) -> None:
     record = next(heat(zipf_load(1.0, 4000, 512), share=1))
 
     def times(reuse: ReuseTimes) -> ReuseTimes:
@@ -233,7 +256,7 @@ def test_a_curve_does_not_depend_on_how_many_chunks_were_observed(factor: int) -
     more = dataclasses.replace(
         record, reuse=ReuseByKind(times(record.reuse.reads), times(record.reuse.writes))
     )
-    first, second = (miss_ratio_curve(observed([each]), 2**25) for each in (less, more))
+    first, second = (miss_ratio_curve(usable([each]), 2**25) for each in (less, more))
     assert first is not None
     assert second is not None
     assert first.both == second.both

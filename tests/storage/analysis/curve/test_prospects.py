@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.analysis.curve.cache_policy import CachePolicy, bcache, lvmcache
-from storage.analysis.curve.heat import HeatRecord, SequentialIos
+from storage.analysis.curve.heat import HeatRecord
 from storage.analysis.curve.prospects import (
     DAY,
     HostRates,
@@ -48,7 +48,7 @@ WAITS = VolumeWaits(
 )
 
 
-def days(trace: Trace, sequential: SequentialIos | None = None) -> list[HeatRecord]:
+def days(trace: Trace) -> list[HeatRecord]:
     """A week of two records a day, of half of the chunks."""
     found = list[HeatRecord]()
     for day in range(DAYS):
@@ -60,7 +60,6 @@ def days(trace: Trace, sequential: SequentialIos | None = None) -> list[HeatReco
             begun_ns=day * DAY * NS,
             seconds=DAY // 2,
             offset=day,
-            sequential=sequential,
         )
     return found
 

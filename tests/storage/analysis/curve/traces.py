@@ -13,7 +13,7 @@ from math import floor, log2
 import numpy as np
 import numpy.typing as npt
 
-from storage.analysis.curve.heat import HeatRecord, ReuseByKind, ReuseTimes, SequentialIos
+from storage.analysis.curve.heat import HeatRecord, ReuseByKind, ReuseTimes, SequentialIos, Stream
 
 CHUNK_BYTES = 65536
 NS = 1_000_000_000
@@ -103,6 +103,37 @@ def bucket_index(time: int) -> int:
     return 16 * octave + floor(16 * (time / 2**octave - 1))
 
 
+class _Observing:
+    """A stream whose chunks are observed, from its first reference on."""
+
+    def __init__(self) -> None:
+        self.clock = 0
+        self._last: dict[int, int] = {}
+        self.begin()
+
+    def begin(self) -> None:
+        self._begun = self.clock
+        self._cold, self._buckets = [0, 0], (Counter[int](), Counter[int]())
+
+    def touch(self, chunk: int, at: int, kind: int) -> None:
+        if chunk in self._last:
+            self._buckets[kind][bucket_index(at - self._last[chunk])] += 1
+        else:
+            self._cold[kind] += 1
+        self._last[chunk] = at
+
+    def stream(self) -> Stream:
+        reads, writes = (
+            ReuseTimes(cold, tuple(sorted(buckets.items())))
+            for cold, buckets in zip(self._cold, self._buckets, strict=True)
+        )
+        return Stream(
+            clock_before=self._begun,
+            clock=self.clock - self._begun,
+            reuse=ReuseByKind(reads, writes),
+        )
+
+
 def heat(
     trace: Trace,
     *,
@@ -111,25 +142,29 @@ def heat(
     begun_ns: int = 0,
     seconds: int = 3600,
     offset: int = 5,
-    sequential: SequentialIos | None = None,
+    bypassed: npt.NDArray[np.bool_] | None = None,
 ) -> Iterator[HeatRecord]:
     """What an agent says of a trace: one of `share` chunks is observed, chosen by bits of the
-    address, from the first reference on; the clock counts all."""
-    last: dict[int, int] = {}
+    address, from the first reference on; the clock counts all. `bypassed` are the references that
+    bcache does not let in."""
+    whole, kept = _Observing(), _Observing()
+    around = np.zeros(len(trace), dtype=bool) if bypassed is None else bypassed
+    kept_clock = np.cumsum(~around)
     borders = np.linspace(0, len(trace), hours + 1).astype(int)
     for hour in range(hours):
         begin, end = int(borders[hour]), int(borders[hour + 1])
-        cold, buckets = [0, 0], (Counter[int](), Counter[int]())
         chosen = np.flatnonzero(trace.chunks[begin:end] % share == offset % share) + begin
         for at, chunk in zip(chosen.tolist(), trace.chunks[chosen].tolist(), strict=True):
             kind = int(trace.is_write[at])
-            if chunk in last:
-                buckets[kind][bucket_index(at - last[chunk])] += 1
-            else:
-                cold[kind] += 1
-            last[chunk] = at
+            whole.touch(chunk, at, kind)
+            if not around[at]:
+                kept.touch(chunk, int(kept_clock[at]), kind)
+        whole.clock, kept.clock = end, int(kept_clock[end - 1]) if end else 0
         writes = int(trace.is_write[begin:end].sum())
         reads = end - begin - writes
+        bypassed_writes = int((trace.is_write & around)[begin:end].sum())
+        bypassed_reads = int(around[begin:end].sum()) - bypassed_writes
+        both = whole.stream()
         yield HeatRecord(
             begun_ns=begun_ns + hour * seconds * NS,
             seconds=seconds,
@@ -139,13 +174,16 @@ def heat(
             writes=writes,
             read_bytes=reads * 4096,
             write_bytes=writes * 4096,
-            clock=end - begin,
-            sequential=sequential or SequentialIos(),
-            reuse=ReuseByKind(
-                ReuseTimes(cold[0], tuple(sorted(buckets[0].items()))),
-                ReuseTimes(cold[1], tuple(sorted(buckets[1].items()))),
+            clock_before=both.clock_before,
+            clock=both.clock,
+            reuse=both.reuse,
+            sequential=SequentialIos(
+                bypassed_reads, bypassed_reads * 4096, bypassed_writes, bypassed_writes * 4096
             ),
+            kept=None if bypassed is None else kept.stream(),
         )
+        whole.begin()
+        kept.begin()
 
 
 def stack_distances(chunks: Sequence[int]) -> list[int]:
