@@ -95,7 +95,9 @@ def test_too_little_heat_is_no_forecast_and_says_how_much_there_is(here: Scene) 
     count_heat(here.volume, 2, NOW)
     row = row_of(here.volume)
     assert heat_forecast(row, busy(here.volume), [GIB], NOW) is None
-    assert missing_heat(row, NOW) == "Counted so far: 2 h. A forecast needs 6 h."
+    assert missing_heat(row, NOW) == (
+        "What this volume reads again is not known yet: 2 h counted so far of 6 h needed."
+    )
     assert LEAST_SECONDS == 6 * 3600
 
 

@@ -59,7 +59,7 @@ def test_a_curve_is_drawn_said_and_listed(staff: Client, here: Scene) -> None:
 
 
 def test_without_a_curve_it_says_what_is_missing(staff: Client, here: Scene) -> None:
-    assert "Counted so far: nothing. A forecast needs 6 h." in part(staff, here)
+    assert "is not known yet: nothing counted so far of 6 h needed." in part(staff, here)
 
 
 def test_it_is_a_page_without_a_script_too(staff: Client, here: Scene) -> None:
@@ -74,4 +74,4 @@ def test_staff_end_the_counting_and_what_was_counted_is_gone(staff: Client, here
     assert not HeatDay.objects.exists()
     assert "may not be counted" in part(staff, here)
     staff.post(url)
-    assert "Counted so far: nothing" in part(staff, here)
+    assert "nothing counted so far" in part(staff, here)
