@@ -29,5 +29,17 @@ def test_labels_that_would_overlap_are_left_out() -> None:
     assert (chart.now, chart.enough) == ("", "")
 
 
+def test_plans_lie_on_the_line_and_their_names_do_not_overlap() -> None:
+    sizes = [prospect(n) for n in (1, 2, 4, 8)]
+    chart = size_chart(sizes, None, None, [(f"Plan {n}, 4.90 EUR", sizes[n]) for n in range(4)])
+    points = chart.line.split()
+    assert [f"{dot.x},{dot.y}" for dot in chart.plans] == points
+    rows = {dot.text_y for dot in chart.plans}
+    assert 1 < len(rows) <= 4
+    assert chart.height > HEIGHT
+    # The name of the largest one ends where its line is.
+    assert [dot.is_last for dot in chart.plans] == [False, False, False, True]
+
+
 def test_one_size_is_drawn_too() -> None:
     assert size_chart([prospect(4)], None, None).line.startswith(f"{LEFT:.1f},")
