@@ -232,7 +232,7 @@ def _of_size(prospects: Sequence[Prospect], size_bytes: int) -> Prospect:
 
 def offered_sizes(row: VolumeSnapshot) -> list[int]:
     """Sizes that there is room for, else all; none is larger than the volume."""
-    room = ()
+    room: tuple[int, ...] = ()
     if row.facts is not None and row.placement is not None:
         room = sizes_for(row.facts, row.placement.vg_uuid, row.technology)
     return within(room or SIZES_BYTES, row.volume.size_bytes)

@@ -112,8 +112,8 @@ def prospects_by_policy(
         curve = miss_ratio_curve(parts, waits.volume_bytes, bypasses_sequential=bypasses)
         known[bypasses] = None
         if curve is not None and curve.reads is not None:
-            rates = hit_rates(parts, curve, sizes_bytes, horizon_seconds=horizon_seconds)
-            known[bypasses] = _Rates(parts, curve, rates)
+            of_sizes = hit_rates(parts, curve, sizes_bytes, horizon_seconds=horizon_seconds)
+            known[bypasses] = _Rates(parts, curve, of_sizes)
     return [
         _of_policy(rates, waits, host, policy)
         if (rates := known[policy.bypasses_sequential]) is not None
