@@ -13,12 +13,12 @@ from storage.formatting import size
 
 WIDTH: Final = 640
 HEIGHT: Final = 260
-LEFT, RIGHT, TOP, BOTTOM = 44, 12, 10, 30
-LABEL_PIXELS: Final = 62
+LEFT, RIGHT, TOP, BOTTOM = 78, 44, 14, 34
+LABEL_PIXELS: Final = 110
 """So much room a label of the lower axis takes."""
-LETTER_PIXELS: Final = 11
+LETTER_PIXELS: Final = 13
 """So much a letter takes at most, on a narrow screen."""
-ROW_PIXELS: Final = 24
+ROW_PIXELS: Final = 28
 SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 

@@ -141,7 +141,7 @@ def has_already(row: VolumeSnapshot, offer: Offer) -> bool:
 
 
 def best(cards: Sequence[PlanCard]) -> PlanCard | None:
-    """The plan to suggest: the smallest that saves nearly as much as any, by the volume's own
+    """The plan to suggest: the cheapest that saves nearly as much as any, by the volume's own
     traffic; where that does not tell, one that may be tried free, else the first that is more."""
     better = [card for card in cards if card.is_better]
     if (enough := enough_plan(cards)) is not None and enough.is_better:
@@ -150,29 +150,32 @@ def best(cards: Sequence[PlanCard]) -> PlanCard | None:
 
 
 def enough_plan(cards: Sequence[PlanCard]) -> PlanCard | None:
-    """The smallest plan that saves nearly as much as the one that saves the most; None where the
+    """The cheapest plan that saves nearly as much as the one that saves the most; None where the
     volume's own traffic does not tell, or only one plan helps."""
+    known = _helping(cards)
+    if len(known) < 2:
+        return None
+    most = max(card.saved_seconds or 0.0 for card in known)
+    return next(card for card in known if (card.saved_seconds or 0.0) >= ENOUGH * most)
+
+
+def spares_dearer(cards: Sequence[PlanCard]) -> PlanCard | None:
+    """The plan that is enough where a dearer one helps too; None else."""
+    found = enough_plan(cards)
+    if found is None or found.offer.price_minor == _helping(cards)[-1].offer.price_minor:
+        return None
+    return found
+
+
+def _helping(cards: Sequence[PlanCard]) -> list[PlanCard]:
+    """Plans that fit and that help by the volume's own traffic, the cheapest first."""
     known = [
         card
         for card in cards
         if card.saved_seconds is not None
         and not (card.offer.reason or card.offer.is_current or card.is_less)
     ]
-    if len(known) < 2:
-        return None
-    most = max(card.saved_seconds or 0.0 for card in known)
-    by_size = sorted(known, key=lambda card: (card.offer.size_bytes, card.offer.price_minor))
-    return next(card for card in by_size if (card.saved_seconds or 0.0) >= ENOUGH * most)
-
-
-def spares_larger(cards: Sequence[PlanCard]) -> PlanCard | None:
-    """The plan that is enough where a larger one helps too; None else."""
-    found = enough_plan(cards)
-    if found is None:
-        return None
-    helping = [card for card in cards if card.saved_seconds is not None]
-    is_largest = all(card.offer.size_bytes <= found.offer.size_bytes for card in helping)
-    return None if is_largest else found
+    return sorted(known, key=lambda card: (card.offer.price_minor, card.offer.size_bytes))
 
 
 def shared_forecast(cards: Sequence[PlanCard]) -> Expectation | None:

@@ -16,8 +16,9 @@ from storage.planner.wish import TechnologyName
 
 ENOUGH: Final = 0.9
 """A size that saves this part of what the largest saves is enough: beyond, SSD buys little."""
+HOUR: Final = 3600
 HOURS: Final = 24
-RISK: Final = "Until they reach the HDD, new data are on SSD alone: losing it loses them."
+RISK: Final = "Until new data reach the HDD, they are on the SSD alone: if it fails, they are lost."
 
 
 def saved_seconds(prospect: Prospect) -> float:
@@ -118,10 +119,14 @@ def share_range(low: float, high: float) -> str:
 
 
 def saved_range(prospect: Prospect) -> str:
-    """The waiting saved a day as "2.1 h to 5 h"."""
-    low = seconds(max(0.0, prospect.saved_seconds_per_day.low))
-    high = seconds(max(0.0, prospect.saved_seconds_per_day.high))
-    return high if low == high else f"{low} to {high}"
+    """The waiting saved a day as "2.1 to 5 h"."""
+    low = max(0.0, prospect.saved_seconds_per_day.low)
+    high = max(0.0, prospect.saved_seconds_per_day.high)
+    if high >= 2 * HOUR:
+        first, last = (f"{each / HOUR:.1f}".removesuffix(".0") for each in (low, high))
+        return f"{last} h" if first == last else f"{first} to {last} h"
+    shown = seconds(low), seconds(high)
+    return shown[1] if shown[0] == shown[1] else " to ".join(shown)
 
 
 def writeback_gain(through: Prospect, back: Prospect, refusal: str) -> str:
@@ -154,7 +159,7 @@ def technology_reason(
             f"{fits} would save about {seconds(abs(more))} more a day: {why}. A volume that was "
             f"made for {own} cannot have it."
         )
-    return f"{own} fits: {'bcache' if own == 'lvmcache' else 'lvmcache'} would save as much."
+    return f"{own} fits: {'bcache' if own == 'lvmcache' else 'lvmcache'} would save about as much."
 
 
 TAKES_IN: Final = (

@@ -44,6 +44,7 @@ HOUR: Final = 3600
 PLANNED: Final = 20
 """For so many volumes, those with the longest waits, the commands are worked out."""
 TECHNOLOGIES: Final[tuple[TechnologyName, ...]] = ("lvmcache", "bcache")
+WRITES_GAIN: Final = "Reads gain little, writes much: so writeback mode."
 NOT_KNOWN: Final = "What it reads again is not known yet."
 
 
@@ -197,7 +198,7 @@ def _advised(
     if refusal:
         reason = f"{chosen.reason} In writeback mode it would: {of_writes.reason} {refusal}"
         return Unhelped(use, reason, "")
-    return _by_curve(row, "writeback", of_writes, curves, f"Only writes gain. {RISK}")
+    return _by_curve(row, "writeback", of_writes, curves, f"{WRITES_GAIN} {RISK}")
 
 
 def _by_curve(

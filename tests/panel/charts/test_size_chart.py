@@ -24,8 +24,8 @@ def test_sizes_reach_over_the_whole_width_and_rates_lie_within_the_height() -> N
 def test_labels_that_would_overlap_are_left_out() -> None:
     chart = size_chart([prospect(n) for n in range(1, 40)], None, None)
     shown = [float(tick.at) for tick in chart.sizes if tick.text]
-    assert 2 < len(shown) < 12
-    assert all(later - sooner >= 60 for sooner, later in itertools.pairwise(shown))
+    assert 2 < len(shown) < 8
+    assert all(later - sooner >= 108 for sooner, later in itertools.pairwise(shown))
     assert (chart.now, chart.enough) == ("", "")
 
 

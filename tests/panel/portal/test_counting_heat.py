@@ -68,7 +68,7 @@ def test_a_plan_says_what_the_volumes_own_traffic_says() -> None:
 def test_the_plan_that_is_enough_is_marked_and_suggested(settings: Settings) -> None:
     settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
     acme, now = shop(), database_now()
-    small, large = plan("Small"), plan("Large", size_bytes=6 << 30)
+    small, large = plan("Small"), plan("Large", size_bytes=6 << 30, price_minor=990)
     Host.objects.update(hello=COUNTING)
     count_heat(acme.volume, 48, now)
     slow_reads(acme.there, 20, now - timedelta(minutes=25))

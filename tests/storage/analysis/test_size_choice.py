@@ -111,7 +111,7 @@ def test_the_technology_that_fits_is_named_with_the_reason() -> None:
     writes = {"lvmcache": saving(4, 2.5), "bcache": saving(4, 5.0)}
     runs = {"lvmcache": saving(4, 3.0), "bcache": saving(4, 2.0)}
     assert technology_reason("lvmcache", alike, alike) == (
-        "lvmcache fits: bcache would save as much."
+        "lvmcache fits: bcache would save about as much."
     )
     assert technology_reason("bcache", alike, writes).startswith(
         "bcache fits: it takes all small writes on SSD"
