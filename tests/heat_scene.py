@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
+
 from storage.analysis.curve.heat import NS
 from storage.analysis.heat_store import packed, unpacked
 from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.models import HeatDay, Volume
 from tests.scene import Scene, scene
 from tests.storage import wire
-from tests.storage.analysis.curve.traces import heat, scan_load, zipf_load
+from tests.storage.analysis.curve.traces import Trace, heat, zipf_load
 from tests.storage.metrics.samples.rounds import take
 
 CHUNK_BYTES = 65_536
@@ -24,9 +26,9 @@ def counting_scene() -> Scene:
 
 
 def count_heat(volume: Volume, hours: int, until: datetime, *, is_hot: bool = True) -> None:
-    """The heat of so many hours up to then, of one chunk in 64: hot data, or mostly read once."""
+    """The heat of so many hours up to then, of one chunk in 64: hot data, or all read once."""
     chunks = volume.size_bytes // CHUNK_BYTES
-    load = zipf_load(1.1, 2_000 * hours, chunks) if is_hot else scan_load(2_000 * hours, chunks)
+    load = zipf_load(1.1, 2_000 * hours, chunks) if is_hot else read_once(2_000 * hours, chunks)
     begun_ns = int((until - timedelta(hours=hours)).timestamp()) * NS
     for record in heat(load, share=64, hours=hours, begun_ns=begun_ns):
         day = datetime.fromtimestamp(record.begun_ns / NS, UTC).date()
@@ -36,6 +38,12 @@ def count_heat(volume: Volume, hours: int, until: datetime, *, is_hot: bool = Tr
         HeatDay.objects.filter(volume=volume, day=day).update(
             records=packed([*unpacked(row.records), record])
         )
+
+
+def read_once(n: int, volume: int) -> Trace:
+    """No chunk is read again, as long as there are enough."""
+    chunks = np.random.default_rng(1).permutation(volume)[np.arange(n) % volume]
+    return Trace(chunks, np.zeros(n, dtype=bool), volume)
 
 
 def slow_reads(there: Scene, minutes: int, start: datetime) -> None:

@@ -1,4 +1,5 @@
-"""Curves over sizes of SSD as drawings: the share of reads from SSD. Pure."""
+"""Curves over sizes of SSD as drawings: the share of reads from SSD, and where the plans on sale
+lie. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +13,12 @@ from storage.formatting import size
 
 WIDTH: Final = 640
 HEIGHT: Final = 260
-LEFT, RIGHT, TOP, BOTTOM = 44, 12, 10, 30
-LABEL_PIXELS: Final = 62
+LEFT, RIGHT, TOP, BOTTOM = 78, 44, 14, 34
+LABEL_PIXELS: Final = 110
 """So much room a label of the lower axis takes."""
+LETTER_PIXELS: Final = 13
+"""So much a letter takes at most, on a narrow screen."""
+ROW_PIXELS: Final = 28
 SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -32,6 +36,18 @@ class Line:
 
     name: str
     points: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDot:
+    """A plan on the curve, and where its name stands below: at its end where `is_last`, as there is
+    no room to the right."""
+
+    x: str
+    y: str
+    text: str
+    text_y: str
+    is_last: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +73,7 @@ class SizeChart(Axes):
     line: str
     now: str
     enough: str
+    plans: tuple[PlanDot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,13 +111,18 @@ class _Scale:
 
 
 def size_chart(
-    prospects: Sequence[Prospect], size_now: int | None, enough: int | None
+    prospects: Sequence[Prospect],
+    size_now: int | None,
+    enough: int | None,
+    plans: Sequence[tuple[str, Prospect]] = (),
 ) -> SizeChart:
-    """The curve of at least one prospect, with its range."""
+    """The curve of at least one prospect, with its range; `plans` by name, each with the
+    prospect of its size."""
     sizes = [each.size_bytes for each in prospects]
     scale, rates = _Scale(sizes), [each.hit_rate for each in prospects]
     upper = scale.points(sizes, [rate.high for rate in rates])
     lower = scale.points(sizes, [rate.low for rate in rates])
+    dots, rows = _plan_dots([(scale.x(each.size_bytes), name, each) for name, each in plans])
     return SizeChart(
         band=" ".join((*upper, *reversed(lower))),
         line=" ".join(scale.points(sizes, [rate.likely for rate in rates])),
@@ -108,6 +130,8 @@ def size_chart(
         shares=_share_ticks(),
         now=scale.mark(size_now),
         enough=scale.mark(enough),
+        plans=dots,
+        height=HEIGHT + rows * ROW_PIXELS,
     )
 
 
@@ -126,6 +150,25 @@ def lines_chart(sizes_bytes: Sequence[int], curves: Mapping[str, Sequence[float]
 
 def _share_ticks() -> tuple[Tick, ...]:
     return tuple(Tick(_y(share), f"{share:.0%}".replace("%", " %")) for share in SHARES)
+
+
+def _plan_dots(
+    plans: Sequence[tuple[float, str, Prospect]],
+) -> tuple[tuple[PlanDot, ...], int]:
+    """The dots, the names in as few rows as do not overlap, and how many rows these are."""
+    ends: list[float] = []
+    dots = []
+    for x, name, prospect in sorted(plans, key=lambda each: each[0]):
+        wide = LETTER_PIXELS * len(name)
+        is_last = x + wide > WIDTH
+        begin, end = (x - wide, x) if is_last else (x, x + wide)
+        row = next((n for n, taken in enumerate(ends) if taken < begin), len(ends))
+        ends[row : row + 1] = [end + LETTER_PIXELS]
+        y = HEIGHT + (row + 0.5) * ROW_PIXELS
+        dots.append(
+            PlanDot(f"{x:.1f}", _y(prospect.hit_rate.likely), name, f"{y:.1f}", is_last=is_last)
+        )
+    return tuple(dots), len(ends)
 
 
 def _y(share: float) -> str:

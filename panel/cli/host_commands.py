@@ -13,7 +13,7 @@ from .command_session import (
     path_of,
 )
 from .panel_client import Json
-from .terminal import Column, pairs, plain, screen_width, shown_time, size, table
+from .terminal import Column, duration, pairs, plain, screen_width, shown_time, size, table
 
 host_argument = click.argument(
     "host", type=NAME, shell_complete=completed_from("/hosts/", "name", "site")
@@ -60,6 +60,47 @@ def show_host(session: CommandSession, host: str) -> None:
     """Show a host: its state, its problems, its volume groups."""
     row = session.client.get(path_of("hosts", session.host_key(host)))
     session.show(row, _host_lines(row))
+
+
+@hosts_group.command("advice")
+@host_argument
+@asks_the_panel
+def show_advice(session: CommandSession, host: str) -> None:
+    """Show which volumes of a host to cache first, with which cache, and which not."""
+    data = session.client.get(path_of("hosts", session.host_key(host), "advice"))
+    session.show(data, _advice_lines(data))
+
+
+def _advice_lines(data: Json) -> list[str]:
+    lines = table(data["suggestions"], ADVISED, width=screen_width())
+    for row in data["suggestions"]:
+        lines += ["", f"{plain(row['volume']['name'])}:"]
+        lines += [f"  {plain(reason)}" for reason in row["reasons"]]
+        if row["obstacle"]:
+            lines.append(f"  Not possible now: {plain(row['obstacle']['message'])}")
+    for row in data["unhelped"]:
+        sentences = f"{plain(row['reason'])} {plain(row['instead'])}".rstrip()
+        lines += ["", f"{plain(row['volume']['name'])}: {sentences}"]
+    return lines
+
+
+def _saved(row: Json) -> str:
+    low, high = row["saved_seconds_per_day_low"], row["saved_seconds_per_day_high"]
+    return "" if low is None else f"{duration(low)} to {duration(high)}"
+
+
+ADVISED = (
+    Column("VOLUME", lambda row: row["volume"]["name"], shrinks=True),
+    Column("CACHE", lambda row: size(row["size_bytes"]), right=True),
+    Column("MODE", lambda row: row["mode"]),
+    Column("SAVES A DAY", _saved, right=True),
+    Column(
+        "READS WAIT A DAY",
+        lambda row: duration(row["waited_seconds_per_day"]),
+        right=True,
+        spare=True,
+    ),
+)
 
 
 def _host_lines(row: Json) -> list[str]:

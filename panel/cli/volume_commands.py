@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import click
@@ -19,7 +20,9 @@ from .panel_client import Json
 from .terminal import (
     UNKNOWN,
     Column,
+    duration,
     figure,
+    money,
     pairs,
     percent,
     plain,
@@ -147,6 +150,67 @@ def show_series(
     count = max((len(values) for values in columns.values()), default=0)
     rows = [{name: values[n] for name, values in columns.items()} | {"n": n} for n in range(count)]
     session.show(data, table(rows, _series_columns(data), width=screen_width()))
+
+
+@volumes_group.command("plans")
+@volume_argument
+@asks_the_panel
+def show_plans(session: CommandSession, volume: str) -> None:
+    """Show what each cache plan would bring to a volume."""
+    data = session.client.get(path_of("volumes", session.volume_key(volume), "outlook"))
+    lines = table(data["items"], PLANS, width=screen_width())
+    for row in data["items"]:
+        if row["expected"]:
+            lines += ["", f"{_plan_name(row)}: {plain(row['expected']['text'])}"]
+    session.show(data, lines)
+
+
+@volumes_group.command("curve")
+@volume_argument
+@click.option("--mode", type=click.Choice(("writethrough", "writeback")), help="Of the cache.")
+@asks_the_panel
+def show_curve(session: CommandSession, volume: str, mode: str | None) -> None:
+    """Show what SSD of each size would bring to a volume; * is enough."""
+    path = path_of("volumes", session.volume_key(volume), "curve")
+    data = session.client.get(path, mode=mode)
+    lines = table(data["items"], SIZES, width=screen_width())
+    session.show(data, [plain(data["reason"])] if data["reason"] else lines)
+
+
+def _plan_name(row: Json) -> str:
+    return name_of(row, "cache_plan") or "No cache"
+
+
+def _range(row: Json, field: str, shown: Callable[[object], str]) -> str:
+    low, high = row[f"{field}_low"], row[f"{field}_high"]
+    return "" if low is None else f"{shown(low)} to {shown(high)}"
+
+
+def _expected(row: Json, field: str, shown: Callable[[object], str]) -> str:
+    return _range(row["expected"], field, shown) if row["expected"] else ""
+
+
+def _ms(value: object) -> str:
+    return f"{figure(value, 2)} ms"
+
+
+PLANS = (
+    Column("PLAN", _plan_name, shrinks=True),
+    Column("PRICE A MONTH", lambda row: money(row, "price_minor"), right=True),
+    Column("READS FROM SSD", lambda row: _expected(row, "hit_rate", percent), right=True),
+    Column("A READ TAKES", lambda row: _expected(row, "read_ms", _ms), right=True, spare=True),
+    Column(
+        "SAVES A DAY", lambda row: _expected(row, "saved_seconds_per_day", duration), right=True
+    ),
+)
+SIZES = (
+    Column("", lambda row: "*" if row["is_enough"] else " "),
+    Column("SSD", lambda row: size(row["size_bytes"]), right=True),
+    Column("READS FROM SSD", lambda row: _range(row, "hit_rate", percent), right=True),
+    Column("A READ TAKES", lambda row: _range(row, "read_ms", _ms), right=True, spare=True),
+    Column("SAVES A DAY", lambda row: _range(row, "saved_seconds_per_day", duration), right=True),
+    Column("VERDICT", lambda row: row["verdict"]),
+)
 
 
 def _series_columns(data: Json) -> list[Column]:

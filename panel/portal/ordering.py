@@ -50,6 +50,7 @@ from panel.portal.plan_cards import (
     plan_cards,
     says_today,
     shared_forecast,
+    spares_dearer,
 )
 from storage.analysis.forecast import Expectation, today
 from storage.analysis.measured_use import use_of
@@ -92,6 +93,7 @@ def plans(request: HttpRequest, key: str) -> HttpResponse:
         "shared": shared_forecast(cards),
         # One thing is suggested: to keep what is on trial comes first.
         "best": best(cards) if trial is None else None,
+        "enough": spares_dearer(cards) if trial is None else None,
         "headroom": headroom(row.volume.customer, now, of=dearest(cards)),
         "explains": "why" in request.GET,
         "barred": barred,

@@ -21,6 +21,7 @@ from panel.orders.pricing import mandate_limits, trials
 from panel.orders.pricing.quote import Quote
 from storage.analysis.forecast import Expectation, Use
 from storage.analysis.forecast.today import MOST_COVERED
+from storage.analysis.size_choice import ENOUGH
 from storage.models import Customer
 from storage.templatetags.money import amount
 from storage.volumes.plan_offers import NONE_FITS, TOO_LARGE, Offer
@@ -80,6 +81,16 @@ class PlanCard:
         return is_other and not self.is_vain and (self.has_trial or self.choice.refusal is None)
 
     @property
+    def saved_seconds(self) -> float | None:
+        """Of waiting a day, in the middle of the range; None where the volume's own traffic does
+        not tell that it helps."""
+        expected = self.expected
+        if expected is None or expected.kind != "own_traffic":
+            return None
+        low, high = expected.saved_seconds_per_day_low, expected.saved_seconds_per_day_high
+        return ((low or 0.0) + (high or 0.0)) / 2
+
+    @property
     def warms_too_late(self) -> bool:
         """Whether a free trial would end before the cache is warm."""
         needed = self.expected.warming_seconds_low if self.expected is not None else None
@@ -130,9 +141,41 @@ def has_already(row: VolumeSnapshot, offer: Offer) -> bool:
 
 
 def best(cards: Sequence[PlanCard]) -> PlanCard | None:
-    """The plan to suggest: one that may be tried free, else the first that is more."""
+    """The plan to suggest: the cheapest that saves nearly as much as any, by the volume's own
+    traffic; where that does not tell, one that may be tried free, else the first that is more."""
     better = [card for card in cards if card.is_better]
+    if (enough := enough_plan(cards)) is not None and enough.is_better:
+        return enough
     return next((card for card in better if card.has_trial), better[0] if better else None)
+
+
+def enough_plan(cards: Sequence[PlanCard]) -> PlanCard | None:
+    """The cheapest plan that saves nearly as much as the one that saves the most; None where the
+    volume's own traffic does not tell, or only one plan helps."""
+    known = _helping(cards)
+    if len(known) < 2:
+        return None
+    most = max(card.saved_seconds or 0.0 for card in known)
+    return next(card for card in known if (card.saved_seconds or 0.0) >= ENOUGH * most)
+
+
+def spares_dearer(cards: Sequence[PlanCard]) -> PlanCard | None:
+    """The plan that is enough where a dearer one helps too; None else."""
+    found = enough_plan(cards)
+    if found is None or found.offer.price_minor == _helping(cards)[-1].offer.price_minor:
+        return None
+    return found
+
+
+def _helping(cards: Sequence[PlanCard]) -> list[PlanCard]:
+    """Plans that fit and that help by the volume's own traffic, the cheapest first."""
+    known = [
+        card
+        for card in cards
+        if card.saved_seconds is not None
+        and not (card.offer.reason or card.offer.is_current or card.is_less)
+    ]
+    return sorted(known, key=lambda card: (card.offer.price_minor, card.offer.size_bytes))
 
 
 def shared_forecast(cards: Sequence[PlanCard]) -> Expectation | None:

@@ -17,7 +17,12 @@ from storage.agent.heat.trace_filter import CHUNK_BYTES, SHARE
 from storage.agent.state.heat_files import OFF, STOPPED, UNAVAILABLE
 from storage.analysis.curve.cache_policy import CachePolicy, bcache, lvmcache
 from storage.analysis.curve.heat import HeatRecord
-from storage.analysis.curve.prospects import HostRates, VolumeWaits, prospects
+from storage.analysis.curve.prospects import (
+    HostRates,
+    VolumeWaits,
+    prospects,
+    prospects_by_policy,
+)
 from storage.analysis.curve.queueing import SLOW_MS
 from storage.analysis.disk_activity import busy_courses
 from storage.analysis.disk_users import disk_below
@@ -33,7 +38,7 @@ from storage.metrics.waiting import FAST_MS, waited_seconds, waited_write_second
 from storage.models import Host, Placement
 from storage.naming import AGENT_PATH
 from storage.planner import Refused
-from storage.planner.wish import SEQUENTIAL_CUTOFF_BYTES
+from storage.planner.wish import SEQUENTIAL_CUTOFF_BYTES, TechnologyName
 from storage.volumes.ownership import theirs_since
 from storage.volumes.snapshot import VolumeSnapshot
 
@@ -144,7 +149,10 @@ def missing_heat(row: VolumeSnapshot, now: datetime) -> str:
     seconds = sum(record.seconds for record in _hourly(row, now))
     if seconds < LEAST_SECONDS:
         counted = seconds_text(seconds) if seconds else "nothing"
-        return f"Counted so far: {counted}. A forecast needs {seconds_text(LEAST_SECONDS)}."
+        return (
+            f"What this volume reads again is not known yet: {counted} counted so far of "
+            f"{seconds_text(LEAST_SECONDS)} needed."
+        )
     return "The volume read too little for a forecast."
 
 
@@ -164,18 +172,47 @@ def _forecast(
     if seconds < LEAST_SECONDS or row.facts is None or row.placement is None:
         return None
     figures = host_figures(row.placement.host, row.facts, row.placement.vg_uuid, now)
-    policy = policy_of(row, figures.promotion_share, writeback=writeback)
+    technology, promoted = row.technology.name, figures.promotion_share
+    policy = policy_of(technology, promoted, cutoff_of(row), writeback=writeback)
     of_sizes = prospects(records, waits_of(use), figures.rates, policy, sizes)
     return OwnTraffic(seconds, of_sizes) if of_sizes else None
 
 
-def policy_of(row: VolumeSnapshot, promotion_share: float, *, writeback: bool) -> CachePolicy:
-    """What the cache does that the volume has or would get. A bcache keeps its sequential cutoff,
-    and those that Tiercel makes have none."""
-    if row.volume.layout == "bcache":
-        backing = row.lv.bcache if row.lv is not None and row.cache is not None else None
-        cutoff = SEQUENTIAL_CUTOFF_BYTES if backing is None else backing.sequential_cutoff_bytes
-        return bcache(writeback=writeback, bypasses_sequential=cutoff > 0)
+def cutoff_of(row: VolumeSnapshot) -> int:
+    """The sequential cutoff in bytes of the bcache that the volume has, else of one that Tiercel
+    makes."""
+    backing = row.lv.bcache if row.lv is not None and row.cache is not None else None
+    return SEQUENTIAL_CUTOFF_BYTES if backing is None else backing.sequential_cutoff_bytes
+
+
+def forecast_of_kinds(
+    row: VolumeSnapshot,
+    use: Use,
+    kinds: Sequence[tuple[TechnologyName, bool]],
+    sizes_bytes: Sequence[int],
+    figures: MeasuredHost,
+    now: datetime,
+) -> list[OwnTraffic | None]:
+    """The forecast for each technology, with writeback or without, whatever the volume's layout.
+    `figures` are those of its host and group."""
+    records = _hourly(row, now)
+    seconds = sum(record.seconds for record in records)
+    if seconds < LEAST_SECONDS or use.on_ssd or not use.reads or not sizes_bytes:
+        return [None for _ in kinds]
+    policies = [
+        policy_of(technology, figures.promotion_share, cutoff_of(row), writeback=writeback)
+        for technology, writeback in kinds
+    ]
+    found = prospects_by_policy(records, waits_of(use), figures.rates, policies, sizes_bytes)
+    return [OwnTraffic(seconds, each) if each else None for each in found]
+
+
+def policy_of(
+    technology: TechnologyName, promotion_share: float, cutoff_bytes: int, *, writeback: bool
+) -> CachePolicy:
+    """What a cache of that technology does; `cutoff_bytes` is the sequential cutoff of a bcache."""
+    if technology == "bcache":
+        return bcache(writeback=writeback, bypasses_sequential=cutoff_bytes > 0)
     return lvmcache(writeback=writeback, promotion_share=promotion_share)
 
 

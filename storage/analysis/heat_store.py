@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 import msgspec
 from django.conf import settings
+from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Sum
 
@@ -28,6 +29,9 @@ MOST_RECORDS: Final = 10_000
 EARLIEST: Final = timedelta(days=3)
 """A host keeps records for two days. What began earlier, or is yet to come, has a wrong clock."""
 LATEST: Final = timedelta(minutes=10)
+CURVES: Final = "curves"
+ENOUGH_SIZE: Final = "curve-size"
+"""What the cache holds of a volume, made of its heat: "curves:7" (`advice.known_curves`)."""
 MOST_OF_A_DAY: Final = 1_000
 """Hours, and traces of three records each."""
 
@@ -158,9 +162,10 @@ def counted_seconds(now: datetime) -> dict[str, int]:
 
 
 def forget_heat(volume: Volume) -> None:
-    """Delete all that was counted of the volume."""
+    """Delete all that was counted of the volume, and what was made of it."""
     HeatDay.objects.filter(volume=volume).delete()
     HeatTrace.objects.filter(volume=volume).delete()
+    cache.delete_many([f"{CURVES}:{volume.pk}", f"{ENOUGH_SIZE}:{volume.pk}"])
 
 
 def prune_heat(now: datetime) -> None:

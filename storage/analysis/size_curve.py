@@ -3,27 +3,37 @@ enough."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from storage.analysis.curve.prospects import Prospect
 from storage.analysis.forecast import Use
-from storage.analysis.heat_forecast import heat_forecast
+from storage.analysis.heat_forecast import heat_forecast, missing_heat
 from storage.analysis.measured_use import use_of
+from storage.analysis.size_choice import (
+    RISK,
+    SizeChoice,
+    by_curve,
+    by_traffic,
+    bytes_per_day,
+    enough_of,
+    no_help,
+)
+from storage.formatting import size
 from storage.volumes.cache_sizes import SIZES_BYTES
+from storage.volumes.cache_wish import mode_refusal
 from storage.volumes.snapshot import VolumeSnapshot
 
-ENOUGH: Final = 0.9
-"""A size that saves this part of what the largest saves is enough: beyond, SSD buys little."""
 MOST_SIZES: Final = 14
 
 
 @dataclass(frozen=True, slots=True)
 class SizeCurve:
     """`prospects` of sizes below the volume's own, the smallest first. `enough` is the smallest
-    size that saves nearly as much as the largest; None where no size helps. `size_now` is that of
-    the present cache."""
+    size that saves nearly as much as the largest; None where no size is certain to help. `size_now`
+    is that of the present cache."""
 
     observed_seconds: int
     prospects: tuple[Prospect, ...]
@@ -31,29 +41,75 @@ class SizeCurve:
 
     @property
     def enough(self) -> Prospect | None:
-        helping = [each for each in self.prospects if each.verdict == "helps"]
-        if not helping:
-            return None
-        most = max(_saved(each) for each in helping)
-        return next(each for each in helping if _saved(each) >= ENOUGH * most)
+        found = enough_of(self.prospects)
+        return found if found is not None and found.verdict == "helps" else None
+
+    @property
+    def why_not(self) -> str:
+        """Why no size is enough; "" where one is."""
+        return "" if self.enough else no_help(self.prospects)
 
     @property
     def size_now(self) -> int | None:
         return self.use.cache_size_bytes
 
 
-def _saved(prospect: Prospect) -> float:
-    return (prospect.saved_seconds_per_day.low + prospect.saved_seconds_per_day.high) / 2
+def curve_sizes(volume_bytes: int) -> list[int]:
+    """The sizes of a curve: those below the volume's own, the smallest first."""
+    return [each for each in SIZES_BYTES if each < volume_bytes][-MOST_SIZES:]
 
 
-def size_curve(row: VolumeSnapshot, now: datetime, *, writeback: bool = False) -> SizeCurve | None:
-    """From the heat of the last two weeks; None where that is not enough
+def size_curve(
+    row: VolumeSnapshot,
+    now: datetime,
+    *,
+    writeback: bool = False,
+    also: Sequence[int] = (),
+) -> SizeCurve | None:
+    """From the heat of the last two weeks, with the sizes `also`; None where that is not enough
     (`storage.analysis.heat_forecast.missing_heat` says why)."""
     use = use_of(row, now)
-    sizes = [size for size in SIZES_BYTES if size < row.volume.size_bytes][-MOST_SIZES:]
+    sizes = {*curve_sizes(row.volume.size_bytes), *also}
     if use.cache_size_bytes:
-        sizes.append(use.cache_size_bytes)
+        sizes.add(use.cache_size_bytes)
     traffic = heat_forecast(row, use, sizes, now, writeback=writeback)
     if traffic is None:
         return None
     return SizeCurve(traffic.observed_seconds, tuple(traffic.prospects), use)
+
+
+def chosen_size(row: VolumeSnapshot, sizes: Sequence[int], now: datetime) -> SizeChoice | None:
+    """Which of the offered sizes, the smallest first, a form chooses at first; None of none. In
+    the mode that the cache has, else in writethrough."""
+    if not sizes:
+        return None
+    mode = row.cache.mode if row.cache is not None else ""
+    now_bytes = row.cache.size_bytes if row.cache is not None else None
+    found = _by_curve(
+        row, (*sizes, *([now_bytes] if now_bytes else [])), now, writeback=mode == "writeback"
+    )
+    if found is not None and now_bytes is not None and found.size_bytes == now_bytes:
+        text = f"The cache of {size(now_bytes)} is enough. {found.reason}"
+        return SizeChoice(None, text, found.prospect)
+    if found is not None and found.size_bytes is None and row.cache is None:
+        back = _by_curve(row, sizes, now, writeback=True)
+        if back is not None and back.size_bytes is not None:
+            refusal = mode_refusal(row, "writeback")
+            text = f"In writeback mode it would: {back.reason} {refusal or RISK}"
+            return SizeChoice(None, f"{found.reason} {text}")
+    if found is not None:
+        return found
+    missing = missing_heat(row, now)
+    if now_bytes is not None:
+        larger = [each for each in sizes if each > now_bytes] or [max(sizes)]
+        return SizeChoice(larger[0], f"{missing} {size(larger[0])} is the next size.")
+    found = by_traffic(sizes, bytes_per_day(use_of(row, now).sums))
+    return SizeChoice(found.size_bytes, f"{missing} {found.reason}")
+
+
+def _by_curve(
+    row: VolumeSnapshot, sizes: Sequence[int], now: datetime, *, writeback: bool
+) -> SizeChoice | None:
+    curve = size_curve(row, now, writeback=writeback)
+    known = [each for each in curve.prospects if each.size_bytes in sizes] if curve else []
+    return by_curve(known) if known else None

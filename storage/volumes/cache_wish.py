@@ -18,8 +18,6 @@ from storage.volumes.snapshot import VolumeSnapshot
 
 FIRST_MODE = "writethrough"
 """Of a first cache whose mode is not named: losing the SSD loses no data."""
-DEFAULT_RATIO = 4
-"""The suggested cache is a quarter of the volume, or the largest there is room for below that."""
 
 MODES = {
     "writethrough": "Writes wait for the HDD; reads come from SSD. Losing the SSD loses no data.",
@@ -122,17 +120,6 @@ def _is_possible(row: VolumeSnapshot, size_bytes: int) -> bool:
     if size_bytes == now.cache.size_bytes:
         return False
     return row.refusal(_wish(row, CacheChoices(now.cache.mode, size_bytes))) is None
-
-
-def suggested_size(row: VolumeSnapshot, sizes: list[int]) -> int | None:
-    """Which of the offered sizes is chosen at first: the next larger one than that of the cache
-    that is there."""
-    if row.cache is not None:
-        now_bytes = row.cache.size_bytes or 0
-        bigger = [each for each in sizes if each > now_bytes]
-        return min(bigger, default=max(sizes, default=None))
-    below = [each for each in sizes if each * DEFAULT_RATIO <= row.volume.size_bytes]
-    return max(below, default=min(sizes, default=None))
 
 
 def no_size(row: VolumeSnapshot) -> Refused | None:

@@ -131,11 +131,27 @@ class GuestLoadShape(Shape):
 
 
 class SuggestionShape(Shape):
-    """A cache that would help. `is_enough` is false where fewer `days` than three have figures.
-    `…_commands` are what a person would type where root lets Tiercel only look."""
+    """A cache that would help; one that may where it is not known what the volume reads again.
+    `is_enough` is false where fewer `days` than three have figures. `…_commands` are what a person
+    would type where root lets Tiercel only look."""
 
     volume = Ref("The volume.", of="use.row.volume")
     size_bytes = Integer("Bytes.")
+    mode = Text("writethrough; writeback where only writes gain.", of="advised.mode")
+    reasons = Texts(
+        "Sentences for people: why this size, this technology, and what writes say.",
+        of="advised.reasons",
+    )
+    saved_seconds_per_day_low = Float(
+        "Seconds of waiting that it would save a day, at least; null: not known.",
+        of="advised.prospect.saved_seconds_per_day.low",
+        null=True,
+    )
+    saved_seconds_per_day_high = Float(
+        "Seconds of waiting that it would save a day, at most.",
+        of="advised.prospect.saved_seconds_per_day.high",
+        null=True,
+    )
     waited_seconds = Float("What its guest waited for reads without a cache.")
     covered_seconds = Float("Of so many seconds that were measured.")
     waited_seconds_per_day = Float("On a usual day: the days with the longest waits are left out.")
@@ -150,6 +166,14 @@ class SuggestionShape(Shape):
         "What root would type to remove it again.",
         of=lambda suggestion: suggestion.commands.remove if suggestion.commands else (),
     )
+
+
+class UnhelpedShape(Shape):
+    """A volume that waits and for which no cache is advised."""
+
+    volume = Ref("The volume.", of="use.row.volume")
+    reason = Text("Why not, in a sentence for people.")
+    instead = Text("What would help; empty: not certain yet.")
 
 
 class RiskShape(Shape):
@@ -176,6 +200,7 @@ class AdviceShape(Shape):
     recent = LoadShape("The same for its last hour.", many=True)
     guests = GuestLoadShape("The same by guest.", many=True)
     suggestions = SuggestionShape("Caches that would help, the best first.", many=True)
+    unhelped = UnhelpedShape("Volumes that wait and for which no cache is advised.", many=True)
     risks = RiskShape("What may go wrong on this host.", many=True)
 
 

@@ -11,7 +11,7 @@ from panel.api.framework.api_operations import operation
 from panel.api.framework.fields import Boolean, CurrencyDigits, Float, Integer, Text
 from panel.api.framework.refs import Ref
 from panel.api.framework.resource import Resource
-from panel.api.framework.shape import OMITTED, Shape, show
+from panel.api.framework.shape import Shape, show
 from panel.models import Scope
 from panel.orders import plan_choices
 from panel.orders.order_expectations import expected_for
@@ -25,17 +25,23 @@ class ExpectationShape(Shape):
     """What a plan would bring, by the volume's own figures."""
 
     kind = Text("no_help, or how the expectation was come by.")
+    text = Text("The same as a sentence for people, as on the page of plans.")
+    basis = Text("What it rests on, as a sentence for people.")
     hit_rate_low = Float(
-        "Share of reads that the cache would serve at least, 0 to 1; null: not known.",
-        null=True,
-        of=lambda expected: getattr(expected, "hit_rate_low", OMITTED),
-        required=False,
+        "Share of reads that the cache would serve at least, 0 to 1; null: not known.", null=True
     )
-    hit_rate_high = Float(
-        "Share of reads that it would serve at most.",
+    hit_rate_high = Float("Share of reads that it would serve at most.", null=True)
+    read_ms_low = Float(
+        "Milliseconds that a read would take, at least; null: not known.", null=True
+    )
+    read_ms_high = Float("Milliseconds that a read would take, at most.", null=True)
+    saved_seconds_per_day_low = Float(
+        "Seconds of waiting that it would save a day, at least; below 0: it would cost some; "
+        "null: not known.",
         null=True,
-        of=lambda expected: getattr(expected, "hit_rate_high", OMITTED),
-        required=False,
+    )
+    saved_seconds_per_day_high = Float(
+        "Seconds of waiting that it would save a day, at most.", null=True
     )
 
 

@@ -11,8 +11,11 @@ from django.core.exceptions import ValidationError
 from panel.lists.named_choice import NamedChoiceField
 from panel.staff.job_requests import WishForm
 from storage.access import Person
+from storage.analysis.size_choice import SizeChoice
+from storage.analysis.size_curve import chosen_size
 from storage.bulk_changes import ACTIONS, OPTIONS, Action, BulkRequest
 from storage.byte_sizes import GIB, MIB
+from storage.database_clock import database_now
 from storage.formatting import share, size
 from storage.models import CachePlan, Customer
 from storage.name_validators import demand_name
@@ -24,7 +27,6 @@ from storage.volumes.cache_wish import (
     cache_wish,
     mode_refusal,
     offered_sizes,
-    suggested_size,
 )
 from storage.volumes.lifecycle import demand_label
 from storage.volumes.snapshot import VolumeSnapshot
@@ -58,6 +60,7 @@ class CacheForm(WishForm):
         super().__init__(*args, **kwargs)
         self.row = row
         self.sizes: list[int] = []
+        self.size_choice: SizeChoice | None = None
         if row.cache is not None:
             self.fields["mode"].initial = row.cache.mode
         if row.cache is None or is_replacement:
@@ -70,8 +73,13 @@ class CacheForm(WishForm):
         self.sizes = offered_sizes(self.row)
         volume_bytes = self.row.volume.size_bytes
         field = cast("forms.TypedChoiceField", self.fields["size_bytes"])
-        field.choices = [(each, size_label(each, volume_bytes)) for each in self.sizes]
-        field.initial = suggested_size(self.row, self.sizes)
+        self.size_choice = chosen_size(self.row, self.sizes, database_now())
+        chosen = self.size_choice.size_bytes if self.size_choice is not None else None
+        field.choices = [
+            *([] if chosen else [("", "Choose a size")]),
+            *((each, size_label(each, volume_bytes)) for each in self.sizes),
+        ]
+        field.initial = chosen
 
     def _offer_settings(self) -> None:
         cache = self.row.wish.cache if self.row.wish is not None else None

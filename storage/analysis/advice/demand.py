@@ -7,13 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from storage.analysis.advice.known_curves import known_sizes
 from storage.analysis.advice.past_loads import COLUMNS, DAY, LOOK_BACK, MOST_AT_ONCE, was_uncached
-from storage.analysis.advice.suggestion import (
-    ENOUGH_DAYS,
-    LEAST_WAIT_SECONDS,
-    cache_size,
-    usual_wait,
-)
+from storage.analysis.advice.suggestion import within
+from storage.analysis.advice.usual_wait import ENOUGH_DAYS, LEAST_WAIT_SECONDS, usual_wait
+from storage.analysis.size_choice import by_traffic
 from storage.metrics.rates import Sums
 from storage.metrics.samples.aggregate import aggregate
 from storage.volumes.cache_sizes import SIZES_BYTES
@@ -31,7 +29,7 @@ class UncachedVolume:
 @dataclass(frozen=True, slots=True)
 class SsdDemand:
     """So many `volumes` wait for slow disks, for `waited_seconds` together on a usual day; caches
-    of the usual size for all of them take `wanted_bytes`."""
+    of the advised size for all of them take `wanted_bytes`."""
 
     volumes: int = 0
     waited_seconds: float = 0.0
@@ -51,13 +49,18 @@ class SsdDemand:
 
 def demand_by_host(of: Collection[UncachedVolume], now: datetime) -> dict[int, SsdDemand]:
     """By primary key of the host; hosts none of whose volumes wait are missing. Whole days (UTC) of
-    the last two weeks count, of which the stored sums of a day are read."""
-    days = _days([each.volume_id for each in of], now)
+    the last two weeks count, of which the stored sums of a day are read. A volume that no cache
+    helps waits and wants none."""
+    ids = [each.volume_id for each in of]
+    days, sizes = _days(ids, now), known_sizes(ids)
     demand = defaultdict[int, SsdDemand](SsdDemand)
     for each in of:
         wait = usual_wait(days.get(each.volume_id, []))
         if wait.days >= ENOUGH_DAYS and wait.reads * DAY >= LEAST_WAIT_SECONDS:
-            wanted = cache_size(SIZES_BYTES, each.size_bytes)
+            offered = within(SIZES_BYTES, each.size_bytes)
+            wanted = sizes.get(each.volume_id)
+            if wanted is None:
+                wanted = by_traffic(offered, wait.bytes_per_day).size_bytes or 0
             demand[each.host_id] += SsdDemand(1, wait.reads * DAY, wanted)
     return dict(demand)
 

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from storage.analysis.advice.known_curves import known_curves
 from storage.analysis.advice.past_loads import LOOK_BACK, look_back_start, past_loads
-from storage.analysis.advice.suggestion import (
+from storage.analysis.advice.suggestion import Suggestion, Unhelped, judged
+from storage.analysis.advice.usage import GuestUse, LoadShare, by_guest, uses
+from storage.analysis.advice.usual_wait import (
     ENOUGH_DAYS,
     LEAST_SECONDS,
     LEAST_WAIT_SECONDS,
-    Suggestion,
     known_days,
-    suggestions,
 )
-from storage.analysis.advice.usage import GuestUse, LoadShare, by_guest, uses
 from storage.formatting import seconds
 from storage.health.host_problems import ORDER, HealthFinding, reported_problems
 from storage.inventory.facts import HostFacts
@@ -62,6 +62,7 @@ class Outlook:
     guests: tuple[GuestUse, ...]
     caches: tuple[CacheUse, ...]
     suggestions: tuple[Suggestion, ...]
+    unhelped: tuple[Unhelped, ...]
     risks: tuple[HealthFinding, ...]
 
     @property
@@ -88,6 +89,8 @@ class Outlook:
     @property
     def why_none(self) -> str:
         """Why there is no suggestion."""
+        if self.unhelped:
+            return "Volumes wait, but for none of them a cache is advised."
         if self.early_seconds is not None:
             return f"Not enough data: {seconds(self.early_seconds)} so far."
         time = "a day so far"
@@ -113,6 +116,7 @@ def outlook(
     recent = {volume_id: each.recent for volume_id, each in past.items()}
     used = uses(rows, whole)
     days = {volume_id: [day.uncached for day in each.days] for volume_id, each in past.items()}
+    found = judged(used, days, known_curves([each.row.volume.pk for each in used]))
     return Outlook(
         start=look_back_start(now),
         end=now,
@@ -133,6 +137,7 @@ def outlook(
             for row in rows
             if row.cache is not None
         ),
-        suggestions=suggestions(used, days),
+        suggestions=found.suggestions,
+        unhelped=found.unhelped,
         risks=risks_of(host, facts),
     )

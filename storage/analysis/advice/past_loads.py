@@ -22,7 +22,7 @@ RECENT: Final = timedelta(hours=1)
 """What is shown as the present; nothing is judged by it."""
 # Those of which the figures here are made: a histogram alone is as many columns.
 COLUMNS: Final = VOLUMES.only(
-    "busy_ms", "read_hits", "read_misses", "read_sectors", "slow_read_sectors"
+    "busy_ms", "read_hits", "read_misses", "read_sectors", "slow_read_sectors", "write_sectors"
 )
 MOST_AT_ONCE: Final = 500
 """Two weeks of so many volumes are held in memory together."""

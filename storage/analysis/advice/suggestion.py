@@ -1,130 +1,81 @@
-"""Which volume to cache first: time waited for the slow disk on a usual day, per GiB of SSD needed.
-Pure.
-
-A cache is bought for months, so one busy hour decides nothing, whether it is now or was last week,
-and a volume that is busy each night is as good a candidate at noon. Each day that has figures is
-judged by itself, and the days with the longest waits are left out: a burst is one day, a job that
-runs once a week two of two weeks.
-"""
+"""Which volume to cache first, and which not: the waiting that a cache saves a day, per GiB of SSD
+that it needs, by the volume's curve; without one the time waited on a usual day, of which a cache
+saves some part. Pure."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean
 from typing import Final
 
-from storage.agent.commands import vacated_extents
-from storage.agent.verbs.registry import commands
+from storage.analysis.advice.by_hand import ByHand, by_hand
+from storage.analysis.advice.known_curves import KnownCurves
 from storage.analysis.advice.usage import LoadShare
+from storage.analysis.advice.usual_wait import (
+    DAY,
+    ENOUGH_DAYS,
+    LEAST_SECONDS,
+    LEAST_WAIT_SECONDS,
+    UsualWait,
+    usual_wait,
+)
+from storage.analysis.curve.prospects import Prospect
+from storage.analysis.size_choice import (
+    RISK,
+    SizeChoice,
+    by_curve,
+    by_traffic,
+    helps_never,
+    saved_range,
+    saved_seconds,
+    technology_reason,
+    writeback_gain,
+)
 from storage.byte_sizes import GIB
 from storage.formatting import seconds, size
-from storage.inventory.facts import HostFacts, LogicalVolume
 from storage.metrics.rates import Sums
-from storage.planner import PlannedStep, Refused, plan
-from storage.planner.technologies.lookup import of_cache
-from storage.planner.wish import BadWish, CacheWish, Wish
-from storage.volumes.cache_sizes import SIZES_BYTES, sizes_for
+from storage.planner import Refused
+from storage.planner.wish import TechnologyName
+from storage.volumes.cache_sizes import SIZES_BYTES, free_bytes, sizes_for
+from storage.volumes.cache_wish import mode_refusal
 from storage.volumes.snapshot import VolumeSnapshot
 
-
-@dataclass(frozen=True, slots=True)
-class ByHand:
-    """Shell lines that add the cache, and those that take it off again."""
-
-    add: tuple[str, ...]
-    remove: tuple[str, ...]
-
-
-def by_hand(row: VolumeSnapshot, size_bytes: int) -> ByHand:
-    """The commands for a writethrough cache of `size_bytes`, as if the group were allowed.
-
-    Raises `Refused` where the volume cannot have one. The names are the same each time.
-    """
-    facts, lv, placement, now = row.facts, row.lv, row.placement, row.wish
-    if facts is None or lv is None or placement is None or now is None:
-        raise Refused("not_found", "The volume is missing on the host.", "Refresh the host.")
-    try:
-        cache = row.technology.wish.new(row.volume.key, size_bytes)
-        wish = Wish(now.size_bytes, now.tier, now.layout, cache)
-    except BadWish as error:
-        raise Refused("unsupported", str(error), "Choose another volume.") from error
-    steps = plan(as_if_allowed(facts), placement.target, wish)
-    return ByHand(_lines(steps), _removal(lv, cache))
-
-
-def as_if_allowed(facts: HostFacts) -> HostFacts:
-    """The same host if root allowed every volume group. What is left behind only the agent clears,
-    which reads where it lies while it works."""
-    vgs = tuple(dataclasses.replace(vg, allowed=True, clears_freed=None) for vg in facts.vgs)
-    return dataclasses.replace(facts, vgs=vgs)
-
-
-def _lines(steps: tuple[PlannedStep, ...]) -> tuple[str, ...]:
-    return tuple(command.shell for step in steps for command in commands(step.verb, step.args))
-
-
-def _removal(lv: LogicalVolume, cache: CacheWish) -> tuple[str, ...]:
-    place = {"vg": lv.vg_name, "lv": lv.name}
-    steps = of_cache(cache).removal(cache)
-    each = [command for verb, args in steps for command in commands(verb, {**place, **args})]
-    return tuple(command.shell for command in each if not vacated_extents.asks(command.argv))
-
-
 HOUR: Final = 3600
-DAY: Final = 24 * HOUR
-LEAST_COVERAGE: Final = 0.5
-"""A day of which less has figures is not judged by itself."""
-LEFT_OUT: Final = 2
-"""So many days with the longest waits do not count; of less than four days half of them."""
-ENOUGH_DAYS: Final = 3
-"""Figures of fewer days are a first look, no advice to spend money on."""
-LEAST_SECONDS: Final = 60
-LEAST_WAIT_SECONDS: Final = 600
-"""Reads that wait less than this a day are worth neither SSD nor a click."""
 PLANNED: Final = 20
 """For so many volumes, those with the longest waits, the commands are worked out."""
-CACHE_RATIO: Final = 4
+TECHNOLOGIES: Final[tuple[TechnologyName, ...]] = ("lvmcache", "bcache")
+WRITES_GAIN: Final = "Reads gain little, writes much: so writeback mode."
+NOT_KNOWN: Final = "What it reads again is not known yet."
 
 
 @dataclass(frozen=True, slots=True)
-class UsualWait:
-    """`reads` is how many reads wait at a time on a usual day, on average over the day. `days` have
-    figures; without any it is of the time that is known."""
+class CacheAdvice:
+    """A cache to add. `prospect` is what the volume's curve says of it, None without a curve.
+    `reasons` are sentences: why this size, this technology, and what writes say."""
 
-    reads: float
-    days: int
-
-
-def usual_wait(days: Sequence[Sums]) -> UsualWait:
-    """What is usual on days of which these are the sums."""
-    known = known_days(days)
-    measured = known or [sum(days, Sums())]
-    waits = sorted(day.read_ms / day.dt_ms for day in measured if day.dt_ms)
-    usual = waits[: len(waits) - min(LEFT_OUT, len(waits) // 2)]
-    return UsualWait(mean(usual) if usual else 0.0, len(known))
-
-
-def known_days(days: Sequence[Sums]) -> list[Sums]:
-    """Those with figures enough to be judged by themselves."""
-    return [day for day in days if day.dt_ms >= LEAST_COVERAGE * DAY * 1000]
+    size_bytes: int
+    mode: str
+    prospect: Prospect | None
+    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
     """A volume without a cache. `waited_seconds` is what its reads took in the time without a cache
-    that has figures (`covered_seconds`), those at once counted each; writes are left out, because a
-    writethrough cache does not speed them up. `usual` is what it is judged by. `obstacle` is why
-    the cache cannot be had now."""
+    that has figures (`covered_seconds`), those at once counted each. `usual` is what it is judged
+    by without a curve. `obstacle` is why the cache cannot be had now."""
 
     use: LoadShare
-    size_bytes: int
+    advised: CacheAdvice
     usual: UsualWait
     waited_seconds: float
     covered_seconds: float
     obstacle: Refused | None
     commands: ByHand | None
+
+    @property
+    def size_bytes(self) -> int:
+        return self.advised.size_bytes
 
     @property
     def is_enough(self) -> bool:
@@ -138,21 +89,25 @@ class Suggestion:
 
     @property
     def seconds_per_gib(self) -> float:
-        """A day."""
-        return self.waited_seconds_per_day / (self.size_bytes / GIB)
+        """A day: of waiting saved, without a curve of waiting."""
+        prospect = self.advised.prospect
+        each = self.waited_seconds_per_day if prospect is None else saved_seconds(prospect)
+        return each / (self.size_bytes / GIB)
 
     @property
     def arithmetic(self) -> str:
         """The sum as a person would write it. Less than a day is not made a figure a day of."""
+        cache = f"per GiB of a cache of {size(self.size_bytes)}"
+        if (prospect := self.advised.prospect) is not None:
+            may = "Saves" if prospect.verdict == "helps" else "May save"
+            each = _hours(self.seconds_per_gib)
+            return f"{may} {saved_range(prospect)} of waiting a day: about {each} {cache}"
         waited, of_reads = self.waited_seconds_per_day, "Reads wait {} a day"
         if not self.usual.days:
             waited = self.waited_seconds
             of_reads = f"Reads waited {{}} in {seconds(self.covered_seconds)}"
-        each = waited / (self.size_bytes / GIB)
-        return (
-            f"{of_reads.format(_hours(waited))}: {_hours(each)} per GiB of a cache of "
-            f"{size(self.size_bytes)}"
-        )
+        each = _hours(waited / (self.size_bytes / GIB))
+        return f"{of_reads.format(_hours(waited))}: {each} {cache}"
 
 
 def _hours(waited_seconds: float) -> str:
@@ -162,60 +117,150 @@ def _hours(waited_seconds: float) -> str:
     return f"{waited_seconds / HOUR:,.1f} h"
 
 
-def suggestions(
-    shares: Sequence[LoadShare], days: Mapping[int, Sequence[Sums]]
-) -> tuple[Suggestion, ...]:
-    """Volumes on slow disks without a cache whose reads wait on usual days, the best use of SSD
-    first; those with too few figures after the others. `days` are sums without a cache by the
-    volume's primary key."""
+@dataclass(frozen=True, slots=True)
+class Unhelped:
+    """A volume that waits and for which no cache is advised. `instead` says what would help where
+    no size of cache does; "" where that is not certain."""
+
+    use: LoadShare
+    reason: str
+    instead: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The volumes that wait, by whether a cache helps."""
+
+    suggestions: tuple[Suggestion, ...] = ()
+    unhelped: tuple[Unhelped, ...] = ()
+
+
+def judged(
+    shares: Sequence[LoadShare],
+    days: Mapping[int, Sequence[Sums]],
+    curves: Mapping[int, KnownCurves],
+) -> Judged:
+    """Volumes on slow disks without a cache that wait on usual days, the best use of SSD first:
+    what a curve says before what only may be, those with too few figures after the others. Writes
+    count where there is a curve. `days` are sums without a cache, by the volume's primary key."""
     usual = {
         use.row.volume.pk: usual_wait(days[use.row.volume.pk])
         for use in shares
         if use.row.cache is None and use.load.uncached.dt_ms >= LEAST_SECONDS * 1000
     }
+    waits = {
+        key: wait.reads + (wait.writes if key in curves else 0.0) for key, wait in usual.items()
+    }
     waiting = sorted(
-        (use for use in shares if _reads_waiting(usual, use) * DAY >= LEAST_WAIT_SECONDS),
-        key=lambda use: -_reads_waiting(usual, use) / use.row.volume.size_bytes,
+        (use for use in shares if waits.get(use.row.volume.pk, 0.0) * DAY >= LEAST_WAIT_SECONDS),
+        key=lambda use: -waits[use.row.volume.pk] / use.row.volume.size_bytes,
     )
-    listed = [
-        each
-        for use in waiting[:PLANNED]
-        if (each := _suggestion(use, usual[use.row.volume.pk])) is not None
-    ]
-    return tuple(
-        sorted(
-            listed,
-            key=lambda each: (each.obstacle is not None, not each.is_enough, -each.seconds_per_gib),
+    listed, unhelped = [], []
+    for use in waiting[:PLANNED]:
+        row = use.row
+        if row.facts is None or row.placement is None or (row.lv and row.lv.hosts_own):
+            continue
+        wait = usual[row.volume.pk]
+        advised = _advised(use, wait, curves.get(row.volume.pk))
+        if isinstance(advised, CacheAdvice):
+            listed.append(_suggestion(use, wait, advised))
+        else:
+            unhelped.append(advised)
+    listed.sort(
+        key=lambda each: (
+            each.obstacle is not None,
+            not each.is_enough,
+            each.advised.prospect is None,
+            -each.seconds_per_gib,
         )
     )
+    return Judged(tuple(listed), tuple(unhelped))
 
 
-def _reads_waiting(usual: Mapping[int, UsualWait], use: LoadShare) -> float:
-    wait = usual.get(use.row.volume.pk)
-    return wait.reads if wait is not None else 0.0
+def _advised(
+    use: LoadShare, usual: UsualWait, curves: KnownCurves | None
+) -> CacheAdvice | Unhelped:
+    row, sizes = use.row, offered_sizes(use.row)
+    through = _prospects(curves, row.technology.name, sizes, writeback=False)
+    if not through:
+        chosen = by_traffic(sizes, usual.bytes_per_day)
+        reasons = (f"{NOT_KNOWN} {chosen.reason}",)
+        return CacheAdvice(chosen.size_bytes or sizes[0], "writethrough", None, reasons)
+    back = _prospects(curves, row.technology.name, sizes, writeback=True)
+    refusal = mode_refusal(row, "writeback")
+    chosen = by_curve(through)
+    if chosen.size_bytes is not None and chosen.prospect is not None:
+        gain = writeback_gain(chosen.prospect, _of_size(back, chosen.size_bytes), refusal)
+        return _by_curve(row, "writethrough", chosen, curves, gain)
+    of_writes = by_curve(back)
+    if of_writes.size_bytes is None:
+        return Unhelped(use, chosen.reason, _instead(row) if helps_never([*through, *back]) else "")
+    if refusal:
+        reason = f"{chosen.reason} In writeback mode it would: {of_writes.reason} {refusal}"
+        return Unhelped(use, reason, "")
+    return _by_curve(row, "writeback", of_writes, curves, f"{WRITES_GAIN} {RISK}")
 
 
-def cache_size(sizes: Sequence[int], volume_bytes: int) -> int:
-    """The largest of `sizes` that is at most a quarter of the volume, else the smallest, and never
-    more than the volume."""
-    fitting = [size_bytes for size_bytes in sizes if size_bytes * CACHE_RATIO <= volume_bytes]
-    return max(fitting) if fitting else min(*sizes, volume_bytes)
+def _by_curve(
+    row: VolumeSnapshot, mode: str, chosen: SizeChoice, curves: KnownCurves | None, writes: str
+) -> CacheAdvice:
+    size_bytes = chosen.size_bytes or 0
+    fits = [
+        {
+            name: _of_size(found, size_bytes)
+            for name in TECHNOLOGIES
+            if (found := _prospects(curves, name, (size_bytes,), writeback=writeback))
+        }
+        for writeback in (False, True)
+    ]
+    technology = ""
+    if all(len(each) == len(TECHNOLOGIES) for each in fits):
+        technology = technology_reason(row.technology.name, *fits)
+    reasons = tuple(each for each in (chosen.reason, technology, writes) if each)
+    return CacheAdvice(size_bytes, mode, chosen.prospect, reasons)
 
 
-def _suggestion(use: LoadShare, usual: UsualWait) -> Suggestion | None:
-    row = use.row
-    if row.facts is None or row.placement is None:
-        return None
-    if row.lv is not None and row.lv.hosts_own:
-        return None
-    offered = sizes_for(row.facts, row.placement.vg_uuid, row.technology)
-    size_bytes = cache_size(offered or SIZES_BYTES, row.volume.size_bytes)
+def _prospects(
+    curves: KnownCurves | None, technology: TechnologyName, sizes: Sequence[int], *, writeback: bool
+) -> list[Prospect]:
+    found = curves.of(technology, writeback=writeback) if curves is not None else None
+    return [each for each in found.prospects if each.size_bytes in sizes] if found else []
+
+
+def _of_size(prospects: Sequence[Prospect], size_bytes: int) -> Prospect:
+    return next(each for each in prospects if each.size_bytes == size_bytes)
+
+
+def offered_sizes(row: VolumeSnapshot) -> list[int]:
+    """Sizes that there is room for, else all; none is larger than the volume."""
+    room: tuple[int, ...] = ()
+    if row.facts is not None and row.placement is not None:
+        room = sizes_for(row.facts, row.placement.vg_uuid, row.technology)
+    return within(room or SIZES_BYTES, row.volume.size_bytes)
+
+
+def within(sizes: Sequence[int], volume_bytes: int) -> list[int]:
+    """Those that are not larger than the volume; else one of its own size."""
+    return [each for each in sizes if each <= volume_bytes] or [volume_bytes]
+
+
+def _instead(row: VolumeSnapshot) -> str:
+    """What would help where no cache does."""
+    free = 0
+    if row.facts is not None and row.placement is not None:
+        free = free_bytes(row.facts, row.placement.vg_uuid, "fast")
+    whole = size(row.volume.size_bytes)
+    room = f"{size(free)} of SSD are free" if free else "no SSD is free"
+    return f"Only SSD for the whole volume helps: it needs {whole}; {room}."
+
+
+def _suggestion(use: LoadShare, usual: UsualWait, advised: CacheAdvice) -> Suggestion:
     commands, obstacle = None, None
     try:
-        commands = by_hand(row, size_bytes)
+        commands = by_hand(use.row, advised.size_bytes, advised.mode)
     except Refused as refused:
         obstacle = refused
     sums = use.load.uncached
     return Suggestion(
-        use, size_bytes, usual, sums.read_ms / 1000, sums.dt_ms / 1000, obstacle, commands
+        use, advised, usual, sums.read_ms / 1000, sums.dt_ms / 1000, obstacle, commands
     )

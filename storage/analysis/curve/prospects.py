@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from storage.analysis.curve.admission import full_cache_factor, rate_mixture
-from storage.analysis.curve.bands import DAY, Bounds, hit_rates
+from storage.analysis.curve.bands import DAY, Bounds, HitRates, hit_rates
 from storage.analysis.curve.cache_policy import CachePolicy
 from storage.analysis.curve.heat import HeatRecord, usable
 from storage.analysis.curve.miss_ratio import MissRatioCurve, miss_ratio_curve
@@ -91,15 +91,51 @@ def prospects(
 ) -> tuple[Prospect, ...]:
     """One of each size; none at all where no usable record has reads: then it is unknown. All
     records are of one size of chunks."""
-    parts = usable(records)
-    curve = miss_ratio_curve(
-        parts, waits.volume_bytes, bypasses_sequential=policy.bypasses_sequential
-    )
-    if curve is None or curve.reads is None:
-        return ()
+    return prospects_by_policy(
+        records, waits, host, [policy], sizes_bytes, horizon_seconds=horizon_seconds
+    )[0]
+
+
+def prospects_by_policy(
+    records: Iterable[HeatRecord],
+    waits: VolumeWaits,
+    host: HostRates,
+    policies: Sequence[CachePolicy],
+    sizes_bytes: Sequence[int],
+    *,
+    horizon_seconds: float = WEEK,
+) -> list[tuple[Prospect, ...]]:
+    """Those of each policy, in their order. What takes long is done once for all policies that let
+    the same I/O into the cache."""
+    parts, known = usable(records), dict[bool, _Rates | None]()
+    for bypasses in {policy.bypasses_sequential for policy in policies}:
+        curve = miss_ratio_curve(parts, waits.volume_bytes, bypasses_sequential=bypasses)
+        known[bypasses] = None
+        if curve is not None and curve.reads is not None:
+            of_sizes = hit_rates(parts, curve, sizes_bytes, horizon_seconds=horizon_seconds)
+            known[bypasses] = _Rates(parts, curve, of_sizes)
+    return [
+        _of_policy(rates, waits, host, policy)
+        if (rates := known[policy.bypasses_sequential]) is not None
+        else ()
+        for policy in policies
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    parts: Sequence[HeatRecord]
+    curve: MissRatioCurve
+    of_sizes: Sequence[HitRates]
+
+
+def _of_policy(
+    rates: _Rates, waits: VolumeWaits, host: HostRates, policy: CachePolicy
+) -> tuple[Prospect, ...]:
+    parts, curve = rates.parts, rates.curve
     mixture = rate_mixture(curve) if policy.promotion_share < 1 else None
-    of_sizes = []
-    for each in hit_rates(parts, curve, sizes_bytes, horizon_seconds=horizon_seconds):
+    found = []
+    for each in rates.of_sizes:
         if each.reads is None:
             continue
         factor = (
@@ -110,8 +146,8 @@ def prospects(
         steady = _lagging(each.reads, factor)
         writes = Bounds(0.0, 0.0, 0.0) if each.writes is None else _lagging(each.writes, factor)
         case = _Case(parts, curve, waits, host, policy, steady, writes)
-        of_sizes.append(case.prospect(each.size_bytes))
-    return tuple(of_sizes)
+        found.append(case.prospect(each.size_bytes))
+    return tuple(found)
 
 
 def expected_curve(of: Iterable[Prospect]) -> tuple[tuple[int, float, float], ...]:

@@ -54,7 +54,8 @@ class Expectation:
     """`text` is what to expect, `basis` what that rests on, `brief` what it means for this size
     where `text` is of every size ("" where it is not), `warming` how long it takes ("" where
     there is nothing to warm up). Hit rates (0 to 1) are those after the change; seconds saved a day
-    are of waiting for the slow disk, below zero where there would be more of it. None = unknown.
+    are of waiting for the slow disk, below zero where there would be more of it; `read_ms` is what
+    a read takes then. None = unknown.
     `curve` is a predicted course, (cache size in bytes, lowest, highest hit rate) each; it is empty
     where the heat of the volume is not known.
     """
@@ -68,6 +69,8 @@ class Expectation:
     hit_rate_high: float | None = None
     saved_seconds_per_day_low: float | None = None
     saved_seconds_per_day_high: float | None = None
+    read_ms_low: float | None = None
+    read_ms_high: float | None = None
     warming_seconds_low: float | None = None
     warming_seconds_high: float | None = None
     curve: tuple[tuple[int, float, float], ...] = ()

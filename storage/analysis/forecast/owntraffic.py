@@ -17,7 +17,7 @@ from storage.analysis.forecast.expectation import (
 )
 from storage.analysis.forecast.today import HARDLY_SECONDS
 from storage.analysis.forecast.use import Use
-from storage.analysis.forecast.words import a_day, shares, span, spans
+from storage.analysis.forecast.words import a_day, share, shares, span, spans
 from storage.formatting import ms
 from storage.language import gettext
 
@@ -52,29 +52,22 @@ def own_traffic(
     ).format(span=span(traffic.observed_seconds))
     return Expectation(
         kind=KINDS[prospect.verdict],
-        text=_text(use, prospect),
+        text=_text(use, prospect, traffic.prospects),
         basis=basis,
         curve=expected_curve(traffic.prospects),
+        read_ms_low=prospect.read_ms.low,
+        read_ms_high=prospect.read_ms.high,
         **rates(low, high),
         **savings((saved.low, saved.high)),
         **warm_up(use, choice.size_bytes),
     )
 
 
-def _text(use: Use, prospect: Prospect) -> str:
+def _text(use: Use, prospect: Prospect, every: Sequence[Prospect]) -> str:
     saved = prospect.saved_seconds_per_day
     served = shares(prospect.hit_rate.low, prospect.hit_rate.high)
     if prospect.verdict == "no_help":
-        waited = use.waited_seconds_per_day
-        if waited < HARDLY_SECONDS:
-            return gettext(
-                "A cache of this size would not help: your reads wait for the slow disk less than "
-                "a minute a day."
-            )
-        return gettext(
-            "A cache of this size would not help: {served} of your reads would come from SSD, and "
-            "your volume would still wait {a_day}."
-        ).format(served=served, a_day=a_day(max(0.0, waited - max(0.0, saved.high))))
+        return _no_help(use, prospect, every)
     then = _between(ms(prospect.read_ms.low), ms(prospect.read_ms.high))
     reads = gettext("With this size, {served} of your reads would come from SSD.").format(
         served=served
@@ -89,6 +82,29 @@ def _text(use: Use, prospect: Prospect) -> str:
         saved=spans(max(0.0, saved.low), max(0.0, saved.high))
     )
     return f"{reads} {times} {saving}"
+
+
+def _no_help(use: Use, prospect: Prospect, every: Sequence[Prospect]) -> str:
+    """Of this size; where none of several sizes helps, the same of all."""
+    waited = use.waited_seconds_per_day
+    if waited < HARDLY_SECONDS:
+        return gettext("{what} would not help: {why}").format(
+            what=gettext("A cache"),
+            why=gettext("your reads wait for the slow disk less than a minute a day."),
+        )
+    is_of_all = len(every) > 1 and all(each.verdict == "no_help" for each in every)
+    largest = every[-1] if is_of_all else prospect
+    still = a_day(max(0.0, waited - max(0.0, largest.saved_seconds_per_day.high)))
+    if not is_of_all:
+        return gettext(
+            "A cache of this size would not help: {served} of your reads would come from SSD, and "
+            "your volume would still wait {a_day}."
+        ).format(served=shares(prospect.hit_rate.low, prospect.hit_rate.high), a_day=still)
+    return gettext(
+        "No cache that you can order would help: at most {share} of your reads would come from "
+        "SSD, and your volume would still wait {a_day}. Only SSD for the whole volume would help: "
+        "ask your provider."
+    ).format(share=share(largest.hit_rate.high), a_day=still)
 
 
 def _between(low: str, high: str) -> str:

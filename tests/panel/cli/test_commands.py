@@ -28,6 +28,7 @@ from tests.heat_scene import counting_scene
 from tests.panel.cli.conftest import Tiercel, be
 from tests.panel.portal.shop import Shop, plan, shop
 from tests.scene import HOSTILE, Scene, end, job, scene, step, stuck_job
+from tests.storage.analysis.advice.load import sampled_days
 from tests.trace_scene import count_trace
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -352,6 +353,16 @@ def test_a_job_is_cancelled(tiercel: Tiercel, there: Scene) -> None:
     assert queued.state == State.CANCELLED
 
 
+def test_advice_and_a_curve_say_what_is_known(tiercel: Tiercel, there: Scene) -> None:
+    sampled_days(there.volume, 4, lambda _ts: 1, end=timezone.now())
+    advice = tiercel("hosts", "advice", there.host.key)
+    assert advice.code == 0, advice.error
+    assert "What it reads again is not known yet." in advice.out
+    curve = tiercel("volumes", "curve", there.volume.key)
+    assert curve.code == 0, curve.error
+    assert "its agent is too old to count heat" in curve.out
+
+
 # --- Orders, figures, anything else ---------------------------------------------------------------
 
 
@@ -365,6 +376,14 @@ def acme(
     there = shop()
     be(there.owner, live_server, monkeypatch)
     return there
+
+
+def test_what_each_plan_would_bring_is_shown_with_its_price(tiercel: Tiercel, acme: Shop) -> None:
+    plan()
+    ran = tiercel("volumes", "plans", acme.volume.key)
+    assert ran.code == 0, ran.error
+    assert "4.90 EUR" in ran.out
+    assert "Fast: No forecast yet" in ran.out
 
 
 def test_an_order_shows_its_money_before_it_is_placed(tiercel: Tiercel, acme: Shop) -> None:

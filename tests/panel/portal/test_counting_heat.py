@@ -7,11 +7,13 @@ from datetime import timedelta
 import pytest
 from django.core.cache import cache
 from django.urls import reverse
+from pytest_django import Settings
 
 from storage.database_clock import database_now
 from storage.models import HeatDay, Host, Volume
 from tests import make
 from tests.heat_scene import COUNTING, count_heat, slow_reads
+from tests.panel.api.asking import program
 from tests.panel.portal.shop import browser, plan, seen, shop
 
 pytestmark = pytest.mark.django_db
@@ -61,3 +63,23 @@ def test_a_plan_says_what_the_volumes_own_traffic_says() -> None:
     text = seen(browser(acme.owner), "my-plan", acme.volume.key)
     assert "of your reads would come from SSD" in text
     assert "A read would take" in text
+
+
+def test_the_plan_that_is_enough_is_marked_and_suggested(settings: Settings) -> None:
+    settings.TIERCEL_CUSTOMERS_MAY_ORDER = True
+    acme, now = shop(), database_now()
+    small, large = plan("Small"), plan("Large", size_bytes=6 << 30, price_minor=990)
+    Host.objects.update(hello=COUNTING)
+    count_heat(acme.volume, 48, now)
+    slow_reads(acme.there, 20, now - timedelta(minutes=25))
+    text = seen(browser(acme.owner), "my-plan", acme.volume.key)
+    cards = text.split('<li class="card plan-card')[1:]
+    (marked,) = [card for card in cards if "Enough for your data" in card]
+    assert f"/plan/{small.key}" in marked and "btn-primary" in marked
+    assert "btn-primary" not in next(card for card in cards if f"/plan/{large.key}" in card)
+    client = program(acme.owner, "billing:read")
+    rows = client.get(f"/volumes/{acme.volume.key}/outlook").json()["items"]
+    expected = next(row for row in rows if row["current"] is False)["expected"]
+    assert expected["text"].startswith("With this size,")
+    assert 0 < expected["read_ms_low"] <= expected["read_ms_high"] < 10
+    assert expected["saved_seconds_per_day_high"] > 0

@@ -50,7 +50,9 @@ def test_without_a_forecast_it_says_why(asking: Program, here: Scene) -> None:
     shown = asking.get(f"/volumes/{here.volume.key}/curve").json()
     assert shown == {
         "observed_seconds": 0,
-        "reason": "Counted so far: nothing. A forecast needs 6 h.",
+        "reason": (
+            "What this volume reads again is not known yet: nothing counted so far of 6 h needed."
+        ),
         "items": [],
     }
 

@@ -209,11 +209,12 @@ def test_the_table_is_sorted_by_what_is_asked_and_is_a_file_too(admin: Client) -
 
 
 def waiting(on: Host, gib: int, **placed: Any) -> None:
-    """A volume one of whose reads waits at any time, without a cache unless told otherwise."""
+    """A volume one of whose reads waits at any time, without a cache unless told otherwise. It
+    reads 15 GiB a day."""
     volume = make.volume(size_bytes=gib * GIB)
     make.placement(volume, on, **placed)
     end = timezone.now().replace(minute=0, second=0, microsecond=0)
-    sampled_days(volume, 5, lambda ts: 1, end=end)
+    sampled_days(volume, 5, lambda ts: 1, end=end, read_sectors=320_000)
 
 
 def test_what_waits_for_hdds_is_the_demand_and_says_how_much_ssd_to_add(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -9,11 +10,13 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
+from storage.byte_sizes import GIB
 from storage.database_clock import database_now
 from storage.models import HeatDay
 from tests import make
 from tests.heat_scene import count_heat, counting_scene, slow_reads
 from tests.one_line import on_one_line
+from tests.panel.portal.shop import plan
 from tests.scene import Scene
 
 pytestmark = pytest.mark.django_db
@@ -52,14 +55,57 @@ def test_a_curve_is_drawn_said_and_listed(staff: Client, here: Scene) -> None:
     count_heat(here.volume, 12, now)
     slow_reads(here, 20, now - timedelta(minutes=25))
     text = part(staff, here)
-    assert "of SSD is enough:" in text
+    assert "of SSD is enough</strong> and saves" in text
+    assert "of waiting a day" in text
     assert '<polygon class="size-chart-band"' in text
     assert 'Counted for <span class="num">12 h</span>' in text
     assert text.count('<th scope="row"') > 3
 
 
+def test_plans_lie_on_the_curve_with_their_price_and_what_they_save(
+    staff: Client, here: Scene
+) -> None:
+    now = database_now()
+    plan("Small", size_bytes=GIB)
+    plan("Large", size_bytes=4 * GIB, price_minor=990)
+    plan("Writes", size_bytes=2 * GIB, mode="writeback")
+    count_heat(here.volume, 48, now)
+    slow_reads(here, 20, now - timedelta(minutes=25))
+    text = part(staff, here)
+    assert text.count('<circle class="size-chart-dot"') == 2
+    assert ">Small, 4.90 EUR</text>" in text and ">Large, 9.90 EUR</text>" in text
+    assert "The smallest plan with as much is" in text
+    assert "Writes" in part(staff, here, "?mode=writeback")
+
+
+def test_the_form_of_a_cache_chooses_what_the_curve_says_is_enough(
+    staff: Client, here: Scene
+) -> None:
+    now = database_now()
+    url = reverse("cache-form", args=[here.volume.key])
+    text = on_one_line(staff.get(url).content.decode())
+    assert "is not known yet: nothing counted so far of 6 h needed." in text
+    assert "begin with 256 MiB." in text
+    count_heat(here.volume, 48, now)
+    slow_reads(here, 20, now - timedelta(minutes=25))
+    text = on_one_line(staff.get(url).content.decode())
+    assert re.search(
+        r"[MG]iB serves \d+ to \d+ % of reads from SSD\. 6 GiB would save little", text
+    )
+
+
+def test_the_form_of_a_cache_that_would_not_help_chooses_none(staff: Client, here: Scene) -> None:
+    now = database_now()
+    count_heat(here.volume, 60, now, is_hot=False)
+    slow_reads(here, 20, now - timedelta(minutes=25))
+    text = on_one_line(staff.get(reverse("cache-form", args=[here.volume.key])).content.decode())
+    assert "It is not certain yet that a cache would help" in text
+    assert 'value="" selected' not in text and ">Choose a size</option>" in text
+    assert re.findall(r'<option value="\d+" selected', text) == []
+
+
 def test_without_a_curve_it_says_what_is_missing(staff: Client, here: Scene) -> None:
-    assert "Counted so far: nothing. A forecast needs 6 h." in part(staff, here)
+    assert "is not known yet: nothing counted so far of 6 h needed." in part(staff, here)
 
 
 def test_it_is_a_page_without_a_script_too(staff: Client, here: Scene) -> None:
@@ -74,4 +120,4 @@ def test_staff_end_the_counting_and_what_was_counted_is_gone(staff: Client, here
     assert not HeatDay.objects.exists()
     assert "may not be counted" in part(staff, here)
     staff.post(url)
-    assert "Counted so far: nothing" in part(staff, here)
+    assert "nothing counted so far" in part(staff, here)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.analysis.advice.suggestion import by_hand
+from storage.analysis.advice.by_hand import by_hand
 from storage.byte_sizes import GIB
 from storage.models import Host, Placement
 from storage.planner import Refused

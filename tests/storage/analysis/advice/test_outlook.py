@@ -57,7 +57,9 @@ def guest(name: str) -> tuple[VolumeUser, ...]:
 def test_a_volume_that_is_busy_each_night_is_advised_at_noon(is_packed: bool) -> None:
     noon = noon_gone()
     host, _facts, volumes = known(make.lv("nightly", size_bytes=80 * GIB))
-    sampled_days(volumes["nightly"], 10, nightly, end=noon)
+    # 15 GiB a day, written as much as read.
+    moved = {"read_sectors": 160_000, "write_sectors": 160_000}
+    sampled_days(volumes["nightly"], 10, nightly, end=noon, **moved)
     if is_packed:
         pack_all(noon)
     assert advised(host, noon) == ["nightly"]
@@ -218,8 +220,9 @@ def test_the_first_to_cache_waited_longest_for_each_gib() -> None:
     host, _facts, volumes = known(
         make.lv("small", size_bytes=8 * GIB), make.lv("large", size_bytes=80 * GIB)
     )
-    sampled(volumes["small"], 30, read_ms=4000, busy_ms=1)
-    sampled(volumes["large"], 30, read_ms=8000, busy_ms=1)
+    # 2 GiB and 16 GiB a day.
+    sampled(volumes["small"], 30, read_ms=4000, busy_ms=1, read_sectors=2_900)
+    sampled(volumes["large"], 30, read_ms=8000, busy_ms=1, read_sectors=23_000)
     small, large = looked(host).suggestions
     assert (small.use.row.volume.label, small.size_bytes, large.size_bytes) == (
         "small",

@@ -54,6 +54,7 @@ def test_the_range_the_time_of_a_read_and_the_waiting_saved_are_said() -> None:
     assert "observed for 3 days" in found.basis
     assert (found.hit_rate_low, found.hit_rate_high) == (0.92, 0.97)
     assert found.saved_seconds_per_day_low == 5_400.0
+    assert (found.read_ms_low, found.read_ms_high) == (0.5, 1.2)
 
 
 def test_the_curve_has_every_size_that_was_looked_at() -> None:
@@ -73,6 +74,26 @@ def test_what_would_not_help_says_what_is_left_to_wait() -> None:
     assert found.kind == "no_help"
     assert found.text.startswith("A cache of this size would not help: 0 to 4 % of your reads")
     assert "would still wait 1.9 hours a day" in found.text
+
+
+def test_where_no_plan_would_help_each_says_the_same_and_what_would() -> None:
+    vain = [
+        prospect(
+            n,
+            "no_help",
+            hit_rate=Bounds(0.0, 0.01, n / 100),
+            saved_seconds_per_day=Range(-20.0, 300.0),
+        )
+        for n in (2, 4)
+    ]
+    texts = {expected(*vain, size_gib=n).text for n in (2, 4)}
+    assert texts == {
+        "No cache that you can order would help: at most 4 % of your reads would come from SSD, "
+        "and your volume would still wait 1.9 hours a day. Only SSD for the whole volume would "
+        "help: ask your provider."
+    }
+    other = expected(vain[0], prospect(4), size_gib=2)
+    assert other.text.startswith("A cache of this size would not help: 0 to 2 %")
 
 
 def test_a_volume_that_hardly_waits_is_told_so() -> None:
