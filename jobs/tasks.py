@@ -11,7 +11,7 @@ from jobs.hosts import read_heat as reading_heat
 from jobs.hosts import refresh as refreshing
 from jobs.queue import bulk, dispatch, leave_writeback
 from jobs.queue import reaper as sweeping
-from storage.analysis import disk_condition, heat_store
+from storage.analysis import disk_condition, heat_store, host_rates
 from storage.database_clock import database_now
 from storage.discovery import host_timeline
 from storage.health import cache_condition_records, smart_records
@@ -77,6 +77,11 @@ def read_heat(host_id: int) -> None:
     host = Host.objects.active().without_inventory().filter(pk=host_id).first()
     if host is not None:
         reading_heat.read_heat(host)
+
+
+@shared_task
+def measure_hosts() -> None:
+    host_rates.measure_hosts(database_now())
 
 
 @shared_task

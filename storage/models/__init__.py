@@ -8,6 +8,7 @@ from storage.models.event import Event, EventKind
 from storage.models.heat_day import HeatDay
 from storage.models.host import Host
 from storage.models.host_change import HostChange, HostChangeKind
+from storage.models.measured_rate import ForecastRecord, MeasuredRate, RateKind
 from storage.models.outline import (
     CacheCondition,
     FleetLoad,
@@ -40,6 +41,7 @@ __all__ = [
     "Event",
     "EventKind",
     "FleetLoad",
+    "ForecastRecord",
     "HeatDay",
     "Host",
     "HostActivity",
@@ -49,9 +51,11 @@ __all__ = [
     "HostOutline",
     "LatestDeviceSample",
     "LatestSample",
+    "MeasuredRate",
     "Member",
     "PhysicalDisk",
     "Placement",
+    "RateKind",
     "Resolution",
     "Sample",
     "SampleChunk",
