@@ -92,7 +92,7 @@ class HeldForecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class ForecastGroup:
     """Of at least one forecast, all of a kind and technology, or all there are."""
 
     kind: str
@@ -174,12 +174,12 @@ def held_forecasts(proofs: ProofQuerySet) -> list[HeldForecast]:
     ]
 
 
-def calibrations(forecasts: Iterable[HeldForecast]) -> list[Calibration]:
+def calibrations(forecasts: Iterable[HeldForecast]) -> list[ForecastGroup]:
     """By kind and technology."""
     groups = defaultdict[tuple[str, str], list[HeldForecast]](list)
     for each in forecasts:
         groups[each.kind, each.technology].append(each)
-    return [Calibration(*key, groups[key]) for key in sorted(groups)]
+    return [ForecastGroup(*key, groups[key]) for key in sorted(groups)]
 
 
 def worst(forecasts: Iterable[HeldForecast]) -> list[HeldForecast]:

@@ -106,6 +106,7 @@ def _forecast(
         promotion_share=figures.promotion_share,
         hdd_iops=figures.hdd_iops,
         ssd_read_ms=figures.ssd_read_ms,
+        hdd_utilisation=figures.hdd_utilisation,
         past=past,
     )
     return OwnTraffic(seconds, of_sizes, inputs) if of_sizes else None

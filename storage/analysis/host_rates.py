@@ -189,15 +189,15 @@ def slow_of(counts: Sequence[int]) -> float:
 
 def _others(host: Host, facts: HostFacts, vg_uuid: str) -> Mapping[str, list[Measured]]:
     """What hosts with the same disks measured, by kind: one figure of each."""
-    found = defaultdict[str, list[Measured]](list)
+    rates = defaultdict[str, list[Measured]](list)
     for kind in PUBLISHED:
         same = hardware(facts, vg_uuid, kind)
         if not same:
             continue
         rows = MeasuredRate.objects.filter(kind=kind, hardware=same).exclude(host=host)
         of_hosts = {row.host_id: row for row in rows.order_by("weight")}
-        found[kind] = [Measured(row.amount, row.weight) for row in of_hosts.values()]
-    return found
+        rates[kind] = [Measured(row.amount, row.weight) for row in of_hosts.values()]
+    return rates
 
 
 def _busy_seconds(

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from storage.analysis.curve.prospects import Prospect
-from storage.analysis.forecast import Use
+from storage.analysis.forecast import ForecastInputs, Use
 from storage.analysis.heat_forecast import heat_forecast
 from storage.analysis.measured_use import use_of
 from storage.volumes.cache_sizes import SIZES_BYTES
@@ -28,6 +28,7 @@ class SizeCurve:
     observed_seconds: int
     prospects: tuple[Prospect, ...]
     use: Use
+    inputs: ForecastInputs | None = None
 
     @property
     def enough(self) -> Prospect | None:
@@ -56,4 +57,4 @@ def size_curve(row: VolumeSnapshot, now: datetime, *, writeback: bool = False) -
     traffic = heat_forecast(row, use, sizes, now, writeback=writeback)
     if traffic is None:
         return None
-    return SizeCurve(traffic.observed_seconds, tuple(traffic.prospects), use)
+    return SizeCurve(traffic.observed_seconds, tuple(traffic.prospects), use, traffic.inputs)

@@ -23,9 +23,9 @@ class CalibrationShape(Shape):
     within = Integer("Of these lay in the range that was forecast.")
     coverage_low = Float(
         "Of so few orders, the true share lies above this nine times in ten, 0 to 1.",
-        of=lambda found: found.coverage_range[0],
+        of=lambda group: group.coverage_range[0],
     )
-    coverage_high = Float("And below this.", of=lambda found: found.coverage_range[1])
+    coverage_high = Float("And below this.", of=lambda group: group.coverage_range[1])
     median_error = Float("Half of the forecasts are off by so much or less.")
     p90_error = Float("Nine in ten are off by so much or less.")
     median_half_width = Float("Half of the width of the middle range.")

@@ -21,7 +21,7 @@ def calibration(request: HttpRequest) -> HttpResponse:
     context: dict[str, object] = {"enough": forecasts.ENOUGH_ORDERS}
     if held:
         context |= {
-            "all": forecasts.Calibration("", "", held),
+            "all": forecasts.ForecastGroup("", "", held),
             "groups": forecasts.calibrations(held),
             "worst": forecasts.worst(held),
             "chart": scatter(held),

@@ -41,13 +41,14 @@ class PastForecasts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForecastInputs:
-    """What a forecast rests on beside the volume's own traffic: the rates of its host, and how
-    earlier forecasts held."""
+    """What a forecast rests on beside the volume's own traffic: the rates of its host, which part
+    of the time (0 to 1) its HDDs were busy, and how earlier forecasts held."""
 
     technology: str
     promotion_share: LearnedRate
     hdd_iops: LearnedRate
     ssd_read_ms: LearnedRate
+    hdd_utilisation: float
     past: PastForecasts = PastForecasts()
 
 
@@ -94,28 +95,26 @@ def own_traffic(
 
 
 def basis_of(inputs: ForecastInputs) -> list[str]:
-    """Where the figures of the disks come from, and how earlier forecasts held, in sentences."""
-    disks = inputs.hdd_iops
+    """Where the speed of the disks comes from, and how earlier forecasts held, in sentences."""
+    disks, past = inputs.hdd_iops, inputs.past
     match disks.source:
         case "own":
-            sentences = [gettext("How fast its disks are was measured on its host.")]
+            speed = gettext(
+                "The speed of the disks was measured on your volume's host, in {span} of work."
+            ).format(span=span(disks.weight))
         case "same_disks":
-            sentences = [
-                gettext("How fast its disks are was measured on hosts with the same disks.")
-            ]
+            speed = gettext(
+                "The speed of the disks was measured on hosts with the same disks: {hosts}."
+            ).format(hosts=disks.hosts)
         case _:
-            sentences = [
-                gettext("How fast its disks are is not measured yet: published figures are used.")
-            ]
-    past = inputs.past
-    if past.widened > 1:
-        sentences.append(
-            gettext(
-                "Of the last {orders} forecasts of this kind that were measured, {within} lay in "
-                "their range, fewer than promised: the range is {times} times as wide therefore."
-            ).format(orders=past.orders, within=past.within, times=figure(f"{past.widened:.1f}"))
-        )
-    return sentences
+            speed = gettext("The speed of the disks is not measured yet: published figures count.")
+    if past.widened <= 1:
+        return [speed]
+    held = gettext(
+        "Of the last {orders} forecasts of this kind that were measured, {within} lay in their "
+        "range, fewer than promised: the range is {times} times as wide therefore."
+    ).format(orders=past.orders, within=past.within, times=figure(f"{past.widened:.1f}"))
+    return [speed, held]
 
 
 def _text(use: Use, prospect: Prospect) -> str:

@@ -11,7 +11,7 @@ from panel.models import Proof
 from panel.proofs.calibration import (
     ENOUGH_ORDERS,
     NOMINAL,
-    Calibration,
+    ForecastGroup,
     HeldForecast,
     calibrations,
     held_forecasts,
@@ -46,7 +46,7 @@ def forecast(
 
 
 def test_errors_and_coverage_are_of_what_was_measured() -> None:
-    found = Calibration("own_traffic", "bcache", [forecast(0.7), forecast(0.75), forecast(0.9)])
+    found = ForecastGroup("own_traffic", "bcache", [forecast(0.7), forecast(0.75), forecast(0.9)])
     assert (found.orders, found.within) == (3, 2)
     assert found.coverage == pytest.approx(2 / 3)
     assert found.median_error == pytest.approx(0.05)
