@@ -12,7 +12,7 @@ from jobs.hosts import read_heat as reading_heat
 from jobs.hosts import refresh as refreshing
 from jobs.queue import bulk, dispatch, leave_writeback
 from jobs.queue import reaper as sweeping
-from storage.analysis import disk_condition, heat_store
+from storage.analysis import disk_condition, heat_store, host_rates
 from storage.analysis.advice import known_curves
 from storage.database_clock import database_now
 from storage.discovery import host_timeline
@@ -99,6 +99,11 @@ def work_out_curves_of(host_id: int) -> None:
     host = Host.objects.active().filter(pk=host_id).first()
     if host is not None:
         known_curves.work_out(host, database_now())
+
+
+@shared_task
+def measure_hosts() -> None:
+    host_rates.measure_hosts(database_now())
 
 
 @shared_task

@@ -11,7 +11,7 @@ from panel.deliveries.alerts import alert_delivery, alert_routing, sign_of_life
 from panel.deliveries.notices import alert_notices, notice_delivery
 from panel.deliveries.webhooks import webhook_fanout, webhook_sending
 from panel.orders import due_orders
-from panel.proofs import measure
+from panel.proofs import calibration, measure
 from storage import event_list
 from storage.database_clock import database_now
 
@@ -24,6 +24,11 @@ def sweep_orders() -> None:
 @shared_task
 def sweep_proofs() -> None:
     measure.sweep_proofs()
+
+
+@shared_task
+def judge_forecasts() -> None:
+    calibration.judge_forecasts(database_now())
 
 
 @shared_task

@@ -22,6 +22,7 @@ from panel.portal import report
 from panel.staff import audit_pages, settings_pages
 from panel.staff.alerts import route_pages
 from panel.staff.customers import (
+    calibration_pages,
     capacity_pages,
     delivery_pages,
     ledger_pages,
@@ -68,6 +69,7 @@ urlpatterns = [
     path("capacity/", capacity_pages.capacity, name="capacity"),
     path("ledger/", ledger_pages.ledger, name="ledger"),
     path("ledger/csv", ledger_pages.ledger_csv, name="ledger-csv"),
+    path("ledger/forecasts/", calibration_pages.calibration, name="calibration"),
     path("ledger/<str:key>/", report.report, name="report"),
     path("billing/", delivery_pages.deliveries, name="billing"),
     path("billing/test", delivery_pages.deliver_test, name="billing-test"),

@@ -9,6 +9,7 @@ from panel.api.accounts import people_endpoints, token_endpoints
 from panel.api.alerts import alert_endpoints, route_endpoints
 from panel.api.customers import (
     cache_plan_endpoints,
+    calibration_endpoint,
     customer_endpoints,
     order_endpoints,
     proof_endpoints,
@@ -186,6 +187,7 @@ ROUTES = (
     ("orders/<str:key>/revert", order_endpoints.OrderRevert, "api-order-revert"),
     ("orders/<str:key>/proof", proof_endpoints.OrderProof, "api-order-proof"),
     ("proofs/", proof_endpoints.Proofs, "api-proofs"),
+    ("calibration/", calibration_endpoint.Calibrations, "api-calibration"),
     ("cache-plans/", cache_plan_endpoints.CachePlans, "api-cache-plans"),
     ("cache-plans/<str:key>", cache_plan_endpoints.OneCachePlan, "api-cache-plan"),
 )

@@ -17,7 +17,7 @@ from .event_commands import events_group
 from .exit_codes import CommandError, ExitCode
 from .host_commands import hosts_group
 from .job_commands import audit, jobs_group
-from .order_commands import list_plans, orders_group
+from .order_commands import list_plans, orders_group, show_calibration
 from .panel_commands import panels_group, whoami
 from .panel_profiles import TOKEN, TOKEN_VARIABLE
 from .raw_command import call_api
@@ -65,6 +65,7 @@ for command in (
     jobs_group,
     orders_group,
     list_plans,
+    show_calibration,
     events_group,
     top,
     audit,

@@ -45,6 +45,16 @@ ORDERS = (
 )
 
 
+CALIBRATION = (
+    Column("FORECAST FROM", lambda row: row["kind"]),
+    Column("TECHNOLOGY", lambda row: row["technology"]),
+    Column("ORDERS", lambda row: str(row["orders"]), right=True),
+    Column("IN RANGE", lambda row: str(row["within"]), right=True),
+    Column("MEDIAN ERROR", lambda row: f"{100 * row['median_error']:.1f} pp", right=True),
+    Column("90TH PERCENTILE", lambda row: f"{100 * row['p90_error']:.1f} pp", right=True),
+)
+
+
 @click.group("orders", help="Orders of cache plans.")
 def orders_group() -> None:
     """Orders."""
@@ -56,6 +66,14 @@ def orders_group() -> None:
 def list_plans(session: CommandSession, most: int | None) -> None:
     """List cache plans."""
     session.show_table(session.listed("/cache-plans/", most), PLANS, "No plans.")
+
+
+@click.command("calibration")
+@asks_the_panel
+def show_calibration(session: CommandSession) -> None:
+    """Show how forecasts held, over all orders."""
+    rows = session.client.get("/calibration/")["items"]
+    session.show_table(rows, CALIBRATION, "No forecast was measured yet.")
 
 
 @orders_group.command("list")

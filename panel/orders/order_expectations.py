@@ -135,7 +135,9 @@ def expected_of(volume: Volume, plan: CachePlan | None, now: datetime) -> dict[s
     results = measured(volume.customer_id) if not use.has_cache else ()
     traffic = heat_forecast(row, use, [size_bytes], now, writeback=choice.caches_writes)
     expectation = forecast(use, choice, results, traffic)
-    return expectation.to_json() if expectation is not None else {}
+    if expectation is None:
+        return {}
+    return {**expectation.to_json(), "technology": row.technology.name}
 
 
 def trial_offered(offer: Offer, expectation: Expectation | None) -> bool:

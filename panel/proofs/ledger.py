@@ -156,7 +156,17 @@ COLUMNS = (
     "confidence",
     "expected_kind",
     "expected_hit_rate_low",
+    "expected_hit_rate",
     "expected_hit_rate_high",
+    "expected_read_ms_low",
+    "expected_read_ms_high",
+    "expected_saved_seconds_per_day_low",
+    "expected_saved_seconds_per_day_high",
+    "expected_technology",
+    "expected_promotion_share",
+    "expected_hdd_iops",
+    "expected_ssd_read_ms",
+    "expected_widened",
     "hit_rate_before",
     "hit_rate_after",
     "held",
@@ -175,10 +185,16 @@ COLUMNS = (
 )
 
 
+RATES = ("promotion_share", "hdd_iops", "ssd_read_ms")
+"""What a forecast from a volume's own traffic rests on, of its host."""
+
+
 def cells(proof: Proof) -> list[Any]:
     """The proof as a line of the CSV, in the order of `COLUMNS`; None is not known."""
     order, result, row = proof.order, proof.result, entry(proof)
     writes = result.get("writes") or {}
+    expected = order.expected
+    inputs = expected.get("inputs") or {}
     return [
         order.key,
         f"{order.created_at:%Y-%m-%dT%H:%M:%SZ}",
@@ -189,9 +205,17 @@ def cells(proof: Proof) -> list[Any]:
         proof.state,
         proof.verdict,
         result.get("confidence"),
-        order.expected.get("kind"),
+        expected.get("kind"),
         row.expected_low,
+        expected.get("hit_rate"),
         row.expected_high,
+        expected.get("read_ms_low"),
+        expected.get("read_ms_high"),
+        expected.get("saved_seconds_per_day_low"),
+        expected.get("saved_seconds_per_day_high"),
+        expected.get("technology"),
+        *(inputs.get(name, {}).get("rate") for name in RATES),
+        inputs.get("past", {}).get("widened"),
         row.before,
         row.after,
         row.held,

@@ -14,7 +14,7 @@ SECTIONS: Final = {
     "overview": ("home",),
     "hosts": ("host",),
     "alerts": ("alert", "silence"),
-    "sales": ("cache-plan", "ledger", "report", "revenue", "capacity"),
+    "sales": ("cache-plan", "ledger", "calibration", "report", "revenue", "capacity"),
     "admin": ("person", "people", "billing", "audit", "security", "trail", "settings", "webhook"),
     "volumes": ("volume", "adopt", "cache"),
     "jobs": ("job",),

@@ -4,10 +4,8 @@ those of its host. The arithmetic is `storage.analysis.curve`."""
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from math import isnan
 from typing import Final
 
 import msgspec
@@ -17,25 +15,14 @@ from storage.agent.heat.trace_filter import CHUNK_BYTES, SHARE
 from storage.agent.state.heat_files import OFF, STOPPED, UNAVAILABLE
 from storage.analysis.curve.cache_policy import CachePolicy, bcache, lvmcache
 from storage.analysis.curve.heat import HeatRecord
-from storage.analysis.curve.prospects import (
-    HostRates,
-    VolumeWaits,
-    prospects,
-    prospects_by_policy,
-)
+from storage.analysis.curve.prospects import VolumeWaits, prospects, prospects_by_policy
 from storage.analysis.curve.queueing import SLOW_MS
-from storage.analysis.disk_activity import busy_courses
-from storage.analysis.disk_users import disk_below
-from storage.analysis.forecast import OwnTraffic, Use
+from storage.analysis.forecast import ForecastInputs, OwnTraffic, PastForecasts, Use
 from storage.analysis.heat_store import by_kind, heat_of
+from storage.analysis.host_rates import MeasuredHost, host_figures, slow_of
 from storage.formatting import seconds as seconds_text
-from storage.inventory.facts import HostFacts
-from storage.metrics.counters import LATENCY_BOUNDS_NS
-from storage.metrics.rates import CachedBy
-from storage.metrics.samples.aggregate import aggregate
-from storage.metrics.samples.chunk_store import VOLUMES
 from storage.metrics.waiting import FAST_MS, waited_seconds, waited_write_seconds
-from storage.models import Host, Placement
+from storage.models import ForecastRecord
 from storage.naming import AGENT_PATH
 from storage.planner import Refused
 from storage.planner.wish import SEQUENTIAL_CUTOFF_BYTES, TechnologyName
@@ -44,7 +31,6 @@ from storage.volumes.snapshot import VolumeSnapshot
 
 DAY: Final = 86_400
 HEAT_BACK: Final = timedelta(days=14)
-FIGURES_BACK: Final = timedelta(days=7)
 LEAST_SECONDS: Final = 6 * 3600
 """Less observation says nothing that a customer should spend money on."""
 CACHED_SECONDS: Final = 600
@@ -72,31 +58,6 @@ OBSTACLES: Final = {
 }
 """Why a host counts no heat, by the state that it reports: a code, what is wrong, and what to
 do."""
-HDD_IOPS: Final = 335.0
-"""Of the published runs (tests/data): what two HDDs in RAID1 served of reads slower than 2 ms. It
-is taken where a host's own figures do not tell."""
-LEAST_SLOW_IOS: Final = 1_000
-LEAST_BUSY: Final = 0.02
-LEAST_MISSES: Final = 10_000
-FIGURES: Final = VOLUMES.only(
-    "dt_ms",
-    "latency_counts",
-    "slow_latency_counts",
-    "fast_reads",
-    "fast_read_ms",
-    "promotions",
-    "read_misses",
-    "write_misses",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredHost:
-    """What a host's own figures of a week say: `rates`, and `promotion_share`, which part of the
-    misses (0 to 1) its lvmcaches took in."""
-
-    rates: HostRates
-    promotion_share: float
 
 
 def heat_forecast(
@@ -172,10 +133,25 @@ def _forecast(
     if seconds < LEAST_SECONDS or row.facts is None or row.placement is None:
         return None
     figures = host_figures(row.placement.host, row.facts, row.placement.vg_uuid, now)
-    technology, promoted = row.technology.name, figures.promotion_share
+    technology, promoted = row.technology.name, figures.promotion_share.rate
     policy = policy_of(technology, promoted, cutoff_of(row), writeback=writeback)
-    of_sizes = prospects(records, waits_of(use), figures.rates, policy, sizes)
-    return OwnTraffic(seconds, of_sizes) if of_sizes else None
+    past = past_forecasts(technology)
+    of_sizes = prospects(records, waits_of(use), figures.rates, policy, sizes, widened=past.widened)
+    inputs = ForecastInputs(
+        technology=technology,
+        promotion_share=figures.promotion_share,
+        hdd_iops=figures.hdd_iops,
+        ssd_read_ms=figures.ssd_read_ms,
+        hdd_utilisation=figures.hdd_utilisation,
+        past=past,
+    )
+    return OwnTraffic(seconds, of_sizes, inputs) if of_sizes else None
+
+
+def past_forecasts(technology: str) -> PastForecasts:
+    """How the measured forecasts of a technology held."""
+    row = ForecastRecord.objects.filter(technology=technology).first()
+    return PastForecasts(row.orders, row.within, row.widened) if row else PastForecasts()
 
 
 def cutoff_of(row: VolumeSnapshot) -> int:
@@ -199,9 +175,11 @@ def forecast_of_kinds(
     seconds = sum(record.seconds for record in records)
     if seconds < LEAST_SECONDS or use.on_ssd or not use.reads or not sizes_bytes:
         return [None for _ in kinds]
+    promoted, cutoff_bytes = figures.promotion_share.rate, cutoff_of(row)
+    widened = {name: past_forecasts(name).widened for name in {each for each, _ in kinds}}
     policies = [
-        policy_of(technology, figures.promotion_share, cutoff_of(row), writeback=writeback)
-        for technology, writeback in kinds
+        (policy_of(name, promoted, cutoff_bytes, writeback=writeback), widened[name])
+        for name, writeback in kinds
     ]
     found = prospects_by_policy(records, waits_of(use), figures.rates, policies, sizes_bytes)
     return [OwnTraffic(seconds, each) if each else None for each in found]
@@ -236,62 +214,3 @@ def waits_of(use: Use) -> VolumeWaits:
         hit_rate=use.hit_rate or 0.0,
         fast_writes=0.0,
     )
-
-
-def slow_of(counts: Sequence[int]) -> float:
-    """How many I/Os of a histogram took longer than `SLOW_MS`: of the bucket in which that lies,
-    the part above it."""
-    slow, below_ms = 0.0, 0.0
-    for number, bound_ns in zip(counts, (*LATENCY_BOUNDS_NS, None), strict=True):
-        above_ms = bound_ns / 1e6 if bound_ns is not None else float("inf")
-        if below_ms >= SLOW_MS:
-            slow += number
-        elif above_ms > SLOW_MS:
-            slow += number * (above_ms - SLOW_MS) / (above_ms - below_ms)
-        below_ms = above_ms
-    return slow
-
-
-def host_figures(host: Host, facts: HostFacts, vg_uuid: str, now: datetime) -> MeasuredHost:
-    """Of the last week, in one volume group; what is not known is taken from the published runs,
-    or on the cautious side."""
-    begin = now - FIGURES_BACK
-    volume_ids = list(
-        Placement.objects.filter(host=host, vg_uuid=vg_uuid, until=None).values_list(
-            "volume_id", flat=True
-        )
-    )
-    parts = aggregate(
-        volume_ids, begin, now, kind=FIGURES, step=FIGURES_BACK // timedelta(seconds=1), apart=True
-    )
-    slow_ios = fast_reads = fast_ms = promotions = misses = 0.0
-    for each in parts:
-        counts, technology = each.counts, each.last["technology"] or 0
-        own = "latency_counts" if technology == CachedBy.NONE else "slow_latency_counts"
-        slow_ios += slow_of(each.histograms[own]) if each.histograms.get(own) else 0
-        fast_reads += counts.get("fast_reads") or 0
-        fast_ms += counts.get("fast_read_ms") or 0
-        if technology == CachedBy.DM_CACHE:
-            promotions += counts.get("promotions") or 0
-            misses += (counts.get("read_misses") or 0) + (counts.get("write_misses") or 0)
-    busy = _busy_share(host, facts, vg_uuid, begin, now)
-    iops = HDD_IOPS
-    if busy >= LEAST_BUSY and slow_ios >= LEAST_SLOW_IOS:
-        iops = slow_ios / (busy * FIGURES_BACK.total_seconds())
-    rates = HostRates(
-        ssd_read_ms=min(SLOW_MS, fast_ms / fast_reads) if fast_reads else FAST_MS,
-        hdd_iops=max(HDD_IOPS / 10, iops),
-        hdd_utilisation=busy,
-    )
-    return MeasuredHost(rates, min(1.0, promotions / misses) if misses >= LEAST_MISSES else 1.0)
-
-
-def _busy_share(
-    host: Host, facts: HostFacts, vg_uuid: str, begin: datetime, now: datetime
-) -> float:
-    """Of the busiest HDD or array of a volume group, in the time that is known; 0 where none is."""
-    names = {disk_below(facts, pv.name) for pv in facts.pvs_of(vg_uuid, "slow")}
-    seconds = FIGURES_BACK // timedelta(seconds=1)
-    courses = busy_courses(host, facts, begin, now, seconds)
-    known = [float(courses[name][0]) for name in names & courses.keys()]
-    return max((share for share in known if not isnan(share)), default=0.0)

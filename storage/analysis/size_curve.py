@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from storage.analysis.curve.prospects import Prospect
-from storage.analysis.forecast import Use
+from storage.analysis.forecast import ForecastInputs, Use
 from storage.analysis.heat_forecast import heat_forecast, missing_heat
 from storage.analysis.measured_use import use_of
 from storage.analysis.size_choice import (
@@ -38,6 +38,7 @@ class SizeCurve:
     observed_seconds: int
     prospects: tuple[Prospect, ...]
     use: Use
+    inputs: ForecastInputs | None = None
 
     @property
     def enough(self) -> Prospect | None:
@@ -75,7 +76,7 @@ def size_curve(
     traffic = heat_forecast(row, use, sizes, now, writeback=writeback)
     if traffic is None:
         return None
-    return SizeCurve(traffic.observed_seconds, tuple(traffic.prospects), use)
+    return SizeCurve(traffic.observed_seconds, tuple(traffic.prospects), use, traffic.inputs)
 
 
 def chosen_size(row: VolumeSnapshot, sizes: Sequence[int], now: datetime) -> SizeChoice | None:

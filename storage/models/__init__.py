@@ -9,6 +9,7 @@ from storage.models.heat_day import HeatDay
 from storage.models.heat_trace import HeatTrace, TraceState
 from storage.models.host import Host
 from storage.models.host_change import HostChange, HostChangeKind
+from storage.models.measured_rate import ForecastRecord, MeasuredRate, RateKind
 from storage.models.outline import (
     CacheCondition,
     FleetLoad,
@@ -41,6 +42,7 @@ __all__ = [
     "Event",
     "EventKind",
     "FleetLoad",
+    "ForecastRecord",
     "HeatDay",
     "HeatTrace",
     "Host",
@@ -51,9 +53,11 @@ __all__ = [
     "HostOutline",
     "LatestDeviceSample",
     "LatestSample",
+    "MeasuredRate",
     "Member",
     "PhysicalDisk",
     "Placement",
+    "RateKind",
     "Resolution",
     "Sample",
     "SampleChunk",

@@ -216,6 +216,7 @@ API_TABLE = (
     Row("api-order-revert", "POST", API_ORDER, ("order",)),
     Row("api-order-proof", "GET", API_OWN, ("order",)),
     Row("api-proofs", "GET", API),
+    Row("api-calibration", "GET", API_SEE),
     Row("api-cache-plans", "GET", API),
     Row("api-cache-plans", "POST", API_SELL),
     Row("api-cache-plan", "GET", API, ("plan",)),

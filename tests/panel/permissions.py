@@ -266,6 +266,7 @@ TABLE = (
     Row("capacity", "GET", SEE),
     Row("ledger", "GET", SEE),
     Row("ledger-csv", "GET", SEE),
+    Row("calibration", "GET", SEE),
     Row("report", "GET", SEE, ("order",)),
     Row("cache-plan-new", "GET", ADMINISTER),
     Row("cache-plan-new", "POST", ADMINISTER),

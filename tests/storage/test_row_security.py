@@ -58,6 +58,7 @@ EXEMPT = {
     "pghistory_context": "The triggers of histories write it for whoever changes something.",
     "storage_cacheplan": SOLD,
     "storage_cacheplan_hosts": SOLD,
+    "storage_forecastrecord": "Counts over all orders, which every forecast may quote.",
     "storage_taglimit": NOBODYS,
     "usersessions_usersession": SIGN_IN,
 }
@@ -81,6 +82,7 @@ STAFF_ONLY = {
     "storage_hostevent",
     "storage_hostoutline",
     "storage_hostload",
+    "storage_measuredrate",
     "storage_fleetload",
     "storage_hostactivity",
     "jobs_alert",

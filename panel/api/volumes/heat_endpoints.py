@@ -43,11 +43,38 @@ class SizeShape(Shape):
     is_enough = Boolean("The smallest size that saves nearly as much as the largest.", given=True)
 
 
+class RateShape(Shape):
+    """A rate of the host that a forecast rests on."""
+
+    rate = Float("Its value.")
+    source = Choice("Where most of it comes from.", ["own", "same_disks", "published"])
+    weight = Float("Over how many misses, busy seconds or reads the host itself measured it.")
+    hosts = Integer("How many other hosts with the same disks measured it.")
+
+
+class PastShape(Shape):
+    """How earlier forecasts from volumes' own traffic held."""
+
+    orders = Integer("So many of the newest were measured.")
+    within = Integer("Of these lay in their range.")
+    widened = Float("Ranges are so many times as wide; 1: they are not widened.")
+
+
+class InputsShape(Shape):
+    """What a forecast rests on beside the volume's own traffic."""
+
+    hdd_iops = RateShape("Slow I/Os a second that the HDDs serve.")
+    ssd_read_ms = RateShape("Milliseconds of a read from SSD.")
+    promotion_share = RateShape("Which part of the misses an lvmcache takes in, 0 to 1.")
+    past = PastShape("How earlier forecasts held.")
+
+
 class CurveShape(Shape):
     """What SSD of each size would bring."""
 
     observed_seconds = Integer("For how long its heat was counted; 0: too short for a forecast.")
     reason = Text("Why there is no forecast, in a sentence for people; empty: there is one.")
+    inputs = InputsShape("What it rests on beside; null: there is no forecast.", null=True)
     items = SizeShape("From the smallest size; empty: there is no forecast.", many=True)
 
 
@@ -64,7 +91,12 @@ class VolumeCurve(VolumeResource):
         curve = size_curve(row, now, writeback=MODE.of(request) == "writeback")
         if curve is None:
             reason = missing_heat(row, now)
-            return self.shown({"observed_seconds": 0, "reason": reason, "items": ()})
+            return self.shown(
+                {"observed_seconds": 0, "reason": reason, "inputs": None, "items": ()}
+            )
         items = [show(SizeShape, each, is_enough=each is curve.enough) for each in curve.prospects]
         seconds = curve.observed_seconds
-        return self.shown({"observed_seconds": seconds, "reason": "", "items": items})
+        inputs = show(InputsShape, curve.inputs) if curve.inputs is not None else None
+        return self.shown(
+            {"observed_seconds": seconds, "reason": "", "inputs": inputs, "items": items}
+        )

@@ -19,8 +19,9 @@ from storage.analysis.advice.past_loads import past_loads
 from storage.analysis.advice.usage import uses
 from storage.analysis.advice.usual_wait import LEAST_WAIT_SECONDS, UsualWait, usual_wait
 from storage.analysis.forecast import OwnTraffic
-from storage.analysis.heat_forecast import forecast_of_kinds, host_figures
+from storage.analysis.heat_forecast import forecast_of_kinds
 from storage.analysis.heat_store import CURVES, ENOUGH_SIZE
+from storage.analysis.host_rates import host_figures
 from storage.analysis.measured_use import use_of
 from storage.analysis.size_choice import enough_of
 from storage.analysis.size_curve import curve_sizes

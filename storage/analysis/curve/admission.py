@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import exp, expm1, inf
+from math import exp, expm1, inf, log1p
 from typing import Final
 
 from storage.analysis.curve.miss_ratio import MissRatioCurve
@@ -76,13 +76,66 @@ def rate_mixture(curve: MissRatioCurve) -> RateMixture:
     return RateMixture(tuple(rates), tuple(shares))
 
 
-def full_cache_factor(
+@dataclass(frozen=True, slots=True)
+class LaterAdmission:
+    """By what the misses of an LRU cache that admits all of them are to be multiplied where it
+    admits a share of them. `likely` holds for chunks that are touched at constant rates. `least`
+    holds for loops too, whose chunks push one another out of an LRU cache: one that admits few
+    misses keeps a part of them, so that its miss ratio falls to the convex hull of the curve
+    (Beckmann and Sanchez, "Talus: a simple way to remove cliffs in cache performance", HPCA 2015).
+    """
+
+    likely: float
+    least: float
+
+
+def later_admission(
     curve: MissRatioCurve, mixture: RateMixture, size_bytes: int, promotion_share: float
-) -> float:
-    """By what the misses of an LRU cache that admits all of them are to be multiplied."""
+) -> LaterAdmission:
+    """Of a full cache of that size."""
     chunks = size_bytes / curve.chunk_bytes
-    usual = mixture.miss_ratio(chunks, 1.0)
-    return mixture.miss_ratio(chunks, promotion_share) / usual if usual else 1.0
+    usual, later = (mixture.miss_ratio(chunks, share) for share in (1.0, promotion_share))
+    likely = later / usual if usual else 1.0
+    of_lru = min(curve.miss_ratios(size_bytes, growth).both for growth in curve.growths)
+    lowest = min(later, likely * _on_hull(curve, chunks))
+    return LaterAdmission(likely, min(likely, lowest / of_lru) if of_lru else likely)
+
+
+def _on_hull(curve: MissRatioCurve, chunks: float) -> float:
+    """The miss ratio of that size on the lower convex hull of the curve, 1 where it ends before."""
+    hull = list[tuple[float, float]]()
+    for point in zip(curve.both.integral, curve.both.shares, strict=True):
+        while len(hull) > 1 and _is_above(hull[-2], hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    for (held, share), (more, fewer) in pairwise(hull):
+        if held <= chunks < more:
+            missed = share + (fewer - share) * (chunks - held) / (more - held)
+            return min(1.0, missed + curve.bypassed.both)
+    return 1.0
+
+
+def _is_above(
+    first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]
+) -> bool:
+    """Whether the middle point lies above the line between the others, or on it."""
+    (x, y), (between, height), (end, low) = first, middle, last
+    return (height - y) * (end - x) >= (low - y) * (between - x)
+
+
+def most_misses(miss_ratio: float, promotion_share: float) -> float:
+    """The miss ratio where an LRU cache that admits all misses has `miss_ratio`, at most: for
+    chunks that are touched for a while and never again, such as new mail.
+
+    Between two misses of the same chunk lies a run of references that hit, of 1 / `miss_ratio`
+    references on average. Where a miss is admitted with the probability p, the first ones of a run
+    miss until one is: of a run of m references (1 - (1 - p) ** m) / p. That is concave in m, so
+    runs of unlike lengths miss less than runs of the mean length (Jensen's inequality).
+    """
+    if not miss_ratio or promotion_share >= 1:
+        return miss_ratio
+    of_run = -expm1(log1p(-promotion_share) / miss_ratio) / promotion_share
+    return min(1.0, miss_ratio * of_run)
 
 
 def _improved(

@@ -11,7 +11,8 @@ interval of Student's t, made of:
   as the hours within them; a day of which a part was seen counts for that part, so that one hour
   promises nothing;
 - the sample: the fewer observed chunks fit into the cache, the wider;
-- growth: what lies beyond the observed reuse times lies between two continuations.
+- growth: what lies beyond the observed reuse times lies between two continuations, and no higher
+  than where nothing is touched again after longer than was observed.
 """
 
 from __future__ import annotations
@@ -136,9 +137,10 @@ def _of_size(
         )
         sampled = _z() * _sampling_error(size_bytes, parts, curve, kind)
         half = sqrt(disagreeing**2 + sampled**2)
-        bounds[kind] = Bounds(
-            max(0.0, 1 - max(known) - half), 1 - likely, min(1.0, 1 - min(known) + half)
-        )
+        low = max(0.0, 1 - max(known) - half)
+        if curve.eviction_time(size_bytes, curve.growths[0]) > curve.times[-1]:
+            low = min(low, 1 - (_ratio(curve.miss_ratios_if_none_returns(), kind) or 0.0))
+        bounds[kind] = Bounds(low, 1 - likely, min(1.0, 1 - min(known) + half))
     return HitRates(size_bytes, bounds["reads"], bounds["writes"])
 
 

@@ -102,6 +102,11 @@ class MissRatioCurve:
 
         return self._with_bypassed(mean)
 
+    def miss_ratios_if_none_returns(self) -> Ratios:
+        """Of a cache that holds all that is touched in the longest time that can be counted on,
+        where nothing is touched again after longer: mail, logs and backups are such data."""
+        return self._with_bypassed(lambda survival: survival.shares[-1])
+
     def miss_ratios_at(self, references: float, growth: FootprintGrowth) -> Ratios:
         """Of the next reference to an endless cache that began empty so many ago: P itself."""
         entering = references * (1 - self.bypassed.both)

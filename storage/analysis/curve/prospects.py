@@ -12,7 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from storage.analysis.curve.admission import full_cache_factor, rate_mixture
+from storage.analysis.curve.admission import (
+    LaterAdmission,
+    later_admission,
+    most_misses,
+    rate_mixture,
+)
 from storage.analysis.curve.bands import DAY, Bounds, HitRates, hit_rates
 from storage.analysis.curve.cache_policy import CachePolicy
 from storage.analysis.curve.heat import HeatRecord, usable
@@ -88,11 +93,13 @@ def prospects(
     sizes_bytes: Sequence[int],
     *,
     horizon_seconds: float = WEEK,
+    widened: float = 1.0,
 ) -> tuple[Prospect, ...]:
     """One of each size; none at all where no usable record has reads: then it is unknown. All
-    records are of one size of chunks."""
+    records are of one size of chunks. The bounds of hit rates are `widened` so many times, as
+    earlier forecasts that missed ask for."""
     return prospects_by_policy(
-        records, waits, host, [policy], sizes_bytes, horizon_seconds=horizon_seconds
+        records, waits, host, [(policy, widened)], sizes_bytes, horizon_seconds=horizon_seconds
     )[0]
 
 
@@ -100,25 +107,25 @@ def prospects_by_policy(
     records: Iterable[HeatRecord],
     waits: VolumeWaits,
     host: HostRates,
-    policies: Sequence[CachePolicy],
+    policies: Sequence[tuple[CachePolicy, float]],
     sizes_bytes: Sequence[int],
     *,
     horizon_seconds: float = WEEK,
 ) -> list[tuple[Prospect, ...]]:
-    """Those of each policy, in their order. What takes long is done once for all policies that let
-    the same I/O into the cache."""
+    """Those of each policy, in their order, each with how many times its bounds are widened. What
+    takes long is done once for all policies that let the same I/O into the cache."""
     parts, known = usable(records), dict[bool, _Rates | None]()
-    for bypasses in {policy.bypasses_sequential for policy in policies}:
+    for bypasses in {policy.bypasses_sequential for policy, _ in policies}:
         curve = miss_ratio_curve(parts, waits.volume_bytes, bypasses_sequential=bypasses)
         known[bypasses] = None
         if curve is not None and curve.reads is not None:
             of_sizes = hit_rates(parts, curve, sizes_bytes, horizon_seconds=horizon_seconds)
             known[bypasses] = _Rates(parts, curve, of_sizes)
     return [
-        _of_policy(rates, waits, host, policy)
+        _of_policy(rates, waits, host, policy, widened)
         if (rates := known[policy.bypasses_sequential]) is not None
         else ()
-        for policy in policies
+        for policy, widened in policies
     ]
 
 
@@ -130,7 +137,7 @@ class _Rates:
 
 
 def _of_policy(
-    rates: _Rates, waits: VolumeWaits, host: HostRates, policy: CachePolicy
+    rates: _Rates, waits: VolumeWaits, host: HostRates, policy: CachePolicy, widened: float
 ) -> tuple[Prospect, ...]:
     parts, curve = rates.parts, rates.curve
     mixture = rate_mixture(curve) if policy.promotion_share < 1 else None
@@ -138,13 +145,12 @@ def _of_policy(
     for each in rates.of_sizes:
         if each.reads is None:
             continue
-        factor = (
-            1.0
-            if mixture is None
-            else full_cache_factor(curve, mixture, each.size_bytes, policy.promotion_share)
-        )
-        steady = _lagging(each.reads, factor)
-        writes = Bounds(0.0, 0.0, 0.0) if each.writes is None else _lagging(each.writes, factor)
+        steady, writes = each.reads, each.writes or Bounds(0.0, 0.0, 0.0)
+        if mixture is not None:
+            share = policy.promotion_share
+            later = later_admission(curve, mixture, each.size_bytes, share)
+            steady, writes = (_lagging(rate, later, share) for rate in (steady, writes))
+        steady, writes = (_widened(rate, widened) for rate in (steady, writes))
         case = _Case(parts, curve, waits, host, policy, steady, writes)
         found.append(case.prospect(each.size_bytes))
     return tuple(found)
@@ -156,11 +162,23 @@ def expected_curve(of: Iterable[Prospect]) -> tuple[tuple[int, float, float], ..
     return tuple((each.size_bytes, each.hit_rate.low, each.hit_rate.high) for each in of)
 
 
-def _lagging(rate: Bounds, factor: float) -> Bounds:
-    """Of a cache whose misses are multiplied by `factor`. Where that is less than 1, admitting all
-    of them remains the low end."""
-    likely, high = (1 - (1 - each) * factor for each in (rate.likely, rate.high))
-    return Bounds(min(rate.low, likely), likely, max(high, likely))
+def _widened(rate: Bounds, times: float) -> Bounds:
+    return Bounds(
+        max(0.0, rate.likely - times * (rate.likely - rate.low)),
+        rate.likely,
+        min(1.0, rate.likely + times * (rate.high - rate.likely)),
+    )
+
+
+def _lagging(rate: Bounds, later: LaterAdmission, promotion_share: float) -> Bounds:
+    """Of a cache that admits a share of the misses: reuse times do not tell chunks that are hot for
+    ever from those that are hot for a while, and the bounds hold for both."""
+    likely = 1 - (1 - rate.likely) * later.likely
+    return Bounds(
+        min(likely, 1 - most_misses(1 - rate.low, promotion_share)),
+        likely,
+        max(likely, 1 - (1 - rate.high) * later.least),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,16 @@
 from storage.analysis.forecast.expectation import CacheChoice, Expectation
 from storage.analysis.forecast.firstcache import SimilarVolume
 from storage.analysis.forecast.forecast import forecast, trial_offered
-from storage.analysis.forecast.owntraffic import OwnTraffic
+from storage.analysis.forecast.owntraffic import ForecastInputs, OwnTraffic, PastForecasts
 from storage.analysis.forecast.today import Today, today
 from storage.analysis.forecast.use import Stretch, Use, use
 
 __all__ = [
     "CacheChoice",
     "Expectation",
+    "ForecastInputs",
     "OwnTraffic",
+    "PastForecasts",
     "SimilarVolume",
     "Stretch",
     "Today",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 from storage.analysis.forecast.use import Use
@@ -57,7 +58,9 @@ class Expectation:
     are of waiting for the slow disk, below zero where there would be more of it; `read_ms` is what
     a read takes then. None = unknown.
     `curve` is a predicted course, (cache size in bytes, lowest, highest hit rate) each; it is empty
-    where the heat of the volume is not known.
+    where the heat of the volume is not known; so are `observed_seconds` of it, the likely
+    `hit_rate` and `inputs`, the figures that the forecast was made with
+    (`storage.analysis.forecast.owntraffic.ForecastInputs`).
     """
 
     kind: Kind
@@ -65,8 +68,11 @@ class Expectation:
     basis: str
     brief: str = ""
     warming: str = ""
+    hit_rate: float | None = None
     hit_rate_low: float | None = None
     hit_rate_high: float | None = None
+    read_ms_low: float | None = None
+    read_ms_high: float | None = None
     saved_seconds_per_day_low: float | None = None
     saved_seconds_per_day_high: float | None = None
     read_ms_low: float | None = None
@@ -74,6 +80,8 @@ class Expectation:
     warming_seconds_low: float | None = None
     warming_seconds_high: float | None = None
     curve: tuple[tuple[int, float, float], ...] = ()
+    observed_seconds: int | None = None
+    inputs: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """What is kept with an order, to be held against what is measured later: no text, which

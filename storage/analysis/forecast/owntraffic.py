@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from storage.analysis.curve.prospects import Prospect, Verdict, expected_curve
@@ -18,8 +18,9 @@ from storage.analysis.forecast.expectation import (
 from storage.analysis.forecast.today import HARDLY_SECONDS
 from storage.analysis.forecast.use import Use
 from storage.analysis.forecast.words import a_day, share, shares, span, spans
+from storage.analysis.priors import LearnedRate
 from storage.formatting import ms
-from storage.language import gettext
+from storage.language import figure, gettext
 
 KINDS: Final[Mapping[Verdict, Kind]] = {
     "helps": "own_traffic",
@@ -29,11 +30,35 @@ KINDS: Final[Mapping[Verdict, Kind]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class PastForecasts:
+    """Of `orders` whose forecast of this kind was measured, `within` lay in the range. Ranges are
+    `widened` so many times (1: not at all)."""
+
+    orders: int = 0
+    within: int = 0
+    widened: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForecastInputs:
+    """What a forecast rests on beside the volume's own traffic: the rates of its host, which part
+    of the time (0 to 1) its HDDs were busy, and how earlier forecasts held."""
+
+    technology: str
+    promotion_share: LearnedRate
+    hdd_iops: LearnedRate
+    ssd_read_ms: LearnedRate
+    hdd_utilisation: float
+    past: PastForecasts = PastForecasts()
+
+
+@dataclass(frozen=True, slots=True)
 class OwnTraffic:
     """What heat of `observed_seconds` says of caches: one prospect for each size."""
 
     observed_seconds: int
     prospects: Sequence[Prospect]
+    inputs: ForecastInputs | None = None
 
     def of(self, size_bytes: int) -> Prospect | None:
         """That of exactly such a size."""
@@ -50,17 +75,46 @@ def own_traffic(
         "Forecast from the reads and writes of your volume, observed for {span}. Nine times in ten "
         "the value lies in the range given."
     ).format(span=span(traffic.observed_seconds))
+    inputs = traffic.inputs
+    if inputs is not None:
+        basis = " ".join((basis, *basis_of(inputs)))
     return Expectation(
         kind=KINDS[prospect.verdict],
         text=_text(use, prospect, traffic.prospects),
         basis=basis,
-        curve=expected_curve(traffic.prospects),
+        hit_rate=prospect.hit_rate.likely,
         read_ms_low=prospect.read_ms.low,
         read_ms_high=prospect.read_ms.high,
+        observed_seconds=traffic.observed_seconds,
+        inputs=asdict(inputs) if inputs is not None else {},
+        curve=expected_curve(traffic.prospects),
         **rates(low, high),
         **savings((saved.low, saved.high)),
         **warm_up(use, choice.size_bytes),
     )
+
+
+def basis_of(inputs: ForecastInputs) -> list[str]:
+    """Where the speed of the disks comes from, and how earlier forecasts held, in sentences."""
+    disks, past = inputs.hdd_iops, inputs.past
+    match disks.source:
+        case "own":
+            speed = gettext(
+                "The speed of the disks was measured on your volume's host, in {span} of work."
+            ).format(span=span(disks.weight))
+        case "same_disks":
+            speed = gettext(
+                "The speed of the disks was measured on hosts with the same disks: {hosts}."
+            ).format(hosts=disks.hosts)
+        case _:
+            speed = gettext("The speed of the disks is not measured yet: published figures count.")
+    if past.widened <= 1:
+        return [speed]
+    held = gettext(
+        "Of the last {orders} forecasts of this kind that were measured, {within} lay in their "
+        "range, fewer than promised: the range is {times} times as wide therefore."
+    ).format(orders=past.orders, within=past.within, times=figure(f"{past.widened:.1f}"))
+    return [speed, held]
 
 
 def _text(use: Use, prospect: Prospect, every: Sequence[Prospect]) -> str:

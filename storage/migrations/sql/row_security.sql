@@ -62,6 +62,7 @@ BEGIN
         ('storage_hostoutline', 'false'),
         ('storage_hostload', 'false'),
         ('storage_latestdevicesample', 'false'),
+        ('storage_measuredrate', 'false'),
         ('storage_physicaldisk', 'false'),
         ('storage_physicaldiskevent', 'false')
     ) AS walls (place, own) LOOP

@@ -27,6 +27,7 @@ from tests import make
 from tests.heat_scene import counting_scene
 from tests.panel.cli.conftest import Tiercel, be
 from tests.panel.portal.shop import Shop, plan, shop
+from tests.panel.proofs.held_orders import held_order
 from tests.scene import HOSTILE, Scene, end, job, scene, step, stuck_job
 from tests.storage.analysis.advice.load import sampled_days
 from tests.trace_scene import count_trace
@@ -398,6 +399,13 @@ def test_an_order_shows_its_money_before_it_is_placed(tiercel: Tiercel, acme: Sh
     assert tiercel("orders", "list").out == "No orders.\n"
     unknown = tiercel("orders", "place", acme.volume.key, "Turbo")
     assert unknown.code == ExitCode.NOT_FOUND and sold.name in unknown.error
+
+
+def test_staff_see_how_forecasts_held(tiercel: Tiercel, there: Scene) -> None:
+    assert tiercel("calibration").out == "No forecast was measured yet.\n"
+    held_order(0.4)
+    shown = tiercel("calibration").out
+    assert "own_traffic" in shown and "30.0 pp" in shown
 
 
 def test_a_customer_orders_and_follows_the_job_without_its_output(

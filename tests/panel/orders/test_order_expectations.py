@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -19,9 +20,11 @@ from storage.models import CachePlan, Volume
 from storage.volumes.plan_offers import Offer, offers
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from tests import make
+from tests.heat_scene import count_heat, counting_scene, slow_reads
 from tests.panel.orders.till import buy, mandate
 from tests.panel.portal.shop import plan, shop
 from tests.storage.analysis.forecast.uses import result, uncached
+from tests.storage.metrics.samples.rounds import NOON
 
 pytestmark = pytest.mark.django_db
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -191,3 +194,21 @@ def test_an_order_keeps_what_is_expected_whatever_door_it_came_through(
     acme = shop()
     mandate(acme.customer)
     assert buy(acme, plan()).expected["kind"] == "unknown"
+
+
+def test_an_order_keeps_the_figures_that_its_forecast_was_made_with() -> None:
+    there = counting_scene()
+    now = NOON + timedelta(hours=1)
+    count_heat(there.volume, 12, now)
+    slow_reads(there, 30, NOON)
+    volume = Volume.objects.get(pk=there.volume.pk)
+    kept = expected_of(volume, plan("Small", size_bytes=GIB), now)
+    assert kept["technology"] == "lvmcache"
+    assert kept["observed_seconds"] == 12 * 3600
+    assert kept["hit_rate_low"] <= kept["hit_rate"] <= kept["hit_rate_high"]
+    assert 0 < kept["read_ms_low"] <= kept["read_ms_high"]
+    inputs = kept["inputs"]
+    assert inputs["promotion_share"]["source"] == "published"
+    assert inputs["hdd_iops"]["rate"] > 0
+    assert inputs["past"]["widened"] == 1.0
+    assert json.loads(json.dumps(kept)) is not None

@@ -7,22 +7,19 @@ from datetime import timedelta
 import pytest
 from django.core.cache import cache
 
-from storage.analysis.forecast import Use
+from storage.analysis.forecast import CacheChoice, Use, forecast
 from storage.analysis.heat_forecast import (
-    HDD_IOPS,
     LEAST_SECONDS,
     cutoff_of,
     heat_forecast,
-    host_figures,
     missing_heat,
-    slow_of,
     waits_of,
 )
 from storage.analysis.size_curve import size_curve
 from storage.byte_sizes import GIB
 from storage.metrics.counters import LATENCY_BOUNDS_NS
 from storage.metrics.rates import Sums
-from storage.models import HeatDay, Host, Volume
+from storage.models import ForecastRecord, HeatDay, Host, Volume
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from tests import make
 from tests.heat_scene import count_heat, counting_scene, slow_reads
@@ -131,24 +128,30 @@ def test_a_volume_on_ssd_has_no_curve(here: Scene) -> None:
     assert heat_forecast(row_of(here.volume), use, [GIB], NOW) is None
 
 
-def test_a_host_without_figures_is_taken_for_that_of_the_published_runs(here: Scene) -> None:
-    row = row_of(here.volume)
-    assert row.facts is not None and row.placement is not None
-    found = host_figures(here.host, row.facts, row.placement.vg_uuid, NOW)
-    assert found.rates.hdd_iops == HDD_IOPS
-    assert found.promotion_share == 1.0
-
-
-def test_slow_ios_are_those_above_two_milliseconds_of_a_histogram() -> None:
-    counts = [0] * (len(LATENCY_BOUNDS_NS) + 1)
-    counts[0] = 1000
-    assert slow_of(counts) == 0
-    counts[-1] = 10
-    assert slow_of(counts) == 10
-    bounds = [0, *LATENCY_BOUNDS_NS]
-    across = next(n for n in range(len(LATENCY_BOUNDS_NS)) if bounds[n] <= 2 * MS < bounds[n + 1])
-    counts[across] = 100
-    assert 10 <= slow_of(counts) <= 110
+def test_ranges_that_held_too_seldom_are_wider_and_forecasts_say_so(here: Scene) -> None:
+    count_heat(here.volume, 12, NOW)
+    asked = (row_of(here.volume), busy(here.volume), [GIB], NOW)
+    narrow = heat_forecast(*asked)
+    ForecastRecord.objects.create(
+        technology="lvmcache", orders=25, within=19, widened=1.5, judged_at=NOW
+    )
+    ForecastRecord.objects.create(
+        technology="bcache", orders=25, within=5, widened=9, judged_at=NOW
+    )
+    cache.clear()
+    wide = heat_forecast(*asked)
+    assert narrow is not None and wide is not None
+    before, after = narrow.prospects[0].hit_rate, wide.prospects[0].hit_rate
+    assert after.likely == before.likely
+    assert after.low == pytest.approx(max(0, before.likely - 1.5 * (before.likely - before.low)))
+    assert after.high == pytest.approx(min(1, before.likely + 1.5 * (before.high - before.likely)))
+    assert (
+        wide.prospects[0].saved_seconds_per_day.low < narrow.prospects[0].saved_seconds_per_day.low
+    )
+    said = forecast(busy(here.volume), CacheChoice(GIB), (), wide)
+    assert said is not None
+    assert "25 forecasts of this kind that were measured, 19 lay in their range" in said.basis
+    assert "1.5 times as wide" in said.basis
 
 
 def test_the_slow_reads_of_a_volume_are_its_part_of_the_histogram(here: Scene) -> None:
