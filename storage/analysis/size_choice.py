@@ -162,8 +162,6 @@ def technology_reason(
     return f"{own} fits: {'bcache' if own == 'lvmcache' else 'lvmcache'} would save about as much."
 
 
-TAKES_IN: Final = (
-    "it keeps what is read for the first time at once, and lets long sequential reads pass"
-)
+TAKES_IN: Final = "it keeps what is read for the first time, lvmcache only what is read again"
 TAKES_WRITES: Final = "it takes all small writes on SSD, lvmcache only those to data that it holds"
 KEEPS_RUNS: Final = "it keeps long sequential reads too, which bcache lets pass"
