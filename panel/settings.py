@@ -403,6 +403,7 @@ CELERY_BEAT_SCHEDULE = {
     "caches": every(300, "jobs.tasks.judge_caches"),
     "cache-days": every(1800, "jobs.tasks.judge_cache_days"),
     "heat": every(600, "jobs.tasks.collect_heat"),
+    "size-forecasts": every(60, "jobs.tasks.renew_size_forecasts"),
     "keep-partitions": every(3600, "jobs.tasks.keep_partitions"),
     "orders": every(5, "panel.tasks.sweep_orders"),
     "proofs": every(min(60, max(5, TIERCEL_PROOF_SECONDS // 12)), "panel.tasks.sweep_proofs"),

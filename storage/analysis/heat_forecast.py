@@ -4,7 +4,7 @@ those of its host. The arithmetic is `storage.analysis.curve`."""
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from math import isnan
@@ -17,7 +17,7 @@ from storage.agent.heat.trace_filter import CHUNK_BYTES, SHARE
 from storage.agent.state.heat_files import OFF, STOPPED, UNAVAILABLE
 from storage.analysis.curve.cache_policy import CachePolicy, bcache, lvmcache
 from storage.analysis.curve.heat import HeatRecord
-from storage.analysis.curve.prospects import HostRates, VolumeWaits, prospects
+from storage.analysis.curve.prospects import HostRates, VolumeWaits, prospects, without_cache
 from storage.analysis.curve.queueing import SLOW_MS
 from storage.analysis.disk_activity import busy_courses
 from storage.analysis.disk_users import disk_below
@@ -53,6 +53,8 @@ is taken where a host's own figures do not tell."""
 LEAST_SLOW_IOS: Final = 1_000
 LEAST_BUSY: Final = 0.02
 LEAST_MISSES: Final = 10_000
+LEAST_MISSED: Final = 1e-4
+"""A cache that misses nothing is taken to miss this share of the reads."""
 FIGURES: Final = VOLUMES.only(
     "dt_ms",
     "latency_counts",
@@ -132,8 +134,28 @@ def _forecast(
         return None
     figures = host_figures(row.placement.host, row.facts, row.placement.vg_uuid, now)
     policy = policy_of(row.volume.layout, figures.promotion_share, writeback=writeback)
-    of_sizes = prospects(records, waits_of(use), figures.rates, policy, sizes)
-    return OwnTraffic(seconds, of_sizes) if of_sizes else None
+    waits = waits_of(use)
+    if use.has_cache:
+        waits = with_few_misses(waits, use.reads * DAY / use.seconds, figures.rates)
+    of_sizes = prospects(records, waits, figures.rates, policy, sizes)
+    return OwnTraffic(seconds, of_sizes, without_cache(waits)) if of_sizes else None
+
+
+def with_few_misses(waits: VolumeWaits, reads_per_day: float, rates: HostRates) -> VolumeWaits:
+    """The waits of a volume whose cache may miss so seldom that they do not tell what a miss takes:
+    then it takes at least what the host's HDDs take, or a smaller cache would seem as good."""
+    missed = max(LEAST_MISSED, 1 - waits.hit_rate)
+    if waits.slow_reads * reads_per_day >= LEAST_SLOW_IOS:
+        return waits
+    slow_ms = max(waits.slow_read_ms, 1000 / rates.hdd_iops)
+    waited = max(waits.read_seconds_per_day, missed * reads_per_day * slow_ms / 1000)
+    return replace(
+        waits,
+        hit_rate=1 - missed,
+        slow_reads=missed,
+        slow_read_ms=slow_ms,
+        read_seconds_per_day=min(waited, float(DAY)),
+    )
 
 
 def policy_of(layout: str, promotion_share: float, *, writeback: bool) -> CachePolicy:

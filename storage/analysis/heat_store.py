@@ -15,7 +15,7 @@ from django.db import transaction
 
 from storage.analysis.curve.heat import NS, HeatRecord, heat_record
 from storage.host_data import BadHostData, decoded
-from storage.models import HeatDay, Host, Placement, Volume
+from storage.models import HeatDay, Host, Placement, SizeForecast, Volume
 from storage.row_locks import hold_one
 
 log = logging.getLogger(__name__)
@@ -126,6 +126,7 @@ def set_counting(unlocked: Volume, *, allowed: bool) -> None:
 def forget_heat(volume: Volume) -> None:
     """Delete all that was counted of the volume."""
     HeatDay.objects.filter(volume=volume).delete()
+    SizeForecast.objects.filter(volume=volume).delete()
 
 
 def prune_heat(now: datetime) -> None:

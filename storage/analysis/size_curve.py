@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from storage.analysis.curve.prospects import Prospect
+from storage.analysis.curve.prospects import NO_DIFFERENCE, Prospect, Range
 from storage.analysis.forecast import Use
 from storage.analysis.heat_forecast import heat_forecast
 from storage.analysis.measured_use import use_of
@@ -23,11 +23,12 @@ MOST_SIZES: Final = 14
 class SizeCurve:
     """`prospects` of sizes below the volume's own, the smallest first. `enough` is the smallest
     size that saves nearly as much as the largest; None where no size helps. `size_now` is that of
-    the present cache."""
+    the present cache. `without` is what having no cache saves."""
 
     observed_seconds: int
     prospects: tuple[Prospect, ...]
     use: Use
+    without: Range = NO_DIFFERENCE
 
     @property
     def enough(self) -> Prospect | None:
@@ -56,4 +57,4 @@ def size_curve(row: VolumeSnapshot, now: datetime, *, writeback: bool = False) -
     traffic = heat_forecast(row, use, sizes, now, writeback=writeback)
     if traffic is None:
         return None
-    return SizeCurve(traffic.observed_seconds, tuple(traffic.prospects), use)
+    return SizeCurve(traffic.observed_seconds, tuple(traffic.prospects), use, traffic.without)

@@ -24,6 +24,7 @@ from storage.models.sample import (
     SampleChunk,
     SubjectKind,
 )
+from storage.models.size_forecast import SizeForecast
 from storage.models.tag_limit import TagLimit
 from storage.models.volume import Placement, Volume
 
@@ -55,6 +56,7 @@ __all__ = [
     "Resolution",
     "Sample",
     "SampleChunk",
+    "SizeForecast",
     "SubjectKind",
     "TagLimit",
     "Volume",

@@ -28,6 +28,7 @@ from storage.access import Right
 from storage.bulk_changes import (
     ACTIONS,
     MOST,
+    TITLES,
     Action,
     BulkRequest,
     PlannedChange,
@@ -90,7 +91,7 @@ class BulkChangeShape(Noun):
     """One change of many volumes; lists leave `items` out. It is over once nothing is `left` and
     every job has ended; `states` counts the volumes by state."""
 
-    action = Choice("What is to become of each volume.", ACTION_NAMES)
+    action = Choice("What is to become of each volume.", list(TITLES))
     actor = By("actor.email", null=True)
     created_at = DateTime("When it was made.")
     total = Integer("How many volumes it has.", of=lambda change: len(change.items))

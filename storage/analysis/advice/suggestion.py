@@ -150,12 +150,12 @@ class Suggestion:
             of_reads = f"Reads waited {{}} in {seconds(self.covered_seconds)}"
         each = waited / (self.size_bytes / GIB)
         return (
-            f"{of_reads.format(_hours(waited))}: {_hours(each)} per GiB of a cache of "
+            f"{of_reads.format(hours_text(waited))}: {hours_text(each)} per GiB of a cache of "
             f"{size(self.size_bytes)}"
         )
 
 
-def _hours(waited_seconds: float) -> str:
+def hours_text(waited_seconds: float) -> str:
     """A wait, which many reads at once can make longer than the day in which it was."""
     if waited_seconds < HOUR:
         return seconds(waited_seconds)

@@ -112,6 +112,8 @@ class Division:
 def divide(candidates: Sequence[Candidate], room: Room) -> Division:
     """The best division found; where the budget of wear cannot be kept, the one that wears
     least."""
+    if not candidates:
+        return Division(())
     case = _Case([_Volume.of(each, room) for each in candidates], room)
     best = case.division(case.best_at(0.0, UNITS), inf)
     budget = room.wear_bytes_per_day
@@ -125,16 +127,23 @@ def divide(candidates: Sequence[Candidate], room: Room) -> Division:
 
 
 class _Volume(NamedTuple):
-    """The permitted choices, that of now first, and what each is worth."""
+    """The permitted choices, that which takes least first, and what each is worth."""
 
     choices: tuple[Choice, ...]
     worths: tuple[float, ...]
 
     @classmethod
     def of(cls, candidate: Candidate, room: Room) -> _Volume:
-        choices = candidate.permitted(room)
-        worths = (choices[0].saved, *(each.saved - CHANGE_SECONDS for each in choices[1:]))
-        return cls(choices, worths)
+        choices = sorted(candidate.permitted(room), key=lambda each: each.ssd_bytes)
+        worths = [
+            each.saved - (CHANGE_SECONDS if each is not candidate.now else 0) for each in choices
+        ]
+        return cls(tuple(choices), tuple(worths))
+
+    @property
+    def extras(self) -> list[int]:
+        """What each takes more than the least."""
+        return [each.ssd_bytes - self.choices[0].ssd_bytes for each in self.choices]
 
     def at(self, price: float) -> list[float]:
         """The worths, less the price of the wear."""
@@ -177,27 +186,24 @@ class _Case:
 
     def best_at(self, price: float, units: int) -> list[int]:
         """By dynamic programming over what each volume takes more than the least it may."""
-        least = [min(each.ssd_bytes for each in volume.choices) for volume in self.volumes]
-        left = max(0, self.room.ssd_bytes - sum(least))
-        extras = [
-            [each.ssd_bytes - base for each in volume.choices]
-            for volume, base in zip(self.volumes, least, strict=True)
-        ]
+        least = sum(volume.choices[0].ssd_bytes for volume in self.volumes)
+        left, extras = max(0, self.room.ssd_bytes - least), [each.extras for each in self.volumes]
         unit = gcd(*(extra for each in extras for extra in each)) or 1
         if left // unit > units:
             unit = -(-left // units)
         count = left // unit
         best, picks = np.zeros(count + 1), list[npt.NDArray[np.int16]]()
         for volume, of_volume in zip(self.volumes, extras, strict=True):
-            worths = volume.at(price)
             values, pick = np.full(count + 1, -np.inf), np.zeros(count + 1, np.int16)
-            for n in _useful(of_volume, worths):
+            most = -inf
+            for n, worth in enumerate(volume.at(price)):
                 taken = -(-of_volume[n] // unit)
-                if taken <= count:
-                    others = best[: count + 1 - taken] + worths[n]
-                    is_better = others > values[taken:]
-                    values[taken:][is_better] = others[is_better]
-                    pick[taken:][is_better] = n
+                if taken > count:
+                    break
+                if worth > most:  # else a smaller one is worth as much
+                    most, others = worth, best[: count + 1 - taken] + worth
+                    np.copyto(pick[taken:], n, where=others > values[taken:])
+                    np.maximum(values[taken:], others, out=values[taken:])
             best = values
             picks.append(pick)
         picked, at = list[int](), count
@@ -209,46 +215,26 @@ class _Case:
     def division(self, picked: Sequence[int], budget: float) -> Division:
         """That, with what is left of the SSD and the budget given to the choices worth most for
         it."""
-        picked = list(picked)
-        left = self.room.ssd_bytes - sum(
-            volume.choices[n].ssd_bytes for volume, n in zip(self.volumes, picked, strict=True)
-        )
-        unworn = budget - self._written(picked)
-        while (step := self._next_step(picked, left, unworn)) is not None:
-            at, n = step
-            before, after = (self.volumes[at].choices[each] for each in (picked[at], n))
-            left -= after.ssd_bytes - before.ssd_bytes
-            unworn -= after.written_bytes_per_day - before.written_bytes_per_day
-            picked[at] = n
-        chosen = zip(self.volumes, picked, strict=True)
-        return Division(tuple(volume.choices[n] for volume, n in chosen))
-
-    def _next_step(self, picked: Sequence[int], left: int, unworn: float) -> tuple[int, int] | None:
-        """Which volume, and which of its choices."""
-        best, most = None, 0.0
-        for at, volume in enumerate(self.volumes):
-            worth = volume.worths
-            now, worth_now = volume.choices[picked[at]], worth[picked[at]]
-            for n, each in enumerate(volume.choices):
-                if worth[n] <= worth_now or each.ssd_bytes - now.ssd_bytes > left:
-                    continue
-                if each.written_bytes_per_day - now.written_bytes_per_day > max(0.0, unworn):
-                    continue
-                rate = (worth[n] - worth_now) / max(1, each.ssd_bytes - now.ssd_bytes)
-                if rate > most:
-                    best, most = (at, n), rate
-        return best
-
-
-def _useful(extras: Sequence[int], worths: Sequence[float]) -> list[int]:
-    """Those that no smaller one is worth as much as, the smallest first."""
-    order = sorted(range(len(extras)), key=lambda n: (extras[n], -worths[n]))
-    best, useful = -inf, list[int]()
-    for n in order:
-        if worths[n] > best:
-            best = worths[n]
-            useful.append(n)
-    return useful
+        choices = [each for volume in self.volumes for each in volume.choices]
+        worths = np.array([each for volume in self.volumes for each in volume.worths])
+        taken = np.array([each.ssd_bytes for each in choices], np.int64)
+        written = np.array([each.written_bytes_per_day for each in choices])
+        counts = [len(volume.choices) for volume in self.volumes]
+        first = np.concatenate(([0], np.cumsum(counts)[:-1])).astype(np.int64)
+        of = np.repeat(np.arange(len(counts)), counts)
+        chosen = first + np.array(picked, np.int64)
+        left = self.room.ssd_bytes - int(taken[chosen].sum())
+        unworn = budget - float(written[chosen].sum())
+        while True:
+            now = chosen[of]
+            gain, more, worn = worths - worths[now], taken - taken[now], written - written[now]
+            is_possible = (gain > 0) & (more <= left) & (worn <= max(0.0, unworn))
+            if not is_possible.any():
+                return Division(tuple(choices[n] for n in chosen.tolist()))
+            best = int(np.argmax(np.where(is_possible, gain / np.maximum(more, 1), -1.0)))
+            left -= int(more[best])
+            unworn -= float(worn[best])
+            chosen[of[best]] = best
 
 
 @dataclass(frozen=True, slots=True)
