@@ -6,18 +6,18 @@ from datetime import datetime
 
 from jobs.queue.bulk import blocking_jobs
 from jobs.queue.reservations import reserved
-from storage.analysis.host_allocation import HostAllocation, host_allocation
+from storage.analysis.host_allocation import NO_ALLOCATION, HostAllocation, host_allocation
 from storage.bulk_changes import MOST, Action, BulkRequest, PlannedChange, drafts
 from storage.models import Host, Volume
 from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import snapshots_of
 
 
-def allocation_of(host: Host, now: datetime) -> HostAllocation | None:
-    """None before the host's first inventory."""
+def allocation_of(host: Host, now: datetime) -> HostAllocation:
+    """Nothing in it before the host's first inventory."""
     facts = inventory_of(host)
     if facts is None:
-        return None
+        return NO_ALLOCATION
     volumes = Volume.objects.placed_on(host).in_service().select_related("customer", "cache_plan")
     rows = snapshots_of(volumes, {host.pk: facts})
     busy_ids = frozenset(blocking_jobs(rows))

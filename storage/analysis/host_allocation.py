@@ -220,6 +220,10 @@ class HostAllocation:
         return tuple(each for each in self.yields if each.is_idle)
 
 
+NO_ALLOCATION: Final = HostAllocation((), ())
+"""Of a host without an inventory."""
+
+
 def host_allocation(
     host: Host,
     facts: HostFacts,

@@ -110,5 +110,4 @@ class HostAllocation(HostResource):
     def get(self, request: Request, key: str) -> Response:
         """The division that saves most waiting, within what was sold and what the SSDs bear. A
         volume without a forecast keeps what it has."""
-        found = allocation_of(self.host(key, with_inventory=True), database_now())
-        return self.shown(found if found is not None else {"groups": (), "yields": ()})
+        return self.shown(allocation_of(self.host(key, with_inventory=True), database_now()))

@@ -31,8 +31,8 @@ def allocation(request: HttpRequest, key: str) -> HttpResponse:
         **frame(request, host, "host-allocation"),
         "allocation": found,
         "years": LIFE_DAYS // 365,
-        "yields": found.yields[:YIELDS_SHOWN] if found is not None else (),
-        "yield_count": len(found.yields) if found is not None else 0,
+        "yields": found.yields[:YIELDS_SHOWN],
+        "yield_count": len(found.yields),
     }
     return render(request, "staff/hosts/host_allocation.html", context)
 
@@ -43,7 +43,7 @@ def preview(request: HttpRequest, key: str) -> HttpResponse:
     """All that is proposed now as one change, with its steps; nothing is stored."""
     host, now = find_host(request, key), database_now()
     found = allocation_of(host, now)
-    if found is None or not found.changes:
+    if not found.changes:
         messages.info(request, NOTHING)
         return redirect("host-allocation", key)
     asked, drafted = allocation_drafts(host, found, now)
