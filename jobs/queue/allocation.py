@@ -6,7 +6,8 @@ from datetime import datetime
 
 from jobs.queue.bulk import blocking_jobs
 from jobs.queue.reservations import reserved
-from storage.analysis.host_allocation import NO_ALLOCATION, HostAllocation, host_allocation
+from storage.analysis.host_allocation import NO_ALLOCATION, host_allocation
+from storage.analysis.ssd_shares import HostAllocation
 from storage.bulk_changes import MOST, Action, BulkRequest, PlannedChange, drafts
 from storage.models import Host, Volume
 from storage.stored_inventory import inventory_of

@@ -8,10 +8,8 @@ from datetime import datetime
 from functools import cache
 from typing import Final
 
-from storage.analysis.advice.suggestion import hours_text
 from storage.analysis.advice.usage import is_on_slow_disk
 from storage.analysis.allocation.division import (
-    CHANGE_SECONDS,
     Candidate,
     Choice,
     Division,
@@ -19,10 +17,18 @@ from storage.analysis.allocation.division import (
     divide,
     next_ssds,
 )
-from storage.analysis.cache_yield import CacheYield, cache_yields
+from storage.analysis.cache_yield import cache_yields
 from storage.analysis.heat_forecast import LEAST_SECONDS, OBSTACLES
 from storage.analysis.size_forecasts import Point, points_of, says_nothing_now
+from storage.analysis.ssd_shares import (
+    GB,
+    GroupAllocation,
+    HostAllocation,
+    NextSsdOffer,
+    VolumeShare,
+)
 from storage.analysis.ssd_writers import on_disk
+from storage.byte_sizes import GIB
 from storage.formatting import seconds as seconds_text
 from storage.health.smart_endurance import rated_bytes
 from storage.inventory.facts import HostFacts, VolumeGroup
@@ -32,192 +38,14 @@ from storage.volumes.cache_sizes import free_bytes, writeback_refusal
 from storage.volumes.plan_offers import STEP_BYTES, size_of
 from storage.volumes.snapshot import VolumeSnapshot
 
-GB: Final = 10**9
 NEXT_SSDS: Final = (480 * GB, 960 * GB, 1920 * GB, 3840 * GB)
 """Capacities that are sold."""
+LEAST_SECONDS_PER_GIB: Final = 10.0
+"""SSD that saves less waiting a day stays free, and is freed: it can be sold."""
 LIFE_DAYS: Final = 5 * 365
 """An SSD is to last so long: a day's wear is its rated endurance divided by this."""
 NAMED: Final = 5
 """Volumes that one more SSD helps most."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VolumeShare:
-    """What a volume has and what is proposed; the same where nothing is. `unknown` says why its
-    forecast is missing, and `held` why it keeps what it has all the same; both in a sentence, ""
-    for neither. `others_gain` is what it could gain if there were more SSD."""
-
-    row: VolumeSnapshot
-    now: Choice
-    proposed: Choice
-    unknown: str = ""
-    held: str = ""
-    others_gain: float = 0.0
-
-    @property
-    def is_changed(self) -> bool:
-        return self.proposed.size_bytes != self.now.size_bytes
-
-    @property
-    def ssd_bytes(self) -> int:
-        """What it takes more than now; below zero: what it frees."""
-        return self.proposed.ssd_bytes - self.now.ssd_bytes
-
-    @property
-    def why(self) -> str:
-        """In a sentence for people."""
-        if self.held or self.unknown:
-            return self.held or self.unknown
-        if self.is_changed:
-            return self._why_changed()
-        plan = self.row.volume.cache_plan
-        if plan is not None:
-            return f"Sold: {plan} is never cut. More SSD would save less here than elsewhere."
-        if self.others_gain < CHANGE_SECONDS:
-            return "No other size would save any waiting worth the change."
-        return "Other volumes gain more from the SSD."
-
-    def _why_changed(self) -> str:
-        if self.ssd_bytes > 0:
-            return f"Saves {self.saved_text} of waiting a day."
-        if self.proposed.saved > -CHANGE_SECONDS:
-            return "The smaller size serves nearly as much."
-        return "What it frees saves more on other volumes."
-
-    @property
-    def saved_text(self) -> str:
-        """The waiting saved a day, as a range."""
-        return saved_text(self.proposed.saved_low, self.proposed.saved_high)
-
-
-def saved_text(low: float, high: float) -> str:
-    """A range of waiting, of which parts may be lost."""
-    ends = [("-" if each <= -1 else "") + hours_text(abs(each)) for each in (low, high)]
-    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
-
-
-@dataclass(frozen=True, slots=True)
-class NextSsdOffer:
-    """What one more SSD would save, and the volumes on which it saves most; `more` others."""
-
-    ssd_bytes: int
-    saved_seconds_per_day: float
-    rows: tuple[VolumeSnapshot, ...]
-    more: int
-
-    @property
-    def name(self) -> str:
-        """Its capacity as makers say it."""
-        if self.ssd_bytes < 1000 * GB:
-            return f"{self.ssd_bytes // GB} GB"
-        return f"{self.ssd_bytes / (1000 * GB):g} TB"
-
-    @property
-    def saved_text(self) -> str:
-        return hours_text(self.saved_seconds_per_day)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupAllocation:
-    """Of one volume group. `room` is the SSD that caches have and that is free. `refused` says why
-    nothing is proposed, "" where something may be. `shares` are those that change first, then those
-    that keep their cache, then the others."""
-
-    vg: VolumeGroup
-    room: Room
-    total_bytes: int
-    shares: tuple[VolumeShare, ...]
-    refused: str
-    next_ssds: tuple[NextSsdOffer, ...]
-
-    @property
-    def changes(self) -> tuple[VolumeShare, ...]:
-        """In an order in which space is freed before it is used."""
-        return tuple(each for each in self.shares if each.is_changed)
-
-    @property
-    def taken_bytes(self) -> int:
-        return sum(each.now.ssd_bytes for each in self.shares)
-
-    @property
-    def free_bytes(self) -> int:
-        return self.room.ssd_bytes - self.taken_bytes
-
-    @property
-    def free_bytes_after(self) -> int:
-        return self.room.ssd_bytes - sum(each.proposed.ssd_bytes for each in self.shares)
-
-    @property
-    def needed_bytes(self) -> int:
-        return sum(max(0, each.ssd_bytes) for each in self.shares)
-
-    @property
-    def freed_bytes(self) -> int:
-        return sum(max(0, -each.ssd_bytes) for each in self.shares)
-
-    @property
-    def saved_low(self) -> float:
-        return sum(each.proposed.saved_low for each in self.shares)
-
-    @property
-    def saved_high(self) -> float:
-        return sum(each.proposed.saved_high for each in self.shares)
-
-    @property
-    def written_now(self) -> float:
-        return sum(each.now.written_bytes_per_day for each in self.shares)
-
-    @property
-    def written_after(self) -> float:
-        return sum(each.proposed.written_bytes_per_day for each in self.shares)
-
-    @property
-    def verdict(self) -> str:
-        """What the division comes to, in a sentence for people."""
-        if self.refused:
-            return self.refused
-        if self.unknown_count == len(self.shares):
-            return "No volume of this group has a forecast yet."
-        if not self.changes:
-            return "The SSD is divided well: no other division would save more waiting."
-        total = saved_text(self.saved_low, self.saved_high)
-        return f"Divided anew, the same SSD would save {total} of waiting a day."
-
-    @property
-    def wears_too_fast(self) -> bool:
-        """Whether even the division proposed writes more than the SSDs are to bear."""
-        budget = self.room.wear_bytes_per_day
-        return budget is not None and self.written_after > budget
-
-    @property
-    def listed(self) -> tuple[VolumeShare, ...]:
-        """Those that change or have a cache."""
-        return tuple(each for each in self.shares if each.is_changed or each.now.size_bytes)
-
-    @property
-    def others(self) -> tuple[VolumeShare, ...]:
-        """Those without a cache, now and proposed."""
-        return tuple(each for each in self.shares if not (each.is_changed or each.now.size_bytes))
-
-    @property
-    def unknown_count(self) -> int:
-        return sum(bool(each.unknown) for each in self.shares)
-
-
-@dataclass(frozen=True, slots=True)
-class HostAllocation:
-    """Of all volume groups with SSD, and what each cache does for its SSD."""
-
-    groups: tuple[GroupAllocation, ...]
-    yields: tuple[CacheYield, ...]
-
-    @property
-    def changes(self) -> tuple[VolumeShare, ...]:
-        return tuple(each for group in self.groups for each in group.changes)
-
-    @property
-    def idle(self) -> tuple[CacheYield, ...]:
-        return tuple(each for each in self.yields if each.is_idle)
 
 
 NO_ALLOCATION: Final = HostAllocation((), ())
@@ -293,7 +121,7 @@ class _Group:
         taken = sum(each.now.ssd_bytes for each in candidates)
         unused = max(0, free_bytes(self.facts, self.vg.uuid, "fast") - reserved_bytes)
         is_redundant = not writeback_refusal(self.facts, self.vg.uuid)
-        room = Room(taken + unused, is_redundant, wear)
+        room = Room(taken + unused, is_redundant, wear, LEAST_SECONDS_PER_GIB / GIB)
         refused = self._refused()
         division = divide(candidates, room)
         offers = next_ssds(candidates, room, division, NEXT_SSDS)
@@ -306,7 +134,6 @@ class _Group:
                 proposed=proposed,
                 unknown=unknown,
                 held=held,
-                others_gain=max((each.saved for each in candidate.choices), default=0.0),
             )
             for row, (candidate, unknown, held), proposed in zip(
                 listed, cases, division.chosen, strict=True

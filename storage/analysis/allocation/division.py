@@ -11,8 +11,8 @@ times units.
   what the rounding left is then spent, best choice first. With exact units the result is the best.
 - Wear has a price in seconds for each byte, the lowest at which the budget is kept. No division
   within the budget saves more than the price of the budget that is left unused.
-- A change is worth `CHANGE_SECONDS` at least: a cache that is made anew is empty. The result never
-  saves less than what there is now.
+- A change is worth `CHANGE_SECONDS` at least: a cache that is made anew is empty. The result is
+  never worth less than what there is now.
 """
 
 from __future__ import annotations
@@ -77,11 +77,18 @@ class Candidate:
 @dataclass(frozen=True, slots=True)
 class Room:
     """The SSD for caches, those that exist included. `wear_bytes_per_day` is what may be written to
-    it, None where that is not known."""
+    it, None where that is not known. SSD that saves less than `least_seconds_per_byte` a day is
+    better left free: it can be sold."""
 
     ssd_bytes: int
     is_redundant: bool = False
     wear_bytes_per_day: float | None = None
+    least_seconds_per_byte: float = 0.0
+
+    def worth(self, choice: Choice, now: Choice) -> float:
+        """In seconds a day."""
+        change = CHANGE_SECONDS if choice is not now else 0.0
+        return choice.saved - change - self.least_seconds_per_byte * choice.ssd_bytes
 
     def larger_by(self, ssd_bytes: int) -> Room:
         """With one more SSD, which wears as the others do."""
@@ -120,7 +127,11 @@ def divide(candidates: Sequence[Candidate], room: Room) -> Division:
     if budget is not None and best.written_bytes_per_day > budget:
         best = case.within(budget, best)
     now = Division(tuple(each.now for each in candidates))
-    is_no_better = best.saved <= now.saved and now.ssd_bytes <= room.ssd_bytes
+    gain = sum(
+        room.worth(chosen, each.now) - room.worth(each.now, each.now)
+        for chosen, each in zip(best.chosen, candidates, strict=True)
+    )
+    is_no_better = gain <= 0 and now.ssd_bytes <= room.ssd_bytes
     if is_no_better and (budget is None or now.written_bytes_per_day <= budget):
         return now
     return best
@@ -135,10 +146,7 @@ class _Volume(NamedTuple):
     @classmethod
     def of(cls, candidate: Candidate, room: Room) -> _Volume:
         choices = sorted(candidate.permitted(room), key=lambda each: each.ssd_bytes)
-        worths = [
-            each.saved - (CHANGE_SECONDS if each is not candidate.now else 0) for each in choices
-        ]
-        return cls(tuple(choices), tuple(worths))
+        return cls(tuple(choices), tuple(room.worth(each, candidate.now) for each in choices))
 
     @property
     def extras(self) -> list[int]:

@@ -132,6 +132,15 @@ def test_a_change_that_saves_less_than_a_minute_is_not_made() -> None:
     assert divide([candidate], Room(100)).chosen == (now,)
 
 
+def test_ssd_that_saves_too_little_stays_free() -> None:
+    candidate = Candidate(NOTHING, [cache(10, 1), cache(50, 1.1)])
+    oversized = Candidate(cache(50, 0.0), [cache(20, -0.05)])
+    room = Room(200, least_seconds_per_byte=10.0)
+    assert divide([candidate], Room(200)).chosen[0].size_bytes == 50
+    assert divide([candidate], room).chosen[0].size_bytes == 10
+    assert divide([oversized], room).chosen[0].size_bytes == 20
+
+
 def test_a_cache_that_does_little_is_cut_for_a_volume_that_waits() -> None:
     idle = Candidate(cache(50, 0.0), [cache(0, -5), cache(10, -0.01)])
     waiting = Candidate(NOTHING, [cache(40, 7)])
