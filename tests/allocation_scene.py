@@ -33,7 +33,9 @@ WAITING = Part(label="mail", hours={0: 0, 4: 3, 8: 7, 16: 8})
 OVERSIZED = Part(label="archive", hours={0: -5, 4: -0.005, 16: 0}, cache_gib=16)
 
 
-def allocation_scene(*parts: Part, free_gib: int = 0, **facts: Any) -> tuple[Host, list[Volume]]:
+def allocation_scene(
+    *parts: Part, free_gib: int = 0, name: str = "", **facts: Any
+) -> tuple[Host, list[Volume]]:
     """One host with one mirrored SSD, of which `free_gib` are free."""
     keys = [new_key() for _ in parts]
     lvs = []
@@ -49,6 +51,7 @@ def allocation_scene(*parts: Part, free_gib: int = 0, **facts: Any) -> tuple[Hos
     inventory = make.facts(*lvs, pvs=pvs, **facts)
     now = timezone.now()
     host = make.host(
+        **({"name": name} if name else {}),
         facts=make.inventory(inventory),
         facts_at=now,
         last_seen_at=now,
