@@ -39,6 +39,8 @@ from storage.models import Volume
 from storage.volumes.snapshot import snapshots_of
 
 ACTION_NAMES = [value for value, _ in ACTIONS]
+EVERY_ACTION = list(TITLES)
+"""With what is proposed on a host's page alone."""
 
 
 class BulkBody(Body):
@@ -91,7 +93,7 @@ class BulkChangeShape(Noun):
     """One change of many volumes; lists leave `items` out. It is over once nothing is `left` and
     every job has ended; `states` counts the volumes by state."""
 
-    action = Choice("What is to become of each volume.", list(TITLES))
+    action = Choice("What is to become of each volume.", EVERY_ACTION)
     actor = By("actor.email", null=True)
     created_at = DateTime("When it was made.")
     total = Integer("How many volumes it has.", of=lambda change: len(change.items))
