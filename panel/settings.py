@@ -406,6 +406,7 @@ CELERY_BEAT_SCHEDULE = {
     "curves": every(7200, "jobs.tasks.work_out_curves"),
     "host-rates": every(21_600, "jobs.tasks.measure_hosts"),
     "forecasts": every(3600, "panel.tasks.judge_forecasts"),
+    "size-forecasts": every(60, "jobs.tasks.renew_size_forecasts"),
     "keep-partitions": every(3600, "jobs.tasks.keep_partitions"),
     "orders": every(5, "panel.tasks.sweep_orders"),
     "proofs": every(min(60, max(5, TIERCEL_PROOF_SECONDS // 12)), "panel.tasks.sweep_proofs"),

@@ -16,6 +16,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from storage.access import Person
+from storage.analysis.size_forecasts import mode_of
 from storage.models import CachePlan, Customer
 from storage.planner import Disks, Refused, plan
 from storage.planner.cost import Cost, cost
@@ -27,7 +28,7 @@ from storage.volumes.lifecycle import life_refusal, life_wish
 from storage.volumes.ownership import refusal_to_give, refusal_to_take
 from storage.volumes.plan_offers import size_of
 from storage.volumes.snapshot import BlockingJob, VolumeSnapshot
-from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
+from storage.volumes.ssd_capacity import less_reserved, net_bytes, wanted_bytes
 
 MOST = 500
 """Volumes of one preview: a page must answer."""
@@ -41,6 +42,7 @@ class Action(StrEnum):
     SET_MODE = "set-mode"
     REMOVE_CACHE = "remove-cache"
     RETIRE = "retire"
+    ALLOCATE = "allocate"
 
 
 ACTIONS = (
@@ -52,6 +54,8 @@ ACTIONS = (
     (Action.REMOVE_CACHE.value, "Remove the cache"),
     (Action.RETIRE.value, "Retire"),
 )
+"""What a person chooses for volumes; the division of a host's SSD is proposed."""
+TITLES = {**dict(ACTIONS), Action.ALLOCATE.value: "Divide the SSD anew"}
 OPTIONS = {
     Action.CUSTOMER: "customer",
     Action.ADD_CACHE: "cache_plan",
@@ -62,12 +66,14 @@ OPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class BulkRequest:
-    """What is to become of every volume: the action and, where it needs one, its option."""
+    """What is to become of every volume: the action and, where it needs one, its option; for
+    ALLOCATE the size in bytes of its cache (0 = none), by the volume's primary key."""
 
     action: Action
     customer: Customer | None = None
     cache_plan: CachePlan | None = None
     mode: str = ""
+    sizes_bytes: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def option(self) -> Any:
@@ -102,7 +108,8 @@ def plan_on_offer(user: Person, key: str) -> CachePlan:
 class PlannedChange:
     """What would become of one volume. `titles` are the steps, `disks` where they allocate;
     `refused` says why there are none, `blocked_by` is the key of the job that is the reason.
-    `wish` and `cost` are None for what touches no host."""
+    `wish` and `cost` are None for what touches no host. Without a `fingerprint` the steps are not
+    held to: they depend on what the changes before free."""
 
     row: VolumeSnapshot
     wish: Wish | None
@@ -122,9 +129,10 @@ def drafts(
     busy: Mapping[int, BlockingJob] | None = None,
 ) -> list[PlannedChange]:
     """One draft for each row. `held` is the SSD space that is promised to others, by group; each
-    draft promises its own before the next is judged. `busy` are the jobs that change volumes, by
+    draft promises its own before the next is judged; with ALLOCATE, where one begins when the one
+    before has ended, it also gives back what it frees. `busy` are the jobs that change volumes, by
     the volumes' primary keys."""
-    held, planned = dict(held), []
+    held, planned, changed = dict(held), list[PlannedChange](), set[str]()
     for row in rows:
         if (blocking := (busy or {}).get(row.volume.pk)) is not None:
             planned.append(_blocked(row, blocking))
@@ -135,7 +143,14 @@ def drafts(
         planned.append(draft := _draft(row, asked, held, now))
         if draft.wish is not None and row.facts is not None and row.placement is not None:
             group, uuid = row.placement.vg_uuid, row.placement.lv_uuid
-            held[group] = held.get(group, 0) + wanted_bytes(row.facts, group, draft.wish, uuid)
+            if asked.action is not Action.ALLOCATE:
+                wanted = wanted_bytes(row.facts, group, draft.wish, uuid)
+            else:
+                wanted = net_bytes(row.facts, group, draft.wish, row.cache)
+                if group in changed:
+                    planned[-1] = dataclasses.replace(draft, fingerprint="")
+                changed.add(group)
+            held[group] = held.get(group, 0) + wanted
     return planned
 
 
@@ -180,7 +195,9 @@ def _wish(
         return is_now, None
     if action is Action.RETIRE:
         return life_wish(row, "retired"), life_refusal(row, "retired", now)
-    if action is Action.REMOVE_CACHE:
+    if action is Action.REMOVE_CACHE or (
+        action is Action.ALLOCATE and not asked.sizes_bytes[row.volume.pk]
+    ):
         wish: Wish | None = uncached(row.facts, row.lv, is_now)
         return wish, row.refusal(wish)
     try:
@@ -191,6 +208,8 @@ def _wish(
 
 
 def _choices(row: VolumeSnapshot, asked: BulkRequest) -> CacheChoices:
+    if asked.action is Action.ALLOCATE:
+        return CacheChoices(mode_of(row), asked.sizes_bytes[row.volume.pk])
     if asked.action is Action.SET_MODE or asked.cache_plan is None:
         return CacheChoices(asked.mode)
     size_bytes = size_of(asked.cache_plan, row.volume.size_bytes, row.technology)

@@ -30,11 +30,11 @@ from storage.planner.wish import Wish
 from storage.request_id import during_request
 from storage.row_locks import Gone, hold_one
 from storage.volumes.ownership import disown, give, refusal_to_give, refusal_to_take
-from storage.volumes.snapshot import BlockingJob, VolumeSnapshot
+from storage.volumes.snapshot import BlockingJob, VolumeSnapshot, snapshots_of
 
 log = logging.getLogger(__name__)
 
-SALT: Final = "jobs.bulk.2"
+SALT: Final = "jobs.bulk.3"
 """Another one whenever what is sealed changes its shape: an older page is then too old."""
 SEALED_SECONDS: Final = 3600
 AT_ONCE: Final = 20
@@ -55,12 +55,14 @@ KINDS: Final = {
 
 class ConfirmedVolume(NamedTuple):
     """Of one volume its key, what it is to become (None for what touches no host), the fingerprint
-    of the steps and where they allocate."""
+    of the steps and where they allocate. Without a fingerprint the cache must still be the one that
+    it had (`cache_name`)."""
 
     key: str
     wish: dict[str, Any] | None
     fingerprint: str
     disks: Disks
+    cache_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,7 @@ def sign_drafts(
             each.wish.to_json() if each.wish else None,
             each.fingerprint,
             each.disks,
+            each.row.cache.name if each.row.cache is not None else "",
         )
         for each in drafts
         if each.refused is None
@@ -173,6 +176,8 @@ def _begin_next(change_id: int) -> bool:
     if change is None or not change.left_count or Halt.objects.exists():
         return False
     actor = change.actor
+    if change.action == Action.ALLOCATE and _is_at_work(change):
+        return False
     if actor is None or not may(actor, Right.OPERATE):
         change.end(f"{actor or 'Who confirmed this'} may no longer change volumes.")
         return False
@@ -188,6 +193,13 @@ def _begin_next(change_id: int) -> bool:
     change.outcomes.append(outcome)
     change.save(update_fields=["outcomes"])
     return bool(change.left_count)
+
+
+def _is_at_work(change: BulkChange) -> bool:
+    """Whether a job of the change may still free SSD: the reaper announces the change again."""
+    keys = [key for _, _, key, is_done, _ in change.outcomes if key and is_done]
+    begun = Job.objects.unfinished().filter(key__in=keys)
+    return begun.exclude(state=State.NEEDS_ATTENTION).exists()
 
 
 @transaction.atomic
@@ -259,15 +271,31 @@ def _held(volume: Volume) -> tuple[Volume, bool]:
     return locked, holder_of(locked) is not None
 
 
+def kind_of(action: Action, volume: Volume, wish: Wish, cache_name: str = "") -> Kind:
+    """What a job does that makes `wish` of the volume; raises `Refused` where its cache is no
+    longer the one that was looked at."""
+    if action is not Action.ALLOCATE:
+        return KINDS[action]
+    [row] = snapshots_of([volume])
+    if (row.cache.name if row.cache is not None else "") != cache_name:
+        raise Refused(
+            "stale", "The volume's cache was changed since the preview.", "Look at it again."
+        )
+    if wish.cache is None:
+        return Kind.REMOVE_CACHE
+    return Kind.REPLACE_CACHE if row.cache is not None else Kind.ADD_CACHE
+
+
 def _submit(
     change: BulkChange, volume: Volume, item: ConfirmedVolume, actor: AbstractBaseUser
 ) -> VolumeOutcome:
+    wish = Wish.from_json(item.wish or {})
     try:
         job = submit(
             ChangeRequest(
-                KINDS[Action(change.action)],
+                kind_of(Action(change.action), volume, wish, item.cache_name),
                 volume,
-                Wish.from_json(item.wish or {}),
+                wish,
                 fingerprint=item.fingerprint,
                 disks=item.disks,
             ),

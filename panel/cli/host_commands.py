@@ -33,6 +33,23 @@ GROUPS = (
     Column("FREE HDD", lambda row: size(row["free_slow_bytes"]), right=True),
     Column("ALLOWED", lambda row: "yes" if row["allowed"] else "no"),
 )
+SHARES = (
+    Column("VOLUME", lambda row: row["volume"]["name"], shrinks=True),
+    Column("NOW", lambda row: size(row["cache_bytes"]) if row["cache_bytes"] else "-", right=True),
+    Column(
+        "PROPOSED",
+        lambda row: size(row["proposed_bytes"]) if row["proposed_bytes"] else "-",
+        right=True,
+    ),
+    Column("SAVED AT LEAST", lambda row: hours(row["saved_seconds_per_day_low"]), right=True),
+    Column("AT MOST", lambda row: hours(row["saved_seconds_per_day_high"]), right=True),
+    Column("WHY", lambda row: row["why"], shrinks=True, spare=True),
+)
+
+
+def hours(seconds: float) -> str:
+    """Waiting, as "3.1 h"."""
+    return f"{seconds / 3600:,.1f} h"
 
 
 @click.group("hosts", help="Storage hosts.")
@@ -101,6 +118,29 @@ ADVISED = (
         spare=True,
     ),
 )
+
+
+@hosts_group.command("allocation")
+@host_argument
+@asks_the_panel
+def show_allocation(session: CommandSession, host: str) -> None:
+    """Show who gets how much SSD, what is proposed, and what one more SSD would save."""
+    row = session.client.get(path_of("hosts", session.host_key(host), "allocation"))
+    session.show(row, _allocation_lines(row))
+
+
+def _allocation_lines(row: Json) -> list[str]:
+    lines = list[str]()
+    for group in row["groups"]:
+        lines += [f"{plain(group['name'])}: {plain(group['verdict'])}"]
+        lines += table(group["items"], SHARES, width=screen_width())
+        lines += [
+            f"One more SSD of {each['ssd_bytes'] / 10**9:g} GB would save "
+            f"{hours(each['saved_seconds_per_day'])} of waiting a day."
+            for each in group["next_ssds"]
+        ]
+        lines.append("")
+    return lines[:-1] or ["No SSD for caches."]
 
 
 def _host_lines(row: Json) -> list[str]:

@@ -15,6 +15,7 @@ from panel.staff.customers import mandate_pages
 from panel.staff.customers import pages as customer_pages
 from panel.staff.hosts import (
     advice_pages,
+    allocation_pages,
     busy_disks,
     disk_pages,
     enrol_pages,
@@ -158,6 +159,12 @@ urlpatterns = [
     path("hosts/new", enrol_pages.new_host, name="host-new"),
     path("hosts/<str:key>/enrol", enrol_pages.enrol_host, name="host-enrol"),
     path("hosts/<str:key>/volumes", host_pages.host_volumes, name="host-volumes"),
+    path("hosts/<str:key>/allocation", allocation_pages.allocation, name="host-allocation"),
+    path(
+        "hosts/<str:key>/allocation/preview",
+        allocation_pages.preview,
+        name="host-allocation-preview",
+    ),
     path("hosts/<str:key>/disks", host_pages.host_disks, name="host-disks"),
     path("hosts/<str:key>/disks/<str:disk>", disk_pages.disk, name="host-disk"),
     path("hosts/<str:key>/disks/<str:disk>/enter", disk_pages.enter, name="host-disk-enter"),

@@ -4,6 +4,7 @@ those of its host. The arithmetic is `storage.analysis.curve`."""
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Final
@@ -15,7 +16,13 @@ from storage.agent.heat.trace_filter import CHUNK_BYTES, SHARE
 from storage.agent.state.heat_files import OFF, STOPPED, UNAVAILABLE
 from storage.analysis.curve.cache_policy import CachePolicy, bcache, lvmcache
 from storage.analysis.curve.heat import HeatRecord
-from storage.analysis.curve.prospects import VolumeWaits, prospects, prospects_by_policy
+from storage.analysis.curve.prospects import (
+    HostRates,
+    VolumeWaits,
+    prospects,
+    prospects_by_policy,
+    without_cache,
+)
 from storage.analysis.curve.queueing import SLOW_MS
 from storage.analysis.forecast import ForecastInputs, OwnTraffic, PastForecasts, Use
 from storage.analysis.heat_store import by_kind, heat_of
@@ -58,6 +65,9 @@ OBSTACLES: Final = {
 }
 """Why a host counts no heat, by the state that it reports: a code, what is wrong, and what to
 do."""
+LEAST_SLOW_IOS: Final = 1_000
+LEAST_MISSED: Final = 1e-4
+"""A cache that misses nothing is taken to miss this share of the reads."""
 
 
 def heat_forecast(
@@ -133,10 +143,11 @@ def _forecast(
     if seconds < LEAST_SECONDS or row.facts is None or row.placement is None:
         return None
     figures = host_figures(row.placement.host, row.facts, row.placement.vg_uuid, now)
+    waits = _waits(use, figures.rates)
     technology, promoted = row.technology.name, figures.promotion_share.rate
     policy = policy_of(technology, promoted, cutoff_of(row), writeback=writeback)
     past = past_forecasts(technology)
-    of_sizes = prospects(records, waits_of(use), figures.rates, policy, sizes, widened=past.widened)
+    of_sizes = prospects(records, waits, figures.rates, policy, sizes, widened=past.widened)
     inputs = ForecastInputs(
         technology=technology,
         promotion_share=figures.promotion_share,
@@ -145,7 +156,29 @@ def _forecast(
         hdd_utilisation=figures.hdd_utilisation,
         past=past,
     )
-    return OwnTraffic(seconds, of_sizes, inputs) if of_sizes else None
+    return OwnTraffic(seconds, of_sizes, inputs, without_cache(waits)) if of_sizes else None
+
+
+def _waits(use: Use, rates: HostRates) -> VolumeWaits:
+    waits = waits_of(use)
+    return with_few_misses(waits, use.reads * DAY / use.seconds, rates) if use.has_cache else waits
+
+
+def with_few_misses(waits: VolumeWaits, reads_per_day: float, rates: HostRates) -> VolumeWaits:
+    """The waits of a volume whose cache may miss so seldom that they do not tell what a miss takes:
+    then it takes at least what the host's HDDs take, or a smaller cache would seem as good."""
+    missed = max(LEAST_MISSED, 1 - waits.hit_rate)
+    if waits.slow_reads * reads_per_day >= LEAST_SLOW_IOS:
+        return waits
+    slow_ms = max(waits.slow_read_ms, 1000 / rates.hdd_iops)
+    waited = max(waits.read_seconds_per_day, missed * reads_per_day * slow_ms / 1000)
+    return replace(
+        waits,
+        hit_rate=1 - missed,
+        slow_reads=missed,
+        slow_read_ms=slow_ms,
+        read_seconds_per_day=min(waited, float(DAY)),
+    )
 
 
 def past_forecasts(technology: str) -> PastForecasts:
@@ -181,8 +214,10 @@ def forecast_of_kinds(
         (policy_of(name, promoted, cutoff_bytes, writeback=writeback), widened[name])
         for name, writeback in kinds
     ]
-    found = prospects_by_policy(records, waits_of(use), figures.rates, policies, sizes_bytes)
-    return [OwnTraffic(seconds, each) if each else None for each in found]
+    waits = _waits(use, figures.rates)
+    found = prospects_by_policy(records, waits, figures.rates, policies, sizes_bytes)
+    without = without_cache(waits)
+    return [OwnTraffic(seconds, each, without=without) if each else None for each in found]
 
 
 def policy_of(

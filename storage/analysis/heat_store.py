@@ -19,7 +19,7 @@ from storage.agent.heat.observation import FINE_SHARE
 from storage.agent.heat.trace_filter import SHARE
 from storage.analysis.curve.heat import NS, HeatRecord, heat_record
 from storage.host_data import BadHostData, decoded
-from storage.models import HeatDay, HeatTrace, Host, Placement, Volume
+from storage.models import HeatDay, HeatTrace, Host, Placement, SizeForecast, Volume
 from storage.row_locks import hold_one
 
 log = logging.getLogger(__name__)
@@ -165,6 +165,7 @@ def forget_heat(volume: Volume) -> None:
     """Delete all that was counted of the volume, and what was made of it."""
     HeatDay.objects.filter(volume=volume).delete()
     HeatTrace.objects.filter(volume=volume).delete()
+    SizeForecast.objects.filter(volume=volume).delete()
     cache.delete_many([f"{CURVES}:{volume.pk}", f"{ENOUGH_SIZE}:{volume.pk}"])
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from storage.analysis.curve.prospects import Prospect
+from storage.analysis.curve.prospects import NO_DIFFERENCE, Prospect, Range
 from storage.analysis.forecast import ForecastInputs, Use
 from storage.analysis.heat_forecast import heat_forecast, missing_heat
 from storage.analysis.measured_use import use_of
@@ -33,12 +33,13 @@ MOST_SIZES: Final = 14
 class SizeCurve:
     """`prospects` of sizes below the volume's own, the smallest first. `enough` is the smallest
     size that saves nearly as much as the largest; None where no size is certain to help. `size_now`
-    is that of the present cache."""
+    is that of the present cache. `without` is what having no cache saves."""
 
     observed_seconds: int
     prospects: tuple[Prospect, ...]
     use: Use
     inputs: ForecastInputs | None = None
+    without: Range = NO_DIFFERENCE
 
     @property
     def enough(self) -> Prospect | None:
@@ -76,7 +77,9 @@ def size_curve(
     traffic = heat_forecast(row, use, sizes, now, writeback=writeback)
     if traffic is None:
         return None
-    return SizeCurve(traffic.observed_seconds, tuple(traffic.prospects), use, traffic.inputs)
+    return SizeCurve(
+        traffic.observed_seconds, tuple(traffic.prospects), use, traffic.inputs, traffic.without
+    )
 
 
 def chosen_size(row: VolumeSnapshot, sizes: Sequence[int], now: datetime) -> SizeChoice | None:

@@ -194,11 +194,11 @@ def _lying(facts: HostFacts, lv: LogicalVolume, name: str) -> float:
 
 def _fraction(facts: HostFacts, pvs: Iterable[str], name: str, mirrored: bool) -> float:
     names = tuple(pvs)
-    shares = [_on_disk(facts, pv, name) for pv in names]
+    shares = [on_disk(facts, pv, name) for pv in names]
     return sum(shares) / (1 if mirrored else max(1, len(names)))
 
 
-def _on_disk(facts: HostFacts, pv: str, name: str) -> float:
+def on_disk(facts: HostFacts, pv: str, name: str) -> float:
     """How much of what is written to a physical volume reaches the disk."""
     if is_part_of(pv, name):
         return 1.0

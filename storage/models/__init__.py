@@ -26,6 +26,7 @@ from storage.models.sample import (
     SampleChunk,
     SubjectKind,
 )
+from storage.models.size_forecast import SizeForecast
 from storage.models.tag_limit import TagLimit
 from storage.models.volume import Placement, Volume
 
@@ -61,6 +62,7 @@ __all__ = [
     "Resolution",
     "Sample",
     "SampleChunk",
+    "SizeForecast",
     "SubjectKind",
     "TagLimit",
     "TraceState",

@@ -14,6 +14,7 @@ from storage.agent.verbs.pool import TEXT_BYTES
 from storage.inventory.facts import HostFacts, PhysicalVolume, VolumeGroup
 from storage.planner.technologies.lookup import cache_of, of_layout, volume_bytes
 from storage.planner.technologies.lvmcache_plan import SUB_LV_SUFFIX
+from storage.planner.technologies.technology import Cache
 from storage.planner.wish import Wish
 from storage.volumes.cache_sizes import free_bytes
 
@@ -106,6 +107,20 @@ def wanted_bytes(facts: HostFacts, vg_uuid: str, wish: Wish, lv_uuid: str | None
     )
 
 
+def net_bytes(facts: HostFacts, vg_uuid: str, wish: Wish, cache: Cache | None) -> int:
+    """How much more SSD the cache of `wish` takes than the one that is there, once that is gone."""
+    vg = facts.vg(vg_uuid)
+    technology = of_layout(wish.layout)
+    sizes = [
+        wish.cache.size_bytes if wish.cache is not None else 0,
+        (cache.size_bytes or 0) if cache is not None else 0,
+    ]
+    if vg is None:
+        return 0
+    after, now = (technology.needed_bytes(facts, vg, each) if each else 0 for each in sizes)
+    return after - now
+
+
 def left_bytes(
     wish: Wish,
     *,
@@ -147,7 +162,8 @@ def cache_exists(facts: HostFacts, vg_uuid: str, wish: Wish) -> bool:
 
 
 def less_reserved(facts: HostFacts, vg_uuid: str, reserved_bytes: int) -> HostFacts:
-    """The same inventory as if the reservations were fulfilled: the emptiest fast disks give."""
+    """The same inventory as if the reservations were fulfilled: the emptiest fast disks give. Below
+    zero, as if so much were freed there."""
     left = reserved_bytes
     taken: dict[str, int] = {}
     for pv in sorted(facts.pvs_of(vg_uuid, "fast"), key=lambda pv: (-pv.free_bytes, pv.name)):

@@ -34,6 +34,7 @@ from storage.naming import new_key, volume_name
 from tests.fleet import disks, load
 from tests.fleet.machine import ROLES, VG, Invented, Machine, as_reply, hello, machine, problems
 from tests.fleet.sales import sell
+from tests.fleet.sizes import foresee
 from tests.fleet.watch import watch
 from tests.fleet.work import Placed, work
 from tests.scene import HOST_KEY
@@ -117,6 +118,7 @@ def build(
         work(placed, admin, owner, now)
         sell([each.volume for each in placed], now, seed, tries=customers[0])
         watch(admin, now)
+        foresee([each.volume for each in placed if not each.of.is_retired], now, seed)
         _changed(placed[0].host, now)
     rows = {each.host.pk: each.host for each in placed}
     return Fleet(admin, owner, tuple(rows.values()), [each.volume for each in placed], live)

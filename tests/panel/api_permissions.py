@@ -66,6 +66,7 @@ API_TABLE = (
         {"kind": "short"},
     ),
     Row("api-host-arrays", "GET", API_SEE, ("host",)),
+    Row("api-host-allocation", "GET", API_SEE, ("host",)),
     Row("api-host-events", "GET", API_SEE, ("host",)),
     Row("api-host-restart-comparison", "GET", API_SEE, ("host", "restart")),
     Row("api-host-faults", "GET", API_SEE, ("host",)),

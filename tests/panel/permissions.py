@@ -66,6 +66,8 @@ TABLE = (
     Row("host-advice", "GET", SEE, ("host",)),
     Row("host-advice-card", "GET", SEE, ("host",)),
     Row("host-volumes", "GET", SEE, ("host",)),
+    Row("host-allocation", "GET", SEE, ("host",)),
+    Row("host-allocation-preview", "POST", OPERATE, ("host",)),
     Row("host-disks", "GET", SEE, ("host",)),
     Row("host-history", "GET", SEE, ("host",)),
     Row(

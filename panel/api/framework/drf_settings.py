@@ -78,6 +78,8 @@ SPECTACULAR_SETTINGS = {
         "DestroyWhen": "panel.api.volumes.wish_changes.WHENS",
         "MemberRole": "panel.api.accounts.people_endpoints.MEMBER_ROLES",
         "StaffRole": "panel.api.accounts.people_endpoints.STAFF_ROLES",
+        "ActionEnum": "panel.api.jobs.bulk_endpoints.ACTION_NAMES",
+        "BulkAction": "panel.api.jobs.bulk_endpoints.EVERY_ACTION",
         "ErrorCode": "panel.api.framework.described.CODE_CHOICES",
     },
 }

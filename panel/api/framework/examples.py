@@ -204,6 +204,7 @@ NAMED: Final = {
     "to_plan": ("cache-plans", OTHER, "Faster"),
     "volume": ("volumes", VOLUME, "crm-data"),
     "hosts": ("hosts", HOST, "stor-1"),
+    "volumes": ("volumes", VOLUME, "crm-data"),
     "job": ("jobs", JOB, "Add cache"),
     "order": ("orders", ORDER, "upgrade"),
     "reverts": ("orders", OTHER, "upgrade"),

@@ -28,6 +28,7 @@ from storage.access import Right
 from storage.bulk_changes import (
     ACTIONS,
     MOST,
+    TITLES,
     Action,
     BulkRequest,
     PlannedChange,
@@ -38,6 +39,8 @@ from storage.models import Volume
 from storage.volumes.snapshot import snapshots_of
 
 ACTION_NAMES = [value for value, _ in ACTIONS]
+EVERY_ACTION = list(TITLES)
+"""With what is proposed on a host's page alone."""
 
 
 class BulkBody(Body):
@@ -90,7 +93,7 @@ class BulkChangeShape(Noun):
     """One change of many volumes; lists leave `items` out. It is over once nothing is `left` and
     every job has ended; `states` counts the volumes by state."""
 
-    action = Choice("What is to become of each volume.", ACTION_NAMES)
+    action = Choice("What is to become of each volume.", EVERY_ACTION)
     actor = By("actor.email", null=True)
     created_at = DateTime("When it was made.")
     total = Integer("How many volumes it has.", of=lambda change: len(change.items))

@@ -88,6 +88,7 @@ def frame(request: HttpRequest, host: Host, tab: str) -> dict[str, Any]:
         ("host", "Summary"),
         ("host-volumes", "Volumes"),
         ("host-disks", "Disks and layout"),
+        ("host-allocation", "SSD"),
         ("host-jobs", "Jobs"),
         ("host-history", "History"),
         ("host-settings", "Settings"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, ClassVar, Final
@@ -18,7 +18,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import BulkChange, Job, State
 from jobs.queue import bulk as bulk_queue
-from jobs.queue.bulk import KINDS, blocking_jobs, reserved_by_group, sign_drafts, signed_drafts
+from jobs.queue.bulk import (
+    blocking_jobs,
+    kind_of,
+    reserved_by_group,
+    sign_drafts,
+    signed_drafts,
+)
 from jobs.queue.cost_estimate import estimate
 from jobs.queue.submit import ChangeRequest, submit
 from panel.lists.listing import in_order
@@ -28,7 +34,7 @@ from panel.staff.volumes.filters import VolumeFilter
 from panel.staff.volumes.list_pages import LISTING
 from panel.staff.volumes.volume_forms import BulkForm
 from storage.access import Right, staff_view
-from storage.bulk_changes import ACTIONS, MOST, Action, drafts
+from storage.bulk_changes import MOST, TITLES, Action, BulkRequest, PlannedChange, drafts
 from storage.formatting import counted
 from storage.models import Volume
 from storage.planner import Refused
@@ -61,29 +67,40 @@ def bulk(request: HttpRequest) -> HttpResponse:
     if form.is_valid() and form.asked is not None:
         now = timezone.now()
         drafted = drafts(rows, form.asked, reserved_by_group(rows), now, blocking_jobs(rows))
-    good = [each for each in drafted if each.refused is None]
-    refused = [each for each in drafted if each.refused is not None]
     context = {
         "form": form,
         "option": form.option,
         "title": dict(form.fields["action"].choices).get(request.POST.get("action"), ""),  # type: ignore[attr-defined]
         "rows": rows,
         "is_every": "every" in request.POST,
+        "list": request.POST.get("list", ""),
+        "back": _back(request),
+        "back_to": "volumes",
+        **preview_context(request, form.asked, drafted),
+    }
+    asks_option = form.has_error("__all__", "no_option")
+    status = 200 if drafted or asks_option else HTTPStatus.UNPROCESSABLE_ENTITY
+    return render(request, "staff/volumes/bulk.html", context, status=status)
+
+
+def preview_context(
+    request: HttpRequest, asked: BulkRequest | None, drafted: Sequence[PlannedChange]
+) -> dict[str, object]:
+    """What a preview shows of the drafts, and what confirms it."""
+    good = [each for each in drafted if each.refused is None]
+    refused = [each for each in drafted if each.refused is not None]
+    context: dict[str, object] = {
         "drafts": good[:SHOWN],
         "hidden": good[SHOWN:],
         "refused": refused[:SHOWN],
         "skipped": Counter(each.refused.message for each in refused if each.refused).most_common(),
         "skipped_count": len(refused),
         "good_count": len(good),
-        "effect": _effect(request.POST.get("action", ""), has_good=bool(good)),
-        "list": request.POST.get("list", ""),
+        "effect": _effect(asked.action if asked is not None else "", has_good=bool(good)),
     }
-    if good and form.asked is not None:
-        asked = form.asked
+    if good and asked is not None:
         context["sealed"] = sign_drafts(asked.action, asked.option_key, good, request.user.pk)
-    asks_option = form.has_error("__all__", "no_option")
-    status = 200 if drafted or asks_option else HTTPStatus.UNPROCESSABLE_ENTITY
-    return render(request, "staff/volumes/bulk.html", context, status=status)
+    return context
 
 
 @staff_view(Right.OPERATE)
@@ -157,7 +174,7 @@ def _result(request: HttpRequest, change: BulkChange) -> dict[str, object]:
     counts = Counter(each.state for each in results)
     return {
         "change": change,
-        "title": dict(ACTIONS).get(change.action, "Bulk change"),
+        "title": TITLES.get(change.action, "Bulk change"),
         "results": sorted(results, key=lambda each: BulkResult.ORDER.index(each.state)),
         "total": len(change.items),
         "over": over,
@@ -203,6 +220,11 @@ def _effect(action: str, *, has_good: bool) -> str:
         return "None of the volumes can be changed. Each row shows the reason."
     if action in (Action.CUSTOMER, Action.NOBODY):
         return "Nothing on a host changes."
+    if action == Action.ALLOCATE:
+        return (
+            "One volume after the other, so that SSD is freed before it is used. A change for "
+            "which there is no room then is refused alone."
+        )
     return "If a host has changed since this preview, its job stops before the first command."
 
 
@@ -247,7 +269,8 @@ def bulk_commands(request: HttpRequest, key: str) -> HttpResponse:
         raise Http404(key)
     try:
         wish = Wish.from_json(item.wish)
-        preview = ChangeRequest(KINDS[deal.action], volume, wish, dry_run=True, disks=item.disks)
+        kind = kind_of(deal.action, volume, wish, item.cache_name)
+        preview = ChangeRequest(kind, volume, wish, dry_run=True, disks=item.disks)
         job = submit(preview, requester_of(request))
     except Refused as refused:
         if is_part:

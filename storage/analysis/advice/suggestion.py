@@ -100,17 +100,17 @@ class Suggestion:
         cache = f"per GiB of a cache of {size(self.size_bytes)}"
         if (prospect := self.advised.prospect) is not None:
             may = "Saves" if prospect.verdict == "helps" else "May save"
-            each = _hours(self.seconds_per_gib)
+            each = hours_text(self.seconds_per_gib)
             return f"{may} {saved_range(prospect)} of waiting a day: about {each} {cache}"
         waited, of_reads = self.waited_seconds_per_day, "Reads wait {} a day"
         if not self.usual.days:
             waited = self.waited_seconds
             of_reads = f"Reads waited {{}} in {seconds(self.covered_seconds)}"
-        each = _hours(waited / (self.size_bytes / GIB))
-        return f"{of_reads.format(_hours(waited))}: {each} {cache}"
+        each = hours_text(waited / (self.size_bytes / GIB))
+        return f"{of_reads.format(hours_text(waited))}: {each} {cache}"
 
 
-def _hours(waited_seconds: float) -> str:
+def hours_text(waited_seconds: float) -> str:
     """A wait, which many reads at once can make longer than the day in which it was."""
     if waited_seconds < HOUR:
         return seconds(waited_seconds)

@@ -69,11 +69,15 @@ class Range:
     high: float
 
 
+NO_DIFFERENCE: Final = Range(0.0, 0.0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prospect:
     """Of a cache of `size_bytes`. `hit_rate` is that of reads in the steady state; before, of the
     first half hour and of the first day of a cache that begins empty. `read_ms` is the mean read
-    then; seconds saved a day are of waiting for the HDD, below zero where there would be more."""
+    then; seconds saved a day are of waiting for the HDD, below zero where there would be more.
+    `written_bytes_per_day` is what it likely writes to the SSD."""
 
     size_bytes: int
     hit_rate: Bounds
@@ -83,6 +87,7 @@ class Prospect:
     read_ms: Range
     saved_seconds_per_day: Range
     verdict: Verdict
+    written_bytes_per_day: float = 0.0
 
 
 def prospects(
@@ -156,6 +161,18 @@ def _of_policy(
     return tuple(found)
 
 
+def without_cache(waits: VolumeWaits) -> Range:
+    """What having no cache at all saves, in seconds of waiting a day: below zero with one now."""
+    if not waits.slow_reads or waits.hit_rate >= 1:
+        return NO_DIFFERENCE
+    most = min(1.0, waits.slow_reads + waits.hit_rate)
+    fewest = min(1.0, waits.slow_reads / (1 - waits.hit_rate))
+    slow = sorted((most, fewest), reverse=True)
+    low, high = (waits.read_seconds_per_day * (1 - each / waits.slow_reads) for each in slow)
+    waited = waits.read_seconds_per_day + waits.write_seconds_per_day
+    return Range(max(low, waited - DAY), max(high, waited - DAY))
+
+
 def expected_curve(of: Iterable[Prospect]) -> tuple[tuple[int, float, float], ...]:
     """As `storage.analysis.forecast.Expectation.curve` has it: the size of the cache in bytes, the
     lowest and the highest hit rate of reads."""
@@ -208,7 +225,22 @@ class _Case:
             ),
             saved_seconds_per_day=saved,
             verdict=self._verdict(saved),
+            written_bytes_per_day=self._written(),
         )
+
+    def _written(self) -> float:
+        records = [part.record for part in self.parts]
+        reads = sum(each.read_references - each.sequential_reads for each in records)
+        writes = sum(each.clock - each.read_references for each in records)
+        missed_reads, missed_writes = 1 - self.reads.likely, 1 - self.writes.likely
+        written = self.policy.written_bytes(
+            missed_chunk_bytes=self.curve.chunk_bytes
+            * (reads * missed_reads + writes * missed_writes),
+            missed_read_bytes=sum(each.read_bytes for each in records) * missed_reads,
+            write_bytes=sum(each.write_bytes for each in records),
+            write_hit_rate=self.writes.likely,
+        )
+        return written * DAY / sum(each.seconds for each in records)
 
     def _most_slow(self, hit_rate: float) -> float:
         """The share of reads that may be slow: each hit lost is, and each one gained was fast."""

@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from storage.analysis.curve.prospects import Prospect, Verdict, expected_curve
+from storage.analysis.curve.prospects import (
+    NO_DIFFERENCE,
+    Prospect,
+    Range,
+    Verdict,
+    expected_curve,
+)
 from storage.analysis.forecast.expectation import (
     CacheChoice,
     Expectation,
@@ -54,11 +60,13 @@ class ForecastInputs:
 
 @dataclass(frozen=True, slots=True)
 class OwnTraffic:
-    """What heat of `observed_seconds` says of caches: one prospect for each size."""
+    """What heat of `observed_seconds` says of caches: one prospect for each size. `without` is what
+    having no cache saves."""
 
     observed_seconds: int
     prospects: Sequence[Prospect]
     inputs: ForecastInputs | None = None
+    without: Range = NO_DIFFERENCE
 
     def of(self, size_bytes: int) -> Prospect | None:
         """That of exactly such a size."""

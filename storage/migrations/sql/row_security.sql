@@ -64,7 +64,8 @@ BEGIN
         ('storage_latestdevicesample', 'false'),
         ('storage_measuredrate', 'false'),
         ('storage_physicaldisk', 'false'),
-        ('storage_physicaldiskevent', 'false')
+        ('storage_physicaldiskevent', 'false'),
+        ('storage_sizeforecast', 'false')
     ) AS walls (place, own) LOOP
         -- An earlier migration runs this file too, before the table is made.
         CONTINUE WHEN to_regclass(format('public.%I', wall.place)) IS NULL;

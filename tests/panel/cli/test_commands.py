@@ -24,6 +24,7 @@ from panel.models import ApiToken, User
 from storage.byte_sizes import GIB, MIB
 from storage.models import HeatTrace, Host
 from tests import make
+from tests.allocation_scene import OVERSIZED, WAITING, allocation_scene
 from tests.heat_scene import counting_scene
 from tests.panel.cli.conftest import Tiercel, be
 from tests.panel.portal.shop import Shop, plan, shop
@@ -111,6 +112,15 @@ def test_hosts_are_listed_and_shown_by_name(tiercel: Tiercel, there: Scene) -> N
     shown = tiercel("hosts", "show", "web1")
     assert there.host.key in shown.out and "vg0" in shown.out
     assert tiercel("hosts", "show", "web9").code == ExitCode.NOT_FOUND
+
+
+def test_a_hosts_ssd_is_shown_with_what_is_proposed(tiercel: Tiercel, there: Scene) -> None:
+    allocation_scene(WAITING, OVERSIZED, name="stor1")
+    shown = tiercel("hosts", "allocation", "stor1")
+    assert shown.code == 0
+    assert "Divided anew, the same SSD would save 6.3 h to 7.7 h of waiting a day." in shown.out
+    assert "archive" in shown.out and "16 GiB" in shown.out
+    assert "One more SSD of 480 GB would save 1.0 h of waiting a day." in shown.out
 
 
 def test_volumes_are_listed_and_found_by_their_external_id(tiercel: Tiercel, there: Scene) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from django.core.cache import cache
 
+from storage.analysis.curve.prospects import HostRates, VolumeWaits, without_cache
 from storage.analysis.forecast import CacheChoice, Use, forecast
 from storage.analysis.heat_forecast import (
     LEAST_SECONDS,
@@ -14,6 +16,7 @@ from storage.analysis.heat_forecast import (
     heat_forecast,
     missing_heat,
     waits_of,
+    with_few_misses,
 )
 from storage.analysis.size_curve import size_curve
 from storage.byte_sizes import GIB
@@ -195,3 +198,21 @@ def test_a_bcache_keeps_its_cutoff_and_a_new_one_has_none() -> None:
         lv = make.lv(bcache=backing)
         there = scene(lv, layout="bcache", csets=(make.cset(None),))
         assert (cutoff_of(row_of(there.volume)) > 0) is bypasses
+
+
+def test_a_cache_that_misses_nothing_is_still_worth_what_the_hdds_would_take() -> None:
+    rates = HostRates(ssd_read_ms=0.2, hdd_iops=200, hdd_utilisation=0.1)
+    served = VolumeWaits(
+        volume_bytes=GIB,
+        read_ms=0.1,
+        slow_reads=0.0,
+        slow_read_ms=2.0,
+        read_seconds_per_day=0.0,
+        hit_rate=1.0,
+    )
+    waits = with_few_misses(served, 1_000_000, rates)
+    # All reads from HDDs would take 5 ms each.
+    assert waits.read_seconds_per_day / waits.slow_reads == pytest.approx(5_000)
+    assert without_cache(waits).low == pytest.approx(-5_000, rel=0.01)
+    busy = replace(served, slow_reads=0.3, hit_rate=0.7, read_seconds_per_day=900.0)
+    assert with_few_misses(busy, 1_000_000, rates) == busy

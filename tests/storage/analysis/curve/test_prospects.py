@@ -20,6 +20,7 @@ from storage.analysis.curve.prospects import (
     VolumeWaits,
     expected_curve,
     prospects,
+    without_cache,
 )
 from storage.analysis.forecast import Expectation
 from tests.storage.analysis.curve.test_miss_ratio import records
@@ -258,3 +259,29 @@ def test_whatever_was_measured_no_more_is_saved_than_is_waited(
             assert saved.low <= saved.high <= waited + written + 1e-6
             assert waited + written - saved.low <= DAY + 1e-6
             assert 0 < each.read_ms.low <= each.read_ms.high
+
+
+def test_without_its_cache_a_volume_waits_for_each_read_that_it_serves() -> None:
+    cached = dataclasses.replace(WAITS, hit_rate=0.6, slow_reads=0.2)
+    without = without_cache(cached)
+    # At worst each hit lost is slow (0.8 of the reads), at best only as many as of the misses.
+    assert without.low == pytest.approx(-3 * cached.read_seconds_per_day)
+    assert without.high == pytest.approx(-1.5 * cached.read_seconds_per_day)
+    assert without_cache(WAITS).low == without_cache(WAITS).high == 0
+
+
+def test_a_larger_cache_copies_less_to_ssd() -> None:
+    records = days(zipf_load(1.0, DAYS * OF_DAY, VOLUME))
+    found = prospects(records, WAITS, HOST, lvmcache(writeback=False), OFFERED)
+    written = [each.written_bytes_per_day for each in found]
+    sizes = [each.size_bytes for each in found]
+    assert written[sizes.index(max(sizes))] < written[sizes.index(min(sizes))]
+    few = prospects(records, WAITS, HOST, lvmcache(writeback=False, promotion_share=0.1), OFFERED)
+    assert few[0].written_bytes_per_day < written[0]
+
+
+def test_bcache_writes_what_it_read_and_what_the_guest_writes() -> None:
+    written = bcache(writeback=False).written_bytes(
+        missed_chunk_bytes=640, missed_read_bytes=40, write_bytes=7, write_hit_rate=0.5
+    )
+    assert written == 47
