@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Self
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from storage.access import Person, is_staff
+from storage.daily_window import DailyWindow, opening_words
 from storage.database_clock import touched
 from storage.models import CachePlan, Host, Volume
 from storage.naming import new_key
@@ -60,6 +62,9 @@ CHANGING_SPEED = frozenset(
     }
 )
 """After these a volume may be as fast as it never was before."""
+WINDOWED = frozenset({Kind.REPLACE_CACHE, Kind.FLUSH_CACHE, Kind.REMOVE_CACHE})
+"""What writes much to the slow disks: it waits for the window of its host, where that has one
+(`Host.cache_window`)."""
 DESTROYING = frozenset({Kind.DESTROY_VOLUME, Kind.DROP_CACHE})
 """What gives up data, or copies of data: a token needs a scope of its own for it."""
 
@@ -132,6 +137,9 @@ TOLD = (
     "ended_at",
     "not_before",
     "awaits",
+    "window_start",
+    "window_end",
+    "window_zone",
 )
 
 
@@ -198,7 +206,9 @@ class Job(models.Model):
     last got on. `fingerprint` is the digest of the steps a person confirmed, "" where nobody saw a
     preview; `disks` says where they allocate (`storage.planner.Disks`). `address` is where the
     request came from. `awaits` is whose word no worker may begin without ("" = nobody's); the job
-    holds its volume and its space meanwhile.
+    holds its volume and its space meanwhile. `window_start` to `window_end` on the clock of
+    `window_zone` is the daily window in which alone it begins, and goes on with a flush
+    (`jobs.engine.job_window`); null: at any time.
 
     `last_actor`, `last_address`, `last_door` and `last_token` say who ordered it last after whoever
     asked for it, and how: a decision, a cancellation, another pace (`last_door` "" = nobody yet).
@@ -243,6 +253,9 @@ class Job(models.Model):
     disks = models.JSONField(default=dict, blank=True)
     address = models.GenericIPAddressField(null=True, blank=True)
     awaits = models.CharField(max_length=100, blank=True)
+    window_start = models.TimeField(null=True, blank=True)
+    window_end = models.TimeField(null=True, blank=True)
+    window_zone = models.CharField(max_length=64, blank=True, default="", db_default="")
     last_actor = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -293,6 +306,12 @@ class Job(models.Model):
                 | (~models.Q(kind__in=OF_HOST) & models.Q(volume__isnull=False)),
                 name="job_of_volume_or_ssd",
             ),
+            models.CheckConstraint(
+                condition=models.Q(window_start=None, window_end=None, window_zone="")
+                | models.Q(window_start__isnull=False, window_end__isnull=False)
+                & ~models.Q(window_zone=""),
+                name="job_window_whole",
+            ),
             models.UniqueConstraint(
                 fields=("host",),
                 condition=models.Q(dry_run=False, volume=None) & ~models.Q(state__in=OVER),
@@ -333,6 +352,13 @@ class Job(models.Model):
         return self.volume
 
     @property
+    def window(self) -> DailyWindow | None:
+        """The window in which it may begin; None for at any time."""
+        if self.window_start is None or self.window_end is None:
+            return None
+        return DailyWindow(self.window_start, self.window_end, self.window_zone)
+
+    @property
     def is_over(self) -> bool:
         return self.state in OVER
 
@@ -351,11 +377,21 @@ class Job(models.Model):
             return f"{what} needs a decision: {self.error.get('message', self.explanation)}"
         if self.state == State.QUEUED and self.awaits:
             return f"{what}: waiting for {self.awaits}."
+        if self.state == State.QUEUED and self.window is not None and not self.dry_run:
+            return f"{what}: {self.waiting_words(self.window)}."
         if self.state == State.QUEUED and self.not_before is not None:
             return f"{what}: starts at {stamp(self.not_before)}."
         if self.state == State.QUEUED:
             return f"{what}: waiting for a worker."
         return f"{what}: {self.explanation.rstrip('.') or 'reading what is on the host'}."
+
+    def waiting_words(self, window: DailyWindow) -> str:
+        """That it waits for its window, and when that opens for it."""
+        now = timezone.now()
+        opening = self.not_before or window.next_opening(now)
+        if opening is None or opening <= now:
+            return f"its window, {window}, is open"
+        return f"waits for its window: {opening_words(opening, now, window.zone)} ({window})"
 
     def _duration(self) -> str:
         if self.started_at is None or self.ended_at is None:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Final
-from zoneinfo import available_timezones
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -20,6 +19,7 @@ from panel.accounts.security_log import security_entries
 from panel.deliveries import http_post
 from panel.deliveries.signature import is_secret, new_secret
 from panel.models import AlertDelivery, AlertRoute, RouteKind, SecurityEntry, SecurityKind, User
+from storage.daily_window import zones
 from storage.database_clock import database_now
 from storage.models import Host
 
@@ -76,7 +76,7 @@ def quiet_faults(values: Values) -> dict[str, str]:
     """What is wrong with quiet hours, by field."""
     faults = {}
     start, end = values.get("quiet_start"), values.get("quiet_end")
-    if "zone" in values and values["zone"] not in available_timezones():
+    if "zone" in values and values["zone"] not in zones():
         faults["zone"] = "There is no such time zone. Enter one like Europe/Berlin."
     if (start is None) != (end is None):
         faults["quiet_end"] = "Enter both times, or leave both empty."
