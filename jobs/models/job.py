@@ -8,6 +8,7 @@ for exactly that; as a step of another job it needs none.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
 from django.conf import settings
@@ -16,10 +17,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from storage.access import Person, is_staff
-from storage.daily_window import DailyWindow, opening_words
 from storage.database_clock import touched
 from storage.models import CachePlan, Host, Volume
 from storage.naming import new_key
+from storage.planner.daily_window import DailyWindow, opening_words
 from storage.request_id import LIMIT as REQUEST_ID_LIMIT
 from storage.request_id import current_request_id
 from storage.templatetags.units import stamp
@@ -377,21 +378,34 @@ class Job(models.Model):
             return f"{what} needs a decision: {self.error.get('message', self.explanation)}"
         if self.state == State.QUEUED and self.awaits:
             return f"{what}: waiting for {self.awaits}."
-        if self.state == State.QUEUED and self.window is not None and not self.dry_run:
-            return f"{what}: {self.waiting_words(self.window)}."
+        if self.window_wait:
+            return f"{what}: {self.window_wait[:1].lower()}{self.window_wait[1:]}."
         if self.state == State.QUEUED and self.not_before is not None:
             return f"{what}: starts at {stamp(self.not_before)}."
         if self.state == State.QUEUED:
             return f"{what}: waiting for a worker."
         return f"{what}: {self.explanation.rstrip('.') or 'reading what is on the host'}."
 
-    def waiting_words(self, window: DailyWindow) -> str:
-        """That it waits for its window, and when that opens for it."""
-        now = timezone.now()
-        opening = self.not_before or window.next_opening(now)
-        if opening is None or opening <= now:
-            return f"its window, {window}, is open"
-        return f"waits for its window: {opening_words(opening, now, window.zone)} ({window})"
+    @property
+    def begins_in_window(self) -> datetime | None:
+        """When its window opens for it; None for a job that does not wait for that."""
+        window, at, now = self.window, self.not_before, timezone.now()
+        if window is None or at is None or at <= now or self.dry_run:
+            return None
+        if self.state == State.QUEUED:
+            return at
+        opening = window.next_opening(now) if self.state == State.WAITING else None
+        return at if opening is not None and at >= opening - timedelta(seconds=5) else None
+
+    @property
+    def window_wait(self) -> str:
+        """That it waits for its window, and until when, as "Waits for its window: tonight 02:00
+        (02:00-05:00 UTC)"; "" for a job that does not."""
+        window, at = self.window, self.begins_in_window
+        if window is None or at is None:
+            return ""
+        words = opening_words(at, timezone.now(), window.zone)
+        return f"Waits for its window: {words} ({window})"
 
     def _duration(self) -> str:
         if self.started_at is None or self.ended_at is None:

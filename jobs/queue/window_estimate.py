@@ -10,10 +10,10 @@ from typing import Final
 from jobs.engine.remaining_steps import remaining_steps
 from jobs.models import Job, State
 from jobs.queue.cost_estimate import cost_of
-from storage.daily_window import DailyWindow
 from storage.models import Placement
 from storage.planner import PlannedStep, Refused
 from storage.planner.cost import Cost
+from storage.planner.daily_window import DailyWindow
 from storage.planner.fingerprint import FLUSHES
 from storage.stored_inventory import inventory_of
 
@@ -41,7 +41,7 @@ class WindowEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WindowPart:
     """A part of a job: how long it takes, and whether it rests outside the window."""
 
     seconds: float
@@ -74,12 +74,12 @@ def within(
 ) -> WindowEstimate:
     """The estimate of steps whose cost is known. Pure."""
     opens_at = window.next_opening(now) or now
-    usual = [Work(cost.between_seconds, rests=False)]
-    slow = [Work(max(cost.between_seconds, cost.slowest_between_seconds), rests=False)]
+    usual = [WindowPart(cost.between_seconds, rests=False)]
+    slow = [WindowPart(max(cost.between_seconds, cost.slowest_between_seconds), rests=False)]
     for step, step_cost in zip(steps, cost.steps, strict=True):
         rests = step.verb in FLUSHES
-        usual.append(Work(step_cost.seconds, rests))
-        slow.append(Work(max(step_cost.seconds, step_cost.slowest_seconds), rests))
+        usual.append(WindowPart(step_cost.seconds, rests))
+        slow.append(WindowPart(max(step_cost.seconds, step_cost.slowest_seconds), rests))
     done_from, _ = finish(window, opens_at, usual)
     done_until, count = finish(window, opens_at, slow)
     return WindowEstimate(
@@ -94,7 +94,7 @@ def within(
 
 
 def finish(
-    window: DailyWindow, begins: datetime, works: Iterable[Work]
+    window: DailyWindow, begins: datetime, works: Iterable[WindowPart]
 ) -> tuple[datetime | None, int]:
     """When work that begins in the window is done, and in how many windows: what rests outside the
     window goes on in the next one, anything else to its end. None where it takes too many."""

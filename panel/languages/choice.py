@@ -22,7 +22,7 @@ from django.views.decorators.http import require_POST
 from panel.models import User
 from storage import language
 from storage.access import is_staff
-from storage.daily_window import zones
+from storage.planner.daily_window import zones
 
 DEFAULT: Final = "en"
 ZONE_COOKIE: Final = "zone"

@@ -17,12 +17,12 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from storage.access import Person, is_staff
-from storage.daily_window import DailyWindow
 from storage.database_clock import touched
 from storage.inventory.facts import HostFacts, decode
 from storage.name_validators import demand_name
 from storage.naming import new_key
 from storage.natural_order import natural_order
+from storage.planner.daily_window import DailyWindow
 
 SILENT_ROUNDS = 3
 """A host is silent after this many sample intervals without an answer."""

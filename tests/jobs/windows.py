@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from storage.byte_sizes import GIB
-from storage.daily_window import DailyWindow
+from storage.planner.daily_window import DailyWindow
 from storage.planner.wish import LvmCache, Wish
 from tests import make
 from tests.jobs.agent import running

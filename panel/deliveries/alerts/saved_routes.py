@@ -19,9 +19,9 @@ from panel.accounts.security_log import security_entries
 from panel.deliveries import http_post
 from panel.deliveries.signature import is_secret, new_secret
 from panel.models import AlertDelivery, AlertRoute, RouteKind, SecurityEntry, SecurityKind, User
-from storage.daily_window import zones
 from storage.database_clock import database_now
 from storage.models import Host
+from storage.planner.daily_window import zones
 
 Values = Mapping[str, Any]
 QUIET: Final = ("zone", "quiet_start", "quiet_end", "risk_pierces")

@@ -13,11 +13,11 @@ from django.utils import timezone
 from jobs.engine import holds, operation, runner
 from jobs.engine.transitions import need_attention_after_restore
 from jobs.models import Job, Kind, State, StepState
-from jobs.queue.job_windows import set_window, window_fields
+from jobs.queue.job_windows import change_window, window_fields
 from jobs.queue.submit import Busy, ChangeRequest, cancel, submit
 from jobs.requester import Requester
-from storage.daily_window import DailyWindow
 from storage.models import Volume
+from storage.planner.daily_window import DailyWindow
 from tests import make
 from tests.jobs.cachingagent import managed
 from tests.jobs.engine.test_runner import run
@@ -158,7 +158,7 @@ def test_one_that_waits_for_its_window_is_cancelled_at_once(volume: Volume) -> N
 def test_a_person_lets_it_run_now(volume: Volume, agent: RestingAgent) -> None:
     agent.ends = True
     job = asked(volume, closed_window())
-    set_window(job, None, Requester(make.staff_user("bob@example.org")))
+    change_window(job, None, Requester(make.staff_user("bob@example.org")))
     assert (job.window, job.not_before) == (None, None)
     for _ in range(4):
         run(job)
@@ -173,7 +173,7 @@ def test_a_window_that_is_removed_while_a_worker_lets_the_job_go_holds_nothing(
     check = runner.check_window
 
     def remove(held: Job, now: object) -> None:
-        set_window(job, None, Requester(None))
+        change_window(job, None, Requester(None))
         check(held, now)  # type: ignore[arg-type]
 
     monkeypatch.setattr(runner, "check_window", remove)

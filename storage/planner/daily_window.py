@@ -93,10 +93,10 @@ class DailyWindow:
 
 def read_window(text: str, zone: str) -> DailyWindow:
     """The window that "02:00-05:00" says; raises `BadWindow`."""
-    found = TEXT.fullmatch(text.replace(" ", ""))
-    if found is None:
+    matched = TEXT.fullmatch(text.replace(" ", ""))
+    if matched is None:
         raise BadWindow("start", "Enter the window as 02:00-05:00.")
-    hour, minute, end_hour, end_minute = (int(part) for part in found.groups())
+    hour, minute, end_hour, end_minute = (int(part) for part in matched.groups())
     return DailyWindow(time(hour, minute), time(end_hour, end_minute), zone)
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, time
 
 import pytest
 
-from storage.daily_window import BadWindow, DailyWindow, opening_words, read_window
+from storage.planner.daily_window import BadWindow, DailyWindow, opening_words, read_window
 
 BERLIN = "Europe/Berlin"
 NIGHT = DailyWindow(time(2), time(5), BERLIN)
