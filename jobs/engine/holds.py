@@ -68,7 +68,7 @@ def check_not_held(host: Host, *, begun: bool = False) -> datetime:
 
 
 def check_window(job: Job, now: datetime) -> None:
-    """Raises `OnHold` outside the window of the job (`jobs.engine.job_window`)."""
+    """Raises `OnHold` outside the window of the job (`jobs.engine.flush_rest`)."""
     window = job.window
     opening = window.next_opening(now) if window is not None else None
     if window is not None and opening is not None:

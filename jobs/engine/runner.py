@@ -18,7 +18,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
 from jobs import audit_trail, life_signs
-from jobs.engine import decisions, dry_run, job_window, rollback, steps, vg_lock
+from jobs.engine import decisions, dry_run, flush_rest, rollback, steps, vg_lock
 from jobs.engine.finish import (
     REST_SECONDS,
     TRIES,
@@ -162,7 +162,7 @@ def _next_step(job: Job) -> Step | None:
             return None
         seconds = (held.again_at - database_now()).total_seconds()
         pause_job(job, max(REST_SECONDS, int(seconds)), held.sentence, attempts=0)
-        job_window.look_again_if_changed(job)
+        flush_rest.look_again_if_changed(job)
     except VgLocked as taken:
         pause_job(job, REST_SECONDS, taken.sentence)
         # Given back before this job was seen to wait for it.
@@ -183,8 +183,8 @@ def _first_planned(job: Job) -> PlannedStep | None:
             if placement is not None:
                 job.volume = placement.volume
             planned = remaining_steps(job, facts, placement)
-            if planned and job_window.rests(job, planned[0].verb):
-                planned = (*job_window.settling(job, facts, placement), *planned)
+            if planned and flush_rest.rests(job, planned[0].verb):
+                planned = (*flush_rest.settling(job, facts, placement), *planned)
             if planned:
                 vg_lock.check_fence_known(planned[0])
                 retirement_clock.demand_sound_clock(job, planned[0])

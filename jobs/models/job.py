@@ -209,7 +209,7 @@ class Job(models.Model):
     request came from. `awaits` is whose word no worker may begin without ("" = nobody's); the job
     holds its volume and its space meanwhile. `window_start` to `window_end` on the clock of
     `window_zone` is the daily window in which alone it begins, and goes on with a flush
-    (`jobs.engine.job_window`); null: at any time.
+    (`jobs.engine.flush_rest`); null: at any time.
 
     `last_actor`, `last_address`, `last_door` and `last_token` say who ordered it last after whoever
     asked for it, and how: a decision, a cancellation, another pace (`last_door` "" = nobody yet).

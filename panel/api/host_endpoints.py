@@ -28,7 +28,7 @@ from panel.api.framework.shape import Json, Shape, show
 from panel.api.hosts.host_enrolment import EnrolmentShape, NewHostBody, made_host
 from panel.api.hosts.host_resource import HostResource
 from panel.api.jobs.job_shape import ErrorShape
-from panel.api.jobs.job_window import DailyWindowBody, DailyWindowShape, window_of
+from panel.api.jobs.window_shapes import DailyWindowBody, DailyWindowShape, window_of
 from storage.access import Right
 from storage.database_clock import database_now
 from storage.formatting import counted

@@ -29,9 +29,9 @@ from panel.api.framework.refs import url_of
 from panel.api.framework.resource import Resource, scopes_of_job
 from panel.api.framework.shape import Shape
 from panel.api.jobs.job_shape import JobShape, job_json
-from panel.api.jobs.job_window import DailyWindowBody, window_of
 from panel.api.jobs.job_work import JobWork, work
 from panel.api.jobs.wait_for_job import WAIT, until_over
+from panel.api.jobs.window_shapes import DailyWindowBody, window_of
 from panel.models import Scope
 from storage.access import Right
 from storage.planner import Refused
@@ -220,6 +220,9 @@ class JobCancel(Steering):
 
 class JobWindow(Steering):
     """The time of day in which a job begins."""
+
+    def also_for(self, job: Job) -> tuple[str, ...]:
+        return ()
 
     @operation(
         "job_window",

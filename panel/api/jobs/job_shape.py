@@ -19,7 +19,7 @@ from panel.api.framework.fields import (
 )
 from panel.api.framework.refs import Noun, Ref
 from panel.api.framework.shape import OMITTED, Json, Shape, show
-from panel.api.jobs.job_window import DailyWindowShape, WindowEstimateShape, estimate_of_window
+from panel.api.jobs.window_shapes import DailyWindowShape, WindowEstimateShape, estimate_of_window
 from panel.api.volumes.wish_shapes import WishShape
 from storage.access import Person, is_staff
 from storage.planner.cost import Cost

@@ -19,8 +19,8 @@ from panel.api.framework.fields import Boolean, Choice, Integer, Text
 from panel.api.framework.parameters import Header
 from panel.api.framework.shape import Json, show
 from panel.api.jobs.job_shape import JobShape
-from panel.api.jobs.job_window import DailyWindowBody, window_of
 from panel.api.jobs.wait_for_job import WAIT
+from panel.api.jobs.window_shapes import DailyWindowBody, window_of
 from panel.api.volumes import wish_changes as wishes
 from panel.api.volumes.volume_resource import work_of
 from panel.api.volumes.volume_work import VolumeJob
