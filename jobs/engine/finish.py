@@ -12,13 +12,18 @@ from jobs.engine.transitions import LostLease, transition
 from jobs.models import Job, State, Step, StepState
 from jobs.transport.errors import AnswerTimeout, BadReply, TransportError, Unreachable
 from jobs.transport.replies import has_begun
+from storage.database_clock import database_now
 from storage.planner import Refused
+from storage.planner.fingerprint import FLUSHES
 
 TRIES = 3
 REST_SECONDS = 2
 LONGEST_BACKOFF_SECONDS = 300
 PATIENCE_TRIES = 24
 """With the longest back-off about an hour and a half."""
+
+SETTINGS = frozenset({"cache.set", "bcache.set"})
+"""By these a flush that was stopped is set back."""
 
 PASSING = (Unreachable, AnswerTimeout, BadReply)
 """Troubles that may go by themselves; the others need a person."""
@@ -75,9 +80,13 @@ def lasting_error(job: Job) -> dict[str, Any]:
 def wait_for_contact(job: Job, error: TransportError) -> None:
     """The host did not answer. Before anything was sent: a few tries, then the job fails and
     nothing has changed. Once work has begun, the volume stays locked and the host is asked until
-    it answers, or, after long, until a person decides."""
+    it answers, or, after long, until a person decides. One with a window tries as long as that is
+    open, and again in the next one."""
     attempts = job.attempts + 1
     lasting = lasting_error(job)
+    if isinstance(error, PASSING) and _has_next_window(job):
+        _wait_in_windows(job, error, attempts)
+        return
     if not has_changed_host(job) and (attempts >= TRIES or not isinstance(error, PASSING)):
         fail_job(job, error.to_json())
     elif attempts >= PATIENCE_TRIES:
@@ -92,5 +101,35 @@ def wait_for_contact(job: Job, error: TransportError) -> None:
             error=lasting | error.to_json() | {"correction": f"{error.correction} {unknown}"},
         )
     else:
-        seconds = min(REST_SECONDS * 2 ** (attempts - 1), LONGEST_BACKOFF_SECONDS)
-        pause_job(job, seconds, error.message, attempts=attempts, error=lasting or error.to_json())
+        pause_job(
+            job,
+            _backoff(attempts),
+            error.message,
+            attempts=attempts,
+            error=lasting or error.to_json(),
+        )
+
+
+def _backoff(attempts: int) -> int:
+    return int(min(REST_SECONDS * 2.0 ** min(attempts - 1, 20), LONGEST_BACKOFF_SECONDS))
+
+
+def _has_next_window(job: Job) -> bool:
+    """Whether the job has a window and loses nothing if it waits for the next one: it has not
+    begun, or its flush rests."""
+    if job.window is None or job.falls_back or job.turned:
+        return False
+    if not has_changed_host(job):
+        return True
+    last = job.step_set.order_by("n").last()
+    return last is not None and last.verb in FLUSHES | SETTINGS and last.state != StepState.RUNNING
+
+
+def _wait_in_windows(job: Job, error: TransportError, attempts: int) -> None:
+    now = database_now()
+    opening = job.window.next_opening(now) if job.window is not None else None
+    if opening is None:
+        pause_job(job, _backoff(attempts), error.message, attempts=attempts, error=error.to_json())
+    else:
+        seconds = int((opening - now).total_seconds()) + 1
+        pause_job(job, seconds, error.message, attempts=0, error=error.to_json())

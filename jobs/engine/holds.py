@@ -67,6 +67,14 @@ def check_not_held(host: Host, *, begun: bool = False) -> datetime:
     return now
 
 
+def check_window(job: Job, now: datetime) -> None:
+    """Raises `OnHold` outside the window of the job (`jobs.engine.flush_rest`)."""
+    window = job.window
+    opening = window.next_opening(now) if window is not None else None
+    if window is not None and opening is not None:
+        raise OnHold(f"Waits for its window, {window}", opening)
+
+
 def next_opening(start: time, end: time, now: datetime) -> datetime | None:
     """When the daily window from `start` to `end` (UTC, may span midnight) opens next; None while
     it is open. `now` is in UTC; a window from a time to the same time is always open."""

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobs import failpoints
-from jobs.engine import steps, vg_lock
+from jobs.engine import flush_rest, steps, vg_lock
 from jobs.engine.finish import (
     PASSING,
     REST_SECONDS,
@@ -101,6 +101,7 @@ def watch(job: Job, step: Step, hold_seconds: float) -> bool:
             if step.state == StepState.RUNNING:
                 _stop_if_cancelled(job, step)
                 apply_rate(job, step)
+                flush_rest.stop_at_closing(job, step)
         except TransportError as error:
             failures += 1
             if failures >= TRIES or not isinstance(error, PASSING):

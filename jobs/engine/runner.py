@@ -18,7 +18,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
 from jobs import audit_trail, life_signs
-from jobs.engine import decisions, dry_run, rollback, steps, vg_lock
+from jobs.engine import decisions, dry_run, flush_rest, rollback, steps, vg_lock
 from jobs.engine.finish import (
     REST_SECONDS,
     TRIES,
@@ -29,7 +29,7 @@ from jobs.engine.finish import (
     refusal_json,
     wait_for_contact,
 )
-from jobs.engine.holds import OnHold, check_not_held, read_host
+from jobs.engine.holds import OnHold, check_not_held, check_window, read_host
 from jobs.engine.operation import PASSES_BY, send, stand_by, watch
 from jobs.engine.remaining_steps import remaining_steps
 from jobs.engine.transitions import (
@@ -161,7 +161,8 @@ def _next_step(job: Job) -> Step | None:
             finish_job(job, State.CANCELLED, explanation=explanation[:500])
             return None
         seconds = (held.again_at - database_now()).total_seconds()
-        pause_job(job, max(REST_SECONDS, int(seconds)), held.sentence)
+        pause_job(job, max(REST_SECONDS, int(seconds)), held.sentence, attempts=0)
+        flush_rest.look_again_if_changed(job)
     except VgLocked as taken:
         pause_job(job, REST_SECONDS, taken.sentence)
         # Given back before this job was seen to wait for it.
@@ -174,7 +175,7 @@ def _first_planned(job: Job) -> PlannedStep | None:
     while True:
         if not has_changed_host(job):
             # As it was when the job was claimed. Before a step it is read anew.
-            check_not_held(job.host)
+            check_window(job, check_not_held(job.host))
         renew_if_due(job, READING)
         try:
             facts = read_facts(job.host)
@@ -182,6 +183,8 @@ def _first_planned(job: Job) -> PlannedStep | None:
             if placement is not None:
                 job.volume = placement.volume
             planned = remaining_steps(job, facts, placement)
+            if planned and flush_rest.rests(job, planned[0].verb):
+                planned = (*flush_rest.settling(job, facts, placement), *planned)
             if planned:
                 vg_lock.check_fence_known(planned[0])
                 retirement_clock.demand_sound_clock(job, planned[0])

@@ -24,6 +24,7 @@ from jobs.transport.replies import OperationState, to_json
 from storage.compiled_query import CompiledQuery
 from storage.database_clock import database_now
 from storage.planner import PlannedStep
+from storage.planner.fingerprint import FLUSHES
 
 LINES_LIMIT = 5000
 TRIES = 3
@@ -53,7 +54,10 @@ def _intend(job: Job, planned: PlannedStep) -> Step | None:
     if not job.falls_back and not job.turned and is_cancelled(job):
         return None
     host = holds.read_host(job.host_id)
-    now = holds.check_not_held(host, begun=has_changed_host(job))
+    has_begun = has_changed_host(job)
+    now = holds.check_not_held(host, begun=has_begun)
+    if not job.falls_back and not job.turned and (not has_begun or planned.verb in FLUSHES):
+        holds.check_window(job, now)
     if planned.turns and not job.falls_back:
         renew(job, turned=True)
     # One that was put back is the last: nothing comes after it before it has run.
@@ -180,7 +184,11 @@ def exhausted(job: Job, planned: PlannedStep) -> dict[str, Any] | None:
     # What a person looked at and resumed starts counting anew.
     if job.is_without_steps:
         return None
-    tried = list(job.step_set.filter(started_at__gte=job.started_at).order_by("n"))
+    since = job.started_at
+    if job.window is not None and since is not None:
+        # Each night counts anew: a flush that is stopped when the window closes has not failed.
+        since = max(since, job.window.last_opening(database_now()))
+    tried = list(job.step_set.filter(started_at__gte=since).order_by("n"))
     args = json.loads(json.dumps(planned.args))
     same = [step for step in tried if (step.verb, step.args) == (planned.verb, args)]
     failed = [step for step in same if step.state == StepState.FAILED]

@@ -8,16 +8,19 @@ for exactly that; as a step of another job it needs none.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from storage.access import Person, is_staff
 from storage.database_clock import touched
 from storage.models import CachePlan, Host, Volume
 from storage.naming import new_key
+from storage.planner.daily_window import DailyWindow, opening_words
 from storage.request_id import LIMIT as REQUEST_ID_LIMIT
 from storage.request_id import current_request_id
 from storage.templatetags.units import stamp
@@ -60,6 +63,9 @@ CHANGING_SPEED = frozenset(
     }
 )
 """After these a volume may be as fast as it never was before."""
+WINDOWED = frozenset({Kind.REPLACE_CACHE, Kind.FLUSH_CACHE, Kind.REMOVE_CACHE})
+"""What writes much to the slow disks: it waits for the window of its host, where that has one
+(`Host.cache_window`)."""
 DESTROYING = frozenset({Kind.DESTROY_VOLUME, Kind.DROP_CACHE})
 """What gives up data, or copies of data: a token needs a scope of its own for it."""
 
@@ -132,6 +138,9 @@ TOLD = (
     "ended_at",
     "not_before",
     "awaits",
+    "window_start",
+    "window_end",
+    "window_zone",
 )
 
 
@@ -198,7 +207,9 @@ class Job(models.Model):
     last got on. `fingerprint` is the digest of the steps a person confirmed, "" where nobody saw a
     preview; `disks` says where they allocate (`storage.planner.Disks`). `address` is where the
     request came from. `awaits` is whose word no worker may begin without ("" = nobody's); the job
-    holds its volume and its space meanwhile.
+    holds its volume and its space meanwhile. `window_start` to `window_end` on the clock of
+    `window_zone` is the daily window in which alone it begins, and goes on with a flush
+    (`jobs.engine.flush_rest`); null: at any time.
 
     `last_actor`, `last_address`, `last_door` and `last_token` say who ordered it last after whoever
     asked for it, and how: a decision, a cancellation, another pace (`last_door` "" = nobody yet).
@@ -243,6 +254,9 @@ class Job(models.Model):
     disks = models.JSONField(default=dict, blank=True)
     address = models.GenericIPAddressField(null=True, blank=True)
     awaits = models.CharField(max_length=100, blank=True)
+    window_start = models.TimeField(null=True, blank=True)
+    window_end = models.TimeField(null=True, blank=True)
+    window_zone = models.CharField(max_length=64, blank=True, default="", db_default="")
     last_actor = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -293,6 +307,12 @@ class Job(models.Model):
                 | (~models.Q(kind__in=OF_HOST) & models.Q(volume__isnull=False)),
                 name="job_of_volume_or_ssd",
             ),
+            models.CheckConstraint(
+                condition=models.Q(window_start=None, window_end=None, window_zone="")
+                | models.Q(window_start__isnull=False, window_end__isnull=False)
+                & ~models.Q(window_zone=""),
+                name="job_window_whole",
+            ),
             models.UniqueConstraint(
                 fields=("host",),
                 condition=models.Q(dry_run=False, volume=None) & ~models.Q(state__in=OVER),
@@ -333,6 +353,13 @@ class Job(models.Model):
         return self.volume
 
     @property
+    def window(self) -> DailyWindow | None:
+        """The window in which it may begin; None for at any time."""
+        if self.window_start is None or self.window_end is None:
+            return None
+        return DailyWindow(self.window_start, self.window_end, self.window_zone)
+
+    @property
     def is_over(self) -> bool:
         return self.state in OVER
 
@@ -351,11 +378,34 @@ class Job(models.Model):
             return f"{what} needs a decision: {self.error.get('message', self.explanation)}"
         if self.state == State.QUEUED and self.awaits:
             return f"{what}: waiting for {self.awaits}."
+        if self.window_wait:
+            return f"{what}: {self.window_wait[:1].lower()}{self.window_wait[1:]}."
         if self.state == State.QUEUED and self.not_before is not None:
             return f"{what}: starts at {stamp(self.not_before)}."
         if self.state == State.QUEUED:
             return f"{what}: waiting for a worker."
         return f"{what}: {self.explanation.rstrip('.') or 'reading what is on the host'}."
+
+    @property
+    def begins_in_window(self) -> datetime | None:
+        """When its window opens for it; None for a job that does not wait for that."""
+        window, at, now = self.window, self.not_before, timezone.now()
+        if window is None or at is None or at <= now or self.dry_run:
+            return None
+        if self.state == State.QUEUED:
+            return at
+        opening = window.next_opening(now) if self.state == State.WAITING else None
+        return at if opening is not None and at >= opening - timedelta(seconds=5) else None
+
+    @property
+    def window_wait(self) -> str:
+        """That it waits for its window, and until when, as "Waits for its window: tonight 02:00
+        (02:00-05:00 UTC)"; "" for a job that does not."""
+        window, at = self.window, self.begins_in_window
+        if window is None or at is None:
+            return ""
+        words = opening_words(at, timezone.now(), window.zone)
+        return f"Waits for its window: {words} ({window})"
 
     def _duration(self) -> str:
         if self.started_at is None or self.ended_at is None:

@@ -33,7 +33,7 @@ def estimate(row: VolumeSnapshot, steps: Sequence[Step]) -> Cost | None:
     """The cost as of the last inventory; None where there are no steps, or no inventory."""
     if row.facts is None or row.placement is None:
         return None
-    return _cost(row.placement.host, row.facts, row.placement.target, steps)
+    return cost_of(row.placement.host, row.facts, row.placement.target, _planned(steps))
 
 
 def estimate_of(job: Job, steps: Sequence[Step]) -> Cost | None:
@@ -44,7 +44,7 @@ def estimate_of(job: Job, steps: Sequence[Step]) -> Cost | None:
     if facts is None:
         return None
     target = Target("", host_wish.vg_uuid, host_wish.vg_name, "", None)
-    return _cost(job.host, facts, target, steps)
+    return cost_of(job.host, facts, target, _planned(steps))
 
 
 @lru_cache(maxsize=256)
@@ -61,13 +61,19 @@ def seconds_from(job: int, n: int) -> tuple[float, float] | None:
     return whole.steps[0].seconds, after + between
 
 
-def _cost(host: Host, facts: HostFacts, target: Target, steps: Sequence[Step]) -> Cost | None:
-    if not steps:
-        return None
-    planned = [
+def _planned(steps: Sequence[Step]) -> list[PlannedStep]:
+    return [
         PlannedStep(step.verb, step.args, step.expect, step.title, turns=step.turns)
         for step in steps
     ]
+
+
+def cost_of(
+    host: Host, facts: HostFacts, target: Target, planned: Sequence[PlannedStep]
+) -> Cost | None:
+    """The cost of steps that are planned on those facts; None where there are none."""
+    if not planned:
+        return None
     return learned(cost(facts, target, planned), planned, past_of(host))
 
 

@@ -16,6 +16,7 @@ from jobs.engine import steps
 from jobs.engine.finish import has_changed_host
 from jobs.engine.transitions import transition
 from jobs.models import DESTROYING, OF_HOST, Job, Kind, State
+from jobs.queue.job_windows import HOSTS, Chosen, begins_at, window_fields, window_for
 from jobs.queue.reservations import reserved
 from jobs.requester import Requester, cancelled_by, job_fields, requester_fields
 from storage.access import Right
@@ -65,7 +66,8 @@ class ChangeRequest:
     """That `volume` becomes `wish`. `cache_plan` is what the customer pays for once it has (None =
     nothing), `price_minor` and `currency` the price a month agreed on. `fingerprint` is that of the
     preview a person confirmed, `disks` where its steps allocate, which the job prefers; no worker
-    takes the job `not_before`, nor while it `awaits` a decision (`release`)."""
+    takes the job `not_before`, nor while it `awaits` a decision (`release`), nor outside its
+    `window`."""
 
     kind: str
     volume: Volume
@@ -78,6 +80,7 @@ class ChangeRequest:
     disks: Disks = field(default_factory=dict)
     not_before: datetime | None = None
     awaits: str = ""
+    window: Chosen = HOSTS
 
 
 @transaction.atomic
@@ -105,9 +108,14 @@ def submit(request: ChangeRequest, by: Requester) -> Job:
     if not dry_run:
         _check_ssd_space(placement, wish)
         _end_preview_only(volume)
+    window = window_for(request.window, request.kind, placement.host)
+    not_before = request.not_before
+    if window is not None and not dry_run:
+        not_before = begins_at(placement.host, window, not_before)
     return enqueue(
         {
             **job_fields(by),
+            **window_fields(window),
             "kind": Kind(request.kind),
             "volume": volume,
             "host": placement.host,
@@ -118,7 +126,7 @@ def submit(request: ChangeRequest, by: Requester) -> Job:
             "currency": request.currency,
             "fingerprint": request.fingerprint,
             "disks": dict(request.disks),
-            "not_before": request.not_before,
+            "not_before": not_before,
             "awaits": request.awaits,
             "fallback": None if dry_run else _fallback(volume, placement, facts, wish),
         }
@@ -347,6 +355,7 @@ def confirm(preview: Job, requester: Requester, *, not_before: datetime | None =
             fingerprint=preview.fingerprint,
             disks=preview.disks,
             not_before=not_before,
+            window=preview.window,
         ),
         requester,
     )

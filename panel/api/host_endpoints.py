@@ -16,6 +16,7 @@ from jobs.engine import holds
 from jobs.hosts import enrolment
 from jobs.hosts.trust import key_fingerprint
 from jobs.problems import problems_of
+from jobs.queue.job_windows import set_cache_window
 from jobs.queue.removal import removal_of, remove
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
@@ -27,6 +28,7 @@ from panel.api.framework.shape import Json, Shape, show
 from panel.api.hosts.host_enrolment import EnrolmentShape, NewHostBody, made_host
 from panel.api.hosts.host_resource import HostResource
 from panel.api.jobs.job_shape import ErrorShape
+from panel.api.jobs.window_shapes import DailyWindowBody, DailyWindowShape, window_of
 from storage.access import Right
 from storage.database_clock import database_now
 from storage.formatting import counted
@@ -143,6 +145,11 @@ class HostShape(Noun):
         of=lambda host: host if host.window_start is not None else None,
         null=True,
     )
+    cache_window = DailyWindowShape(
+        "Jobs that flush, remove or replace a cache begin in it, unless one says otherwise; null: "
+        "at once.",
+        null=True,
+    )
     dirty_limit_percent = Integer(
         "Dirty share of a cache, in percent, above which it is a problem."
     )
@@ -188,6 +195,7 @@ class HostBody(Body):
     address = Text("Its accepted key stays.", required=False, max_length=255)
     port = Integer("TCP port of SSH.", required=False, min_value=1, max_value=65535)
     window = WindowBody("null: at any time.", required=False, null=True)
+    cache_window = DailyWindowBody("null: at once.", required=False, null=True)
     dirty_limit_percent = Integer(
         "A cache of which more is dirty is a problem.", required=False, min_value=1, max_value=100
     )
@@ -288,6 +296,8 @@ class OneHost(HostResource):
         if "window" in values:
             window: dict[str, Any] = values.pop("window") or {"start": None, "end": None}
             holds.set_window(host, window["start"], window["end"])
+        if "cache_window" in values:
+            set_cache_window(host, window_of(values.pop("cache_window")))
         if values:
             Host.objects.filter(pk=host.pk).update(**values)
         return self.get(request, key)

@@ -124,6 +124,7 @@ ROUTES = (
     ("jobs/<str:key>/apply", job_endpoints.PreviewApply, "api-job-apply"),
     ("jobs/<str:key>/cancel", job_endpoints.JobCancel, "api-job-cancel"),
     ("jobs/<str:key>/pace", job_endpoints.JobPace, "api-job-pace"),
+    ("jobs/<str:key>/window", job_endpoints.JobWindow, "api-job-window"),
     ("jobs/<str:key>/resume", job_endpoints.JobResume, "api-job-resume"),
     ("jobs/<str:key>/rollback", job_endpoints.JobRollback, "api-job-rollback"),
     ("jobs/<str:key>/resolve", job_endpoints.JobResolve, "api-job-resolve"),

@@ -19,8 +19,9 @@ from .command_session import (
 from .exit_codes import CommandError, ExitCode
 from .job_progress import commands_of, ending, watched
 from .panel_client import Json
-from .terminal import duration, plain, size
+from .terminal import duration, plain, shown_time, size
 from .volume_commands import volume_argument
+from .window_option import chosen_window, window_options
 
 MODES = ("writethrough", "writeback", "writearound")
 PLAN_SECONDS = 120.0
@@ -38,6 +39,7 @@ def cache_group() -> None:
 )
 @click.option("--mode", type=click.Choice(MODES), help="[default: as now; writethrough at first]")
 @click.option("--none", "no_cache", is_flag=True, help="Plan the removal of the cache.")
+@window_options
 @asks_the_panel
 def plan_cache(
     session: CommandSession,
@@ -45,6 +47,8 @@ def plan_cache(
     size_bytes: int | None,
     mode: str | None,
     no_cache: bool,
+    window: str | None,
+    zone: str,
 ) -> None:
     """Show the exact commands for a cache, and run none.
 
@@ -55,7 +59,7 @@ def plan_cache(
     wanted: Json | None = None if no_cache else {"size_bytes": size_bytes}
     if wanted is not None and mode:
         wanted["mode"] = mode
-    answer = _planned(session, session.volume_key(volume), wanted)
+    answer = _planned(session, session.volume_key(volume), wanted, chosen_window(window, zone))
     session.show(answer, _plan_lines(answer))
 
 
@@ -88,12 +92,15 @@ def apply_plan(
 
 @cache_group.command("remove")
 @volume_argument
+@window_options
 @yes_option
 @waiting
 @asks_the_panel
 def remove_cache(
     session: CommandSession,
     volume: str,
+    window: str | None,
+    zone: str,
     is_sure: bool,
     waits: bool,
     timeout: float | None,
@@ -103,7 +110,7 @@ def remove_cache(
 
     What only the cache holds is written to the HDD first.
     """
-    answer = _planned(session, session.volume_key(volume), None)
+    answer = _planned(session, session.volume_key(volume), None, chosen_window(window, zone))
     if "is_met" in answer:
         session.show(answer, _plan_lines(answer))
         return
@@ -114,11 +121,11 @@ def remove_cache(
     _apply(session, answer["key"], waits=waits, timeout=timeout, request_key=request_key)
 
 
-def _planned(session: CommandSession, key: str, wanted: Json | None) -> Json:
+def _planned(session: CommandSession, key: str, wanted: Json | None, window: Json) -> Json:
     """The dry run once its commands are known, or the wish where it is met already."""
     path = path_of("volumes", key, "wish")
     answer: Json = session.client.ask(
-        "PUT", path, query={"dry_run": True}, body={"cache": wanted}
+        "PUT", path, query={"dry_run": True}, body={"cache": wanted, **window}
     ).data
     if "is_met" in answer:
         return answer
@@ -159,5 +166,11 @@ def _plan_lines(answer: Json) -> Iterator[str]:
             yield f"{size(cost['dirty_bytes'])} of the guest's data are only in the cache now."
         if cost["final_step"] is not None:
             yield f"There is no way back from step {cost['final_step']} on."
+    if estimate := answer.get("window_estimate"):
+        yield f"Starts {shown_time(estimate['opens_at'])}."
+        if estimate["done_until"]:
+            yield f"Done by {shown_time(estimate['done_until'])} at the latest."
+        if estimate["outlasts"]:
+            yield "It may take longer than its window; a flush then continues in the next one."
     yield ""
     yield f"Apply it: tiercel cache apply {answer['key']}"

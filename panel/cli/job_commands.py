@@ -20,6 +20,7 @@ from .job_progress import OVER, ProgressNotes, commands_of, ending, new_lines, u
 from .panel_client import Json
 from .terminal import Column, duration, json_text, pairs, paragraphs, plain, shown_time
 from .volume_commands import name_of
+from .window_option import NONE, read_window, window_text
 
 STATES = ("queued", "running", "waiting", "succeeded", "failed", "cancelled", "needs_attention")
 JOBS = (
@@ -171,6 +172,21 @@ _steer("rollback", "Let a job that needs attention go back to where it began.", 
 _steer("pace", "Let a flush, zeroing or a move go faster; guests wait longer meanwhile.", asks=True)
 
 
+@jobs_group.command("window")
+@click.argument("job", type=NAME)
+@click.argument("window", metavar="WINDOW")
+@click.option("--zone", default="UTC", show_default=True, help="Of the window.")
+@asks_the_panel
+def set_job_window(session: CommandSession, job: str, window: str, zone: str) -> None:
+    """Let a job begin in WINDOW, such as 02:00-05:00, or now (none)."""
+    path = path_of("jobs", job, "window")
+    if window == NONE:
+        answer = session.client.ask("DELETE", path)
+    else:
+        answer = session.client.ask("PUT", path, body=read_window(window, zone))
+    show_job(session, answer.data, waits=False, timeout=None)
+
+
 @jobs_group.command("resolve")
 @click.argument("job", type=NAME)
 @click.option("--why", required=True, help="What was done on the host.")
@@ -230,6 +246,7 @@ def _job_lines(row: Json) -> list[str]:
             ("kind", row["kind"]),
             ("state", row["state"]),
             ("dry run", "yes" if row["dry_run"] else ""),
+            ("window", window_text(row.get("window"))),
             ("volume", name_of(row, "volume")),
             ("host", name_of(row, "host")),
             ("actor", row.get("actor")),

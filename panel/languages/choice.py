@@ -5,9 +5,8 @@ the browser says the zone."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, Final
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
@@ -23,6 +22,7 @@ from django.views.decorators.http import require_POST
 from panel.models import User
 from storage import language
 from storage.access import is_staff
+from storage.planner.daily_window import zones
 
 DEFAULT: Final = "en"
 ZONE_COOKIE: Final = "zone"
@@ -70,16 +70,11 @@ def spoken_to(user: User) -> str:
     return DEFAULT if user.is_staff else user.language or DEFAULT
 
 
-@cache
-def _zones() -> frozenset[str]:
-    return frozenset(available_timezones())
-
-
 def zone_of(request: HttpRequest) -> ZoneInfo | None:
     """The time zone that the browser says (`static/js/theme.js`), or UTC where its person prefers
     that; None where it says none, and for programs."""
     name = "" if request.path.startswith("/api/") else request.COOKIES.get(ZONE_COOKIE, "")
-    return ZoneInfo(name) if name in _zones() else None
+    return ZoneInfo(name) if name in zones() else None
 
 
 class LanguageMiddleware:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as marked
 
@@ -13,6 +14,7 @@ from jobs.models import Job, Kind, State, Step, StepState
 from panel.models import Order
 from storage.agent.verbs.registry import verbs_with
 from storage.agent.verbs.verb import Trait
+from storage.planner.daily_window import opening_words
 
 SWITCHING = verbs_with(Trait.SWITCHES_CACHE)
 """The verbs by which a volume gets, changes or loses its cache; all before only prepare."""
@@ -83,6 +85,14 @@ def sentence(job: Job, steps: Sequence[Step]) -> str:
         return gettext(
             "This takes longer than usual. It continues automatically; you can leave this page."
         )
+    window, begins = job.window, job.begins_in_window
+    if window is not None and begins is not None:
+        text = gettext(
+            "The change starts {time} ({zone}): your provider makes such changes in a time window. "
+            "Your machine keeps running; you can leave this page."
+        )
+        time = opening_words(begins, timezone.now(), window.zone)
+        return text.format(time=time, zone=window.zone)
     here = (phase.text for phase in phases(job, steps) if phase.state == "now")
     return gettext("{phase}. Your machine keeps running; you can leave this page.").format(
         phase=next(here, gettext("Working"))

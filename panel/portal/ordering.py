@@ -227,6 +227,7 @@ def _confirm(
             mode=row.cache.mode if row.cache is not None else "",
             is_smaller=row.cache is not None
             and (row.cache.size_bytes or 0) > choice.offer.size_bytes,
+            window=row.placement.host.cache_window if row.placement is not None else None,
         ),
         "has_already": has_already(row, choice.offer),
         "terms": plan_texts.terms(

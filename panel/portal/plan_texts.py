@@ -20,6 +20,7 @@ from panel.orders.pricing.prices import Price
 from panel.orders.pricing.quote import Quote
 from storage.analysis.forecast import Expectation
 from storage.models import CachePlan
+from storage.planner.daily_window import DailyWindow
 from storage.templatetags.money import amount, money
 from storage.volumes.plan_offers import Offer
 
@@ -130,9 +131,11 @@ def what_happens(
     is_kept: bool,
     mode: str = "",
     is_smaller: bool = False,
+    window: DailyWindow | None = None,
 ) -> list[str]:
     """The list of what happens, in order. `mode` is that of the cache now ("" for none),
-    `is_kept` whether the plan is on trial now, `is_smaller` whether the new cache is smaller."""
+    `is_kept` whether the plan is on trial now, `is_smaller` whether the new cache is smaller.
+    `window` is when the host removes and replaces caches, None for at once."""
     if is_kept:
         return [gettext("Your cache keeps its size and its data."), gettext("Billing starts now.")]
     if offer.plan is None:
@@ -142,8 +145,10 @@ def what_happens(
                 "Data that is only on SSD is first copied to the slow disks, for up to several "
                 "minutes. Reads are then slower again."
             )
-        return [gettext(RUNNING), moved, gettext(FAILING)]
-    lines = [gettext(RUNNING), _duration(offer, is_trial=is_trial)]
+        return [gettext(RUNNING), *_window(window), moved, gettext(FAILING)]
+    is_windowed = offer.change == "replace"
+    lines = [gettext(RUNNING), *_window(window if is_windowed else None)]
+    lines.append(_duration(offer, is_trial=is_trial))
     if offer.change == "set":
         lines.append(gettext("Your cache keeps its size and its data."))
     elif is_smaller:
@@ -160,6 +165,13 @@ def what_happens(
             )
         )
     return [*lines, gettext(FAILING)]
+
+
+def _window(window: DailyWindow | None) -> list[str]:
+    if window is None:
+        return []
+    text = gettext("Your provider makes this change between {start} and {end} ({zone}).")
+    return [text.format(start=f"{window.start:%H:%M}", end=f"{window.end:%H:%M}", zone=window.zone)]
 
 
 def _duration(offer: Offer, *, is_trial: bool) -> str:

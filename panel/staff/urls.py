@@ -95,6 +95,7 @@ urlpatterns = [
     path("jobs/go-on", job_actions.resume_all, name="jobs-resume"),
     path("jobs/<str:key>/cancel", job_actions.cancel_job, name="job-cancel"),
     path("jobs/<str:key>/pace", job_actions.raise_flush_rate, name="job-pace"),
+    path("jobs/<str:key>/window", job_actions.set_job_window, name="job-window"),
     path("jobs/<str:key>/resume", job_actions.resume_job, name="job-resume"),
     path("jobs/<str:key>/rollback", job_actions.roll_back_job, name="job-rollback"),
     path("jobs/<str:key>/resolve", job_actions.resolve_job, name="job-resolve"),
@@ -203,6 +204,7 @@ urlpatterns = [
         "hosts/<str:key>/maintenance/end", host_actions.end_maintenance, name="host-maintenance-end"
     ),
     path("hosts/<str:key>/window", host_actions.set_window, name="host-window"),
+    path("hosts/<str:key>/cache-window", host_actions.set_cache_window, name="host-cache-window"),
     path("hosts/<str:key>/limits", host_actions.set_limits, name="host-limits"),
     path("adopt/", adoption_pages.adoption_page, name="adopt"),
     path("hosts/", host_list.hosts, name="hosts"),

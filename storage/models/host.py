@@ -22,6 +22,7 @@ from storage.inventory.facts import HostFacts, decode
 from storage.name_validators import demand_name
 from storage.naming import new_key
 from storage.natural_order import natural_order
+from storage.planner.daily_window import DailyWindow
 
 SILENT_ROUNDS = 3
 """A host is silent after this many sample intervals without an answer."""
@@ -127,8 +128,11 @@ class Host(models.Model):
     tells whether `facts` are those that one knows (`storage.stored_inventory`). From
     `maintenance_since` to `maintenance_until` (null = until a person ends it) jobs wait; between
     `window_start` and `window_end` (UTC, may span midnight; both or neither) jobs may begin, at any
-    time where they are null. `site` and `tags` are words of the staff, to group and find hosts by;
-    but for limits (`storage.models.tag_limit`) nothing depends on them. A cache of which more than
+    time where they are null. From `cache_window_start` to `cache_window_end`, on the clock of
+    `cache_window_zone`, jobs begin that write much to the slow disks, unless who asks for one
+    says otherwise (null: at once). `site` and `tags` are words of the staff, to group and find
+    hosts by; but for limits (`storage.models.tag_limit`) nothing depends on them. A cache of which
+    more than
     `dirty_limit_percent` is dirty is a problem, and so are reads of a volume that take
     `slow_read_ms` on average (null: another limit holds, `storage.volumes.slow_limit`), and an HDD
     that is busy for `busy_percent` of the time. With `leaves_writeback`, Tiercel itself sets caches
@@ -169,6 +173,9 @@ class Host(models.Model):
     maintenance_reason = models.CharField(max_length=200, blank=True)
     window_start = models.TimeField(null=True, blank=True)
     window_end = models.TimeField(null=True, blank=True)
+    cache_window_start = models.TimeField(null=True, blank=True)
+    cache_window_end = models.TimeField(null=True, blank=True)
+    cache_window_zone = models.CharField(max_length=64, blank=True, default="", db_default="")
     site = models.CharField(max_length=SITE_LIMIT, blank=True, default="", db_default="")
     tags = ArrayField(models.CharField(max_length=TAG_LIMIT), blank=True, default=list)
     dirty_limit_percent = models.PositiveSmallIntegerField(
@@ -208,6 +215,14 @@ class Host(models.Model):
                 condition=models.Q(window_start=None, window_end=None)
                 | models.Q(window_start__isnull=False, window_end__isnull=False),
                 name="host_window_whole",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    cache_window_start=None, cache_window_end=None, cache_window_zone=""
+                )
+                | models.Q(cache_window_start__isnull=False, cache_window_end__isnull=False)
+                & ~models.Q(cache_window_zone=""),
+                name="host_cache_window_whole",
             ),
             models.CheckConstraint(
                 condition=models.Q(state=HostState.REMOVED, removed_at__isnull=False)
@@ -260,6 +275,13 @@ class Host(models.Model):
         if self.maintenance_since is None:
             return False
         return self.maintenance_until is None or now < self.maintenance_until
+
+    @property
+    def cache_window(self) -> DailyWindow | None:
+        """When jobs begin that write much to the slow disks; None for at once."""
+        if self.cache_window_start is None or self.cache_window_end is None:
+            return None
+        return DailyWindow(self.cache_window_start, self.cache_window_end, self.cache_window_zone)
 
     @property
     def in_maintenance(self) -> bool:

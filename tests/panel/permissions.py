@@ -109,6 +109,7 @@ TABLE = (
     Row("host-maintenance", "POST", ADMINISTER, ("host",)),
     Row("host-maintenance-end", "POST", ADMINISTER, ("host",)),
     Row("host-window", "POST", ADMINISTER, ("host",)),
+    Row("host-cache-window", "POST", ADMINISTER, ("host",)),
     Row(
         "host-limits",
         "POST",
@@ -182,6 +183,7 @@ TABLE = (
     Row("job-log", "GET", SEE, ("job",)),
     Row("job-cancel", "POST", OPERATE, ("job",)),
     Row("job-pace", "POST", OPERATE, ("job",)),
+    Row("job-window", "POST", OPERATE, ("job",)),
     Row("job-resume", "POST", OPERATE, ("job",)),
     Row("job-rollback", "POST", OPERATE, ("job",)),
     Row("job-resolve", "POST", OPERATE, ("job",)),

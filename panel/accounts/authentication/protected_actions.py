@@ -194,7 +194,7 @@ POLICY: Mapping[str, Act] = {
     "cache-plan-delete": Act(Demand.CHANGE, "cache-plan"),
     # What costs money or destroys data
     **_each(Demand.ITSELF, "preview-apply", "my-plan-confirm", "my-order-revert"),
-    **_each(Demand.ITSELF, "job-resume", "job-rollback", "job-resolve"),
+    **_each(Demand.ITSELF, "job-resume", "job-rollback", "job-resolve", "job-window"),
     # Who comes in
     **_each(
         Demand.LINK,
@@ -369,6 +369,7 @@ POLICY: Mapping[str, Act] = {
         "cache-flush",
         "job-cancel",
         "job-pace",
+        "host-cache-window",
         "jobs-stop",
         "jobs-resume",
         "customer-new",
@@ -481,6 +482,7 @@ POLICY: Mapping[str, Act] = {
         "api-job-apply",
         "api-job-cancel",
         "api-job-pace",
+        "api-job-window",
         "api-job-resume",
         "api-job-rollback",
         "api-job-resolve",

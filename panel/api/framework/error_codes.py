@@ -49,6 +49,7 @@ ERROR_CODES: Final = {
     "machine_changed": "Another machine answers at the host's address.",
     "method_not_allowed": "The address does not know this method.",
     "needs_guest_off": "The guest has to be off for this.",
+    "never_open": "Its window and the change window of its host are never open together.",
     "no_body_here": "The request has a body, and none is read here.",
     "no_capacity": "No host that offers the plan has room for it.",
     "no_fallback": "There is no state to go back to.",

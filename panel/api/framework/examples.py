@@ -214,6 +214,7 @@ NAMED: Final = {
     "effects": ("alerts", OTHER, "Drift"),
 }
 """What a reference to another noun names, by the field that has it."""
+NIGHT: Final = {"start": "02:00", "end": "05:00", "zone": "Europe/Berlin"}
 OWN: Final[dict[str, Json]] = {
     "AlertRouteShape": {"url": f"{API}/alert-routes/{OTHER}", "name": "On call", "kind": "email"},
     "AlertShape": {"url": f"{API}/alerts/{OTHER}"},
@@ -235,6 +236,7 @@ OWN: Final[dict[str, Json]] = {
     "HostShape": {"key": HOST, "url": f"{API}/hosts/{HOST}", "name": "stor-1"},
     "JobShape": {"key": JOB, "url": f"{API}/jobs/{JOB}"},
     "LastJobShape": {"key": JOB, "url": f"{API}/jobs/{JOB}"},
+    "DailyWindowShape": NIGHT,
     "DiskDetailShape": {"url": DISK},
     "DiskShape": {"url": DISK},
     "EnrolmentShape": {"key": HOST, "url": f"{API}/hosts/{HOST}"},
@@ -330,6 +332,7 @@ BODIES: Final[dict[str, Json]] = {
     "ChangePlanBody": {"volume_external_id": "vps-1012", "plan": "Fast"},
     "CreateCustomerBody": {"external_id": "crm-42", "name": "Acme", "email": "ann@example.com"},
     "CustomerBody": {"name": "Acme", "external_id": "crm-42"},
+    "DailyWindowBody": NIGHT,
     "HaltBody": {"reason": "The data centre has no cooling."},
     "InviteBody": {"email": "bob@example.com", "staff_role": "operator"},
     "LoginLinkBody": {"customer_external_id": "crm-42", "email": "ann@example.com"},

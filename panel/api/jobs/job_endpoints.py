@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from jobs.engine import decisions
 from jobs.engine.flush_rate import raise_rate
 from jobs.models import DESTROYING, Job, Kind, State
+from jobs.queue.job_windows import change_window
 from jobs.queue.submit import cancel, confirm, right_to
 from jobs.requester import Requester
 from panel.api.deprecations import Deprecation
@@ -30,6 +31,7 @@ from panel.api.framework.shape import Shape
 from panel.api.jobs.job_shape import JobShape, job_json
 from panel.api.jobs.job_work import JobWork, work
 from panel.api.jobs.wait_for_job import WAIT, until_over
+from panel.api.jobs.window_shapes import DailyWindowBody, window_of
 from panel.models import Scope
 from storage.access import Right
 from storage.planner import Refused
@@ -214,6 +216,44 @@ class JobCancel(Steering):
         """The job ends at once or before its next step. Where it can, it first undoes what it has
         done. Refused (`turned`) after the point of no return."""
         return self.steered(key, cancel)
+
+
+class JobWindow(Steering):
+    """The time of day in which a job begins."""
+
+    def also_for(self, job: Job) -> tuple[str, ...]:
+        return ()
+
+    @operation(
+        "job_window",
+        "Set the window of a job or a dry run",
+        {200: (JobShape, "A dry run, or a job that is over."), 202: (JobShape, "The job waits.")},
+        body=DailyWindowBody,
+        problems=(409,),
+    )
+    def put(self, request: Request, key: str) -> Response:
+        """A job that has not begun waits until the window opens. A flush that runs rests when the
+        window closes, and continues when it opens next. `POST /jobs/{key}/apply` keeps the window
+        of a dry run."""
+        window = window_of(self.read())
+        return self.steered(
+            key, lambda job, requester: change_window(job, window, requester), right_to
+        )
+
+    @operation(
+        "job_window_end",
+        "Start a job outside its window",
+        {
+            200: (JobShape, "A dry run, or a job that is over."),
+            202: (JobShape, "It goes on."),
+        },
+        problems=(409,),
+    )
+    def delete(self, request: Request, key: str) -> Response:
+        """The job has no window from now on: it begins at once, and its flush does not rest."""
+        return self.steered(
+            key, lambda job, requester: change_window(job, None, requester), right_to
+        )
 
 
 class JobPace(Steering):

@@ -19,6 +19,7 @@ from panel.api.framework.fields import (
 )
 from panel.api.framework.refs import Noun, Ref
 from panel.api.framework.shape import OMITTED, Json, Shape, show
+from panel.api.jobs.window_shapes import DailyWindowShape, WindowEstimateShape, estimate_of_window
 from panel.api.volumes.wish_shapes import WishShape
 from storage.access import Person, is_staff
 from storage.planner.cost import Cost
@@ -133,7 +134,7 @@ class JobShape(Noun):
     """A job, or a preview (`dry_run`). `volume` and `wish` are null only where `ssd` or `member`
     says what is added to the host. `host`, `sentence`, `door`, `actor`, `token`, `request_id` and
     `steps` are for staff; lists leave `steps` out. `cost` is what the steps of a preview would
-    take."""
+    take; `window_estimate` is left out where there is none."""
 
     object = Choice("What this is: a job.", ["job"], of=lambda _: "job")
     kind = Choice("What it does.", Kind.choices)
@@ -159,6 +160,9 @@ class JobShape(Noun):
     turned = Boolean("It is past its point of no return: it only goes forward, whoever cancels it.")
     falls_back = Boolean("It goes back to where it began.")
     not_before = DateTime("No worker takes it earlier; null while nothing holds it off.", null=True)
+    window = DailyWindowShape(
+        "It begins in this time of day, and its flush rests outside; null: at any time.", null=True
+    )
     error = ErrorShape(
         "Why it failed or stopped; null: it did not.",
         of=_error,
@@ -178,6 +182,12 @@ class JobShape(Noun):
         "In the order in which they are done.", of="step_set", many=True, staff=True, detail=True
     )
     cost = CostShape("An estimate of time and space.", of=_cost, staff=True, detail=True)
+    window_estimate = WindowEstimateShape(
+        "When it begins and is done, where it has a window and waits for that.",
+        of=estimate_of_window,
+        staff=True,
+        detail=True,
+    )
 
 
 def job_json(job: Job, user: Person) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from jobs.models import Job, Kind
+from jobs.queue.job_windows import HOSTS, Chosen
 from jobs.queue.submit import ChangeRequest, submit
 from panel.api.jobs.job_work import JobWork
 from panel.api.volumes.volume_resource import VolumeResource
@@ -19,9 +20,16 @@ class VolumeJob(JobWork, VolumeResource):
     preview_scope = Scope.PREVIEW
 
     def submitted(
-        self, volume: Volume, kind: Kind, wish: Wish, not_before: datetime | None = None
+        self,
+        volume: Volume,
+        kind: Kind,
+        wish: Wish,
+        not_before: datetime | None = None,
+        window: Chosen = HOSTS,
     ) -> Job:
         """The job, or its preview."""
         later = None if self.is_dry else not_before
-        change = ChangeRequest(kind, volume, wish, dry_run=self.is_dry, not_before=later)
+        change = ChangeRequest(
+            kind, volume, wish, dry_run=self.is_dry, not_before=later, window=window
+        )
         return submit(change, self.requester)

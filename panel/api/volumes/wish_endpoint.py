@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.queue.job_windows import HOSTS, Chosen
 from jobs.queue.submit import Busy, holder_of
 from panel.api.framework.api_operations import DRY_RUN, operation
 from panel.api.framework.bodies import Body
@@ -19,6 +20,7 @@ from panel.api.framework.parameters import Header
 from panel.api.framework.shape import Json, show
 from panel.api.jobs.job_shape import JobShape
 from panel.api.jobs.wait_for_job import WAIT
+from panel.api.jobs.window_shapes import DailyWindowBody, window_of
 from panel.api.volumes import wish_changes as wishes
 from panel.api.volumes.volume_resource import work_of
 from panel.api.volumes.volume_work import VolumeJob
@@ -106,13 +108,20 @@ class WishBody(Body):
         WHENS,
         default="now",
     )
+    window = DailyWindowBody(
+        "The job begins in this time of day, and its flush rests outside. Null: at any time. "
+        "Default for a job that flushes, removes or replaces a cache: the `cache_window` of its "
+        "host.",
+        null=True,
+        required=False,
+    )
     managed = Boolean(
         "Without other fields, always true: Tiercel manages a volume it has found.", required=False
     )
 
     def validate(self, attrs: Json) -> Json:
         """One thing at a time: the life of a volume, its management, or its shape."""
-        shape = set(attrs) - {"life", "confirm_label", "flushed", "managed", "when"}
+        shape = set(attrs) - {"life", "confirm_label", "flushed", "managed", "when", "window"}
         if attrs["when"] != "now" and attrs.get("life") != "gone":
             raise serializers.ValidationError({"when": "Only with life gone."}, "not_alone")
         alone = [name for name in ("life", "managed") if name in attrs]
@@ -191,7 +200,10 @@ class VolumeWish(VolumeJob):
             return Response({**self._now(row), "is_met": True})
         if not self.is_dry:
             self.demand_scope_to(change.kind)
-        return self.begun(self.submitted(volume, change.kind, change.wish, change.not_before))
+        window: Chosen = window_of(body["window"]) if "window" in body else HOSTS
+        return self.begun(
+            self.submitted(volume, change.kind, change.wish, change.not_before, window)
+        )
 
 
 def _meets(row: VolumeSnapshot, wish: Wish, body: Json) -> bool:

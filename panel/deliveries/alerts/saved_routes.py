@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Final
-from zoneinfo import available_timezones
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -22,6 +21,7 @@ from panel.deliveries.signature import is_secret, new_secret
 from panel.models import AlertDelivery, AlertRoute, RouteKind, SecurityEntry, SecurityKind, User
 from storage.database_clock import database_now
 from storage.models import Host
+from storage.planner.daily_window import zones
 
 Values = Mapping[str, Any]
 QUIET: Final = ("zone", "quiet_start", "quiet_end", "risk_pierces")
@@ -76,7 +76,7 @@ def quiet_faults(values: Values) -> dict[str, str]:
     """What is wrong with quiet hours, by field."""
     faults = {}
     start, end = values.get("quiet_start"), values.get("quiet_end")
-    if "zone" in values and values["zone"] not in available_timezones():
+    if "zone" in values and values["zone"] not in zones():
         faults["zone"] = "There is no such time zone. Enter one like Europe/Berlin."
     if (start is None) != (end is None):
         faults["quiet_end"] = "Enter both times, or leave both empty."

@@ -16,12 +16,14 @@ from jobs.engine import holds
 from jobs.hosts import enrolment
 from jobs.hosts.trust import accept_fingerprint
 from jobs.models import Job
+from jobs.queue import job_windows
 from jobs.queue.removal import removal_of, remove
 from jobs.queue.submit import submit_for_host
 from panel.staff.hosts.disk_form import DiskForm
 from panel.staff.job_requests import actor_of, requester_of, show_refusal
 from panel.staff.jobs.forms import (
     AcceptKeyForm,
+    DailyWindowForm,
     HostAddressForm,
     LimitsForm,
     MaintenanceForm,
@@ -167,6 +169,26 @@ def set_window(request: HttpRequest, key: str) -> HttpResponse:
     holds.set_window(host, start, end)
     when = f"from {start:%H:%M} to {end:%H:%M} UTC" if start is not None else "at any time"
     messages.success(request, f"Jobs on {host.name} may start {when}.")
+    return redirect("host-settings", host.key)
+
+
+@staff_view(Right.ADMINISTER)
+@require_POST
+def set_cache_window(request: HttpRequest, key: str) -> HttpResponse:
+    """When jobs begin on the host that write much to its slow disks, unless one says otherwise."""
+    host = get_object_or_404(Host.objects.visible_to(request.user), key=key)
+    form = DailyWindowForm(request.POST)
+    if not form.is_valid():
+        return _back_with_errors(request, host, form)
+    try:
+        job_windows.set_cache_window(host, form.window)
+    except Refused as refused:
+        messages.error(request, f"{refused.message} {refused.correction}")
+        return redirect("host-settings", host.key)
+    when = f"in the window {form.window}" if form.window is not None else "at once"
+    messages.success(
+        request, f"New jobs on {host.name} that flush, remove or replace a cache start {when}."
+    )
     return redirect("host-settings", host.key)
 
 

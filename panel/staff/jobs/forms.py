@@ -13,6 +13,7 @@ from storage.models import Host
 from storage.models.host import MOST_SLOW_MS
 from storage.name_validators import demand_plain
 from storage.naming import text_fault
+from storage.planner.daily_window import BadWindow, DailyWindow
 
 LATEST = timedelta(days=366)
 REASON_LIMIT = 200
@@ -111,6 +112,30 @@ class WindowForm(forms.Form):
             raise forms.ValidationError("Enter both times, or leave both empty.")
         if start is not None and start == end:
             raise forms.ValidationError("Start and end of the window must differ.")
+        return self.cleaned_data
+
+
+class DailyWindowForm(forms.Form):
+    """A daily window of a job, or of a host for its jobs; all empty for at any time. `window` is
+    what was chosen, once that is valid."""
+
+    start = forms.TimeField(required=False, input_formats=["%H:%M", "%H:%M:%S"])
+    end = forms.TimeField(required=False, input_formats=["%H:%M", "%H:%M:%S"])
+    zone = forms.CharField(max_length=64, required=False)
+    window: DailyWindow | None = None
+
+    def clean(self) -> dict[str, object]:
+        """Both times, or neither."""
+        start, end = self.cleaned_data.get("start"), self.cleaned_data.get("end")
+        if self.errors:
+            return self.cleaned_data
+        if (start is None) != (end is None):
+            raise forms.ValidationError("Enter both times, or leave both empty.")
+        if start is not None and end is not None:
+            try:
+                self.window = DailyWindow(start, end, self.cleaned_data.get("zone") or "UTC")
+            except BadWindow as bad:
+                raise forms.ValidationError(str(bad)) from None
         return self.cleaned_data
 
 

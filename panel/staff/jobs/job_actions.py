@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 from jobs.engine import decisions, holds
 from jobs.engine.flush_rate import raise_rate
 from jobs.models import Job
+from jobs.queue.job_windows import change_window
 from jobs.queue.submit import PROVEN, cancel, confirm, right_to
 from jobs.requester import Requester
 from panel.http.fragments import to_job
@@ -26,6 +27,7 @@ from panel.staff.job_requests import (
 from panel.staff.jobs.forms import (
     REASON_LIMIT,
     ConfirmForm,
+    DailyWindowForm,
     ResolveForm,
     StopForm,
 )
@@ -62,6 +64,24 @@ def cancel_job(request: HttpRequest, key: str) -> HttpResponse:
     job = get_object_or_404(Job.objects.visible_to(request.user), key=key)
     try:
         cancel(job, requester_of(request))
+    except Refused as refused:
+        return show_refusal(request, refused, job.volume, HTTPStatus.CONFLICT)
+    return to_job(request, job)
+
+
+@staff_view(Right.OPERATE)
+@require_POST
+def set_job_window(request: HttpRequest, key: str) -> HttpResponse:
+    """Give a preview or a job that waits a daily window; without times it may begin now."""
+    job = get_object_or_404(Job.objects.visible_to(request.user).select_related("volume"), key=key)
+    _demand_for(request, job)
+    form = DailyWindowForm(request.POST)
+    if not form.is_valid():
+        problem = " ".join(str(error) for errors in form.errors.values() for error in errors)
+        refusal = Refused("invalid", problem, "Go back and correct the window.")
+        return show_refusal(request, refusal, job.volume)
+    try:
+        change_window(job, form.window, requester_of(request))
     except Refused as refused:
         return show_refusal(request, refused, job.volume, HTTPStatus.CONFLICT)
     return to_job(request, job)

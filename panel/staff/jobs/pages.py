@@ -16,6 +16,7 @@ from jobs.engine.decisions import WHY_LIMIT, no_way_back
 from jobs.models import Halt, Job, Kind, State, Step, StepState
 from jobs.queue.cost_estimate import estimate_of, seconds_from
 from jobs.queue.submit import right_to
+from jobs.queue.window_estimate import estimate_in_window
 from panel.staff.jobs import job_list
 from panel.staff.jobs.headline import (
     barred,
@@ -29,6 +30,7 @@ from panel.staff.jobs.headline import (
 )
 from panel.staff.jobs.log_pages import counter, window
 from panel.staff.jobs.waiting_reason import WaitingReason, waiting_reason
+from panel.staff.jobs.window_text import rest_sentence, window_sentences
 from storage.access import Right, may, staff_view
 from storage.models import Volume
 from storage.planner import PlannedStep
@@ -90,6 +92,7 @@ def _status(request: HttpRequest, job: Job) -> dict[str, object]:
     can_apply = job.dry_run and job.state == State.SUCCEEDED
     running = next((step for step in steps if step.state == StepState.RUNNING), None)
     so_far, refusal = changes_so_far(job, steps), no_way_back(job)
+    waits = can_apply or job.begins_in_window is not None
     return {
         "job": job,
         "headline": headline(job, begun=any(step.op_id for step in steps)),
@@ -100,6 +103,9 @@ def _status(request: HttpRequest, job: Job) -> dict[str, object]:
         "remaining": remaining_seconds(running, now) if running is not None else None,
         "left_seconds": _left_seconds(job, running, steps, now),
         "wait": wait_of(job, running),
+        "window": job.window,
+        "window_sentences": window_sentences(estimate_in_window(job, now), now) if waits else (),
+        "rest": rest_sentence(job, running, now),
         "changed": so_far,
         "barred": barred(job, so_far),
         "changes": _changes(job, row),

@@ -19,7 +19,17 @@ SILENCE = timedelta(seconds=15)
 """A worker writes more often than that, unless a host is slow to answer it."""
 
 ReasonKind = Literal[
-    "later", "word", "worker", "silent", "stop", "maintenance", "window", "host", "turn", "other"
+    "later",
+    "word",
+    "worker",
+    "silent",
+    "stop",
+    "maintenance",
+    "window",
+    "job_window",
+    "host",
+    "turn",
+    "other",
 ]
 
 
@@ -69,6 +79,8 @@ def _queued(job: Job, working: int, now: datetime) -> WaitingReason:
         return WaitingReason(
             "word", f"Waiting for {job.awaits}. The volume stays locked; no step has started."
         )
+    if job.window_wait:
+        return WaitingReason("job_window", f"{job.window_wait}.", job.not_before)
     if job.not_before is not None and job.not_before > now:
         return WaitingReason("later", "Scheduled; starts automatically.", job.not_before)
     if now - (job.not_before or job.created_at) < PATIENCE:
@@ -114,10 +126,12 @@ def _held(job: Job, halt: Halt | None, now: datetime) -> WaitingReason | None:
             "ends.",
             host.maintenance_until,
         )
-    if host.window_start is None or host.window_end is None:
-        return None
-    opening = next_opening(host.window_start, host.window_end, now)
-    if opening is None:
+    opening = None
+    if host.window_start is not None and host.window_end is not None:
+        opening = next_opening(host.window_start, host.window_end, now)
+    if opening is None or host.window_start is None or host.window_end is None:
+        if job.window_wait:
+            return WaitingReason("job_window", f"{job.window_wait}.", job.not_before)
         return None
     hours = f"{host.window_start:%H:%M} to {host.window_end:%H:%M} UTC"
     return WaitingReason(

@@ -19,7 +19,7 @@ from tests.panel.cast import people as people
 from tests.scene import Scene, job, scene
 
 CHANGING: Final = ("post", "put", "patch", "delete")
-BY_KIND: Final = ("apply", "cancel", "pace", "resume", "rollback", "resolve")
+BY_KIND: Final = ("apply", "cancel", "pace", "resume", "rollback", "resolve", "window")
 """The scope of these goes by the kind of the job, which they find first. So does that of a wish."""
 MARKS: Final = ("<!-- scopes -->\n", "<!-- /scopes -->")
 READ_MARKS: Final = ("<!-- reads -->\n", "<!-- /reads -->")
@@ -134,8 +134,12 @@ def steer(asking: Program, kind: str, verb: str, there: Scene) -> Any:
     """The answer to a decision about a job of this kind."""
     fields: dict[str, Any] = {"volume": None} if kind in ("prepare-ssd", "replace-member") else {}
     row = job(there, kind=kind, dry_run=verb == "apply", **fields)
-    body = {"why": "Done by hand."} if verb == "resolve" else None
-    return asking.send("post", f"/jobs/{row.key}/{verb}", body, **{"Idempotency-Key": row.key})
+    method, body = "post", None
+    if verb == "resolve":
+        body = {"why": "Done by hand."}
+    if verb == "window":
+        method, body = "put", {"start": "02:00", "end": "05:00"}
+    return asking.send(method, f"/jobs/{row.key}/{verb}", body, **{"Idempotency-Key": row.key})
 
 
 @pytest.mark.django_db
@@ -153,7 +157,7 @@ def steer(asking: Program, kind: str, verb: str, there: Scene) -> Any:
 def test_the_scope_of_a_decision_goes_by_the_kind_of_the_job(
     admin: User, verb: str, kind: str, scopes: set[str]
 ) -> None:
-    if Scope.DESTROY in scopes and verb not in ("apply", "resume"):
+    if Scope.DESTROY in scopes and verb not in ("apply", "resume", "window"):
         scopes = scopes | {Scope.VOLUMES}
     for scope in (Scope.VOLUMES, Scope.HOSTS, Scope.DESTROY):
         answer = steer(program(admin, Scope.READ, scope), kind, verb, scene())

@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from django.utils import timezone, translation
 from django.utils.html import strip_tags
 
 from jobs.models import Job, Kind, State, Step
 from jobs.models.step import StepState
+from jobs.queue.job_windows import window_fields
 from panel.models import Intent, Order, OrderState, Proof, ProofState
 from panel.portal.order_progress import (
     order_outcome,
@@ -22,6 +24,7 @@ from panel.portal.order_progress import (
 from storage.byte_sizes import GIB
 from storage.models import CachePlan
 from storage.planner.wish import LvmCache, Wish
+from tests.jobs.windows import closed_window
 
 SMALL, BIG = CachePlan(name="Small"), CachePlan(name="Big")
 AT = datetime(2026, 12, 1, tzinfo=UTC)
@@ -151,3 +154,19 @@ def test_the_page_looks_again_only_while_something_comes() -> None:
 def test_every_state_has_a_word_for_the_history(state: OrderState) -> None:
     assert order_outcome(order(state)).text
     assert sentence_of(order(state, due_at=AT), [], None)
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "The change starts t"),
+        ("de", "Ihr Anbieter nimmt solche Änderungen in einem Zeitfenster vor"),
+    ],
+)
+def test_a_change_that_waits_for_its_window_says_when_it_starts(language: str, said: str) -> None:
+    window = closed_window(zone="Europe/Berlin")
+    begins = window.next_opening(timezone.now())
+    waits = Job(kind=Kind.REPLACE_CACHE, not_before=begins, **window_fields(window))
+    with translation.override(language):
+        sentence = sentence_of(order(OrderState.RUNNING, job=waits), [], None)
+    assert said in sentence and "(Europe/Berlin)" in sentence

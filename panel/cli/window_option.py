@@ -1,0 +1,47 @@
+"""The options `--window` and `--zone`: the time of day in which a job begins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import click
+
+from .exit_codes import CommandError, ExitCode
+from .panel_client import Json
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+WINDOW: Final = re.compile(r"(\d\d:\d\d)-(\d\d:\d\d)")
+NONE: Final = "none"
+
+
+def window_options(command: Command) -> Command:
+    """`--window` and `--zone` of a command."""
+    zone = click.option("--zone", default="UTC", show_default=True, help="Of the window.")
+    window = click.option(
+        "--window",
+        metavar="WINDOW",
+        help="Begin in it: 02:00-05:00; none. [default: the host's]",
+    )
+    return window(zone(command))
+
+
+def chosen_window(text: str | None, zone: str) -> Json:
+    """What a request says of the window; raises `CommandError`."""
+    if text is None:
+        return {}
+    return {"window": None if text == NONE else read_window(text, zone)}
+
+
+def read_window(text: str, zone: str) -> Json:
+    """The window as a body of the API; raises `CommandError`."""
+    times = WINDOW.fullmatch(text)
+    if times is None:
+        raise CommandError("Give the window as 02:00-05:00.", ends_with=ExitCode.USAGE)
+    return {"start": times[1], "end": times[2], "zone": zone}
+
+
+def window_text(window: Json | None) -> str:
+    """The window of a job in a line; "" for none."""
+    return f"{window['start']}-{window['end']} {window['zone']}" if window else ""
