@@ -320,7 +320,8 @@ class LogicalVolume:
     `host_use` says what of the host itself lies on it ("mounted at /var"), "" for nothing.
     `allocation` is its own policy, "inherit" for that of its group. `parts` are the uuids of all
     sub-volumes of a public one, its cache pool's too; `standing` that of its own data, without its
-    cache."""
+    cache. `heat_observed`: its heat may be observed, and the host does so now; `counted_for` is the
+    name of the cache for which it counts what is read most, "" for none."""
 
     uuid: Uuid
     name: LvmName
@@ -347,6 +348,8 @@ class LogicalVolume:
     writecache: WriteCache | None = None
     parts: tuple[Uuid, ...] = ()
     standing: DataStanding | None = None
+    heat_observed: bool = False
+    counted_for: str = ""
 
     @property
     def hosts_own(self) -> str:

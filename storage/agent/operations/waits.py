@@ -12,11 +12,15 @@ from ..commands.vacated_extents import held_name
 from ..kernel import bcache_sysfs, disks, dm, mirror
 from ..kernel.dm import SECTOR
 from ..kernel.local_host import LocalHost
+from ..state import heat_files, hot_map_files
+from ..state.policy import load_policy
 from ..verbs.extend import room_name
 from .pace import Others, Pace, RemainingWork
 
 # So long an array may rest before it begins to fill a disk.
 IDLE_SECONDS = 60.0
+# The service looks for what it is to count every 10 s.
+COUNT_SLACK_SECONDS = 60.0
 UNFLUSHED = "flush for failed cache"
 """Of LVM's warning "Skippping flush for failed cache VG/LV.", however it spells its first word."""
 
@@ -227,6 +231,22 @@ def _moved(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
     return _rising(host, "moved", mirror.follow_mirror(host, lambda: kname(host, args)))
 
 
+def _counted(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
+    """The service has counted the volume's reads for so long; also where it does not any more."""
+    lv_uuid = dm.lv_uuid(host, args["vg"], args["lv"]) or ""
+    begun_ns = host.boottime_ns()
+
+    def ask() -> WorkProgress:
+        made = hot_map_files.counted_for(host, lv_uuid)
+        is_observed = lv_uuid in heat_files.observed_now(host, load_policy(host))
+        waited_seconds = (host.boottime_ns() - begun_ns) / 1e9
+        is_over = waited_seconds > args["seconds"] + COUNT_SLACK_SECONDS
+        met = made is None or made.seconds >= args["seconds"] or is_over or not is_observed
+        return WorkProgress("counted", 0, 0, met)
+
+    return ask
+
+
 def _rebuilt(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
     """A disk gets all data of its array: as much as the kernel has copied, until it is a member
     like the others."""
@@ -274,6 +294,7 @@ WAITS: Mapping[str, WaitCondition] = {
     "left_zeroed": WaitCondition(_left_zeroed, None),
     "moved": WaitCondition(_moved, None),
     "rebuilt": WaitCondition(_rebuilt, None),
+    "counted": WaitCondition(_counted, None),
     "flushed": WaitCondition(_flushed, None),
     "bcache_flushed": WaitCondition(_bcache_flushed, None),
     "detached": WaitCondition(_detached, None),

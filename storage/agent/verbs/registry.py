@@ -20,6 +20,7 @@ from . import (
     replace_member,
     retire,
     volume_creation,
+    warm_start,
 )
 from .verb import Trait, Verb
 
@@ -53,6 +54,8 @@ VERBS: Mapping[str, Verb] = {
         backing.SET,
         backing.FLUSH,
         backing.STOP,
+        warm_start.COUNT,
+        warm_start.WARM_CACHE,
     )
 }
 

@@ -250,7 +250,7 @@ def test_a_trace_gives_three_sizes_of_chunks_when_its_time_is_over(
     assert agent.ask("heat.trace", asked)["error"]["code"] == "busy"
     traced.run(20)
     number = traced.number("web")
-    assert traced.tracer.filters[-1] == trace_filter(RESIDUE, [number], number)
+    assert traced.tracer.filters[-1] == trace_filter(RESIDUE, [number], [number])
     traced.read("web", [1, 2, 3])
     traced.run(15 * 60)
     fine = records(agent)
