@@ -1,8 +1,7 @@
 """A warm start: a new cache is filled with what is read most of its volume. Pure.
 
-What is read most is counted on the host, from the beginning of the job: an earlier step, the making
-of the cache, takes minutes. Nothing else can tell it: what is always observed is one chunk in 64,
-and what an old cache holds is written where only its kernel reads it.
+The host counts it all the time, of one volume after the other. From the beginning of a job it does
+so without a break for the volume of the job, and for a while at least where little is known yet.
 """
 
 from __future__ import annotations
@@ -49,13 +48,19 @@ def warm_up(draft: Draft) -> None:
     )
     draft.steps.insert(max(switches, default=0), draft.steps.pop())
     if attaches and not is_counted:
+        left_seconds = max(0, COUNT_SECONDS - lv.counted_seconds)
         draft.add(
             COUNT.name,
-            f"Count what is read most of the volume for {duration(COUNT_SECONDS)}",
+            _count_title(left_seconds),
             cache=cache.name,
-            seconds=COUNT_SECONDS,
+            seconds=left_seconds,
         )
         draft.steps.insert(0, draft.steps.pop())
+
+
+def _count_title(left_seconds: int) -> str:
+    title = "Count what is read most of the volume"
+    return f"{title}, for {duration(left_seconds)}" if left_seconds else title
 
 
 def _limit_seconds(size_bytes: int) -> int:

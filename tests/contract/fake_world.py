@@ -151,7 +151,7 @@ class FakeWorld:
         now_ns = self.host.boottime_ns()
         ios = [(now_ns, number, chunk * CHUNK_SECTORS, 8, b"R") for chunk in chunks]
         self.traced.tracer.waiting += ios * times
-        self.traced.run(11)
+        self.traced.run(80)
 
     def write_synced(self, lv: str, count: int) -> None:
         with self.host.changing():

@@ -49,7 +49,7 @@ def test_a_new_cache_is_filled_with_what_its_guest_had_read_most(
     assert lv["cache"]["used_bytes"] - before_bytes >= 0.97 * len(HOT) * CHUNK_BYTES, said
     assert lv["cache"]["dirty_bytes"] == 0
     assert said.startswith("All is there"), said
-    assert lv["counted_for"] == "", "what was counted is gone"
+    assert lv["counted_for"] == "", "it is over"
 
 
 @pytest.mark.usefixtures("counting")

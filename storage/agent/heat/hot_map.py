@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..kernel.trace_pages import TracedIo
-from ..state.hot_chunks import CHUNK_BYTES, PAGE_BYTES, Columns, hottest_first
+from ..state.hot_chunks import CHUNK_BYTES, PAGE_BYTES, Columns, HotChunk, hottest_first
 from .observation import is_write
 from .sequential_runs import SequentialRuns
 from .trace_filter import SECTOR_BYTES
@@ -21,13 +21,18 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 class HotMap:
     """Reads of a volume, without those that belong to a long sequential run: no cache is for them.
-    Where more than `limit` chunks were read, the half that was read most stays known."""
+    Where more than `limit` chunks were read, the half that was read most stays known. `known` is
+    what an earlier one had counted, of so many `reads`."""
 
-    def __init__(self, limit: int = CHUNKS_LIMIT) -> None:
+    def __init__(
+        self, limit: int = CHUNKS_LIMIT, known: Iterable[HotChunk] = (), reads: int = 0
+    ) -> None:
         self._limit = limit
         self._runs = SequentialRuns(is_sampled=False)
         self._make(min(FIRST_SLOTS, 2 * limit))
-        self.reads = 0
+        self.reads = reads
+        for each in known:
+            self._touch(*each)
 
     def add(self, ios: Iterable[TracedIo]) -> None:
         """What was seen, in the order of time."""

@@ -20,10 +20,9 @@ from ..kernel.trace_instance import NoTracing, Reading, TraceInstance
 from ..kernel.trace_pages import TracedIo
 from ..state import heat_files, hot_map_files
 from ..state.heat_files import IDLE, PAUSED, RUNNING, UNAVAILABLE, WantedTrace
-from ..state.hot_map_files import KEPT_NS, CountedFor
 from ..state.policy import load_policy
 from .budget import FINE_EVENTS, PAUSE_SECONDS, WINDOW_SECONDS, Budget, CostWindow
-from .hot_map import HotMap
+from .hot_maps import HotMaps
 from .observation import Fine, Io, Sampled
 from .observed_devices import ObservedDevice, observed_devices
 from .trace_filter import SECTOR_BYTES, SHARE, trace_filter
@@ -80,16 +79,6 @@ class FineTrace:
 
 
 @dataclass
-class MappedVolume:
-    """One whose reads are counted by chunk, for the cache that it is to get."""
-
-    device: ObservedDevice
-    cache: str
-    begun_ns: int
-    hot: HotMap = field(default_factory=HotMap)
-
-
-@dataclass
 class Totals:
     """Since the service began, or since a window began."""
 
@@ -122,9 +111,7 @@ class HeatService:
         self._volumes: dict[str, ObservedVolume] = {}
         self._trace: FineTrace | None = None
         self._spent_trace: WantedTrace | None = None
-        self._maps: dict[str, MappedVolume] = {}
-        # Volumes that the agent itself reads, to fill their caches.
-        self._warming: frozenset[str] = frozenset()
+        self._maps = HotMaps(host)
         self._is_tracing = False
         self._wait = LONGEST_WAIT
         self._looked_ns = -DAY_NS
@@ -152,7 +139,7 @@ class HeatService:
             if not load_policy(self._host).heat:
                 self.end()
                 heat_files.forget_heat(self._host)
-                hot_map_files.forget_all(self._host)
+                hot_map_files.forget_others(self._host, ())
                 return None
             if now_ns >= self._paused_until_ns:
                 self._look()
@@ -166,6 +153,7 @@ class HeatService:
     def end(self) -> None:
         """Write what there is of this hour, and remove the instance. Raises OSError."""
         records = self._close_all()
+        self._maps.give_up()
         self._stop_tracing()
         heat_files.add_records(self._host, records)
 
@@ -194,7 +182,8 @@ class HeatService:
                 self._volumes[lv_uuid] = self._begin(device)
         records += self._follow_trace(wanted.trace, devices)
         heat_files.add_records(self._host, records)
-        self._follow_maps(devices)
+        hot_map_files.forget_others(self._host, wanted.lv_uuids)
+        self._maps.follow(devices)
         self._guarded(self._set_filter)
 
     def _begin(self, device: ObservedDevice) -> ObservedVolume:
@@ -211,7 +200,7 @@ class HeatService:
             self._tracer.start()
             self._is_tracing, self._read_ns = True, self._tracer.now_ns()
             self._begin_window()
-        whole = [each.device.number for each in self._maps.values()]
+        whole = self._maps.numbers()
         whole += [] if self._trace is None else [self._trace.device.number]
         try:
             self._tracer.set_filter(trace_filter(self._residue, numbers, whole))
@@ -231,7 +220,7 @@ class HeatService:
             by_number.setdefault(io[1], []).append(io)
         for lv_uuid, volume in self._volumes.items():
             before, now = volume.counters, counters.get(volume.device.kname)
-            volume.counters = None if lv_uuid in self._warming else now
+            volume.counters = None if lv_uuid in self._maps.warming else now
             volume.lost += reading.lost
             passed = _passed(before, now)
             if passed is None:
@@ -242,9 +231,7 @@ class HeatService:
             if self._trace is not None and self._trace.device == volume.device:
                 self._trace.fine.add(ios, passed)
                 self._trace.lost += reading.lost
-        for lv_uuid, mapped in self._maps.items():
-            if lv_uuid not in self._warming:
-                mapped.hot.add(by_number.get(mapped.device.number, []))
+        self._maps.add(by_number)
         self._adapt(reading.fill)
         for totals in (self._totals, self._window):
             totals.events += len(reading.ios)
@@ -268,9 +255,9 @@ class HeatService:
         self._totals.cpu_seconds += spent_seconds
         self._begin_window()
         excess = self._budget.excess(window)
-        if excess and (self._trace is not None or self._maps):
+        if excess and (self._trace is not None or self._maps.numbers()):
             heat_files.add_records(self._host, self._close_trace())
-            self._drop_maps()
+            self._maps.give_up()
             self._budget = Budget()
             self._set_filter()
         elif excess:
@@ -311,38 +298,6 @@ class HeatService:
         self._spent_trace = trace.wanted
         head = self._head(trace.device, trace.begun_wall_ns, trace.begun_ns, trace.lost)
         return [{**head, **part} for part in trace.fine.to_json()]
-
-    # Maps of what is read most.
-
-    def _follow_maps(self, devices: Mapping[str, ObservedDevice]) -> None:
-        """Begin, hand over and end those that jobs asked for."""
-        asked = hot_map_files.listed(self._host)
-        now_ns = self._host.boottime_ns()
-        over = [
-            lv_uuid
-            for lv_uuid, each in asked.items()
-            if lv_uuid not in devices or not 0 <= now_ns - each.begun_ns < KEPT_NS
-        ]
-        hot_map_files.forget(self._host, *over)
-        kept, self._maps = self._maps, {}
-        self._warming = frozenset(
-            lv_uuid for lv_uuid in asked if hot_map_files.is_warming(self._host, lv_uuid)
-        )
-        for lv_uuid in asked.keys() - over:
-            device, cache = devices[lv_uuid], asked[lv_uuid].cache
-            mapped = kept.get(lv_uuid)
-            if mapped is None or (mapped.device, mapped.cache) != (device, cache):
-                mapped = MappedVolume(device, cache, now_ns)
-            self._maps[lv_uuid] = mapped
-            if lv_uuid in self._warming:
-                continue
-            seconds = (now_ns - mapped.begun_ns) // SECOND_NS
-            now = CountedFor(cache, asked[lv_uuid].begun_ns, seconds, mapped.hot.reads)
-            hot_map_files.update(self._host, lv_uuid, now, mapped.hot.to_bytes())
-
-    def _drop_maps(self) -> None:
-        hot_map_files.forget(self._host, *self._maps)
-        self._maps = {}
 
     # Records.
 
@@ -396,7 +351,7 @@ class HeatService:
         """Observe nothing for an hour, and say why."""
         self._paused_until_ns = self._host.boottime_ns() + int(PAUSE_SECONDS * SECOND_NS)
         self._volumes, self._trace = {}, None
-        self._drop_maps()
+        self._maps.give_up()
         self._budget = Budget()
         self._stop_tracing()
         self._message = message
@@ -425,6 +380,7 @@ class HeatService:
                 "events": self._totals.events,
                 "lost": self._totals.lost,
                 "cpu_ms": int(self._totals.cpu_seconds * 1000),
+                "maps": len(hot_map_files.heads(self._host)),
             }
             heat_files.save_state(self._host, state, self._message, figures)
 
@@ -467,7 +423,7 @@ def clean_heat(host: LocalHost) -> list[str]:
     try:
         with host.lock(heat_files.SERVICE, 0.0):
             host.remove(heat_files.STATE)
-            hot_map_files.forget_all(host)
+            hot_map_files.unmark_all(host)
             is_removed = TraceInstance(host).stop()
     except LockBusy:
         return []

@@ -131,6 +131,8 @@ class Execution:
                 "Check the output and the host, then plan again.",
             )
         self._remember_for_boot(view)
+        if self._call.verb == "volume.destroy":
+            self._forget_reads()
 
     def _demand_device(self, view: View, path: str) -> None:
         """The path leads to the volume that LVM calls so. udev makes it, and may be late: what is
@@ -179,6 +181,13 @@ class Execution:
                 self._entry.say(f"$ {line}")
         except (Refusal, LockBusy, OSError) as problem:
             self._entry.say(f"What the next boot needs could not be noted: {problem}")
+
+    def _forget_reads(self) -> None:
+        """What of the volume was read most ends with it."""
+        try:
+            hot_map_files.forget(self._host, (self._lv_uuid,))
+        except (OSError, LockBusy) as problem:
+            self._entry.say(f"What was counted of its reads stays for some hours: {problem}")
 
     def _assess(self) -> tuple[Command, ...]:
         """The checks once more, under the lock."""
@@ -290,7 +299,7 @@ class Execution:
         if self._lv_uuid not in observed:
             return "Its reads are not counted on this host: the cache starts empty."
         try:
-            if hot_map_files.begin(self._host, self._lv_uuid, self._call.args["cache"]):
+            if hot_map_files.mark(self._host, self._lv_uuid, self._call.args["cache"]):
                 return "Its reads are counted."
         except (OSError, LockBusy) as problem:
             return f"Its reads cannot be counted: {problem} The cache starts empty."

@@ -19,8 +19,6 @@ from .pace import Others, Pace, RemainingWork
 
 # So long an array may rest before it begins to fill a disk.
 IDLE_SECONDS = 60.0
-# The service looks for what it is to count every 10 s.
-COUNT_SLACK_SECONDS = 60.0
 UNFLUSHED = "flush for failed cache"
 """Of LVM's warning "Skippping flush for failed cache VG/LV.", however it spells its first word."""
 
@@ -232,17 +230,15 @@ def _moved(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
 
 
 def _counted(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
-    """The service has counted the volume's reads for so long; also where it does not any more."""
+    """The service has counted the volume's reads for so long more, or does not any more."""
     lv_uuid = dm.lv_uuid(host, args["vg"], args["lv"]) or ""
     begun_ns = host.boottime_ns()
 
     def ask() -> WorkProgress:
-        made = hot_map_files.counted_for(host, lv_uuid)
+        is_marked = hot_map_files.mark_of(host, lv_uuid) is not None
         is_observed = lv_uuid in heat_files.observed_now(host, load_policy(host))
-        waited_seconds = (host.boottime_ns() - begun_ns) / 1e9
-        is_over = waited_seconds > args["seconds"] + COUNT_SLACK_SECONDS
-        met = made is None or made.seconds >= args["seconds"] or is_over or not is_observed
-        return WorkProgress("counted", 0, 0, met)
+        is_over = host.boottime_ns() - begun_ns >= args["seconds"] * 1e9
+        return WorkProgress("counted", 0, 0, is_over or not (is_marked and is_observed))
 
     return ask
 

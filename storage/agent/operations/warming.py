@@ -29,6 +29,8 @@ FULL = 0.97
 # bcache keeps some buckets free, and has its own metadata in others.
 BCACHE_USE = 0.9
 LOOK_SECONDS = 5.0
+# The service looks every 10 s.
+FRESH_SECONDS = 15.0
 # dm-cache copies behind a read.
 SETTLE_SECONDS = 2.0
 MIB = 1 << 20
@@ -138,15 +140,15 @@ class Warming:
 
     def run(self) -> str:
         """What became of it, in a sentence: whatever happens, the cache works, and fills as its
-        guest reads. The map is forgotten."""
+        guest reads. Its volume is marked no more."""
         try:
             outcome = self._fill()
         except (OSError, Refusal, LockBusy) as problem:
             outcome = f"The cache was not filled any further: {problem}"
         try:
-            hot_map_files.forget(self._host, self._lv_uuid)
+            hot_map_files.unmark(self._host, (self._lv_uuid,))
         except (OSError, LockBusy) as problem:
-            return f"{outcome} What was counted stays on the host for a day: {problem}"
+            return f"{outcome} All reads of the volume are counted for a day: {problem}"
         return outcome
 
     def _fill(self) -> str:
@@ -154,8 +156,7 @@ class Warming:
         if cache is None:
             return "The volume has no cache that works: nothing was read."
         count, vain_rounds, why = 0, 0, "It takes no more"
-        hot_map_files.begin_warming(self._host, self._lv_uuid)
-        counted = hot_map_files.counted(self._host, self._lv_uuid)
+        counted = self._counted()
         reads, self._wanted_bytes = reads_of(hot_chunks(counted), cache)
         if not reads:
             return "Nothing was counted of this volume: nothing was read."
@@ -176,6 +177,17 @@ class Warming:
                 is_vain = self._held_bytes - before_bytes < LEAST_GAIN * self._wanted_bytes
                 vain_rounds = vain_rounds + 1 if is_vain else 0
         return self._outcome(count, why)
+
+    def _counted(self) -> bytes:
+        """The service writes down what it has when it sees that its volume is read by the agent."""
+        before = hot_map_files.head(self._host, self._lv_uuid)
+        hot_map_files.begin_warming(self._host, self._lv_uuid)
+        end_ns = self._host.boottime_ns() + int(FRESH_SECONDS * 1e9)
+        while self._host.boottime_ns() < end_ns and not self._stopping():
+            if hot_map_files.head(self._host, self._lv_uuid) != before:
+                break
+            self._host.sleep(1.0)
+        return hot_map_files.data(self._host, self._lv_uuid)
 
     def _device(self) -> str:
         return f"/dev/{top_kname(self._host, self._args)}"

@@ -1,123 +1,165 @@
-"""Maps of what is read most of volumes that are about to get a cache: for whom each is made, and
-what the service has counted so far. In memory only (/run), readable by root alone.
+"""Which parts of volumes are read most, for the day when one of them gets a cache; and which of
+them are about to get one.
 
-A job begins one, and forgets it once the cache is filled. Whatever becomes of the job: a map ends
-after a day, with the service, with its volume, and when the panel does not name the volume any
-more (`heat.observe`).
+Maps lie on the host's own disk, readable by root alone, and leave it never. One ends when the panel
+does not name its volume any more (`heat.observe`), asks to forget it (`heat.forget`), or destroys
+the volume, and when root forbids heat. Marks lie in memory (/run): a job makes one and takes it off
+once the cache is filled; none lasts longer than a day, or than the service.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from ..calls import names
 from ..kernel.local_host import LocalHost
 
-FOLDER = "/run/tiercel/hot"
+MAPS, MARKS = "/var/lib/tiercel/heat/hot", "/run/tiercel/hot"
 # No VG has such a name. Held while files are written or removed: what was removed stays so.
 LOCK, LOCK_SECONDS = "@hot-maps", 10.0
-KEPT_NS = 24 * 3600 * 1_000_000_000
-MAPS_LIMIT = 4
+MARKED_NS = 24 * 3600 * 1_000_000_000
+MARKS_LIMIT = 4
 OF_ROOT = 0o600
 
 
 @dataclass(frozen=True)
-class CountedFor:
-    """`cache` is the name of the cache that is to be filled; `seconds` is for how long its volume's
-    reads have been counted, 0 before the service has looked."""
+class MapHead:
+    """For how many seconds a volume's reads were counted, how many there were, and when the counts
+    were last halved (wall clock)."""
+
+    seconds: int
+    reads: int
+    faded_ns: int
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The name of the cache that is to be filled, and when that was asked for (boot clock)."""
 
     cache: str
     begun_ns: int
-    seconds: int = 0
-    reads: int = 0
-
-    def to_json(self) -> dict[str, object]:
-        return dict(vars(self))
 
 
-def listed(host: LocalHost) -> dict[str, CountedFor]:
+def heads(host: LocalHost) -> dict[str, MapHead]:
     """By uuid of the LV."""
-    stems = (name[: -len(".json")] for name in host.list(FOLDER) if name.endswith(".json"))
-    found = {uuid: counted_for(host, uuid) for uuid in stems}
+    found = {uuid: head(host, uuid) for uuid in _stems(host, MAPS)}
     return {uuid: each for uuid, each in found.items() if each is not None}
 
 
-def counted_for(host: LocalHost, lv_uuid: str) -> CountedFor | None:
-    """None where none is made."""
+def head(host: LocalHost, lv_uuid: str) -> MapHead | None:
+    document = _read(host, f"{MAPS}/{lv_uuid}.json")
     try:
-        document = json.loads((host.read(_path(lv_uuid, "json")) or b"").decode("utf-8"))
-        begun_ns, seconds, reads = (
-            names.integer(0, 1 << 63)(document[key]) for key in ("begun_ns", "seconds", "reads")
-        )
-        return CountedFor(names.lv_name(document["cache"]), begun_ns, seconds, reads)
-    except (ValueError, TypeError, LookupError, RecursionError):
+        return MapHead(*(_number(document[key]) for key in ("seconds", "reads", "faded_ns")))
+    except (ValueError, TypeError, LookupError):
         return None
 
 
-def counted(host: LocalHost, lv_uuid: str) -> bytes:
-    """What `HotMap.to_bytes` gave; b"" where nothing was counted yet."""
-    return host.read(_path(lv_uuid, "map")) or b""
+def data(host: LocalHost, lv_uuid: str) -> bytes:
+    """What `hot_chunks` understands; b"" where there is none."""
+    return host.read(f"{MAPS}/{lv_uuid}.map") or b""
 
 
-def begin(host: LocalHost, lv_uuid: str, cache: str) -> bool:
-    """Have the reads of a volume counted; the map that goes on where it is for the same cache.
-    False where as many are made as a host makes at once. Raises LockBusy or OSError."""
+def store(
+    host: LocalHost, lv_uuid: str, now: MapHead, counted: bytes, *, is_first: bool = False
+) -> bool:
+    """False, and nothing is written, where the map was forgotten meanwhile. Raises LockBusy or
+    OSError."""
     with host.lock(LOCK, LOCK_SECONDS):
-        others = listed(host)
-        mine = others.pop(lv_uuid, None)
-        if mine is not None and mine.cache == cache:
-            return True
-        if len(others) >= MAPS_LIMIT:
+        if not is_first and head(host, lv_uuid) is None:
             return False
-        _remove(host, lv_uuid)
-        _save(host, lv_uuid, CountedFor(cache, host.boottime_ns()))
+        host.save(f"{MAPS}/{lv_uuid}.map", counted, OF_ROOT)
+        _save(host, f"{MAPS}/{lv_uuid}.json", vars(now))
     return True
 
 
-def update(host: LocalHost, lv_uuid: str, now: CountedFor, data: bytes) -> None:
-    """What was counted of a map, unless it was forgotten meanwhile. Raises LockBusy or OSError."""
+def forget(host: LocalHost, lv_uuids: Collection[str]) -> None:
+    """Maps and marks of these volumes. Raises LockBusy or OSError."""
     with host.lock(LOCK, LOCK_SECONDS):
-        before = counted_for(host, lv_uuid)
-        if before is not None and before.cache == now.cache:
-            host.save(_path(lv_uuid, "map"), data, OF_ROOT)
-            _save(host, lv_uuid, now)
+        for lv_uuid in lv_uuids:
+            for kind in ("json", "map"):
+                host.remove(f"{MAPS}/{lv_uuid}.{kind}")
+            _unmark(host, lv_uuid)
 
 
-def begin_warming(host: LocalHost, lv_uuid: str) -> None:
-    """From now on the agent itself reads the volume: its reads are not to be counted. Raises
-    LockBusy or OSError."""
+def forget_others(host: LocalHost, lv_uuids: Collection[str]) -> None:
+    """All but these. Raises LockBusy or OSError."""
+    others = {*_stems(host, MAPS), *_stems(host, MARKS)} - set(lv_uuids)
+    if others:
+        forget(host, others)
+
+
+def marks(host: LocalHost) -> dict[str, Mark]:
+    """By uuid of the LV."""
+    found = {uuid: mark_of(host, uuid) for uuid in _stems(host, MARKS)}
+    return {uuid: each for uuid, each in found.items() if each is not None}
+
+
+def mark_of(host: LocalHost, lv_uuid: str) -> Mark | None:
+    document = _read(host, f"{MARKS}/{lv_uuid}.json")
+    try:
+        return Mark(names.lv_name(document["cache"]), _number(document["begun_ns"]))
+    except (ValueError, TypeError, LookupError):
+        return None
+
+
+def mark(host: LocalHost, lv_uuid: str, cache: str) -> bool:
+    """Have every read of a volume counted for this cache. False where that is done for as many as a
+    host does it for at once. Raises LockBusy or OSError."""
     with host.lock(LOCK, LOCK_SECONDS):
-        host.save(_path(lv_uuid, "warming"), b"", OF_ROOT)
+        if len(marks(host).keys() - {lv_uuid}) >= MARKS_LIMIT:
+            return False
+        _unmark(host, lv_uuid)
+        _save(host, f"{MARKS}/{lv_uuid}.json", vars(Mark(cache, host.boottime_ns())))
+    return True
 
 
-def is_warming(host: LocalHost, lv_uuid: str) -> bool:
-    return host.exists(_path(lv_uuid, "warming"))
-
-
-def forget(host: LocalHost, *lv_uuids: str) -> None:
+def unmark(host: LocalHost, lv_uuids: Collection[str]) -> None:
     """Raises LockBusy or OSError."""
     if lv_uuids:
         with host.lock(LOCK, LOCK_SECONDS):
             for lv_uuid in lv_uuids:
-                _remove(host, lv_uuid)
+                _unmark(host, lv_uuid)
 
 
-def forget_all(host: LocalHost) -> None:
+def unmark_all(host: LocalHost) -> None:
     """Also what cannot be understood. Raises LockBusy or OSError."""
     with host.lock(LOCK, LOCK_SECONDS):
-        for name in host.list(FOLDER):
-            host.remove(f"{FOLDER}/{name}")
+        for name in host.list(MARKS):
+            host.remove(f"{MARKS}/{name}")
 
 
-def _path(lv_uuid: str, kind: str) -> str:
-    return f"{FOLDER}/{lv_uuid}.{kind}"
+def begin_warming(host: LocalHost, lv_uuid: str) -> None:
+    """From now on the agent itself reads a marked volume: its reads are not to be counted. Raises
+    LockBusy or OSError."""
+    with host.lock(LOCK, LOCK_SECONDS):
+        host.save(f"{MARKS}/{lv_uuid}.warming", b"", OF_ROOT)
 
 
-def _save(host: LocalHost, lv_uuid: str, document: CountedFor) -> None:
-    host.save(_path(lv_uuid, "json"), json.dumps(document.to_json()).encode() + b"\n", OF_ROOT)
+def is_warming(host: LocalHost, lv_uuid: str) -> bool:
+    return host.exists(f"{MARKS}/{lv_uuid}.warming")
 
 
-def _remove(host: LocalHost, lv_uuid: str) -> None:
-    for kind in ("json", "map", "warming"):
-        host.remove(_path(lv_uuid, kind))
+def _unmark(host: LocalHost, lv_uuid: str) -> None:
+    for kind in ("json", "warming"):
+        host.remove(f"{MARKS}/{lv_uuid}.{kind}")
+
+
+def _stems(host: LocalHost, folder: str) -> set[str]:
+    return {name[: -len(".json")] for name in host.list(folder) if name.endswith(".json")}
+
+
+def _read(host: LocalHost, path: str) -> Any:
+    try:
+        return json.loads((host.read(path) or b"").decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None
+
+
+_number = names.integer(0, 1 << 63)
+
+
+def _save(host: LocalHost, path: str, document: dict[str, Any]) -> None:
+    host.save(path, json.dumps(document).encode() + b"\n", OF_ROOT)

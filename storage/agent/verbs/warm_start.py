@@ -14,22 +14,20 @@ from ..state import hot_map_files
 from . import checks
 from .verb import NOTHING, Estimate, LongWork, Trait, Verb
 
-# For so long the reads of a volume are counted at least, before anything else is done.
-COUNT_SECONDS = 300
+# A map of less says little.
+COUNT_SECONDS = 900
 COUNT_LIMIT_SECONDS = 3600
 LEAST_WARM_SECONDS, MOST_WARM_SECONDS = 60, 4 * 3600
 
 
 def _count_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    lv_uuid = checks.volume(view, call)["uuid"]
-    made = hot_map_files.counted_for(view.host, lv_uuid)
-    is_made = made is not None and made.cache == call.args["cache"]
-    return NOTHING if is_made and made and made.seconds >= call.args["seconds"] else None
+    mark = hot_map_files.mark_of(view.host, checks.volume(view, call)["uuid"])
+    return NOTHING if mark is not None and mark.cache == call.args["cache"] else None
 
 
 def _count_commands(args: Args) -> tuple[Command, ...]:
     path = device(args["vg"], args["lv"])
-    shell = f"count for {args['seconds']} s which parts of {path} are read"
+    shell = f"count for {args['seconds']} s more which parts of {path} are read"
     return (Command("count", (COUNT_READS, path), shell, wait="counted"),)
 
 
@@ -53,14 +51,14 @@ COUNT = Verb(
     state=lambda view, call: [],
     touches=lambda args: frozenset(),
     settled=False,
-    estimate=Estimate(COUNT_SECONDS, 0),
+    estimate=Estimate(1, 0, work=LongWork.COUNT),
     traits=(Trait.LASTING, Trait.ABORTABLE, Trait.OPTIONAL),
 )
 
 
 def _warm_todo(view: View, call: VerbCall) -> frozenset[str] | None:
-    made = hot_map_files.counted_for(view.host, checks.volume(view, call)["uuid"])
-    return NOTHING if made is None else None
+    mark = hot_map_files.mark_of(view.host, checks.volume(view, call)["uuid"])
+    return NOTHING if mark is None else None
 
 
 def _warm_commands(args: Args) -> tuple[Command, ...]:

@@ -59,8 +59,17 @@ def test_the_reads_are_counted_for_this_very_cache() -> None:
     lv = seen(counted_for=NEW_POOL)
     count, *_ = steps(make.facts(lv), lv, lvmcache())
     assert (count.verb, count.args["cache"]) == ("volume.count", POOL)
+    assert count.args["seconds"] == 900 and count.title.endswith("for 15 min")
     lv = seen(counted_for=POOL)
     assert verbs(make.facts(lv), lv, lvmcache()) == ["pool.create", "cache.attach", "cache.warm"]
+
+
+def test_what_is_known_already_is_not_waited_for() -> None:
+    lv = seen(counted_seconds=7200)
+    facts = make.facts(lv)
+    count, *_ = found = steps(facts, lv, lvmcache())
+    assert count.args["seconds"] == 0
+    assert cost(facts, aim(lv), found).steps[0].seconds < 5
 
 
 def test_another_cache_is_warmed_by_what_was_read_through_the_old_one() -> None:

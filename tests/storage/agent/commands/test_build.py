@@ -309,7 +309,7 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "volume.count",
         {**VOLUME, "cache": "c-abcdefgh", "seconds": 300},
-        ["count for 300 s which parts of /dev/vg0/v-abcdefgh are read"],
+        ["count for 300 s more which parts of /dev/vg0/v-abcdefgh are read"],
     ),
     (
         "cache.warm",

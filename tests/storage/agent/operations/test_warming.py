@@ -22,9 +22,9 @@ def count(host: FakeHost, agent: Agent, volume: str, chunks: Sequence[int]) -> s
     uuid: str = agent.lv(volume)["uuid"]
     hot = HotMap()
     hot.add([(0, 1, chunk * CHUNK_SECTORS, 8, b"R") for chunk in chunks])
-    assert hot_map_files.begin(host, uuid, f"c-{volume[2:]}")
-    made = hot_map_files.CountedFor(f"c-{volume[2:]}", host.boottime_ns(), 300, hot.reads)
-    hot_map_files.update(host, uuid, made, hot.to_bytes())
+    assert hot_map_files.mark(host, uuid, f"c-{volume[2:]}")
+    head = hot_map_files.MapHead(900, hot.reads, host.wall_ns())
+    hot_map_files.store(host, uuid, head, hot.to_bytes(), is_first=True)
     return uuid
 
 
@@ -46,8 +46,8 @@ def test_what_is_read_most_is_in_the_cache_afterwards(host: FakeHost, agent: Age
     said = warm(agent, volume)
     assert used(host, volume) == 100
     assert said.startswith("All is there: 100 % of what is read most is in the cache, 6 of 6 MiB")
-    assert hot_map_files.counted_for(host, uuid) is None, "what was counted is forgotten"
-    assert not host.list(hot_map_files.FOLDER)
+    assert hot_map_files.mark_of(host, uuid) is None, "it is over"
+    assert hot_map_files.head(host, uuid) is not None, "the next cache is warmed by it too"
 
 
 def test_nothing_is_written_and_no_program_runs(host: FakeHost, agent: Agent) -> None:
@@ -123,7 +123,7 @@ def test_a_read_that_fails_ends_it_and_nothing_else(
     count(host, agent, volume, [1])
     monkeypatch.setattr(host, "direct_reads", broken)
     assert "was not filled any further: [Errno 5]" in warm(agent, volume)
-    assert not host.list(hot_map_files.FOLDER)
+    assert not host.list(hot_map_files.MARKS)
 
 
 def test_its_time_is_limited(host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_it_can_be_stopped(host: FakeHost, agent: Agent) -> None:
     outcome = agent.outcome(request)
     assert (outcome["state"], outcome["error"]["code"]) == ("interrupted", "aborted")
     assert used(host, volume) == 0
-    assert not host.list(hot_map_files.FOLDER)
+    assert not host.list(hot_map_files.MARKS)
 
 
 def test_the_lock_of_the_group_is_free_meanwhile(host: FakeHost, agent: Agent) -> None:
@@ -189,7 +189,7 @@ def test_counting_says_why_there_is_no_map(host: FakeHost, agent: Agent) -> None
     assert outcome["lines"][-1]["text"] == (
         "Its reads are not counted on this host: the cache starts empty."
     )
-    assert not host.list(hot_map_files.FOLDER)
+    assert not host.list(hot_map_files.MARKS)
 
 
 def test_counting_ends_where_the_service_does(host: FakeHost, agent: Agent) -> None:
