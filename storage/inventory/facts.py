@@ -23,6 +23,7 @@ from storage.agent.facts.host_devices import is_own
 from storage.agent.kernel import array_state
 from storage.agent.kernel.array_state import ArrayTrouble
 from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, cleaned, converted
+from storage.inventory.orphan import Orphan
 from storage.inventory.unread import Unread, readable_fields, readable_things, unread_named
 from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
 
@@ -432,17 +433,6 @@ class BareBacking:
     @property
     def name(self) -> str:
         return self.kname or f"bcache on {self.device}"
-
-
-@dataclass(frozen=True, slots=True)
-class Orphan:
-    """A device in the kernel that LVM made and has no volume for; `uuid` is the volume's that it
-    was."""
-
-    name: str
-    device: str
-    uuid: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)

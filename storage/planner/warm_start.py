@@ -6,15 +6,15 @@ so without a break for the volume of the job, and for a while at least where lit
 
 from __future__ import annotations
 
-from storage.agent.verbs.registry import verbs_with
-from storage.agent.verbs.verb import Trait
-from storage.agent.verbs.warm_start import (
+from storage.agent.verbs.fill_cache import (
     COUNT,
     COUNT_SECONDS,
     LEAST_WARM_SECONDS,
     MOST_WARM_SECONDS,
     WARM_CACHE,
 )
+from storage.agent.verbs.registry import verbs_with
+from storage.agent.verbs.verb import Trait
 from storage.byte_sizes import KIB
 from storage.formatting import seconds as duration
 from storage.planner.draft import Draft

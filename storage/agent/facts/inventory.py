@@ -91,7 +91,7 @@ def inventory(host: LocalHost, policy: Policy) -> Facts:
         "signature": dm.text(host, "/proc/version_signature"),
     }
     observed = heat_files.observed_now(host, policy)
-    marks, maps = hot_map_files.marks(host), hot_map_files.heads(host)
+    marks, maps = hot_map_files.marks(host), hot_map_files.map_heads(host)
     by_device = {}
     for lv in facts["lvs"]:
         lv["heat_observed"] = lv["uuid"] in observed

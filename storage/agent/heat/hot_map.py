@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..kernel.trace_pages import TracedIo
-from ..state.hot_chunks import CHUNK_BYTES, PAGE_BYTES, Columns, HotChunk, hottest_first
+from ..state.hot_chunks import CHUNK_BYTES, PAGE_BYTES, HotChunk, HotColumns, hottest_first
 from .observation import is_write
 from .sequential_runs import SequentialRuns
 from .trace_filter import SECTOR_BYTES
@@ -82,4 +82,4 @@ class HotMap:
 
     def _make(self, slots: int) -> None:
         self._tracked, self._slots, self._mask = 0, slots, slots - 1
-        self._columns = Columns(slots)
+        self._columns = HotColumns(slots)

@@ -105,7 +105,7 @@ class HotMaps:
 
     def _take_up(self, lv_uuid: str, device: ObservedDevice) -> None:
         wall_ns = self._host.wall_ns()
-        head = hot_map_files.head(self._host, lv_uuid)
+        head = hot_map_files.map_head(self._host, lv_uuid)
         if head is None:
             # There from now on: what is not there any more was to be forgotten.
             head = MapHead(0, 0, wall_ns)

@@ -29,10 +29,10 @@ def observe(host: LocalHost, lv_uuids: Collection[str]) -> dict[str, Any]:
     return {"lv_uuids": sorted(lv_uuids)}
 
 
-def forget(host: LocalHost, lv_uuids: Collection[str]) -> dict[str, Any]:
+def forget_reads(host: LocalHost, lv_uuids: Collection[str]) -> dict[str, Any]:
     """What was counted of them is another customer's. Raises Refusal(busy) or OSError."""
     try:
-        hot_map_files.forget(host, lv_uuids)
+        hot_map_files.forget_maps(host, lv_uuids)
     except LockBusy:
         raise Refusal(
             "busy", "What is read most is being written down.", "Ask again in a minute."

@@ -380,7 +380,7 @@ class HeatService:
                 "events": self._totals.events,
                 "lost": self._totals.lost,
                 "cpu_ms": int(self._totals.cpu_seconds * 1000),
-                "maps": len(hot_map_files.heads(self._host)),
+                "maps": len(hot_map_files.map_heads(self._host)),
             }
             heat_files.save_state(self._host, state, self._message, figures)
 

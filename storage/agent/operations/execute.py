@@ -34,10 +34,10 @@ from ..verbs.verb import Trait
 from . import journal, pacer, sysfs, waits
 from .assess import assess, settled
 from .boot import note_for_boot, remember
+from .cache_filler import CacheFiller, top_kname
 from .ops import JournalEntry, Record, aborted, interrupted
 from .pacer import Pacer, throttling
 from .waits import WAITS, WorkProgress, demand_flushed
-from .warming import Warming, top_kname
 
 _T = TypeVar("_T")
 LOCK_SECONDS = 120.0
@@ -185,7 +185,7 @@ class Execution:
     def _forget_reads(self) -> None:
         """What of the volume was read most ends with it."""
         try:
-            hot_map_files.forget(self._host, (self._lv_uuid,))
+            hot_map_files.forget_maps(self._host, (self._lv_uuid,))
         except (OSError, LockBusy) as problem:
             self._entry.say(f"What was counted of its reads stays for some hours: {problem}")
 
@@ -277,7 +277,7 @@ class Execution:
                 self._entry.say(self._count_reads())
                 rc = 0
             elif command.argv[0] == WARM and pacing is not None:
-                self._entry.say(self._warming(pacing).run())
+                self._entry.say(self._filler(pacing).run())
                 self._go_on()
                 rc = 0
             elif command.argv[0] == "virsh":
@@ -305,8 +305,8 @@ class Execution:
             return f"Its reads cannot be counted: {problem} The cache starts empty."
         return "Reads of other volumes are being counted: the cache starts empty."
 
-    def _warming(self, pacing: Pacer) -> Warming:
-        return Warming(
+    def _filler(self, pacing: Pacer) -> CacheFiller:
+        return CacheFiller(
             self._host,
             self._call.args,
             self._lv_uuid,

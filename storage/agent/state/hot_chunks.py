@@ -34,7 +34,7 @@ class HotChunk(NamedTuple):
                 begin = None
 
 
-class Columns:
+class HotColumns:
     """Slots of a table; one whose count is 0 is free."""
 
     def __init__(self, slots: int) -> None:
@@ -52,13 +52,13 @@ class Columns:
 
 
 def hot_chunks(data: bytes) -> list[HotChunk]:
-    """What `Columns.to_bytes` made, hottest first; nothing where it is not whole. Chunks of one
+    """What `HotColumns.to_bytes` made, hottest first; nothing where it is not whole. Chunks of one
     count come in the order of their hashes: bcache would take that of addresses for a sequential
     run."""
     slots, rest = divmod(len(data), _ENTRY_BYTES)
     if rest:
         return []
-    columns = Columns(0)
+    columns = HotColumns(0)
     columns.counts.frombytes(data[: 4 * slots])
     columns.chunks.frombytes(data[4 * slots : 8 * slots])
     columns.pages.frombytes(data[8 * slots :])

@@ -43,13 +43,13 @@ class Mark:
     begun_ns: int
 
 
-def heads(host: LocalHost) -> dict[str, MapHead]:
+def map_heads(host: LocalHost) -> dict[str, MapHead]:
     """By uuid of the LV."""
-    found = {uuid: head(host, uuid) for uuid in _stems(host, MAPS)}
-    return {uuid: each for uuid, each in found.items() if each is not None}
+    by_uuid = {uuid: map_head(host, uuid) for uuid in _stems(host, MAPS)}
+    return {uuid: each for uuid, each in by_uuid.items() if each is not None}
 
 
-def head(host: LocalHost, lv_uuid: str) -> MapHead | None:
+def map_head(host: LocalHost, lv_uuid: str) -> MapHead | None:
     document = _read(host, f"{MAPS}/{lv_uuid}.json")
     try:
         return MapHead(*(_number(document[key]) for key in ("seconds", "reads", "faded_ns")))
@@ -68,14 +68,14 @@ def store(
     """False, and nothing is written, where the map was forgotten meanwhile. Raises LockBusy or
     OSError."""
     with host.lock(LOCK, LOCK_SECONDS):
-        if not is_first and head(host, lv_uuid) is None:
+        if not is_first and map_head(host, lv_uuid) is None:
             return False
         host.save(f"{MAPS}/{lv_uuid}.map", counted, OF_ROOT)
         _save(host, f"{MAPS}/{lv_uuid}.json", vars(now))
     return True
 
 
-def forget(host: LocalHost, lv_uuids: Collection[str]) -> None:
+def forget_maps(host: LocalHost, lv_uuids: Collection[str]) -> None:
     """Maps and marks of these volumes. Raises LockBusy or OSError."""
     with host.lock(LOCK, LOCK_SECONDS):
         for lv_uuid in lv_uuids:
@@ -88,13 +88,13 @@ def forget_others(host: LocalHost, lv_uuids: Collection[str]) -> None:
     """All but these. Raises LockBusy or OSError."""
     others = {*_stems(host, MAPS), *_stems(host, MARKS)} - set(lv_uuids)
     if others:
-        forget(host, others)
+        forget_maps(host, others)
 
 
 def marks(host: LocalHost) -> dict[str, Mark]:
     """By uuid of the LV."""
-    found = {uuid: mark_of(host, uuid) for uuid in _stems(host, MARKS)}
-    return {uuid: each for uuid, each in found.items() if each is not None}
+    by_uuid = {uuid: mark_of(host, uuid) for uuid in _stems(host, MARKS)}
+    return {uuid: each for uuid, each in by_uuid.items() if each is not None}
 
 
 def mark_of(host: LocalHost, lv_uuid: str) -> Mark | None:

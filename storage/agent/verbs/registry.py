@@ -13,6 +13,7 @@ from . import (
     destroy,
     drop,
     extend,
+    fill_cache,
     lvm_cache,
     move,
     pool,
@@ -20,7 +21,6 @@ from . import (
     replace_member,
     retire,
     volume_creation,
-    warm_start,
 )
 from .verb import Trait, Verb
 
@@ -54,8 +54,8 @@ VERBS: Mapping[str, Verb] = {
         backing.SET,
         backing.FLUSH,
         backing.STOP,
-        warm_start.COUNT,
-        warm_start.WARM_CACHE,
+        fill_cache.COUNT,
+        fill_cache.WARM_CACHE,
     )
 }
 

@@ -85,7 +85,7 @@ READING: Mapping[str, ReadingVerb] = {
         ReadingVerb(
             "heat.forget",
             "Forget which parts of these volumes are read most",
-            lambda host, call: (requests.forget(host, call.args["lv_uuids"]), ()),
+            lambda host, call: (requests.forget_reads(host, call.args["lv_uuids"]), ()),
             {"lv_uuids": names.lvm_uuids(VOLUMES_LIMIT)},
             is_owners=True,
         ),

@@ -7,7 +7,7 @@ import pytest
 from jobs.hosts.read_heat import read_heat
 from jobs.models import Job, Kind, State, StepState
 from storage.agent.heat.hot_map import CHUNK_SECTORS, HotMap
-from storage.agent.operations.warming import Warming
+from storage.agent.operations.cache_filler import CacheFiller
 from storage.agent.state import heat_files, hot_map_files
 from storage.byte_sizes import GIB
 from storage.models import Host, Volume
@@ -73,10 +73,10 @@ def test_a_cache_is_made_and_filled_in_one_job(fake_host: FakeHost, volume: Volu
 def test_a_warm_start_that_fails_is_tried_once_and_fails_no_job(
     volume: Volume, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(self: Warming) -> str:
+    def broken(self: CacheFiller) -> str:
         raise RuntimeError("no such luck")
 
-    monkeypatch.setattr(Warming, "run", broken)
+    monkeypatch.setattr(CacheFiller, "run", broken)
     job = add_cache(volume)
     assert (job.state, job.error) == (State.SUCCEEDED, {})
     assert steps(job) == [*((verb, StepState.DONE) for verb in WARM[:-1]), (WARM[-1], "failed")]

@@ -154,7 +154,7 @@ def test_what_was_read_most_under_another_owner_is_forgotten(
         head = hot_map_files.MapHead(3600, 1, fake_host.wall_ns())
         hot_map_files.store(fake_host, uuid_of(volume), head, b"", is_first=True)
         assert read_heat.read_heat(enrolled)
-        return uuid_of(volume) in hot_map_files.heads(fake_host)
+        return uuid_of(volume) in hot_map_files.map_heads(fake_host)
 
     ownership.give(volume, make.customer("First"), database_now())
     assert is_known()

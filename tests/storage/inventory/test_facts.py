@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from storage.health.inventory_findings import findings_of
 from storage.host_data import BadHostData
-from storage.inventory.facts import PARTS, HostFacts, Orphan, decode, encode, restored
+from storage.inventory.facts import PARTS, HostFacts, decode, encode, restored
+from storage.inventory.orphan import Orphan
 from storage.naming import MANAGED_TAG
 from storage.planner.draft import Refused, group_of
 from tests import make

@@ -57,7 +57,7 @@ def test_every_read_of_the_volume_is_seen_and_counted(traced: TracedHost, web: s
     read(traced, 4, 9, 9)
     traced.run(80)
     assert chunks(traced, web) == [9, 4]
-    head = hot_map_files.head(traced.host, web)
+    head = hot_map_files.map_head(traced.host, web)
     assert head is not None and head.reads == 3 and 60 <= head.seconds <= 80
     assert {traced.host.modes[path] for path in files(traced)} == {0o600}, "for root alone"
 
@@ -151,7 +151,7 @@ def test_a_volume_that_is_destroyed_takes_its_map_along(host: FakeHost, agent: A
         "size_bytes": agent.lv(f"del-{key}")["size_bytes"],
     }
     agent.do("volume.destroy", {**retired, "volume_key": key, "layout": "plain"})
-    assert hot_map_files.heads(host) == {}
+    assert hot_map_files.map_heads(host) == {}
 
 
 def test_root_forbids_it_and_no_map_is_left(traced: TracedHost, agent: Agent, web: str) -> None:

@@ -116,7 +116,7 @@ def reads_of(entries: list[HotChunk], cache: Room) -> tuple[list[Read], int]:
     return reads, min(filled_bytes, cache.size_bytes)
 
 
-class Warming:
+class CacheFiller:
     """One run. `show` and `say` are for people; `stopping` tells that it is to end."""
 
     def __init__(
@@ -180,11 +180,11 @@ class Warming:
 
     def _counted(self) -> bytes:
         """The service writes down what it has when it sees that its volume is read by the agent."""
-        before = hot_map_files.head(self._host, self._lv_uuid)
+        before = hot_map_files.map_head(self._host, self._lv_uuid)
         hot_map_files.begin_warming(self._host, self._lv_uuid)
         end_ns = self._host.boottime_ns() + int(FRESH_SECONDS * 1e9)
         while self._host.boottime_ns() < end_ns and not self._stopping():
-            if hot_map_files.head(self._host, self._lv_uuid) != before:
+            if hot_map_files.map_head(self._host, self._lv_uuid) != before:
                 break
             self._host.sleep(1.0)
         return hot_map_files.data(self._host, self._lv_uuid)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from storage.agent.heat.hot_map import CHUNK_SECTORS, HotMap
-from storage.agent.operations import warming
-from storage.agent.operations.warming import Room, reads_of
+from storage.agent.operations import cache_filler
+from storage.agent.operations.cache_filler import Room, reads_of
 from storage.agent.state import heat_files, hot_map_files
 from storage.agent.state.hot_chunks import CHUNK_BYTES, HotChunk
 from tests.contract.client import POOL_BYTES, Agent
@@ -47,7 +47,7 @@ def test_what_is_read_most_is_in_the_cache_afterwards(host: FakeHost, agent: Age
     assert used(host, volume) == 100
     assert said.startswith("All is there: 100 % of what is read most is in the cache, 6 of 6 MiB")
     assert hot_map_files.mark_of(host, uuid) is None, "it is over"
-    assert hot_map_files.head(host, uuid) is not None, "the next cache is warmed by it too"
+    assert hot_map_files.map_head(host, uuid) is not None, "the next cache is warmed by it too"
 
 
 def test_nothing_is_written_and_no_program_runs(host: FakeHost, agent: Agent) -> None:
@@ -131,7 +131,7 @@ def test_its_time_is_limited(host: FakeHost, agent: Agent, monkeypatch: pytest.M
     cache = host.root.lv(volume).cache
     assert cache is not None
     cache.reads_to_promote = 1000
-    monkeypatch.setattr(warming, "PATIENCE", 1000)
+    monkeypatch.setattr(cache_filler, "PATIENCE", 1000)
     count(host, agent, volume, range(CHUNKS))
     began_ns = host.boottime_ns()
     assert warm(agent, volume, 60).startswith("Its time was over")
