@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from storage.agent.commands.command import BY_READS
 from storage.agent.heat.hot_map import CHUNK_SECTORS, HotMap
 from storage.agent.operations import cache_filler
 from storage.agent.operations.cache_filler import Room, reads_of
+from storage.agent.operations.pacer import Pacer, leaves
 from storage.agent.state import heat_files, hot_map_files
 from storage.agent.state.hot_chunks import CHUNK_BYTES, HotChunk
 from tests.contract.client import POOL_BYTES, Agent
@@ -201,3 +203,23 @@ def test_counting_ends_where_the_service_does(host: FakeHost, agent: Agent) -> N
     began_ns = host.boottime_ns()
     agent.do("volume.count", {"lv": volume, "cache": "c-aaaaaaaa", "seconds": 3600})
     assert host.boottime_ns() - began_ns < 300e9, "a service that is silent does not work"
+
+
+def test_its_own_guest_is_no_neighbour(host: FakeHost, agent: Agent) -> None:
+    """Else the agent would rest because of its own reads."""
+    volume, _ = agent.cached()
+    host.root.load(volume, iops=200)
+    beside = agent.volume()
+    host.root.load(beside, iops=200)
+    with host.changing() as machine:
+        for lv in machine.lvs():
+            lv.counters.regions.clear()
+    own = str(host.root.lv(volume).kname)
+    pacer = Pacer(host, leaves(host, own), own, lambda: 20, BY_READS)
+    looks = []
+    while len(looks) < 400:
+        looks.append(pacer.beat())
+        host.advance(looks[-1].seconds)
+    names = {each.name for each in host.machine.lvs() if each.counters.regions}
+    assert names == {beside}, "the others alone are measured"
+    assert 0 < sum(not look.rests for look in looks) < 300
