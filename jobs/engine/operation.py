@@ -27,6 +27,7 @@ from jobs.transport.errors import BadReply, TransportError
 from jobs.transport.replies import decode_operation, has_changed
 from storage.database_clock import database_now
 from storage.host_data import BadHostData
+from storage.planner.fingerprint import OPTIONAL
 
 POLL_SECONDS = (0.2, 1.0)
 
@@ -128,7 +129,8 @@ def may_go_on(job: Job, step: Step) -> bool:
             return _stand_back(job, step, step.error)
         pause_job(job, _rest(step.error), str(step.error["message"]))
         return False
-    return code in WORTH_A_NEW_PLAN or rollback_or_fail(job, step.error)
+    is_passed_over = code in WORTH_A_NEW_PLAN or step.verb in OPTIONAL
+    return is_passed_over or rollback_or_fail(job, step.error)
 
 
 def poll(job: Job, step: Step) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jobs.engine.finish import has_changed_host
 from jobs.engine.rollback import current_wish
+from jobs.engine.steps import without_tried
 from jobs.hosts.read_inventory import placement_of
 from jobs.models import DESTROYING, Job
 from storage.inventory.facts import HostFacts
@@ -28,7 +29,7 @@ def remaining_steps(
     # The way back was in no preview.
     preferred = {} if job.falls_back else job.disks
     target = (placement or placement_of(job)).target
-    planned = plan(facts, target, current_wish(job), preferred)
+    planned = without_tried(job, plan(facts, target, current_wish(job), preferred))
     if planned and not job.falls_back and not has_changed_host(job):
         refuse_faulty(planned, facts, job.host.accepted_faults)
         if job.kind not in DESTROYING and any(step.verb == DROP for step in planned):

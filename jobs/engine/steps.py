@@ -24,7 +24,7 @@ from jobs.transport.replies import OperationState, to_json
 from storage.compiled_query import CompiledQuery
 from storage.database_clock import database_now
 from storage.planner import PlannedStep
-from storage.planner.fingerprint import FLUSHES
+from storage.planner.fingerprint import FLUSHES, OPTIONAL
 
 LINES_LIMIT = 5000
 TRIES = 3
@@ -177,6 +177,15 @@ def add_lines(job: Job, texts: list[str]) -> None:
     Line.objects.bulk_create(
         Line(job=job, n=n, text=text) for n, text in enumerate(texts[: max(0, room)], last + 1)
     )
+
+
+def without_tried(job: Job, planned: tuple[PlannedStep, ...]) -> tuple[PlannedStep, ...]:
+    """The steps that are left of a plan: what is optional is tried once by a job."""
+    if job.is_without_steps or not any(step.verb in OPTIONAL for step in planned):
+        return planned
+    over = (StepState.DONE, StepState.FAILED)
+    tried = set(job.step_set.filter(state__in=over).values_list("verb", flat=True))
+    return tuple(step for step in planned if step.verb not in OPTIONAL & tried)
 
 
 def exhausted(job: Job, planned: PlannedStep) -> dict[str, Any] | None:

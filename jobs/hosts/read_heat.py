@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 from typing import Any, Final
 
 from django.db.models import F
@@ -15,9 +16,11 @@ from storage.analysis import heat_store
 from storage.database_clock import database_now
 from storage.host_data import BadHostData
 from storage.models import Host, Placement, Volume
+from storage.volumes import ownership
 
 log = logging.getLogger(__name__)
 
+OWNED_ANEW: Final = timedelta(days=1)
 MOST_ANSWERS: Final = 200
 """Of one host in a round, each of about 1 MiB: more than it keeps."""
 
@@ -32,7 +35,11 @@ def read_heat(host: Host) -> bool:
     """Name the volumes, and store what there is; False where the host did not answer or sent
     nonsense. An answer is stored before the next request lets the host forget it."""
     try:
-        _ask(host, "heat.observe", {"lv_uuids": observed_uuids(host)})
+        observed = observed_uuids(host)
+        _ask(host, "heat.observe", {"lv_uuids": observed})
+        strangers = _owned_anew(host, observed)
+        if strangers and "maps" in host.hello.get("heat", {}):
+            _ask(host, "heat.forget", {"lv_uuids": strangers})
         after = 0
         for _ in range(MOST_ANSWERS):
             reply = _ask(host, "heat.records", {"after": after})
@@ -61,6 +68,18 @@ def observed_uuids(host: Host) -> list[str]:
     )
     uuids = placements.values_list("lv_uuid", flat=True)[:VOLUMES_LIMIT]
     return sorted(uuid for uuid in uuids if uuid is not None)
+
+
+def _owned_anew(host: Host, lv_uuids: list[str]) -> list[str]:
+    """Volumes that were another customer's until yesterday or later: what of them was read most is
+    none of its customer's. Two queries."""
+    there = Placement.objects.filter(host=host, until=None, lv_uuid__in=lv_uuids)
+    uuids = {each.volume: str(each.lv_uuid) for each in there.select_related("volume")}
+    since = ownership.each_theirs_since(uuids)
+    begin = database_now() - OWNED_ANEW
+    return sorted(
+        uuid for volume, uuid in uuids.items() if volume.pk in since and since[volume.pk] > begin
+    )
 
 
 def _ask(host: Host, verb: str, args: dict[str, Any]) -> Reply:

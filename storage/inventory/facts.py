@@ -23,6 +23,7 @@ from storage.agent.facts.host_devices import is_own
 from storage.agent.kernel import array_state
 from storage.agent.kernel.array_state import ArrayTrouble
 from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, cleaned, converted
+from storage.inventory.orphan import Orphan
 from storage.inventory.unread import Unread, readable_fields, readable_things, unread_named
 from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
 
@@ -320,7 +321,9 @@ class LogicalVolume:
     `host_use` says what of the host itself lies on it ("mounted at /var"), "" for nothing.
     `allocation` is its own policy, "inherit" for that of its group. `parts` are the uuids of all
     sub-volumes of a public one, its cache pool's too; `standing` that of its own data, without its
-    cache."""
+    cache. `heat_observed`: its heat may be observed, and the host does so now, and has counted for
+    `counted_seconds` what of it is read most; `counted_for` is the name of the cache that is to be
+    filled with that, "" for none."""
 
     uuid: Uuid
     name: LvmName
@@ -347,6 +350,9 @@ class LogicalVolume:
     writecache: WriteCache | None = None
     parts: tuple[Uuid, ...] = ()
     standing: DataStanding | None = None
+    heat_observed: bool = False
+    counted_for: str = ""
+    counted_seconds: int = 0
 
     @property
     def hosts_own(self) -> str:
@@ -427,17 +433,6 @@ class BareBacking:
     @property
     def name(self) -> str:
         return self.kname or f"bcache on {self.device}"
-
-
-@dataclass(frozen=True, slots=True)
-class Orphan:
-    """A device in the kernel that LVM made and has no volume for; `uuid` is the volume's that it
-    was."""
-
-    name: str
-    device: str
-    uuid: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('storage', '0049_heat'),
+        ('storage', '0051_allocation'),
     ]
 
     operations = [

@@ -7,7 +7,7 @@ from storage.migrations._operations import run_sql
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('storage', '0051_allocation'),
+        ('storage', '0052_cache_windows'),
     ]
 
     operations = [

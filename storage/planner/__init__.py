@@ -9,7 +9,7 @@ confirms are the commands that run. A plan for an LV that does not exist yet lea
 from __future__ import annotations
 
 from storage.inventory.facts import HostFacts
-from storage.planner import growth, life, occupied, volume_steps
+from storage.planner import growth, life, occupied, volume_steps, warm_start
 from storage.planner.draft import (
     ANY_DISKS,
     DIRTY_LIMIT_BYTES,
@@ -44,6 +44,7 @@ def plan(
         of_layout(wish.layout).plan(draft)
         growth.move(draft)
         growth.clear(draft)
+        warm_start.warm_up(draft)
     occupied.forget_mark(draft)
     if draft.steps:
         occupied.spare_the_host(draft)

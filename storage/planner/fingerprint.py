@@ -13,6 +13,8 @@ from storage.planner.draft import Disks, PlannedStep
 
 FLUSHES = verbs_with(Trait.FLUSHES)
 """Whether these are needed depends on how much is dirty this second; they change no data."""
+OPTIONAL = verbs_with(Trait.OPTIONAL)
+"""Whether these can be done depends on what the host is at."""
 PASSING_ARGS = frozenset({"policy"})
 """Set back after a flush."""
 NAMES = frozenset({"vg", "lv"})
@@ -39,7 +41,7 @@ def disks_of(steps: Sequence[PlannedStep]) -> Disks:
 
 
 def _lasting(step: PlannedStep) -> list[Any] | None:
-    if step.verb in FLUSHES:
+    if step.verb in FLUSHES | OPTIONAL:
         return None
     args = {name: value for name, value in step.args.items() if name not in PASSING_ARGS}
     if len(args) < len(step.args) and set(args) <= NAMES:

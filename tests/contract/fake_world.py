@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from storage.agent.heat.trace_filter import CHUNK_SECTORS
 from storage.agent.operations.boot import boot
 from storage.agent.operations.execute import execute
 from tests.contract.fake_caches import FakeCaches
 from tests.fake import FakeHost
 from tests.fake.parts import GIB, Disk, Signature
+from tests.storage.agent.heat.traced_host import TracedHost
 
 LVM = {
     "lvs",
@@ -133,6 +135,23 @@ class FakeWorld:
         load = self.host.root.load(lv, hit_rate=0.9)
         self.host.advance(2 * size_bytes / 4096 / load.disk_iops)
         self.host.root.stop_load(load)
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        self.traced = TracedHost(self.host)
+        self.traced.run(11)
+        yield
+        self.traced.service.end()
+
+    def read_counted(self, lv: str, chunks: Sequence[int], times: int) -> None:
+        self.traced.run(11)
+        with self.host.changing() as machine:
+            backing = machine.backing(self.host.root.lv(lv))
+        number = self.traced.number(f"/dev/{backing.device}" if backing else f"/dev/vg0/{lv}")
+        now_ns = self.host.boottime_ns()
+        ios = [(now_ns, number, chunk * CHUNK_SECTORS, 8, b"R") for chunk in chunks]
+        self.traced.tracer.waiting += ios * times
+        self.traced.run(80)
 
     def write_synced(self, lv: str, count: int) -> None:
         with self.host.changing():

@@ -94,7 +94,7 @@ class LabCaches:
         self.lab = lab
 
     def fill(self, lv: str) -> None:
-        device, is_bcache = self._device(lv)
+        device, is_bcache = self.device(lv)
         script = (
             FILL_BCACHE.format(device=device, size=SPAN_BYTES)
             if is_bcache
@@ -105,10 +105,10 @@ class LabCaches:
         self.lab.run(script, timeout_seconds=300)
 
     def read_hot(self, lv: str, count: int, *, at_once: int = 8) -> None:
-        self._read(self._device(lv)[0], count, 0, at_once)
+        self._read(self.device(lv)[0], count, 0, at_once)
 
     def read_cold(self, lv: str, count: int, *, at_once: int = 8) -> None:
-        self._read(self._device(lv)[0], count, COLD_FROM_BYTES, at_once)
+        self._read(self.device(lv)[0], count, COLD_FROM_BYTES, at_once)
 
     def foreign_bytes_after_trim(self, lv: str) -> int:
         device = f"/dev/vg0/{lv}"
@@ -167,11 +167,11 @@ class LabCaches:
         self.lab.run(REPAIR.format(lv=f"vg0/{shlex.quote(lv)}"))
 
     def reads(self, lv: str) -> bool:
-        words = [f"if={self._device(lv)[0]}", "of=/dev/null", "bs=64k", "count=1"]
+        words = [f"if={self.device(lv)[0]}", "of=/dev/null", "bs=64k", "count=1"]
         return self._succeeds(["dd", *words, "iflag=direct", "status=none"])
 
     def flushes(self, lv: str) -> bool:
-        return self._succeeds(["python3", "-I", "-c", FLUSH, self._device(lv)[0]])
+        return self._succeeds(["python3", "-I", "-c", FLUSH, self.device(lv)[0]])
 
     def _succeeds(self, argv: list[str]) -> bool:
         return self.lab.run(argv, check=False).returncode == 0
@@ -185,7 +185,7 @@ class LabCaches:
             timeout_seconds=400,
         )
 
-    def _device(self, lv: str) -> tuple[str, bool]:
+    def device(self, lv: str) -> tuple[str, bool]:
         """What the guest has open, and whether that is a bcache."""
         found = self.lab.run(
             f"readlink /sys/block/$(basename $(realpath /dev/vg0/{lv}))/bcache/dev", check=False

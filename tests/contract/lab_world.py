@@ -78,6 +78,16 @@ for _ in range(int(sys.argv[3])):
     os.preadv(device, [block], random.randrange(blocks) * 4096)
 """
 
+CHUNKS = """
+import mmap, os, sys
+block, device = mmap.mmap(-1, 4096), os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+for _ in range(int(sys.argv[2])):
+    for chunk in sys.argv[3:]:
+        os.preadv(device, [block], int(chunk) * 65536)
+"""
+# The service looks for what it is to count every 10 s.
+LOOK_SECONDS = 12
+
 BARE = """
 pkill -u tiercel
 userdel -f tiercel
@@ -295,6 +305,21 @@ class LabWorld:
             f"for try in 1 2 3; do dd if={self.device(lv)} of=/dev/null bs=4k count={count} "
             "iflag=direct 2>/dev/null; done"
         )
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        self._enrol("umask 022; install_heat")
+        try:
+            yield
+        finally:
+            unit = "tiercel-heat.service"
+            self.lab.run(f"systemctl disable -q --now {unit}; rm /etc/systemd/system/{unit}")
+
+    def read_counted(self, lv: str, chunks: Sequence[int], times: int) -> None:
+        device, _ = self.caches.device(lv)
+        numbers = " ".join(map(str, chunks))
+        script = f"sleep {LOOK_SECONDS}; python3 - {device} {times} {numbers}; sleep {LOOK_SECONDS}"
+        self.lab.run(script, stdin=CHUNKS)
 
     def write_synced(self, lv: str, count: int) -> None:
         self.lab.run(["python3", "-I", "-c", SYNCED, self.device(lv), str(count)])

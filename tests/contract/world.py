@@ -80,6 +80,13 @@ class World(Protocol):
     def read(self, lv: str, size_bytes: int) -> None:
         """Read the beginning of a volume as its guest would."""
 
+    def counting(self) -> AbstractContextManager[None]:
+        """The agent's service that counts heat is at work until the end of the block."""
+
+    def read_counted(self, lv: str, chunks: Sequence[int], times: int) -> None:
+        """The guest reads the first page of these chunks of 64 KiB, so many times, and the service
+        has seen it. Before that it has looked at what it is to count."""
+
     def write_synced(self, lv: str, count: int) -> None:
         """Write that many blocks of 4 KiB to a volume, each followed by a flush."""
 

@@ -127,6 +127,7 @@ class FakeHost(Journal):
         self._put_back: dict[str, tuple[str, str]] = {}
         self.failed_units: list[str] = []
         self.started_units: list[str] = []
+        self.modes: dict[str, int] = {}
 
     # What a test does.
 
@@ -364,10 +365,21 @@ class FakeHost(Journal):
     def _array(self, path: str) -> Array:
         return next(each for each in self.machine.arrays if each.name == path.split("/")[3])
 
-    def save(self, path: str, data: bytes) -> None:
+    @contextmanager
+    def direct_reads(self, path: str) -> Iterator[Callable[[int, int], None]]:
+        def read(offset: int, size_bytes: int) -> None:
+            with self._guard, self._noting_gaps():
+                self._settle()
+                seconds = load.read_directly(self.machine, path, offset, size_bytes)
+            self.advance(seconds)
+
+        yield read
+
+    def save(self, path: str, data: bytes, mode: int = 0o644) -> None:
         if path.startswith("/var/lib/tiercel/"):
             self.room()
         with self._guard:
+            self.modes[path] = mode
             self.machine.files[path] = data
             if self._tree is not None:
                 self._tree[1].file(path, data)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from tests.fake import bcache
 from tests.fake.machine import Machine
-from tests.fake.parts import SECTOR, Array, Backing, Cache, Disk, Load, Lv
+from tests.fake.parts import SECTOR, Array, Backing, Cache, Disk, Load, Lv, ModelGap
 
 HIT_MS = 0.15
+DISK_READ_MS = 8.0
 HAMMERED = 8.0
 """So many times as long an I/O takes beside a program that writes without a pause."""
 QUEUE_DEPTH = 8
@@ -130,6 +131,37 @@ def _bcache(machine: Machine, load: Load, backing: Backing, seconds: float) -> N
         _physical(cset.lv, share.read_hits, share.write_hits, share, ms=HIT_MS)
     _count(backing, share)
     _physical(backing.lv, share.read_misses, share.writes, share)
+
+
+def read_directly(machine: Machine, path: str, offset: int, size_bytes: int) -> float:
+    """A program of the host reads a volume through its cache; how many seconds that takes."""
+    kname = path.removeprefix("/dev/")
+    sectors = size_bytes // SECTOR
+    backing = next((each for each in machine.backings if each.device == kname), None)
+    if backing is not None:
+        backing.misses += 1
+        backing.counters.read(1, sectors, DISK_READ_MS)
+        if backing.cset is not None:
+            backing.cset.used_bytes += size_bytes
+            backing.cset.lv.counters.write(1, sectors, HIT_MS)
+        return DISK_READ_MS / 1000
+    lv = next((each for each in machine.lvs() if each.kname == kname), None)
+    if lv is None or lv.cache is None:
+        raise ModelGap(f"direct reads of {path}")
+    cache = lv.cache
+    chunk = offset // cache.pool.chunk_bytes
+    reads = cache.chunks.get(chunk, 0)
+    cache.chunks[chunk] = reads + 1
+    is_hit = reads >= cache.reads_to_promote
+    lv.counters.read(1, sectors, HIT_MS if is_hit else DISK_READ_MS)
+    if is_hit:
+        cache.read_hits += 1
+        return HIT_MS / 1000
+    cache.read_misses += 1
+    if reads + 1 >= cache.reads_to_promote and cache.used < cache.total:
+        cache.used += 1
+        cache.promotions += 1
+    return DISK_READ_MS / 1000
 
 
 def _count(device: Lv | Backing, share: Share) -> None:

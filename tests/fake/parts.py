@@ -302,6 +302,9 @@ class Cache:
     failed: bool = False
     saved: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     warmth: float = 0.0
+    # Chunks that the agent's own reads brought, and after how many reads one comes.
+    chunks: dict[int, int] = field(default_factory=dict)
+    reads_to_promote: int = 1
 
     @property
     def total(self) -> int:

@@ -34,7 +34,10 @@ REGISTER = "/sys/fs/bcache/register_quiet"
 NOW = "<now>"
 # How a command that takes long is made to rest: its program stands still, or the kernel's mirrors
 # are throttled.
-BY_STOPS, BY_MIRROR = "stops", "mirror"
+# Reads of the agent's own wait for their turn.
+BY_STOPS, BY_MIRROR, BY_READS = "stops", "mirror", "reads"
+# In place of a program: what the agent does by itself for a warm start.
+COUNT_READS, WARM = "count", "warm"
 LOCKED = ("Resource temporarily unavailable", "Can't get lock")
 NO_SPACE = ("nsufficient free space", "nsufficient suitable")
 CONGESTION = ("congested_read_threshold_us", "congested_write_threshold_us")

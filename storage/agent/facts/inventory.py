@@ -16,6 +16,7 @@ from ..kernel import attachment, bcache_sysfs, disks, dm, lvm
 from ..kernel.dm import SECTOR, text
 from ..kernel.local_host import LocalHost, MissingTool, TimedOut
 from ..kernel.lvm import Row, flag, number, split_list
+from ..state import heat_files, hot_map_files
 from ..state.policy import Policy, tier
 from . import cset_fill, guests_disks, host_devices, lvm_activity, program_versions
 from .logical_volumes import Layout, Standings, cache_facts, lv_facts, pv_name
@@ -89,8 +90,13 @@ def inventory(host: LocalHost, policy: Policy) -> Facts:
         "version": dm.text(host, "/proc/sys/kernel/version"),
         "signature": dm.text(host, "/proc/version_signature"),
     }
+    observed = heat_files.observed_now(host, policy)
+    marks, maps = hot_map_files.marks(host), hot_map_files.map_heads(host)
     by_device = {}
     for lv in facts["lvs"]:
+        lv["heat_observed"] = lv["uuid"] in observed
+        lv["counted_for"] = marks[lv["uuid"]].cache if lv["uuid"] in marks else ""
+        lv["counted_seconds"] = maps[lv["uuid"]].seconds if lv["uuid"] in maps else 0
         device = top_device(host, lv)
         if device is not None:
             by_device[device] = lv

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..calls.refusals import Refusal
 from ..kernel.local_host import LocalHost, LockBusy
-from ..state import heat_files
+from ..state import heat_files, hot_map_files
 from ..state.heat_files import CHANGE, CHANGE_SECONDS, SECOND_NS, WantedHeat, WantedTrace
 from ..state.policy import AGENT, load_policy
 
@@ -26,6 +26,17 @@ def observe(host: LocalHost, lv_uuids: Collection[str]) -> dict[str, Any]:
         if trace is not None and trace.lv_uuid not in lv_uuids:
             trace = None
         heat_files.save_wanted(host, WantedHeat(frozenset(lv_uuids), trace))
+    return {"lv_uuids": sorted(lv_uuids)}
+
+
+def forget_reads(host: LocalHost, lv_uuids: Collection[str]) -> dict[str, Any]:
+    """What was counted of them is another customer's. Raises Refusal(busy) or OSError."""
+    try:
+        hot_map_files.forget_maps(host, lv_uuids)
+    except LockBusy:
+        raise Refusal(
+            "busy", "What is read most is being written down.", "Ask again in a minute."
+        ) from None
     return {"lv_uuids": sorted(lv_uuids)}
 
 

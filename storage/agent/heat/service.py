@@ -18,10 +18,11 @@ from ..kernel.dm import text
 from ..kernel.local_host import LocalHost, LockBusy
 from ..kernel.trace_instance import NoTracing, Reading, TraceInstance
 from ..kernel.trace_pages import TracedIo
-from ..state import heat_files
+from ..state import heat_files, hot_map_files
 from ..state.heat_files import IDLE, PAUSED, RUNNING, UNAVAILABLE, WantedTrace
 from ..state.policy import load_policy
 from .budget import FINE_EVENTS, PAUSE_SECONDS, WINDOW_SECONDS, Budget, CostWindow
+from .hot_maps import HotMaps
 from .observation import Fine, Io, Sampled
 from .observed_devices import ObservedDevice, observed_devices
 from .trace_filter import SECTOR_BYTES, SHARE, trace_filter
@@ -110,6 +111,7 @@ class HeatService:
         self._volumes: dict[str, ObservedVolume] = {}
         self._trace: FineTrace | None = None
         self._spent_trace: WantedTrace | None = None
+        self._maps = HotMaps(host)
         self._is_tracing = False
         self._wait = LONGEST_WAIT
         self._looked_ns = -DAY_NS
@@ -137,6 +139,7 @@ class HeatService:
             if not load_policy(self._host).heat:
                 self.end()
                 heat_files.forget_heat(self._host)
+                hot_map_files.forget_others(self._host, ())
                 return None
             if now_ns >= self._paused_until_ns:
                 self._look()
@@ -150,6 +153,7 @@ class HeatService:
     def end(self) -> None:
         """Write what there is of this hour, and remove the instance. Raises OSError."""
         records = self._close_all()
+        self._maps.give_up()
         self._stop_tracing()
         heat_files.add_records(self._host, records)
 
@@ -178,6 +182,8 @@ class HeatService:
                 self._volumes[lv_uuid] = self._begin(device)
         records += self._follow_trace(wanted.trace, devices)
         heat_files.add_records(self._host, records)
+        hot_map_files.forget_others(self._host, wanted.lv_uuids)
+        self._maps.follow(devices)
         self._guarded(self._set_filter)
 
     def _begin(self, device: ObservedDevice) -> ObservedVolume:
@@ -194,7 +200,8 @@ class HeatService:
             self._tracer.start()
             self._is_tracing, self._read_ns = True, self._tracer.now_ns()
             self._begin_window()
-        whole = None if self._trace is None else self._trace.device.number
+        whole = self._maps.numbers()
+        whole += [] if self._trace is None else [self._trace.device.number]
         try:
             self._tracer.set_filter(trace_filter(self._residue, numbers, whole))
         except ValueError as error:
@@ -211,9 +218,9 @@ class HeatService:
         by_number: dict[int, list[TracedIo]] = {}
         for io in reading.ios:
             by_number.setdefault(io[1], []).append(io)
-        for volume in self._volumes.values():
+        for lv_uuid, volume in self._volumes.items():
             before, now = volume.counters, counters.get(volume.device.kname)
-            volume.counters = now
+            volume.counters = None if lv_uuid in self._maps.warming else now
             volume.lost += reading.lost
             passed = _passed(before, now)
             if passed is None:
@@ -224,6 +231,7 @@ class HeatService:
             if self._trace is not None and self._trace.device == volume.device:
                 self._trace.fine.add(ios, passed)
                 self._trace.lost += reading.lost
+        self._maps.add(by_number)
         self._adapt(reading.fill)
         for totals in (self._totals, self._window):
             totals.events += len(reading.ios)
@@ -247,8 +255,9 @@ class HeatService:
         self._totals.cpu_seconds += spent_seconds
         self._begin_window()
         excess = self._budget.excess(window, load_policy(self._host).heat_cpu_percent)
-        if excess and self._trace is not None:
+        if excess and (self._trace is not None or self._maps.numbers()):
             heat_files.add_records(self._host, self._close_trace())
+            self._maps.give_up()
             self._budget = Budget()
             self._set_filter()
         elif excess:
@@ -342,6 +351,7 @@ class HeatService:
         """Observe nothing for an hour, and say why."""
         self._paused_until_ns = self._host.boottime_ns() + int(PAUSE_SECONDS * SECOND_NS)
         self._volumes, self._trace = {}, None
+        self._maps.give_up()
         self._budget = Budget()
         self._stop_tracing()
         self._message = message
@@ -370,6 +380,7 @@ class HeatService:
                 "events": self._totals.events,
                 "lost": self._totals.lost,
                 "cpu_ms": int(self._totals.cpu_seconds * 1000),
+                "maps": len(hot_map_files.map_heads(self._host)),
             }
             heat_files.save_state(self._host, state, self._message, figures)
 
@@ -412,6 +423,7 @@ def clean_heat(host: LocalHost) -> list[str]:
     try:
         with host.lock(heat_files.SERVICE, 0.0):
             host.remove(heat_files.STATE)
+            hot_map_files.unmark_all(host)
             is_removed = TraceInstance(host).stop()
     except LockBusy:
         return []

@@ -22,9 +22,9 @@ PAGE_SECTORS = 8
 LENGTH_LIMIT = 4000
 
 
-def trace_filter(residue: int, devices: Iterable[int], whole: int | None = None) -> str:
+def trace_filter(residue: int, devices: Iterable[int], whole: Iterable[int] = ()) -> str:
     """The filter for the chunks whose number is `residue` modulo SHARE, on `devices` (as the kernel
-    numbers them in an event), and for all I/Os of the device `whole`. Raises ValueError where it
+    numbers them in an event), and for all I/Os of the devices `whole`. Raises ValueError where it
     would be too long."""
     numbers = sorted(set(devices))
     parts = []
@@ -36,8 +36,7 @@ def trace_filter(residue: int, devices: Iterable[int], whole: int | None = None)
             "nr_sector == 0",
         )
         parts.append(f"(({' || '.join(seen)}) && ({' || '.join(_ranges(numbers))}))")
-    if whole is not None:
-        parts.append(f"dev == {whole}")
+    parts += _ranges(sorted(set(whole)))
     text = " || ".join(parts)
     if not parts or len(text) > LENGTH_LIMIT:
         raise ValueError("the devices do not fit into one filter")

@@ -99,9 +99,9 @@ class LocalHost(Protocol):
     def write(self, path: str, text: str) -> None:
         """Write to a sysfs file in one write(2). Raises OSError with the kernel's errno."""
 
-    def save(self, path: str, data: bytes) -> None:
+    def save(self, path: str, data: bytes, mode: int = 0o644) -> None:
         """Replace an ordinary file atomically (temporary file, fsync, rename, fsync of the
-        folder), mode 0644, making its folder if needed. Raises OSError."""
+        folder), making its folder if needed. Raises OSError."""
 
     def remove(self, path: str) -> None:
         """Remove an ordinary file, if it is there. Raises OSError."""
@@ -126,6 +126,11 @@ class LocalHost(Protocol):
     def exclusive(self, path: str) -> bool:
         """Whether the block device can be opened for exclusive use just now (O_EXCL): another
         sign of use beside open descriptors, mounts and holders, never the only one."""
+
+    def direct_reads(self, path: str) -> AbstractContextManager[Callable[[int, int], None]]:
+        """Open a block device for reading alone, past the page cache (O_DIRECT), inside a `with`:
+        what it gives reads so many bytes from an offset, both multiples of 4 KiB, and throws them
+        away. Both raise OSError."""
 
     def qmp(self, path: str, commands: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
         """Say commands to the QEMU monitor behind a Unix socket and return what each returned.

@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
-from ..commands.command import Command
+from ..commands.command import COUNT_READS, WARM, Command
 from ..facts import program_versions
 from ..facts.view import Planned, View
 from ..kernel.local_host import LocalHost
@@ -34,7 +34,7 @@ PACKAGES = {
 # The program whose version counts for what a package brings.
 VERSIONED = {"lvm2": "lvm", "util-linux": "util_linux"}
 # What the agent does by itself, without a program.
-INSIDE = ("write", "qmp", "wait")
+INSIDE = ("write", "qmp", "wait", COUNT_READS, WARM)
 
 
 def assess(view: View, call: VerbCall) -> tuple[Command, ...]:

@@ -11,12 +11,21 @@ from typing import Any, Callable, TypeVar
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import extents, vacated_extents
-from ..commands.command import BY_MIRROR, REGISTER, Command, refusal_of, stamped
+from ..commands.command import (
+    BY_MIRROR,
+    BY_READS,
+    COUNT_READS,
+    REGISTER,
+    WARM,
+    Command,
+    refusal_of,
+    stamped,
+)
 from ..facts.view import View
 from ..guests import hiding, qmp, virsh
 from ..kernel import dm
 from ..kernel.local_host import Beat, LocalHost, LockBusy, MissingTool
-from ..state import fence, policy, undo_window
+from ..state import fence, heat_files, hot_map_files, policy, undo_window
 from ..state.boot_state import FILES, BootNote
 from ..state.owner import panel_from_json
 from ..verbs.argument_checks import call_from_json
@@ -25,6 +34,7 @@ from ..verbs.verb import Trait
 from . import journal, pacer, sysfs, waits
 from .assess import assess, settled
 from .boot import note_for_boot, remember
+from .cache_filler import CacheFiller, top_kname
 from .ops import JournalEntry, Record, aborted, interrupted
 from .pacer import Pacer, throttling
 from .waits import WAITS, WorkProgress, demand_flushed
@@ -121,6 +131,8 @@ class Execution:
                 "Check the output and the host, then plan again.",
             )
         self._remember_for_boot(view)
+        if self._call.verb == "volume.destroy":
+            self._forget_reads()
 
     def _demand_device(self, view: View, path: str) -> None:
         """The path leads to the volume that LVM calls so. udev makes it, and may be late: what is
@@ -170,6 +182,13 @@ class Execution:
         except (Refusal, LockBusy, OSError) as problem:
             self._entry.say(f"What the next boot needs could not be noted: {problem}")
 
+    def _forget_reads(self) -> None:
+        """What of the volume was read most ends with it."""
+        try:
+            hot_map_files.forget_maps(self._host, (self._lv_uuid,))
+        except (OSError, LockBusy) as problem:
+            self._entry.say(f"What was counted of its reads stays for some hours: {problem}")
+
     def _assess(self) -> tuple[Command, ...]:
         """The checks once more, under the lock."""
         return self._patiently(lambda view: assess(view, self._call))
@@ -206,7 +225,9 @@ class Execution:
             yield None
             return
         host, own = self._host, waits.kname(self._host, self._call.args)
-        if command.pace != BY_MIRROR:
+        if command.pace == BY_READS:
+            own = top_kname(host, self._call.args)
+        elif command.pace != BY_MIRROR:
             own = waits.kname_at(host, command.argv[-1])
         under = pacer.under(host, self._call, command, own)
         locks = {*under, pacer.ALL_MIRRORS} if command.pace == BY_MIRROR else under
@@ -252,6 +273,13 @@ class Execution:
                 rc = qmp.run_qmp(self._host, command, self._call.args, self._entry.say)
             elif command.argv[0] == "wait":
                 rc = 0
+            elif command.argv[0] == COUNT_READS:
+                self._entry.say(self._count_reads())
+                rc = 0
+            elif command.argv[0] == WARM and pacing is not None:
+                self._entry.say(self._filler(pacing).run())
+                self._go_on()
+                rc = 0
             elif command.argv[0] == "virsh":
                 rc = virsh.run_virsh(self._host, command, self._call.args, self._entry.say)
             else:
@@ -264,6 +292,28 @@ class Execution:
             self._glance(watch, force=True)
         if command.wait:
             self._wait(command)
+
+    def _count_reads(self) -> str:
+        """Has the service count; what came of it, in a sentence: a cold cache is no error."""
+        observed = heat_files.observed_now(self._host, policy.load_policy(self._host))
+        if self._lv_uuid not in observed:
+            return "Its reads are not counted on this host: the cache starts empty."
+        try:
+            if hot_map_files.mark(self._host, self._lv_uuid, self._call.args["cache"]):
+                return "Its reads are counted."
+        except (OSError, LockBusy) as problem:
+            return f"Its reads cannot be counted: {problem} The cache starts empty."
+        return "Reads of other volumes are being counted: the cache starts empty."
+
+    def _filler(self, pacing: Pacer) -> CacheFiller:
+        return CacheFiller(
+            self._host,
+            self._call.args,
+            self._lv_uuid,
+            pacing,
+            lambda progress: self._entry.show(progress, force=True),
+            self._stopping,
+        )
 
     def _paced(
         self, command: Command, watch: Callable[[], WorkProgress] | None, pacing: Pacer | None

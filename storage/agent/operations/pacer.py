@@ -17,11 +17,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Callable
 
 from ..calls.call import VerbCall
-from ..commands.command import BY_MIRROR, BY_STOPS, Command
+from ..commands.command import BY_MIRROR, BY_READS, BY_STOPS, Command
 from ..kernel import disks, dm, stats
 from ..kernel.local_host import Beat, LocalHost, LockBusy
 from . import journal
-from .pace import Histograms, Others
+from .pace import MOST_SHARE, Histograms, Others
 from .rhythm import MOST_BEAT_SECONDS, Rhythm
 
 # Others come and go: so many looks later their devices are looked for anew.
@@ -40,10 +40,16 @@ def leaves(host: LocalHost, kname: str, depth: int = 8) -> frozenset[str]:
     return frozenset(leaf for part in parts for leaf in leaves(host, part, depth - 1))
 
 
-class Neighbours:
-    """The volumes on the disks `under`, without `own`."""
+def _stack(host: LocalHost, kname: str, depth: int = 8) -> frozenset[str]:
+    """A device and all that it stands on."""
+    parts = host.list(f"/sys/block/{kname}/slaves") if depth else ()
+    return frozenset((kname,)).union(*(_stack(host, part, depth - 1) for part in parts))
 
-    def __init__(self, host: LocalHost, under: frozenset[str], own: str) -> None:
+
+class Neighbours:
+    """The volumes on the disks `under`, without `own` (knames)."""
+
+    def __init__(self, host: LocalHost, under: frozenset[str], own: frozenset[str]) -> None:
         self._host = host
         self._under = under
         self._own = own
@@ -81,7 +87,7 @@ class Neighbours:
         lvm = {device.kname for device in devices}
         neighbours = []
         for device in devices:
-            if device.kname == self._own or device.suspended or _PVMOVE.fullmatch(device.name):
+            if device.kname in self._own or device.suspended or _PVMOVE.fullmatch(device.name):
                 continue
             below = set(self._host.list(f"/sys/block/{device.kname}/slaves")) - lvm
             under = frozenset(leaf for each in below for leaf in leaves(self._host, each))
@@ -143,9 +149,14 @@ class Pacer:
         self._host = host
         self._own = own
         self._allowed = allowed_percent
-        neighbours = Neighbours(host, under, own)
-        busy = self._is_busy if pace == BY_STOPS else None
-        self._rhythm = Rhythm(host.boottime_ns, neighbours.look, allowed_percent, busy)
+        is_cached = pace == BY_READS
+        excluded = _stack(host, own) if is_cached else frozenset((own,))
+        neighbours = Neighbours(host, under, excluded)
+        # A read of ours has ended by the time it is asked; what else is under way is its guest's.
+        busy = {BY_STOPS: self._is_busy, BY_READS: lambda: False}.get(pace)
+        # Its own guest is no neighbour, and waits on the same disk.
+        most_share = MOST_SHARE if is_cached else 1.0
+        self._rhythm = Rhythm(host.boottime_ns, neighbours.look, allowed_percent, busy, most_share)
 
     def beat(self) -> Beat:
         """To be asked from before the work begins, as often as it says."""

@@ -32,7 +32,8 @@ BLIND_SHARE = 0.25
 
 class Rhythm:
     """`look` says what the others did since it was asked last, None where nobody can tell; `busy`
-    says whether I/O of ours is under way, and is None where the kernel itself keeps the duty."""
+    says whether I/O of ours is under way, and is None where the kernel itself keeps the duty.
+    `most_share` is what our I/O takes where nobody else does any."""
 
     def __init__(
         self,
@@ -40,12 +41,14 @@ class Rhythm:
         look: Callable[[], Histograms | None],
         allowed_percent: Callable[[], int],
         busy: Callable[[], bool] | None,
+        most_share: float = 1.0,
     ) -> None:
         self.governor = Governor(rests_fully=busy is not None)
         self._clock_ns = clock_ns
         self._look = look
         self._allowed = allowed_percent
         self._busy = busy
+        self._most_share = most_share
         self._is_blind = look() is None
         self._last_ns = self._until_ns = clock_ns()
         self._is_on = False
@@ -58,7 +61,8 @@ class Rhythm:
 
     @property
     def share(self) -> float:
-        return BLIND_SHARE if self._is_blind else self.governor.share
+        share = BLIND_SHARE if self._is_blind else self.governor.share
+        return min(share, self._most_share)
 
     def duty(self) -> float:
         """Which share of the time our I/O is to take from now on, until it is asked again."""

@@ -162,9 +162,15 @@ def shown(host: LocalHost, policy: Policy) -> dict[str, Any]:
     return {"state": state, "message": message, **figures}
 
 
-FIGURES = ("volumes", "events", "lost", "cpu_ms")
+def observed_now(host: LocalHost, policy: Policy) -> frozenset[str]:
+    """Volumes that are named, while root allows it and the service is at work."""
+    is_at_work = shown(host, policy)["state"] in (RUNNING, IDLE)
+    return load_wanted(host).lv_uuids if is_at_work else frozenset()
+
+
+FIGURES = ("volumes", "events", "lost", "cpu_ms", "maps")
 """Volumes that are observed; since the service began: I/Os that were seen, those that the ring
-buffer lost, and its processor time."""
+buffer lost, and its processor time; volumes of which it is known what is read most."""
 
 
 def _none() -> dict[str, int]:

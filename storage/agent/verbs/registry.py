@@ -13,6 +13,7 @@ from . import (
     destroy,
     drop,
     extend,
+    fill_cache,
     lvm_cache,
     move,
     pool,
@@ -53,6 +54,8 @@ VERBS: Mapping[str, Verb] = {
         backing.SET,
         backing.FLUSH,
         backing.STOP,
+        fill_cache.COUNT,
+        fill_cache.WARM_CACHE,
     )
 }
 

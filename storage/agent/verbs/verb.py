@@ -34,6 +34,7 @@ class Trait(enum.Enum):
     LEAVES_DATA = "data of the volume stays where nothing of the volume lies any more"
     NEEDS_PLACE = "LVM changes where the volume lies, what is in front of it, or that it exists"
     MOVES = "starts or ends a move of the volume"
+    OPTIONAL = "fails no job: it is tried once, and what comes after it does not need it"
     SPARES_HOST = "never done to a volume that the host itself lives on"
 
 
@@ -48,6 +49,8 @@ class LongWork(enum.Enum):
     ZERO_WHOLE = "zeros over a whole volume"
     ZERO_LEFT = "zeros over what a volume left behind"
     MOVE = "a copy of the whole volume"
+    COUNT = "reads of a volume are counted"
+    WARM = "reads of what is read most, next to guests"
     REBUILD = "a copy of a whole member of an array"
 
 

@@ -83,6 +83,13 @@ READING: Mapping[str, ReadingVerb] = {
             is_owners=True,
         ),
         ReadingVerb(
+            "heat.forget",
+            "Forget which parts of these volumes are read most",
+            lambda host, call: (requests.forget_reads(host, call.args["lv_uuids"]), ()),
+            {"lv_uuids": names.lvm_uuids(VOLUMES_LIMIT)},
+            is_owners=True,
+        ),
+        ReadingVerb(
             "heat.trace",
             "Trace all I/Os of a volume for some minutes, or no longer (0)",
             lambda host, call: (requests.trace(host, call.args), ()),

@@ -14,13 +14,14 @@ from jobs.hosts import read_heat
 from jobs.hosts.read_heat import hosts_that_count, observed_uuids
 from jobs.hosts.refresh import refresh
 from jobs.models import Kind
-from storage.agent.state import heat_files
+from storage.agent.state import heat_files, hot_map_files
 from storage.analysis.curve.heat import NS
 from storage.analysis.heat_store import heat_of
 from storage.byte_sizes import GIB
 from storage.database_clock import database_now
 from storage.models import HeatDay, Host, LatestSample, Placement, Volume
 from storage.planner.wish import Wish
+from storage.volumes import ownership
 from tests import make
 from tests.fake.host import FakeHost
 from tests.jobs.engine.test_end_to_end import (
@@ -144,3 +145,22 @@ def test_of_too_many_volumes_those_that_read_the_most_are_observed(
     make.placement(foreign, host, lv_uuid=make.lvm_uuid(), vg_name="vg1")
     assert observed_uuids(host) == sorted([uuids[1], uuids[3]])
     assert Placement.objects.filter(host=host).count() == 5
+
+
+def test_what_was_read_most_under_another_owner_is_forgotten(
+    enrolled: Host, fake_host: FakeHost, volume: Volume
+) -> None:
+    def is_known() -> bool:
+        head = hot_map_files.MapHead(3600, 1, fake_host.wall_ns())
+        hot_map_files.store(fake_host, uuid_of(volume), head, b"", is_first=True)
+        assert read_heat.read_heat(enrolled)
+        return uuid_of(volume) in hot_map_files.map_heads(fake_host)
+
+    ownership.give(volume, make.customer("First"), database_now())
+    assert is_known()
+    ownership.disown(volume)
+    assert not is_known()
+    ownership.give(volume, make.customer("Second"), database_now())
+    assert not is_known()
+    enrolled.hello = {**enrolled.hello, "heat": {"state": "running"}}
+    assert is_known(), "an agent that keeps none is not asked"

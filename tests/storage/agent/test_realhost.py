@@ -92,3 +92,18 @@ def test_a_failed_entry_leaves_the_old_one_and_no_rubbish(
         host.op_save(OP, {"a": 2})
     assert host.op_load(OP) == {"a": 1}
     assert [path.name for path in (tmp_path / "ops").iterdir()] == [f"{OP}.json"]
+
+
+def test_direct_reads_leave_a_device_as_it_is_and_nothing_in_the_page_cache(
+    host: RealHost, tmp_path: Path
+) -> None:
+    path = tmp_path / "device"
+    path.write_bytes(bytes(range(256)) * 1024)
+    with host.direct_reads(str(path)) as read:
+        read(0, 65536)
+        read(65536, 4096)
+        with pytest.raises(OSError, match="Invalid argument"):
+            read(1, 4096)
+    assert path.read_bytes() == bytes(range(256)) * 1024
+    with pytest.raises(FileNotFoundError), host.direct_reads(str(tmp_path / "none")):
+        pass

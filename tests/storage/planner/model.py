@@ -299,6 +299,16 @@ def _move_abort(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
     return _change(facts, lv, segments=back, tags=_without_tag(lv, MOVING_TAG), work=None)
 
 
+def _volume_count(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
+    assert lv is not None and lv.heat_observed
+    return _change(facts, lv, counted_for=args["cache"])
+
+
+def _cache_warm(facts: HostFacts, args: Args, lv: Subject) -> HostFacts:
+    assert lv is not None and lv.counted_for
+    return _change(facts, lv, counted_for="")
+
+
 VERBS: dict[str, Callable[[HostFacts, Args, Subject], HostFacts]] = {
     "volume.create": _volume_create,
     "volume.tag": _volume_tag,
@@ -320,4 +330,6 @@ VERBS: dict[str, Callable[[HostFacts, Args, Subject], HostFacts]] = {
     "bcache.detach": _bcache_detach,
     "bcache.flush": _bcache_flush,
     "bcache.set": _bcache_set,
+    "volume.count": _volume_count,
+    "cache.warm": _cache_warm,
 }

@@ -11,7 +11,8 @@ from storage.agent.facts.inventory import inventory
 from storage.agent.facts.orphan_devices import orphans
 from storage.agent.kernel import dm, lvm
 from storage.agent.state.policy import Policy
-from storage.inventory.facts import Orphan, decode
+from storage.inventory.facts import decode
+from storage.inventory.orphan import Orphan
 from tests.fake import FakeHost
 from tests.fake.fixtures import fake_host as fake_host
 from tests.fake.hands import Hands

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from storage.agent.facts.hello import hello
-from storage.agent.heat import service
+from storage.agent.heat import hot_maps, service
 from storage.agent.heat.budget import EVENTS_PER_SECOND
 from storage.agent.heat.trace_filter import trace_filter
 from storage.agent.state import admin, heat_files, owner, policy
@@ -28,6 +28,12 @@ def traced(host: FakeHost) -> TracedHost:
     host.root.add_lv("web", 1 << 30, "sdc")
     host.root.add_lv("other", 1 << 30, "sdc")
     return TracedHost(host)
+
+
+@pytest.fixture(autouse=True)
+def no_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """test_hot_map_service.py is about those."""
+    monkeypatch.setattr(hot_maps, "TURN_EVENTS", 0)
 
 
 @pytest.fixture
@@ -264,7 +270,7 @@ def test_a_trace_gives_three_sizes_of_chunks_when_its_time_is_over(
     assert agent.ask("heat.trace", asked)["error"]["code"] == "busy"
     traced.run(20)
     number = traced.number("web")
-    assert traced.tracer.filters[-1] == trace_filter(RESIDUE, [number], number)
+    assert traced.tracer.filters[-1] == trace_filter(RESIDUE, [number], [number])
     traced.read("web", [1, 2, 3])
     traced.run(15 * 60)
     fine = records(agent)

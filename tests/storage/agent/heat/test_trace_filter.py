@@ -57,9 +57,9 @@ def test_only_the_volumes_devices_are_observed(devices: set[int], dev: int) -> N
 
 
 def test_a_device_may_be_seen_whole() -> None:
-    text = trace_filter(5, [3, 4], 4)
+    text = trace_filter(5, [3, 4], [4])
     assert passes(text, 4, 0, 8) and not passes(text, 3, 0, 8)
-    assert passes(trace_filter(5, [], 4), 4, 0, 8)
+    assert passes(trace_filter(5, [], [4]), 4, 0, 8)
 
 
 def test_it_is_never_longer_than_the_kernel_takes() -> None:

@@ -62,9 +62,10 @@ class TracedHost:
         self.tracer = ScriptedTracer(host)
         self.service = HeatService(host, self.tracer, lambda below: RESIDUE - 1)
 
-    def number(self, name: str) -> int:
-        """Of the device's events."""
-        major, minor = self.host.rdev(f"/dev/vg0/{name}").split(":")  # type: ignore[union-attr]
+    def number(self, path: str) -> int:
+        """Of the device's events; a name alone is one of vg0."""
+        found = self.host.rdev(path if "/" in path else f"/dev/vg0/{path}")
+        major, minor = found.split(":")  # type: ignore[union-attr]
         return int(major) << 20 | int(minor)
 
     def read(self, name: str, chunks: list[int], *, unseen: int = 0) -> None:
