@@ -6,8 +6,7 @@ from celery import shared_task
 
 from jobs import collector, live_view, notify_workers
 from jobs.alerts import alert_judge
-from jobs.engine import holds, media_checks
-from jobs.hosts import heat_traces
+from jobs.engine import heat_traces, holds, media_checks
 from jobs.hosts import read_heat as reading_heat
 from jobs.hosts import refresh as refreshing
 from jobs.queue import bulk, dispatch, leave_writeback

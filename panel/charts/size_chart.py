@@ -31,7 +31,7 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class NamedLine:
     """A polyline and its name."""
 
     name: str
@@ -80,7 +80,7 @@ class SizeChart(Axes):
 class LinesChart(Axes):
     """Several curves."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[NamedLine, ...]
 
 
 class _Scale:
@@ -140,7 +140,7 @@ def lines_chart(sizes_bytes: Sequence[int], curves: Mapping[str, Sequence[float]
     scale = _Scale(sizes_bytes)
     return LinesChart(
         lines=tuple(
-            Line(name, " ".join(scale.points(sizes_bytes, shares)))
+            NamedLine(name, " ".join(scale.points(sizes_bytes, shares)))
             for name, shares in curves.items()
         ),
         sizes=scale.ticks(sizes_bytes),

@@ -37,7 +37,7 @@ from panel.staff.volumes import (
     list_pages,
     record_pages,
     resize_pages,
-    trace_pages,
+    volume_traces,
     watch_pages,
 )
 from panel.staff.volumes import pages as volume_pages
@@ -126,11 +126,11 @@ urlpatterns = [
         name="volume-comparison",
     ),
     path("volumes/<str:key>/curve", curve_pages.volume_curve, name="volume-curve"),
-    path("volumes/<str:key>/trace", trace_pages.volume_trace, name="volume-trace"),
-    path("volumes/<str:key>/traces", trace_pages.new_trace, name="volume-trace-new"),
+    path("volumes/<str:key>/trace", volume_traces.volume_trace, name="volume-trace"),
+    path("volumes/<str:key>/traces", volume_traces.new_trace, name="volume-trace-new"),
     path(
         "volumes/<str:key>/traces/<str:trace>/cancel",
-        trace_pages.end_trace,
+        volume_traces.end_trace,
         name="volume-trace-cancel",
     ),
     path("volumes/<str:key>/heat", curve_pages.volume_heat, name="volume-heat"),

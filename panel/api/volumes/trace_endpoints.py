@@ -10,7 +10,7 @@ from django.urls import reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.hosts.heat_traces import ask_for_trace, cancel_trace
+from jobs.engine.heat_traces import ask_for_trace, cancel_trace
 from panel.api.framework.api_lists import Listing
 from panel.api.framework.api_operations import operation
 from panel.api.framework.bodies import Body

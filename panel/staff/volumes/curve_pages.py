@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from panel.charts.size_chart import size_chart
 from panel.orders.plan_choices import offers_of
 from panel.staff.job_requests import row_of
-from panel.staff.volumes.trace_pages import trace_context
+from panel.staff.volumes.volume_traces import trace_context
 from storage.access import Right, staff_view
 from storage.analysis.curve.prospects import Prospect
 from storage.analysis.heat_forecast import missing_heat

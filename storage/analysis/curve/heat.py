@@ -63,7 +63,7 @@ class SequentialIos:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
+class RecordedStream:
     """References with a clock that counts them: so many passed since observation began, and in the
     record's time."""
 
@@ -78,7 +78,7 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeatRecord(Stream):
+class HeatRecord(RecordedStream):
     """One volume in one hour, or in one fine trace. One of `share` chunks was observed. `reads`,
     `writes` and their bytes are of all I/Os of the device. `kept` is the stream of those that
     bcache lets into its cache; None: of all. `lost` events never reached the agent."""
@@ -92,7 +92,7 @@ class HeatRecord(Stream):
     read_bytes: Count
     write_bytes: Count
     sequential: SequentialIos
-    kept: Stream | None
+    kept: RecordedStream | None
     lost: Count = 0
 
     @property
@@ -108,7 +108,7 @@ class HeatRecord(Stream):
         )
 
     @property
-    def let_in(self) -> Stream:
+    def let_in(self) -> RecordedStream:
         """What bcache lets in."""
         return self if self.kept is None else self.kept
 

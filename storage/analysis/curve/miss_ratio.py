@@ -28,7 +28,7 @@ from math import inf
 from typing import Final
 
 from storage.analysis.curve.footprint_growth import FootprintGrowth, growths
-from storage.analysis.curve.heat import HeatRecord, ReuseTimes, Stream, bucket_bounds
+from storage.analysis.curve.heat import HeatRecord, RecordedStream, ReuseTimes, bucket_bounds
 
 LEAST_SEEN: Final = 0.25
 """Reuse times that a smaller share of the references could see are not counted on."""
@@ -259,12 +259,12 @@ class _Weights:
         return Survival(tuple(shares), tuple(accumulate(steps, initial=0.0)))
 
 
-def _seen_share(streams: Iterable[Stream], age: float, clock: float) -> float:
+def _seen_share(streams: Iterable[RecordedStream], age: float, clock: float) -> float:
     """G: the share of references that came when observation was older than `age`."""
     return sum(stream.references_older_than(age) for stream in streams) / clock
 
 
-def _countable_time(streams: Sequence[Stream], clock: float) -> float:
+def _countable_time(streams: Sequence[RecordedStream], clock: float) -> float:
     """The longest time of which at least `LEAST_SEEN` of the references could know."""
     low, high = 0.0, float(max(stream.clock_before + stream.clock for stream in streams))
     for _ in range(40):

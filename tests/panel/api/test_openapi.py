@@ -24,7 +24,7 @@ from panel.billing.signed_calls import urlpatterns as billing_patterns
 from panel.deliveries.webhooks.event_body import event_json
 from panel.models import AlertRoute, ApiToken, Intent, Mandate, Order, OrderState
 from storage.byte_sizes import GIB
-from storage.models import CachePlan, Event, EventKind, HostChange, Placement, TagLimit
+from storage.models import CachePlan, Event, EventKind, HeatTrace, HostChange, Placement, TagLimit
 from tests import make
 from tests.api_digest import changes, digest_of, read
 from tests.panel.api.asking import V1, Program, member, own, staff
@@ -279,6 +279,9 @@ def test_answers_are_as_described(who: int) -> None:
     }
     disk = make.physical_disk(there.host).key
     restart = HostChange.objects.create(host=there.host, at=timezone.now(), kind="kernel")
+    traced = HeatTrace.objects.create(
+        volume=there.volume, host=there.host, minutes=15, chunk_bytes=65_536
+    )
     views = {
         path: getattr(route.callback, "view_class", None) for path, route in patterns().items()
     }
@@ -286,7 +289,7 @@ def test_answers_are_as_described(who: int) -> None:
     for path, operations in body["paths"].items():
         noun = path.split("/")[3]
         at = path.replace("{key}", keys.get(noun, "")).replace("{disk}", disk)
-        at = at.replace("{event}", str(restart.pk))
+        at = at.replace("{event}", str(restart.pk)).replace("{trace}", traced.key)
         if "get" not in operations:
             continue
         response = asking.get(at.removeprefix(V1))

@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 import pytest
-from django.utils import timezone
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
@@ -22,16 +21,14 @@ from panel.cli.exit_codes import ExitCode
 from panel.cli.terminal import money, width_of
 from panel.models import ApiToken, User
 from storage.byte_sizes import GIB, MIB
-from storage.models import HeatTrace, Host
+from storage.models import Host
 from tests import make
 from tests.allocation_scene import OVERSIZED, WAITING, allocation_scene
-from tests.heat_scene import counting_scene
 from tests.panel.cli.conftest import Tiercel, be
 from tests.panel.portal.shop import Shop, plan, shop
 from tests.panel.proofs.held_orders import held_order
 from tests.scene import HOSTILE, Scene, end, job, scene, step, stuck_job
 from tests.storage.analysis.advice.load import sampled_days
-from tests.trace_scene import count_trace
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -585,54 +582,3 @@ def test_a_typing_mistake_is_wrong_usage(tiercel: Tiercel) -> None:
 def test_hosts_in_no_state_to_ask_are_listed(tiercel: Tiercel, admin: User) -> None:
     Host.objects.all().delete()
     assert tiercel("hosts", "list").out == "No hosts.\n"
-
-
-# --- Traces ---------------------------------------------------------------------------------------
-
-
-def test_a_trace_is_asked_for_listed_and_shown(tiercel: Tiercel, admin: User) -> None:
-    here = counting_scene()
-    asked = tiercel("volumes", "trace", here.volume.key, "--minutes", "5")
-    assert asked.code == 0 and "wanted" in asked.out and "tiercel api DELETE" in asked.out
-    again = tiercel("volumes", "trace", here.volume.key)
-    assert again.code == ExitCode.REFUSED and "being traced" in again.error
-    [row] = tiercel("volumes", "traces", here.volume.key, "--json").data
-    assert tiercel("api", "DELETE", f"/volumes/{here.volume.key}/traces/{row['key']}").code == 0
-    assert "cancelled" in tiercel("volumes", "traces", here.volume.key).out
-
-
-def test_a_trace_is_waited_for_and_shows_which_chunks_serve_most(
-    tiercel: Tiercel, admin: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here = counting_scene()
-    monkeypatch.setattr("panel.cli.trace_commands.POLL_SECONDS", 0.05)
-    late = tiercel("volumes", "trace", here.volume.key, "--wait", "--timeout", "0.1")
-    assert late.code == ExitCode.WAITED_TOO_LONG and "Waiting for the host." in late.error
-    HeatTrace.objects.all().delete()
-
-    def end_it(seconds: float) -> None:
-        made = HeatTrace.objects.get()
-        begun = timezone.now()
-        until_ns = int(begun.timestamp() + 900) * 10**9
-        HeatTrace.objects.update(begun_at=begun, until_ns=until_ns)
-        made.refresh_from_db()
-        count_trace(made)
-
-    monkeypatch.setattr("panel.cli.trace_commands.sleep", end_it)
-    shown = tiercel("volumes", "trace", here.volume.key, "--wait")
-    assert shown.code == 0 and "CHUNKS OF 4 KiB" in shown.out and "MOST" in shown.out
-    key = HeatTrace.objects.get().key
-    assert tiercel("volumes", "traces", here.volume.key, "--show", key).out == shown.out
-
-
-def test_a_trace_that_failed_ends_with_its_reason(
-    tiercel: Tiercel, admin: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here = counting_scene()
-
-    def fail(seconds: float) -> None:
-        HeatTrace.objects.update(state="failed", message="It could not begin.")
-
-    monkeypatch.setattr("panel.cli.trace_commands.sleep", fail)
-    failed = tiercel("volumes", "trace", here.volume.key, "--wait")
-    assert failed.code == ExitCode.FAILED and "It could not begin." in failed.error

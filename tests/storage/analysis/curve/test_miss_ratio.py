@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from storage.analysis.curve.heat import (
     HeatRecord,
+    RecordedStream,
     ReuseByKind,
     ReuseTimes,
     SequentialIos,
-    Stream,
     usable,
 )
 from storage.analysis.curve.miss_ratio import MissRatioCurve, miss_ratio_curve
@@ -187,8 +187,8 @@ BUCKETS = st.lists(st.tuples(st.integers(0, 600), st.integers(1, 10**6)), max_si
 
 
 @st.composite
-def streams(draw: st.DrawFn) -> Stream:
-    return Stream(
+def streams(draw: st.DrawFn) -> RecordedStream:
+    return RecordedStream(
         clock_before=draw(st.integers(0, 10**8)),
         clock=draw(st.integers(0, 10**8)),
         reuse=ReuseByKind(

@@ -13,7 +13,13 @@ from math import floor, log2
 import numpy as np
 import numpy.typing as npt
 
-from storage.analysis.curve.heat import HeatRecord, ReuseByKind, ReuseTimes, SequentialIos, Stream
+from storage.analysis.curve.heat import (
+    HeatRecord,
+    RecordedStream,
+    ReuseByKind,
+    ReuseTimes,
+    SequentialIos,
+)
 
 CHUNK_BYTES = 65536
 NS = 1_000_000_000
@@ -122,12 +128,12 @@ class _Observing:
             self._cold[kind] += 1
         self._last[chunk] = at
 
-    def stream(self) -> Stream:
+    def stream(self) -> RecordedStream:
         reads, writes = (
             ReuseTimes(cold, tuple(sorted(buckets.items())))
             for cold, buckets in zip(self._cold, self._buckets, strict=True)
         )
-        return Stream(
+        return RecordedStream(
             clock_before=self._begun,
             clock=self.clock - self._begun,
             reuse=ReuseByKind(reads, writes),

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from jobs import tasks
-from jobs.hosts import heat_traces
-from jobs.hosts.heat_traces import ask_for_trace, cancel_trace, trace_refusal
+from jobs.engine import heat_traces
+from jobs.engine.heat_traces import ask_for_trace, cancel_trace, trace_refusal
 from jobs.hosts.refresh import refresh
 from jobs.models import Kind
 from jobs.requester import Requester

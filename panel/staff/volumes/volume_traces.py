@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from jobs.hosts.heat_traces import ask_for_trace, cancel_trace, trace_refusal
+from jobs.engine.heat_traces import ask_for_trace, cancel_trace, trace_refusal
 from panel.charts.size_chart import lines_chart
 from panel.staff.job_requests import requester_of, row_of, show_refusal
 from storage.access import Right, staff_view
