@@ -36,8 +36,8 @@ LEAST_HALF: Final = 0.005
 WORST: Final = 10
 OWN_TRAFFIC: Final = "own_traffic"
 KINDS: Final = {
-    OWN_TRAFFIC: "The volume's own traffic",
-    "own_misses": "The volume's present or former cache",
+    OWN_TRAFFIC: "Own traffic",
+    "own_misses": "Present or former cache",
     "similar": "Similar volumes",
 }
 

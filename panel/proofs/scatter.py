@@ -9,7 +9,7 @@ from typing import Final
 from panel.proofs.calibration import HeldForecast
 
 SIDE: Final = 320
-LEFT, RIGHT, TOP, BOTTOM = 44, 12, 10, 40
+LEFT, RIGHT, TOP, BOTTOM = 48, 26, 10, 40
 SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import pytest
+from django.utils import timezone
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from storage.byte_sizes import GIB
 from storage.database_clock import database_now
-from storage.models import HeatDay
+from storage.models import ForecastRecord, HeatDay
 from tests import make
 from tests.heat_scene import count_heat, counting_scene, slow_reads
 from tests.one_line import on_one_line
@@ -102,6 +102,25 @@ def test_the_form_of_a_cache_that_would_not_help_chooses_none(staff: Client, her
     assert "It is not certain yet that a cache would help" in text
     assert 'value="" selected' not in text and ">Choose a size</option>" in text
     assert re.findall(r'<option value="\d+" selected', text) == []
+
+
+def test_a_curve_says_whose_disks_it_rests_on_and_that_ranges_are_widened(
+    staff: Client, here: Scene
+) -> None:
+    now = database_now()
+    count_heat(here.volume, 12, now)
+    slow_reads(here, 20, now - timedelta(minutes=25))
+    text = part(staff, here)
+    assert "Misses that are promoted" in text
+    assert "published: too little is measured" in text
+    assert "how forecasts held" not in text
+    ForecastRecord.objects.create(
+        technology="lvmcache", orders=25, within=19, widened=1.5, judged_at=now
+    )
+    cache.clear()
+    text = part(staff, here)
+    assert "19 of the last 25 measured forecasts lay in their range" in text
+    assert reverse("calibration") in text
 
 
 def test_without_a_curve_it_says_what_is_missing(staff: Client, here: Scene) -> None:

@@ -118,6 +118,21 @@ def test_bounds_hold_for_the_days_that_follow() -> None:
     assert inside >= 18
 
 
+def test_bounds_hold_where_new_data_come_for_ever() -> None:
+    """Mail, logs: what a day shows of it looks like data that come back after more than a day."""
+    random, n = np.random.default_rng(4), 30_000
+    days_of = 7
+    newest = np.arange(days_of * n) // 16
+    ages = np.minimum((random.pareto(0.9, len(newest)) * 40).astype(np.int64), newest)
+    chunks = np.where(random.random(len(newest)) < 0.3, newest, newest - ages)
+    trace = Trace(chunks, np.zeros(len(chunks), dtype=bool), VOLUME)
+    seen = days(trace.part(0, 4 * n), 4)
+    size = VOLUME // 2
+    found = bands(seen, (size,), horizon_seconds=3 * DAY)[0].reads
+    assert found is not None
+    assert found.low <= traces.played(trace, size, warm_after=4 * n) <= found.high
+
+
 def test_a_volume_that_is_only_read_has_no_hit_rate_of_writes() -> None:
     trace = zipf_load(0.9, 5000, VOLUME)
     only_read = dataclasses.replace(trace, is_write=trace.is_write & False)
