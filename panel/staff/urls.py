@@ -134,6 +134,7 @@ urlpatterns = [
     path("volumes/<str:key>/tag", lifecycle_pages.tag_volume, name="volume-tag"),
     path("volumes/<str:key>/extend", resize_pages.extend_volume, name="volume-extend"),
     path("volumes/<str:key>/name", record_pages.rename_volume, name="volume-rename"),
+    path("volumes/<str:key>/note", record_pages.edit_note, name="volume-note"),
     path("volumes/<str:key>/watch", watch_pages.watch_volume, name="volume-watch"),
     path("volumes/<str:key>/live", watch_pages.live, name="volume-live"),
     path("volumes/<str:key>/customer", record_pages.change_customer, name="volume-customer"),

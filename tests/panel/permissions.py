@@ -140,6 +140,8 @@ TABLE = (
     Row("volume-extend", "POST", OPERATE, ("volume",), {"size": "9", "unit": "GiB"}),
     Row("volume-rename", "GET", OPERATE, ("volume",)),
     Row("volume-rename", "POST", OPERATE, ("volume",), {"label": "other"}),
+    Row("volume-note", "GET", OPERATE, ("volume",)),
+    Row("volume-note", "POST", OPERATE, ("volume",), {"note": "other"}),
     Row("volume-customer", "GET", OPERATE, ("volume",)),
     Row("volume-customer", "POST", OPERATE, ("volume",), {"customer": ""}),
     Row("volume-watch", "POST", OPERATE, ("volume",)),

@@ -350,6 +350,7 @@ POLICY: Mapping[str, Act] = {
         "volume-tag",
         "volume-drift-accept",
         "volume-rename",
+        "volume-note",
         "volume-customer",
         "volume-watch",
         "volume-repair",

@@ -1,4 +1,5 @@
-"""What the panel itself says of a volume: its name and its customer. Nothing on a host changes."""
+"""What the panel itself says of a volume: its name, its note and its customer. Nothing on a host
+changes."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from panel.lists.named_choice import NamedChoiceField
 from panel.staff.job_requests import row_of, show_form, show_refusal
 from storage.access import Person, Right, staff_view
 from storage.models import Customer, Volume
-from storage.name_validators import demand_name
+from storage.models.volume import NOTE_LIMIT
+from storage.name_validators import demand_lines, demand_name
 from storage.planner import Refused
 from storage.row_locks import hold_one
 from storage.volumes.ownership import disown, give, refusal_to_give, refusal_to_take
@@ -33,6 +35,28 @@ class NameForm(forms.Form):
         label="Name",
         help_text="Commands never contain it.",
         widget=forms.TextInput({"autocomplete": "off"}),
+    )
+
+
+class LinesField(forms.CharField):
+    """A text of several lines, which end as everywhere but in forms of browsers."""
+
+    widget = forms.Textarea
+
+    def to_python(self, value: Any) -> str:
+        """Before its characters are counted."""
+        return "\n".join(super().to_python(value).splitlines())
+
+
+class NoteForm(forms.Form):
+    """What staff write down about a volume."""
+
+    note = LinesField(
+        required=False,
+        validators=[demand_lines],
+        max_length=NOTE_LIMIT,
+        help_text="Customers never see it.",
+        widget=forms.Textarea({"rows": 6}),
     )
 
 
@@ -63,6 +87,22 @@ def rename_volume(request: HttpRequest, key: str) -> HttpResponse:
         messages.success(request, f"{row.volume.label} is now called {volume.label}.")
         return redirect("volume", key)
     return show_form(request, row, form, "Rename", "staff/volumes/_record_form.html")
+
+
+@staff_view(Right.OPERATE)
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit_note(request: HttpRequest, key: str) -> HttpResponse:
+    """Another note, or none."""
+    row = row_of(request, key)
+    form = NoteForm(request.POST or None, initial={"note": row.volume.note})
+    if request.method == "POST" and form.is_valid():
+        with transaction.atomic():
+            volume = hold_one(row.volume)
+            volume.note = form.cleaned_data["note"]
+            volume.save(update_fields=["note"])
+        messages.success(request, f"The note of {volume.label} was saved.")
+        return redirect("volume", key)
+    return show_form(request, row, form, "Note", "staff/volumes/_note_form.html")
 
 
 @staff_view(Right.OPERATE)

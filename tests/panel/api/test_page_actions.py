@@ -95,6 +95,7 @@ ROUTES = {
     "volume-extend": "api-volume-wish",
     "volume-move": "api-volume-wish",
     "volume-new": "api-volumes",
+    "volume-note": "api-volume",
     "volume-rename": "api-volume",
     "volume-repair": "api-volume-drift-repair",
     "volume-restore": "api-volume-wish",

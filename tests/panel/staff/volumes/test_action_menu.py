@@ -24,7 +24,7 @@ from tests.scene import Scene, job, scene
 __all__ = ["staff"]
 pytestmark = pytest.mark.django_db
 
-RECORD = {"volume-rename", "volume-customer"}
+RECORD = {"volume-rename", "volume-note", "volume-customer"}
 
 
 def menu(there: Scene, user: Person | None = None) -> ActionMenu:
@@ -107,6 +107,29 @@ def test_a_volume_gets_another_name(staff: Client) -> None:
     assert "label: web1 → web one" in page(staff, "volume", there.volume.key).replace("\n", "")
     assert send(staff, "volume-rename", there.volume.key, label=" ").status_code == 422
     assert Volume.objects.get().label == "web one"
+
+
+def test_a_volume_gets_a_note_of_several_lines(staff: Client) -> None:
+    there = scene(label="web1")
+    send(staff, "volume-note", there.volume.key, note="Ask Ann first.\r\n<b>Then</b> call. ")
+    assert Volume.objects.get().note == "Ask Ann first.\n<b>Then</b> call."
+    text = page(staff, "volume", there.volume.key)
+    assert "Ask Ann first.<br>&lt;b&gt;Then&lt;/b&gt; call." in text
+    assert "note: - → Ask Ann first." in text.replace("\n", "")
+    assert "Edit note" in text and "Add a note" not in text
+    assert "Ask Ann first." in page(staff, "volume-note", there.volume.key)
+    send(staff, "volume-note", there.volume.key, note="")
+    assert Volume.objects.get().note == ""
+    assert "Add a note" in page(staff, "volume", there.volume.key)
+
+
+def test_a_line_break_of_a_browser_counts_as_one_character(staff: Client) -> None:
+    there = scene()
+    send(staff, "volume-note", there.volume.key, note=999 * "a\r\n" + "bb")
+    assert len(Volume.objects.get().note) == 2000
+    for note in ("a" * 2001, "\x1b[31mred"):
+        assert send(staff, "volume-note", there.volume.key, note=note).status_code == 422
+    assert len(Volume.objects.get().note) == 2000
 
 
 def test_a_volume_gets_another_customer_who_is_linked_on_its_page(staff: Client) -> None:
