@@ -54,7 +54,7 @@ from panel.models import (
 from panel.staff.customers.pages import CustomerForm
 from panel.staff.customers.plan_pages import CachePlanForm
 from panel.staff.hosts.tag_pages import TagLimitForm
-from panel.staff.volumes.record_pages import NameForm, NoteForm, OwnerForm
+from panel.staff.volumes.record_pages import OwnerForm, RecordForm
 from storage.models import CachePlan, Customer, Host, HostChange, Member, Placement, TagLimit
 
 ROWS: dict[type[Shape], type[Any]] = {
@@ -76,7 +76,7 @@ FORMS: dict[type[Body], tuple[type[forms.BaseForm], ...]] = {
     CustomerBody: (CustomerForm,),
     OwnAlertRouteBody: (OwnRouteForm,),
     TagLimitBody: (TagLimitForm,),
-    VolumeBody: (NameForm, NoteForm, OwnerForm),
+    VolumeBody: (OwnerForm, RecordForm),
     WebhookBody: (WebhookForm,),
 }
 """The forms of the pages that write the same."""
