@@ -34,7 +34,7 @@ class LinesField(forms.CharField):
 
     def to_python(self, value: Any) -> str:
         """Before its characters are counted."""
-        return "\n".join(super().to_python(value).splitlines())
+        return "\n".join((super().to_python(value) or "").splitlines())
 
 
 class RecordForm(forms.Form):
