@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.core.exceptions import ValidationError
 
-from storage.naming import NameFault, name_fault, text_fault
+from storage.naming import NameFault, lines_fault, name_fault, text_fault
 
 
 def demand_plain(text: str) -> None:
@@ -12,8 +12,13 @@ def demand_plain(text: str) -> None:
     _demand_none(text_fault(text))
 
 
+def demand_lines(text: str) -> None:
+    """A text of several lines that shows as it stands; raises ValidationError."""
+    _demand_none(lines_fault(text))
+
+
 def demand_name(text: str) -> None:
-    """The same, of which something can be seen; raises ValidationError."""
+    """A text of one line, of which something can be seen; raises ValidationError."""
     _demand_none(name_fault(text))
 
 

@@ -42,6 +42,8 @@ BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Letters and symbols that show nothing."""
 
 
+LAYOUT = frozenset("\n\t")
+"""What else a text of several lines may have."""
 JOINERS = frozenset("\u200c\u200d")
 """Format characters that words of several scripts need, and emoji."""
 UNSHOWN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -59,12 +61,20 @@ class NameFault(NamedTuple):
 def text_fault(text: str) -> NameFault | None:
     """Why a text that a person types into one line, or a guest gives itself, does not show as it
     stands; in a terminal and in a file it would do something else. None where it does."""
+    message = gettext("Enter one line of text without control characters ({code} is one).")
+    return _unshown(text, JOINERS, message)
+
+
+def lines_fault(text: str) -> NameFault | None:
+    """The same of a text of several lines."""
+    message = gettext("Enter text without control characters ({code} is one).")
+    return _unshown(text, JOINERS | LAYOUT, message)
+
+
+def _unshown(text: str, allowed: frozenset[str], message: str) -> NameFault | None:
     for each in text:
-        if unicodedata.category(each) in UNSHOWN and each not in JOINERS:
-            message = gettext(
-                "Enter one line of text without control characters ({code} is one)."
-            ).format(code=f"U+{ord(each):04X}")
-            return NameFault("control_character", message)
+        if unicodedata.category(each) in UNSHOWN and each not in allowed:
+            return NameFault("control_character", message.format(code=f"U+{ord(each):04X}"))
     return None
 
 

@@ -112,6 +112,7 @@ def show_volume(session: CommandSession, volume: str) -> None:
 @volume_argument
 @click.option("--label", help="Its name in the panel.")
 @click.option("--external-id", help="Its id in your own system; '' removes it.")
+@click.option("--note", help="What staff are to know about it; '' removes it.")
 @click.option("--customer", help="Key of its customer; '' takes it away.")
 @asks_the_panel
 def set_volume(
@@ -119,10 +120,11 @@ def set_volume(
     volume: str,
     label: str | None,
     external_id: str | None,
+    note: str | None,
     customer: str | None,
 ) -> None:
     """Change a volume's record. Nothing of it reaches the host."""
-    changes = {"label": label, "external_id": external_id, "customer": customer}
+    changes = {"label": label, "external_id": external_id, "note": note, "customer": customer}
     body: Json = {name: value for name, value in changes.items() if value is not None}
     if not body:
         raise CommandError("Say what to change.", "See --help.", ends_with=ExitCode.USAGE)
@@ -262,6 +264,7 @@ def _volume_lines(row: Json) -> list[str]:
             ("last job", last_job.get("key")),
         ]
     )
+    lines += [f"note: {plain(each)}" for each in (row.get("note") or "").splitlines()]
     for each in row.get("drift") or []:
         changes = f"{plain(each['recorded'])} -> {plain(each['found'])}"
         lines.append(f"differs: {plain(each['what'])}: {changes}")

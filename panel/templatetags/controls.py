@@ -17,7 +17,8 @@ register = template.Library()
 
 @register.filter
 def control(field: BoundField) -> SafeString:
-    """The field's widget with the class that Tabler expects of its kind."""
+    """The field's widget with the class that Tabler expects of its kind, and what it showed first
+    where the form compares with that."""
     widget = field.field.widget
     if isinstance(widget, forms.CheckboxInput):
         css_class = "form-check-input"
@@ -38,7 +39,10 @@ def control(field: BoundField) -> SafeString:
             field.id_for_label,
             gettext("Show"),
         )
-    return field.as_widget(attrs=attrs)
+    widget_html = field.as_widget(attrs=attrs)
+    if not field.field.show_hidden_initial:
+        return widget_html
+    return format_html("{}{}", widget_html, field.as_hidden(only_initial=True))
 
 
 def _suggesting(field: BoundField, kind: str, attrs: dict[str, Any]) -> SafeString:

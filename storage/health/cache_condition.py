@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from statistics import median
 from typing import Final
 
 from storage.byte_sizes import SECTOR_BYTES
@@ -51,6 +52,9 @@ JUDGED_HIT_RATE: Final = 0.5
 """Where fewer reads miss, what a miss takes is not measured well enough to say what hits save."""
 DAY_ACCESSES: Final = 10_000
 FELL_POINTS: Final = 20
+WEEKS_COMPARED: Final = 4
+LEAST_WEEKS: Final = 2
+"""A single day of an earlier week does not tell what is usual."""
 BYPASSED_SHARE: Final = 0.95
 FINE_HIT_RATE: Final = 0.8
 SERVED_SHARE: Final = 0.5
@@ -166,15 +170,19 @@ class CacheHours:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastingFigures:
     """A cache over days: the last day, the last hours and the same hours of a week before, and
-    hours in which the volume had no cache yet. What a cache in writeback mode saves is not in its
-    reads alone."""
+    hours in which the volume had no cache yet; the last whole day (UTC) and the same weekday of the
+    weeks before. `size_bytes` is the cache's now. What a cache in writeback mode saves is not in
+    its reads alone."""
 
     name: str
+    size_bytes: int | None = None
     is_writeback: bool = False
     day: CacheHours = CacheHours()
     late: CacheHours = CacheHours()
     week_ago: CacheHours = CacheHours()
     before_cache: CacheHours = CacheHours()
+    whole_day: CacheHours = CacheHours()
+    weeks_before: tuple[CacheHours, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -374,7 +382,14 @@ def lasting_findings(lasting: LastingFigures) -> Iterator[HealthFinding]:
     """What the last days show."""
     yield from _useless(lasting)
     yield from _fell(lasting)
+    yield from _below_usual(lasting)
     yield from _slower(lasting)
+
+
+def lasting_unknown(lasting: LastingFigures) -> frozenset[str]:
+    """The codes of findings that the figures can neither confirm nor end."""
+    is_known = _day_rate(lasting.whole_day) is not None
+    return frozenset() if is_known else frozenset({"hit_rate_below_usual"})
 
 
 def _useless(lasting: LastingFigures) -> Iterator[HealthFinding]:
@@ -425,6 +440,38 @@ def _fell(lasting: LastingFigures) -> Iterator[HealthFinding]:
         "Its guest reads other data, or more of it. Compare both weeks in the charts; if it stays "
         "like this, choose Cache size and take a larger one.",
     )
+
+
+def _below_usual(lasting: LastingFigures) -> Iterator[HealthFinding]:
+    """By whole days of one weekday: what a guest does every night or every Sunday is usual."""
+    now = lasting.whole_day
+    alike = [each for each in lasting.weeks_before if each.size_bytes == now.size_bytes]
+    rates = [rate for each in alike if (rate := _day_rate(each)) is not None]
+    rate, used = _day_rate(now), now.used_share
+    if rate is None or used is None or len(rates) < LEAST_WEEKS:
+        return
+    usual = median(rates)
+    if (usual - rate) * 100 <= FELL_POINTS or now.size_bytes != lasting.size_bytes:
+        return
+    # A new cache has to learn first.
+    if used < min(FULL, COVERED * max(each.used_share or 0.0 for each in alike)):
+        return
+    yield HealthFinding(
+        "hit_rate_below_usual",
+        "warning",
+        f"On its last whole day (UTC) with enough reads, the read hit rate of {lasting.name} was "
+        f"{percent(rate)} ({thousands(_accesses(now.sums))} reads). On that weekday it usually was "
+        f"{percent(usual)} (median of {counted(len(rates), 'earlier week')}).",
+        "Its guest reads other data, or more of it. Compare the weeks in the charts; if the cache "
+        "is full, choose Cache size and take a larger one.",
+    )
+
+
+def _day_rate(day: CacheHours) -> float | None:
+    """The read hit rate; None where the cache counted for too short a time, or too few reads."""
+    if day.cache_seconds < COVERED * DAY.total_seconds():
+        return None
+    return read_hit_rate(day.sums, least=DAY_ACCESSES)
 
 
 def _slower(lasting: LastingFigures) -> Iterator[HealthFinding]:

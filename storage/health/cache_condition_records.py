@@ -23,6 +23,7 @@ from storage.health.cache_condition import (
     METADATA_SHARE,
     SAME_HOURS,
     SHORT,
+    WEEKS_COMPARED,
     CacheHours,
     CacheWindow,
     LastCacheState,
@@ -30,6 +31,7 @@ from storage.health.cache_condition import (
     ReadCounts,
     RecentFigures,
     lasting_findings,
+    lasting_unknown,
     recent_findings,
     state_findings,
 )
@@ -102,11 +104,12 @@ class _Placed(NamedTuple):
 @dataclass(slots=True)
 class ConditionJudgement:
     """What one judgement found of a volume or host, each with its subject, and what it notes for
-    the next one."""
+    the next one. `unknown` are codes of which it can say nothing: what was found of them stays."""
 
     host_id: int
     findings: list[tuple[str, HealthFinding]] = field(default_factory=list)
     noted: dict[str, Any] = field(default_factory=dict)
+    unknown: frozenset[str] = frozenset()
 
     @property
     def is_empty(self) -> bool:
@@ -182,16 +185,22 @@ def judge_lasting(now: datetime) -> None:
                 hours.setdefault(volume_id, {})[n] = figures
     judgements = {}
     for each in cached:
-        spans_of = [hours.get(each.volume_id, {}).get(n, CacheHours()) for n in (1, 2, 3, 4)]
+        of_volume = hours.get(each.volume_id, {})
+        spans_of = [of_volume.get(n, CacheHours()) for n in range(1, 6 + WEEKS_COMPARED)]
         lasting = LastingFigures(
             name=each.name,
+            size_bytes=each.size_bytes,
             is_writeback=each.cache_mode == "writeback",
             day=spans_of[0],
             late=spans_of[1],
             week_ago=spans_of[2],
             before_cache=spans_of[3],
+            whole_day=spans_of[4],
+            weeks_before=tuple(spans_of[5:]),
         )
-        judgements[each.volume_id] = _judgement(each, lasting_findings(lasting), {})
+        judgement = _judgement(each, lasting_findings(lasting), {})
+        judgement.unknown = lasting_unknown(lasting)
+        judgements[each.volume_id] = judgement
     keep(judgements, judged_by("days"), now)
 
 
@@ -268,18 +277,23 @@ def _whole(value: float | None) -> int | None:
 
 
 def _hours(volumes: Sequence[int], end: datetime) -> list[dict[int, CacheHours]]:
-    """The last day, its last hours, the same hours a week ago, and the time before the cache: of
-    each volume that has figures of them."""
+    """The last day, its last hours, the same hours a week ago, the time before the cache, the last
+    whole day, and the same weekday of each week before: of each volume that has figures of them."""
     day = intervals(volumes, end - DAY, end, kind=FIGURES, step=HOUR_SECONDS)
     before = end - WEEK
     week_ago = intervals(volumes, before - SAME_HOURS, before, kind=FIGURES, step=HOUR_SECONDS)
     kept_since = (end - kept()).replace(hour=0)
-    all_days = intervals(volumes, kept_since, end, kind=FIGURES)
+    midnight = end.replace(hour=0)
+    nights = [midnight - n * WEEK for n in range(WEEKS_COMPARED + 1)]
+    all_days = intervals(volumes, min(kept_since, nights[-1] - DAY), end, kind=FIGURES)
+    cached = all_days.where(has_accesses(all_days))
+    uncached = all_days.where(is_uncached(all_days)).ended_after(kept_since)
     return [
         _cache_hours(day.where(has_accesses(day))),
         _cache_hours(day.where(has_accesses(day)).ended_after(end - SAME_HOURS)),
         _cache_hours(week_ago.where(has_accesses(week_ago))),
-        _cache_hours(all_days.where(is_uncached(all_days))),
+        _cache_hours(uncached),
+        *(_cache_hours(cached.ended_after(night - DAY).ended_by(night)) for night in nights),
     ]
 
 
@@ -358,7 +372,8 @@ def keep(
         if row is None and judgement is not None and judgement.is_empty:
             continue
         before = row.findings if row is not None else []
-        others = [finding for finding in before if finding["code"] not in codes]
+        judged = codes - judgement.unknown if judgement is not None else codes
+        others = [finding for finding in before if finding["code"] not in judged]
         findings = [*others, *(_dated(judgement, before, now) if judgement is not None else ())]
         noted = (row.noted if row is not None else {}) | (judgement.noted if judgement else {})
         noted = {name: value for name, value in noted.items() if value}

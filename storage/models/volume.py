@@ -3,7 +3,7 @@ that moves keeps its history."""
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Final, Self
 
 import pghistory
 from django.db import models
@@ -15,12 +15,14 @@ from storage.database_clock import touched
 from storage.models.cacheplan import CachePlan
 from storage.models.customer import Customer
 from storage.models.host import Host
-from storage.name_validators import demand_name
+from storage.name_validators import demand_lines, demand_name
 from storage.naming import new_key
 from storage.natural_order import natural_order
 from storage.planner.draft import Target
 from storage.planner.technologies.lookup import TECHNOLOGIES
 from storage.planner.wish import Wish
+
+NOTE_LIMIT: Final = 2000
 
 
 class VolumeQuerySet(models.QuerySet["Volume"]):
@@ -66,6 +68,8 @@ class Volume(models.Model):
     `watched_until` is how long staff watch it closely (`storage.metrics.close_watch`), null or past
     for one they do not. `counts_heat`: its host may count how soon its data are used again
     (`storage.analysis.heat_store`); its customer may forbid it.
+    for one they do not.
+    `note` is what staff write down about it; customers never see it.
     `updated_at` is kept by the database.
     """
 
@@ -89,6 +93,7 @@ class Volume(models.Model):
     wish = models.JSONField(default=dict, blank=True)
     adopted_at = models.DateTimeField(null=True, blank=True)
     external_id = models.CharField(max_length=64, blank=True, validators=[demand_name])
+    note = models.CharField(max_length=NOTE_LIMIT, blank=True, validators=[demand_lines])
     guest = models.CharField(max_length=200, blank=True)
     cache_plan = models.ForeignKey(
         CachePlan, null=True, blank=True, on_delete=models.PROTECT, related_name="volumes"

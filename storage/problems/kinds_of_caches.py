@@ -167,6 +167,16 @@ CACHE_KINDS: Final = (
         several="{} with a lower hit rate than last week",
     ),
     _cache(
+        "hit_rate_below_usual",
+        "Hit rate below usual",
+        "The hit rate of {count} caches has been far below what is usual for them",
+        "The guest waits for the HDD more often than it used to.",
+        resolve_seconds=JUDGED_TWICE_SECONDS,
+        judged_by="days",
+        follows=(*BROKEN, "cache_bypassed", "cache_thrash", "hit_rate_fell"),
+        several="{} with a hit rate far below what is usual for them",
+    ),
+    _cache(
         "cache_slower",
         "Slower with cache",
         "{count} volumes are slower with their cache than without",

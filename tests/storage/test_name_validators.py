@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.core.exceptions import ValidationError
 
-from storage.name_validators import demand_name, demand_plain
+from storage.name_validators import demand_lines, demand_name, demand_plain
 
 PLAIN = [
     "web12",
@@ -43,6 +43,17 @@ def test_no_name_changes_what_stands_around_it(text: str) -> None:
 def test_the_character_that_is_refused_is_named() -> None:
     with pytest.raises(ValidationError, match=r"U\+202E"):
         demand_plain("\u202eexe.test")
+
+
+@pytest.mark.parametrize("text", [*PLAIN, "a\nb", "a\tb", "", "\n"])
+def test_a_text_of_several_lines_may_have_line_breaks_and_tabs(text: str) -> None:
+    demand_lines(text)
+
+
+@pytest.mark.parametrize("text", [each for each in UNPLAIN if each != "a\nb"] + ["a\rb"])
+def test_no_text_of_several_lines_has_other_control_characters(text: str) -> None:
+    with pytest.raises(ValidationError, match=r"Enter text without control characters"):
+        demand_lines(text)
 
 
 @pytest.mark.parametrize("text", INVISIBLE)

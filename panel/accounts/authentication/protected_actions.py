@@ -354,7 +354,7 @@ POLICY: Mapping[str, Act] = {
         "volume-move",
         "volume-tag",
         "volume-drift-accept",
-        "volume-rename",
+        "volume-record",
         "volume-customer",
         "volume-watch",
         "volume-repair",

@@ -15,12 +15,12 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 from rest_framework.request import Request
 
-from panel.api.framework.fields import AnyField, Nested
+from panel.api.framework.fields import AnyField, Lines, Nested
 from panel.api.framework.problem import ApiProblem, unprocessable
 from panel.api.framework.refs import url_of
 from panel.api.framework.shape import Json, Shape
 from storage.models import Customer, Volume
-from storage.naming import text_fault
+from storage.naming import lines_fault, text_fault
 
 TAKEN: Final = "external_id_taken"
 """Code of the models' errors where another row has the external id."""
@@ -33,10 +33,10 @@ TYPES: Final[tuple[tuple[type[AnyField], type, str, str], ...]] = (
 
 
 class Body(Nested, serializers.Serializer[Json]):
-    """A JSON object of these fields and no other, of the types that they say. Each text is one line
-    that shows as it stands: texts reach logs, mails and terminals. Those of `made_plain` become one
-    where they are used. What a body changes is often what an answer `shows`: a field without a text
-    means what the field of that name means there."""
+    """A JSON object of these fields and no other, of the types that they say. Each text shows
+    as it stands, and but for `Lines` is one line: texts reach logs, mails and terminals. Those of
+    `made_plain` become one where they are used. What a body changes is often what an answer
+    `shows`: a field without a text means what the field of that name means there."""
 
     made_plain: ClassVar[Collection[str]] = ()
     shows: ClassVar[type[Shape] | None] = None
@@ -101,7 +101,8 @@ def _misfit(
     for of, kind, code, message in TYPES:
         if isinstance(field, of) and value is not None and type(value) is not kind:
             return serializers.ErrorDetail(message, code)
-    if is_plain and isinstance(value, str) and (fault := text_fault(value)) is not None:
+    fault_of = lines_fault if isinstance(field, Lines) else text_fault
+    if is_plain and isinstance(value, str) and (fault := fault_of(value)) is not None:
         return serializers.ErrorDetail(fault.message, fault.code)
     return None
 

@@ -107,6 +107,7 @@ TEXTS: Final = {
     "networks": "192.0.2.0/24",
     "next_after": "plc_2Yb0cV…",
     "next_cursor": None,
+    "note": "Backups run at 02:00.",
     "of": "crm-data",
     "order": ORDER,
     "parameter": "limit",

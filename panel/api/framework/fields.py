@@ -68,6 +68,10 @@ class Text(Sourced, serializers.CharField):
     """A text."""
 
 
+class Lines(Text):
+    """A text of several lines."""
+
+
 class By(Text):
     """Who did something."""
 

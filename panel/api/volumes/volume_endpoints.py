@@ -149,7 +149,8 @@ class Volumes(JobWork, VolumeResource):
         VolumeShape,
         sorts={"label": "label_order", "size_bytes": "size_bytes", "waiting_reads": WAITING},
         searched=("label", "external_id"),
-        search_text="Part of the label or the external id.",
+        staff_searched=("note",),
+        search_text="Part of the label or the external id, for staff also of the note.",
         updated=_changed_since,
         by_keys=True,
         filters=FILTERS,
@@ -229,9 +230,9 @@ class OneVolume(VolumeResource):
         problems=(409,),
     )
     def patch(self, request: Request, key: str) -> Response:
-        """Changes label, customer, external ID and whether heat is counted. Nothing of the volume
-        on its host changes. To give a volume to another customer, set the customer to null first.
-        Not possible while a job changes the volume."""
+        """Changes label, customer, external ID, note and whether heat is counted. Nothing of the
+        volume on its host changes. To give a volume to another customer, set the customer to null
+        first. Not possible while a job changes the volume."""
         unlocked = self.volume(key, Right.OPERATE)
         values = self.read()
         with transaction.atomic():

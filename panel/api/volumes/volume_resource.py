@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404
 
 from jobs.models import Job
 from panel.api.framework.bodies import Body
-from panel.api.framework.fields import Boolean, Choice, DateTime, Float, Integer, Text
+from panel.api.framework.fields import Boolean, Choice, DateTime, Float, Integer, Lines, Text
 from panel.api.framework.refs import Ref, url_of
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Json, Shape, show
@@ -26,7 +26,7 @@ from storage.access import Person, Right, is_staff
 from storage.health.drift import differences_of
 from storage.models import Volume
 from storage.models.key_sets import any_of
-from storage.models.volume import VolumeQuerySet
+from storage.models.volume import NOTE_LIMIT, VolumeQuerySet
 from storage.planner.technologies.lookup import SETTINGS
 from storage.planner.wish import LAYOUTS, MAX_BYTES
 from storage.volumes.slow_limit import LimitOf
@@ -132,6 +132,7 @@ class VolumeShape(Shape):
         of="volume.guest",
         staff=True,
     )
+    note = Lines("What staff wrote down about it.", of="volume.note", staff=True)
     adopted_at = DateTime(
         "When a person took it into the books; null: Tiercel made it, or it is not adopted.",
         of="volume.adopted_at",
@@ -195,6 +196,7 @@ class VolumeBody(Body):
     customer = Text("Key of the customer. Null: no customer.", required=False, null=True)
     external_id = Text(required=False, allow_blank=True, max_length=64)
     counts_heat = Boolean("False: what was counted is deleted.", required=False)
+    note = Lines(required=False, allow_blank=True, max_length=NOTE_LIMIT)
 
 
 def work_of(volumes: Iterable[Volume], *, with_last: bool) -> dict[int, VolumeWork]:

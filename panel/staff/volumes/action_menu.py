@@ -75,7 +75,7 @@ def menu_of(row: VolumeSnapshot, user: Person, now: datetime) -> ActionMenu | No
     return ActionMenu(tuple(groups), refusal)
 
 
-RECORD = ("volume-rename", "volume-customer")
+RECORD = ("volume-record", "volume-customer")
 """What changes nothing on a host."""
 
 
@@ -133,7 +133,7 @@ def _of_cache(row: VolumeSnapshot) -> tuple[MenuItem, ...]:
 
 def _of_record(row: VolumeSnapshot) -> tuple[MenuItem, ...]:
     return (
-        _item(row, "volume-rename", "Rename", is_asked=True),
+        _item(row, "volume-record", "Name and note", is_asked=True),
         _item(row, "volume-customer", "Change customer", is_asked=True),
     )
 

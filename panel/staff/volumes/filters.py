@@ -87,6 +87,7 @@ SAID: Final = (
     "label",
     "guest",
     "external_id",
+    "note",
     "key",
     "customer__name",
     "place__lv_name",

@@ -1,4 +1,5 @@
-"""What the panel itself says of a volume: its name and its customer. Nothing on a host changes."""
+"""What the panel itself says of a volume: its name, its note and its customer. Nothing on a host
+changes."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import Any, cast
 from django import forms
 from django.contrib import messages
 from django.db import transaction
+from django.forms.models import model_to_dict
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -17,22 +19,42 @@ from panel.lists.named_choice import NamedChoiceField
 from panel.staff.job_requests import row_of, show_form, show_refusal
 from storage.access import Person, Right, staff_view
 from storage.models import Customer, Volume
-from storage.name_validators import demand_name
+from storage.models.volume import NOTE_LIMIT
+from storage.name_validators import demand_lines, demand_name
 from storage.planner import Refused
 from storage.row_locks import hold_one
 from storage.volumes.ownership import disown, give, refusal_to_give, refusal_to_take
 from storage.volumes.snapshot import VolumeSnapshot
 
 
-class NameForm(forms.Form):
-    """The name by which people know a volume."""
+class LinesField(forms.CharField):
+    """A text of several lines, which end as everywhere but in forms of browsers."""
+
+    widget = forms.Textarea
+
+    def to_python(self, value: Any) -> str:
+        """Before its characters are counted."""
+        return "\n".join((super().to_python(value) or "").splitlines())
+
+
+class RecordForm(forms.Form):
+    """What staff say of a volume, each field by the name that it has there."""
 
     label = forms.CharField(
         validators=[demand_name],
         max_length=200,
         label="Name",
+        show_hidden_initial=True,
         help_text="Commands never contain it.",
         widget=forms.TextInput({"autocomplete": "off"}),
+    )
+    note = LinesField(
+        required=False,
+        validators=[demand_lines],
+        max_length=NOTE_LIMIT,
+        show_hidden_initial=True,
+        help_text="Customers never see it.",
+        widget=forms.Textarea({"rows": 6}),
     )
 
 
@@ -51,18 +73,20 @@ class OwnerForm(forms.Form):
 
 @staff_view(Right.OPERATE)
 @require_http_methods(["GET", "HEAD", "POST"])
-def rename_volume(request: HttpRequest, key: str) -> HttpResponse:
-    """Another name for the volume."""
+def edit_record(request: HttpRequest, key: str) -> HttpResponse:
+    """Another name or note for the volume. Only what was changed in the form is written: another
+    person may have changed the rest since it was shown."""
     row = row_of(request, key)
-    form = NameForm(request.POST or None, initial={"label": row.volume.label})
+    form = RecordForm(request.POST or None, initial=model_to_dict(row.volume))
     if request.method == "POST" and form.is_valid():
         with transaction.atomic():
             volume = hold_one(row.volume)
-            volume.label = form.cleaned_data["label"]
-            volume.save(update_fields=["label"])
-        messages.success(request, f"{row.volume.label} is now called {volume.label}.")
+            for name in form.changed_data:
+                setattr(volume, name, form.cleaned_data[name])
+            volume.save(update_fields=form.changed_data)
+        messages.success(request, f"The record of {volume.label} is saved.")
         return redirect("volume", key)
-    return show_form(request, row, form, "Rename", "staff/volumes/_record_form.html")
+    return show_form(request, row, form, "Name and note", "staff/volumes/_record_form.html")
 
 
 @staff_view(Right.OPERATE)

@@ -140,6 +140,10 @@ class IntervalTable:
         """Those alone that ended later."""
         return self.where(self.line(ENDED) > microseconds(start))
 
+    def ended_by(self, end: datetime) -> IntervalTable:
+        """Those alone that ended then or earlier."""
+        return self.where(self.line(ENDED) <= microseconds(end))
+
 
 def microseconds(at: datetime) -> int:
     """Since 1970."""

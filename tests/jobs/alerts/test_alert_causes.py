@@ -139,6 +139,7 @@ def test_dirty_data_that_does_not_drain_takes_its_time_to_reach_the_limit() -> N
         ("cache_thrash", "hit_rate_fell", 1),
         ("cache_dirty_stuck", "cache_dirty_high", 1),
         ("cache_bypassed", "hit_rate_fell", 1),
+        ("hit_rate_fell", "hit_rate_below_usual", 1),
         ("cache_failed", "hit_rate_doubtful", 1),
         ("cache_needs_check", "cache_read_only", 1),
         ("ssd_lost", "volume_frozen", 1),

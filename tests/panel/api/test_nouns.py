@@ -55,7 +55,7 @@ from panel.models import (
 from panel.staff.customers.pages import CustomerForm
 from panel.staff.customers.plan_pages import CachePlanForm
 from panel.staff.hosts.tag_pages import TagLimitForm
-from panel.staff.volumes.record_pages import NameForm, OwnerForm
+from panel.staff.volumes.record_pages import OwnerForm, RecordForm
 from storage.models import (
     CachePlan,
     Customer,
@@ -86,7 +86,7 @@ FORMS: dict[type[Body], tuple[type[forms.BaseForm], ...]] = {
     CustomerBody: (CustomerForm,),
     OwnAlertRouteBody: (OwnRouteForm,),
     TagLimitBody: (TagLimitForm,),
-    VolumeBody: (NameForm, OwnerForm),
+    VolumeBody: (OwnerForm, RecordForm),
     WebhookBody: (WebhookForm,),
 }
 """The forms of the pages that write the same."""

@@ -97,7 +97,7 @@ ROUTES = {
     "volume-extend": "api-volume-wish",
     "volume-move": "api-volume-wish",
     "volume-new": "api-volumes",
-    "volume-rename": "api-volume",
+    "volume-record": "api-volume",
     "volume-repair": "api-volume-drift-repair",
     "volume-restore": "api-volume-wish",
     "volume-retire": "api-volume-wish",

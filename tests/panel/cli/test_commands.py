@@ -132,6 +132,12 @@ def test_volumes_are_listed_and_found_by_their_external_id(tiercel: Tiercel, the
     assert (missing.code, missing.out) == (ExitCode.NOT_FOUND, "")
 
 
+def test_a_note_is_shown_line_by_line_and_removed(tiercel: Tiercel, there: Scene) -> None:
+    shown = tiercel("volumes", "set", there.volume.key, "--note", "Ask Ann.\nThen call.")
+    assert "note: Ask Ann.\nnote: Then call.\n" in shown.out
+    assert "note" not in tiercel("volumes", "set", there.volume.key, "--note", "").out
+
+
 def test_a_list_says_that_there_is_more(tiercel: Tiercel, there: Scene) -> None:
     for _ in range(2):
         make.placement(make.volume(), there.host)

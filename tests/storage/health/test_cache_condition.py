@@ -21,6 +21,7 @@ from storage.health.cache_condition import (
     RecentFigures,
     is_saturated_ssd,
     lasting_findings,
+    lasting_unknown,
     recent_findings,
     ssd_finding,
     state_findings,
@@ -335,6 +336,64 @@ def test_a_hit_rate_that_fell_against_the_same_hours_of_last_week(
     assert codes(found) == ["hit_rate_fell"] * has_fallen
 
 
+def day_among_weeks(day: CacheHours, *weeks_before: CacheHours) -> LastingFigures:
+    return LastingFigures(name=NAME, size_bytes=GIB, whole_day=day, weeks_before=weeks_before)
+
+
+@pytest.mark.parametrize(
+    ("lasting", "is_below"),
+    [
+        (day_among_weeks(hours(0.60), *[hours(0.81)] * 4), True),
+        (day_among_weeks(hours(0.60), *[hours(0.799)] * 4), False),
+        # One week that was as bad does not make it usual, two of four do.
+        (day_among_weeks(hours(0.60), *[hours(0.81)] * 3, hours(0.60)), True),
+        (day_among_weeks(hours(0.60), *[hours(0.81)] * 2, *[hours(0.60)] * 2), False),
+        (day_among_weeks(hours(0.60), *[hours(0.95)] * 2), True),
+        (day_among_weeks(hours(0.60), hours(0.95)), False),
+        (day_among_weeks(hours(0.60), hours(0.95), hours(0.95, accesses=9_999)), False),
+        (day_among_weeks(hours(0.60), hours(0.95), hours(0.95, size_bytes=GIB // 2)), False),
+        (day_among_weeks(hours(0.60), hours(0.95), hours(0.95, cache_seconds=60_000)), False),
+        (day_among_weeks(hours(0.60, accesses=9_999), *[hours(0.95)] * 4), False),
+        (day_among_weeks(hours(0.60, cache_seconds=60_000), *[hours(0.95)] * 4), False),
+        # It was made anew, and is not full again yet.
+        (day_among_weeks(hours(0.60, used_least=GIB // 2), *[hours(0.95)] * 4), False),
+        # It was never full.
+        (day_among_weeks(hours(0.60, used_least=5), *[hours(0.95, used_least=6)] * 4), True),
+        # It has another size by now.
+        (dataclasses.replace(day_among_weeks(hours(0.6), *[hours(0.95)] * 4), size_bytes=1), False),
+    ],
+)
+def test_a_hit_rate_below_what_is_usual_on_that_weekday(
+    lasting: LastingFigures, is_below: bool
+) -> None:
+    assert codes(lasting_findings(lasting)) == ["hit_rate_below_usual"] * is_below
+
+
+def test_a_hit_rate_below_usual_is_told_with_its_figures() -> None:
+    lasting = day_among_weeks(hours(0.6), *[hours(0.9)] * 3, CacheHours())
+    assert the(lasting_findings(lasting)).message == (
+        "On its last whole day (UTC) with enough reads, the read hit rate of vg0/web12 was 60 % "
+        "(100,000 reads). On that weekday it usually was 90 % (median of 3 earlier weeks)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("day", "is_known"),
+    [
+        (hours(0.6), True),
+        (hours(0.95), True),
+        (hours(0.95, accesses=9_999), False),
+        (hours(0.95, cache_seconds=60_000), False),
+        (CacheHours(), False),
+    ],
+)
+def test_a_day_without_enough_reads_says_nothing_of_the_hit_rate(
+    day: CacheHours, is_known: bool
+) -> None:
+    unknown = lasting_unknown(day_among_weeks(day, *[hours(0.95)] * 4))
+    assert unknown == (frozenset() if is_known else {"hit_rate_below_usual"})
+
+
 def timed(bucket: int, ios: int = 20_000, load: int = 100_000, **fields: Any) -> CacheHours:
     """A day whose I/Os all took as long as that bucket of the histogram says."""
     latencies = [*NO_LATENCY]
@@ -502,6 +561,9 @@ LASTING = st.builds(
     late=HOURS,
     week_ago=HOURS,
     before_cache=HOURS,
+    size_bytes=MAYBE,
+    whole_day=HOURS,
+    weeks_before=st.tuples(HOURS, HOURS),
 )
 
 
@@ -522,6 +584,6 @@ def test_without_samples_nothing_is_wrong(recent: RecentFigures, lasting: Lastin
     blank = dataclasses.replace(recent, short=nothing, half_hour=nothing, hour=nothing)
     assert codes(recent_findings(blank)) == []
     unknown = CacheHours()
-    blank_days = dataclasses.replace(lasting, day=unknown, late=unknown)
+    blank_days = dataclasses.replace(lasting, day=unknown, late=unknown, whole_day=unknown)
     assert codes(lasting_findings(blank_days)) == []
     assert codes(state_findings(LastCacheState(name=recent.name))) == []

@@ -316,6 +316,35 @@ def test_a_hit_rate_that_fell_against_last_week_is_found(host: Host) -> None:
     assert findings(volume) == []
 
 
+def test_a_hit_rate_below_usual_is_found_and_stays_while_too_little_is_read(host: Host) -> None:
+    volume, end = lasting(host)
+    LatestSample.objects.update(cache_size_bytes=2**30)
+    yesterday = end.replace(hour=0) - timedelta(days=1)
+    for weeks in (1, 2, 3):
+        hours(volume, yesterday - timedelta(weeks=weeks), 24)
+    hours(volume, yesterday, 24, read_hits=3500, read_misses=1500)
+    judge_lasting(at(31))
+    assert findings(volume) == ["hit_rate_below_usual"]
+    Sample.objects.filter(ts__gte=yesterday).update(read_hits=7, read_misses=3)
+    judge_lasting(at(32))
+    assert findings(volume) == ["hit_rate_below_usual"], "unknown is not well"
+    Sample.objects.filter(ts__gte=yesterday).update(read_hits=4000, read_misses=1000)
+    judge_lasting(at(33))
+    assert findings(volume) == []
+
+
+def test_the_day_is_compared_with_that_weekday_alone(host: Host) -> None:
+    volume, end = lasting(host)
+    LatestSample.objects.update(cache_size_bytes=2**30)
+    yesterday = end.replace(hour=0) - timedelta(days=1)
+    for weeks in (0, 1, 2):
+        day = yesterday - timedelta(weeks=weeks)
+        hours(volume, day - timedelta(days=1), 24)
+        hours(volume, day, 24, read_hits=3500, read_misses=1500)
+    judge_lasting(at(31))
+    assert findings(volume) == []
+
+
 def test_a_cache_that_is_slower_than_the_disk_was_is_found(host: Host) -> None:
     volume, end = lasting(host)
     slow, quick = [*NO_LATENCY], [*NO_LATENCY]

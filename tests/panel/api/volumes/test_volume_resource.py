@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jobs.models import Job, State
+from panel.staff.change_log import edits
 from storage.byte_sizes import GIB
 from storage.models import Placement, Volume
 from tests import make
@@ -42,6 +43,29 @@ def test_a_customer_is_told_no_settings_tier_or_layout() -> None:
     shown = member(customer).get(f"/volumes/{there.volume.key}").json()
     assert set(shown["cache"]) == {"size_bytes", "mode"}
     assert not {"tier", "layout", "job", "retired_at", "undo_until"} & set(shown)
+
+
+def test_staff_write_a_note_of_several_lines(asking: Program) -> None:
+    there = scene()
+    path = f"/volumes/{there.volume.key}"
+    assert asking.send("patch", path, {"note": "Ask Ann.\nThen call."}).status_code == 200
+    assert asking.get(path).json()["note"] == "Ask Ann.\nThen call."
+    (edit, *_) = edits(Volume.objects.get())
+    assert [each.field for each in edit.changes] == ["note"]
+    for note in ("a" * 2001, "a\rb", "\x1b[31mred", None, 7):
+        problem(asking.send("patch", path, {"note": note}), 422, "invalid")
+    assert asking.send("patch", path, {"note": ""}).json()["note"] == ""
+
+
+def test_a_customer_neither_sees_nor_finds_nor_writes_a_note(asking: Program) -> None:
+    customer, there = make.customer(), scene()
+    own(there, customer)
+    Volume.objects.update(note="late payer")
+    theirs, path = member(customer), f"/volumes/{there.volume.key}"
+    assert "note" not in theirs.get(path).json()
+    assert theirs.get("/volumes/", search="payer").json()["items"] == []
+    assert theirs.send("patch", path, {"note": "paid"}).status_code == 403
+    assert len(asking.get("/volumes/", search="payer").json()["items"]) == 1
 
 
 def test_the_job_that_changes_it_is_named(asking: Program) -> None:

@@ -24,7 +24,7 @@ from tests.scene import Scene, job, scene
 __all__ = ["staff"]
 pytestmark = pytest.mark.django_db
 
-RECORD = {"volume-rename", "volume-customer"}
+RECORD = {"volume-record", "volume-customer"}
 
 
 def menu(there: Scene, user: Person | None = None) -> ActionMenu:
@@ -102,11 +102,49 @@ def test_a_preview_of_the_menu_opens_on_the_page(staff: Client) -> None:
 
 def test_a_volume_gets_another_name(staff: Client) -> None:
     there = scene(label="web1")
-    send(staff, "volume-rename", there.volume.key, label="web one")
+    send(staff, "volume-record", there.volume.key, label="web one")
     assert Volume.objects.get().label == "web one"
     assert "label: web1 → web one" in page(staff, "volume", there.volume.key).replace("\n", "")
-    assert send(staff, "volume-rename", there.volume.key, label=" ").status_code == 422
+    assert send(staff, "volume-record", there.volume.key, label=" ").status_code == 422
     assert Volume.objects.get().label == "web one"
+
+
+def test_a_volume_gets_a_note_of_several_lines(staff: Client) -> None:
+    there = scene(label="web1")
+    note = "Ask Ann first.\r\n<b>Then</b> call. "
+    send(staff, "volume-record", there.volume.key, label="web1", note=note)
+    assert Volume.objects.get().note == "Ask Ann first.\n<b>Then</b> call."
+    text = page(staff, "volume", there.volume.key)
+    assert "Ask Ann first.<br>&lt;b&gt;Then&lt;/b&gt; call." in text
+    assert "note: - → Ask Ann first." in text.replace("\n", "")
+    assert "Ask Ann first." in page(staff, "volume-record", there.volume.key)
+    shown = {"initial-label": "web1", "initial-note": note}
+    send(staff, "volume-record", there.volume.key, label="web1", note="", **shown)
+    assert (Volume.objects.get().label, Volume.objects.get().note) == ("web1", "")
+
+
+def test_what_was_not_changed_in_the_form_is_not_written(staff: Client) -> None:
+    there = scene(label="web1")
+    assert 'name="initial-note"' in page(staff, "volume-record", there.volume.key)
+    # Meanwhile another person writes a note.
+    Volume.objects.update(note="Ask Ann first.\nThen call.")
+    shown = {"initial-label": "web1", "initial-note": ""}
+    send(staff, "volume-record", there.volume.key, label="web one", note="", **shown)
+    volume = Volume.objects.get()
+    assert (volume.label, volume.note) == ("web one", "Ask Ann first.\nThen call.")
+    shown = {"initial-label": "web one", "initial-note": "Ask Ann first.\r\nThen call."}
+    send(staff, "volume-record", there.volume.key, label="web one", note="", **shown)
+    assert Volume.objects.get().note == ""
+
+
+def test_a_line_break_of_a_browser_counts_as_one_character(staff: Client) -> None:
+    there = scene()
+    send(staff, "volume-record", there.volume.key, label="web1", note=999 * "a\r\n" + "bb")
+    assert len(Volume.objects.get().note) == 2000
+    for note in ("a" * 2001, "\x1b[31mred"):
+        refused = send(staff, "volume-record", there.volume.key, label="web1", note=note)
+        assert refused.status_code == 422
+    assert len(Volume.objects.get().note) == 2000
 
 
 def test_a_volume_gets_another_customer_who_is_linked_on_its_page(staff: Client) -> None:
