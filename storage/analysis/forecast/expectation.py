@@ -75,8 +75,6 @@ class Expectation:
     read_ms_high: float | None = None
     saved_seconds_per_day_low: float | None = None
     saved_seconds_per_day_high: float | None = None
-    read_ms_low: float | None = None
-    read_ms_high: float | None = None
     warming_seconds_low: float | None = None
     warming_seconds_high: float | None = None
     curve: tuple[tuple[int, float, float], ...] = ()
