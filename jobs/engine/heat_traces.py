@@ -48,18 +48,19 @@ def ask_for_trace(row: VolumeSnapshot, minutes: int, requester: Requester) -> He
     if refusal is not None or row.host is None:
         raise refusal or Refused("absent", "The volume is not on any host.", AGAIN)
     cache = row.lv.cache if row.lv is not None else None
+    fields: dict[str, Any] = {
+        "volume": row.volume,
+        "host": row.host,
+        "minutes": minutes,
+        "chunk_bytes": cache.chunk_bytes if cache is not None else DEFAULT_CHUNK_KIB * KIB,
+        "actor": requester.actor,
+        "address": requester.address,
+        "door": requester.door,
+        "token": requester.token,
+    }
     try:
         with transaction.atomic():
-            made = HeatTrace.objects.create(
-                volume=row.volume,
-                host=row.host,
-                minutes=minutes,
-                chunk_bytes=cache.chunk_bytes if cache is not None else DEFAULT_CHUNK_KIB * KIB,
-                actor=requester.actor,
-                address=requester.address,
-                door=requester.door,
-                token=requester.token,
-            )
+            made = HeatTrace.objects.create(**fields)
             made.refresh_from_db()
             notify_workers.trace(made.pk)
     except IntegrityError:

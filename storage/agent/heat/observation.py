@@ -118,12 +118,16 @@ class Reuse:
     """Reuse times of chunks of one size: of every `share` neighbours the one whose number is
     `residue` modulo `share`. `whole` is of all references. `kept` is of those that bcache lets into
     its cache, with a clock of their own; None as long as that is all of them, so that a volume
-    without long runs costs half."""
+    without long runs costs half, and of what is not `on_bcache`."""
 
-    def __init__(self, chunk_bytes: int, share: int, residue: int, salt: int) -> None:
+    def __init__(
+        self, chunk_bytes: int, share: int, residue: int, salt: int, *, on_bcache: bool
+    ) -> None:
         self.chunk_bytes = chunk_bytes
+        self.chunk_sectors = chunk_bytes // SECTOR_BYTES
         self.share = share
         self.residue = residue
+        self._on_bcache = on_bcache
         self.whole = Stream(salt)
         self.kept: Stream | None = None
 
@@ -135,21 +139,18 @@ class Reuse:
 
     def keep_apart(self) -> None:
         """An I/O is about to be bypassed: up to now, everything was kept."""
-        if self.kept is None:
+        if self.kept is None and self._on_bcache:
             self.kept = deepcopy(self.whole)
-
-    def pass_by(self, references: int, bypassed: int) -> None:
-        """So many references are over, `bypassed` among them."""
-        self.whole.clock += references
-        if self.kept is not None:
-            self.kept.clock += references - bypassed
 
     def touch(
         self, first: int, last: int, kind: bool, bypassed: bool, clock: int, kept_clock: int
     ) -> None:
         """An I/O touches the chunks from `first` to `last`; `kind`: it is a write."""
+        observed = first + (self.residue - first) % self.share
+        if observed > last:
+            return
         kept = None if bypassed else self.kept
-        for chunk in range(first + (self.residue - first) % self.share, last + 1, self.share):
+        for chunk in range(observed, last + 1, self.share):
             self.whole.touch(chunk, clock, kind)
             if kept is not None:
                 kept.touch(chunk, kept_clock, kind)
@@ -167,8 +168,8 @@ class Reuse:
 class Sampled:
     """What is always observed of a volume: one of SHARE chunks."""
 
-    def __init__(self, residue: int, salt: int) -> None:
-        self._reuse = Reuse(CHUNK_BYTES, SHARE, residue, salt)
+    def __init__(self, residue: int, salt: int, *, on_bcache: bool = False) -> None:
+        self._reuse = Reuse(CHUNK_BYTES, SHARE, residue, salt, on_bcache=on_bcache)
         self._runs = SequentialRuns(is_sampled=True)
         self._debt = self._bypassed_debt = 0
         self.begin()
@@ -216,7 +217,9 @@ class Sampled:
             clock = begun + references * past_ns // span_ns
             kept_clock = kept_begun + (references - around) * past_ns // span_ns
             reuse.touch(first, last, kind, bypassed, clock, kept_clock)
-        reuse.pass_by(references, around)
+        reuse.whole.clock += references
+        if reuse.kept is not None:
+            reuse.kept.clock += references - around
         self._io += passed
 
     def to_json(self) -> dict[str, Any]:
@@ -231,9 +234,9 @@ class Fine:
     """A trace of all I/Os of a volume for some minutes: one of FINE_SHARE chunks of three sizes.
     Each reference is seen, so that the clock is exact."""
 
-    def __init__(self, chunk_bytes: int, salt: int) -> None:
+    def __init__(self, chunk_bytes: int, salt: int, *, on_bcache: bool = False) -> None:
         self._sizes = [
-            Reuse(size, FINE_SHARE, salt % FINE_SHARE, salt)
+            Reuse(size, FINE_SHARE, salt % FINE_SHARE, salt, on_bcache=on_bcache)
             for size in sorted({PAGE_BYTES, chunk_bytes, MIB})
         ]
         self._runs = SequentialRuns(is_sampled=False)
@@ -253,12 +256,14 @@ class Fine:
             for reuse in self._sizes:
                 if bypassed:
                     reuse.keep_apart()
-                chunk_sectors = reuse.chunk_bytes // SECTOR_BYTES
+                chunk_sectors, whole, kept = reuse.chunk_sectors, reuse.whole, reuse.kept
                 first, last = sector // chunk_sectors, (sector + sectors - 1) // chunk_sectors
-                touched = last - first + 1
-                reuse.pass_by(touched, touched if bypassed else 0)
-                kept_clock = 0 if reuse.kept is None else reuse.kept.clock
-                reuse.touch(first, last, kind, bypassed, reuse.whole.clock, kept_clock)
+                whole.clock += last - first + 1
+                kept_clock = 0
+                if kept is not None:
+                    kept.clock += 0 if bypassed else last - first + 1
+                    kept_clock = kept.clock
+                reuse.touch(first, last, kind, bypassed, whole.clock, kept_clock)
 
     def to_json(self) -> Sequence[Mapping[str, Any]]:
         """One for each size of chunks."""

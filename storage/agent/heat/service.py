@@ -188,7 +188,8 @@ class HeatService:
 
     def _begin(self, device: ObservedDevice) -> ObservedVolume:
         now_ns, wall_ns = self._host.boottime_ns(), self._host.wall_ns()
-        return ObservedVolume(device, Sampled(self._residue, self._salt), None, wall_ns, now_ns)
+        sampled = Sampled(self._residue, self._salt, on_bcache=device.is_bcache)
+        return ObservedVolume(device, sampled, None, wall_ns, now_ns)
 
     def _set_filter(self) -> None:
         numbers = [volume.device.number for volume in self._volumes.values()]
@@ -287,7 +288,7 @@ class HeatService:
         ):
             records = self._close_trace()
         elif running is None and wanted is not None and device is not None:
-            fine = Fine(wanted.chunk_bytes, self._salt)
+            fine = Fine(wanted.chunk_bytes, self._salt, on_bcache=device.is_bcache)
             self._trace = FineTrace(wanted, device, fine, wall_ns, self._host.boottime_ns())
         return records
 

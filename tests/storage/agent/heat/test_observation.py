@@ -151,7 +151,7 @@ def test_an_hour_that_begins_counts_from_nothing_and_knows_what_was_touched() ->
 
 def test_a_scan_is_counted_as_what_bcache_would_bypass() -> None:
     """256 KiB at a time over 64 MiB: all but the first 4 MiB less one I/O."""
-    sampled, ios = Sampled(9, 5), []
+    sampled, ios = Sampled(9, 5, on_bcache=True), []
     for n in range(256):
         ios.append((n, 7, n * 512, 512, b"RA"))
     sampled.add(ios, Io(256, 64 << 20), 0, 256)
@@ -178,7 +178,7 @@ def test_a_trace_has_what_bcache_keeps_with_a_clock_of_its_own() -> None:
     done, runs = scan_beside(5), SequentialRuns(is_sampled=False)
     kept = [io for n, io in enumerate(done) if not runs.bypasses(n, io[0] * 8, io[1])]
     assert len(kept) < len(done)
-    fine = Fine(65536, 9)
+    fine = Fine(65536, 9, on_bcache=True)
     fine.add([traced(n, *io) for n, io in enumerate(done)], Io())
     for part in fine.to_json():
         clock, buckets, cold = brute(kept, part["chunk_bytes"] // 512, FINE_SHARE, 9 % FINE_SHARE)
@@ -191,7 +191,7 @@ def test_a_trace_has_what_bcache_keeps_with_a_clock_of_its_own() -> None:
 def test_of_a_sample_what_bcache_keeps_is_estimated() -> None:
     done, runs = scan_beside(40), SequentialRuns(is_sampled=False)
     kept = [io for n, io in enumerate(done) if not runs.bypasses(n, io[0] * 8, io[1])]
-    sampled = Sampled(9, 5)
+    sampled = Sampled(9, 5, on_bcache=True)
     for n, (page, sectors, kind) in enumerate(done):
         seen = page * 8 // CHUNK_SECTORS % SHARE == 9 or sectors > LARGE_SECTORS
         ios = [traced((n + 1) * MS, page, sectors, kind)] if seen else []
@@ -203,15 +203,17 @@ def test_of_a_sample_what_bcache_keeps_is_estimated() -> None:
     assert abs(weights(part["reuse"]["reads"]) + weights(part["reuse"]["writes"]) - touched) <= 5
 
 
-def test_without_long_runs_bcache_keeps_everything() -> None:
-    sampled = Sampled(1, 5)
-    sampled.add([traced(5, 16, 8, False)], Io(1, 4096), 0, 10)
-    assert sampled.to_json()["kept"] is None
+def test_nothing_is_kept_apart_without_long_runs_and_without_bcache() -> None:
+    scan = [(n, 7, n * 512, 512, b"RA") for n in range(256)]
+    for on_bcache, ios in ((True, scan[:8]), (False, scan)):
+        sampled = Sampled(1, 5, on_bcache=on_bcache)
+        sampled.add(ios, Io(len(ios), len(ios) << 18), 0, 256)
+        assert sampled.to_json()["kept"] is None
 
 
 def test_a_record_never_takes_more_than_some_kilobytes() -> None:
     """Every bucket of every histogram with a large number."""
-    fine = Fine(65536, 9)
+    fine = Fine(65536, 9, on_bcache=True)
     for reuse in fine._sizes:
         reuse.keep_apart()
         assert reuse.kept is not None
