@@ -163,8 +163,8 @@ def forecast_of_kinds(
         policy_of(technology, figures.promotion_share, writeback=writeback)
         for technology, writeback in kinds
     ]
-    found = prospects_by_policy(records, waits_of(use), figures.rates, policies, sizes_bytes)
-    return [OwnTraffic(seconds, each) if each else None for each in found]
+    by_policy = prospects_by_policy(records, waits_of(use), figures.rates, policies, sizes_bytes)
+    return [OwnTraffic(seconds, each) if each else None for each in by_policy]
 
 
 def policy_of(

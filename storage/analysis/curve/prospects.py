@@ -134,7 +134,7 @@ def _of_policy(
 ) -> tuple[Prospect, ...]:
     parts, curve = rates.parts, rates.curve
     mixture = rate_mixture(curve) if policy.promotion_share < 1 else None
-    found = []
+    of_policy = []
     for each in rates.of_sizes:
         if each.reads is None:
             continue
@@ -146,8 +146,8 @@ def _of_policy(
         steady = _lagging(each.reads, factor)
         writes = Bounds(0.0, 0.0, 0.0) if each.writes is None else _lagging(each.writes, factor)
         case = _Case(parts, curve, waits, host, policy, steady, writes)
-        found.append(case.prospect(each.size_bytes))
-    return tuple(found)
+        of_policy.append(case.prospect(each.size_bytes))
+    return tuple(of_policy)
 
 
 def expected_curve(of: Iterable[Prospect]) -> tuple[tuple[int, float, float], ...]:
