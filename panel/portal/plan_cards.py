@@ -161,10 +161,10 @@ def enough_plan(cards: Sequence[PlanCard]) -> PlanCard | None:
 
 def spares_dearer(cards: Sequence[PlanCard]) -> PlanCard | None:
     """The plan that is enough where a dearer one helps too; None else."""
-    found = enough_plan(cards)
-    if found is None or found.offer.price_minor == _helping(cards)[-1].offer.price_minor:
+    cheapest = enough_plan(cards)
+    if cheapest is None or cheapest.offer.price_minor == _helping(cards)[-1].offer.price_minor:
         return None
-    return found
+    return cheapest
 
 
 def _helping(cards: Sequence[PlanCard]) -> list[PlanCard]:

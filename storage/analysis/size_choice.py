@@ -62,18 +62,18 @@ class SizeChoice:
 
 def by_curve(prospects: Sequence[Prospect]) -> SizeChoice:
     """Of at least one size that there is room for, the smallest first."""
-    found = enough_of(prospects)
-    if found is None:
-        return SizeChoice(None, no_help(prospects))
-    rates = share_range(found.hit_rate.low, found.hit_rate.high)
-    brings = f"{size(found.size_bytes)} serves {rates} of reads from SSD"
-    if found.verdict == "unknown":
+    enough = enough_of(prospects)
+    if enough is None:
+        return SizeChoice(None, why_no_size(prospects))
+    rates = share_range(enough.hit_rate.low, enough.hit_rate.high)
+    brings = f"{size(enough.size_bytes)} serves {rates} of reads from SSD"
+    if enough.verdict == "unknown":
         reason = f"{brings}. Whether that saves time is not certain yet."
-    elif len(prospects) > 1 and found is not prospects[-1]:
+    elif len(prospects) > 1 and enough is not prospects[-1]:
         reason = f"{brings}. {size(prospects[-1].size_bytes)} would save little more."
     else:
-        reason = f"{brings} and saves {saved_range(found)} of waiting a day."
-    return SizeChoice(found.size_bytes, reason, found)
+        reason = f"{brings} and saves {saved_range(enough)} of waiting a day."
+    return SizeChoice(enough.size_bytes, reason, enough)
 
 
 def by_traffic(sizes_bytes: Sequence[int], bytes_per_day: float) -> SizeChoice:
@@ -93,7 +93,7 @@ def by_traffic(sizes_bytes: Sequence[int], bytes_per_day: float) -> SizeChoice:
     return SizeChoice(smallest, f"{why}: begin with {size(smallest)}.")
 
 
-def no_help(prospects: Sequence[Prospect]) -> str:
+def why_no_size(prospects: Sequence[Prospect]) -> str:
     """Why no size is chosen."""
     largest = prospects[-1]
     if not helps_never(prospects):

@@ -19,7 +19,7 @@ from storage.analysis.size_choice import (
     by_traffic,
     bytes_per_day,
     enough_of,
-    no_help,
+    why_no_size,
 )
 from storage.formatting import size
 from storage.volumes.cache_sizes import SIZES_BYTES
@@ -43,13 +43,13 @@ class SizeCurve:
 
     @property
     def enough(self) -> Prospect | None:
-        found = enough_of(self.prospects)
-        return found if found is not None and found.verdict == "helps" else None
+        enough = enough_of(self.prospects)
+        return enough if enough is not None and enough.verdict == "helps" else None
 
     @property
     def why_not(self) -> str:
         """Why no size is enough; "" where one is."""
-        return "" if self.enough else no_help(self.prospects)
+        return "" if self.enough else why_no_size(self.prospects)
 
     @property
     def size_now(self) -> int | None:
@@ -89,26 +89,26 @@ def chosen_size(row: VolumeSnapshot, sizes: Sequence[int], now: datetime) -> Siz
         return None
     mode = row.cache.mode if row.cache is not None else ""
     now_bytes = row.cache.size_bytes if row.cache is not None else None
-    found = _by_curve(
+    choice = _by_curve(
         row, (*sizes, *([now_bytes] if now_bytes else [])), now, writeback=mode == "writeback"
     )
-    if found is not None and now_bytes is not None and found.size_bytes == now_bytes:
-        text = f"The cache of {size(now_bytes)} is enough. {found.reason}"
-        return SizeChoice(None, text, found.prospect)
-    if found is not None and found.size_bytes is None and row.cache is None:
+    if choice is not None and now_bytes is not None and choice.size_bytes == now_bytes:
+        text = f"The cache of {size(now_bytes)} is enough. {choice.reason}"
+        return SizeChoice(None, text, choice.prospect)
+    if choice is not None and choice.size_bytes is None and row.cache is None:
         back = _by_curve(row, sizes, now, writeback=True)
         if back is not None and back.size_bytes is not None:
             refusal = mode_refusal(row, "writeback")
             text = f"In writeback mode it would: {back.reason} {refusal or RISK}"
-            return SizeChoice(None, f"{found.reason} {text}")
-    if found is not None:
-        return found
+            return SizeChoice(None, f"{choice.reason} {text}")
+    if choice is not None:
+        return choice
     missing = missing_heat(row, now)
     if now_bytes is not None:
         larger = [each for each in sizes if each > now_bytes] or [max(sizes)]
         return SizeChoice(larger[0], f"{missing} {size(larger[0])} is the next size.")
-    found = by_traffic(sizes, bytes_per_day(use_of(row, now).sums))
-    return SizeChoice(found.size_bytes, f"{missing} {found.reason}")
+    choice = by_traffic(sizes, bytes_per_day(use_of(row, now).sums))
+    return SizeChoice(choice.size_bytes, f"{missing} {choice.reason}")
 
 
 def _by_curve(

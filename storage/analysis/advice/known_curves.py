@@ -57,15 +57,15 @@ class KnownCurves(msgspec.Struct, frozen=True):
 
 def known_curves(volume_ids: Collection[int]) -> dict[int, KnownCurves]:
     """Those that are known, by primary key of the volume. No query."""
-    found: Mapping[str, str] = cache.get_many([_name(each) for each in volume_ids])
-    return {int(name.rpartition(":")[2]): _unpacked(packed) for name, packed in found.items()}
+    packed: Mapping[str, str] = cache.get_many([_name(each) for each in volume_ids])
+    return {int(name.rpartition(":")[2]): _unpacked(each) for name, each in packed.items()}
 
 
 def known_sizes(volume_ids: Collection[int]) -> dict[int, int]:
     """The size that is enough, 0 where none helps, by primary key of the volume; those without a
     curve are missing. No query."""
-    found: Mapping[str, int] = cache.get_many([_size_name(each) for each in volume_ids])
-    return {int(name.rpartition(":")[2]): size_bytes for name, size_bytes in found.items()}
+    sizes: Mapping[str, int] = cache.get_many([_size_name(each) for each in volume_ids])
+    return {int(name.rpartition(":")[2]): size_bytes for name, size_bytes in sizes.items()}
 
 
 def work_out(host: Host, now: datetime) -> int:

@@ -128,7 +128,7 @@ class Unhelped:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class CacheVerdicts:
     """The volumes that wait, by whether a cache helps."""
 
     suggestions: tuple[Suggestion, ...] = ()
@@ -139,7 +139,7 @@ def judged(
     shares: Sequence[LoadShare],
     days: Mapping[int, Sequence[Sums]],
     curves: Mapping[int, KnownCurves],
-) -> Judged:
+) -> CacheVerdicts:
     """Volumes on slow disks without a cache that wait on usual days, the best use of SSD first:
     what a curve says before what only may be, those with too few figures after the others. Writes
     count where there is a curve. `days` are sums without a cache, by the volume's primary key."""
@@ -174,7 +174,7 @@ def judged(
             -each.seconds_per_gib,
         )
     )
-    return Judged(tuple(listed), tuple(unhelped))
+    return CacheVerdicts(tuple(listed), tuple(unhelped))
 
 
 def _advised(
@@ -207,9 +207,9 @@ def _by_curve(
     size_bytes = chosen.size_bytes or 0
     fits = [
         {
-            name: _of_size(found, size_bytes)
+            name: _of_size(traffic, size_bytes)
             for name in TECHNOLOGIES
-            if (found := _prospects(curves, name, (size_bytes,), writeback=writeback))
+            if (traffic := _prospects(curves, name, (size_bytes,), writeback=writeback))
         }
         for writeback in (False, True)
     ]
@@ -223,8 +223,8 @@ def _by_curve(
 def _prospects(
     curves: KnownCurves | None, technology: TechnologyName, sizes: Sequence[int], *, writeback: bool
 ) -> list[Prospect]:
-    found = curves.of(technology, writeback=writeback) if curves is not None else None
-    return [each for each in found.prospects if each.size_bytes in sizes] if found else []
+    traffic = curves.of(technology, writeback=writeback) if curves is not None else None
+    return [each for each in traffic.prospects if each.size_bytes in sizes] if traffic else []
 
 
 def _of_size(prospects: Sequence[Prospect], size_bytes: int) -> Prospect:

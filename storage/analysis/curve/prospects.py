@@ -146,7 +146,7 @@ def _of_policy(
 ) -> tuple[Prospect, ...]:
     parts, curve = rates.parts, rates.curve
     mixture = rate_mixture(curve) if policy.promotion_share < 1 else None
-    found = []
+    of_policy = []
     for each in rates.of_sizes:
         if each.reads is None:
             continue
@@ -157,8 +157,8 @@ def _of_policy(
             steady, writes = (_lagging(rate, later, share) for rate in (steady, writes))
         steady, writes = (_widened(rate, widened) for rate in (steady, writes))
         case = _Case(parts, curve, waits, host, policy, steady, writes)
-        found.append(case.prospect(each.size_bytes))
-    return tuple(found)
+        of_policy.append(case.prospect(each.size_bytes))
+    return tuple(of_policy)
 
 
 def without_cache(waits: VolumeWaits) -> Range:
