@@ -174,7 +174,7 @@ _steer("pace", "Let a flush, zeroing or a move go faster; guests wait longer mea
 
 @jobs_group.command("window")
 @click.argument("job", type=NAME)
-@click.argument("window", metavar="WINDOW")
+@click.argument("window", type=NAME)
 @click.option("--zone", default="UTC", show_default=True, help="Of the window.")
 @asks_the_panel
 def set_job_window(session: CommandSession, job: str, window: str, zone: str) -> None:

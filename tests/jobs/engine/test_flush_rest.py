@@ -82,7 +82,7 @@ def test_a_worker_that_takes_it_too_early_does_not_ask_the_host(
 ) -> None:
     job = run(asked(volume, closed_window()))
     assert (job.state, agent.ran) == (State.WAITING, [])
-    assert "Waits for its window" in job.sentence
+    assert "waits for its window" in job.sentence
     assert job.not_before is not None and job.not_before > timezone.now() + timedelta(hours=1)
 
 
@@ -98,7 +98,7 @@ def test_a_flush_that_is_not_done_at_the_end_of_the_window_rests_until_the_next_
     assert agent.ran == ["cache.flush", "cache.set"], "the cache works as before all day"
     assert agent.lv.cache is not None and agent.lv.cache.policy == "smq"
     assert (job.state, job.error) == (State.WAITING, {})
-    assert "Waits for its window" in job.sentence
+    assert "waits for its window" in job.sentence
     assert job.not_before is not None and job.not_before > timezone.now() + timedelta(hours=1)
     move_window(job, open_window())
     agent.ends = True
@@ -201,7 +201,7 @@ def test_a_host_that_is_away_for_the_whole_window_is_asked_again_in_the_next_one
     move_window(job, closed_window())
     run(job)
     assert (job.state, job.attempts) == (State.WAITING, 0)
-    assert "Waits for its window" in job.sentence
+    assert "waits for its window" in job.sentence
     assert job.not_before is not None and job.not_before > timezone.now() + timedelta(hours=1)
 
 
@@ -216,7 +216,7 @@ def test_after_a_restore_a_person_resumes_it_and_it_waits_for_its_window(
     decisions.resume(job, None)
     run(job)
     assert (job.state, agent.ran) == (State.WAITING, [])
-    assert "Waits for its window" in job.sentence
+    assert "waits for its window" in job.sentence
 
 
 def test_a_worker_that_dies_leaves_a_flush_that_the_next_one_stops(

@@ -589,3 +589,28 @@ def test_a_typing_mistake_is_wrong_usage(tiercel: Tiercel) -> None:
 def test_hosts_in_no_state_to_ask_are_listed(tiercel: Tiercel, admin: User) -> None:
     Host.objects.all().delete()
     assert tiercel("hosts", "list").out == "No hosts.\n"
+
+
+def test_a_job_gets_a_window_and_begins_without_it(tiercel: Tiercel, there: Scene) -> None:
+    made = job(there, kind="flush-cache")
+    berlin = ("--zone", "Europe/Berlin")
+    given = tiercel("jobs", "window", made.key, "02:00-05:00", *berlin, "--json")
+    window = {"start": "02:00", "end": "05:00", "zone": "Europe/Berlin"}
+    assert (given.code, given.data["window"]) == (0, window)
+    assert "02:00-05:00 Europe/Berlin" in tiercel("jobs", "show", made.key).out
+    assert tiercel("jobs", "window", made.key, "none", "--json").data["window"] is None
+    wrong = tiercel("jobs", "window", made.key, "at night")
+    assert (wrong.code, "02:00-05:00" in wrong.error) == (ExitCode.USAGE, True)
+
+
+def test_a_cache_is_planned_in_a_window(
+    tiercel: Tiercel, admin: User, meanwhile: Meanwhile
+) -> None:
+    cached = scene(make.lv(cache=make.dm_cache(POOL)))
+    meanwhile(carried_out())
+    night = ("--window", "22:00-23:00")
+    planned = tiercel("cache", "plan", cached.volume.key, "--none", *night, "--json")
+    assert (planned.code, planned.data["window"]["start"]) == (0, "22:00")
+    meanwhile(carried_out())
+    shown = tiercel("cache", "plan", cached.volume.key, "--none", *night)
+    assert "Starts " in shown.out and "at the latest." in shown.out
