@@ -214,15 +214,10 @@ def forecast_of_kinds(
         (policy_of(name, promoted, cutoff_bytes, writeback=writeback), widened[name])
         for name, writeback in kinds
     ]
-<<<<<<< HEAD
     waits = _waits(use, figures.rates)
-    found = prospects_by_policy(records, waits, figures.rates, policies, sizes_bytes)
+    by_policy = prospects_by_policy(records, waits, figures.rates, policies, sizes_bytes)
     without = without_cache(waits)
-    return [OwnTraffic(seconds, each, without=without) if each else None for each in found]
-=======
-    by_policy = prospects_by_policy(records, waits_of(use), figures.rates, policies, sizes_bytes)
-    return [OwnTraffic(seconds, each) if each else None for each in by_policy]
->>>>>>> advice
+    return [OwnTraffic(seconds, each, without=without) if each else None for each in by_policy]
 
 
 def policy_of(

@@ -230,7 +230,7 @@ class _Case:
 
     def _written(self) -> float:
         records = self.parts
-        reads = sum(each.read_references - each.sequential_reads for each in records)
+        reads = sum(each.let_in_reads for each in records)
         writes = sum(each.clock - each.read_references for each in records)
         missed_reads, missed_writes = 1 - self.reads.likely, 1 - self.writes.likely
         written = self.policy.written_bytes(
