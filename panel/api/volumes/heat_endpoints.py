@@ -47,7 +47,7 @@ class RateShape(Shape):
     """A rate of the host that a forecast rests on."""
 
     rate = Float("Its value.")
-    source = Choice("Where most of it comes from.", ["own", "same_disks", "published"])
+    source = Choice("Where most of it comes from.", ["own", "same_disks", "published"])  # type: ignore[assignment]  # a field, no attribute
     weight = Float("Over how many misses, busy seconds or reads the host itself measured it.")
     hosts = Integer("How many other hosts with the same disks measured it.")
 
