@@ -42,9 +42,9 @@ def allocation_scene(
     for key, part in zip(keys, parts, strict=True):
         cache = None
         if part.cache_gib:
-            name = f"c-{key[:16].lower()}"
+            pool = f"c-{key[:16].lower()}"
             size_bytes = part.cache_gib * GIB
-            cache = make.dm_cache(name, size_bytes=size_bytes, mode=part.mode)
+            cache = make.dm_cache(pool, size_bytes=size_bytes, mode=part.mode)
         lv = make.lv(part.label, size_bytes=40 * GIB, cache=cache, tags=make.tags(key))
         lvs.append(lv)
     pvs = (make.pv(), make.fast_pv(free_bytes=free_gib * GIB, **facts.pop("ssd", {})))

@@ -271,7 +271,7 @@ def _held(volume: Volume) -> tuple[Volume, bool]:
     return locked, holder_of(locked) is not None
 
 
-def kind_of(action: Action, volume: Volume, wish: Wish, cache_name: str = "") -> Kind:
+def job_kind(action: Action, volume: Volume, wish: Wish, cache_name: str = "") -> Kind:
     """What a job does that makes `wish` of the volume; raises `Refused` where its cache is no
     longer the one that was looked at."""
     if action is not Action.ALLOCATE:
@@ -293,7 +293,7 @@ def _submit(
     try:
         job = submit(
             ChangeRequest(
-                kind_of(Action(change.action), volume, wish, item.cache_name),
+                job_kind(Action(change.action), volume, wish, item.cache_name),
                 volume,
                 wish,
                 fingerprint=item.fingerprint,

@@ -55,7 +55,7 @@ ROUTES = (
     ("hosts/<str:key>/inventory", inventory_endpoints.HostInventory, "api-host-inventory"),
     ("hosts/<str:key>/advice", inventory_endpoints.HostAdvice, "api-host-advice"),
     ("halt", hold_endpoints.AllJobsStop, "api-halt"),
-    ("hosts/<str:key>/allocation", allocation_endpoint.HostAllocation, "api-host-allocation"),
+    ("hosts/<str:key>/allocation", allocation_endpoint.HostDivision, "api-host-allocation"),
     ("hosts/<str:key>/ssds", added_disks.HostSsds, "api-host-ssds"),
     ("hosts/<str:key>/disks", disk_endpoints.HostDisks, "api-host-disks"),
     ("hosts/<str:key>/disks/<str:disk>", disk_endpoints.OneDisk, "api-host-disk"),

@@ -163,7 +163,7 @@ urlpatterns = [
     path("hosts/<str:key>/allocation", allocation_pages.allocation, name="host-allocation"),
     path(
         "hosts/<str:key>/allocation/preview",
-        allocation_pages.preview,
+        allocation_pages.preview_allocation,
         name="host-allocation-preview",
     ),
     path("hosts/<str:key>/disks", host_pages.host_disks, name="host-disks"),

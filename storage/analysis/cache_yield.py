@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from storage.analysis.advice.past_loads import look_back_start, was_uncached
-from storage.analysis.size_forecasts import SAME_SIZE, Point, is_same_size
+from storage.analysis.size_forecasts import SAME_SIZE, SizePoint, is_same_size
 from storage.byte_sizes import GIB
 from storage.formatting import size
 from storage.metrics.rates import read_hit_rate
@@ -55,7 +55,7 @@ class CacheYield:
     served_per_hour: float | None = None
     is_idle: bool = False
     busy_until: datetime | None = None
-    enough: Point | None = None
+    enough: SizePoint | None = None
 
     @property
     def per_gib_hour(self) -> float | None:
@@ -83,7 +83,7 @@ class CacheYield:
 
 
 def cache_yields(
-    rows: Sequence[VolumeSnapshot], points: Mapping[int, Sequence[Point]], now: datetime
+    rows: Sequence[VolumeSnapshot], points: Mapping[int, Sequence[SizePoint]], now: datetime
 ) -> tuple[CacheYield, ...]:
     """Of the rows with a cache, those that do least for their SSD first, those of which that is not
     known last. `points` are by the volume's primary key. Two queries."""
@@ -95,9 +95,11 @@ def cache_yields(
         if _is_of_this_cache(each, row):
             served[each.subject_id] += _served(each, row)
             seconds[each.subject_id] += each.counts["cache_ms"] / 1000
-    found = [_yield(row, served[pk], seconds[pk], points.get(pk, ())) for pk, row in cached.items()]
-    busy_until = _busy_until([each.row for each in found if each.is_idle], now)
-    dated = [replace(each, busy_until=busy_until.get(each.row.volume.pk)) for each in found]
+    yields = [
+        _yield(row, served[pk], seconds[pk], points.get(pk, ())) for pk, row in cached.items()
+    ]
+    busy_until = _busy_until([each.row for each in yields if each.is_idle], now)
+    dated = [replace(each, busy_until=busy_until.get(each.row.volume.pk)) for each in yields]
     return tuple(sorted(dated, key=_least_first))
 
 
@@ -106,7 +108,7 @@ def _least_first(of: CacheYield) -> tuple[bool, float, str]:
 
 
 def _yield(
-    row: VolumeSnapshot, served: float, seconds: float, points: Sequence[Point]
+    row: VolumeSnapshot, served: float, seconds: float, points: Sequence[SizePoint]
 ) -> CacheYield:
     cache = row.cache
     size_bytes = (cache.size_bytes or 0) if cache is not None else 0
@@ -125,7 +127,7 @@ def _yield(
     )
 
 
-def _enough(points: Sequence[Point], size_bytes: int) -> Point | None:
+def _enough(points: Sequence[SizePoint], size_bytes: int) -> SizePoint | None:
     now = next((each for each in points if is_same_size(each.size_bytes, size_bytes)), None)
     if now is None or not now.hit_rate:
         return None
@@ -142,7 +144,7 @@ def _busy_until(rows: Sequence[VolumeSnapshot], now: datetime) -> dict[int, date
         now.replace(hour=0, minute=0, second=0, microsecond=0),
     )
     start = midnight - KEPT
-    found = dict[int, datetime]()
+    busy_until = dict[int, datetime]()
     for each in aggregate(list(by_id), start, now, kind=FIGURES, step=DAY, apart=True):
         row, size_bytes = by_id[each.subject_id], each.last["cache_size_bytes"] or 0
         hours = each.counts["cache_ms"] / 1000 / HOUR
@@ -150,8 +152,8 @@ def _busy_until(rows: Sequence[VolumeSnapshot], now: datetime) -> dict[int, date
             per_gib_hour = _served(each, row) / hours / (size_bytes / GIB)
             if per_gib_hour >= IDLE_PER_GIB_HOUR:
                 ended = datetime.fromtimestamp(each.ended, UTC)
-                found[each.subject_id] = max(found.get(each.subject_id, ended), ended)
-    return found
+                busy_until[each.subject_id] = max(busy_until.get(each.subject_id, ended), ended)
+    return busy_until
 
 
 def _served(each: Aggregate, row: VolumeSnapshot) -> float:

@@ -10,16 +10,16 @@ from typing import Final
 
 from storage.analysis.advice.usage import is_on_slow_disk
 from storage.analysis.allocation.division import (
-    Candidate,
-    Choice,
     Division,
     Room,
+    SizeChoice,
+    VolumeChoices,
     divide,
     next_ssds,
 )
 from storage.analysis.cache_yield import cache_yields
 from storage.analysis.heat_forecast import LEAST_SECONDS, OBSTACLES
-from storage.analysis.size_forecasts import Point, points_of, says_nothing_now
+from storage.analysis.size_forecasts import SizePoint, points_of, says_nothing_now
 from storage.analysis.ssd_shares import (
     GB,
     GroupAllocation,
@@ -170,18 +170,22 @@ class _Group:
 
     def _case(
         self, row: VolumeSnapshot, needed: Callable[[str, int], int]
-    ) -> tuple[Candidate, str, str]:
+    ) -> tuple[VolumeChoices, str, str]:
         """The volume as a candidate, why its forecast is missing, and why it is not changed."""
         size_bytes = (row.cache.size_bytes or 0) if row.cache is not None else 0
         now_bytes = needed(row.volume.layout, size_bytes) if size_bytes else 0
         forecast = self.forecasts.get(row.volume.pk)
         unknown = _unmade(row) if forecast is None else says_nothing_now(forecast, row)
         if forecast is None or unknown:
-            return Candidate(Choice(size_bytes=size_bytes, ssd_bytes=now_bytes)), unknown, ""
+            return (
+                VolumeChoices(SizeChoice(size_bytes=size_bytes, ssd_bytes=now_bytes)),
+                unknown,
+                "",
+            )
         points = points_of(forecast)
         at_now = min(points, key=lambda each: abs(each.size_bytes - forecast.cache_bytes))
         written = at_now.written_bytes_per_day if size_bytes else 0.0
-        now = Choice(
+        now = SizeChoice(
             size_bytes=size_bytes,
             ssd_bytes=now_bytes,
             hit_rate=at_now.hit_rate,
@@ -189,23 +193,23 @@ class _Group:
             writeback=forecast.mode == "writeback",
         )
         if held := self._held(row):
-            return Candidate(now), "", held
+            return VolumeChoices(now), "", held
         choices = [
             self._choice(row, point, needed, forecast)
             for point in points
             if point is not at_now
             and (not point.size_bytes or point.size_bytes >= row.technology.least_offered_bytes)
         ]
-        return Candidate(now, choices, _sold_bytes(row)), "", ""
+        return VolumeChoices(now, choices, _sold_bytes(row)), "", ""
 
     @staticmethod
     def _choice(
         row: VolumeSnapshot,
-        point: Point,
+        point: SizePoint,
         needed: Callable[[str, int], int],
         forecast: SizeForecast,
-    ) -> Choice:
-        return Choice(
+    ) -> SizeChoice:
+        return SizeChoice(
             size_bytes=point.size_bytes,
             ssd_bytes=needed(row.volume.layout, point.size_bytes) if point.size_bytes else 0,
             saved_low=point.saved_low,

@@ -24,7 +24,7 @@ SAME_SIZE: Final = 0.02
 WRITETHROUGH: Final = "writethrough"
 
 
-class Point(NamedTuple):
+class SizePoint(NamedTuple):
     """Of a cache of `size_bytes` (0 = none): its likely hit rate of reads, the seconds of waiting
     that it saves a day, more than now, and what it writes to the SSD."""
 
@@ -43,9 +43,9 @@ def mode_of(row: VolumeSnapshot) -> str:
     return row.cache.mode if row.cache is not None else WRITETHROUGH
 
 
-def points_of(forecast: SizeForecast) -> tuple[Point, ...]:
+def points_of(forecast: SizeForecast) -> tuple[SizePoint, ...]:
     """The smallest size first."""
-    return tuple(Point(*each) for each in forecast.points)
+    return tuple(SizePoint(*each) for each in forecast.points)
 
 
 def says_nothing_now(forecast: SizeForecast, row: VolumeSnapshot) -> str:
@@ -80,7 +80,7 @@ def renew_forecast(row: VolumeSnapshot, now: datetime) -> SizeForecast:
     """Work out that of one volume."""
     mode = mode_of(row)
     curve = size_curve(row, now, writeback=mode == "writeback")
-    points: tuple[Point, ...] = ()
+    points: tuple[SizePoint, ...] = ()
     reason = ""
     cache_bytes = (row.cache.size_bytes or 0) if row.cache is not None else 0
     if curve is None:
@@ -103,15 +103,15 @@ def renew_forecast(row: VolumeSnapshot, now: datetime) -> SizeForecast:
     return made
 
 
-def _points(curve: SizeCurve) -> Iterable[Point]:
+def _points(curve: SizeCurve) -> Iterable[SizePoint]:
     """Against what the model says of the present size: what it errs by of that one, it errs by of
     the next. The windows that are good for one size are good for another, so that low is held
     against low."""
     is_now = [each for each in curve.prospects if each.size_bytes == curve.size_now]
     now = is_now[0].saved_seconds_per_day if is_now else NO_DIFFERENCE
-    yield Point(0, 0.0, *_against(curve.without, now), 0.0)
+    yield SizePoint(0, 0.0, *_against(curve.without, now), 0.0)
     for each in curve.prospects:
-        yield Point(
+        yield SizePoint(
             each.size_bytes,
             each.hit_rate.likely,
             *_against(each.saved_seconds_per_day, now),

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from storage.analysis.advice.suggestion import hours_text
-from storage.analysis.allocation.division import Choice, Room
+from storage.analysis.allocation.division import Room, SizeChoice
 from storage.analysis.cache_yield import CacheYield
 from storage.formatting import percent, size
 from storage.inventory.facts import VolumeGroup
+from storage.models import Volume
 from storage.volumes.snapshot import VolumeSnapshot
 
 GB: Final = 10**9
@@ -24,8 +25,8 @@ class VolumeShare:
     for neither."""
 
     row: VolumeSnapshot
-    now: Choice
-    proposed: Choice
+    now: SizeChoice
+    proposed: SizeChoice
     unknown: str = ""
     held: str = ""
 
@@ -94,6 +95,14 @@ class NextSsdOffer:
         if self.ssd_bytes < 1000 * GB:
             return f"{self.ssd_bytes // GB} GB"
         return f"{self.ssd_bytes / (1000 * GB):g} TB"
+
+    @property
+    def volumes(self) -> list[Volume]:
+        return [row.volume for row in self.rows]
+
+    @property
+    def more_text(self) -> str:
+        return f" and {self.more} more" if self.more else ""
 
     @property
     def saved_text(self) -> str:

@@ -75,6 +75,7 @@ STAFF_ONLY = {
     "storage_devicesample",
     "storage_latestdevicesample",
     "storage_physicaldiskevent",
+    "storage_sizeforecast",
     "storage_taglimitevent",
     "storage_cachecondition",
     "storage_cacheplanevent",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.queue.allocation import allocation_of
+from jobs.queue.ssd_allocation import allocation_of
 from panel.api.framework.api_operations import operation
 from panel.api.framework.fields import Boolean, DateTime, Float, Integer, Text
 from panel.api.framework.refs import Ref
@@ -41,7 +41,6 @@ class NextSsdShape(Shape):
     saved_seconds_per_day = Float("Seconds of waiting that it would save a day.")
     volumes = Ref(
         "The volumes on which it saves most, at most five.",
-        of=lambda offer: [row.volume for row in offer.rows],
         many=True,
     )
 
@@ -101,7 +100,7 @@ class AllocationShape(Shape):
     caches = CacheYieldShape("Each cache, what does least first.", of="yields", many=True)
 
 
-class HostAllocation(HostResource):
+class HostDivision(HostResource):
     """The division of a host's SSD."""
 
     @operation(

@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from jobs.queue.allocation import allocation_drafts, allocation_of
+from jobs.queue.ssd_allocation import allocation_drafts, allocation_of
 from panel.staff.hosts.pages import find_host, frame
 from panel.staff.volumes.bulk_pages import preview_context
 from storage.access import Right, staff_view
@@ -26,27 +26,27 @@ def allocation(request: HttpRequest, key: str) -> HttpResponse:
     """Each group with SSD: now and proposed, what the next SSD would save, and what each cache does
     for its SSD."""
     host = find_host(request, key)
-    found = allocation_of(host, database_now())
+    proposed = allocation_of(host, database_now())
     context = {
         **frame(request, host, "host-allocation"),
-        "allocation": found,
+        "allocation": proposed,
         "years": LIFE_DAYS // 365,
-        "yields": found.yields[:YIELDS_SHOWN],
-        "yield_count": len(found.yields),
+        "yields": proposed.yields[:YIELDS_SHOWN],
+        "yield_count": len(proposed.yields),
     }
     return render(request, "staff/hosts/host_allocation.html", context)
 
 
 @staff_view(Right.OPERATE)
 @require_POST
-def preview(request: HttpRequest, key: str) -> HttpResponse:
+def preview_allocation(request: HttpRequest, key: str) -> HttpResponse:
     """All that is proposed now as one change, with its steps; nothing is stored."""
     host, now = find_host(request, key), database_now()
-    found = allocation_of(host, now)
-    if not found.changes:
+    proposed = allocation_of(host, now)
+    if not proposed.changes:
         messages.info(request, NOTHING)
         return redirect("host-allocation", key)
-    asked, drafted = allocation_drafts(host, found, now)
+    asked, drafted = allocation_drafts(host, proposed, now)
     context = {
         "title": f"{TITLES[Action.ALLOCATE]}: {host.name}",
         "rows": [each.row for each in drafted],

@@ -20,7 +20,7 @@ from jobs.models import BulkChange, Job, State
 from jobs.queue import bulk as bulk_queue
 from jobs.queue.bulk import (
     blocking_jobs,
-    kind_of,
+    job_kind,
     reserved_by_group,
     sign_drafts,
     signed_drafts,
@@ -269,7 +269,7 @@ def bulk_commands(request: HttpRequest, key: str) -> HttpResponse:
         raise Http404(key)
     try:
         wish = Wish.from_json(item.wish)
-        kind = kind_of(deal.action, volume, wish, item.cache_name)
+        kind = job_kind(deal.action, volume, wish, item.cache_name)
         preview = ChangeRequest(kind, volume, wish, dry_run=True, disks=item.disks)
         job = submit(preview, requester_of(request))
     except Refused as refused:

@@ -34,7 +34,7 @@ DEAREST_ROUNDS: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class SizeChoice:
     """A cache of `size_bytes` (0 = none), which takes `ssd_bytes` with its metadata. It saves so
     many seconds of waiting a day, more than now; below zero: it costs some. It writes so many bytes
     a day to the SSD."""
@@ -53,15 +53,15 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class VolumeChoices:
     """What a volume has `now`, and its other choices. A cache of less than `least_bytes` is never
     made: so much was sold."""
 
-    now: Choice
-    choices: Sequence[Choice] = ()
+    now: SizeChoice
+    choices: Sequence[SizeChoice] = ()
     least_bytes: int = 0
 
-    def permitted(self, room: Room) -> tuple[Choice, ...]:
+    def permitted(self, room: Room) -> tuple[SizeChoice, ...]:
         """What it has, and what it may become: new data lie on one SSD alone only where it is a
         mirror."""
         others = (
@@ -85,7 +85,7 @@ class Room:
     wear_bytes_per_day: float | None = None
     least_seconds_per_byte: float = 0.0
 
-    def worth(self, choice: Choice, now: Choice) -> float:
+    def worth(self, choice: SizeChoice, now: SizeChoice) -> float:
         """In seconds a day."""
         change = CHANGE_SECONDS if choice is not now else 0.0
         return choice.saved - change - self.least_seconds_per_byte * choice.ssd_bytes
@@ -101,7 +101,7 @@ class Room:
 class Division:
     """The choice of each candidate, in their order."""
 
-    chosen: tuple[Choice, ...]
+    chosen: tuple[SizeChoice, ...]
 
     @property
     def saved(self) -> float:
@@ -116,7 +116,7 @@ class Division:
         return sum(each.written_bytes_per_day for each in self.chosen)
 
 
-def divide(candidates: Sequence[Candidate], room: Room) -> Division:
+def divide(candidates: Sequence[VolumeChoices], room: Room) -> Division:
     """The best division found; where the budget of wear cannot be kept, the one that wears
     least."""
     if not candidates:
@@ -140,11 +140,11 @@ def divide(candidates: Sequence[Candidate], room: Room) -> Division:
 class _Volume(NamedTuple):
     """The permitted choices, that which takes least first, and what each is worth."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[SizeChoice, ...]
     worths: tuple[float, ...]
 
     @classmethod
-    def of(cls, candidate: Candidate, room: Room) -> _Volume:
+    def of(cls, candidate: VolumeChoices, room: Room) -> _Volume:
         choices = sorted(candidate.permitted(room), key=lambda each: each.ssd_bytes)
         return cls(tuple(choices), tuple(room.worth(each, candidate.now) for each in choices))
 
@@ -256,11 +256,11 @@ class NextSsd:
 
 
 def next_ssds(
-    candidates: Sequence[Candidate], room: Room, without: Division, sizes_bytes: Sequence[int]
+    candidates: Sequence[VolumeChoices], room: Room, without: Division, sizes_bytes: Sequence[int]
 ) -> tuple[NextSsd, ...]:
     """One for each size, the smallest first; those that save no more than a smaller one are left
     out."""
-    found, most = list[NextSsd](), CHANGE_SECONDS
+    offers, most = list[NextSsd](), CHANGE_SECONDS
     for size_bytes in sorted(sizes_bytes):
         larger = divide(candidates, room.larger_by(size_bytes))
         gains = [
@@ -270,6 +270,6 @@ def next_ssds(
         saved = sum(gain for gain, _ in gains)
         if saved >= most:
             gaining = sorted((-gain, n) for gain, n in gains if gain >= CHANGE_SECONDS)
-            found.append(NextSsd(size_bytes, saved, tuple(n for _, n in gaining)))
+            offers.append(NextSsd(size_bytes, saved, tuple(n for _, n in gaining)))
             most = saved + CHANGE_SECONDS
-    return tuple(found)
+    return tuple(offers)

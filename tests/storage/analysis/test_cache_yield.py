@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from storage.analysis.cache_yield import CacheYield, cache_yields
-from storage.analysis.size_forecasts import Point
+from storage.analysis.size_forecasts import SizePoint
 from storage.byte_sizes import GIB
 from storage.metrics.rates import CachedBy
 from storage.models import Volume
@@ -37,7 +37,7 @@ def hits(volume: Volume, days: int, each_quarter: int, *, ago: int = 0, **others
     )
 
 
-def found(volume: Volume, *points: Point) -> CacheYield:
+def found(volume: Volume, *points: SizePoint) -> CacheYield:
     [only] = cache_yields(
         snapshots_of(Volume.objects.filter(pk=volume.pk)), {volume.pk: points}, NOW
     )
@@ -83,10 +83,10 @@ def test_a_smaller_size_that_serves_nearly_as_much_is_named() -> None:
     volume = cached()
     hits(volume, 2, 500)
     points = [
-        Point(0, 0.0, -9.0, -9.0, 0.0),
-        Point(GIB // 2, 0.5, -5.0, -5.0, 0.0),
-        Point(GIB, 0.89, 0.0, 0.0, 0.0),
-        Point(2 * GIB, 0.9, 0.0, 0.0, 0.0),
+        SizePoint(0, 0.0, -9.0, -9.0, 0.0),
+        SizePoint(GIB // 2, 0.5, -5.0, -5.0, 0.0),
+        SizePoint(GIB, 0.89, 0.0, 0.0, 0.0),
+        SizePoint(2 * GIB, 0.9, 0.0, 0.0, 0.0),
     ]
     only = found(volume, *points)
     assert (only.enough, only.spare_bytes) == (points[2], GIB)

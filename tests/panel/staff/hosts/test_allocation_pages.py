@@ -27,8 +27,8 @@ def test_the_page_says_who_gets_how_much_and_why(client: Client) -> None:
     text = page(client, host)
     assert "Divided anew, the same SSD would save 6.3 h to 7.7 h of waiting a day." in text
     assert "Preview the change of 2 volumes" in text
-    assert "Saves 6.3 h to 7.7 h of waiting a day." in text
-    assert "The smaller size serves nearly as much." in text
+    assert "40 % of its reads would come from SSD." in text
+    assert "It hardly needs more: the rest is free for other volumes." in text
     assert "volume without a forecast keeps what it has." in text
     assert "480 GB" in text
     assert "the rated endurance of an SSD is unknown" in text

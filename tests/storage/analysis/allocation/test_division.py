@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from storage.analysis.allocation.division import (
     CHANGE_SECONDS,
-    Candidate,
-    Choice,
     Room,
+    SizeChoice,
+    VolumeChoices,
     divide,
     next_ssds,
 )
@@ -32,11 +32,11 @@ from tests.storage.analysis.curve.traces import (
 )
 
 HOUR = 3600.0
-NOTHING = Choice(size_bytes=0, ssd_bytes=0)
+NOTHING = SizeChoice(size_bytes=0, ssd_bytes=0)
 
 
-def cache(size: int, hours: float, wear: float = 0.0, *, writeback: bool = False) -> Choice:
-    return Choice(
+def cache(size: int, hours: float, wear: float = 0.0, *, writeback: bool = False) -> SizeChoice:
+    return SizeChoice(
         size_bytes=size,
         ssd_bytes=size,
         saved_low=hours * HOUR,
@@ -46,7 +46,7 @@ def cache(size: int, hours: float, wear: float = 0.0, *, writeback: bool = False
     )
 
 
-def worth(candidates: list[Candidate], chosen: tuple[Choice, ...]) -> float:
+def worth(candidates: list[VolumeChoices], chosen: tuple[SizeChoice, ...]) -> float:
     """As the division counts it: a change costs a minute."""
     return sum(
         each.saved - (CHANGE_SECONDS if each is not candidate.now else 0)
@@ -54,18 +54,18 @@ def worth(candidates: list[Candidate], chosen: tuple[Choice, ...]) -> float:
     )
 
 
-def possible(candidates: list[Candidate], room: Room) -> Iterator[tuple[Choice, ...]]:
+def possible(candidates: list[VolumeChoices], room: Room) -> Iterator[tuple[SizeChoice, ...]]:
     for chosen in product(*(each.permitted(room) for each in candidates)):
         if sum(each.ssd_bytes for each in chosen) <= room.ssd_bytes:
             yield chosen
 
 
-def best_of_all(candidates: list[Candidate], room: Room) -> float:
+def best_of_all(candidates: list[VolumeChoices], room: Room) -> float:
     return max(worth(candidates, chosen) for chosen in possible(candidates, room))
 
 
 @st.composite
-def small_cases(draw: st.DrawFn) -> tuple[list[Candidate], Room]:
+def small_cases(draw: st.DrawFn) -> tuple[list[VolumeChoices], Room]:
     """A few volumes, some with a cache; saved is any number, so that no curve is concave."""
     candidates = []
     for _ in range(draw(st.integers(1, 4))):
@@ -81,14 +81,18 @@ def small_cases(draw: st.DrawFn) -> tuple[list[Candidate], Room]:
         ]
         now = draw(st.sampled_from([NOTHING, cache(draw(st.integers(1, 20)), 0.0)]))
         least = draw(st.sampled_from([0, 0, now.size_bytes]))
-        candidates.append(Candidate(now, [NOTHING, *choices] if now.size_bytes else choices, least))
+        candidates.append(
+            VolumeChoices(now, [NOTHING, *choices] if now.size_bytes else choices, least)
+        )
     free = draw(st.integers(0, 60))
     taken = sum(each.now.ssd_bytes for each in candidates)
     return candidates, Room(taken + free, is_redundant=draw(st.booleans()))
 
 
 @given(case=small_cases())
-def test_where_the_units_are_exact_nothing_saves_more(case: tuple[list[Candidate], Room]) -> None:
+def test_where_the_units_are_exact_nothing_saves_more(
+    case: tuple[list[VolumeChoices], Room],
+) -> None:
     candidates, room = case
     found = divide(candidates, room)
     assert found.ssd_bytes <= room.ssd_bytes
@@ -97,7 +101,7 @@ def test_where_the_units_are_exact_nothing_saves_more(case: tuple[list[Candidate
 
 @given(case=small_cases())
 def test_what_was_sold_is_never_cut_and_one_ssd_alone_takes_no_writeback(
-    case: tuple[list[Candidate], Room],
+    case: tuple[list[VolumeChoices], Room],
 ) -> None:
     candidates, room = case
     for candidate, choice in zip(candidates, divide(candidates, room).chosen, strict=True):
@@ -107,7 +111,7 @@ def test_what_was_sold_is_never_cut_and_one_ssd_alone_takes_no_writeback(
 
 @given(case=small_cases(), budget=st.integers(0, 150))
 def test_a_budget_of_wear_is_kept_where_any_division_keeps_it(
-    case: tuple[list[Candidate], Room], budget: int
+    case: tuple[list[VolumeChoices], Room], budget: int
 ) -> None:
     candidates, room = case
     held = Room(room.ssd_bytes, room.is_redundant, float(budget))
@@ -120,21 +124,21 @@ def test_a_budget_of_wear_is_kept_where_any_division_keeps_it(
 
 
 def test_a_loop_that_just_fits_gets_its_size_although_its_first_step_saves_little() -> None:
-    loop = Candidate(NOTHING, [cache(10, 0.1), cache(60, 30)])
-    zipf = Candidate(NOTHING, [cache(10, 4), cache(20, 6), cache(40, 8), cache(60, 9)])
+    loop = VolumeChoices(NOTHING, [cache(10, 0.1), cache(60, 30)])
+    zipf = VolumeChoices(NOTHING, [cache(10, 4), cache(20, 6), cache(40, 8), cache(60, 9)])
     found = divide([loop, zipf], Room(70))
     assert [each.size_bytes for each in found.chosen] == [60, 10]
 
 
 def test_a_change_that_saves_less_than_a_minute_is_not_made() -> None:
     now = cache(20, 0.0)
-    candidate = Candidate(now, [NOTHING, cache(40, 50 / HOUR)])
+    candidate = VolumeChoices(now, [NOTHING, cache(40, 50 / HOUR)])
     assert divide([candidate], Room(100)).chosen == (now,)
 
 
 def test_ssd_that_saves_too_little_stays_free() -> None:
-    candidate = Candidate(NOTHING, [cache(10, 1), cache(50, 1.1)])
-    oversized = Candidate(cache(50, 0.0), [cache(20, -0.05)])
+    candidate = VolumeChoices(NOTHING, [cache(10, 1), cache(50, 1.1)])
+    oversized = VolumeChoices(cache(50, 0.0), [cache(20, -0.05)])
     room = Room(200, least_seconds_per_byte=10.0)
     assert divide([candidate], Room(200)).chosen[0].size_bytes == 50
     assert divide([candidate], room).chosen[0].size_bytes == 10
@@ -142,8 +146,8 @@ def test_ssd_that_saves_too_little_stays_free() -> None:
 
 
 def test_a_cache_that_does_little_is_cut_for_a_volume_that_waits() -> None:
-    idle = Candidate(cache(50, 0.0), [cache(0, -5), cache(10, -0.01)])
-    waiting = Candidate(NOTHING, [cache(40, 7)])
+    idle = VolumeChoices(cache(50, 0.0), [cache(0, -5), cache(10, -0.01)])
+    waiting = VolumeChoices(NOTHING, [cache(40, 7)])
     found = divide([idle, waiting], Room(50))
     assert [each.size_bytes for each in found.chosen] == [10, 40]
 
@@ -155,14 +159,14 @@ def test_a_division_of_sizes_that_are_no_multiples_of_a_unit_stays_close_to_the_
         sizes = np.cumsum(random.integers(10**9 + 1, 40 * 10**9, 6)).tolist()
         saved = np.sort(random.random(6) * 20).tolist()
         steps = zip(sizes, saved, strict=True)
-        candidates.append(Candidate(NOTHING, [cache(size, hours) for size, hours in steps]))
+        candidates.append(VolumeChoices(NOTHING, [cache(size, hours) for size, hours in steps]))
     room = Room(960 * 10**9)
     found = divide(candidates, room)
     assert found.ssd_bytes <= room.ssd_bytes
     assert found.saved >= 0.99 * _relaxed(candidates, room)
 
 
-def _relaxed(candidates: list[Candidate], room: Room) -> float:
+def _relaxed(candidates: list[VolumeChoices], room: Room) -> float:
     """An upper bound: with parts of the last step (the linear relaxation, by a price of SSD)."""
     prices = np.geomspace(1e-12, 1, 4000)
     return min(
@@ -176,9 +180,9 @@ def _relaxed(candidates: list[Candidate], room: Room) -> float:
 
 
 def test_one_more_ssd_says_what_it_saves_and_on_which_volumes() -> None:
-    small = Candidate(NOTHING, [cache(100, 5)])
-    large = Candidate(NOTHING, [cache(400, 9)])
-    without = Candidate(NOTHING)
+    small = VolumeChoices(NOTHING, [cache(100, 5)])
+    large = VolumeChoices(NOTHING, [cache(400, 9)])
+    without = VolumeChoices(NOTHING)
     candidates, room = [small, large, without], Room(100)
     first = divide(candidates, room)
     assert first.saved == 5 * HOUR
@@ -234,7 +238,7 @@ def test_five_unlike_loads_at_a_tenth_of_ssd_save_nine_tenths_of_the_best_possib
     assert got > equal
 
 
-def _forecast(trace: Trace, reads: float, sizes: list[int]) -> Candidate:
+def _forecast(trace: Trace, reads: float, sizes: list[int]) -> VolumeChoices:
     waits = VolumeWaits(
         volume_bytes=trace.volume_bytes,
         read_ms=10.0,
@@ -250,10 +254,10 @@ def _forecast(trace: Trace, reads: float, sizes: list[int]) -> Candidate:
         lvmcache(writeback=False),
         [size * CHUNK_BYTES for size in sizes],
     )
-    return Candidate(
+    return VolumeChoices(
         NOTHING,
         [
-            Choice(
+            SizeChoice(
                 size_bytes=each.size_bytes,
                 ssd_bytes=each.size_bytes,
                 saved_low=each.saved_seconds_per_day.low,

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from jobs.models import BulkChange, Job, Kind, State
 from jobs.queue import bulk
-from jobs.queue.allocation import allocation_of
+from jobs.queue.ssd_allocation import allocation_of
 from storage.byte_sizes import GIB
 from storage.models import CachePlan, Host, SizeForecast
 from tests import make
