@@ -78,6 +78,16 @@ for _ in range(int(sys.argv[3])):
     os.preadv(device, [block], random.randrange(blocks) * 4096)
 """
 
+# As the unit tiercel-heat does. An emulated processor is so slow that the service would stop itself
+# to spare it.
+COUNTING = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from tiercel_agent.heat import budget, service
+from tiercel_agent.realhost import RealHost
+budget.CPU_SHARE = 1.0
+service.serve_heat(RealHost())
+"""
 CHUNKS = """
 import mmap, os, sys
 block, device = mmap.mmap(-1, 4096), os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
@@ -86,7 +96,7 @@ for _ in range(int(sys.argv[2])):
         os.preadv(device, [block], int(chunk) * 65536)
 """
 # The service looks for what it is to count every 10 s.
-LOOK_SECONDS = 12
+SETTLED = "sleep 15"
 
 BARE = """
 pkill -u tiercel
@@ -308,17 +318,20 @@ class LabWorld:
 
     @contextmanager
     def counting(self) -> Iterator[None]:
-        self._enrol("umask 022; install_heat")
+        self.lab.shell.write("/run/counting.py", COUNTING)
+        clean = f"--property=ExecStopPost={AGENT} clean-heat"
+        unit = ["systemd-run", "--quiet", "--collect", "--unit=counting", clean]
+        self.lab.run([*unit, "python3", "-I", "/run/counting.py", AGENT])
+        self.lab.run(f"until [ -e /run/tiercel/heat.json ]; do sleep 1; done; {SETTLED}")
         try:
             yield
         finally:
-            unit = "tiercel-heat.service"
-            self.lab.run(f"systemctl disable -q --now {unit}; rm /etc/systemd/system/{unit}")
+            self.lab.run("systemctl stop counting")
 
     def read_counted(self, lv: str, chunks: Sequence[int], times: int) -> None:
         device, _ = self.caches.device(lv)
         numbers = " ".join(map(str, chunks))
-        script = f"sleep {LOOK_SECONDS}; python3 - {device} {times} {numbers}; sleep {LOOK_SECONDS}"
+        script = f"{SETTLED}; python3 - {device} {times} {numbers}; {SETTLED}"
         self.lab.run(script, stdin=CHUNKS)
 
     def write_synced(self, lv: str, count: int) -> None:

@@ -30,9 +30,9 @@ pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("lab"), pytest.mark.thoro
 READ_MIB = 64
 VOLUME_BYTES, CACHE_BYTES = 256 * MIB, 128 * MIB
 """All that the guest reads fits into its cache: the steady hit rate is 1."""
-GUEST_IOPS = 4
-"""Of a disk of 100 I/Os a second: its own reads fill the cache in some 11 minutes."""
-UNAIDED_SECONDS, WINDOW_SECONDS, WINDOWS = 1000, 20, 3
+GUEST_IOPS = 6
+"""Of a disk of 100 I/Os a second: its own reads fill the cache in some eight minutes."""
+UNAIDED_SECONDS, WINDOW_SECONDS, WINDOWS = 600, 20, 3
 REACHED = 0.9
 
 
