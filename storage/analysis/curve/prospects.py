@@ -18,6 +18,7 @@ from storage.analysis.curve.cache_policy import CachePolicy
 from storage.analysis.curve.heat import HeatRecord, Observed, observed
 from storage.analysis.curve.miss_ratio import MissRatioCurve, miss_ratio_curve
 from storage.analysis.curve.queueing import slow_time_factor
+from storage.analysis.curve.ssd_writes import ssd_bytes_per_day
 
 HALF_HOUR: Final = 1800
 WEEK: Final = 7 * DAY
@@ -68,7 +69,8 @@ class Range:
 class Prospect:
     """Of a cache of `size_bytes`. `hit_rate` is that of reads in the steady state; before, of the
     first half hour and of the first day of a cache that begins empty. `read_ms` is the mean read
-    then; seconds saved a day are of waiting for the HDD, below zero where there would be more."""
+    then; seconds saved a day are of waiting for the HDD, below zero where there would be more.
+    `ssd_bytes_per_day` is what it would write to the SSD, in the steady state."""
 
     size_bytes: int
     hit_rate: Bounds
@@ -77,6 +79,7 @@ class Prospect:
     read_ms_now: float
     read_ms: Range
     saved_seconds_per_day: Range
+    ssd_bytes_per_day: Range
     verdict: Verdict
 
 
@@ -153,6 +156,9 @@ class _Case:
                 self._read_ms(slow.low, factors.low), self._read_ms(slow.high, factors.high)
             ),
             saved_seconds_per_day=saved,
+            ssd_bytes_per_day=Range(
+                *ssd_bytes_per_day(self.parts, self.policy, self.reads, self.writes)
+            ),
             verdict=self._verdict(saved),
         )
 
