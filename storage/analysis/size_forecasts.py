@@ -26,7 +26,7 @@ WRITETHROUGH: Final = "writethrough"
 
 class SizePoint(NamedTuple):
     """Of a cache of `size_bytes` (0 = none): its likely hit rate of reads, the seconds of waiting
-    that it saves a day, more than now, and what it writes to the SSD."""
+    that it saves a day, more than now, and what it writes to the SSD at most."""
 
     size_bytes: int
     hit_rate: float
@@ -115,7 +115,7 @@ def _points(curve: SizeCurve) -> Iterable[SizePoint]:
             each.size_bytes,
             each.hit_rate.likely,
             *_against(each.saved_seconds_per_day, now),
-            each.written_bytes_per_day,
+            each.ssd_bytes_per_day.high,
         )
 
 

@@ -39,6 +39,13 @@ class SizeShape(Shape):
     saved_seconds_per_day_high = Float(
         "Seconds of waiting that it would save a day, at most.", of="saved_seconds_per_day.high"
     )
+    ssd_bytes_per_day_low = Float(
+        "Bytes that it would write to the SSD a day, at least: what wears the SSD.",
+        of="ssd_bytes_per_day.low",
+    )
+    ssd_bytes_per_day_high = Float(
+        "Bytes that it would write to the SSD a day, at most.", of="ssd_bytes_per_day.high"
+    )
     verdict = Choice("unknown: the range is too wide to say.", ["helps", "no_help", "unknown"])
     is_enough = Boolean("The smallest size that saves nearly as much as the largest.", given=True)
 

@@ -36,20 +36,6 @@ class CachePolicy:
         most once for each write."""
         return (1.0 - write_hit_rate, 1.0) if self.writeback else (1.0, 1.0)
 
-    def written_bytes(
-        self,
-        *,
-        missed_chunk_bytes: float,
-        missed_read_bytes: float,
-        write_bytes: float,
-        write_hit_rate: float,
-    ) -> float:
-        """What is written to the SSD. dm-cache copies whole chunks in, and writes what hits; bcache
-        keeps what it read for a miss, and every write."""
-        if self.allocates_writes:
-            return missed_read_bytes + write_bytes
-        return self.promotion_share * missed_chunk_bytes + write_bytes * write_hit_rate
-
 
 def lvmcache(*, writeback: bool, promotion_share: float = 1.0) -> CachePolicy:
     """dm-cache with smq: a promotion copies the whole chunk from the HDD after the miss was read;

@@ -23,6 +23,7 @@ from storage.analysis.curve.cache_policy import CachePolicy
 from storage.analysis.curve.heat import HeatRecord, usable
 from storage.analysis.curve.miss_ratio import MissRatioCurve, miss_ratio_curve
 from storage.analysis.curve.queueing import slow_time_factor
+from storage.analysis.curve.ssd_writes import ssd_bytes_per_day
 
 HALF_HOUR: Final = 1800
 WEEK: Final = 7 * DAY
@@ -77,7 +78,7 @@ class Prospect:
     """Of a cache of `size_bytes`. `hit_rate` is that of reads in the steady state; before, of the
     first half hour and of the first day of a cache that begins empty. `read_ms` is the mean read
     then; seconds saved a day are of waiting for the HDD, below zero where there would be more.
-    `written_bytes_per_day` is what it likely writes to the SSD."""
+    `ssd_bytes_per_day` is what it would write to the SSD, in the steady state."""
 
     size_bytes: int
     hit_rate: Bounds
@@ -86,8 +87,8 @@ class Prospect:
     read_ms_now: float
     read_ms: Range
     saved_seconds_per_day: Range
+    ssd_bytes_per_day: Range
     verdict: Verdict
-    written_bytes_per_day: float = 0.0
 
 
 def prospects(
@@ -224,23 +225,11 @@ class _Case:
                 self._read_ms(slow.low, factors.low), self._read_ms(slow.high, factors.high)
             ),
             saved_seconds_per_day=saved,
+            ssd_bytes_per_day=Range(
+                *ssd_bytes_per_day(self.parts, self.policy, self.reads, self.writes)
+            ),
             verdict=self._verdict(saved),
-            written_bytes_per_day=self._written(),
         )
-
-    def _written(self) -> float:
-        records = self.parts
-        reads = sum(each.let_in_reads for each in records)
-        writes = sum(each.clock - each.read_references for each in records)
-        missed_reads, missed_writes = 1 - self.reads.likely, 1 - self.writes.likely
-        written = self.policy.written_bytes(
-            missed_chunk_bytes=self.curve.chunk_bytes
-            * (reads * missed_reads + writes * missed_writes),
-            missed_read_bytes=sum(each.read_bytes for each in records) * missed_reads,
-            write_bytes=sum(each.write_bytes for each in records),
-            write_hit_rate=self.writes.likely,
-        )
-        return written * DAY / sum(each.seconds for each in records)
 
     def _most_slow(self, hit_rate: float) -> float:
         """The share of reads that may be slow: each hit lost is, and each one gained was fast."""

@@ -32,6 +32,7 @@ def prospect(size_gib: int, verdict: Verdict = "helps", **fields: object) -> Pro
         read_ms_now=11.0,
         read_ms=Range(0.5, 1.2),
         saved_seconds_per_day=Range(5_400.0, 6_600.0),
+        ssd_bytes_per_day=Range(2e9, 3e9),
         verdict=verdict,
     )
     return dataclasses.replace(base, **fields)  # type: ignore[arg-type]
