@@ -12,7 +12,7 @@ from storage.formatting import size
 
 WIDTH: Final = 640
 HEIGHT: Final = 260
-LEFT, RIGHT, TOP, BOTTOM = 44, 12, 10, 30
+LEFT, RIGHT, TOP, BOTTOM = 62, 28, 10, 30
 LABEL_PIXELS: Final = 62
 """So much room a label of the lower axis takes."""
 SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
