@@ -6,7 +6,7 @@ import dataclasses
 from datetime import UTC, datetime, timedelta
 
 from storage.analysis.curve.heat import NS
-from storage.analysis.heat_store import packed
+from storage.analysis.heat_store import packed, unpacked
 from storage.byte_sizes import KIB, MIB
 from storage.models import HeatDay, HeatTrace, TraceState
 from tests.scene import Scene
@@ -40,7 +40,12 @@ def count_trace(made: HeatTrace) -> None:
         begun_ns = (made.until_ns or 0) - 890 * NS
         records.append(dataclasses.replace(record, chunk_bytes=chunk_bytes, begun_ns=begun_ns))
     day = datetime.fromtimestamp(begun_ns / NS, UTC).date()
-    HeatDay.objects.create(volume=made.volume, day=day, records=packed(records))
+    row, _ = HeatDay.objects.get_or_create(
+        volume=made.volume, day=day, defaults={"records": packed([])}
+    )
+    HeatDay.objects.filter(volume=made.volume, day=day).update(
+        records=packed([*unpacked(row.records), *records])
+    )
     HeatTrace.objects.filter(pk=made.pk).update(
         state=TraceState.DONE, ended_at=made.begun_at + timedelta(minutes=15)
     )

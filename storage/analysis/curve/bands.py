@@ -18,8 +18,9 @@ interval of Student's t, made of:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import e, inf, sqrt
 from statistics import NormalDist
 from typing import Final
@@ -80,7 +81,30 @@ def hit_rates(
     ]
     seconds = sum(part.seconds for part in parts)
     span = _Span(seconds / len(parts), seconds, horizon_seconds)
-    return tuple(_of_size(size, parts, curve, windows, span) for size in sizes_bytes)
+    found = (_of_size(size, parts, curve, windows, span) for size in sorted(set(sizes_bytes)))
+    nested = {each.size_bytes: each for each in _nested(list(found))}
+    return tuple(nested[size] for size in sizes_bytes)
+
+
+def _nested(rates: Sequence[HitRates]) -> Iterator[HitRates]:
+    """From the smallest size to the largest: a larger LRU cache holds all that a smaller one holds
+    (the inclusion property; Mattson et al., "Evaluation techniques for storage hierarchies", 1970).
+    So it hits no less often, however little the sample tells of one of the two."""
+    reads = _rising([each.reads for each in rates])
+    writes = _rising([each.writes for each in rates])
+    for each, of_reads, of_writes in zip(rates, reads, writes, strict=True):
+        yield HitRates(each.size_bytes, of_reads, of_writes)
+
+
+def _rising(bounds: Sequence[Bounds | None]) -> list[Bounds | None]:
+    known = [each for each in bounds if each is not None]
+    if len(known) < len(bounds):
+        return list(bounds)
+    lows = list(accumulate((each.low for each in known), max))
+    highs = list(accumulate((each.high for each in reversed(known)), min))[::-1]
+    return [
+        Bounds(low, each.likely, high) for low, each, high in zip(lows, known, highs, strict=True)
+    ]
 
 
 def curve_of(

@@ -13,6 +13,7 @@ from pytest_django import Settings
 from storage import row_security
 from storage.analysis.curve.heat import NS, HeatRecord
 from storage.analysis.heat_store import (
+    counted_seconds,
     forget_heat,
     heat_of,
     packed,
@@ -21,7 +22,7 @@ from storage.analysis.heat_store import (
     unpacked,
 )
 from storage.host_data import BadHostData
-from storage.models import HeatDay, Host, Volume
+from storage.models import HeatDay, HeatTrace, Host, Volume
 from tests import make
 from tests.storage.analysis.curve.traces import heat, zipf_load
 from tests.storage.metrics.samples.rounds import placed
@@ -120,6 +121,27 @@ def test_what_is_old_and_what_is_no_more_wished_is_deleted(host: Host, settings:
     record_heat(host, sent(lv_uuid, hours(2)), NOW)
     forget_heat(volume)
     assert not HeatDay.objects.exists()
+
+
+def test_hours_that_were_counted_are_added_up_by_host_and_traces_are_none(host: Host) -> None:
+    for share in (64, 64, 4):
+        _, lv_uuid = placed(host)
+        record_heat(host, sent(lv_uuid, hours(3), share=share), NOW)
+    assert counted_seconds(NOW) == {host.name: 6 * 3600}
+    assert counted_seconds(NOW + timedelta(days=3)) == {}
+
+
+def test_traces_are_deleted_with_what_they_counted(host: Host, settings: Settings) -> None:
+    settings.TIERCEL_HEAT_KEPT_DAYS = 7
+    for ended_at in (NOW, NOW - timedelta(days=8), None):
+        volume, _ = placed(host)
+        HeatTrace.objects.create(
+            volume=volume, host=host, minutes=15, chunk_bytes=65_536, ended_at=ended_at
+        )
+    prune_heat(NOW)
+    assert set(HeatTrace.objects.values_list("ended_at", flat=True)) == {NOW, None}
+    forget_heat(volume)
+    assert HeatTrace.objects.count() == 1
 
 
 def test_a_customer_sees_the_heat_of_his_volumes_alone(host: Host) -> None:

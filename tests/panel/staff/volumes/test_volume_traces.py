@@ -85,7 +85,7 @@ def test_who_only_reads_sees_the_trace_and_no_button(client: Client, here: Scene
 def test_the_outcome_names_the_chunks_that_serve_most(staff: Client, here: Scene) -> None:
     count_trace(trace(here))
     text = part(staff, here)
-    assert "serve most reads." in text
+    assert "serve most reads, of the sizes that a cache can have." in text
     assert text.count('<polyline class="size-chart-line size-chart-line-') == 3
     assert "Chunks of 4 KiB" in text
     assert "Chunks of 1 MiB" in text

@@ -57,7 +57,7 @@ def here() -> tuple[Host, dict[str, Volume]]:
     host, _facts, volumes = known(
         make.lv("hot", size_bytes=8 * GIB),
         make.lv("scan", size_bytes=8 * GIB),
-        pvs=(make.pv(), make.fast_pv(free_bytes=2 * GIB)),
+        pvs=(make.pv(), make.fast_pv(free_bytes=GIB)),
     )
     waiting(volumes["hot"], is_hot=True)
     waiting(volumes["scan"], is_hot=False)

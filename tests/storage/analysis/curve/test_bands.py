@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import pairwise
 from statistics import median
 
 import numpy as np
@@ -99,6 +100,19 @@ def test_the_fewer_observed_chunks_fit_into_the_cache_the_wider_the_bounds() -> 
     many, few = (bands(list(heat(trace, share=share, hours=24))) for share in (4, 64))
     for more, fewer in zip(many, few, strict=True):
         assert width(fewer.reads) > width(more.reads)
+
+
+def test_a_larger_cache_is_never_said_to_hit_less_often() -> None:
+    """Of a small cache few chunks were observed, and more is known of a larger one."""
+    trace = Trace(np.random.default_rng(3).permutation(VOLUME), np.zeros(VOLUME, bool), VOLUME)
+    records = heat(trace, share=64, hours=60, seconds=3600)
+    sizes = tuple(VOLUME * percent // 100 for percent in (1, 2, 5, 10, 20))
+    found = [each.reads for each in bands(records, sizes)]
+    for smaller, larger in pairwise(found):
+        assert smaller is not None and larger is not None
+        assert smaller.low <= larger.low and smaller.high <= larger.high
+    unsorted = bands(records, (sizes[3], sizes[0]))
+    assert [each.size_bytes for each in unsorted] == [n * CHUNK_BYTES for n in (sizes[3], sizes[0])]
 
 
 def test_bounds_hold_for_the_days_that_follow() -> None:
