@@ -86,6 +86,8 @@ def test_a_size_comes_from_the_curve_and_what_no_cache_helps_is_listed(
     client.force_login(make.staff_user())
     text = on_one_line(client.get(reverse("host-advice", args=[host.key])).content.decode())
     assert "No cache advised" in text
+    card = client.get(reverse("host-advice-card", args=[host.key])).content.decode()
+    assert suggestion.arithmetic in on_one_line(card)
 
 
 def test_demand_wants_the_size_of_the_curve_and_nothing_for_what_no_cache_helps(
