@@ -47,7 +47,11 @@ class RateShape(Shape):
     """A rate of the host that a forecast rests on."""
 
     rate = Float("Its value.")
-    source = Choice("Where most of it comes from.", ["own", "same_disks", "published"])
+    measured_on = Choice(
+        "Where most of it was measured: this host, others with the same disks, or elsewhere.",
+        ["own", "same_disks", "published"],
+        of="source",
+    )
     weight = Float("Over how many misses, busy seconds or reads the host itself measured it.")
     hosts = Integer("How many other hosts with the same disks measured it.")
 
