@@ -7,6 +7,7 @@ from rest_framework.response import Response
 
 from panel.api.framework.api_operations import operation
 from panel.api.framework.fields import Float, Integer, Text
+from panel.api.framework.refs import Ref, ref
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape, show
 from panel.models import Proof, Scope
@@ -43,8 +44,9 @@ class WideningShape(Shape):
 class MissShape(Shape):
     """An order whose measured share of reads lies outside of the forecast range."""
 
-    order = Text("Key of the order.")
-    volume = Text("Label of its volume.")
+    order = Ref(
+        "The order, named by its volume.", of=lambda miss: ref("api-order", miss.order, miss.volume)
+    )
     kind = Text("What the forecast rests on.")
     technology = Text("lvmcache or bcache.")
     low = Float("Share of reads from SSD that was forecast at least, 0 to 1.")

@@ -19,6 +19,7 @@ TAGS = {
     "members": "Who belongs to which customer.",
     "orders": "Changes of plan.",
     "people": "Accounts of people and programs.",
+    "calibration": "How forecasts held against what was measured.",
     "proofs": "What changes of plan brought.",
     "service-accounts": "Accounts of programs.",
     "silences": "Alerts that notify no one.",

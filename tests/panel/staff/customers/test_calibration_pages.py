@@ -89,5 +89,5 @@ def test_the_api_shows_the_same(client: Client) -> None:
     (group,) = answer["items"]
     assert (group["kind"], group["orders"], group["within"]) == ("own_traffic", 1, 0)
     assert group["median_error"] == pytest.approx(0.3)
-    assert answer["worst"][0]["order"] == missed.order.key
+    assert answer["worst"][0]["order"]["key"] == missed.order.key
     assert answer["widenings"] == []
