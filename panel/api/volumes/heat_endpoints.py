@@ -54,15 +54,11 @@ class RateShape(Shape):
     """A rate of the host that a forecast rests on."""
 
     rate = Float("Its value.")
-<<<<<<< HEAD
-    source = Choice("Where most of it comes from.", ["own", "same_disks", "published"])  # type: ignore[assignment]  # a field, no attribute
-=======
     measured_on = Choice(
         "Where most of it was measured: this host, others with the same disks, or elsewhere.",
         ["own", "same_disks", "published"],
         of="source",
     )
->>>>>>> calibration
     weight = Float("Over how many misses, busy seconds or reads the host itself measured it.")
     hosts = Integer("How many other hosts with the same disks measured it.")
 

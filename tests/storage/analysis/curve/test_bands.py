@@ -104,8 +104,9 @@ def test_the_fewer_observed_chunks_fit_into_the_cache_the_wider_the_bounds() -> 
 
 def test_a_larger_cache_is_never_said_to_hit_less_often() -> None:
     """Of a small cache few chunks were observed, and more is known of a larger one."""
-    trace = Trace(np.random.default_rng(3).permutation(VOLUME), np.zeros(VOLUME, bool), VOLUME)
-    records = heat(trace, share=64, hours=60, seconds=3600)
+    order = np.random.default_rng(3)
+    trace = Trace(order.permutation(VOLUME), np.zeros(VOLUME, bool), VOLUME)
+    records = list(heat(trace, share=64, hours=60))
     sizes = tuple(VOLUME * percent // 100 for percent in (1, 2, 5, 10, 20))
     found = [each.reads for each in bands(records, sizes)]
     for smaller, larger in pairwise(found):
