@@ -85,7 +85,7 @@ def heat_forecast(
     if row.facts is None or row.host is None or not sizes or use.on_ssd or not use.reads:
         return None
     asked = blake2b(f"{sizes} {writeback}".encode(), digest_size=12).hexdigest()
-    name = f"heat:{row.volume.pk}:{asked}"
+    name = f"heat:{row.volume.key}:{asked}"
     known = cache.get(name)
     if known is None:
         known = msgspec.to_builtins(_forecast(row, use, sizes, now, writeback=writeback))

@@ -29,9 +29,6 @@ MOST_RECORDS: Final = 10_000
 EARLIEST: Final = timedelta(days=3)
 """A host keeps records for two days. What began earlier, or is yet to come, has a wrong clock."""
 LATEST: Final = timedelta(minutes=10)
-CURVES: Final = "curves"
-ENOUGH_SIZE: Final = "curve-size"
-"""What the cache holds of a volume, made of its heat: "curves:7" (`advice.known_curves`)."""
 MOST_OF_A_DAY: Final = 1_000
 """Hours, and traces of three records each."""
 
@@ -166,7 +163,18 @@ def forget_heat(volume: Volume) -> None:
     HeatDay.objects.filter(volume=volume).delete()
     HeatTrace.objects.filter(volume=volume).delete()
     SizeForecast.objects.filter(volume=volume).delete()
-    cache.delete_many([f"{CURVES}:{volume.pk}", f"{ENOUGH_SIZE}:{volume.pk}"])
+    cache.delete_many([curves_name(volume.key), enough_name(volume.key)])
+
+
+def curves_name(key: str) -> str:
+    """Where the cache holds what was made of the heat of a volume (`advice.known_curves`). By its
+    key: a database that was restored from a backup gives a primary key again."""
+    return f"curves:{key}"
+
+
+def enough_name(key: str) -> str:
+    """Where it holds the size that is enough for it."""
+    return f"curve-size:{key}"
 
 
 def prune_heat(now: datetime) -> None:

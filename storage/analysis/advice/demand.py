@@ -19,11 +19,12 @@ from storage.volumes.cache_sizes import SIZES_BYTES
 
 @dataclass(frozen=True, slots=True)
 class UncachedVolume:
-    """A volume without a cache, by primary key, and the host that it lies on."""
+    """A volume without a cache, by primary key and by key, and the host that it lies on."""
 
     volume_id: int
     host_id: int
     size_bytes: int
+    key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,13 @@ def demand_by_host(of: Collection[UncachedVolume], now: datetime) -> dict[int, S
     the last two weeks count, of which the stored sums of a day are read. A volume that no cache
     helps waits and wants none."""
     ids = [each.volume_id for each in of]
-    days, sizes = _days(ids, now), known_sizes(ids)
+    days, sizes = _days(ids, now), known_sizes([each.key for each in of])
     demand = defaultdict[int, SsdDemand](SsdDemand)
     for each in of:
         wait = usual_wait(days.get(each.volume_id, []))
         if wait.days >= ENOUGH_DAYS and wait.reads * DAY >= LEAST_WAIT_SECONDS:
             offered = within(SIZES_BYTES, each.size_bytes)
-            wanted = sizes.get(each.volume_id)
+            wanted = sizes.get(each.key)
             if wanted is None:
                 wanted = by_traffic(offered, wait.bytes_per_day).size_bytes or 0
             demand[each.host_id] += SsdDemand(1, wait.reads * DAY, wanted)

@@ -20,7 +20,7 @@ from storage.analysis.advice.usage import uses
 from storage.analysis.advice.usual_wait import LEAST_WAIT_SECONDS, UsualWait, usual_wait
 from storage.analysis.forecast import OwnTraffic
 from storage.analysis.heat_forecast import forecast_of_kinds
-from storage.analysis.heat_store import CURVES, ENOUGH_SIZE
+from storage.analysis.heat_store import curves_name, enough_name
 from storage.analysis.host_rates import host_figures
 from storage.analysis.measured_use import use_of
 from storage.analysis.size_choice import enough_of
@@ -55,17 +55,17 @@ class KnownCurves(msgspec.Struct, frozen=True):
         return self.forecasts[KINDS.index((technology, writeback))]
 
 
-def known_curves(volume_ids: Collection[int]) -> dict[int, KnownCurves]:
-    """Those that are known, by primary key of the volume. No query."""
-    packed: Mapping[str, str] = cache.get_many([_name(each) for each in volume_ids])
-    return {int(name.rpartition(":")[2]): _unpacked(each) for name, each in packed.items()}
+def known_curves(keys: Collection[str]) -> dict[str, KnownCurves]:
+    """Those that are known, by key of the volume. No query."""
+    packed: Mapping[str, str] = cache.get_many([curves_name(each) for each in keys])
+    return {name.rpartition(":")[2]: _unpacked(each) for name, each in packed.items()}
 
 
-def known_sizes(volume_ids: Collection[int]) -> dict[int, int]:
-    """The size that is enough, 0 where none helps, by primary key of the volume; those without a
-    curve are missing. No query."""
-    sizes: Mapping[str, int] = cache.get_many([_size_name(each) for each in volume_ids])
-    return {int(name.rpartition(":")[2]): size_bytes for name, size_bytes in sizes.items()}
+def known_sizes(keys: Collection[str]) -> dict[str, int]:
+    """The size that is enough, 0 where none helps, by key of the volume; those without a curve are
+    missing. No query."""
+    sizes: Mapping[str, int] = cache.get_many([enough_name(each) for each in keys])
+    return {name.rpartition(":")[2]: size_bytes for name, size_bytes in sizes.items()}
 
 
 def work_out(host: Host, now: datetime) -> int:
@@ -90,8 +90,9 @@ def work_out(host: Host, now: datetime) -> int:
             for use in of_rows
         }
     )
-    known = known_curves(waiting)
-    due = {pk for pk in waiting if pk not in known or known[pk].at < now - WORN}
+    keys = {row.volume.pk: row.volume.key for row in rows}
+    known = known_curves([keys[pk] for pk in waiting])
+    due = {pk for pk in waiting if keys[pk] not in known or known[keys[pk]].at < now - WORN}
     of_groups = {}
     for row in rows:
         if row.volume.pk not in due or row.placement is None:
@@ -102,11 +103,11 @@ def work_out(host: Host, now: datetime) -> int:
         sizes = curve_sizes(row.volume.size_bytes)
         forecasts = forecast_of_kinds(row, use_of(row, now), KINDS, sizes, of_groups[vg_uuid], now)
         curves = KnownCurves(now, tuple(forecasts))
-        cache.set(_name(row.volume.pk), _packed(curves), KEPT.total_seconds())
+        cache.set(curves_name(row.volume.key), _packed(curves), KEPT.total_seconds())
         if (own := curves.of(row.technology.name, writeback=False)) is not None:
             enough = enough_of(own.prospects)
             size_bytes = enough.size_bytes if enough is not None else 0
-            cache.set(_size_name(row.volume.pk), size_bytes, KEPT.total_seconds())
+            cache.set(enough_name(row.volume.key), size_bytes, KEPT.total_seconds())
     return len(due)
 
 
@@ -126,11 +127,3 @@ def _packed(curves: KnownCurves) -> str:
 
 def _unpacked(packed: str) -> KnownCurves:
     return msgspec.json.decode(zlib.decompress(b64decode(packed)), type=KnownCurves)
-
-
-def _name(volume_id: int) -> str:
-    return f"{CURVES}:{volume_id}"
-
-
-def _size_name(volume_id: int) -> str:
-    return f"{ENOUGH_SIZE}:{volume_id}"

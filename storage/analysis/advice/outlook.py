@@ -116,7 +116,7 @@ def outlook(
     recent = {volume_id: each.recent for volume_id, each in past.items()}
     used = uses(rows, whole)
     days = {volume_id: [day.uncached for day in each.days] for volume_id, each in past.items()}
-    verdicts = judged(used, days, known_curves([each.row.volume.pk for each in used]))
+    verdicts = judged(used, days, known_curves([each.row.volume.key for each in used]))
     return Outlook(
         start=look_back_start(now),
         end=now,

@@ -138,18 +138,20 @@ class CacheVerdicts:
 def judged(
     shares: Sequence[LoadShare],
     days: Mapping[int, Sequence[Sums]],
-    curves: Mapping[int, KnownCurves],
+    curves: Mapping[str, KnownCurves],
 ) -> CacheVerdicts:
     """Volumes on slow disks without a cache that wait on usual days, the best use of SSD first:
     what a curve says before what only may be, those with too few figures after the others. Writes
-    count where there is a curve. `days` are sums without a cache, by the volume's primary key."""
+    count where there is a curve. `days` are sums without a cache, by the volume's primary key,
+    `curves` by its key."""
     usual = {
         use.row.volume.pk: usual_wait(days[use.row.volume.pk])
         for use in shares
         if use.row.cache is None and use.load.uncached.dt_ms >= LEAST_SECONDS * 1000
     }
+    curved = {use.row.volume.pk for use in shares if use.row.volume.key in curves}
     waits = {
-        key: wait.reads + (wait.writes if key in curves else 0.0) for key, wait in usual.items()
+        key: wait.reads + (wait.writes if key in curved else 0.0) for key, wait in usual.items()
     }
     waiting = sorted(
         (use for use in shares if waits.get(use.row.volume.pk, 0.0) * DAY >= LEAST_WAIT_SECONDS),
@@ -161,7 +163,7 @@ def judged(
         if row.facts is None or row.placement is None or (row.lv and row.lv.hosts_own):
             continue
         wait = usual[row.volume.pk]
-        advised = _advised(use, wait, curves.get(row.volume.pk))
+        advised = _advised(use, wait, curves.get(row.volume.key))
         if isinstance(advised, CacheAdvice):
             listed.append(_suggestion(use, wait, advised))
         else:

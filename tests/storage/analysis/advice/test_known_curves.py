@@ -96,7 +96,9 @@ def test_demand_wants_the_size_of_the_curve_and_nothing_for_what_no_cache_helps(
     host, volumes = here
     work_out(host, noon_gone())
     (suggestion,) = looked(host).suggestions
-    uncached = [UncachedVolume(each.pk, host.pk, each.size_bytes) for each in volumes.values()]
+    uncached = [
+        UncachedVolume(each.pk, host.pk, each.size_bytes, each.key) for each in volumes.values()
+    ]
     demand = demand_by_host(uncached, noon_gone())[host.pk]
     assert demand.volumes == 2
     assert 0 < demand.wanted_bytes <= max(suggestion.size_bytes, 8 * GIB)
@@ -111,7 +113,7 @@ def test_a_curve_is_worked_out_once_a_day_and_forgotten_with_the_heat(
     assert work_out(host, noon_gone() + timedelta(hours=25)) == 2
     forget_heat(volumes["hot"])
     assert not HeatDay.objects.filter(volume=volumes["hot"]).exists()
-    assert set(known_curves([each.pk for each in volumes.values()])) == {volumes["scan"].pk}
+    assert set(known_curves([each.key for each in volumes.values()])) == {volumes["scan"].key}
 
 
 def test_advice_asks_no_more_of_the_database_with_curves(
