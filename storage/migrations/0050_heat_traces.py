@@ -47,8 +47,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-id',),
-                'indexes': [models.Index(condition=models.Q(('state__in', ('wanted', 'running')), ('is_on_host', True), _connector='OR'), fields=['not_before'], name='heat_trace_to_follow')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('minutes__gte', 1), ('minutes__lte', 30)), name='heat_trace_minutes'), models.UniqueConstraint(condition=models.Q(('state__in', ('wanted', 'running'))), fields=('volume',), name='heat_trace_one_per_volume')],
+                'indexes': [models.Index(condition=models.Q(('ended_at', None), ('is_on_host', True), _connector='OR'), fields=['not_before'], name='heat_trace_to_follow')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('minutes__gte', 1), ('minutes__lte', 30)), name='heat_trace_minutes'), models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('volume',), name='heat_trace_one_per_volume')],
             },
         ),
         *run_sql(__file__, 'row_security'),

@@ -30,7 +30,7 @@ class TraceState(models.TextChoices):
 
 
 UNFINISHED: Final = (TraceState.WANTED, TraceState.RUNNING)
-TO_FOLLOW: Final = models.Q(state__in=UNFINISHED) | models.Q(is_on_host=True)
+TO_FOLLOW: Final = models.Q(ended_at=None) | models.Q(is_on_host=True)
 """Traces of which a worker has something to do, now or later."""
 
 
@@ -84,7 +84,7 @@ class HeatTrace(models.Model):
             ),
             models.UniqueConstraint(
                 fields=("volume",),
-                condition=models.Q(state__in=UNFINISHED),
+                condition=models.Q(ended_at=None),
                 name="heat_trace_one_per_volume",
             ),
         )

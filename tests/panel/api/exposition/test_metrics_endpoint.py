@@ -273,9 +273,14 @@ def test_heat_has_its_hosts_by_state_its_time_and_its_traces() -> None:
             records=b"",
             counted_seconds=3600 * hours,
         )
-    for state in (TraceState.RUNNING, TraceState.DONE):
+    for state, ended_at in ((TraceState.RUNNING, None), (TraceState.DONE, timezone.now())):
         HeatTrace.objects.create(
-            volume=there.volume, host=there.host, minutes=5, chunk_bytes=65_536, state=state
+            volume=there.volume,
+            host=there.host,
+            minutes=5,
+            chunk_bytes=65_536,
+            state=state,
+            ended_at=ended_at,
         )
     found = samples()
     assert found['tiercel_heat_hosts{state="running"}'] == 1
