@@ -180,12 +180,12 @@ def _helping(cards: Sequence[PlanCard]) -> list[PlanCard]:
 
 def shared_forecast(cards: Sequence[PlanCard]) -> Expectation | None:
     """What is to be expected of every plan alike, to be said once; None where they differ."""
-    said = [card.expected for card in cards if card.offer.plan is not None and card.expected]
-    if len(said) < 2 or any(
-        (each.text, each.basis) != (said[0].text, said[0].basis) for each in said
+    expected = [card.expected for card in cards if card.offer.plan is not None and card.expected]
+    if len(expected) < 2 or any(
+        (each.text, each.basis) != (expected[0].text, expected[0].basis) for each in expected
     ):
         return None
-    return said[0]
+    return expected[0]
 
 
 def obstacle(cards: Sequence[PlanCard]) -> OrderRefused | None:

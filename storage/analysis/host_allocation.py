@@ -12,7 +12,7 @@ from storage.analysis.advice.usage import is_on_slow_disk
 from storage.analysis.allocation.division import (
     Division,
     Room,
-    SizeChoice,
+    SizeOption,
     VolumeChoices,
     divide,
     next_ssds,
@@ -178,14 +178,14 @@ class _Group:
         unknown = _unmade(row) if forecast is None else says_nothing_now(forecast, row)
         if forecast is None or unknown:
             return (
-                VolumeChoices(SizeChoice(size_bytes=size_bytes, ssd_bytes=now_bytes)),
+                VolumeChoices(SizeOption(size_bytes=size_bytes, ssd_bytes=now_bytes)),
                 unknown,
                 "",
             )
         points = points_of(forecast)
         at_now = min(points, key=lambda each: abs(each.size_bytes - forecast.cache_bytes))
         written = at_now.written_bytes_per_day if size_bytes else 0.0
-        now = SizeChoice(
+        now = SizeOption(
             size_bytes=size_bytes,
             ssd_bytes=now_bytes,
             hit_rate=at_now.hit_rate,
@@ -208,8 +208,8 @@ class _Group:
         point: SizePoint,
         needed: Callable[[str, int], int],
         forecast: SizeForecast,
-    ) -> SizeChoice:
-        return SizeChoice(
+    ) -> SizeOption:
+        return SizeOption(
             size_bytes=point.size_bytes,
             ssd_bytes=needed(row.volume.layout, point.size_bytes) if point.size_bytes else 0,
             saved_low=point.saved_low,

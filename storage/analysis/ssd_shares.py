@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from storage.analysis.advice.suggestion import hours_text
-from storage.analysis.allocation.division import Room, SizeChoice
+from storage.analysis.allocation.division import Room, SizeOption
 from storage.analysis.cache_yield import CacheYield
 from storage.formatting import percent, size
 from storage.inventory.facts import VolumeGroup
@@ -25,8 +25,8 @@ class VolumeShare:
     for neither."""
 
     row: VolumeSnapshot
-    now: SizeChoice
-    proposed: SizeChoice
+    now: SizeOption
+    proposed: SizeOption
     unknown: str = ""
     held: str = ""
 

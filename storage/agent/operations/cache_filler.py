@@ -39,7 +39,7 @@ Read = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Room:
+class CacheRoom:
     """A cache that can be filled. `chunk_bytes` is what it takes as a whole, None where it takes
     what is read alone; `held_bytes` is what it holds, by its own counters."""
 
@@ -48,7 +48,7 @@ class Room:
     held_bytes: Callable[[], int]
 
 
-def room(host: LocalHost, args: Args) -> Room | None:
+def room(host: LocalHost, args: Args) -> CacheRoom | None:
     """That of the volume; None where it has no cache that works. Raises what dm.caches raises."""
     lv = kname(host, args)
     backing = bcache_sysfs.backing(host, lv)
@@ -69,10 +69,10 @@ def room(host: LocalHost, args: Args) -> Room | None:
     if first is None or first.failed or not first.total:
         return None
     chunk_bytes = first.chunk_sectors * SECTOR
-    return Room(first.total * chunk_bytes, chunk_bytes, held_bytes)
+    return CacheRoom(first.total * chunk_bytes, chunk_bytes, held_bytes)
 
 
-def _of_bcache(host: LocalHost, cset_uuid: str) -> Room | None:
+def _of_bcache(host: LocalHost, cset_uuid: str) -> CacheRoom | None:
     """A new set is empty: what it holds is what was written to it since. Its own counters move
     every 13.6 s only, and to tell its fill it walks all buckets under a lock."""
     cset = bcache_sysfs.cache_set(host, cset_uuid)
@@ -81,7 +81,7 @@ def _of_bcache(host: LocalHost, cset_uuid: str) -> Room | None:
         return None
     begun_bytes = _written_bytes(host, cset.kname)
     device = cset.kname
-    return Room(
+    return CacheRoom(
         int(int(size) * SECTOR * BCACHE_USE),
         None,
         lambda: _written_bytes(host, device) - begun_bytes,
@@ -93,7 +93,7 @@ def _written_bytes(host: LocalHost, device: str) -> int:
     return int(words[6]) * SECTOR if len(words) > 6 else 0
 
 
-def reads_of(entries: list[HotChunk], cache: Room) -> tuple[list[Read], int]:
+def reads_of(entries: list[HotChunk], cache: CacheRoom) -> tuple[list[Read], int]:
     """Where to read how much, hottest first, as far as the cache has room; and how many bytes of it
     that fills."""
     reads: list[Read] = []
@@ -192,7 +192,7 @@ class CacheFiller:
     def _device(self) -> str:
         return f"/dev/{top_kname(self._host, self._args)}"
 
-    def _ended(self, cache: Room) -> str:
+    def _ended(self, cache: CacheRoom) -> str:
         """Waits for this read's turn; why there is none any more, "" while it goes on."""
         while True:
             passed_seconds = (self._host.boottime_ns() - self._begun_ns) / 1e9
@@ -209,7 +209,7 @@ class CacheFiller:
                 return ""
             self._host.sleep(beat.seconds)
 
-    def _look(self, cache: Room) -> None:
+    def _look(self, cache: CacheRoom) -> None:
         self._looked_ns = self._host.boottime_ns()
         self._held_bytes = cache.held_bytes()
         done_bytes = min(self._held_bytes, self._wanted_bytes)

@@ -26,15 +26,13 @@ from storage.analysis.measured_use import use_of
 from storage.analysis.size_choice import enough_of
 from storage.analysis.size_curve import curve_sizes
 from storage.models import HeatDay, Host, Volume
+from storage.planner.technologies.lookup import TECHNOLOGIES
 from storage.planner.wish import TechnologyName
 from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import snapshots_of
 
-KINDS: Final[tuple[tuple[TechnologyName, bool], ...]] = (
-    ("lvmcache", False),
-    ("lvmcache", True),
-    ("bcache", False),
-    ("bcache", True),
+KINDS: Final[tuple[tuple[TechnologyName, bool], ...]] = tuple(
+    (each.name, writeback) for each in TECHNOLOGIES for writeback in (False, True)
 )
 """Each technology in writethrough and in writeback."""
 WORN: Final = timedelta(days=1)

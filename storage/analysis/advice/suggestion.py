@@ -35,6 +35,7 @@ from storage.byte_sizes import GIB
 from storage.formatting import seconds, size
 from storage.metrics.rates import Sums
 from storage.planner import Refused
+from storage.planner.technologies.lookup import TECHNOLOGIES
 from storage.planner.wish import TechnologyName
 from storage.volumes.cache_sizes import SIZES_BYTES, free_bytes, sizes_for
 from storage.volumes.cache_wish import mode_refusal
@@ -43,7 +44,7 @@ from storage.volumes.snapshot import VolumeSnapshot
 HOUR: Final = 3600
 PLANNED: Final = 20
 """For so many volumes, those with the longest waits, the commands are worked out."""
-TECHNOLOGIES: Final[tuple[TechnologyName, ...]] = ("lvmcache", "bcache")
+NAMES: Final = tuple(each.name for each in TECHNOLOGIES)
 WRITES_GAIN: Final = "Reads gain little, writes much: so writeback mode."
 NOT_KNOWN: Final = "What it reads again is not known yet."
 
@@ -210,13 +211,13 @@ def _by_curve(
     fits = [
         {
             name: _of_size(traffic, size_bytes)
-            for name in TECHNOLOGIES
+            for name in NAMES
             if (traffic := _prospects(curves, name, (size_bytes,), writeback=writeback))
         }
         for writeback in (False, True)
     ]
     technology = ""
-    if all(len(each) == len(TECHNOLOGIES) for each in fits):
+    if all(len(each) == len(NAMES) for each in fits):
         technology = technology_reason(row.technology.name, *fits)
     reasons = tuple(each for each in (chosen.reason, technology, writes) if each)
     return CacheAdvice(size_bytes, mode, chosen.prospect, reasons)

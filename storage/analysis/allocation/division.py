@@ -34,7 +34,7 @@ DEAREST_ROUNDS: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SizeChoice:
+class SizeOption:
     """A cache of `size_bytes` (0 = none), which takes `ssd_bytes` with its metadata. It saves so
     many seconds of waiting a day, more than now; below zero: it costs some. It writes so many bytes
     a day to the SSD."""
@@ -57,11 +57,11 @@ class VolumeChoices:
     """What a volume has `now`, and its other choices. A cache of less than `least_bytes` is never
     made: so much was sold."""
 
-    now: SizeChoice
-    choices: Sequence[SizeChoice] = ()
+    now: SizeOption
+    choices: Sequence[SizeOption] = ()
     least_bytes: int = 0
 
-    def permitted(self, room: Room) -> tuple[SizeChoice, ...]:
+    def permitted(self, room: Room) -> tuple[SizeOption, ...]:
         """What it has, and what it may become: new data lie on one SSD alone only where it is a
         mirror."""
         others = (
@@ -85,7 +85,7 @@ class Room:
     wear_bytes_per_day: float | None = None
     least_seconds_per_byte: float = 0.0
 
-    def worth(self, choice: SizeChoice, now: SizeChoice) -> float:
+    def worth(self, choice: SizeOption, now: SizeOption) -> float:
         """In seconds a day."""
         change = CHANGE_SECONDS if choice is not now else 0.0
         return choice.saved - change - self.least_seconds_per_byte * choice.ssd_bytes
@@ -101,7 +101,7 @@ class Room:
 class Division:
     """The choice of each candidate, in their order."""
 
-    chosen: tuple[SizeChoice, ...]
+    chosen: tuple[SizeOption, ...]
 
     @property
     def saved(self) -> float:
@@ -140,7 +140,7 @@ def divide(candidates: Sequence[VolumeChoices], room: Room) -> Division:
 class _Volume(NamedTuple):
     """The permitted choices, that which takes least first, and what each is worth."""
 
-    choices: tuple[SizeChoice, ...]
+    choices: tuple[SizeOption, ...]
     worths: tuple[float, ...]
 
     @classmethod

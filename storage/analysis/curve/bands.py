@@ -81,9 +81,9 @@ def hit_rates(
     ]
     seconds = sum(part.seconds for part in parts)
     span = _Span(seconds / len(parts), seconds, horizon_seconds)
-    found = (_of_size(size, parts, curve, windows, span) for size in sorted(set(sizes_bytes)))
-    nested = {each.size_bytes: each for each in _nested(list(found))}
-    return tuple(nested[size] for size in sizes_bytes)
+    rates = [_of_size(size, parts, curve, windows, span) for size in sorted(set(sizes_bytes))]
+    of_sizes = {each.size_bytes: each for each in _nested(rates)}
+    return tuple(of_sizes[size] for size in sizes_bytes)
 
 
 def _nested(rates: Sequence[HitRates]) -> Iterator[HitRates]:

@@ -19,7 +19,7 @@ from jobs.models import Job, State
 from jobs.models.step import Line
 from panel.cli.__main__ import tiercel as command_line
 from panel.cli.exit_codes import ExitCode
-from panel.cli.terminal import money, width_of
+from panel.cli.terminal import width_of
 from panel.models import ApiToken, User
 from storage.byte_sizes import GIB, MIB
 from storage.models import Host
@@ -515,24 +515,6 @@ def test_any_route_can_be_asked(tiercel: Tiercel, there: Scene) -> None:
     assert tiercel("api", "GET", "/volumes/?limit=0").code == ExitCode.REFUSED
     slashless = tiercel("api", "GET", "/volumes?limit=1")
     assert slashless.code == ExitCode.NOT_FOUND and "/volumes/?limit=1" in slashless.error
-
-
-@pytest.mark.parametrize(
-    ("minor", "digits", "currency", "text"),
-    [
-        (1000, 2, "EUR", "10.00 EUR"),
-        (5, 2, "EUR", "0.05 EUR"),
-        (-148, 2, "EUR", "-1.48 EUR"),
-        (490, 0, "JPY", "490 JPY"),
-        (1234, 3, "KWD", "1.234 KWD"),
-        (0, 2, "", "0.00"),
-    ],
-)
-def test_money_has_the_decimals_of_its_currency(
-    minor: int, digits: int, currency: str, text: str
-) -> None:
-    row = {"price_minor": minor, "currency": currency, "currency_digits": digits}
-    assert money(row, "price_minor") == text
 
 
 def test_the_audit_trail_is_read(tiercel: Tiercel, there: Scene) -> None:

@@ -12,6 +12,7 @@ from panel.cli.terminal import (
     cut,
     duration,
     json_text,
+    money,
     plain,
     shown_time,
     size,
@@ -124,3 +125,21 @@ def test_times_are_in_utc_without_fractions() -> None:
 def test_a_cut_text_says_that_it_is() -> None:
     assert cut("abcdef", 4) == "abc…"
     assert cut("abcd", 4) == "abcd"
+
+
+@pytest.mark.parametrize(
+    ("minor", "digits", "currency", "text"),
+    [
+        (1000, 2, "EUR", "10.00 EUR"),
+        (5, 2, "EUR", "0.05 EUR"),
+        (-148, 2, "EUR", "-1.48 EUR"),
+        (490, 0, "JPY", "490 JPY"),
+        (1234, 3, "KWD", "1.234 KWD"),
+        (0, 2, "", "0.00"),
+    ],
+)
+def test_money_has_the_decimals_of_its_currency(
+    minor: int, digits: int, currency: str, text: str
+) -> None:
+    row = {"price_minor": minor, "currency": currency, "currency_digits": digits}
+    assert money(row, "price_minor") == text

@@ -48,7 +48,7 @@ def test_a_volume_with_too_little_heat_keeps_the_reason(here: Scene) -> None:
     count_heat(here.volume, 2, NOW)
     renew_forecasts(NOW)
     made = SizeForecast.objects.get(volume=here.volume)
-    assert not made.points and "A forecast needs 6 h" in made.reason
+    assert not made.points and "2 h counted so far of 6 h needed" in made.reason
 
 
 def test_where_heat_may_not_be_counted_the_forecast_is_deleted_too(here: Scene) -> None:

@@ -9,7 +9,7 @@ import pytest
 from storage.agent.commands.command import BY_READS
 from storage.agent.heat.hot_map import CHUNK_SECTORS, HotMap
 from storage.agent.operations import cache_filler
-from storage.agent.operations.cache_filler import Room, reads_of
+from storage.agent.operations.cache_filler import CacheRoom, reads_of
 from storage.agent.operations.pacer import Pacer, leaves
 from storage.agent.state import heat_files, hot_map_files
 from storage.agent.state.hot_chunks import CHUNK_BYTES, HotChunk
@@ -178,7 +178,7 @@ def test_the_lock_of_the_group_is_free_meanwhile(host: FakeHost, agent: Agent) -
 
 def test_a_chunk_of_a_larger_cache_is_read_once() -> None:
     entries = [HotChunk(3, 4, 1), HotChunk(2, 5, 1), HotChunk(1, 9, 0b10)]
-    room = Room(1 << 30, 2 * CHUNK_BYTES, lambda: 0)
+    room = CacheRoom(1 << 30, 2 * CHUNK_BYTES, lambda: 0)
     reads, filled_bytes = reads_of(entries, room)
     assert reads == [(4 * CHUNK_BYTES, 4096), (9 * CHUNK_BYTES + 4096, 4096)]
     assert filled_bytes == 4 * CHUNK_BYTES

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from storage.analysis.allocation.division import (
     CHANGE_SECONDS,
     Room,
-    SizeChoice,
+    SizeOption,
     VolumeChoices,
     divide,
     next_ssds,
@@ -32,11 +32,11 @@ from tests.storage.analysis.curve.traces import (
 )
 
 HOUR = 3600.0
-NOTHING = SizeChoice(size_bytes=0, ssd_bytes=0)
+NOTHING = SizeOption(size_bytes=0, ssd_bytes=0)
 
 
-def cache(size: int, hours: float, wear: float = 0.0, *, writeback: bool = False) -> SizeChoice:
-    return SizeChoice(
+def cache(size: int, hours: float, wear: float = 0.0, *, writeback: bool = False) -> SizeOption:
+    return SizeOption(
         size_bytes=size,
         ssd_bytes=size,
         saved_low=hours * HOUR,
@@ -46,7 +46,7 @@ def cache(size: int, hours: float, wear: float = 0.0, *, writeback: bool = False
     )
 
 
-def worth(candidates: list[VolumeChoices], chosen: tuple[SizeChoice, ...]) -> float:
+def worth(candidates: list[VolumeChoices], chosen: tuple[SizeOption, ...]) -> float:
     """As the division counts it: a change costs a minute."""
     return sum(
         each.saved - (CHANGE_SECONDS if each is not candidate.now else 0)
@@ -54,7 +54,7 @@ def worth(candidates: list[VolumeChoices], chosen: tuple[SizeChoice, ...]) -> fl
     )
 
 
-def possible(candidates: list[VolumeChoices], room: Room) -> Iterator[tuple[SizeChoice, ...]]:
+def possible(candidates: list[VolumeChoices], room: Room) -> Iterator[tuple[SizeOption, ...]]:
     for chosen in product(*(each.permitted(room) for each in candidates)):
         if sum(each.ssd_bytes for each in chosen) <= room.ssd_bytes:
             yield chosen
@@ -257,7 +257,7 @@ def _forecast(trace: Trace, reads: float, sizes: list[int]) -> VolumeChoices:
     return VolumeChoices(
         NOTHING,
         [
-            SizeChoice(
+            SizeOption(
                 size_bytes=each.size_bytes,
                 ssd_bytes=each.size_bytes,
                 saved_low=each.saved_seconds_per_day.low,

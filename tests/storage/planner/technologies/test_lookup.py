@@ -54,6 +54,13 @@ ASKED_IN = {
     # A dm-cache on a volume: how a flush of lvmcache is paced, and that a move waits for its end.
     "jobs/engine/flush_rate.py",
     "storage/planner/growth.py",
+    # What each does with the reads and writes that are forecast, and the sentences of which fits.
+    "storage/analysis/heat_forecast.py",
+    "storage/analysis/size_choice.py",
+    # A dm-cache has promotions, and chunks of one size; bcache keeps what was read.
+    "storage/analysis/host_rates.py",
+    "storage/analysis/trace_outcome.py",
+    "jobs/engine/heat_traces.py",
     # Words that no password may contain.
     "panel/accounts/authentication/passwords.py",
 }
