@@ -25,7 +25,12 @@ from tests.contract.test_polite import disk as disk  # a fixture
 from tests.contract.test_polite import world as world  # a fixture
 from tests.lab import load
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("lab"), pytest.mark.thorough]
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.xdist_group("lab"),
+    pytest.mark.thorough,
+    pytest.mark.timeout(2700),
+]
 
 READ_MIB = 64
 VOLUME_BYTES, CACHE_BYTES = 256 * MIB, 128 * MIB

@@ -22,8 +22,10 @@ from ..state.hot_chunks import PAGE_BYTES, HotChunk, hot_chunks
 from .pacer import Pacer
 from .waits import WorkProgress, kname
 
-# So many rounds in a row that brought less than this of what was read: no other one will.
-PATIENCE = 3
+# So many rounds in a row that brought less than this of what was read: no other one will. A block
+# of smq's hotspots rises by 1 to 4 of 64 levels in a second in which it misses, and promotes from
+# level 32 or 48 on where smq is not sure of itself.
+PATIENCE = 20
 LEAST_GAIN = 0.02
 FULL = 0.97
 # bcache keeps some buckets free, and has its own metadata in others.
