@@ -167,8 +167,6 @@ def _step(
         locked += flushed_seconds
     elif work is LongWork.ZERO_LEFT:
         paced_bytes, paced_seconds = _cleared(facts, target, lv, steps)
-    elif work is LongWork.COUNT:
-        return StepCost(seconds + step.args["seconds"], locked, False)
     elif work is LongWork.WARM:
         return StepCost(seconds, locked, False, float(step.args["limit_seconds"]))
     elif work is LongWork.REBUILD:

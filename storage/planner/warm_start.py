@@ -1,14 +1,14 @@
 """A warm start: a new cache is filled with what is read most of its volume. Pure.
 
-The host counts it all the time, of one volume after the other. From the beginning of a job it does
-so without a break for the volume of the job, and for a while at least where little is known yet.
+The host counts it all the time, of one volume after the other; from the beginning of a job without
+a break for the volume of the job. Nothing waits for that: a cache that is attached meanwhile learns
+as much.
 """
 
 from __future__ import annotations
 
 from storage.agent.verbs.fill_cache import (
     COUNT,
-    COUNT_SECONDS,
     LEAST_WARM_SECONDS,
     MOST_WARM_SECONDS,
     WARM_CACHE,
@@ -48,19 +48,8 @@ def warm_up(draft: Draft) -> None:
     )
     draft.steps.insert(max(switches, default=0), draft.steps.pop())
     if attaches and not is_counted:
-        left_seconds = max(0, COUNT_SECONDS - lv.counted_seconds)
-        draft.add(
-            COUNT.name,
-            _count_title(left_seconds),
-            cache=cache.name,
-            seconds=left_seconds,
-        )
+        draft.add(COUNT.name, "Count what is read most of the volume", cache=cache.name)
         draft.steps.insert(0, draft.steps.pop())
-
-
-def _count_title(left_seconds: int) -> str:
-    title = "Count what is read most of the volume"
-    return f"{title}, for {duration(left_seconds)}" if left_seconds else title
 
 
 def _limit_seconds(size_bytes: int) -> int:

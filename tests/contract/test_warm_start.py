@@ -37,7 +37,7 @@ def test_a_new_cache_is_filled_with_what_its_guest_had_read_most(
     # The service has looked once.
     world.read_counted(volume, [], 0)
     assert agent.lv(volume)["heat_observed"]
-    agent.do("volume.count", {"lv": volume, "cache": pool, "seconds": 0})
+    agent.do("volume.count", {"lv": volume, "cache": pool})
     assert agent.lv(volume)["counted_for"] == pool
     with world.guest("web12", volume):
         world.read_counted(volume, HOT, 2)
@@ -60,7 +60,7 @@ def test_a_bcache_is_filled_too(agent: Agent, world: World) -> None:
     uuid, device = agent.lv(volume)["uuid"], f"s-{volume[2:]}"
     agent.data("heat.observe", {"lv_uuids": [uuid]})
     world.read_counted(volume, [], 0)
-    agent.do("volume.count", {"lv": volume, "cache": device, "seconds": 0})
+    agent.do("volume.count", {"lv": volume, "cache": device})
     world.read_counted(volume, HOT, 2)
     _, cset_uuid = agent.cset(volume)
     wished = {"cache_mode": "writethrough", "sequential_cutoff_bytes": 0}
@@ -73,7 +73,7 @@ def test_a_bcache_is_filled_too(agent: Agent, world: World) -> None:
 
 def test_a_volume_that_is_not_observed_keeps_a_cold_cache(agent: Agent, world: World) -> None:
     volume, pool = agent.cached()
-    asked = {"lv": volume, "cache": pool, "seconds": 300}
+    asked = {"lv": volume, "cache": pool}
     said = agent.do("volume.count", asked)["lines"][-1]["text"]
     assert said == "Its reads are not counted on this host: the cache starts empty."
     outcome = agent.do("cache.warm", {"lv": volume, **LIMIT})

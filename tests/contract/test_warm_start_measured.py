@@ -112,7 +112,7 @@ def test_a_warm_start_takes_a_fraction_of_the_time_and_its_neighbour_hardly_feel
             agent.do("cache.detach", {"lv": volume, "pool": pool, "dirty_limit_bytes": 0})
             before = alone(meter)
             # Counted in the service's turns so far.
-            asked = {"lv": volume, "cache": pool, "seconds": 0}
+            asked = {"lv": volume, "cache": pool}
             agent.do("volume.count", asked)
             attach(agent, volume)
             began, counts = time.monotonic(), meter.counts()

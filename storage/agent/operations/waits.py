@@ -12,8 +12,6 @@ from ..commands.vacated_extents import held_name
 from ..kernel import bcache_sysfs, disks, dm, mirror
 from ..kernel.dm import SECTOR
 from ..kernel.local_host import LocalHost
-from ..state import heat_files, hot_map_files
-from ..state.policy import load_policy
 from ..verbs.extend import room_name
 from .pace import Others, Pace, RemainingWork
 
@@ -229,20 +227,6 @@ def _moved(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
     return _rising(host, "moved", mirror.follow_mirror(host, lambda: kname(host, args)))
 
 
-def _counted(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
-    """The service has counted the volume's reads for so long more, or does not any more."""
-    lv_uuid = dm.lv_uuid(host, args["vg"], args["lv"]) or ""
-    begun_ns = host.boottime_ns()
-
-    def ask() -> WorkProgress:
-        is_marked = hot_map_files.mark_of(host, lv_uuid) is not None
-        is_observed = lv_uuid in heat_files.observed_now(host, load_policy(host))
-        is_over = host.boottime_ns() - begun_ns >= args["seconds"] * 1e9
-        return WorkProgress("counted", 0, 0, is_over or not (is_marked and is_observed))
-
-    return ask
-
-
 def _rebuilt(host: LocalHost, args: Args) -> Callable[[], WorkProgress]:
     """A disk gets all data of its array: as much as the kernel has copied, until it is a member
     like the others."""
@@ -290,7 +274,6 @@ WAITS: Mapping[str, WaitCondition] = {
     "left_zeroed": WaitCondition(_left_zeroed, None),
     "moved": WaitCondition(_moved, None),
     "rebuilt": WaitCondition(_rebuilt, None),
-    "counted": WaitCondition(_counted, None),
     "flushed": WaitCondition(_flushed, None),
     "bcache_flushed": WaitCondition(_bcache_flushed, None),
     "detached": WaitCondition(_detached, None),

@@ -14,10 +14,7 @@ from ..state import hot_map_files
 from . import checks
 from .verb import NOTHING, Estimate, LongWork, Trait, Verb
 
-# A map of less says little.
-COUNT_SECONDS = 900
-COUNT_LIMIT_SECONDS = 3600
-LEAST_WARM_SECONDS, MOST_WARM_SECONDS = 60, 4 * 3600
+LEAST_WARM_SECONDS, MOST_WARM_SECONDS = 60, 3600
 
 
 def _count_todo(view: View, call: VerbCall) -> frozenset[str] | None:
@@ -27,21 +24,13 @@ def _count_todo(view: View, call: VerbCall) -> frozenset[str] | None:
 
 def _count_commands(args: Args) -> tuple[Command, ...]:
     path = device(args["vg"], args["lv"])
-    shell = f"count for {args['seconds']} s more which parts of {path} are read"
-    return (Command("count", (COUNT_READS, path), shell, wait="counted"),)
+    return (Command("count", (COUNT_READS, path), f"count which parts of {path} are read"),)
 
 
 COUNT = Verb(
     name="volume.count",
     title="Count what is read most of a volume",
-    arguments=arguments(
-        {
-            "lv": names.lv_name,
-            "cache": names.lv_name,
-            "seconds": names.integer(0, COUNT_LIMIT_SECONDS),
-        },
-        expects="lv_uuid",
-    ),
+    arguments=arguments({"lv": names.lv_name, "cache": names.lv_name}, expects="lv_uuid"),
     commands=_count_commands,
     identity=lambda view, call: [
         checks.vg(view, call),
@@ -51,8 +40,8 @@ COUNT = Verb(
     state=lambda view, call: [],
     touches=lambda args: frozenset(),
     settled=False,
-    estimate=Estimate(1, 0, work=LongWork.COUNT),
-    traits=(Trait.LASTING, Trait.ABORTABLE, Trait.OPTIONAL),
+    estimate=Estimate(1, 0),
+    traits=(Trait.OPTIONAL,),
 )
 
 

@@ -49,7 +49,6 @@ class LongWork(enum.Enum):
     ZERO_WHOLE = "zeros over a whole volume"
     ZERO_LEFT = "zeros over what a volume left behind"
     MOVE = "a copy of the whole volume"
-    COUNT = "reads of a volume are counted"
     WARM = "reads of what is read most, next to guests"
     REBUILD = "a copy of a whole member of an array"
 

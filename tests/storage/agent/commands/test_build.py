@@ -308,8 +308,8 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
     ("bcache.stop", VOLUME, [f"echo 1 > {SYSFS}/stop"]),
     (
         "volume.count",
-        {**VOLUME, "cache": "c-abcdefgh", "seconds": 300},
-        ["count for 300 s more which parts of /dev/vg0/v-abcdefgh are read"],
+        {**VOLUME, "cache": "c-abcdefgh"},
+        ["count which parts of /dev/vg0/v-abcdefgh are read"],
     ),
     (
         "cache.warm",
