@@ -34,6 +34,8 @@ NO_LIST: Final = {
     "/api/v1/bulk-changes/{key}": "What became of the volumes of one change.",
     "/api/v1/jobs/{key}/comparison": "The figures of one comparison.",
     "/api/v1/volumes/{key}/outlook": "The plans that are on offer.",
+    "/api/v1/volumes/{key}/curve": "The sizes of one curve.",
+    "/api/v1/calibration/": "Each kind of forecast and technology.",
 }
 """Answers with items that are parts of one thing."""
 

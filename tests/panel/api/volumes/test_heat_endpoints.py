@@ -53,6 +53,7 @@ def test_without_a_forecast_it_says_why(asking: Program, here: Scene) -> None:
         "reason": (
             "What this volume reads again is not known yet: nothing counted so far of 6 h needed."
         ),
+        "inputs": None,
         "items": [],
     }
 
