@@ -89,6 +89,8 @@ def test_without_loads_everything_is_unknown(host: Host) -> None:
 def test_a_short_time_of_a_host_is_shown_as_it_was_sampled(host: Host) -> None:
     _, one = placed(host)
     _, two = placed(host)
+    # Else they came to the host after these samples, in the afternoon.
+    Placement.objects.filter(host=host).update(since=NOON)
     for n in range(11):
         reads = 600 * n + (6000 if n > 4 else 0)
         cache = wire.cache(read_hits=90 * n, read_misses=10 * n, used=8, dirty=n)
