@@ -18,7 +18,7 @@ from storage.metrics.load_series import (
 )
 from storage.metrics.samples import ensure_partitions
 from storage.metrics.samples.load_rollup import add_up_fleet
-from storage.models import Host, HostOutline
+from storage.models import Host, HostOutline, Placement
 from tests import make
 from tests.storage import wire
 from tests.storage.metrics.samples.rounds import NOON, placed, reading, take
