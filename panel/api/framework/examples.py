@@ -362,6 +362,7 @@ BODIES: Final[dict[str, Json]] = {
     "StatusBody": {"order": ORDER},
     "TerminateBody": {"customer_external_id": "crm-42"},
     "TokenBody": {"name": "nightly", "days": 90},
+    "TraceBody": {"minutes": 15},
     "UsageLinesBody": {"customer_external_id": "crm-42"},
     "WatchBody": {"minutes": 60},
     "WebhookBody": {"name": "CRM", "address": "https://crm.example.com/events", "types": ["job.*"]},
