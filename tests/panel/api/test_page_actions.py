@@ -125,7 +125,7 @@ REASONS = {
     "invitation": LINK,
     "language": OWN,
     "login-link": LINK,
-    "my-heat": "Of a volume the API changes records for staff alone; an owner asks them, or clicks.",
+    "my-heat": "The API changes records of volumes for staff alone; an owner asks them, or clicks.",
     "notices": OWN,
     "notices-off": LINK,
     "session-end": OWN,
