@@ -2,9 +2,10 @@
 first, until the cache is full or takes no more.
 
 dm-cache (smq) promotes a chunk on a read that misses, but once many of its promotions came to
-nothing, only what it has missed again and again: so chunks are read in several rounds, and a read
-of what is in the cache by then costs the slow disk nothing. bcache takes each read that misses,
-unless it belongs to a sequential run: the order is that of hotness, never that of addresses.
+nothing, only what it has missed again and again: so a batch of chunks is read in several rounds,
+the hottest batch first, and a read of what is in the cache by then costs the slow disk nothing.
+bcache takes each read that misses, unless it belongs to a sequential run: the order is that of
+hotness, never that of addresses.
 """
 
 from __future__ import annotations
@@ -22,11 +23,16 @@ from ..state.hot_chunks import PAGE_BYTES, HotChunk, hot_chunks
 from .pacer import Pacer
 from .waits import WorkProgress, kname
 
-# So many rounds in a row that brought less than this of what was read: no other one will. A block
+# So many reads are repeated before others begin: in some seconds, as smq counts.
+BATCH = 1024
+# So many rounds in a row that brought less than this of a batch: no other one will. A block
 # of smq's hotspots rises by 1 to 4 of 64 levels in a second in which it misses, and promotes from
 # level 32 or 48 on where smq is not sure of itself.
 PATIENCE = 20
 LEAST_GAIN = 0.02
+# The guest itself may have brought the hottest; after so many batches that brought nothing, no
+# colder one will.
+VAIN_BATCHES = 3
 FULL = 0.97
 # bcache keeps some buckets free, and has its own metadata in others.
 BCACHE_USE = 0.9
@@ -138,7 +144,7 @@ class CacheFiller:
         self._stopping = stopping
         self._begun_ns = self._looked_ns = host.boottime_ns()
         self._wanted_bytes = 0
-        self._held_bytes = 0
+        self._held_bytes = self._count = 0
 
     def run(self) -> str:
         """What became of it, in a sentence: whatever happens, the cache works, and fills as its
@@ -157,28 +163,45 @@ class CacheFiller:
         cache = room(self._host, self._args)
         if cache is None:
             return "The volume has no cache that works: nothing was read."
-        count, vain_rounds, why = 0, 0, "It takes no more"
         counted = self._counted()
         reads, self._wanted_bytes = reads_of(hot_chunks(counted), cache)
         if not reads:
             return "Nothing was counted of this volume: nothing was read."
         with self._host.direct_reads(self._device()) as read:
-            while vain_rounds < PATIENCE:
+            vain_batches = 0
+            for at in range(0, len(reads), BATCH):
                 before_bytes = cache.held_bytes()
-                for offset, size_bytes in reads:
-                    ended = self._ended(cache)
-                    if ended:
-                        return self._outcome(count, ended)
-                    read(offset, size_bytes)
-                    count += 1
-                self._host.sleep(SETTLE_SECONDS)
-                self._look(cache)
-                if self._held_bytes >= FULL * self._wanted_bytes:
-                    why = "All is there"
+                ended = self._read_batch(cache, reads[at : at + BATCH], read)
+                if ended:
+                    return self._outcome(ended)
+                vain_batches = vain_batches + 1 if self._held_bytes <= before_bytes else 0
+                if vain_batches == VAIN_BATCHES:
                     break
-                is_vain = self._held_bytes - before_bytes < LEAST_GAIN * self._wanted_bytes
-                vain_rounds = vain_rounds + 1 if is_vain else 0
-        return self._outcome(count, why)
+        is_full = self._held_bytes >= FULL * self._wanted_bytes
+        return self._outcome("All is there" if is_full else "It takes no more")
+
+    def _read_batch(
+        self, cache: CacheRoom, batch: list[Read], read: Callable[[int, int], None]
+    ) -> str:
+        """In rounds, until it is there or no round brings more; why no other batch is to follow."""
+        batch_bytes = sum(cache.chunk_bytes or size_bytes for _, size_bytes in batch)
+        begun_bytes = self._held_bytes = cache.held_bytes()
+        vain_rounds = 0
+        while vain_rounds < PATIENCE:
+            before_bytes = self._held_bytes
+            for offset, size_bytes in batch:
+                ended = self._ended(cache)
+                if ended:
+                    return ended
+                read(offset, size_bytes)
+                self._count += 1
+            self._host.sleep(SETTLE_SECONDS)
+            self._look(cache)
+            if self._held_bytes >= FULL * min(self._wanted_bytes, begun_bytes + batch_bytes):
+                break
+            is_vain = self._held_bytes - before_bytes < LEAST_GAIN * batch_bytes
+            vain_rounds = vain_rounds + 1 if is_vain else 0
+        return ""
 
     def _counted(self) -> bytes:
         """The service writes down what it has when it sees that its volume is read by the agent."""
@@ -219,12 +242,13 @@ class CacheFiller:
             WorkProgress("warm", done_bytes, self._wanted_bytes, False, others=self._pacer.others)
         )
 
-    def _outcome(self, count: int, why: str) -> str:
+    def _outcome(self, why: str) -> str:
         warm_bytes = min(self._held_bytes, self._wanted_bytes)
         percent = 100 * warm_bytes // max(1, self._wanted_bytes)
         return (
             f"{why}: {percent} % of what is read most is in the cache, "
-            f"{warm_bytes / MIB:.0f} of {self._wanted_bytes / MIB:.0f} MiB, after {count} reads."
+            f"{warm_bytes / MIB:.0f} of {self._wanted_bytes / MIB:.0f} MiB, "
+            f"after {self._count} reads."
         )
 
 

@@ -72,11 +72,27 @@ def test_a_policy_that_promotes_only_what_is_read_again_is_asked_again(
     assert used(host, volume) == 100 and "100 %" in said
 
 
+def test_the_hottest_are_read_again_before_others_begin(
+    host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache_filler, "BATCH", 50)
+    monkeypatch.setattr(cache_filler, "PATIENCE", 1000)
+    monkeypatch.setattr(cache_filler, "SETTLE_SECONDS", 0.0)
+    volume, _ = agent.cached()
+    cache = host.root.lv(volume).cache
+    assert cache is not None
+    cache.reads_to_promote = 40
+    hottest = [*range(0, 100, 2)]
+    count(host, agent, volume, [*hottest, *range(1, CHUNKS, 2), *hottest])
+    assert warm(agent, volume, 60).startswith("Its time was over")
+    assert used(host, volume) == len(hottest)
+
+
 def test_where_reads_promote_nothing_it_ends_with_a_note(host: FakeHost, agent: Agent) -> None:
     volume, _ = agent.cached()
     cache = host.root.lv(volume).cache
     assert cache is not None
-    cache.reads_to_promote = 1000
+    cache.reads_to_promote = 400
     count(host, agent, volume, range(100))
     said = warm(agent, volume)
     assert said.startswith("It takes no more: 0 % of what is read most is in the cache")
@@ -132,11 +148,12 @@ def test_its_time_is_limited(host: FakeHost, agent: Agent, monkeypatch: pytest.M
     volume, _ = agent.cached()
     cache = host.root.lv(volume).cache
     assert cache is not None
-    cache.reads_to_promote = 1000
+    cache.reads_to_promote = 400
     monkeypatch.setattr(cache_filler, "PATIENCE", 1000)
     count(host, agent, volume, range(CHUNKS))
     began_ns = host.boottime_ns()
-    assert warm(agent, volume, 60).startswith("Its time was over")
+    said = warm(agent, volume, 60)
+    assert said.startswith("Its time was over")
     assert host.boottime_ns() - began_ns < 90e9
 
 
