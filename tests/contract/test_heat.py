@@ -110,9 +110,9 @@ def is_tracing(world: LabWorld) -> bool:
     return world.lab.run(["test", "-d", INSTANCE], check=False).returncode == 0
 
 
-def records(agent: Agent) -> list[HeatRecord]:
-    found = agent.data("heat.records", {"after": 0})["records"]
-    return [heat_record(each) for each in found]
+def records(agent: Agent, volume: str) -> list[HeatRecord]:
+    found, uuid = agent.data("heat.records", {"after": 0})["records"], agent.lv(volume)["uuid"]
+    return [heat_record(each) for each in found if each["lv_uuid"] == uuid]
 
 
 @pytest.mark.parametrize("make", [plain, with_lvm_cache, with_bcache, on_raid])
@@ -122,7 +122,7 @@ def test_reads_of_a_guest_are_seen_and_give_the_size_that_holds_them(
     volume = make(agent)
     with counted(agent, lab_world, volume):
         lab_world.read_scattered(volume, READ_BYTES, READS)
-    kept = records(agent)
+    kept = records(agent, volume)
     assert {record.lost for record in kept} == {0}
     (always,) = (record for record in kept if record.share == 64)
     fine = {record.chunk_bytes: record for record in kept if record.share == 4}
