@@ -164,11 +164,16 @@ class GroupAllocation:
         return sum(each.proposed.written_bytes_per_day for each in self.shares)
 
     @property
+    def is_known(self) -> bool:
+        """Whether any volume has a forecast."""
+        return self.unknown_count < len(self.shares)
+
+    @property
     def verdict(self) -> str:
         """What the division comes to, in a sentence for people."""
         if self.refused:
             return self.refused
-        if self.unknown_count == len(self.shares):
+        if not self.is_known:
             return "No volume of this group has a forecast yet."
         if not self.changes:
             return "The SSD is divided well: no other division would save much more waiting."

@@ -40,6 +40,13 @@ def test_where_nothing_is_to_be_gained_the_page_says_so(client: Client) -> None:
     assert "The SSD is divided well" in text and "Preview the change" not in text
 
 
+def test_without_any_forecast_nothing_is_said_of_what_is_written(client: Client) -> None:
+    host, _ = allocation_scene(Part(label="new", cache_gib=4))
+    text = page(client, host)
+    assert "No volume of this group has a forecast yet." in text
+    assert "Written to SSD" not in text and "0 B a day" not in text
+
+
 def test_who_may_only_look_sees_the_proposal_and_no_button_to_press(client: Client) -> None:
     host, _ = allocation_scene(WAITING, free_gib=20)
     text = page(client, host, "read_only")
