@@ -9,6 +9,7 @@ import pytest
 from tests.contract.client import WIDE_VOLUME_BYTES, Agent, pool_args
 from tests.contract.world import World
 
+pytestmark = pytest.mark.thorough
 CHUNK_BYTES = 65536
 HOT = [5 + 11 * n for n in range(100)]
 """Chunks, no two of them neighbours."""
