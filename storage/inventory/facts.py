@@ -321,9 +321,8 @@ class LogicalVolume:
     `host_use` says what of the host itself lies on it ("mounted at /var"), "" for nothing.
     `allocation` is its own policy, "inherit" for that of its group. `parts` are the uuids of all
     sub-volumes of a public one, its cache pool's too; `standing` that of its own data, without its
-    cache. `heat_observed`: its heat may be observed, and the host does so now, and has counted for
-    `counted_seconds` what of it is read most; `counted_for` is the name of the cache that is to be
-    filled with that, "" for none."""
+    cache. `heat_observed`: its heat may be observed, and the host does so now; `counted_for` is the
+    name of the cache that is to be filled with what is read most of it, "" for none."""
 
     uuid: Uuid
     name: LvmName
@@ -352,7 +351,6 @@ class LogicalVolume:
     standing: DataStanding | None = None
     heat_observed: bool = False
     counted_for: str = ""
-    counted_seconds: int = 0
 
     @property
     def hosts_own(self) -> str:

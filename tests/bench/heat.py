@@ -1,5 +1,6 @@
 """What heat costs a host: the processor's time for each I/O that is seen, and the service's memory
-with 50 volumes whose tables are full. The same I/Os as text are read beside.
+with 50 volumes whose tables are full, and with as many full maps of what is read most as there are
+at once. The same I/Os as text are read beside.
 
 The kernel's part, and what guests notice, are measured in the lab.
 
@@ -18,6 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import storage.agent.heat_command as service
+from storage.agent.heat.hot_map import CHUNK_SECTORS as MAPPED_SECTORS
+from storage.agent.heat.hot_map import CHUNKS_LIMIT, HotMap
+from storage.agent.heat.hot_maps import MARKED_AT_ONCE
 from storage.agent.heat.observation import Fine, Io, Sampled
 from storage.agent.heat.trace_filter import CHUNK_SECTORS, SHARE
 from storage.agent.kernel.trace_pages import TracedIo, events_of
@@ -44,6 +48,14 @@ def event(order: random.Random) -> Event:
     return Event(order.randrange(1000, 50_000), device, sector, 8, order.choice([b"RS", b"WS"]))
 
 
+def full_map() -> HotMap:
+    """Of as many chunks as it may know."""
+    made = HotMap()
+    for chunk in range(CHUNKS_LIMIT - 1):
+        made.add([(0, 0, 3 * chunk * MAPPED_SECTORS, 8, b"R\0")])
+    return made
+
+
 def least_us(act: Callable[[], int]) -> float:
     """The processor's time for each of what `act` returns the number of; the least of some rounds,
     since others work on the machine."""
@@ -66,6 +78,9 @@ def main() -> int:
             sectors = [(SHARE * chunk + RESIDUE) * CHUNK_SECTORS for chunk in chunks]
             volume.add([(0, 0, sector, 8, b"R\0") for sector in sectors], Io(512), 0, 1)
     full_mb = resident_mb()
+    # One in its turn, and those that wait for their caches.
+    maps = [full_map() for _ in range(1 + MARKED_AT_ONCE)]
+    mapped_mb = resident_mb()
     contents = [
         page(1_000_000 * n, [event(order) for _ in range(EVENTS_IN_PAGE)]) for n in range(PAGES)
     ]
@@ -89,7 +104,16 @@ def main() -> int:
         Fine(65536, 7).add(ios, Io())
         return len(ios)
 
-    result = {"parse_us": least_us(parse), "sample_us": least_us(sample), "fine_us": least_us(fine)}
+    def count_reads() -> int:
+        maps[0].add(ios)
+        return len(ios)
+
+    result = {
+        "parse_us": least_us(parse),
+        "sample_us": least_us(sample),
+        "fine_us": least_us(fine),
+        "map_us": least_us(count_reads),
+    }
     # A run of 5 MiB, which bcache bypasses: from then on what it keeps is counted beside.
     before_mb = resident_mb()
     run = [(n, 0, 1024 * n, 1024, b"R\0") for n in range(10)]
@@ -113,13 +137,18 @@ def main() -> int:
         "parse_text_us": least_us(parse_text),
         "service_mb": round(bare_mb, 1),
         "full_mb": round(full_mb, 1),
+        "mapped_mb": round(mapped_mb, 1),
         "volumes": VOLUMES,
     }
     print(
         f"An I/O: {result['parse_us']} us to read ({result['parse_text_us']} us as text), ", end=""
     )
     print(f"{result['sample_us']} us to count; of a trace of all {result['fine_us']} us")
-    print(f"{service.__name__}: {bare_mb:.1f} MB, with {VOLUMES} full volumes {full_mb:.1f} MB")
+    print(f"A read for the map of a volume: {result['map_us']} us")
+    print(
+        f"{service.__name__}: {bare_mb:.1f} MB, with {VOLUMES} full volumes {full_mb:.1f} MB, with "
+        f"{len(maps)} full maps too {mapped_mb:.1f} MB"
+    )
     print(
         f"bcache, after a long run on each: {result['sample_kept_us']} us, {result['kept_mb']} MB"
     )

@@ -91,12 +91,11 @@ def inventory(host: LocalHost, policy: Policy) -> Facts:
         "signature": dm.text(host, "/proc/version_signature"),
     }
     observed = heat_files.observed_now(host, policy)
-    marks, maps = hot_map_files.marks(host), hot_map_files.map_heads(host)
+    marks = hot_map_files.marks(host)
     by_device = {}
     for lv in facts["lvs"]:
         lv["heat_observed"] = lv["uuid"] in observed
         lv["counted_for"] = marks[lv["uuid"]].cache if lv["uuid"] in marks else ""
-        lv["counted_seconds"] = maps[lv["uuid"]].seconds if lv["uuid"] in maps else 0
         device = top_device(host, lv)
         if device is not None:
             by_device[device] = lv

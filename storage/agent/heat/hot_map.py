@@ -11,7 +11,7 @@ from .observation import is_write
 from .sequential_runs import SequentialRuns
 from .trace_filter import SECTOR_BYTES
 
-CHUNKS_LIMIT = 131_072
+CHUNKS_LIMIT = 65_536
 FIRST_SLOTS = 1024
 CHUNK_SECTORS, PAGE_SECTORS = CHUNK_BYTES // SECTOR_BYTES, PAGE_BYTES // SECTOR_BYTES
 _LARGEST = (1 << 32) - 1

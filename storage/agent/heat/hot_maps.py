@@ -22,6 +22,9 @@ SECOND_NS = 1_000_000_000
 # A turn is over earlier where a volume has so many I/Os: on average that is 0.1 % of a core.
 TURN_SECONDS, TURN_EVENTS = 600, 300_000
 SAVE_SECONDS = 60
+# Of the marked volumes, those that wait longest: each map that is full takes 2.3 MB. A cache of
+# another one is filled by what is known from its turns.
+MARKED_AT_ONCE = 2
 # Counts are halved each week: what was hot a month ago is hardly so now.
 FADE_NS = 7 * 24 * 3600 * SECOND_NS
 
@@ -64,7 +67,8 @@ class HotMaps:
             frozenset(uuid for uuid in marked if hot_map_files.is_warming(self._host, uuid)),
         )
         self._next_turn(devices, now_ns)
-        active = marked | self._in_turn()
+        longest = sorted(marked, key=lambda lv_uuid: marks[lv_uuid].begun_ns)[:MARKED_AT_ONCE]
+        active = {*longest, *self._in_turn()}
         for lv_uuid, counted in list(self._counted.items()):
             if lv_uuid not in active or devices.get(lv_uuid) != counted.device:
                 self._save(lv_uuid)
