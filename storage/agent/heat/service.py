@@ -36,6 +36,7 @@ LONGEST_WAIT, SHORTEST_WAIT = 2.0, 0.05
 FULL = 0.25
 # A record of less says nothing.
 LEAST_SECONDS = 60
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
 READS, READ_SECTORS, WRITES, WRITTEN_SECTORS = 0, 2, 4, 6
 
 
@@ -401,21 +402,25 @@ def _passed(before: list[int] | None, now: list[int] | None) -> Io | None:
 def serve_heat(host: LocalHost) -> str:
     """Until SIGTERM or SIGINT, or until root does not allow it any more; a sentence about why it
     ended. Raises OSError."""
-    signals = (signal.SIGTERM, signal.SIGINT)
     try:
         with host.lock(heat_files.SERVICE, 0.0):
             # They end a wait, never a step.
-            signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-            service = HeatService(host, TraceInstance(host))
-            while True:
-                seconds = service.step()
-                if seconds is None:
-                    return "Root does not allow it: agent.pyz allow-heat"
-                if signal.sigtimedwait(signals, seconds) is not None:
-                    service.end()
-                    return "Stopped."
+            signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+            return _serve(HeatService(host, TraceInstance(host)))
     except LockBusy:
         return "It is running already."
+
+
+def _serve(service: HeatService) -> str:
+    """Raises OSError, also where files stay locked: systemd starts it again then."""
+    try:
+        while (seconds := service.step()) is not None:
+            if signal.sigtimedwait(SIGNALS, seconds) is not None:
+                service.end()
+                return "Stopped."
+    except LockBusy:
+        raise OSError("The files of what is read most stay locked") from None
+    return "Root does not allow it: agent.pyz allow-heat"
 
 
 def clean_heat(host: LocalHost) -> list[str]:
@@ -423,9 +428,9 @@ def clean_heat(host: LocalHost) -> list[str]:
     service that runs keeps what it has. Raises OSError."""
     try:
         with host.lock(heat_files.SERVICE, 0.0):
+            is_removed = TraceInstance(host).stop()
             host.remove(heat_files.STATE)
             hot_map_files.unmark_all(host)
-            is_removed = TraceInstance(host).stop()
     except LockBusy:
         return []
     return ["removed the trace instance of a service that is gone"] * is_removed
