@@ -161,6 +161,11 @@ def test_root_forbids_it_and_no_map_is_left(traced: TracedHost, agent: Agent, we
     assert not agent.lv("web")["heat_observed"]
 
 
+def test_no_map_is_left_although_no_service_runs(traced: TracedHost, web: str) -> None:
+    admin.set_heat(traced.host, allowed=False)
+    assert files(traced) == []
+
+
 def test_a_service_that_was_killed_leaves_no_mark(
     traced: TracedHost, web: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
