@@ -46,6 +46,7 @@ class HotMaps:
         self._turn = ""
         self._turn_ns = -TURN_SECONDS * SECOND_NS
         self._turn_events = 0
+        self._marked: frozenset[str] = frozenset()
         self.warming: frozenset[str] = frozenset()
 
     def numbers(self) -> list[int]:
@@ -58,7 +59,7 @@ class HotMaps:
         marks = hot_map_files.marks(self._host)
         over = [uuid for uuid, each in marks.items() if not 0 <= now_ns - each.begun_ns < MARKED_NS]
         hot_map_files.unmark(self._host, over)
-        marked = (marks.keys() - over) & devices.keys()
+        marked = self._marked = frozenset((marks.keys() - over) & devices.keys())
         before, self.warming = (
             self.warming,
             frozenset(uuid for uuid in marked if hot_map_files.is_warming(self._host, uuid)),
@@ -84,6 +85,15 @@ class HotMaps:
                 counted.hot.add(seen)
             if lv_uuid == self._turn:
                 self._turn_events += len(seen)
+
+    def end_turn(self) -> bool:
+        """Whether one volume less is counted now: what is counted in turns has time."""
+        if self._turn not in self._counted.keys() - self._marked:
+            return False
+        self._turn_events = TURN_EVENTS
+        self._save(self._turn)
+        self._counted.pop(self._turn, None)
+        return True
 
     def give_up(self) -> None:
         """Count no more for now, and keep what was counted."""

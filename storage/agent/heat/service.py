@@ -247,7 +247,8 @@ class HeatService:
             self._wait = min(LONGEST_WAIT, self._wait * 2)
 
     def _judge(self) -> None:
-        """A trace that a person asked for goes first where the service costs too much."""
+        """Where the service costs too much, the turn of one volume ends first, then a trace that a
+        person asked for and what is counted for caches, then all."""
         now_ns, cpu_seconds = self._host.boottime_ns(), self._tracer.cpu_seconds()
         seconds = (now_ns - self._window.since_ns) / SECOND_NS
         if seconds < WINDOW_SECONDS:
@@ -257,7 +258,10 @@ class HeatService:
         self._totals.cpu_seconds += spent_seconds
         self._begin_window()
         excess = self._budget.excess(window, load_policy(self._host).heat_cpu_percent)
-        if excess and (self._trace is not None or self._maps.numbers()):
+        if excess and self._maps.end_turn():
+            self._budget = Budget()
+            self._set_filter()
+        elif excess and (self._trace is not None or self._maps.numbers()):
             heat_files.add_records(self._host, self._close_trace())
             self._maps.give_up()
             self._budget = Budget()

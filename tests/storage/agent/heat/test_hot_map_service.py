@@ -193,6 +193,22 @@ def test_where_it_costs_too_much_the_map_goes_first(traced: TracedHost, web: str
     assert traced.tracer.filters[-1] == trace_filter(RESIDUE, [traced.number("web")])
 
 
+def test_a_busy_volumes_turn_ends_neither_a_trace_nor_what_is_counted_for_a_cache(
+    traced: TracedHost, agent: Agent, web: str
+) -> None:
+    other = agent.lv("other")["uuid"]
+    agent.data("heat.observe", {"lv_uuids": [web, other]})
+    agent.data("heat.trace", {"lv_uuid": web, "minutes": 30, "chunk_kib": 64})
+    numbers = [traced.number("web"), traced.number("other")]
+    while traced.tracer.filters[-1] != trace_filter(RESIDUE, numbers, numbers):
+        traced.run(10)
+    traced.tracer.cpu += 5.0
+    traced.run(13)
+    assert traced.tracer.filters[-1] == trace_filter(RESIDUE, numbers, numbers[:1])
+    assert traced.host.list(hot_map_files.MARKS)
+    assert agent.data("heat.records", {"after": 0})["records"] == []
+
+
 def test_the_agents_own_reads_are_not_counted(traced: TracedHost, agent: Agent, web: str) -> None:
     read(traced, 4)
     traced.run(11)
