@@ -282,7 +282,7 @@ class HeatService:
         """Begin or end one; the records of one that ended."""
         records: list[Mapping[str, Any]] = []
         wall_ns = self._host.wall_ns()
-        if wanted is not None and (wanted == self._spent_trace or wall_ns >= wanted.until_ns):
+        if wanted is not None and (wanted == self._spent_trace or not wanted.is_due(wall_ns)):
             wanted = None
         device = None if wanted is None else devices.get(wanted.lv_uuid)
         running = self._trace

@@ -311,6 +311,20 @@ def test_a_trace_is_ended_before_its_time(traced: TracedHost, agent: Agent, web:
     agent.data("heat.trace", asked)
 
 
+def test_a_trace_does_not_outlast_its_minutes_where_the_clock_was_put_back(
+    traced: TracedHost, agent: Agent, web: str
+) -> None:
+    asked = {"lv_uuid": web, "minutes": 15, "chunk_kib": 64}
+    agent.data("heat.trace", asked)
+    traced.run(120)
+    traced.host.clock.step(-365 * 24 * HOUR)
+    traced.run(20)
+    assert [record["share"] for record in records(agent)].count(4) == 3
+    traced.run(HOUR)
+    assert traced.tracer.filters[-1] == trace_filter(RESIDUE, [traced.number("web")])
+    agent.data("heat.trace", asked)
+
+
 def test_only_a_volume_that_is_observed_is_traced(
     traced: TracedHost, agent: Agent, web: str
 ) -> None:
