@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from ..kernel.local_host import LocalHost
 from ..kernel.trace_pages import TracedIo
 from ..state import hot_map_files
-from ..state.hot_chunks import HotChunk, hot_chunks
 from ..state.hot_map_files import MARKED_NS, MapHead
 from .hot_map import HotMap
 from .observed_devices import ObservedDevice
@@ -120,12 +119,10 @@ class HotMaps:
             # There from now on: what is not there any more was to be forgotten.
             head = MapHead(0, 0, wall_ns)
             hot_map_files.store(self._host, lv_uuid, head, b"", is_first=True)
-        known = hot_chunks(hot_map_files.data(self._host, lv_uuid))
+        hot = HotMap(known=hot_map_files.data(self._host, lv_uuid), reads=head.reads)
         if not 0 <= wall_ns - head.faded_ns < FADE_NS:
-            head = MapHead(head.seconds // 2, head.reads // 2, wall_ns)
-            halves = (HotChunk(each.times // 2, each.chunk, each.pages) for each in known)
-            known = [each for each in halves if each.times]
-        hot = HotMap(known=known, reads=head.reads)
+            hot.halve()
+            head = MapHead(head.seconds // 2, hot.reads, wall_ns)
         self._counted[lv_uuid] = CountedVolume(device, head, hot, self._host.boottime_ns())
 
     def _save(self, lv_uuid: str) -> None:
