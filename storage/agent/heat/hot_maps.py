@@ -21,6 +21,8 @@ SECOND_NS = 1_000_000_000
 # A turn is over earlier where a volume has so many I/Os: on average that is 0.1 % of a core.
 TURN_SECONDS, TURN_EVENTS = 600, 300_000
 SAVE_SECONDS = 60
+# A fill takes an hour at most: one that was killed left its mark behind.
+WARMING_NS = 2 * 3600 * SECOND_NS
 # Counts are halved each week: what was hot a month ago is hardly so now.
 FADE_NS = 7 * 24 * 3600 * SECOND_NS
 
@@ -36,8 +38,8 @@ class CountedVolume:
 
 
 class HotMaps:
-    """`warming` are volumes that the agent itself reads, to fill their caches: nothing of theirs is
-    counted meanwhile. Methods raise LockBusy or OSError."""
+    """`warming` are volumes that the agent itself reads, to fill their caches, and since when:
+    nothing of theirs is counted meanwhile. Methods raise LockBusy or OSError."""
 
     def __init__(self, host: LocalHost) -> None:
         self._host = host
@@ -46,7 +48,7 @@ class HotMaps:
         self._turn_ns = -TURN_SECONDS * SECOND_NS
         self._turn_events = 0
         self._marked: frozenset[str] = frozenset()
-        self.warming: frozenset[str] = frozenset()
+        self.warming: dict[str, int] = {}
 
     def numbers(self) -> list[int]:
         """Of the devices all of whose I/Os are to be seen."""
@@ -57,21 +59,25 @@ class HotMaps:
         now_ns = self._host.boottime_ns()
         marks = hot_map_files.marks(self._host)
         over = [uuid for uuid, each in marks.items() if not 0 <= now_ns - each.begun_ns < MARKED_NS]
+        over += [uuid for uuid, ns in self.warming.items() if now_ns - ns >= WARMING_NS]
         hot_map_files.unmark(self._host, over)
         marked = self._marked = frozenset((marks.keys() - over) & devices.keys())
-        before, self.warming = (
-            self.warming,
-            frozenset(uuid for uuid in marked if hot_map_files.is_warming(self._host, uuid)),
-        )
+        before = self.warming.keys()
+        self.warming = {
+            uuid: self.warming.get(uuid, now_ns)
+            for uuid in marked
+            if hot_map_files.is_warming(self._host, uuid)
+        }
         self._next_turn(devices, now_ns)
         active = marked | self._in_turn()
         for lv_uuid, counted in list(self._counted.items()):
             if lv_uuid not in active or devices.get(lv_uuid) != counted.device:
                 self._save(lv_uuid)
                 self._counted.pop(lv_uuid, None)
-            elif lv_uuid in marked:
-                is_due = now_ns - counted.since_ns >= SAVE_SECONDS * SECOND_NS
-                if is_due or lv_uuid in self.warming - before:
+            else:
+                seconds = SAVE_SECONDS if lv_uuid in marked else TURN_SECONDS
+                is_due = now_ns - counted.since_ns >= seconds * SECOND_NS
+                if is_due or lv_uuid in self.warming.keys() - before:
                     self._save(lv_uuid)
         for lv_uuid in active - self._counted.keys():
             self._take_up(lv_uuid, devices[lv_uuid])

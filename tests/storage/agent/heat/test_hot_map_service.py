@@ -224,6 +224,38 @@ def test_the_agents_own_reads_are_not_counted(traced: TracedHost, agent: Agent, 
     assert record["reads"] == 0
 
 
+def test_a_fill_that_was_killed_keeps_reads_from_being_counted_for_two_hours_at_most(
+    traced: TracedHost, web: str
+) -> None:
+    hot_map_files.begin_warming(traced.host, web)
+    traced.run(3600)
+    assert hot_map_files.is_warming(traced.host, web), "one that is at work may take an hour"
+    traced.run(3700)
+    assert not traced.host.list(hot_map_files.MARKS)
+    traced.run(TURN)
+    read(traced, 4)
+    traced.run(2 * TURN)
+    assert chunks(traced, web) == [4]
+
+
+def test_what_is_forgotten_leaves_no_addresses_although_that_is_cut_short(
+    traced: TracedHost, web: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hot_map_files.unmark(traced.host, [web])
+    remove = traced.host.remove
+
+    def cut(path: str) -> None:
+        remove(path)
+        raise OSError("cut short")
+
+    with monkeypatch.context() as dying:
+        dying.setattr(traced.host, "remove", cut)
+        with pytest.raises(OSError, match="cut short"):
+            hot_map_files.forget_maps(traced.host, [web])
+    hot_map_files.forget_others(traced.host, [])
+    assert files(traced) == []
+
+
 def test_few_volumes_are_marked_at_once(traced: TracedHost, web: str) -> None:
     uuid = web[:-1]
     made = [hot_map_files.mark(traced.host, f"{uuid}{n}", "c-aaaaaaaa") for n in range(4)]
