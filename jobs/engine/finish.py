@@ -81,7 +81,7 @@ def wait_for_contact(job: Job, error: TransportError) -> None:
     """The host did not answer. Before anything was sent: a few tries, then the job fails and
     nothing has changed. Once work has begun, the volume stays locked and the host is asked until
     it answers, or, after long, until a person decides. One with a window tries as long as that is
-    open, and again in the next one."""
+    open, and, before it has begun, again in the next one."""
     attempts = job.attempts + 1
     lasting = lasting_error(job)
     if isinstance(error, PASSING) and _has_next_window(job):
@@ -128,7 +128,8 @@ def _has_next_window(job: Job) -> bool:
 def _wait_in_windows(job: Job, error: TransportError, attempts: int) -> None:
     now = database_now()
     opening = job.window.next_opening(now) if job.window is not None else None
-    if opening is None:
+    if opening is None or has_changed_host(job):
+        # Of a flush that was stopped, the cache is still to be set back.
         pause_job(job, _backoff(attempts), error.message, attempts=attempts, error=error.to_json())
     else:
         seconds = int((opening - now).total_seconds()) + 1

@@ -22,6 +22,7 @@ from jobs.queue.reservations import reserved
 from jobs.queue.submit import Busy, ChangeRequest, holder_of, submit
 from jobs.requester import Requester
 from storage.access import Right, may
+from storage.analysis.size_forecasts import mode_of
 from storage.bulk_changes import Action, PlannedChange
 from storage.database_clock import database_now
 from storage.models import Customer, Volume
@@ -272,15 +273,15 @@ def _held(volume: Volume) -> tuple[Volume, bool]:
 
 
 def job_kind(action: Action, volume: Volume, wish: Wish, cache_name: str = "") -> Kind:
-    """What a job does that makes `wish` of the volume; raises `Refused` where its cache is no
-    longer the one that was looked at."""
+    """What a job does that makes `wish` of the volume; raises `Refused` where that is retired, or
+    its cache no longer the one that was looked at."""
     if action is not Action.ALLOCATE:
         return KINDS[action]
     [row] = snapshots_of([volume])
-    if (row.cache.name if row.cache is not None else "") != cache_name:
-        raise Refused(
-            "stale", "The volume's cache was changed since the preview.", "Look at it again."
-        )
+    is_same = (row.cache.name if row.cache is not None else "") == cache_name
+    has_mode = wish.cache is None or wish.cache.mode == mode_of(row)
+    if volume.retired_at is not None or not is_same or not has_mode:
+        raise Refused("stale", "The volume was changed since the preview.", "Look at it again.")
     if wish.cache is None:
         return Kind.REMOVE_CACHE
     return Kind.REPLACE_CACHE if row.cache is not None else Kind.ADD_CACHE

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..kernel.trace_pages import TracedIo
-from ..state.hot_chunks import CHUNK_BYTES, PAGE_BYTES, HotChunk, HotColumns, hottest_first
+from ..state.hot_chunks import CHUNK_BYTES, PAGE_BYTES, HotColumns, hot_columns, hottest_first
 from .observation import is_write
 from .sequential_runs import SequentialRuns
 from .trace_filter import SECTOR_BYTES
@@ -22,17 +22,20 @@ _GOLDEN = 0x9E3779B97F4A7C15
 class HotMap:
     """Reads of a volume, without those that belong to a long sequential run: no cache is for them.
     Where more than `limit` chunks were read, the half that was read most stays known. `known` is
-    what an earlier one had counted, of so many `reads`."""
+    what an earlier one had counted (`to_bytes`), of so many `reads`. It is taken up as a whole: to
+    place each chunk anew would take longer than the service may."""
 
-    def __init__(
-        self, limit: int = CHUNKS_LIMIT, known: Iterable[HotChunk] = (), reads: int = 0
-    ) -> None:
+    def __init__(self, limit: int = CHUNKS_LIMIT, known: bytes = b"", reads: int = 0) -> None:
         self._limit = limit
         self._runs = SequentialRuns(is_sampled=False)
         self._make(min(FIRST_SLOTS, 2 * limit))
         self.reads = reads
-        for each in known:
-            self._touch(*each)
+        columns = hot_columns(known)
+        slots = len(columns.counts)
+        tracked = slots - columns.counts.count(0)
+        if slots & (slots - 1) == 0 and 2 * tracked <= slots <= 2 * limit and tracked:
+            self._columns = columns
+            self._tracked, self._slots, self._mask = tracked, slots, slots - 1
 
     def add(self, ios: Iterable[TracedIo]) -> None:
         """What was seen, in the order of time."""
@@ -51,6 +54,15 @@ class HotMap:
 
     def to_bytes(self) -> bytes:
         return self._columns.to_bytes()
+
+    def halve(self) -> None:
+        """Each count; what was read once is forgotten."""
+        entries = list(self._columns.filled())
+        self._make(self._slots)
+        self.reads //= 2
+        for times, chunk, pages in entries:
+            if times > 1:
+                self._touch(times // 2, chunk, pages)
 
     def _touch(self, count: int, chunk: int, pages: int) -> None:
         if chunk > _LARGEST:

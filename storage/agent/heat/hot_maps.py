@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from ..kernel.local_host import LocalHost
 from ..kernel.trace_pages import TracedIo
 from ..state import hot_map_files
-from ..state.hot_chunks import HotChunk, hot_chunks
 from ..state.hot_map_files import MARKED_NS, MapHead
 from .hot_map import HotMap
 from .observed_devices import ObservedDevice
@@ -25,6 +24,8 @@ SAVE_SECONDS = 60
 # Of the marked volumes, those that wait longest: each map that is full takes 2.3 MB. A cache of
 # another one is filled by what is known from its turns.
 MARKED_AT_ONCE = 2
+# A fill takes an hour at most: one that was killed left its mark behind.
+WARMING_NS = 2 * 3600 * SECOND_NS
 # Counts are halved each week: what was hot a month ago is hardly so now.
 FADE_NS = 7 * 24 * 3600 * SECOND_NS
 
@@ -40,8 +41,8 @@ class CountedVolume:
 
 
 class HotMaps:
-    """`warming` are volumes that the agent itself reads, to fill their caches: nothing of theirs is
-    counted meanwhile. Methods raise LockBusy or OSError."""
+    """`warming` are volumes that the agent itself reads, to fill their caches, and since when:
+    nothing of theirs is counted meanwhile. Methods raise LockBusy or OSError."""
 
     def __init__(self, host: LocalHost) -> None:
         self._host = host
@@ -49,7 +50,8 @@ class HotMaps:
         self._turn = ""
         self._turn_ns = -TURN_SECONDS * SECOND_NS
         self._turn_events = 0
-        self.warming: frozenset[str] = frozenset()
+        self._marked: frozenset[str] = frozenset()
+        self.warming: dict[str, int] = {}
 
     def numbers(self) -> list[int]:
         """Of the devices all of whose I/Os are to be seen."""
@@ -60,22 +62,27 @@ class HotMaps:
         now_ns = self._host.boottime_ns()
         marks = hot_map_files.marks(self._host)
         over = [uuid for uuid, each in marks.items() if not 0 <= now_ns - each.begun_ns < MARKED_NS]
+        over += [uuid for uuid, ns in self.warming.items() if now_ns - ns >= WARMING_NS]
         hot_map_files.unmark(self._host, over)
         marked = (marks.keys() - over) & devices.keys()
-        before, self.warming = (
-            self.warming,
-            frozenset(uuid for uuid in marked if hot_map_files.is_warming(self._host, uuid)),
-        )
+        before = self.warming.keys()
+        self.warming = {
+            uuid: self.warming.get(uuid, now_ns)
+            for uuid in marked
+            if hot_map_files.is_warming(self._host, uuid)
+        }
         self._next_turn(devices, now_ns)
         longest = sorted(marked, key=lambda lv_uuid: marks[lv_uuid].begun_ns)[:MARKED_AT_ONCE]
-        active = {*longest, *self._in_turn()}
+        self._marked = frozenset(longest)
+        active = self._marked | self._in_turn()
         for lv_uuid, counted in list(self._counted.items()):
             if lv_uuid not in active or devices.get(lv_uuid) != counted.device:
                 self._save(lv_uuid)
                 self._counted.pop(lv_uuid, None)
-            elif lv_uuid in marked:
-                is_due = now_ns - counted.since_ns >= SAVE_SECONDS * SECOND_NS
-                if is_due or lv_uuid in self.warming - before:
+            else:
+                seconds = SAVE_SECONDS if lv_uuid in self._marked else TURN_SECONDS
+                is_due = now_ns - counted.since_ns >= seconds * SECOND_NS
+                if is_due or lv_uuid in self.warming.keys() - before:
                     self._save(lv_uuid)
         for lv_uuid in active - self._counted.keys():
             self._take_up(lv_uuid, devices[lv_uuid])
@@ -88,6 +95,15 @@ class HotMaps:
                 counted.hot.add(seen)
             if lv_uuid == self._turn:
                 self._turn_events += len(seen)
+
+    def end_turn(self) -> bool:
+        """Whether one volume less is counted now: what is counted in turns has time."""
+        if self._turn not in self._counted.keys() - self._marked:
+            return False
+        self._turn_events = TURN_EVENTS
+        self._save(self._turn)
+        self._counted.pop(self._turn, None)
+        return True
 
     def give_up(self) -> None:
         """Count no more for now, and keep what was counted."""
@@ -114,12 +130,10 @@ class HotMaps:
             # There from now on: what is not there any more was to be forgotten.
             head = MapHead(0, 0, wall_ns)
             hot_map_files.store(self._host, lv_uuid, head, b"", is_first=True)
-        known = hot_chunks(hot_map_files.data(self._host, lv_uuid))
+        hot = HotMap(known=hot_map_files.data(self._host, lv_uuid), reads=head.reads)
         if not 0 <= wall_ns - head.faded_ns < FADE_NS:
-            head = MapHead(head.seconds // 2, head.reads // 2, wall_ns)
-            halves = (HotChunk(each.times // 2, each.chunk, each.pages) for each in known)
-            known = [each for each in halves if each.times]
-        hot = HotMap(known=known, reads=head.reads)
+            hot.halve()
+            head = MapHead(head.seconds // 2, hot.reads, wall_ns)
         self._counted[lv_uuid] = CountedVolume(device, head, hot, self._host.boottime_ns())
 
     def _save(self, lv_uuid: str) -> None:

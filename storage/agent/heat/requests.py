@@ -13,7 +13,6 @@ from ..state import heat_files, hot_map_files
 from ..state.heat_files import CHANGE, CHANGE_SECONDS, SECOND_NS, WantedHeat, WantedTrace
 from ..state.policy import AGENT, load_policy
 
-MINUTES_LIMIT = 30
 # Every chunk of dm-cache is a multiple of it.
 CHUNK_KIB = 32
 
@@ -55,7 +54,7 @@ def trace(host: LocalHost, args: Mapping[str, Any]) -> dict[str, Any]:
                 "This volume is not observed.",
                 "Name it in heat.observe first, unless its customer does not wish that.",
             )
-        if wanted.trace is not None and wanted.trace.until_ns > now_ns:
+        if wanted.trace is not None and wanted.trace.is_due(now_ns):
             left_minutes = (wanted.trace.until_ns - now_ns) // (60 * SECOND_NS) + 1
             raise Refusal(
                 "busy",

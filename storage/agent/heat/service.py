@@ -36,6 +36,7 @@ LONGEST_WAIT, SHORTEST_WAIT = 2.0, 0.05
 FULL = 0.25
 # A record of less says nothing.
 LEAST_SECONDS = 60
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
 READS, READ_SECTORS, WRITES, WRITTEN_SECTORS = 0, 2, 4, 6
 
 
@@ -246,7 +247,8 @@ class HeatService:
             self._wait = min(LONGEST_WAIT, self._wait * 2)
 
     def _judge(self) -> None:
-        """A trace that a person asked for goes first where the service costs too much."""
+        """Where the service costs too much, the turn of one volume ends first, then a trace that a
+        person asked for and what is counted for caches, then all."""
         now_ns, cpu_seconds = self._host.boottime_ns(), self._tracer.cpu_seconds()
         seconds = (now_ns - self._window.since_ns) / SECOND_NS
         if seconds < WINDOW_SECONDS:
@@ -256,7 +258,10 @@ class HeatService:
         self._totals.cpu_seconds += spent_seconds
         self._begin_window()
         excess = self._budget.excess(window, load_policy(self._host).heat_cpu_percent)
-        if excess and (self._trace is not None or self._maps.numbers()):
+        if excess and self._maps.end_turn():
+            self._budget = Budget()
+            self._set_filter()
+        elif excess and (self._trace is not None or self._maps.numbers()):
             heat_files.add_records(self._host, self._close_trace())
             self._maps.give_up()
             self._budget = Budget()
@@ -277,7 +282,7 @@ class HeatService:
         """Begin or end one; the records of one that ended."""
         records: list[Mapping[str, Any]] = []
         wall_ns = self._host.wall_ns()
-        if wanted is not None and (wanted == self._spent_trace or wall_ns >= wanted.until_ns):
+        if wanted is not None and (wanted == self._spent_trace or not wanted.is_due(wall_ns)):
             wanted = None
         device = None if wanted is None else devices.get(wanted.lv_uuid)
         running = self._trace
@@ -401,21 +406,25 @@ def _passed(before: list[int] | None, now: list[int] | None) -> Io | None:
 def serve_heat(host: LocalHost) -> str:
     """Until SIGTERM or SIGINT, or until root does not allow it any more; a sentence about why it
     ended. Raises OSError."""
-    signals = (signal.SIGTERM, signal.SIGINT)
     try:
         with host.lock(heat_files.SERVICE, 0.0):
             # They end a wait, never a step.
-            signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-            service = HeatService(host, TraceInstance(host))
-            while True:
-                seconds = service.step()
-                if seconds is None:
-                    return "Root does not allow it: agent.pyz allow-heat"
-                if signal.sigtimedwait(signals, seconds) is not None:
-                    service.end()
-                    return "Stopped."
+            signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+            return _serve(HeatService(host, TraceInstance(host)))
     except LockBusy:
         return "It is running already."
+
+
+def _serve(service: HeatService) -> str:
+    """Raises OSError, also where files stay locked: systemd starts it again then."""
+    try:
+        while (seconds := service.step()) is not None:
+            if signal.sigtimedwait(SIGNALS, seconds) is not None:
+                service.end()
+                return "Stopped."
+    except LockBusy:
+        raise OSError("The files of what is read most stay locked") from None
+    return "Root does not allow it: agent.pyz allow-heat"
 
 
 def clean_heat(host: LocalHost) -> list[str]:
@@ -423,9 +432,9 @@ def clean_heat(host: LocalHost) -> list[str]:
     service that runs keeps what it has. Raises OSError."""
     try:
         with host.lock(heat_files.SERVICE, 0.0):
+            is_removed = TraceInstance(host).stop()
             host.remove(heat_files.STATE)
             hot_map_files.unmark_all(host)
-            is_removed = TraceInstance(host).stop()
     except LockBusy:
         return []
     return ["removed the trace instance of a service that is gone"] * is_removed

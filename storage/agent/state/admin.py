@@ -13,8 +13,8 @@ from ..calls.refusals import Refusal
 from ..facts.inventory import storage
 from ..facts.logical_volumes import pv_name
 from ..kernel import lvm
-from ..kernel.local_host import LocalHost
-from . import bcache_by_hand, boot_state, heat_files, policy, udev_links
+from ..kernel.local_host import LocalHost, LockBusy
+from . import bcache_by_hand, boot_state, heat_files, hot_map_files, policy, udev_links
 from .boot_state import FILES, FILES_SECONDS
 
 
@@ -65,13 +65,23 @@ def set_replacement(host: LocalHost, *, allowed: bool) -> str:
 
 def set_heat(host: LocalHost, *, allowed: bool) -> str:
     """Root says whether the heat of volumes may be observed. Where not, the service ends by itself
-    within seconds, and what it has counted is removed now. Raises OSError."""
+    within seconds, and what it has counted is removed now. Raises Refusal(busy) or OSError."""
     policy.save(host, replace(_usable(host), heat=allowed))
     if not allowed:
         heat_files.forget_heat(host)
+        _forget_maps(host)
     elif host.has_tool("systemctl"):
         host.run(("systemctl", "start", "--no-block", "tiercel-heat.service"))
     return show_policy(host)
+
+
+def _forget_maps(host: LocalHost) -> None:
+    try:
+        hot_map_files.forget_others(host, ())
+    except LockBusy:
+        raise Refusal(
+            "busy", "What is read most is being written down.", "Run this again in a minute."
+        ) from None
 
 
 def keep_bcache(host: LocalHost, name: str) -> str:

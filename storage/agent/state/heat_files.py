@@ -27,6 +27,7 @@ RECORDS_IN_FILE = 32
 READ_BYTES = 1 << 20
 SECOND_NS = 1_000_000_000
 SILENT_NS = 180 * SECOND_NS
+TRACE_MINUTES = 30
 
 RUNNING, IDLE, PAUSED, UNAVAILABLE = "running", "idle", "paused", "unavailable"
 OFF, STOPPED = "off", "stopped"
@@ -39,6 +40,10 @@ class WantedTrace:
     lv_uuid: str
     chunk_bytes: int
     until_ns: int
+
+    def is_due(self, wall_ns: int) -> bool:
+        """Not once it is over, nor where the clock was put back meanwhile: it would have no end."""
+        return 0 < self.until_ns - wall_ns <= TRACE_MINUTES * 60 * SECOND_NS
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -51,18 +51,21 @@ class HotColumns:
         return b"".join(each.tobytes() for each in (self.counts, self.chunks, self.pages))
 
 
-def hot_chunks(data: bytes) -> list[HotChunk]:
-    """What `HotColumns.to_bytes` made, hottest first; nothing where it is not whole. Chunks of one
-    count come in the order of their hashes: bcache would take that of addresses for a sequential
-    run."""
+def hot_columns(data: bytes) -> HotColumns:
+    """What `HotColumns.to_bytes` made; no slots where it is not whole."""
     slots, rest = divmod(len(data), _ENTRY_BYTES)
-    if rest:
-        return []
     columns = HotColumns(0)
-    columns.counts.frombytes(data[: 4 * slots])
-    columns.chunks.frombytes(data[4 * slots : 8 * slots])
-    columns.pages.frombytes(data[8 * slots :])
-    return hottest_first(columns.filled())
+    if not rest:
+        columns.counts.frombytes(data[: 4 * slots])
+        columns.chunks.frombytes(data[4 * slots : 8 * slots])
+        columns.pages.frombytes(data[8 * slots :])
+    return columns
+
+
+def hot_chunks(data: bytes) -> list[HotChunk]:
+    """The same, hottest first. Chunks of one count come in the order of their hashes: bcache would
+    take that of addresses for a sequential run."""
+    return hottest_first(hot_columns(data).filled())
 
 
 def hottest_first(entries: Iterable[HotChunk]) -> list[HotChunk]:

@@ -79,7 +79,8 @@ def forget_maps(host: LocalHost, lv_uuids: Collection[str]) -> None:
     """Maps and marks of these volumes. Raises LockBusy or OSError."""
     with host.lock(LOCK, LOCK_SECONDS):
         for lv_uuid in lv_uuids:
-            for kind in ("json", "map"):
+            # Were this cut short, the head would still name what is to be removed.
+            for kind in ("map", "json"):
                 host.remove(f"{MAPS}/{lv_uuid}.{kind}")
             _unmark(host, lv_uuid)
 

@@ -15,7 +15,7 @@ from ..heat import requests
 from ..kernel.local_host import LocalHost
 from ..operations import disk_checks, ops
 from ..operations.pacer import RISES
-from ..state.heat_files import VOLUMES_LIMIT
+from ..state.heat_files import TRACE_MINUTES, VOLUMES_LIMIT
 from ..state.policy import load_policy
 
 Data = Mapping[str, Any]
@@ -95,7 +95,7 @@ READING: Mapping[str, ReadingVerb] = {
             lambda host, call: (requests.trace(host, call.args), ()),
             {
                 "lv_uuid": names.lvm_uuid,
-                "minutes": names.integer(0, requests.MINUTES_LIMIT),
+                "minutes": names.integer(0, TRACE_MINUTES),
                 "chunk_kib": names.integer(requests.CHUNK_KIB, 1 << 20, requests.CHUNK_KIB),
             },
             is_owners=True,

@@ -16,7 +16,8 @@ from jobs.models import Job, Kind, State, StepState
 from jobs.queue.job_windows import change_window, window_fields
 from jobs.queue.submit import Busy, ChangeRequest, cancel, submit
 from jobs.requester import Requester
-from storage.models import Volume
+from jobs.transport.errors import AnswerTimeout
+from storage.models import Host, Volume
 from storage.planner.daily_window import DailyWindow
 from tests import make
 from tests.jobs.cachingagent import managed
@@ -202,6 +203,25 @@ def test_a_host_that_is_away_for_the_whole_window_is_asked_again_in_the_next_one
     run(job)
     assert (job.state, job.attempts) == (State.WAITING, 0)
     assert "waits for its window" in job.sentence
+    assert job.not_before is not None and job.not_before > timezone.now() + timedelta(hours=1)
+
+
+def test_a_flush_that_was_stopped_is_set_back_as_soon_as_its_host_answers_again(
+    volume: Volume, agent: RestingAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_answer(host: Host) -> None:
+        raise AnswerTimeout(host.name, 10)
+
+    job = run(asked(volume, open_window()))
+    move_window(job, closed_window())
+    with monkeypatch.context() as away:
+        away.setattr(runner, "read_facts", no_answer)
+        for _ in range(3):
+            run(job)
+    assert (job.state, agent.ran) == (State.WAITING, ["cache.flush"])
+    assert job.not_before is not None and job.not_before < timezone.now() + timedelta(minutes=6)
+    run(job)
+    assert agent.ran == ["cache.flush", "cache.set"]
     assert job.not_before is not None and job.not_before > timezone.now() + timedelta(hours=1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from jobs.models import BulkChange, Job, Kind, State
 from jobs.queue import bulk
 from jobs.queue.ssd_allocation import allocation_of
 from storage.byte_sizes import GIB
-from storage.models import CachePlan, Host, SizeForecast
+from storage.models import CachePlan, Host, SizeForecast, Volume
 from tests import make
 from tests.allocation_scene import OVERSIZED, WAITING, Part, allocation_scene, also
 from tests.jobs.bulking import begun, confirmed, text_of, work_off
@@ -182,6 +183,26 @@ def test_a_cache_that_was_changed_since_the_preview_is_left_as_it_is(staff: Clie
     Host.objects.filter(pk=host.pk).update(facts=data)
     assert "changed since the preview" in text_of(confirmed(staff, page))
     assert not Job.objects.filter(volume=volumes[1]).exists()
+
+
+def test_a_volume_that_was_retired_since_the_preview_stays_retired(staff: Client) -> None:
+    host, volumes = allocation_scene(WAITING, free_gib=40)
+    page = previewed(staff, host)
+    Volume.objects.filter(pk=volumes[0].pk).update(retired_at=timezone.now())
+    assert "changed since the preview" in text_of(confirmed(staff, page))
+    assert not Job.objects.exists()
+
+
+def test_a_mode_that_was_chosen_since_the_preview_is_not_undone(staff: Client) -> None:
+    host, _ = allocation_scene(dataclasses.replace(OVERSIZED, mode="writeback"))
+    page = previewed(staff, host)
+    data = Host.objects.get(pk=host.pk).facts
+    for lv in data["lvs"]:
+        if lv["cache"]:
+            lv["cache"]["mode"] = "writethrough"
+    Host.objects.filter(pk=host.pk).update(facts=data)
+    assert "changed since the preview" in text_of(confirmed(staff, page))
+    assert not Job.objects.exists()
 
 
 def test_what_is_left_after_a_change_is_told_as_nothing_to_do(staff: Client) -> None:

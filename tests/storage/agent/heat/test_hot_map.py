@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
+
 from storage.agent.heat.hot_map import CHUNK_SECTORS, HotMap
 from storage.agent.kernel.trace_pages import TracedIo
 from storage.agent.state.hot_chunks import CHUNK_BYTES, HotChunk, hot_chunks
@@ -73,3 +75,22 @@ def test_neighbouring_pages_are_one_read() -> None:
 def test_a_map_that_is_not_whole_says_nothing() -> None:
     assert hot_chunks(HotMap().to_bytes()[:-1]) == []
     assert hot_chunks(b"") == []
+
+
+def test_a_map_is_taken_up_without_a_look_at_each_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = HotMap()
+    before.add([read(chunk * CHUNK_SECTORS) for chunk in range(0, 4000, 2)])
+    with monkeypatch.context() as counting:
+        counting.delattr(HotMap, "_touch")
+        hot = HotMap(known=before.to_bytes(), reads=before.reads)
+    hot.add([read(chunk * CHUNK_SECTORS) for chunk in range(0, 8000, 2)])
+    assert sum(each.times for each in counted(hot)) == hot.reads == 6000
+    assert len(counted(hot)) == 4000
+
+
+@pytest.mark.parametrize("slots", [1, 1024, 1000, 1 << 20])
+def test_what_is_no_table_is_not_taken_up(slots: int) -> None:
+    """A table without a free slot would be searched for ever."""
+    hot = HotMap(known=b"\x01" * 10 * slots)
+    hot.add([read(CHUNK_SECTORS)])
+    assert counted(hot) == [(1, 1, 1)]

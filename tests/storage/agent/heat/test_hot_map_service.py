@@ -177,6 +177,11 @@ def test_root_forbids_it_and_no_map_is_left(traced: TracedHost, agent: Agent, we
     assert not agent.lv("web")["heat_observed"]
 
 
+def test_no_map_is_left_although_no_service_runs(traced: TracedHost, web: str) -> None:
+    admin.set_heat(traced.host, allowed=False)
+    assert files(traced) == []
+
+
 def test_a_service_that_was_killed_leaves_no_mark(
     traced: TracedHost, web: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +209,22 @@ def test_where_it_costs_too_much_the_map_goes_first(traced: TracedHost, web: str
     assert traced.tracer.filters[-1] == trace_filter(RESIDUE, [traced.number("web")])
 
 
+def test_a_busy_volumes_turn_ends_neither_a_trace_nor_what_is_counted_for_a_cache(
+    traced: TracedHost, agent: Agent, web: str
+) -> None:
+    other = agent.lv("other")["uuid"]
+    agent.data("heat.observe", {"lv_uuids": [web, other]})
+    agent.data("heat.trace", {"lv_uuid": web, "minutes": 30, "chunk_kib": 64})
+    numbers = [traced.number("web"), traced.number("other")]
+    while traced.tracer.filters[-1] != trace_filter(RESIDUE, numbers, numbers):
+        traced.run(10)
+    traced.tracer.cpu += 5.0
+    traced.run(13)
+    assert traced.tracer.filters[-1] == trace_filter(RESIDUE, numbers, numbers[:1])
+    assert traced.host.list(hot_map_files.MARKS)
+    assert agent.data("heat.records", {"after": 0})["records"] == []
+
+
 def test_the_agents_own_reads_are_not_counted(traced: TracedHost, agent: Agent, web: str) -> None:
     read(traced, 4)
     traced.run(11)
@@ -217,6 +238,38 @@ def test_the_agents_own_reads_are_not_counted(traced: TracedHost, agent: Agent, 
     traced.run(3600)
     (record,) = agent.data("heat.records", {"after": 0})["records"][:1]
     assert record["reads"] == 0
+
+
+def test_a_fill_that_was_killed_keeps_reads_from_being_counted_for_two_hours_at_most(
+    traced: TracedHost, web: str
+) -> None:
+    hot_map_files.begin_warming(traced.host, web)
+    traced.run(3600)
+    assert hot_map_files.is_warming(traced.host, web), "one that is at work may take an hour"
+    traced.run(3700)
+    assert not traced.host.list(hot_map_files.MARKS)
+    traced.run(TURN)
+    read(traced, 4)
+    traced.run(2 * TURN)
+    assert chunks(traced, web) == [4]
+
+
+def test_what_is_forgotten_leaves_no_addresses_although_that_is_cut_short(
+    traced: TracedHost, web: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hot_map_files.unmark(traced.host, [web])
+    remove = traced.host.remove
+
+    def cut(path: str) -> None:
+        remove(path)
+        raise OSError("cut short")
+
+    with monkeypatch.context() as dying:
+        dying.setattr(traced.host, "remove", cut)
+        with pytest.raises(OSError, match="cut short"):
+            hot_map_files.forget_maps(traced.host, [web])
+    hot_map_files.forget_others(traced.host, [])
+    assert files(traced) == []
 
 
 def test_few_volumes_are_marked_at_once(traced: TracedHost, web: str) -> None:

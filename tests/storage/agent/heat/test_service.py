@@ -12,6 +12,7 @@ from storage.agent.facts.hello import hello
 from storage.agent.heat import hot_maps, service
 from storage.agent.heat.budget import EVENTS_PER_SECOND
 from storage.agent.heat.trace_filter import trace_filter
+from storage.agent.kernel.local_host import LockBusy
 from storage.agent.state import admin, heat_files, owner, policy
 from tests.contract.client import Agent
 from tests.fake import FakeHost
@@ -310,6 +311,20 @@ def test_a_trace_is_ended_before_its_time(traced: TracedHost, agent: Agent, web:
     agent.data("heat.trace", asked)
 
 
+def test_a_trace_does_not_outlast_its_minutes_where_the_clock_was_put_back(
+    traced: TracedHost, agent: Agent, web: str
+) -> None:
+    asked = {"lv_uuid": web, "minutes": 15, "chunk_kib": 64}
+    agent.data("heat.trace", asked)
+    traced.run(120)
+    traced.host.clock.step(-365 * 24 * HOUR)
+    traced.run(20)
+    assert [record["share"] for record in records(agent)].count(4) == 3
+    traced.run(HOUR)
+    assert traced.tracer.filters[-1] == trace_filter(RESIDUE, [traced.number("web")])
+    agent.data("heat.trace", asked)
+
+
 def test_only_a_volume_that_is_observed_is_traced(
     traced: TracedHost, agent: Agent, web: str
 ) -> None:
@@ -408,3 +423,16 @@ def test_only_what_a_service_that_is_gone_left_is_removed(
     assert tracers == []
     assert "removed the trace instance" in service.clean_heat(host)[0]
     assert [tracer.is_there for tracer in tracers] == [False]
+
+
+def test_a_service_whose_files_are_locked_fails_and_is_started_again(
+    host: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def step(_: service.HeatService) -> float:
+        raise LockBusy
+
+    monkeypatch.setattr(service, "TraceInstance", ScriptedTracer)
+    monkeypatch.setattr(service.signal, "pthread_sigmask", lambda *_: set())
+    monkeypatch.setattr(service.HeatService, "step", step)
+    with pytest.raises(OSError, match="locked"):
+        service.serve_heat(host)
