@@ -191,7 +191,7 @@ def test_a_customer_with_a_volume_and_its_cache(machine: Machine, host: Host, pl
     assert "nobody" in third["msg"]
     assert "host" in fourth["msg"]
 
-    retired = {"tiercel.storage.volume": {"external_id": name, "state": "retired", "customer": ""}}
+    retired = task("volume", external_id=name, state="retired", without_customer=True)
     removed = play(
         task("volume_cache", volume=name, state="absent"),
         task("volume_cache", volume=name, state="absent"),
@@ -219,10 +219,11 @@ def test_an_empty_name_fails_before_anything_is_asked(play: Play) -> None:
         task("customer", external_id=" ", state="absent"),
         task("plan", name="", size_bytes=256 * MIB, price_minor=490, currency="EUR"),
         task("volume", external_id="", state="retired"),
+        task("volume", external_id="web", customer=""),
         task("volume_cache", volume="", state="absent"),
         options=("--check",),
     )
-    names = ("external_id", "external_id", "name", "external_id", "volume")
+    names = ("external_id", "external_id", "name", "external_id", "customer", "volume")
     assert [each["msg"] for each in empty.results] == [
         f"{name} is empty and names nothing." for name in names
     ]

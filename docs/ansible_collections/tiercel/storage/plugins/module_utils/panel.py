@@ -31,6 +31,7 @@ WAIT_OPTIONS: dict[str, Json] = {
     "wait": {"type": "bool", "default": True},
     "wait_timeout": {"type": "int", "default": 3600},
 }
+MAY_BE_EMPTY = ("description",)
 PAGE_ITEMS = 200
 ANSWER_SECONDS = 60
 TRIES = 4
@@ -57,7 +58,9 @@ class Panel:
     def __init__(self, module: AnsibleModule) -> None:
         self.module = module
         for name, option in module.argument_spec.items():
-            if option.get("required") and not str(module.params[name]).strip():
+            value = module.params[name]
+            is_name = option["type"] == "str" and name not in MAY_BE_EMPTY
+            if is_name and value is not None and not value.strip():
                 module.fail_json(msg=f"{name} is empty and names nothing.")
         self._url = module.params["panel_url"].rstrip("/") + V1
 

@@ -37,8 +37,12 @@ options:
     type: str
     choices: [plain, bcache]
   customer:
-    description: External id or key of the customer; an empty text takes the volume away.
+    description: External id or key of the customer. An empty text is refused.
     type: str
+  without_customer:
+    description: Takes the volume from its customer. Not together with O(customer).
+    type: bool
+    default: false
   state:
     description: V(retired) switches the volume off and keeps its data; V(present) restores it.
     type: str
@@ -106,6 +110,7 @@ OPTIONS = {
     "tier": {"type": "str", "choices": ["hdd", "ssd"]},
     "layout": {"type": "str", "choices": ["plain", "bcache"]},
     "customer": {"type": "str"},
+    "without_customer": {"type": "bool", "default": False},
     "state": {"type": "str", "choices": ["present", "retired"], "default": "present"},
 }
 NEEDED = ("label", "host", "vg", "size_bytes")
@@ -165,7 +170,8 @@ class Task:
         wanted = {"label": self.params["label"]}
         now = {"label": volume["label"], "customer": customer}
         body = changes(now, wanted)
-        if self.params["customer"] is not None and (theirs := self._customer()) != customer:
+        is_named = self.params["customer"] is not None or self.params["without_customer"]
+        if is_named and (theirs := self._customer()) != customer:
             body["customer"] = theirs
         self._note(now, body)
         if body and not self.module.check_mode:
@@ -211,9 +217,9 @@ class Task:
         self.after |= body
 
     def _customer(self) -> str | None:
-        """The key of the customer that is wanted."""
+        """The key of the customer that is wanted; None for no customer."""
         name = self.params["customer"]
-        if not name:
+        if name is None:
             return None
         return str(
             self.panel.one_of("/customers/", name, ("external_id", "key"), "customer")["key"]
@@ -233,7 +239,11 @@ class Task:
 
 
 def main() -> None:
-    module = AnsibleModule({**OPTIONS, **WAIT_OPTIONS, **PANEL_OPTIONS}, supports_check_mode=True)
+    module = AnsibleModule(
+        {**OPTIONS, **WAIT_OPTIONS, **PANEL_OPTIONS},
+        mutually_exclusive=[("customer", "without_customer")],
+        supports_check_mode=True,
+    )
     Task(module).run()
 
 
