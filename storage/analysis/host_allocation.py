@@ -18,7 +18,7 @@ from storage.analysis.allocation.division import (
     next_ssds,
 )
 from storage.analysis.cache_yield import cache_yields
-from storage.analysis.heat_forecast import LEAST_SECONDS, OBSTACLES, TOO_LITTLE
+from storage.analysis.heat_forecast import LEAST_SECONDS, TOO_LITTLE, heat_obstacle
 from storage.analysis.size_forecasts import SizePoint, mode_of, points_of, says_nothing_now
 from storage.analysis.ssd_shares import (
     GB,
@@ -235,10 +235,8 @@ def _sold_bytes(row: VolumeSnapshot) -> int:
 
 def _unmade(row: VolumeSnapshot) -> str:
     """Why no forecast was made so far."""
-    if not row.volume.counts_heat:
-        return "What this volume reads and writes again may not be counted."
-    if row.host is not None and row.host.heat_state in OBSTACLES:
-        return f"{row.host.name}: {OBSTACLES[row.host.heat_state]}"
+    if (obstacle := heat_obstacle(row)) is not None:
+        return f"{obstacle.message} {obstacle.correction}"
     return f"Not known yet: a forecast needs {seconds_text(LEAST_SECONDS)} of its traffic."
 
 

@@ -85,6 +85,16 @@ def test_a_forecast_of_other_technologies_says_nothing() -> None:
     assert why(host, "archive") == "The volume read too little for a forecast."
 
 
+def test_a_host_that_counts_no_heat_says_what_to_do_about_it() -> None:
+    host, _ = allocation_scene(Part(label="archive", cache_gib=16))
+    Host.objects.filter(pk=host.pk).update(hello={**host.hello, "heat": {"state": "stopped"}})
+    host.refresh_from_db()
+    assert why(host, "archive") == (
+        f"{host.name}: the unit tiercel-heat does not run. "
+        "On the host: systemctl status tiercel-heat"
+    )
+
+
 def test_a_volume_that_a_job_changes_is_left_alone() -> None:
     host, volumes = allocation_scene(WAITING, OVERSIZED)
     there = scene()
