@@ -12,7 +12,6 @@ from jobs.hosts import refresh as refreshing
 from jobs.queue import bulk, dispatch, leave_writeback
 from jobs.queue import reaper as sweeping
 from storage.analysis import disk_condition, heat_store, host_rates, size_forecasts
-from storage.analysis.advice import known_curves
 from storage.database_clock import database_now
 from storage.discovery import host_timeline
 from storage.health import cache_condition_records, smart_records
@@ -84,20 +83,6 @@ def read_heat(host_id: int) -> None:
 @shared_task
 def follow_trace(trace_id: int) -> None:
     heat_traces.follow_trace(trace_id)
-
-
-@shared_task
-def work_out_curves() -> None:
-    """One message per host whose agent counts heat."""
-    for host in reading_heat.hosts_that_count():
-        notify_workers.send("jobs.tasks.work_out_curves_of", host.pk)
-
-
-@shared_task
-def work_out_curves_of(host_id: int) -> None:
-    host = Host.objects.active().filter(pk=host_id).first()
-    if host is not None:
-        known_curves.work_out(host, database_now())
 
 
 @shared_task

@@ -403,7 +403,6 @@ CELERY_BEAT_SCHEDULE = {
     "caches": every(300, "jobs.tasks.judge_caches"),
     "cache-days": every(1800, "jobs.tasks.judge_cache_days"),
     "heat": every(600, "jobs.tasks.collect_heat"),
-    "curves": every(7200, "jobs.tasks.work_out_curves"),
     "host-rates": every(21_600, "jobs.tasks.measure_hosts"),
     "forecasts": every(3600, "panel.tasks.judge_forecasts"),
     "size-forecasts": every(60, "jobs.tasks.renew_size_forecasts"),

@@ -9,11 +9,13 @@ from typing import Any
 
 from django.utils import timezone
 
+from storage.analysis.size_forecasts import SizePoint
 from storage.byte_sizes import GIB
 from storage.discovery.ingest import note_of
-from storage.models import Host, SizeForecast, Volume
+from storage.models import Host, Volume
 from storage.naming import new_key
 from tests import make
+from tests.foreseen import foreseen
 
 HOUR = 3600.0
 
@@ -75,21 +77,13 @@ def allocation_scene(
     return host, volumes
 
 
-def foresee(volume: Volume, part: Part) -> SizeForecast:
+def foresee(volume: Volume, part: Part) -> None:
     """What sizes bring, as a worker found a moment ago. Each cache writes 10 GiB a day."""
-    plan = volume.cache_plan
-    points = [
-        [gib * GIB, min(0.99, gib / 20), hours * HOUR * 0.9, hours * HOUR * 1.1, 10 * GIB]
-        for gib, hours in (part.hours or {}).items()
-    ]
-    return SizeForecast.objects.create(
-        volume=volume,
-        made_at=timezone.now(),
-        mode=plan.mode if plan is not None else part.mode,
-        cache_bytes=part.cache_gib * GIB,
-        observed_seconds=86_400,
-        points=points,
-    )
+    points = {}
+    for gib, hours in (part.hours or {}).items():
+        low, high = sorted((hours * HOUR * 0.9, hours * HOUR * 1.1))
+        points[gib * GIB] = SizePoint(gib * GIB, min(0.99, gib / 20), low, high, 10 * GIB)
+    foreseen(volume, points, part.cache_gib * GIB, timezone.now()).save()
 
 
 def also(part: Part, **changes: Any) -> Part:

@@ -3,7 +3,7 @@ those of its host. The arithmetic is `storage.analysis.curve`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
@@ -26,20 +26,28 @@ from storage.analysis.curve.prospects import (
 from storage.analysis.curve.queueing import SLOW_MS
 from storage.analysis.forecast import ForecastInputs, OwnTraffic, PastForecasts, Use
 from storage.analysis.heat_store import by_kind, heat_of
-from storage.analysis.host_rates import MeasuredHost, host_figures, slow_of
+from storage.analysis.host_rates import host_figures, slow_of
 from storage.formatting import seconds as seconds_text
 from storage.metrics.waiting import FAST_MS, waited_seconds, waited_write_seconds
 from storage.models import ForecastRecord
 from storage.naming import AGENT_PATH
 from storage.planner import Refused
+from storage.planner.technologies.lookup import TECHNOLOGIES
 from storage.planner.wish import SEQUENTIAL_CUTOFF_BYTES, TechnologyName
 from storage.volumes.ownership import theirs_since
 from storage.volumes.snapshot import VolumeSnapshot
 
 DAY: Final = 86_400
+CacheKind = tuple[TechnologyName, bool]
+ForecastByKind = Mapping[CacheKind, OwnTraffic]
+KINDS: Final[tuple[CacheKind, ...]] = tuple(
+    (each.name, writeback) for each in TECHNOLOGIES for writeback in (False, True)
+)
+"""Each technology in writethrough and in writeback."""
 HEAT_BACK: Final = timedelta(days=14)
 LEAST_SECONDS: Final = 6 * 3600
 """Less observation says nothing that a customer should spend money on."""
+TOO_LITTLE: Final = "The volume read too little for a forecast."
 CACHED_SECONDS: Final = 600
 OBSTACLES: Final = {
     "": (
@@ -81,7 +89,7 @@ def heat_forecast(
     """The forecast of caches of these sizes, of the technology that the volume's layout has; None
     where too little heat was counted, or none of its host's figures are known. What was forecast in
     the last minutes is not worked out again."""
-    sizes = sorted({size for size in sizes_bytes if 0 < size <= row.volume.size_bytes})
+    sizes = _sizes_of(row, sizes_bytes)
     if row.facts is None or row.host is None or not sizes or use.on_ssd or not use.reads:
         return None
     asked = blake2b(f"{sizes} {writeback}".encode(), digest_size=12).hexdigest()
@@ -124,7 +132,7 @@ def missing_heat(row: VolumeSnapshot, now: datetime) -> str:
             f"What this volume reads again is not known yet: {counted} counted so far of "
             f"{seconds_text(LEAST_SECONDS)} needed."
         )
-    return "The volume read too little for a forecast."
+    return TOO_LITTLE
 
 
 def _hourly(row: VolumeSnapshot, now: datetime) -> list[HeatRecord]:
@@ -195,29 +203,37 @@ def cutoff_of(row: VolumeSnapshot) -> int:
 
 
 def forecast_of_kinds(
-    row: VolumeSnapshot,
-    use: Use,
-    kinds: Sequence[tuple[TechnologyName, bool]],
-    sizes_bytes: Sequence[int],
-    figures: MeasuredHost,
-    now: datetime,
-) -> list[OwnTraffic | None]:
-    """The forecast for each technology, with writeback or without, whatever the volume's layout.
-    `figures` are those of its host and group."""
+    row: VolumeSnapshot, use: Use, sizes_bytes: Collection[int], now: datetime
+) -> ForecastByKind:
+    """The forecast for each of `KINDS`, whatever the volume's layout; none where too little heat
+    was counted."""
     records = _hourly(row, now)
     seconds = sum(record.seconds for record in records)
-    if seconds < LEAST_SECONDS or use.on_ssd or not use.reads or not sizes_bytes:
-        return [None for _ in kinds]
+    sizes = _sizes_of(row, sizes_bytes)
+    if seconds < LEAST_SECONDS or row.facts is None or row.placement is None:
+        return {}
+    if use.on_ssd or not use.reads or not sizes:
+        return {}
+    figures = host_figures(row.placement.host, row.facts, row.placement.vg_uuid, now)
     promoted, cutoff_bytes = figures.promotion_share.rate, cutoff_of(row)
-    widened = {name: past_forecasts(name).widened for name in {each for each, _ in kinds}}
+    widened = {each.name: past_forecasts(each.name).widened for each in TECHNOLOGIES}
     policies = [
         (policy_of(name, promoted, cutoff_bytes, writeback=writeback), widened[name])
-        for name, writeback in kinds
+        for name, writeback in KINDS
     ]
     waits = _waits(use, figures.rates)
-    by_policy = prospects_by_policy(records, waits, figures.rates, policies, sizes_bytes)
+    by_policy = prospects_by_policy(records, waits, figures.rates, policies, sizes)
     without = without_cache(waits)
-    return [OwnTraffic(seconds, each, without=without) if each else None for each in by_policy]
+    return {
+        kind: OwnTraffic(seconds, each, without=without)
+        for kind, each in zip(KINDS, by_policy, strict=True)
+        if each
+    }
+
+
+def _sizes_of(row: VolumeSnapshot, sizes_bytes: Collection[int]) -> list[int]:
+    """The smallest first, without any that is no cache of the volume."""
+    return sorted({size for size in sizes_bytes if 0 < size <= row.volume.size_bytes})
 
 
 def policy_of(

@@ -11,7 +11,6 @@ from typing import Annotated, Final
 
 import msgspec
 from django.conf import settings
-from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Sum
 
@@ -89,13 +88,13 @@ def _identity(record: HeatRecord) -> tuple[int, int, int]:
     return record.begun_ns, record.chunk_bytes, record.share
 
 
-def packed(records: Iterable[HeatRecord]) -> bytes:
+def packed(records: Iterable[object]) -> bytes:
     """MessagePack, deflated."""
     return zlib.compress(msgspec.msgpack.encode(list(records)), 9)
 
 
 def unpacked(data: bytes | memoryview) -> list[HeatRecord]:
-    """What `packed` made."""
+    """What `packed` made of these."""
     return msgspec.msgpack.decode(zlib.decompress(data), type=list[HeatRecord])
 
 
@@ -163,18 +162,6 @@ def forget_heat(volume: Volume) -> None:
     HeatDay.objects.filter(volume=volume).delete()
     HeatTrace.objects.filter(volume=volume).delete()
     SizeForecast.objects.filter(volume=volume).delete()
-    cache.delete_many([curves_name(volume.key), enough_name(volume.key)])
-
-
-def curves_name(key: str) -> str:
-    """Where the cache holds what was made of the heat of a volume (`advice.known_curves`). By its
-    key: a database that was restored from a backup gives a primary key again."""
-    return f"curves:{key}"
-
-
-def enough_name(key: str) -> str:
-    """Where it holds the size that is enough for it."""
-    return f"curve-size:{key}"
 
 
 def prune_heat(now: datetime) -> None:

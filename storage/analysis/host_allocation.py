@@ -18,8 +18,8 @@ from storage.analysis.allocation.division import (
     next_ssds,
 )
 from storage.analysis.cache_yield import cache_yields
-from storage.analysis.heat_forecast import LEAST_SECONDS, OBSTACLES
-from storage.analysis.size_forecasts import SizePoint, points_of, says_nothing_now
+from storage.analysis.heat_forecast import LEAST_SECONDS, TOO_LITTLE, heat_obstacle
+from storage.analysis.size_forecasts import SizePoint, mode_of, points_of, says_nothing_now
 from storage.analysis.ssd_shares import (
     GB,
     GroupAllocation,
@@ -65,8 +65,13 @@ def host_allocation(
     volume_ids = [row.volume.pk for row in rows]
     forecasts = {each.pk: each for each in SizeForecast.objects.filter(pk__in=volume_ids)}
     disks = list(PhysicalDisk.objects.filter(host=host, gone_since=None))
+    known = {
+        row.volume.pk: points_of(forecast, row)
+        for row in rows
+        if (forecast := forecasts.get(row.volume.pk)) and not says_nothing_now(forecast, row)
+    }
     groups = tuple(
-        _Group(facts, vg, forecasts, busy_ids).allocated(
+        _Group(facts, vg, forecasts, known, busy_ids).allocated(
             [row for row in rows if row.placement and row.placement.vg_uuid == vg.uuid],
             reserved_bytes.get(vg.uuid, 0),
             _wear_budget(facts, vg.uuid, disks),
@@ -74,11 +79,6 @@ def host_allocation(
         for vg in sorted(facts.vgs, key=lambda vg: vg.name)
         if any(not pv.missing for pv in facts.pvs_of(vg.uuid, "fast"))
     )
-    known = {
-        row.volume.pk: points_of(forecast)
-        for row in rows
-        if (forecast := forecasts.get(row.volume.pk)) and not says_nothing_now(forecast, row)
-    }
     return HostAllocation(groups, cache_yields(rows, known, now))
 
 
@@ -103,6 +103,7 @@ class _Group:
     facts: HostFacts
     vg: VolumeGroup
     forecasts: Mapping[int, SizeForecast]
+    points: Mapping[int, Sequence[SizePoint]]
     busy_ids: Collection[int]
 
     def allocated(
@@ -174,28 +175,27 @@ class _Group:
         """The volume as a candidate, why its forecast is missing, and why it is not changed."""
         size_bytes = (row.cache.size_bytes or 0) if row.cache is not None else 0
         now_bytes = needed(row.volume.layout, size_bytes) if size_bytes else 0
-        forecast = self.forecasts.get(row.volume.pk)
-        unknown = _unmade(row) if forecast is None else says_nothing_now(forecast, row)
-        if forecast is None or unknown:
-            return (
-                VolumeChoices(SizeOption(size_bytes=size_bytes, ssd_bytes=now_bytes)),
-                unknown,
-                "",
+        points = self.points.get(row.volume.pk)
+        if not points:
+            forecast = self.forecasts.get(row.volume.pk)
+            unknown = (
+                _unmade(row) if forecast is None else says_nothing_now(forecast, row) or TOO_LITTLE
             )
-        points = points_of(forecast)
-        at_now = min(points, key=lambda each: abs(each.size_bytes - forecast.cache_bytes))
+            now = SizeOption(size_bytes=size_bytes, ssd_bytes=now_bytes)
+            return VolumeChoices(now), unknown, ""
+        at_now = min(points, key=lambda each: abs(each.size_bytes - size_bytes))
         written = at_now.written_bytes_per_day if size_bytes else 0.0
         now = SizeOption(
             size_bytes=size_bytes,
             ssd_bytes=now_bytes,
             hit_rate=at_now.hit_rate,
             written_bytes_per_day=written,
-            writeback=forecast.mode == "writeback",
+            writeback=mode_of(row) == "writeback",
         )
         if held := self._held(row):
             return VolumeChoices(now), "", held
         choices = [
-            self._choice(row, point, needed, forecast)
+            self._choice(row, point, needed)
             for point in points
             if point is not at_now
             and (not point.size_bytes or point.size_bytes >= row.technology.least_offered_bytes)
@@ -204,10 +204,7 @@ class _Group:
 
     @staticmethod
     def _choice(
-        row: VolumeSnapshot,
-        point: SizePoint,
-        needed: Callable[[str, int], int],
-        forecast: SizeForecast,
+        row: VolumeSnapshot, point: SizePoint, needed: Callable[[str, int], int]
     ) -> SizeOption:
         return SizeOption(
             size_bytes=point.size_bytes,
@@ -216,7 +213,7 @@ class _Group:
             saved_high=point.saved_high,
             hit_rate=point.hit_rate,
             written_bytes_per_day=point.written_bytes_per_day,
-            writeback=forecast.mode == "writeback" and bool(point.size_bytes),
+            writeback=mode_of(row) == "writeback" and bool(point.size_bytes),
         )
 
     def _held(self, row: VolumeSnapshot) -> str:
@@ -238,10 +235,8 @@ def _sold_bytes(row: VolumeSnapshot) -> int:
 
 def _unmade(row: VolumeSnapshot) -> str:
     """Why no forecast was made so far."""
-    if not row.volume.counts_heat:
-        return "What this volume reads and writes again may not be counted."
-    if row.host is not None and row.host.heat_state in OBSTACLES:
-        return f"{row.host.name}: {OBSTACLES[row.host.heat_state]}"
+    if (obstacle := heat_obstacle(row)) is not None:
+        return f"{obstacle.message} {obstacle.correction}"
     return f"Not known yet: a forecast needs {seconds_text(LEAST_SECONDS)} of its traffic."
 
 

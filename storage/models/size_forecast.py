@@ -8,19 +8,19 @@ from storage.models.volume import Volume
 
 
 class SizeForecast(models.Model):
-    """Working it out from weeks of heat takes half a second, so that a page of a host with hundreds
-    of volumes reads it here (`storage.analysis.size_forecasts`). `mode` and `cache_bytes` (0 = no
-    cache) are of the volume then: of another one it says nothing. `points` are of sizes, the
-    smallest first; none where `reason` says why in a sentence."""
+    """Working it out takes a second, so that pages of many volumes read it here. `forecasts` are
+    those of each technology and mode, packed (`storage.analysis.size_forecasts`); none where
+    `reason` says why in a sentence. `cache_bytes` is the cache of the volume then (0 = none); with
+    another it says nothing. `enough_bytes` is a size that is enough: 0 none, None unknown."""
 
     volume = models.OneToOneField(
         Volume, primary_key=True, on_delete=models.CASCADE, related_name="size_forecast"
     )
     made_at = models.DateTimeField(db_index=True)
-    mode = models.CharField(max_length=12)
     cache_bytes = models.BigIntegerField(default=0)
     observed_seconds = models.PositiveIntegerField(default=0)
-    points = models.JSONField(default=list)
+    enough_bytes = models.BigIntegerField(null=True)
+    forecasts = models.BinaryField(default=bytes)
     reason = models.CharField(max_length=500, blank=True)
 
     def __str__(self) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from storage.analysis.advice import known_curves
+from storage.analysis.size_forecasts import renew_forecast
 from storage.models import Host, Placement, Volume
+from storage.volumes.snapshot import snapshots_of
 from tests.heat_scene import count_heat
 
 HOURS = 96
@@ -16,7 +17,7 @@ HOSTS = 2
 
 
 def warm(hosts: Sequence[Host], now: datetime) -> list[Volume]:
-    """Count the heat of volumes on the first hosts, and work out what advice says of it."""
+    """Count the heat of volumes on the first hosts, and work out what sizes would bring to them."""
     counted = list[Volume]()
     for host in hosts[:HOSTS]:
         hello = {**host.hello, "heat": {"state": "running"}}
@@ -26,7 +27,7 @@ def warm(hosts: Sequence[Host], now: datetime) -> list[Volume]:
         volumes = [each.volume for each in by_reads[:VOLUMES]]
         for number, volume in enumerate(volumes):
             count_heat(volume, HOURS, now, is_hot=number % 3 != 2)
-        host.refresh_from_db()
-        known_curves.work_out(host, now)
+        for row in snapshots_of(volumes):
+            renew_forecast(row, now)
         counted += volumes
     return counted

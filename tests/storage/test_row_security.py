@@ -20,6 +20,7 @@ from storage.models import (
     Resolution,
     Sample,
     SampleChunk,
+    SizeForecast,
     SubjectKind,
     Volume,
 )
@@ -75,7 +76,6 @@ STAFF_ONLY = {
     "storage_devicesample",
     "storage_latestdevicesample",
     "storage_physicaldiskevent",
-    "storage_sizeforecast",
     "storage_taglimitevent",
     "storage_cachecondition",
     "storage_cacheplanevent",
@@ -185,6 +185,7 @@ def papers(of: Party, word: str) -> None:
     Sample.objects.create(volume=volume, ts=now, dt_ms=1, **zero)
     HeatDay.objects.create(volume=volume, day=now.date(), records=b"")
     HeatTrace.objects.create(volume=volume, host=of.there.host, minutes=1, chunk_bytes=65_536)
+    SizeForecast.objects.create(volume=volume, made_at=now)
     SampleChunk.objects.create(
         kind=SubjectKind.VOLUME, subject_id=volume.pk, resolution=Resolution.DAY, start=now,
         format=1, rows=0, is_rolled_up=True, data=b"",

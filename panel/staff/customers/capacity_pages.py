@@ -167,7 +167,7 @@ def _uncached(user: Person) -> list[UncachedVolume]:
     places = Placement.objects.filter(
         volume__in=volumes, until=None, missing_since=None, cache_technology=""
     )
-    rows = places.values_list("volume_id", "host_id", "volume__size_bytes", "volume__key")
+    rows = places.values_list("volume_id", "host_id", "volume__size_bytes")
     return [UncachedVolume(*row) for row in rows]
 
 

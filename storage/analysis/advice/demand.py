@@ -7,24 +7,24 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from storage.analysis.advice.known_curves import known_sizes
 from storage.analysis.advice.past_loads import COLUMNS, DAY, LOOK_BACK, MOST_AT_ONCE, was_uncached
 from storage.analysis.advice.suggestion import within
 from storage.analysis.advice.usual_wait import ENOUGH_DAYS, LEAST_WAIT_SECONDS, usual_wait
 from storage.analysis.size_choice import by_traffic
 from storage.metrics.rates import Sums
 from storage.metrics.samples.aggregate import aggregate
+from storage.models import SizeForecast
+from storage.models.key_sets import any_of
 from storage.volumes.cache_sizes import SIZES_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class UncachedVolume:
-    """A volume without a cache, by primary key and by key, and the host that it lies on."""
+    """A volume without a cache, and the host that it lies on, by primary key."""
 
     volume_id: int
     host_id: int
     size_bytes: int
-    key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,14 @@ def demand_by_host(of: Collection[UncachedVolume], now: datetime) -> dict[int, S
     the last two weeks count, of which the stored sums of a day are read. A volume that no cache
     helps waits and wants none."""
     ids = [each.volume_id for each in of]
-    days, sizes = _days(ids, now), known_sizes([each.key for each in of])
+    known = SizeForecast.objects.filter(pk__in=any_of(ids), cache_bytes=0)
+    days, sizes = _days(ids, now), dict(known.values_list("pk", "enough_bytes"))
     demand = defaultdict[int, SsdDemand](SsdDemand)
     for each in of:
         wait = usual_wait(days.get(each.volume_id, []))
         if wait.days >= ENOUGH_DAYS and wait.reads * DAY >= LEAST_WAIT_SECONDS:
             offered = within(SIZES_BYTES, each.size_bytes)
-            wanted = sizes.get(each.key)
+            wanted = sizes.get(each.volume_id)
             if wanted is None:
                 wanted = by_traffic(offered, wait.bytes_per_day).size_bytes or 0
             demand[each.host_id] += SsdDemand(1, wait.reads * DAY, wanted)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.analysis.advice.known_curves import known_curves
 from storage.analysis.advice.past_loads import LOOK_BACK, look_back_start, past_loads
 from storage.analysis.advice.suggestion import Suggestion, Unhelped, judged
 from storage.analysis.advice.usage import GuestUse, LoadShare, by_guest, uses
@@ -16,6 +15,7 @@ from storage.analysis.advice.usual_wait import (
     LEAST_WAIT_SECONDS,
     known_days,
 )
+from storage.analysis.size_forecasts import known_forecasts
 from storage.formatting import seconds
 from storage.health.host_problems import ORDER, HealthFinding, reported_problems
 from storage.inventory.facts import HostFacts
@@ -109,14 +109,14 @@ class Outlook:
 def outlook(
     host: Host, facts: HostFacts | None, rows: Sequence[VolumeSnapshot], now: datetime
 ) -> Outlook:
-    """`facts` are the host's inventory, `rows` its volumes. One query, whatever their number, up to
-    hundreds of them (`storage.analysis.advice.past_loads`)."""
+    """`facts` are the host's inventory, `rows` its volumes. Two queries, whatever their number, up
+    to hundreds of them (`storage.analysis.advice.past_loads`)."""
     past = past_loads([row.volume.pk for row in rows], now)
     whole = {volume_id: each.whole for volume_id, each in past.items()}
     recent = {volume_id: each.recent for volume_id, each in past.items()}
     used = uses(rows, whole)
     days = {volume_id: [day.uncached for day in each.days] for volume_id, each in past.items()}
-    verdicts = judged(used, days, known_curves([each.row.volume.key for each in used]))
+    verdicts = judged(used, days, known_forecasts([each.row.volume.pk for each in used]))
     return Outlook(
         start=look_back_start(now),
         end=now,

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from storage.analysis.advice.by_hand import ByHand, by_hand
-from storage.analysis.advice.known_curves import KnownCurves
 from storage.analysis.advice.usage import LoadShare
 from storage.analysis.advice.usual_wait import (
     DAY,
@@ -20,6 +19,7 @@ from storage.analysis.advice.usual_wait import (
     usual_wait,
 )
 from storage.analysis.curve.prospects import Prospect
+from storage.analysis.heat_forecast import ForecastByKind
 from storage.analysis.size_choice import (
     RISK,
     SizeChoice,
@@ -31,9 +31,11 @@ from storage.analysis.size_choice import (
     technology_reason,
     writeback_gain,
 )
+from storage.analysis.size_forecasts import forecasts_of
 from storage.byte_sizes import GIB
 from storage.formatting import seconds, size
 from storage.metrics.rates import Sums
+from storage.models import SizeForecast
 from storage.planner import Refused
 from storage.planner.technologies.lookup import TECHNOLOGIES
 from storage.planner.wish import TechnologyName
@@ -139,20 +141,19 @@ class CacheVerdicts:
 def judged(
     shares: Sequence[LoadShare],
     days: Mapping[int, Sequence[Sums]],
-    curves: Mapping[str, KnownCurves],
+    forecasts: Mapping[int, SizeForecast],
 ) -> CacheVerdicts:
     """Volumes on slow disks without a cache that wait on usual days, the best use of SSD first:
     what a curve says before what only may be, those with too few figures after the others. Writes
-    count where there is a curve. `days` are sums without a cache, by the volume's primary key,
-    `curves` by its key."""
+    count where there is a curve. `days` are sums without a cache, by the volume's primary key, as
+    `forecasts` are."""
     usual = {
         use.row.volume.pk: usual_wait(days[use.row.volume.pk])
         for use in shares
         if use.row.cache is None and use.load.uncached.dt_ms >= LEAST_SECONDS * 1000
     }
-    curved = {use.row.volume.pk for use in shares if use.row.volume.key in curves}
     waits = {
-        key: wait.reads + (wait.writes if key in curved else 0.0) for key, wait in usual.items()
+        key: wait.reads + (wait.writes if key in forecasts else 0.0) for key, wait in usual.items()
     }
     waiting = sorted(
         (use for use in shares if waits.get(use.row.volume.pk, 0.0) * DAY >= LEAST_WAIT_SECONDS),
@@ -163,8 +164,9 @@ def judged(
         row = use.row
         if row.facts is None or row.placement is None or (row.lv and row.lv.hosts_own):
             continue
-        wait = usual[row.volume.pk]
-        advised = _advised(use, wait, curves.get(row.volume.key))
+        wait, forecast = usual[row.volume.pk], forecasts.get(row.volume.pk)
+        curves = forecasts_of(forecast) if forecast is not None else {}
+        advised = _advised(use, wait, curves)
         if isinstance(advised, CacheAdvice):
             listed.append(_suggestion(use, wait, advised))
         else:
@@ -180,9 +182,7 @@ def judged(
     return CacheVerdicts(tuple(listed), tuple(unhelped))
 
 
-def _advised(
-    use: LoadShare, usual: UsualWait, curves: KnownCurves | None
-) -> CacheAdvice | Unhelped:
+def _advised(use: LoadShare, usual: UsualWait, curves: ForecastByKind) -> CacheAdvice | Unhelped:
     row, sizes = use.row, offered_sizes(use.row)
     through = _prospects(curves, row.technology.name, sizes, writeback=False)
     if not through:
@@ -205,7 +205,7 @@ def _advised(
 
 
 def _by_curve(
-    row: VolumeSnapshot, mode: str, chosen: SizeChoice, curves: KnownCurves | None, writes: str
+    row: VolumeSnapshot, mode: str, chosen: SizeChoice, curves: ForecastByKind, writes: str
 ) -> CacheAdvice:
     size_bytes = chosen.size_bytes or 0
     fits = [
@@ -224,9 +224,9 @@ def _by_curve(
 
 
 def _prospects(
-    curves: KnownCurves | None, technology: TechnologyName, sizes: Sequence[int], *, writeback: bool
+    curves: ForecastByKind, technology: TechnologyName, sizes: Sequence[int], *, writeback: bool
 ) -> list[Prospect]:
-    traffic = curves.of(technology, writeback=writeback) if curves is not None else None
+    traffic = curves.get((technology, writeback))
     return [each for each in traffic.prospects if each.size_bytes in sizes] if traffic else []
 
 

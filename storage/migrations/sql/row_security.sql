@@ -42,6 +42,7 @@ BEGIN
         ('storage_latestsample', 'volume_id = ANY ((SELECT wall_volumes())::bigint[])'),
         ('storage_heatday', 'volume_id = ANY ((SELECT wall_volumes())::bigint[])'),
         ('storage_heattrace', 'volume_id = ANY ((SELECT wall_volumes())::bigint[])'),
+        ('storage_sizeforecast', 'volume_id = ANY ((SELECT wall_volumes())::bigint[])'),
         ('storage_event', 'customer_id = ANY ((SELECT wall_customers())::bigint[])'),
         -- Queried through the parent, its policy counts; by themselves the app has no right to the
         -- partitions.
@@ -64,8 +65,7 @@ BEGIN
         ('storage_latestdevicesample', 'false'),
         ('storage_measuredrate', 'false'),
         ('storage_physicaldisk', 'false'),
-        ('storage_physicaldiskevent', 'false'),
-        ('storage_sizeforecast', 'false')
+        ('storage_physicaldiskevent', 'false')
     ) AS walls (place, own) LOOP
         -- An earlier migration runs this file too, before the table is made.
         CONTINUE WHEN to_regclass(format('public.%I', wall.place)) IS NULL;

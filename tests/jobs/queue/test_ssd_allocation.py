@@ -13,6 +13,7 @@ from django.utils import timezone
 from jobs.models import BulkChange, Job, Kind, State
 from jobs.queue import bulk
 from jobs.queue.ssd_allocation import allocation_of
+from storage.analysis.size_forecasts import packed_forecasts
 from storage.byte_sizes import GIB
 from storage.models import CachePlan, Host, SizeForecast, Volume
 from tests import make
@@ -78,6 +79,23 @@ def test_a_forecast_of_another_cache_says_nothing() -> None:
     assert why(host, "archive").startswith("Its cache was changed since.")
 
 
+def test_a_forecast_of_other_technologies_says_nothing() -> None:
+    host, volumes = allocation_scene(WAITING, OVERSIZED)
+    SizeForecast.objects.filter(volume=volumes[1]).update(forecasts=packed_forecasts({}))
+    assert proposals(host)["archive"] == (16, 16)
+    assert why(host, "archive") == "The volume read too little for a forecast."
+
+
+def test_a_host_that_counts_no_heat_says_what_to_do_about_it() -> None:
+    host, _ = allocation_scene(Part(label="archive", cache_gib=16))
+    Host.objects.filter(pk=host.pk).update(hello={**host.hello, "heat": {"state": "stopped"}})
+    host.refresh_from_db()
+    assert why(host, "archive") == (
+        f"{host.name}: the unit tiercel-heat does not run. "
+        "On the host: systemctl status tiercel-heat"
+    )
+
+
 def test_a_volume_that_a_job_changes_is_left_alone() -> None:
     host, volumes = allocation_scene(WAITING, OVERSIZED)
     there = scene()
@@ -87,11 +105,9 @@ def test_a_volume_that_a_job_changes_is_left_alone() -> None:
 
 
 def test_writeback_is_not_proposed_where_one_ssd_alone_would_have_new_data() -> None:
-    host, _ = allocation_scene(
-        also(WAITING, mode="writeback"), free_gib=20, ssd={"redundant": False}
-    )
-    # Without a cache and a plan the mode is writethrough: this forecast is of another one.
-    assert proposals(host) == {"mail": (0, 0)}
+    # Without a cache and a plan the mode is writethrough.
+    host, _ = allocation_scene(WAITING, free_gib=20, ssd={"redundant": False})
+    assert proposals(host) == {"mail": (0, 16)}
     plan = CachePlan.objects.create(
         name="Fast", size_bytes=8 * GIB, mode="writeback", price_minor=900, currency="EUR"
     )

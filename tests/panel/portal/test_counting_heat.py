@@ -10,7 +10,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from storage.database_clock import database_now
-from storage.models import HeatDay, Host, Volume
+from storage.models import HeatDay, Host, SizeForecast, Volume
 from tests import make
 from tests.heat_scene import COUNTING, count_heat, slow_reads
 from tests.panel.api.asking import program
@@ -31,6 +31,7 @@ def counts(volume: Volume) -> bool:
 def test_an_owner_ends_the_counting_and_what_was_counted_is_deleted() -> None:
     acme = shop()
     count_heat(acme.volume, 2, database_now())
+    SizeForecast.objects.create(volume=acme.volume, made_at=database_now())
     client = browser(acme.owner)
     assert "we count how soon your volume uses the same data again" in seen(
         client, "my-volume", acme.volume.key
@@ -38,7 +39,7 @@ def test_an_owner_ends_the_counting_and_what_was_counted_is_deleted() -> None:
     url = reverse("my-heat", args=[acme.volume.key])
     client.post(url, {"end": "1"})
     assert not counts(acme.volume)
-    assert not HeatDay.objects.exists()
+    assert not HeatDay.objects.exists() and not SizeForecast.objects.exists()
     assert "Forecasts are less exact" in seen(client, "my-volume", acme.volume.key)
     client.post(url)
     assert counts(acme.volume)

@@ -138,7 +138,7 @@ def test_the_last_hour_is_told_apart_from_the_two_weeks() -> None:
     ]
 
 
-def test_two_weeks_are_one_query_however_many_volumes_there_are(
+def test_two_weeks_and_forecasts_are_a_query_each_however_many_volumes_there_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     noon = noon_gone()
@@ -150,11 +150,11 @@ def test_two_weeks_are_one_query_however_many_volumes_there_are(
     for count in (1, 12):
         with CaptureQueriesContext(connection) as queries:
             outlook(host, facts, rows[:count], noon)
-        assert len(queries) == 1
+        assert len(queries) == 2
     monkeypatch.setattr("storage.analysis.advice.past_loads.MOST_AT_ONCE", 5)
     with CaptureQueriesContext(connection) as queries:
         assert len(outlook(host, facts, rows, noon).uses) == 12
-    assert len(queries) == 3
+    assert len(queries) == 4
 
 
 def test_two_weeks_are_read_from_long_buckets_not_from_what_was_measured() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -13,11 +12,11 @@ from django.urls import reverse
 
 from storage.analysis.advice import Outlook, outlook
 from storage.analysis.advice.demand import UncachedVolume, demand_by_host
-from storage.analysis.advice.known_curves import known_curves, work_out
 from storage.analysis.heat_store import forget_heat
+from storage.analysis.size_forecasts import known_forecasts, renew_forecasts
 from storage.byte_sizes import GIB
 from storage.metrics.counters import LATENCY_BOUNDS_NS
-from storage.models import HeatDay, Host, Volume
+from storage.models import HeatDay, Host, SizeForecast, Volume
 from storage.stored_inventory import inventory_of
 from storage.volumes.snapshot import snapshots_of
 from tests import make
@@ -30,11 +29,6 @@ pytestmark = pytest.mark.django_db
 READS = 90_000
 SLOW = next(n for n, ns in enumerate(LATENCY_BOUNDS_NS) if ns > 10_000_000)
 LATENCIES = [READS if n == SLOW else 0 for n in range(len(LATENCY_BOUNDS_NS) + 1)]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_known() -> None:
-    cache.clear()
 
 
 def waiting(volume: Volume, *, is_hot: bool) -> None:
@@ -69,7 +63,7 @@ def test_a_size_comes_from_the_curve_and_what_no_cache_helps_is_listed(
 ) -> None:
     host, volumes = here
     assert all("not known yet" in each.advised.reasons[0] for each in looked(host).suggestions)
-    assert work_out(host, noon_gone()) == 2
+    assert renew_forecasts(noon_gone()) == 2
     found = looked(host)
     (suggestion,) = found.suggestions
     (unhelped,) = found.unhelped
@@ -94,11 +88,9 @@ def test_demand_wants_the_size_of_the_curve_and_nothing_for_what_no_cache_helps(
     here: tuple[Host, dict[str, Volume]],
 ) -> None:
     host, volumes = here
-    work_out(host, noon_gone())
+    renew_forecasts(noon_gone())
     (suggestion,) = looked(host).suggestions
-    uncached = [
-        UncachedVolume(each.pk, host.pk, each.size_bytes, each.key) for each in volumes.values()
-    ]
+    uncached = [UncachedVolume(each.pk, host.pk, each.size_bytes) for each in volumes.values()]
     demand = demand_by_host(uncached, noon_gone())[host.pk]
     assert demand.volumes == 2
     assert 0 < demand.wanted_bytes <= max(suggestion.size_bytes, 8 * GIB)
@@ -107,13 +99,13 @@ def test_demand_wants_the_size_of_the_curve_and_nothing_for_what_no_cache_helps(
 def test_a_curve_is_worked_out_once_a_day_and_forgotten_with_the_heat(
     here: tuple[Host, dict[str, Volume]],
 ) -> None:
-    host, volumes = here
-    assert work_out(host, noon_gone()) == 2
-    assert work_out(host, noon_gone() + timedelta(hours=2)) == 0
-    assert work_out(host, noon_gone() + timedelta(hours=25)) == 2
+    _host, volumes = here
+    assert renew_forecasts(noon_gone()) == 2
+    assert renew_forecasts(noon_gone() + timedelta(hours=2)) == 0
+    assert renew_forecasts(noon_gone() + timedelta(hours=25)) == 2
     forget_heat(volumes["hot"])
     assert not HeatDay.objects.filter(volume=volumes["hot"]).exists()
-    assert set(known_curves([each.key for each in volumes.values()])) == {volumes["scan"].key}
+    assert set(known_forecasts([each.pk for each in volumes.values()])) == {volumes["scan"].pk}
 
 
 def test_advice_asks_no_more_of_the_database_with_curves(
@@ -123,7 +115,17 @@ def test_advice_asks_no_more_of_the_database_with_curves(
     facts, rows = inventory_of(host), snapshots_of(Volume.objects.placed_on(host))
     with CaptureQueriesContext(connection) as without:
         outlook(host, facts, rows, noon_gone())
-    work_out(host, noon_gone())
+    renew_forecasts(noon_gone())
     with CaptureQueriesContext(connection) as with_curves:
         outlook(host, facts, rows, noon_gone())
-    assert len(with_curves) == len(without) <= 2
+    assert len(with_curves) == len(without) <= 3
+
+
+def test_what_was_forecast_beside_a_cache_says_nothing_once_it_is_gone(
+    here: tuple[Host, dict[str, Volume]],
+) -> None:
+    host, volumes = here
+    renew_forecasts(noon_gone())
+    SizeForecast.objects.filter(volume=volumes["hot"]).update(cache_bytes=GIB)
+    listed = {each.use.row.volume: each.advised for each in looked(host).suggestions}
+    assert "not known yet" in listed[volumes["hot"]].reasons[0]
