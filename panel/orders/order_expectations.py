@@ -4,6 +4,7 @@ volumes."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -25,6 +26,7 @@ from storage.analysis.forecast import (
 from storage.analysis.forecast import trial_offered as is_unknown_enough
 from storage.analysis.heat_forecast import heat_forecast
 from storage.analysis.measured_use import use_of
+from storage.analysis.size_choice import helps_never
 from storage.models import CachePlan, Volume
 from storage.row_security import beyond
 from storage.volumes.plan_offers import Offer, size_of
@@ -97,7 +99,12 @@ def traffic_of(
     by_mode = {
         mode: heat_forecast(row, use, sizes[mode], now, writeback=mode) for mode in (False, True)
     }
-    return {mode: each for mode, each in by_mode.items() if each is not None}
+    known = {mode: each for mode, each in by_mode.items() if each is not None}
+    every = [prospect for each in known.values() for prospect in each.prospects]
+    best = None
+    if len(every) > 1 and helps_never(every):
+        best = max(every, key=lambda each: (each.saved_seconds_per_day.high, each.hit_rate.high))
+    return {mode: replace(each, best_useless=best) for mode, each in known.items()}
 
 
 def expectations(

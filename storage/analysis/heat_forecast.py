@@ -117,6 +117,8 @@ def missing_heat(row: VolumeSnapshot, now: datetime) -> str:
     obstacle = heat_obstacle(row)
     if obstacle is not None:
         return f"{obstacle.message} {obstacle.correction}"
+    if row.wish is not None and row.wish.tier == "ssd":
+        return "The volume is on SSD and needs no cache."
     seconds = sum(record.seconds for record in _hourly(row, now))
     if seconds < LEAST_SECONDS:
         counted = seconds_text(seconds) if seconds else "nothing"

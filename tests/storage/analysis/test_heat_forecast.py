@@ -25,7 +25,7 @@ from storage.metrics.rates import Sums
 from storage.models import ForecastRecord, HeatDay, Host, Volume
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from tests import make
-from tests.heat_scene import count_heat, counting_scene, slow_reads
+from tests.heat_scene import COUNTING, count_heat, counting_scene, slow_reads
 from tests.scene import Scene, scene
 from tests.storage.metrics.samples.rounds import NOON
 
@@ -129,6 +129,11 @@ def test_a_volume_on_ssd_has_no_curve(here: Scene) -> None:
     count_heat(here.volume, 12, NOW)
     use = Use(volume_bytes=here.volume.size_bytes, on_ssd=True, reads=100)
     assert heat_forecast(row_of(here.volume), use, [GIB], NOW) is None
+
+
+def test_what_is_on_ssd_is_not_said_to_read_too_little() -> None:
+    fast = scene(make.lv(pvs=("md0",)), host={"hello": COUNTING})
+    assert missing_heat(row_of(fast.volume), NOW) == "The volume is on SSD and needs no cache."
 
 
 def test_ranges_that_held_too_seldom_are_wider_and_forecasts_say_so(here: Scene) -> None:
