@@ -79,7 +79,12 @@ def foresee(volume: Volume, part: Part) -> SizeForecast:
     """What sizes bring, as a worker found a moment ago. Each cache writes 10 GiB a day."""
     plan = volume.cache_plan
     points = [
-        [gib * GIB, min(0.99, gib / 20), hours * HOUR * 0.9, hours * HOUR * 1.1, 10 * GIB]
+        [
+            gib * GIB,
+            min(0.99, gib / 20),
+            *sorted((hours * HOUR * 0.9, hours * HOUR * 1.1)),
+            10 * GIB if gib else 0,
+        ]
         for gib, hours in (part.hours or {}).items()
     ]
     return SizeForecast.objects.create(

@@ -18,7 +18,7 @@ from storage.analysis.allocation.division import (
     next_ssds,
 )
 from storage.analysis.cache_yield import cache_yields
-from storage.analysis.heat_forecast import LEAST_SECONDS, OBSTACLES
+from storage.analysis.heat_forecast import LEAST_SECONDS, heat_obstacle
 from storage.analysis.size_forecasts import SizePoint, points_of, says_nothing_now
 from storage.analysis.ssd_shares import (
     GB,
@@ -74,10 +74,14 @@ def host_allocation(
         for vg in sorted(facts.vgs, key=lambda vg: vg.name)
         if any(not pv.missing for pv in facts.pvs_of(vg.uuid, "fast"))
     )
+    # Less than what was sold is never enough, nor less than what there is where more is proposed.
+    grown = {each.row.volume.pk for group in groups for each in group.changes if each.ssd_bytes > 0}
     known = {
-        row.volume.pk: points_of(forecast)
+        row.volume.pk: [each for each in points_of(forecast) if each.size_bytes >= _sold_bytes(row)]
         for row in rows
-        if (forecast := forecasts.get(row.volume.pk)) and not says_nothing_now(forecast, row)
+        if (forecast := forecasts.get(row.volume.pk))
+        and row.volume.pk not in grown
+        and not says_nothing_now(forecast, row)
     }
     return HostAllocation(groups, cache_yields(rows, known, now))
 
@@ -238,10 +242,8 @@ def _sold_bytes(row: VolumeSnapshot) -> int:
 
 def _unmade(row: VolumeSnapshot) -> str:
     """Why no forecast was made so far."""
-    if not row.volume.counts_heat:
-        return "What this volume reads and writes again may not be counted."
-    if row.host is not None and row.host.heat_state in OBSTACLES:
-        return f"{row.host.name}: {OBSTACLES[row.host.heat_state]}"
+    if (obstacle := heat_obstacle(row)) is not None:
+        return f"{obstacle.message} {obstacle.correction}"
     return f"Not known yet: a forecast needs {seconds_text(LEAST_SECONDS)} of its traffic."
 
 

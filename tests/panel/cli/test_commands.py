@@ -118,7 +118,7 @@ def test_a_hosts_ssd_is_shown_with_what_is_proposed(tiercel: Tiercel, there: Sce
     assert shown.code == 0
     assert "Divided anew, the same SSD would save 6.3 h to 7.7 h of waiting a day." in shown.out
     assert "archive" in shown.out and "16 GiB" in shown.out
-    assert "One more SSD of 480 GB would save 1.0 h of waiting a day." in shown.out
+    assert "One more SSD of 480 GB would save 1 h of waiting a day." in shown.out
 
 
 def test_volumes_are_listed_and_found_by_their_external_id(tiercel: Tiercel, there: Scene) -> None:
@@ -419,7 +419,7 @@ def test_staff_see_how_forecasts_held(tiercel: Tiercel, there: Scene) -> None:
     assert tiercel("calibration").out == "No forecast was measured yet.\n"
     held_order(0.4)
     shown = tiercel("calibration").out
-    assert "own_traffic" in shown and "30.0 pp" in shown
+    assert "own_traffic" in shown and "30.0 points" in shown
 
 
 def test_a_customer_orders_and_follows_the_job_without_its_output(
