@@ -83,7 +83,7 @@ def measured(but_for: int | None = None) -> list[SimilarVolume]:
 
 
 def others_of(volume: Volume) -> Measured:
-    """The results that the volume's customer is told of."""
+    """The results that the volume's customer is shown."""
     return partial(measured, volume.customer_id)
 
 
@@ -149,7 +149,7 @@ def expected_of(volume: Volume, plan: CachePlan | None, now: datetime) -> dict[s
 
 def trial_offered(offer: Offer, expectation: Expectation | None) -> bool:
     """Whether the customer is offered to try the plan: the provider allows trials, the offer may
-    be chosen, and nobody knows what it would bring."""
+    be chosen, and what it would bring is not known."""
     days = settings.TIERCEL_TRIAL_DAYS
     return not offer.reason and is_unknown_enough(expectation, _choice(offer), days)
 
@@ -187,7 +187,7 @@ def _taken_back(
     plan_bytes: int | None,
     ratio_percent: int | None,
 ) -> SimilarVolume | None:
-    """A first cache that nobody measured the effect of; None where it was not the first."""
+    """A first cache whose effect was not measured; None where it was not the first."""
     blocks = [Block.from_json(block) for block in before]
     dt_ms = sum(block.dt_ms for block in blocks)
     if not dt_ms or any(block.hits for block in blocks):

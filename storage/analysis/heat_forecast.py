@@ -167,7 +167,7 @@ def _waits(use: Use, rates: HostRates) -> VolumeWaits:
 
 
 def with_few_misses(waits: VolumeWaits, reads_per_day: float, rates: HostRates) -> VolumeWaits:
-    """The waits of a volume whose cache may miss so seldom that they do not tell what a miss takes:
+    """The waits of a volume whose cache may miss so seldom that they do not show what a miss takes:
     then it takes at least what the host's HDDs take, or a smaller cache would seem as good."""
     missed = max(LEAST_MISSED, 1 - waits.hit_rate)
     if waits.slow_reads * reads_per_day >= LEAST_SLOW_IOS:

@@ -37,7 +37,7 @@ class SizePoint(NamedTuple):
 
 def mode_of(row: VolumeSnapshot) -> str:
     """Of a cache of another size: as sold, else as now. New data lie on SSD alone only where
-    somebody chose so."""
+    a person chose so."""
     if row.volume.cache_plan is not None:
         return row.volume.cache_plan.mode
     return row.cache.mode if row.cache is not None else WRITETHROUGH
