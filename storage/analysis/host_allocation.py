@@ -130,7 +130,7 @@ class _Group:
         division = divide(candidates, room)
         offers = next_ssds(candidates, room, division, NEXT_SSDS)
         if refused:
-            division = Division(tuple(each.now for each in candidates))
+            division, offers = Division(tuple(each.now for each in candidates)), ()
         shares = [
             VolumeShare(
                 row=row,

@@ -122,8 +122,8 @@ def basis_of(inputs: ForecastInputs) -> list[str]:
     if past.widened <= 1:
         return [speed]
     held = gettext(
-        "Of the last {orders} forecasts of this kind that were measured, {within} lay in their "
-        "range, fewer than promised: the range is {times} times as wide therefore."
+        "Of the last {orders} forecasts of this kind that were measured, {within} held as our "
+        "model made them: too few for nine times in ten. The range given is {times} times as wide."
     ).format(orders=past.orders, within=past.within, times=figure(f"{past.widened:.1f}"))
     return [speed, held]
 

@@ -144,6 +144,7 @@ def test_a_group_that_root_does_not_allow_is_shown_and_left_alone() -> None:
     found = allocation_of(host, timezone.now())
     assert not found.changes
     assert found.groups[0].verdict == "Root on the host does not let Tiercel change vg0."
+    assert found.groups[0].next_ssds == ()
 
 
 def test_the_wear_of_ssds_whose_endurance_is_known_is_held_to_five_years() -> None:

@@ -158,7 +158,7 @@ def test_ranges_that_held_too_seldom_are_wider_and_forecasts_say_so(here: Scene)
     )
     said = forecast(busy(here.volume), CacheChoice(GIB), (), wide)
     assert said is not None
-    assert "25 forecasts of this kind that were measured, 19 lay in their range" in said.basis
+    assert "25 forecasts of this kind that were measured, 19 held" in said.basis
     assert "1.5 times as wide" in said.basis
 
 
