@@ -64,7 +64,7 @@ def stop_at_closing(job: Job, step: Step) -> None:
 
 
 def look_again_if_changed(job: Job) -> None:
-    """A person may have given a job that was just let go another window meanwhile."""
+    """A person may have given the job another window while its worker gave up the lease."""
     waiting = Job.objects.filter(pk=job.pk, state=State.WAITING)
     changed = waiting.exclude(
         window_start=job.window_start, window_end=job.window_end, window_zone=job.window_zone

@@ -1,4 +1,4 @@
-"""Heat: tell a host's agent which volumes to observe, and store what it has counted."""
+"""Heat: name the volumes to observe to a host's agent, and store what it has counted."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def estimate_of(job: Job, steps: Sequence[Step]) -> Cost | None:
 
 @lru_cache(maxsize=256)
 def seconds_from(job: int, n: int) -> tuple[float, float] | None:
-    """What step `n` of a job takes, and all steps after it together; None where nobody can tell. It
+    """What step `n` of a job takes, and all steps after it together; None where no one knows. It
     is estimated once for a step: an inventory is megabytes, and a page asks every second."""
     asked = Job.objects.select_related("host", "volume").get(pk=job)
     steps = list(asked.step_set.filter(n__gte=n).order_by("n"))

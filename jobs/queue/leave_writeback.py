@@ -72,7 +72,7 @@ def _forget_whole_mirrors() -> None:
 
 def _is_at_risk(row: VolumeSnapshot) -> bool:
     """Whether the volume's cache lies on a mirror that lost a disk, as far as the last inventory
-    tells."""
+    says."""
     if row.facts is None or row.lv is None or row.cache is None:
         return False
     return is_on_degraded(row.facts, row.lv)

@@ -18,7 +18,7 @@ from storage.planner.fingerprint import FLUSHES
 from storage.stored_inventory import inventory_of
 
 MOST_WINDOWS: Final = 60
-"""A flush that takes more of them has no end that could be told."""
+"""A flush that takes more of them has no end that could be forecast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class WindowPart:
 
 def estimate_in_window(job: Job, now: datetime) -> WindowEstimate | None:
     """Of a preview, or of a job that has not begun, as of the last inventory; None without a
-    window, and where nothing can be told."""
+    window, and where no estimate is possible."""
     window = job.window
     if window is None or job.volume_id is None or (job.is_over and not job.dry_run):
         return None

@@ -41,15 +41,17 @@ SHARES = (
         lambda row: size(row["proposed_bytes"]) if row["proposed_bytes"] else "-",
         right=True,
     ),
-    Column("SAVED AT LEAST", lambda row: hours(row["saved_seconds_per_day_low"]), right=True),
-    Column("AT MOST", lambda row: hours(row["saved_seconds_per_day_high"]), right=True),
+    Column("SAVED AT LEAST", lambda row: _change(row, "saved_seconds_per_day_low"), right=True),
+    Column("AT MOST", lambda row: _change(row, "saved_seconds_per_day_high"), right=True),
     Column("WHY", lambda row: row["why"], shrinks=True, spare=True),
 )
 
 
-def hours(seconds: float) -> str:
-    """Waiting, as "3.1 h"."""
-    return f"{seconds / 3600:,.1f} h"
+def _change(row: Json, field: str) -> str:
+    """Waiting that a proposal saves, "-" before what it costs; "" where nothing is proposed."""
+    if row["proposed_bytes"] == row["cache_bytes"]:
+        return ""
+    return f"{'-' if row[field] <= -1 else ''}{duration(abs(row[field]))}"
 
 
 @click.group("hosts", help="Storage hosts.")
@@ -136,7 +138,7 @@ def _allocation_lines(row: Json) -> list[str]:
         lines += table(group["items"], SHARES, width=screen_width())
         lines += [
             f"One more SSD of {each['ssd_bytes'] / 10**9:g} GB would save "
-            f"{hours(each['saved_seconds_per_day'])} of waiting a day."
+            f"{duration(each['saved_seconds_per_day'])} of waiting a day."
             for each in group["next_ssds"]
         ]
         lines.append("")

@@ -50,8 +50,8 @@ CALIBRATION = (
     Column("TECHNOLOGY", lambda row: row["technology"]),
     Column("ORDERS", lambda row: str(row["orders"]), right=True),
     Column("IN RANGE", lambda row: str(row["within"]), right=True),
-    Column("MEDIAN ERROR", lambda row: f"{100 * row['median_error']:.1f} pp", right=True),
-    Column("90TH PERCENTILE", lambda row: f"{100 * row['p90_error']:.1f} pp", right=True),
+    Column("MEDIAN ERROR", lambda row: f"{100 * row['median_error']:.1f} points", right=True),
+    Column("90TH PERCENTILE", lambda row: f"{100 * row['p90_error']:.1f} points", right=True),
 )
 
 

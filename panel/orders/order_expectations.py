@@ -4,6 +4,7 @@ volumes."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -25,6 +26,7 @@ from storage.analysis.forecast import (
 from storage.analysis.forecast import trial_offered as is_unknown_enough
 from storage.analysis.heat_forecast import heat_forecast
 from storage.analysis.measured_use import use_of
+from storage.analysis.size_choice import helps_never
 from storage.models import CachePlan, Volume
 from storage.row_security import beyond
 from storage.volumes.plan_offers import Offer, size_of
@@ -81,7 +83,7 @@ def measured(but_for: int | None = None) -> list[SimilarVolume]:
 
 
 def others_of(volume: Volume) -> Measured:
-    """The results that the volume's customer is told of."""
+    """The results that the volume's customer is shown."""
     return partial(measured, volume.customer_id)
 
 
@@ -97,7 +99,12 @@ def traffic_of(
     by_mode = {
         mode: heat_forecast(row, use, sizes[mode], now, writeback=mode) for mode in (False, True)
     }
-    return {mode: each for mode, each in by_mode.items() if each is not None}
+    known = {mode: each for mode, each in by_mode.items() if each is not None}
+    every = [prospect for each in known.values() for prospect in each.prospects]
+    best = None
+    if len(every) > 1 and helps_never(every):
+        best = max(every, key=lambda each: (each.saved_seconds_per_day.high, each.hit_rate.high))
+    return {mode: replace(each, best_useless=best) for mode, each in known.items()}
 
 
 def expectations(
@@ -142,7 +149,7 @@ def expected_of(volume: Volume, plan: CachePlan | None, now: datetime) -> dict[s
 
 def trial_offered(offer: Offer, expectation: Expectation | None) -> bool:
     """Whether the customer is offered to try the plan: the provider allows trials, the offer may
-    be chosen, and nobody knows what it would bring."""
+    be chosen, and what it would bring is not known."""
     days = settings.TIERCEL_TRIAL_DAYS
     return not offer.reason and is_unknown_enough(expectation, _choice(offer), days)
 
@@ -180,7 +187,7 @@ def _taken_back(
     plan_bytes: int | None,
     ratio_percent: int | None,
 ) -> SimilarVolume | None:
-    """A first cache that nobody measured the effect of; None where it was not the first."""
+    """A first cache whose effect was not measured; None where it was not the first."""
     blocks = [Block.from_json(block) for block in before]
     dt_ms = sum(block.dt_ms for block in blocks)
     if not dt_ms or any(block.hits for block in blocks):

@@ -33,7 +33,7 @@ MISFITS: Final = frozenset({NONE_FITS, TOO_LARGE})
 """Reasons against plans of which nothing is to be expected, however the account stands."""
 
 AMPLE: Final = 10
-"""So many times the dearest plan's price, and nobody needs to know what is left."""
+"""So many times the dearest plan's price, and no one needs to know what is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class PlanCard:
     @property
     def saved_seconds(self) -> float | None:
         """Of waiting a day, in the middle of the range; None where the volume's own traffic does
-        not tell that it helps."""
+        not show that it helps."""
         expected = self.expected
         if expected is None or expected.kind != "own_traffic":
             return None
@@ -142,7 +142,8 @@ def has_already(row: VolumeSnapshot, offer: Offer) -> bool:
 
 def best(cards: Sequence[PlanCard]) -> PlanCard | None:
     """The plan to suggest: the cheapest that saves nearly as much as any, by the volume's own
-    traffic; where that does not tell, one that may be tried free, else the first that is more."""
+    traffic; where that does not show it, one that may be tried free, else the first that is
+    more."""
     better = [card for card in cards if card.is_better]
     if (enough := enough_plan(cards)) is not None and enough.is_better:
         return enough
@@ -151,7 +152,7 @@ def best(cards: Sequence[PlanCard]) -> PlanCard | None:
 
 def enough_plan(cards: Sequence[PlanCard]) -> PlanCard | None:
     """The cheapest plan that saves nearly as much as the one that saves the most; None where the
-    volume's own traffic does not tell, or only one plan helps."""
+    volume's own traffic does not show it, or only one plan helps."""
     known = _helping(cards)
     if len(known) < 2:
         return None
@@ -225,8 +226,8 @@ def dearest(cards: Sequence[PlanCard]) -> int:
 
 
 def headroom(customer: Customer | None, now: datetime, *, of: int | None = None) -> str:
-    """What the payment authorisation leaves this month, in a sentence; "" where nobody knows, and
-    where it is many times a price `of` so much."""
+    """What the payment authorisation leaves this month, in a sentence; "" where unknown, and where
+    it is many times a price `of` so much."""
     mandate = mandate_limits.mandate_of(customer) if customer is not None else None
     left = mandate_limits.left_minor(mandate, now) if mandate is not None else None
     if mandate is None or left is None or (of is not None and left > AMPLE * of):

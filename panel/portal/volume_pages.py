@@ -44,6 +44,7 @@ from panel.portal.speed_summary import change_in_words
 from panel.portal.volume_cards import LARGE, Card, cards_of
 from panel.proofs.job_comparison import last_change
 from panel.proofs.proof_texts import brief
+from storage.analysis.heat_forecast import heat_obstacle
 from storage.analysis.heat_store import set_counting
 from storage.analysis.measured_use import use_of
 from storage.database_clock import database_now
@@ -110,9 +111,11 @@ def count_heat(request: HttpRequest, key: str) -> HttpResponse:
     is_end = "end" in request.POST
     set_counting(volume, allowed=not is_end)
     if is_end:
-        messages.success(request, gettext("No longer counted. What was counted is deleted."))
+        messages.success(
+            request, gettext("This will no longer be counted. What was counted is deleted.")
+        )
     else:
-        messages.success(request, gettext("Counted from now on."))
+        messages.success(request, gettext("This may be counted from now on."))
     return redirect("my-volume", key)
 
 
@@ -141,6 +144,7 @@ def member_volume(request: HttpRequest, key: str) -> HttpResponse:
         "last": last,
         "several_customers": several_customers(request.user),
         **notices,
+        "counts_heat": heat_obstacle(card.row) is None,
         "trial": trial,
         "trial_left": plan_texts.trial_left(trial, now) if trial is not None else "",
         "suggested": None,

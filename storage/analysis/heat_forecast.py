@@ -125,6 +125,8 @@ def missing_heat(row: VolumeSnapshot, now: datetime) -> str:
     obstacle = heat_obstacle(row)
     if obstacle is not None:
         return f"{obstacle.message} {obstacle.correction}"
+    if row.wish is not None and row.wish.tier == "ssd":
+        return "The volume is on SSD and needs no cache."
     seconds = sum(record.seconds for record in _hourly(row, now))
     if seconds < LEAST_SECONDS:
         counted = seconds_text(seconds) if seconds else "nothing"
@@ -173,7 +175,7 @@ def _waits(use: Use, rates: HostRates) -> VolumeWaits:
 
 
 def with_few_misses(waits: VolumeWaits, reads_per_day: float, rates: HostRates) -> VolumeWaits:
-    """The waits of a volume whose cache may miss so seldom that they do not tell what a miss takes:
+    """The waits of a volume whose cache may miss so seldom that they do not show what a miss takes:
     then it takes at least what the host's HDDs take, or a smaller cache would seem as good."""
     missed = max(LEAST_MISSED, 1 - waits.hit_rate)
     if waits.slow_reads * reads_per_day >= LEAST_SLOW_IOS:

@@ -79,7 +79,16 @@ def host_allocation(
         for vg in sorted(facts.vgs, key=lambda vg: vg.name)
         if any(not pv.missing for pv in facts.pvs_of(vg.uuid, "fast"))
     )
-    return HostAllocation(groups, cache_yields(rows, known, now))
+    # Less than what was sold is never enough, nor less than what there is where more is proposed.
+    grown = {each.row.volume.pk for group in groups for each in group.changes if each.ssd_bytes > 0}
+    enough = {
+        row.volume.pk: [
+            each for each in known[row.volume.pk] if each.size_bytes >= _sold_bytes(row)
+        ]
+        for row in rows
+        if row.volume.pk in known.keys() - grown
+    }
+    return HostAllocation(groups, cache_yields(rows, enough, now))
 
 
 def _wear_budget(facts: HostFacts, vg_uuid: str, disks: Sequence[PhysicalDisk]) -> float | None:
@@ -127,7 +136,7 @@ class _Group:
         division = divide(candidates, room)
         offers = next_ssds(candidates, room, division, NEXT_SSDS)
         if refused:
-            division = Division(tuple(each.now for each in candidates))
+            division, offers = Division(tuple(each.now for each in candidates)), ()
         shares = [
             VolumeShare(
                 row=row,

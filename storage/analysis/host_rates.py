@@ -83,7 +83,7 @@ class MeasuredHost:
 @beyond()
 def host_figures(host: Host, facts: HostFacts, vg_uuid: str, now: datetime) -> MeasuredHost:
     """Of one volume group: what was measured there, on hosts with the same disks, or published.
-    For whoever asks, all volumes of the host count, and no figure of another one is shown."""
+    The volumes of all customers on the host count, and no figure of a single one is shown."""
     stored = {
         row.kind: Measured(row.amount, row.weight)
         for row in MeasuredRate.objects.filter(host=host, vg_uuid=vg_uuid)

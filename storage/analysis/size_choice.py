@@ -60,11 +60,11 @@ class SizeChoice:
     prospect: Prospect | None = None
 
 
-def by_curve(prospects: Sequence[Prospect]) -> SizeChoice:
+def by_curve(prospects: Sequence[Prospect], *, has_cache: bool = False) -> SizeChoice:
     """Of at least one size that there is room for, the smallest first."""
     enough = enough_of(prospects)
     if enough is None:
-        return SizeChoice(None, why_no_size(prospects))
+        return SizeChoice(None, why_no_size(prospects, has_cache=has_cache))
     rates = share_range(enough.hit_rate.low, enough.hit_rate.high)
     brings = f"{size(enough.size_bytes)} serves {rates} of reads from SSD"
     if enough.verdict == "unknown":
@@ -93,15 +93,18 @@ def by_traffic(sizes_bytes: Sequence[int], bytes_per_day: float) -> SizeChoice:
     return SizeChoice(smallest, f"{why}: begin with {size(smallest)}.")
 
 
-def why_no_size(prospects: Sequence[Prospect]) -> str:
-    """Why no size is chosen."""
+def why_no_size(prospects: Sequence[Prospect], *, has_cache: bool = False) -> str:
+    """Why no size is chosen. What sizes save is beside the cache that the volume has."""
     largest = prospects[-1]
+    most = seconds(max(0.0, *(each.saved_seconds_per_day.high for each in prospects)))
     if not helps_never(prospects):
-        most = seconds(max(each.saved_seconds_per_day.high for each in prospects))
+        what = "another size" if has_cache else "a cache"
         return (
-            f"It is not certain yet that a cache would help: it may save up to {most} of waiting "
-            "a day, or nothing. More days of counting tell."
+            f"It is not certain yet that {what} would help: it may save up to {most} of waiting "
+            "a day, or nothing. More days of counting will show."
         )
+    if has_cache:
+        return f"No other size would help: none would save more than {most} of waiting a day."
     back = percent(round(largest.hit_rate.high, 2))
     return (
         f"A cache would not help: with {size(largest.size_bytes)}, at most {back} of reads would "

@@ -49,7 +49,7 @@ class SizeCurve:
     @property
     def why_not(self) -> str:
         """Why no size is enough; "" where one is."""
-        return "" if self.enough else why_no_size(self.prospects)
+        return "" if self.enough else why_no_size(self.prospects, has_cache=self.use.has_cache)
 
     @property
     def size_now(self) -> int | None:
@@ -116,4 +116,4 @@ def _by_curve(
 ) -> SizeChoice | None:
     curve = size_curve(row, now, writeback=writeback)
     known = [each for each in curve.prospects if each.size_bytes in sizes] if curve else []
-    return by_curve(known) if known else None
+    return by_curve(known, has_cache=row.cache is not None) if known else None

@@ -53,7 +53,7 @@ class VolumeShare:
 
     def _why_changed(self) -> str:
         if self.ssd_bytes <= 0 and self.proposed.saved <= -LITTLE_SECONDS:
-            return "What it frees saves more on other volumes."
+            return "What is freed saves too little here for the SSD and the wear that it takes."
         if self.ssd_bytes <= 0:
             return "It hardly needs more: the rest is free for other volumes."
         served = f"{share_text(self.proposed.hit_rate)} of its reads would come from SSD"
@@ -62,6 +62,11 @@ class VolumeShare:
             if self.now.size_bytes
             else f"{served}."
         )
+
+    @property
+    def written_bytes_per_day(self) -> float | None:
+        """What the cache proposed writes to SSD; None where that is not known."""
+        return None if self.unknown else self.proposed.written_bytes_per_day
 
     @property
     def saved_text(self) -> str:
@@ -164,6 +169,11 @@ class GroupAllocation:
         return sum(each.proposed.written_bytes_per_day for each in self.shares)
 
     @property
+    def uncounted(self) -> int:
+        """Caches of which it is not known what they write."""
+        return sum(bool(each.unknown and each.now.size_bytes) for each in self.shares)
+
+    @property
     def is_known(self) -> bool:
         """Whether any volume has a forecast."""
         return self.unknown_count < len(self.shares)
@@ -177,9 +187,18 @@ class GroupAllocation:
             return "No volume of this group has a forecast yet."
         if not self.changes:
             return "The SSD is divided well: no other division would save much more waiting."
-        if self.saved_high < LITTLE_SECONDS:
-            return f"{size(self.freed_bytes)} of SSD could be freed: it hardly saves any waiting."
         total = saved_text(self.saved_low, self.saved_high)
+        cost = f"{saved_text(max(0.0, -self.saved_high), -self.saved_low)} of waiting a day"
+        budget, freed = self.room.wear_bytes_per_day, self.freed_bytes - self.needed_bytes
+        writes_less = self.written_after < self.written_now
+        if budget is not None and self.written_now > budget and writes_less and self.saved_high < 0:
+            return f"The SSDs wear too fast. What is proposed writes less, and costs {cost}."
+        if self.saved_high < LITTLE_SECONDS and freed > 0:
+            if self.saved_low > -LITTLE_SECONDS:
+                return f"{size(freed)} of SSD could be freed: it hardly saves any waiting."
+            return (
+                f"{size(freed)} of SSD could be freed. That costs {cost}: little for so much SSD."
+            )
         return f"Divided anew, the same SSD would save {total} of waiting a day."
 
     @property

@@ -36,8 +36,8 @@ WRITES: Final = VOLUMES.only("write_sectors", "fast_write_sectors", "promotions"
 @dataclass(frozen=True, slots=True)
 class SsdWriter:
     """What a volume wrote to the SSD; `promoted_bytes` of it are copies of what it read, None
-    where it lies on the SSD, or nobody counts them (bcache). `share` is of all that was written, 0
-    to 1."""
+    where it lies on the SSD, or they are not counted (bcache). `share` is of all that was written,
+    0 to 1."""
 
     key: str
     label: str
@@ -125,7 +125,7 @@ def _counted(
     condition: DiskCondition, now: datetime, span: timedelta
 ) -> tuple[datetime, datetime, int | None]:
     """Between the first and the last reading within the time, what the SSD counted; the whole time
-    and None where it did not, or nobody knows in which unit."""
+    and None where it did not, or its unit is not known."""
     written = condition.written
     readings = DiskReading.objects.filter(disk=condition.disk, at__gte=now - span, at__lte=now)
     if written is None or written.unit_bytes is None:

@@ -10,6 +10,7 @@ from panel.api.framework.fields import Float, Integer, Text
 from panel.api.framework.refs import Ref, ref
 from panel.api.framework.resource import Resource
 from panel.api.framework.shape import Shape, show
+from panel.api.volumes.heat_endpoints import PastShape
 from panel.models import Proof, Scope
 from panel.proofs import calibration as forecasts
 from storage.models import ForecastRecord
@@ -32,13 +33,10 @@ class CalibrationShape(Shape):
     median_half_width = Float("Half of the width of the middle range.")
 
 
-class WideningShape(Shape):
+class WideningShape(PastShape):
     """By how much new ranges of a technology are widened, because too few held."""
 
     technology = Text("lvmcache or bcache.")
-    orders = Integer("So many of the newest forecasts were judged.")
-    within = Integer("Of these lay in the range that the model gave.")
-    widened = Float("Ranges are so many times as wide; 1: they are not widened.")
 
 
 class MissShape(Shape):
@@ -49,10 +47,10 @@ class MissShape(Shape):
     )
     kind = Text("What the forecast rests on.")
     technology = Text("lvmcache or bcache.")
-    low = Float("Share of reads from SSD that was forecast at least, 0 to 1.")
-    likely = Float("The likely share.")
-    high = Float("That share at most.")
-    measured = Float("The share that was measured.")
+    hit_rate_low = Float("Share of reads from SSD that was forecast at least, 0 to 1.", of="low")
+    hit_rate = Float("The likely share.", of="likely")
+    hit_rate_high = Float("That share at most.", of="high")
+    hit_rate_measured = Float("The share that was measured.", of="measured")
 
 
 class CalibrationsShape(Shape):

@@ -28,8 +28,7 @@ class VolumeShareShape(Shape):
         "Seconds of waiting that the change saves a day, at most.", of="proposed.saved_high"
     )
     written_bytes_per_day = Float(
-        "Bytes a day that the cache proposed writes to SSD; 0 where not known.",
-        of="proposed.written_bytes_per_day",
+        "Bytes a day that the cache proposed writes to SSD; null: not known.", null=True
     )
     why = Text("Why, in a sentence for people.")
 
@@ -59,7 +58,10 @@ class GroupAllocationShape(Shape):
     saved_seconds_per_day_high = Float(
         "Seconds of waiting that the proposals save a day, at most.", of="saved_high"
     )
-    written_bytes_per_day = Float("Bytes a day that caches write to SSD now.", of="written_now")
+    written_bytes_per_day = Float(
+        "Bytes a day that caches write to SSD now, without those of which it is not known.",
+        of="written_now",
+    )
     written_bytes_per_day_after = Float("The same with the proposals.", of="written_after")
     wear_bytes_per_day = Float(
         "Bytes a day at which the SSDs last five years; null: their endurance is not known.",

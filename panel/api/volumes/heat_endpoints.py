@@ -66,8 +66,8 @@ class RateShape(Shape):
 class PastShape(Shape):
     """How earlier forecasts from volumes' own traffic held."""
 
-    orders = Integer("So many of the newest were measured.")
-    within = Integer("Of these lay in their range.")
+    orders = Integer("So many of the newest forecasts were measured.")
+    within = Integer("Of these lay in the range that the model gave.")
     widened = Float("Ranges are so many times as wide; 1: they are not widened.")
 
 
@@ -83,7 +83,9 @@ class InputsShape(Shape):
 class CurveShape(Shape):
     """What SSD of each size would bring."""
 
-    observed_seconds = Integer("For how long its heat was counted; 0: too short for a forecast.")
+    observed_seconds = Integer(
+        "For how long its heat was counted; null: there is no forecast.", null=True
+    )
     reason = Text("Why there is no forecast, in a sentence for people; empty: there is one.")
     inputs = InputsShape("What it rests on beside; null: there is no forecast.", null=True)
     items = SizeShape("From the smallest size; empty: there is no forecast.", many=True)
@@ -103,7 +105,7 @@ class VolumeCurve(VolumeResource):
         if curve is None:
             reason = missing_heat(row, now)
             return self.shown(
-                {"observed_seconds": 0, "reason": reason, "inputs": None, "items": ()}
+                {"observed_seconds": None, "reason": reason, "inputs": None, "items": ()}
             )
         items = [show(SizeShape, each, is_enough=each is curve.enough) for each in curve.prospects]
         seconds = curve.observed_seconds

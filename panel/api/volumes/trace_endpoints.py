@@ -93,7 +93,7 @@ class TraceResource(VolumeResource):
     staff_only = True
 
     def trace(self, key: str, trace: str, right: Right | None = None) -> HeatTrace:
-        """The one of that key, for whoever has the right."""
+        """The one of that key, for those who have the right."""
         rows = HeatTrace.objects.visible_to(self.user).filter(volume=self.volume(key, right))
         return get_object_or_404(rows.select_related("actor", "host", "volume"), key=trace)
 

@@ -222,8 +222,8 @@ def _effect(action: str, *, has_good: bool) -> str:
         return "Nothing on a host changes."
     if action == Action.ALLOCATE:
         return (
-            "One volume after the other, so that SSD is freed before it is used. A change for "
-            "which there is no room then is refused alone."
+            "One volume after the other, so that SSD is freed before it is used. Where there is no "
+            "room then, that change alone is refused."
         )
     return "If a host has changed since this preview, its job stops before the first command."
 

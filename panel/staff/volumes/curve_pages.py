@@ -24,7 +24,8 @@ from storage.templatetags.money import amount
 from storage.volumes.plan_offers import Offer
 from storage.volumes.snapshot import VolumeSnapshot
 
-ALLOWED, FORBIDDEN = "Heat is counted again.", "Heat is no longer counted. What was is deleted."
+ALLOWED = "Heat may be counted from now on."
+FORBIDDEN = "Heat will no longer be counted. What was counted is deleted."
 MODES = ("writethrough", "writeback")
 
 
@@ -81,6 +82,7 @@ def volume_curve(request: HttpRequest, key: str) -> HttpResponse:
         context |= {
             "curve": curve,
             "enough": enough,
+            "is_largest": enough is curve.prospects[-1],
             "saved": saved_range(enough) if enough else "",
             "plans": plans,
             "plan": min(large, key=lambda each: each.offer.size_bytes, default=None),

@@ -2,7 +2,7 @@
 that are about to get a cache without a break.
 
 What is known of a volume after hours of turns is what a cache would hold after as many hours: no
-sample of addresses tells that, and nothing that begins with the job.
+sample of addresses shows that, and nothing that begins with the job.
 """
 
 from __future__ import annotations

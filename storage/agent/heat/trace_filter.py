@@ -44,7 +44,7 @@ def trace_filter(residue: int, devices: Iterable[int], whole: Iterable[int] = ()
 
 
 def _begins_in(residue: int) -> str:
-    """The first sector's chunk is `residue` modulo SHARE. `&` tells only whether any bit is set."""
+    """The first sector's chunk is `residue` modulo SHARE. `&` says only whether any bit is set."""
     bits = [1 << n for n in range(SHARE.bit_length() - 1)]
     unset = sum(bit for bit in bits if not residue & bit) * CHUNK_SECTORS
     tests = [f"!(sector & {unset:#x})"] if unset else []

@@ -122,7 +122,7 @@ def dm_devices(host: LocalHost) -> tuple[DmDevice, ...]:
 
 
 def visible(device: DmDevice) -> bool:
-    """Whether it is a public LV, told without asking LVM: no layer suffix in its dm uuid, and
+    """Whether it is a public LV, known without asking LVM: no layer suffix in its dm uuid, and
     not named like one of LVM's own sub-volumes."""
     match = _SPLIT.fullmatch(device.name)
     lv = device.name if match is None else match.group("lv").replace("--", "-")

@@ -82,7 +82,7 @@ def room(host: LocalHost, args: Args) -> CacheRoom | None:
 
 def _of_bcache(host: LocalHost, cset_uuid: str) -> CacheRoom | None:
     """A new set is empty: what it holds is what was written to it since. Its own counters move
-    every 13.6 s only, and to tell its fill it walks all buckets under a lock."""
+    every 13.6 s only, and to report its fill it walks all buckets under a lock."""
     cset = bcache_sysfs.cache_set(host, cset_uuid)
     size = dm.text(host, f"/sys/block/{cset.kname}/size")
     if cset.kname is None or not size.isdecimal():
@@ -125,7 +125,7 @@ def reads_of(entries: list[HotChunk], cache: CacheRoom) -> tuple[list[Read], int
 
 
 class CacheFiller:
-    """One run. `show` and `say` are for people; `stopping` tells that it is to end."""
+    """One run. `show` and `say` are for people; `stopping` says that it is to end."""
 
     def __init__(
         self,

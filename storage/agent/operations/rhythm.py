@@ -23,17 +23,17 @@ WORK_SECONDS = 6.0
 # After work the disks and the others still do what had to wait: that belongs to the work.
 SETTLE_SECONDS = 1.0
 REST_SECONDS = 3.0
-# One pulse takes at least so long, and whoever asks need not ask more or less often.
+# One pulse takes at least so long, and there is no need to ask more or less often.
 PULSE_SECONDS = 0.01
 MOST_BEAT_SECONDS = 0.05
-# Where nobody can tell what the others feel.
+# Where it is not known what the others feel.
 BLIND_SHARE = 0.25
 
 
 class Rhythm:
-    """`look` says what the others did since it was asked last, None where nobody can tell; `busy`
+    """`look` says what the others did since it was asked last, None where that is not known; `busy`
     says whether I/O of ours is under way, and is None where the kernel itself keeps the duty.
-    `most_share` is what our I/O takes where nobody else does any."""
+    `most_share` is what our I/O takes where no one else does any."""
 
     def __init__(
         self,

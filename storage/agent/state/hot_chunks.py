@@ -1,8 +1,7 @@
 """What is read most of a volume, as one process of the agent hands it to another. Pure.
 
-Unlike all else of heat these are addresses: whoever fills a cache must know what to read. They are
-made for a volume that gets a cache, stay on the host, and end with that job
-(docs/security.md#what-heat-sees).
+Unlike all else of heat these are addresses, because a warm start must know what to read. They stay
+on the host (docs/security.md#what-heat-sees).
 """
 
 from __future__ import annotations

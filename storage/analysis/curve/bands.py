@@ -89,7 +89,7 @@ def hit_rates(
 def _nested(rates: Sequence[HitRates]) -> Iterator[HitRates]:
     """From the smallest size to the largest: a larger LRU cache holds all that a smaller one holds
     (the inclusion property; Mattson et al., "Evaluation techniques for storage hierarchies", 1970).
-    So it hits no less often, however little the sample tells of one of the two."""
+    So it hits no less often, however little the sample says of one of the two."""
     reads = _rising([each.reads for each in rates])
     writes = _rising([each.writes for each in rates])
     for each, of_reads, of_writes in zip(rates, reads, writes, strict=True):

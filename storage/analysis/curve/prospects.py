@@ -194,8 +194,8 @@ def _widened(rate: Bounds, times: float) -> Bounds:
 
 
 def _lagging(rate: Bounds, later: LaterAdmission, promotion_share: float) -> Bounds:
-    """Of a cache that admits a share of the misses: reuse times do not tell chunks that are hot for
-    ever from those that are hot for a while (`HOT_FOR_A_WHILE`)."""
+    """Of a cache that admits a share of the misses: reuse times do not distinguish chunks that are
+    always hot from those that are hot for a while (`HOT_FOR_A_WHILE`)."""
     likely = 1 - (1 - rate.likely) * later.likely
     low = min(rate.low, likely)
     lowest = min(low, 1 - most_misses(1 - rate.low, promotion_share))

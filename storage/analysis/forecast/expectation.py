@@ -16,7 +16,7 @@ LONG_AGO: Final = 30 * DAY
 
 @dataclass(frozen=True, slots=True)
 class Warming:
-    """`low_seconds` and `high_seconds` are None where nobody knows. `text` is for the customer."""
+    """`low_seconds` and `high_seconds` are None where unknown. `text` is for the customer."""
 
     low_seconds: float | None
     high_seconds: float | None
@@ -99,7 +99,7 @@ def unknown(
     *,
     saved: tuple[float, float] | None = None,
 ) -> Expectation:
-    """Nobody knows; `saved` are the bounds of the seconds saved a day, where there are any."""
+    """It is not known; `saved` are the bounds of the seconds saved a day, where there are any."""
     return Expectation(
         kind="unknown",
         text=text,
@@ -115,8 +115,8 @@ WRITES: Final = marked("What your writes gain cannot be forecast.")
 def no_help(
     use: Use, choice: CacheChoice, what: str, why: str, basis: str, **fields: Any
 ) -> Expectation:
-    """`what` would not help, as a sentence `why` says of the reads; of a cache that takes writes
-    too nobody knows."""
+    """`what` would not help, as a sentence `why` says of the reads; what a cache that takes
+    writes does for them is not known."""
     if choice.caches_writes:
         return unknown(
             use,

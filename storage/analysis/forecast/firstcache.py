@@ -36,13 +36,13 @@ MISSES_FACTOR: Final = 2
 """A cache of the same size has up to so many times the misses of the former one, or so few: the use
 of the next weeks is another one, and the new cache begins empty."""
 STEPS: Final = 20
-"""What is told of others is rounded outwards to five points."""
+"""What is said of others is rounded outwards to five points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarVolume:
     """What was measured of one order that gave a volume without a cache its first one. `customer`
-    is whose it is, only told apart; `read_iops` and `read_ms_before` are of before."""
+    is whose it is, to distinguish them alone; `read_iops` and `read_ms_before` are of before."""
 
     customer: int
     volume_bytes: int

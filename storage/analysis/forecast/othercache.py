@@ -76,7 +76,7 @@ def no_cache(use: Use, rate: float) -> Expectation:
         kind="own_misses",
         text=gettext(
             "You would lose the cache that now answers {rate} of your reads. {lost}"
-        ).format(rate=share(rate), lost=_lost(more)),
+        ).format(rate=share(rate), lost=lost_words(more)),
         basis=gettext("Based on your cache's data {reckoned}.").format(reckoned=reckoned(use)),
         **rates(0.0, 0.0),
         **savings((-more, 0.0) if more is not None else None),
@@ -167,7 +167,7 @@ def _smaller(use: Use, rate: float, choice: CacheChoice) -> Expectation:
         kind="own_misses",
         text=(
             gettext("{capital} of your reads would come from SSD (now {rate}). {lost}").format(
-                capital=capital(shares(least, rate)), rate=share(rate), lost=_lost(more)
+                capital=capital(shares(least, rate)), rate=share(rate), lost=lost_words(more)
             )
         ),
         basis=(
@@ -192,7 +192,8 @@ def _more_waiting(use: Use, rate: float, least: float) -> float | None:
     return max(0.0, min(more, DAY - use.waited_seconds_per_day))
 
 
-def _lost(more: float | None) -> str:
+def lost_words(more: float | None) -> str:
+    """How many seconds a day are waited more (None = unknown), in a sentence."""
     if more is None:
         return gettext("The additional wait time is unknown.")
     if more < HARDLY_SECONDS:

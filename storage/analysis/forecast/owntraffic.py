@@ -21,6 +21,7 @@ from storage.analysis.forecast.expectation import (
     savings,
     warm_up,
 )
+from storage.analysis.forecast.othercache import lost_words
 from storage.analysis.forecast.today import HARDLY_SECONDS
 from storage.analysis.forecast.use import Use
 from storage.analysis.forecast.words import a_day, share, shares, span, spans
@@ -61,12 +62,14 @@ class ForecastInputs:
 @dataclass(frozen=True, slots=True)
 class OwnTraffic:
     """What heat of `observed_seconds` says of caches: one prospect for each size. `without` is what
-    having no cache saves."""
+    having no cache saves. `best_useless`: of all caches that are offered, in any mode, the one that
+    would save most; None where one of them may help."""
 
     observed_seconds: int
     prospects: Sequence[Prospect]
     inputs: ForecastInputs | None = None
     without: Range = NO_DIFFERENCE
+    best_useless: Prospect | None = None
 
     def of(self, size_bytes: int) -> Prospect | None:
         """That of exactly such a size."""
@@ -88,7 +91,7 @@ def own_traffic(
         basis = " ".join((basis, *basis_of(inputs)))
     return Expectation(
         kind=KINDS[prospect.verdict],
-        text=_text(use, prospect, traffic.prospects),
+        text=_text(use, prospect, traffic),
         basis=basis,
         hit_rate=prospect.hit_rate.likely,
         read_ms_low=prospect.read_ms.low,
@@ -119,17 +122,18 @@ def basis_of(inputs: ForecastInputs) -> list[str]:
     if past.widened <= 1:
         return [speed]
     held = gettext(
-        "Of the last {orders} forecasts of this kind that were measured, {within} lay in their "
-        "range, fewer than promised: the range is {times} times as wide therefore."
+        "Of the last {orders} forecasts of this kind that were measured, {within} held as our "
+        "model made them: too few for nine times in ten. The range given is {times} times as wide."
     ).format(orders=past.orders, within=past.within, times=figure(f"{past.widened:.1f}"))
     return [speed, held]
 
 
-def _text(use: Use, prospect: Prospect, every: Sequence[Prospect]) -> str:
+def _text(use: Use, prospect: Prospect, traffic: OwnTraffic) -> str:
     saved = prospect.saved_seconds_per_day
     served = shares(prospect.hit_rate.low, prospect.hit_rate.high)
-    if prospect.verdict == "no_help":
-        return _no_help(use, prospect, every)
+    is_smaller = prospect.size_bytes < (use.cache_size_bytes or 0)
+    if prospect.verdict == "no_help" and not is_smaller:
+        return _no_help(use, prospect, traffic)
     then = _between(ms(prospect.read_ms.low), ms(prospect.read_ms.high))
     reads = gettext("With this size, {served} of your reads would come from SSD.").format(
         served=served
@@ -137,6 +141,8 @@ def _text(use: Use, prospect: Prospect, every: Sequence[Prospect]) -> str:
     times = gettext("A read would take {then}, now {now}.").format(
         then=then, now=ms(prospect.read_ms_now)
     )
+    if prospect.verdict == "no_help":
+        return f"{reads} {times} {lost_words(-saved.low)}"
     if prospect.verdict == "unknown":
         doubt = gettext("Whether you would notice cannot be said yet.")
         return f"{reads} {times} {doubt}"
@@ -146,27 +152,35 @@ def _text(use: Use, prospect: Prospect, every: Sequence[Prospect]) -> str:
     return f"{reads} {times} {saving}"
 
 
-def _no_help(use: Use, prospect: Prospect, every: Sequence[Prospect]) -> str:
-    """Of this size; where none of several sizes helps, the same of all."""
+def _no_help(use: Use, prospect: Prospect, traffic: OwnTraffic) -> str:
+    """Of this size; where none that is offered helps, the same of all."""
     waited = use.waited_seconds_per_day
-    if waited < HARDLY_SECONDS:
-        return gettext("{what} would not help: {why}").format(
-            what=gettext("A cache"),
-            why=gettext("your reads wait for the slow disk less than a minute a day."),
-        )
-    is_of_all = len(every) > 1 and all(each.verdict == "no_help" for each in every)
-    largest = every[-1] if is_of_all else prospect
-    still = a_day(max(0.0, waited - max(0.0, largest.saved_seconds_per_day.high)))
-    if not is_of_all:
+    best = traffic.best_useless or prospect
+    left = waited - max(0.0, best.saved_seconds_per_day.high)
+    if left < HARDLY_SECONDS:
+        why = gettext("it would save less than a minute of waiting a day.")
+        if waited < HARDLY_SECONDS:
+            why = gettext("your reads wait for the slow disk less than a minute a day.")
+        what = gettext("An upgrade") if use.has_cache else gettext("A cache")
+        return gettext("{what} would not help: {why}").format(what=what, why=why)
+    still = a_day(left)
+    if traffic.best_useless is None:
         return gettext(
             "A cache of this size would not help: {served} of your reads would come from SSD, and "
             "your volume would still wait {a_day}."
         ).format(served=shares(prospect.hit_rate.low, prospect.hit_rate.high), a_day=still)
-    return gettext(
+    text = gettext(
         "No cache that you can order would help: at most {share} of your reads would come from "
         "SSD, and your volume would still wait {a_day}. Only SSD for the whole volume would help: "
         "ask your provider."
-    ).format(share=share(largest.hit_rate.high), a_day=still)
+    )
+    if use.has_cache:
+        text = gettext(
+            "No other cache that you can order would help: at most {share} of your reads would "
+            "come from SSD, and your volume would still wait {a_day}. Only SSD for the whole "
+            "volume would help: ask your provider."
+        )
+    return text.format(share=share(best.hit_rate.high), a_day=still)
 
 
 def _between(low: str, high: str) -> str:

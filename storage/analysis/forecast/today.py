@@ -25,12 +25,12 @@ HARDLY_SECONDS: Final = MINUTE
 """Less waiting a day is hardly any."""
 MOST_COVERED: Final = 0.75
 SHORT_DAYS: Final = 20 / 24
-"""A shorter time is told as it is: what it would be a day is not said of today."""
+"""A shorter time is given as it is: what it would be a day is not said of today."""
 
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """`hit_rate` (0 to 1) is None without a cache and where nobody knows, and so is
+    """`hit_rate` (0 to 1) is None without a cache and where it is not known, and so is
     `waited_seconds_per_day` where nothing can be said. `days` is the time the sentence speaks of,
     `covered` the part of it (0 to 1) that has figures."""
 

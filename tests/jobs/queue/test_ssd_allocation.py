@@ -72,6 +72,43 @@ def test_a_volume_without_a_forecast_keeps_what_it_has_and_says_why() -> None:
     assert "a forecast needs 6 h" in why(host, "archive")
 
 
+def test_where_no_heat_is_counted_the_sentence_says_what_to_do() -> None:
+    host, _ = allocation_scene(Part(label="archive", cache_gib=16))
+    Host.objects.filter(pk=host.pk).update(hello={**host.hello, "heat": {"state": "stopped"}})
+    assert why(host, "archive") == (
+        f"{host.name}: the unit tiercel-heat does not run. "
+        "On the host: systemctl status tiercel-heat"
+    )
+
+
+def test_a_change_that_only_writes_less_says_what_it_costs() -> None:
+    host, _ = allocation_scene(also(OVERSIZED, hours={0: -5, 4: -2, 16: 0}))
+    made = make.physical_disk(host, name="md0", device="/dev/nvme0")
+    made.entered_rated_bytes = GIB * 5 * 365
+    made.save()
+    found = allocation_of(host, timezone.now())
+    assert [each.proposed.size_bytes for each in found.changes] == [0]
+    assert found.groups[0].verdict.startswith(
+        "The SSDs wear too fast. What is proposed writes less"
+    )
+    assert found.groups[0].verdict.endswith("costs 4.5 h to 5.5 h of waiting a day.")
+
+
+def test_what_may_not_be_cut_and_what_is_to_grow_is_not_called_too_large() -> None:
+    plan = CachePlan.objects.create(
+        name="Large", size_bytes=24 * GIB, price_minor=900, currency="EUR"
+    )
+    large = Part(label="archive", hours={0: -5, 20: -5, 24: 0}, cache_gib=24)
+    sold = also(large, fields={"cache_plan": plan})
+    growing = also(large, hours={**large.hours, 32: 9})
+    enough = []
+    for each in (large, sold, growing):
+        host, _ = allocation_scene(each, free_gib=20)
+        (cache,) = allocation_of(host, timezone.now()).yields
+        enough.append(cache.enough.size_bytes // GIB if cache.enough is not None else None)
+    assert enough == [20, None, None]
+
+
 def test_a_forecast_of_another_cache_says_nothing() -> None:
     host, volumes = allocation_scene(WAITING, OVERSIZED)
     SizeForecast.objects.filter(volume=volumes[1]).update(cache_bytes=2 * GIB)
@@ -124,6 +161,7 @@ def test_a_group_that_root_does_not_allow_is_shown_and_left_alone() -> None:
     found = allocation_of(host, timezone.now())
     assert not found.changes
     assert found.groups[0].verdict == "Root on the host does not let Tiercel change vg0."
+    assert found.groups[0].next_ssds == ()
 
 
 def test_the_wear_of_ssds_whose_endurance_is_known_is_held_to_five_years() -> None:

@@ -12,11 +12,14 @@ import pytest
 from django.db import connections
 from pytest_django.live_server_helper import LiveServer
 
+from jobs.models import Job
+from jobs.models.step import Line
 from panel.cli import job_progress
 from panel.cli.__main__ import run_command_line
 from panel.models import User
 from tests import make
 from tests.panel.api.asking import program
+from tests.scene import Scene, scene
 
 VARIABLES = ("TIERCEL_URL", "TIERCEL_TOKEN", "TIERCEL_PANEL", "TIERCEL_CA_FILE", "NO_COLOR")
 
@@ -35,6 +38,7 @@ class Ran:
 
 
 Tiercel = Callable[..., Ran]
+Meanwhile = Callable[..., None]
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +75,11 @@ def admin(live_server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     connections.close_all()
 
 
+@pytest.fixture
+def there(admin: User) -> Scene:
+    return scene(label="web12 disk", host={"name": "web1", "site": "Hel 1"})
+
+
 def be(
     user: User,
     live_server: LiveServer,
@@ -85,7 +94,7 @@ def be(
 
 
 @pytest.fixture
-def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
     """What happens at the panel between two looks at a job: one thing at each pause."""
 
     def let(*happenings: Callable[[], object]) -> None:
@@ -97,3 +106,11 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         monkeypatch.setattr(job_progress, "sleep", pause)
 
     return let
+
+
+def said(of: Job, *texts: str) -> None:
+    """A job's next lines of output."""
+    count = Line.objects.filter(job=of).count()
+    Line.objects.bulk_create(
+        Line(job=of, n=count + n + 1, text=text) for n, text in enumerate(texts)
+    )

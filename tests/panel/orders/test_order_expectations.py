@@ -12,7 +12,13 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from panel.models import Intent, Order, OrderState
 from panel.models.proof import Proof, ProofState
-from panel.orders.order_expectations import expectations, expected_of, measured, trial_offered
+from panel.orders.order_expectations import (
+    expectations,
+    expected_of,
+    measured,
+    traffic_of,
+    trial_offered,
+)
 from storage import row_security
 from storage.analysis.forecast import SimilarVolume
 from storage.byte_sizes import GIB
@@ -194,6 +200,20 @@ def test_an_order_keeps_what_is_expected_whatever_door_it_came_through(
     acme = shop()
     mandate(acme.customer)
     assert buy(acme, plan()).expected["kind"] == "unknown"
+
+
+def test_where_no_plan_helps_in_any_mode_all_speak_of_the_best_of_them() -> None:
+    there = counting_scene()
+    now = NOON + timedelta(hours=1)
+    count_heat(there.volume, 12, now)
+    row = snapshots_of([Volume.objects.get(pk=there.volume.pk)])[0]
+    plan("Through", size_bytes=2 * GIB)
+    plan("Back", size_bytes=GIB, mode="writeback")
+    shelved = offers(row, CachePlan.objects.all(), 0)
+    through, back = (traffic_of(row, USE, shelved, now)[mode] for mode in (False, True))
+    assert through.best_useless == back.best_useless == through.prospects[-1]
+    alone = [each for each in shelved if each.plan and each.plan.mode == "writeback"]
+    assert traffic_of(row, USE, alone, now)[True].best_useless is None
 
 
 def test_an_order_keeps_the_figures_that_its_forecast_was_made_with() -> None:

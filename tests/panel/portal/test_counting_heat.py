@@ -1,4 +1,4 @@
-"""Customers decide whether heat is counted; their plans say what it tells."""
+"""Customers decide whether heat is counted; their plans say what follows from it."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def counts(volume: Volume) -> bool:
 
 def test_an_owner_ends_the_counting_and_what_was_counted_is_deleted() -> None:
     acme = shop()
+    Host.objects.update(hello=COUNTING)
     count_heat(acme.volume, 2, database_now())
     SizeForecast.objects.create(volume=acme.volume, made_at=database_now())
     client = browser(acme.owner)
@@ -40,9 +41,22 @@ def test_an_owner_ends_the_counting_and_what_was_counted_is_deleted() -> None:
     client.post(url, {"end": "1"})
     assert not counts(acme.volume)
     assert not HeatDay.objects.exists() and not SizeForecast.objects.exists()
-    assert "Forecasts are less exact" in seen(client, "my-volume", acme.volume.key)
+    text = seen(client, "my-volume", acme.volume.key)
+    assert "This is not counted now. Forecasts are less exact." in text
+    assert "we count how soon" not in text
     client.post(url)
     assert counts(acme.volume)
+
+
+@pytest.mark.parametrize("hello", [{}, {"heat": {"state": "off"}}], ids=["old agent", "root"])
+def test_where_the_host_counts_nothing_the_page_does_not_say_that_it_does(
+    hello: dict[str, object],
+) -> None:
+    acme = shop()
+    Host.objects.update(hello=hello)
+    text = seen(browser(acme.owner), "my-volume", acme.volume.key)
+    assert "The server of your volume does not count it at present." in text
+    assert "we count how soon" not in text and "allow-heat" not in text
 
 
 def test_a_viewer_and_a_stranger_change_nothing() -> None:

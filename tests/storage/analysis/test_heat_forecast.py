@@ -25,7 +25,7 @@ from storage.metrics.rates import Sums
 from storage.models import ForecastRecord, HeatDay, Host, Volume
 from storage.volumes.snapshot import VolumeSnapshot, snapshots_of
 from tests import make
-from tests.heat_scene import count_heat, counting_scene, slow_reads
+from tests.heat_scene import COUNTING, count_heat, counting_scene, slow_reads
 from tests.scene import Scene, scene
 from tests.storage.metrics.samples.rounds import NOON
 
@@ -131,6 +131,11 @@ def test_a_volume_on_ssd_has_no_curve(here: Scene) -> None:
     assert heat_forecast(row_of(here.volume), use, [GIB], NOW) is None
 
 
+def test_what_is_on_ssd_is_not_said_to_read_too_little() -> None:
+    fast = scene(make.lv(pvs=("md0",)), host={"hello": COUNTING})
+    assert missing_heat(row_of(fast.volume), NOW) == "The volume is on SSD and needs no cache."
+
+
 def test_ranges_that_held_too_seldom_are_wider_and_forecasts_say_so(here: Scene) -> None:
     count_heat(here.volume, 12, NOW)
     asked = (row_of(here.volume), busy(here.volume), [GIB], NOW)
@@ -153,7 +158,7 @@ def test_ranges_that_held_too_seldom_are_wider_and_forecasts_say_so(here: Scene)
     )
     said = forecast(busy(here.volume), CacheChoice(GIB), (), wide)
     assert said is not None
-    assert "25 forecasts of this kind that were measured, 19 lay in their range" in said.basis
+    assert "25 forecasts of this kind that were measured, 19 held" in said.basis
     assert "1.5 times as wide" in said.basis
 
 

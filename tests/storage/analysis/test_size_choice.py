@@ -55,7 +55,7 @@ def test_a_size_that_may_save_nothing_is_not_chosen() -> None:
     assert chosen.size_bytes is None
     assert chosen.reason == (
         "It is not certain yet that a cache would help: it may save up to 2 h of waiting a day, "
-        "or nothing. More days of counting tell."
+        "or nothing. More days of counting will show."
     )
 
 
@@ -73,6 +73,16 @@ def test_where_no_size_helps_none_is_chosen_and_the_reason_has_the_figure() -> N
     )
     assert by_curve([useless(8, 0.9)]).reason == (
         "A cache would not help: even 8 GiB would save no more than 30 s of waiting a day."
+    )
+
+
+def test_of_a_volume_with_a_cache_no_other_size_is_said_not_to_help() -> None:
+    assert by_curve([useless(1), useless(8, 0.9)], has_cache=True).reason == (
+        "No other size would help: none would save more than 30 s of waiting a day."
+    )
+    wide = prospect(2, "unknown", saved_seconds_per_day=Range(-60.0, 7200.0))
+    assert by_curve([wide], has_cache=True).reason.startswith(
+        "It is not certain yet that another size would help"
     )
 
 

@@ -49,7 +49,7 @@ def test_the_curve_has_the_sizes_with_their_ranges(asking: Program, here: Scene)
 def test_without_a_forecast_it_says_why(asking: Program, here: Scene) -> None:
     shown = asking.get(f"/volumes/{here.volume.key}/curve").json()
     assert shown == {
-        "observed_seconds": 0,
+        "observed_seconds": None,
         "reason": (
             "What this volume reads again is not known yet: nothing counted so far of 6 h needed."
         ),

@@ -40,7 +40,7 @@ def test_forecast_and_measured_stand_side_by_side_and_misses_lead_to_their_repor
     held_order(0.75)
     missed = held_order(0.4)
     text = text_of(staff)
-    assert "1 of 2</strong> measured orders lie in their forecast range" in text
+    assert 'Measured orders that lie in their forecast range: <strong class="num">1 of 2' in text
     assert "say little" in text
     assert text.count('<g class="scatter-point') == 2
     assert text.count("scatter-miss") == 1

@@ -40,6 +40,13 @@ def test_where_nothing_is_to_be_gained_the_page_says_so(client: Client) -> None:
     assert "The SSD is divided well" in text and "Preview the change" not in text
 
 
+def test_where_nothing_is_proposed_the_next_ssd_is_not_beyond_a_proposal(client: Client) -> None:
+    nothing_free, _ = allocation_scene(WAITING)
+    assert "of waiting a day, most on" in page(client, nothing_free)
+    proposing, _ = allocation_scene(WAITING, OVERSIZED)
+    assert "of waiting a day beyond the proposal, most on" in page(client, proposing)
+
+
 def test_without_any_forecast_nothing_is_said_of_what_is_written(client: Client) -> None:
     host, _ = allocation_scene(Part(label="new", cache_gib=4))
     text = page(client, host)

@@ -119,7 +119,7 @@ def test_a_curve_says_whose_disks_it_rests_on_and_that_ranges_are_widened(
     )
     cache.clear()
     text = part(staff, here)
-    assert "19 of the last 25 measured forecasts lay in their range" in text
+    assert "19 of the last 25 measured forecasts lay in the range that the model gave" in text
     assert reverse("calibration") in text
 
 

@@ -39,7 +39,8 @@ def prospect(size_gib: int, verdict: Verdict = "helps", **fields: object) -> Pro
 
 
 def expected(*prospects: Prospect, size_gib: int = 4, use: Use = USE) -> Expectation:
-    traffic = OwnTraffic(3 * 86_400, prospects)
+    vain = len(prospects) > 1 and all(each.verdict == "no_help" for each in prospects)
+    traffic = OwnTraffic(3 * 86_400, prospects, best_useless=prospects[-1] if vain else None)
     found = forecast(use, CacheChoice(size_gib * GIB), (), traffic)
     assert found is not None
     return found
@@ -93,14 +94,36 @@ def test_where_no_plan_would_help_each_says_the_same_and_what_would() -> None:
         "and your volume would still wait 1.9 hours a day. Only SSD for the whole volume would "
         "help: ask your provider."
     }
+    cached = dataclasses.replace(USE, cache_size_bytes=GIB, hit_rate=0.04)
+    assert expected(*vain, use=cached).text.startswith("No other cache that you can order would")
     other = expected(vain[0], prospect(4), size_gib=2)
     assert other.text.startswith("A cache of this size would not help: 0 to 2 %")
 
 
-def test_a_volume_that_hardly_waits_is_told_so() -> None:
+def test_of_a_volume_that_hardly_waits_the_forecast_says_so() -> None:
     calm = dataclasses.replace(USE, waited_seconds_per_day=20.0)
     found = expected(prospect(4, "no_help"), use=calm)
     assert found.text.endswith("your reads wait for the slow disk less than a minute a day.")
+
+
+def test_a_cache_smaller_than_the_present_one_says_what_more_is_waited() -> None:
+    cached = dataclasses.replace(USE, cache_size_bytes=16 * GIB, hit_rate=0.97)
+    less = prospect(4, "no_help", saved_seconds_per_day=Range(-1_200.0, 20.0))
+    text = expected(less, prospect(8, "no_help"), use=cached).text
+    assert "92 to 97 % of your reads would come from SSD." in text
+    assert text.endswith("would wait up to 20 minutes a day longer for the slow disk.")
+    alike = prospect(4, "no_help", saved_seconds_per_day=Range(-20.0, 20.0))
+    assert expected(alike, use=cached).text.endswith("The wait time would hardly change.")
+
+
+def test_what_is_left_of_little_waiting_is_no_reason_for_ssd() -> None:
+    calm = dataclasses.replace(USE, waited_seconds_per_day=90.0)
+    vain = [prospect(n, "no_help", saved_seconds_per_day=Range(0.0, 50.0)) for n in (2, 4)]
+    assert expected(*vain, use=calm).text == (
+        "A cache would not help: it would save less than a minute of waiting a day."
+    )
+    cached = dataclasses.replace(calm, cache_size_bytes=GIB, hit_rate=0.9)
+    assert expected(*vain, use=cached).text.startswith("An upgrade would not help: it would")
 
 
 def test_a_range_that_is_too_wide_promises_nothing_and_leaves_the_trial_open() -> None:
