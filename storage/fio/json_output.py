@@ -57,7 +57,7 @@ def read_json(file: str, text: str) -> Imported | None:
     for index, report in enumerate(reports):
         result += read_report(file, report, index)
     if not (jobs or reports or refusals):
-        refusals.append(Remark("not-fio-json", "The JSON is not an output of fio or YABS.", file))
+        refusals.append(_without_jobs(read.values).remark(file))
     return result + Imported(refusals=tuple(refusals))
 
 
@@ -120,6 +120,12 @@ def _explained(refusal: FioRefusal, around: str) -> FioRefusal:
         sentence = f"{refusal.sentence} The lines before it report I/O errors of the device."
         return FioRefusal(refusal.code, sentence)
     return refusal
+
+
+def _without_jobs(values: list[Any]) -> FioRefusal:
+    if any(isinstance(value, dict) and "fio version" in value for value in values):
+        return FioRefusal("no-jobs", "The output of fio has no job: none began.")
+    return FioRefusal("not-fio-json", "The JSON is not an output of fio or YABS.")
 
 
 def _next_document(text: str, position: int) -> int:

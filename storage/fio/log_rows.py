@@ -93,7 +93,9 @@ def read_log(file: str, text: str) -> Imported:
         )
         raise FioRefusal("log-quantity-unknown", sentence)
     at = _direction_column(table)
-    every_io = bool((table[:, at + 1] > 0).any())
+    every_io = bool((table[:, at + 1] > 0).all())
+    if not every_io and (table[:, at + 1] > 0).any():
+        raise FioRefusal("log-mixed-rows", "Some rows are averages and others are single I/Os.")
     parts = []
     for number in (0, 1, 2):
         rows = table[table[:, at] == number]
@@ -142,7 +144,7 @@ def _broken(number: int, is_last: bool) -> FioRefusal:
 
 def _direction_column(table: Table) -> int:
     """Column 3, or 4 where the mean and the maximum of each window stand before it."""
-    for place in (2, 3):
+    for place in range(2, min(4, table.shape[1] - 1)):
         if np.isin(table[:, place], (0, 1, 2)).all():
             return place
     raise FioRefusal("log-direction-unknown", "The rows have no column of directions.")

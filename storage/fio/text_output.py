@@ -191,6 +191,9 @@ def _job(file: str, block: _Block, place: int) -> JobResult:
         error=block.error,
         grouped=block.jobs > 1,
     )
+    if block.name == "All clients":
+        reason = Remark("sum-of-others", "It is the sum of the other entries.", file)
+        job = replace(job.not_comparable(reason), is_sum_of_others=True)
     if block.error:
         sentence = (
             f"The run failed with error {block.error}: its figures are shown, never compared."

@@ -81,9 +81,9 @@ def amount(text: str) -> float | None:
 
 
 def amount_before_units(text: str) -> float | None:
-    """The same before fio wrote "Ki": KB, MB and GB were powers of 1024."""
+    """The same before fio wrote "Ki": KB, MB and GB were powers of 1024, and TB was called PB."""
     match = _AMOUNT.fullmatch(text.strip())
-    return float(match[1]) * _BINARY[match[2].lower()] if match else None
+    return float(match[1]) * _BINARY[match[2].lower().replace("p", "t")] if match else None
 
 
 def options_of(*tables: object) -> dict[str, str]:

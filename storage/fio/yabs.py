@@ -128,7 +128,8 @@ def is_text(text: str) -> bool:
 
 def read_text(file: str, text: str) -> Imported:
     """The tests of each report in a text."""
-    parts = [part for part in re.split(f"(?={_BANNER})", text) if is_text(part)]
+    head = _BANNER if _BANNER in text else _DISK
+    parts = [part for part in re.split(f"(?={head})", text) if is_text(part)]
     result = Imported()
     for report, part in enumerate(parts):
         jobs = _text_jobs(file, part, report)
