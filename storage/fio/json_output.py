@@ -140,7 +140,7 @@ def _lists(document: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]
         for name in ("jobs", "client_stats")
         if isinstance(entries := document.get(name), list)
         and all(isinstance(entry, dict) for entry in entries)
-        and any("jobname" in entry for entry in entries)
+        and any(entry.keys() & {"jobname", "read", "write", "mixed"} for entry in entries)
     ]
     return iter(lists) if lists else None
 
@@ -169,7 +169,9 @@ def _jobs(
         for name, entries in _lists(document) or ():
             for index, entry in enumerate(entries[:JOBS]):
                 try:
-                    job, remarks = job_result(file, document, entry, is_client=name != "jobs")
+                    job, remarks = job_result(
+                        file, document, entry, is_client=name != "jobs" and len(entries) > 1
+                    )
                 except FioRefusal as refusal:
                     sentence = f"Job {index + 1} ({clean(entry.get('jobname'), 80)}) is left out. "
                     refusals.append(Remark(refusal.code, sentence + refusal.sentence, file))

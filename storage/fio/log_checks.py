@@ -20,7 +20,8 @@ NANOSECONDS_SINCE: Final = (2, 99)
 PRIORITY_COLUMNS: Final = 5
 DEEPEST: Final = 1024
 """I/Os in flight that no job of fio is likely to exceed."""
-SLOWEST_MEAN_S: Final = 1.0
+SLOWEST_MEAN_S: Final = {"slat": 0.005, "clat": 1.0, "lat": 1.0}
+"""What half of a log is not likely to exceed."""
 FASTEST_NS: Final = 500
 TOLERANCE: Final = 1.001
 
@@ -134,8 +135,11 @@ def _is_too_slow(latency: LoggedSeries, others: Iterable[LoggedSeries]) -> bool:
     is_relative = since_start_s[0] < 1e7
     if is_relative and (as_seconds > since_start_s + 1).any():
         return True
-    if float(np.median(as_seconds)) > SLOWEST_MEAN_S:
+    if float(np.median(as_seconds)) > SLOWEST_MEAN_S[latency.quantity]:
         return True
+    if latency.every_io:
+        span_s = float(np.ptp(since_start_s)) + 0.001
+        return bool(as_seconds.sum() / span_s > DEEPEST)
     for other in others:
         same = (other.job_number, other.direction) == (latency.job_number, latency.direction)
         if same and other.quantity == "iops" and not other.every_io:

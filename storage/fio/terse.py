@@ -36,7 +36,7 @@ AFTER: Final = 5 + 7 + 10 + 12
 INTERIM_MS: Final = 500
 LINES: Final = 10_000
 
-_LINE = re.compile(r"^[2-5];.*;.*$", re.MULTILINE)
+_LINE = re.compile(r"^[ \t]*[2-5];.*;.*$", re.MULTILINE)
 _PERCENTILE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)%=(\d{1,19})")
 _SHARE = re.compile(r"\d{1,20}(?:\.\d{1,9})?%")
 
@@ -53,7 +53,7 @@ def read_terse(file: str, text: str) -> Imported:
     lines = _LINE.findall(text)
     for number, line in enumerate(lines[:LINES]):
         try:
-            jobs.append(_job(file, line.rstrip().split(";"), number))
+            jobs.append(_job(file, line.strip().split(";"), number))
         except (FioRefusal, ValueError, IndexError) as error:
             reason = error.sentence if isinstance(error, FioRefusal) else "It is cut or changed."
             sentence = f"Terse line {number + 1} cannot be read. {reason}"

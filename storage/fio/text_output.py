@@ -38,8 +38,8 @@ _OLD = re.compile(
     r"iops=\s*(?P<iops>[\d.]+[kKMG]?)\s*, runt=\s*(?P<ms>\d{1,15})\s*msec"
 )
 _LATENCY = re.compile(
-    r"^\s+(?P<name>slat|clat|lat) \((?P<unit>[num]sec)\)\s*: min=\s*(?P<min>[\d.]+[kKMG]?), "
-    r"max=\s*(?P<max>[\d.]+[kKMG]?), avg=\s*(?P<mean>[\d.]+[kKMG]?)"
+    r"^\s+(?P<name>slat|clat|lat) \((?P<unit>[num]sec)\)\s*: min=\s*(?P<min>[\d.]+[kKMG]?)\s*, "
+    r"max=\s*(?P<max>[\d.]+[kKMG]?)\s*, avg=\s*(?P<mean>[\d.]+[kKMG]?)"
 )
 _HEADING = re.compile(r"^\s+(?P<name>[\w /.%()]+) percentiles \((?P<unit>[num]sec)\)\s*:")
 _PERCENTILES = re.compile(r"(\d{1,3}\.\d{1,9})th=\[\s*(\d{1,19})\s*\]")
@@ -47,8 +47,10 @@ _ISSUED = re.compile(
     r"^\s+issued (?:rwts?|r/w/d)?\s*: total=(?:r=)?(\d{1,19})[,/](?:w=)?(\d{1,19})"
     r"(?:[,/](?:d=)?(\d{1,19}))?"
 )
-_SECTION = re.compile(r"^\s{2}(?:fsync|sync|cpu|IO depths)\b")
-_VERSION = re.compile(r"^(fio-\d\S{0,60})\s*$")
+_SECTION = re.compile(r"^\s+(?:fsync|sync|cpu|IO depths)\b")
+_VERSION = re.compile(r"^\s*(fio[- ]\d\S{0,60})\s*$")
+_STATUS = re.compile(r".*\[eta [^\]\n]*\]")
+"""A line of progress that the next line was printed over."""
 _NANOSECONDS: Final = {"nsec": 1, "usec": 10**3, "msec": 10**6}
 _SUFFIX: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
@@ -104,7 +106,8 @@ def read_text(file: str, text: str) -> Imported:
 
 def _started(match: re.Match[str], version: str | None, document: int) -> _Block:
     group, jobs, error, pid = (int(match[key]) for key in ("group", "jobs", "error", "pid"))
-    return _Block(clean(match["name"]), group, jobs, error, pid, version, document)
+    name = _STATUS.sub("", match["name"]).lstrip()
+    return _Block(clean(name), group, jobs, error, pid, version, document)
 
 
 def _read_line(block: _Block, line: str) -> None:

@@ -19,7 +19,7 @@ _DECIMAL: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 
 _SECONDS: Final = {"d": 86400, "h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6}
 _AMOUNT = re.compile(r"(\d{1,20}(?:\.\d{1,20})?)\s*([kmgtp]?)(i?)(b?)", re.IGNORECASE)
 _TIME = re.compile(r"(\d{1,15})(d|h|ms|m|us|s)?", re.IGNORECASE)
-_VERSION = re.compile(r"fio-v?(\d{1,3})\.(\d{1,3})")
+_VERSION = re.compile(r"(?:fio[- ]v?)?(\d{1,3})\.(\d{1,3})")
 
 
 def number(row: Mapping[str, Any], key: str) -> float | None:
@@ -61,7 +61,7 @@ def clean(text: object, length: int = NAME_LENGTH) -> str:
 
 def version_of(text: str | None) -> tuple[int, int] | None:
     """The numbers of "fio-3.36-17-gabcdef"."""
-    match = _VERSION.search(text or "")
+    match = _VERSION.match(text or "")
     return (int(match[1]), int(match[2])) if match else None
 
 

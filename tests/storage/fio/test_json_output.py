@@ -176,6 +176,18 @@ def test_the_sum_of_all_clients_is_marked() -> None:
     assert [one.comparable for one in result.jobs] == [True, True, False]
 
 
+def test_all_clients_alone_are_a_result() -> None:
+    whole = document(client_stats=[job("All clients", hostname="h1")])
+    del whole["jobs"]
+    assert only_job(imported(whole)).comparable
+
+
+def test_a_job_without_a_name_is_one() -> None:
+    nameless = job()
+    del nameless["jobname"]
+    assert only_job(imported(document(nameless))).jobname == ""
+
+
 def test_mixed_beside_read_and_write_is_their_sum() -> None:
     alone = job(mixed=direction())
     for name in ("read", "write", "trim"):

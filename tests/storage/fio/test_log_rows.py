@@ -120,6 +120,20 @@ def test_microseconds_that_would_need_too_deep_a_queue_are_nanoseconds() -> None
     assert clat.values[0] == 90_000
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("x_slat.1.log", 12_000), ("x_clat.1.log", 2_000_000)],
+)
+def test_microseconds_that_no_run_would_bear_are_nanoseconds(name: str, value: int) -> None:
+    text = rows(f"500, {value}, 0, 0", f"1000, {value}, 0, 0")
+    assert only_series(read(name, text)).values[0] == value
+
+
+def test_single_ios_that_would_overlap_too_often_are_nanoseconds() -> None:
+    text = rows(*(f"{2000 + n // 10}, 200000, 0, 4096" for n in range(1000)))
+    assert only_series(read("x_clat.1.log", text)).values[0] == 200_000
+
+
 def test_latencies_of_unknown_unit_are_refused() -> None:
     result = read("x_clat.1.log", LATENCIES)
     assert codes(result) == {"latency-unit-unknown"}

@@ -81,7 +81,8 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_file_does_not_spoil_the_others() -> None:
-    result = read_outputs({"bad": b"\x00", **SHAPES, "o.json": text_of(document())})
+    one_version = {"o.json": text_of(document()), "text.txt": NEW.encode()}
+    result = read_outputs({"bad": b"\x00", **SHAPES, **one_version})
     assert codes(result) == {"not-text"}
     assert {job.source for job in result.jobs} == {
         "json",

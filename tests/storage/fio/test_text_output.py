@@ -108,6 +108,28 @@ def test_a_failed_job_is_shown_and_not_compared() -> None:
     assert (job.error, job.comparable) == (5, False)
 
 
+def test_older_spaces_and_tabs_are_read() -> None:
+    text = """fio 1.59
+Jobs: 1 (f=1): [_r] [99.8% done] [77 /0  iops] [eta 00m:01s]job1: (groupid=0, jobs=1): err= 0: pid=4691
+ read : io=10240MB, bw=22626KB/s, iops=22 , runt=463447msec
+   clat (usec): min=260 , max=1339.4K, avg=45248.86, stdev=66381.67
+\tlat (usec): min=260 , max=1339.4K, avg=45249.23, stdev=66381.71
+ cpu          : usr=0.03%, sys=1.51%, ctx=94037, majf=1, minf=281
+\tissued r/w/d: total=10240/0/0, short=0/0/0
+"""
+    job = only_job(read("o.txt", text))
+    result = job.directions["read"]
+    assert (job.jobname, job.fio_version, result.total_ios) == ("job1", "fio 1.59", 10_240)
+    assert result.clat and (result.clat.mean_ns, result.clat.max_ns) == (45_248_860, 1_339_400_000)
+    assert result.lat and result.lat.mean_ns == 45_249_230
+
+
+def test_an_output_may_stand_in_an_indented_quotation() -> None:
+    text = "\n".join(f"    {line}" for line in NEW.splitlines())
+    job = only_job(read("notes.md", f"# Monday\n\n{text}\n\nThat was it.\n"))
+    assert (job.jobname, job.directions["read"].total_ios) == ("a b", 4099)
+
+
 def test_a_sum_over_clients_is_marked() -> None:
     text = NEW + NEW[NEW.index("a b: (groupid") :].replace("a b:", "All clients:")
     assert [job.is_sum_of_others for job in read("o.txt", text).jobs] == [False, True]

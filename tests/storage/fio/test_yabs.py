@@ -109,6 +109,15 @@ def test_the_text_divided_kib_by_1000_until_it_was_mended(
     assert set(result.jobs[1].directions) == {"read"}
 
 
+def test_the_table_alone_is_read_from_notes_too() -> None:
+    rows = TABLE.format(speed=108.13).splitlines()[2:]
+    plain = read("notes.txt", "\n".join(rows))
+    marked = read("notes.md", "\n".join(f"| {row} |" for row in rows))
+    for result in (plain, marked):
+        assert [job.block_size_bytes for job in result.jobs] == [4096, 1024**2]
+        assert result.jobs[0].directions["read"].bytes_per_s == pytest.approx(108.13e6 * 1.024)
+
+
 def test_two_reports_are_two_machines() -> None:
     text = HEAD.format(version="2021-06-05") + TABLE.format(speed=108.13)
     assert [job.document for job in read("y.txt", text + text).jobs] == [0, 0, 1, 1]
