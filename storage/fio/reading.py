@@ -12,8 +12,8 @@ from storage.fio.log_checks import checked_logs
 from storage.fio.results import FioRefusal, Imported, Remark
 from storage.fio.values import clean
 
-FILE_BYTES: Final = 64 * 1024**2
-ALL_BYTES: Final = 256 * 1024**2
+FILE_BYTES: Final = 32 * 1024**2
+ALL_BYTES: Final = 128 * 1024**2
 FILES: Final = 500
 
 _PACKED: Final = (

@@ -49,6 +49,10 @@ def test_reads_and_writes_have_windows_of_their_own() -> None:
     assert windows(writes).total == pytest.approx(20 * 1.008)
 
 
+def test_one_average_has_the_time_since_the_start_as_its_window() -> None:
+    assert windows(only_series(read("x_iops.1.log", "10002, 100, 0, 0\n"))).total == 1000.2
+
+
 def test_rows_of_single_ios_are_counted() -> None:
     text = rows("7, 1, 1, 8192", "3, 1, 0, 8192", "9, 1, 0, 4096", "5, 1, 1, 8192")
     result = read("x_iops.1.log", text)
@@ -82,7 +86,8 @@ def test_a_broken_row_is_named() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "code"),
     [
-        ("x_iops.1.log", "500, 10, 0, 0\n", "log-of-one-row"),
+        ("x_iops.1.log", "500, 1, 0, 4096\n", "log-of-one-row"),
+        ("x_iops.1.log", "0, 10, 0, 0\n", "log-of-one-row"),
         ("x_iops.1.log", " \n", "empty"),
         ("result.log", "500, 10, 0, 0\n1000, 10, 0, 0\n", "log-quantity-unknown"),
         ("x_iops.1.log", "500, 10, 7, 9\n1000, 10, 7, 9\n", "log-direction-unknown"),

@@ -110,7 +110,7 @@ def test_a_failed_job_is_shown_and_not_compared() -> None:
 
 def test_older_spaces_and_tabs_are_read() -> None:
     text = """fio 1.59
-Jobs: 1 (f=1): [_r] [99.8% done] [77 /0  iops] [eta 00m:01s]job1: (groupid=0, jobs=1): err= 0: pid=4691
+Jobs: 1 (f=1): [_r] [99.8% done] [eta 00m:01s]job1: (groupid=0, jobs=1): err= 0: pid=4691
  read : io=10240MB, bw=22626KB/s, iops=22 , runt=463447msec
    clat (usec): min=260 , max=1339.4K, avg=45248.86, stdev=66381.67
 \tlat (usec): min=260 , max=1339.4K, avg=45249.23, stdev=66381.71
