@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from storage.fio.json_job import job_result
 from storage.fio.results import FioRefusal, Imported, JobResult, Remark
-from storage.fio.run_remarks import run_remarks
+from storage.fio.run_remarks import goes_on, interim, run_remarks
 from storage.fio.values import clean, integer
 from storage.fio.yabs import is_report, read_report
 
 DOCUMENTS: Final = 1000
 BROKEN_DOCUMENTS: Final = 20
 JOBS: Final = 10_000
+WARNINGS: Final = 100
 DEPTH: Final = 5
 """Programs around fio keep its document inside one of their own."""
 
@@ -177,27 +178,24 @@ def _jobs(
                     refusals.append(Remark(refusal.code, sentence + refusal.sentence, file))
                     continue
                 jobs.append(replace(job, document=number, index=index))
-                warnings += [remark for remark in remarks if remark not in warnings]
+                if len(warnings) < WARNINGS:
+                    warnings += [remark for remark in remarks if remark not in warnings]
         of_documents.append(jobs)
     starts = [_start_ms(document) for document in documents]
     for number in range(len(documents) - 1):
         earlier, later = of_documents[number : number + 2]
         if _is_interim(earlier, later, starts[number : number + 2]):
-            of_documents[number] = [job.not_comparable(_interim(file)) for job in earlier]
+            of_documents[number] = [job.not_comparable(interim(file)) for job in earlier]
     return tuple(job for jobs in of_documents for job in jobs), warnings, refusals
-
-
-def _interim(file: str) -> Remark:
-    return Remark("interim", "A later document of the same run has the result.", file)
 
 
 def _start_ms(document: dict[str, Any]) -> float | None:
     """When the run began, from when its document was written."""
     for _, entries in _lists(document) or ():
         elapsed = [entry["elapsed"] for entry in entries if isinstance(entry.get("elapsed"), int)]
-        written = document.get("timestamp_ms")
-        if elapsed and isinstance(written, int):
-            return float(written - max(elapsed) * 1000)
+        for key, unit_ms in (("timestamp_ms", 1), ("timestamp", 1000)):
+            if elapsed and isinstance(written := document.get(key), int):
+                return float(written * unit_ms - max(elapsed) * 1000)
     return None
 
 
@@ -209,12 +207,9 @@ def _is_interim(
     def identity(jobs: list[JobResult]) -> list[object]:
         return [(job.jobname, job.group, job.host, job.start_unix_ms) for job in jobs]
 
-    def counts(job: JobResult) -> int:
-        return sum(result.io_bytes or 0 for result in job.directions.values())
-
     begin, end = starts
     if begin is None or end is None or abs(begin - end) > _SLACK_MS:
         return False
-    return identity(earlier) == identity(later) and all(
-        counts(one) <= counts(other) for one, other in zip(earlier, later, strict=True)
+    return identity(earlier) == identity(later) and any(
+        goes_on(one, other) for one, other in zip(earlier, later, strict=True)
     )

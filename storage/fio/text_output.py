@@ -19,8 +19,7 @@ from storage.fio.results import (
     JobResult,
     Remark,
 )
-from storage.fio.run_remarks import run_remarks
-from storage.fio.terse import goes_on
+from storage.fio.run_remarks import goes_on, interim, run_remarks
 from storage.fio.values import LARGEST, amount, amount_before_units, clean
 
 JOBS: Final = 10_000
@@ -41,7 +40,7 @@ _LATENCY = re.compile(
     r"^\s+(?P<name>slat|clat|lat) \((?P<unit>[num]sec)\)\s*: min=\s*(?P<min>[\d.]+[kKMG]?)\s*, "
     r"max=\s*(?P<max>[\d.]+[kKMG]?)\s*, avg=\s*(?P<mean>[\d.]+[kKMG]?)"
 )
-_HEADING = re.compile(r"^\s+(?P<name>[\w /.%()]+) percentiles \((?P<unit>[num]sec)\)\s*:")
+_HEADING = re.compile(r"^\s+(?P<name>[a-z][\w /.%()]*?) percentiles \((?P<unit>[num]sec)\)\s*:")
 _PERCENTILES = re.compile(r"(\d{1,3}\.\d{1,9})th=\[\s*(\d{1,19})\s*\]")
 _ISSUED = re.compile(
     r"^\s+issued (?:rwts?|r/w/d)?\s*: total=(?:r=)?(\d{1,19})[,/](?:w=)?(\d{1,19})"
@@ -207,10 +206,9 @@ def _job(file: str, block: _Block, place: int) -> JobResult:
 
 def _marked(file: str, jobs: list[tuple[JobResult, int]]) -> list[JobResult]:
     """With what `--status-interval` printed on the way marked as such: the process is the same."""
-    sentence = "A later output of the same run has the result."
     last = {(job.jobname, job.group, job.document, pid): job for job, pid in jobs}
     return [
-        job.not_comparable(Remark("interim", sentence, file))
+        job.not_comparable(interim(file))
         if goes_on(job, last[job.jobname, job.group, job.document, pid])
         else job
         for job, pid in jobs

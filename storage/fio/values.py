@@ -53,6 +53,8 @@ def integer(text: str) -> int | float:
 
 def clean(text: object, length: int = NAME_LENGTH) -> str:
     """A name of another machine, without what no page and no database can hold."""
+    if not isinstance(text, str | int | float):
+        return ""
     return "".join(
         letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}"
         for letter in str(text)[:length]

@@ -22,7 +22,9 @@ TESTS: Final = 50
 _BANNER = "Yet-Another-Bench-Script"
 _HEADER = re.compile(r"^[ \t|]*Block Size[ \t]*\|.*\(IOPS\)", re.MULTILINE)
 _VERSION = re.compile(r"^\W*v(20\d\d-\d\d-\d\d)\b")
-_CELL = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG]B)/s\s*\(\s*(\d+(?:\.\d+)?)\s*([kKmM]?)\s*\)")
+_CELL = re.compile(
+    r"(\d{1,9}(?:\.\d{1,9})?)\s*([KMG]B)/s\s*\(\s*(\d{1,9}(?:\.\d{1,9})?)\s*([kKmM]?)\s*\)"
+)
 _SPEED: Final = {"KB": 10**3, "MB": 10**6, "GB": 10**9}
 _SUFFIX: Final = {"": 1, "k": 10**3, "m": 10**6}
 _PLACES: Final[dict[Direction, str]] = {"read": "_r", "write": "_w"}

@@ -62,6 +62,9 @@ def packed() -> bytes:
         (b'{"a":' * 100_000, "json-too-deep"),
         (b"[" + b'{"jobs":' * 100_000, "json-too-deep"),
         (b"{\n" * 100_000, "json-cut-off"),
+        (b"x\n" + b"\n" * 300_000, "unknown-format"),
+        (b" " * 300_000 + b"x", "unknown-format"),
+        (b"3" + b";" * 300_000, "terse-invalid"),
     ],
     ids=itertools.count(),
 )
@@ -70,6 +73,18 @@ def test_what_is_no_output_is_refused(content: bytes, code: str) -> None:
     assert codes(result) == {code}
     assert not (result.jobs or result.series or result.histograms)
     assert all(remark.sentence.endswith(".") for remark in result.refusals)
+
+
+def test_long_lines_of_a_result_are_no_trouble() -> None:
+    text = NEW.replace("  lat (usec)", " " * 100_000 + "a" + " " * 100_000 + "\n  lat (usec)")
+    assert len(read("o.txt", text).jobs) == 1
+
+
+def test_options_are_no_trouble_however_deep() -> None:
+    deep = "[" * 900 + "]" * 900
+    text = text_of(document()).decode().replace('"randread"', deep)
+    (job,) = read("o.json", text).jobs
+    assert job.options["rw"] == ""
 
 
 def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
