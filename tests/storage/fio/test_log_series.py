@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.fio.log_series import Windows, mean_latency_ns, merge, windows
+from storage.fio.log_series import Windows, mean_latency_ns, merge, merged_logs, windows
 from storage.fio.reading import read_outputs
-from storage.fio.results import FioRefusal, LoggedSeries
-from tests.storage.fio.outputs import read
+from storage.fio.results import FioRefusal, Imported, LoggedSeries
+from tests.storage.fio.outputs import direction, document, job, read, text_of
 
 drifts = st.lists(st.integers(0, 9), min_size=20, max_size=60)
 rates = st.lists(st.integers(200, 90_000), min_size=60, max_size=60)
@@ -68,9 +68,33 @@ def test_steady_jobs_stay_steady_however_their_windows_lie() -> None:
 def test_what_the_last_row_lacks_is_a_last_piece() -> None:
     series = series_of([500, 1000, 1500], [1000] * 3)
     whole = windows(series, total=1600, runtime_ms=1700)
-    assert (whole.total, whole.ends_ms[-1]) == (1600, 1700)
+    assert (whole.total, whole.ends_ms[-1], whole.amounts[-1]) == (1600, 1700, 100)
+    assert windows(series, total=1600).total == 1600
     assert windows(series).total == 1500
     assert windows(series, total=1499).total == 1500
+
+
+def test_what_rounding_lost_makes_no_peak_at_the_end() -> None:
+    whole = windows(series_of([500, 1000, 1500], [1000] * 3), total=1510, runtime_ms=1501)
+    assert whole.total == pytest.approx(1510)
+    assert merge([whole]).together.rates.max() == pytest.approx(1000, rel=0.01)
+
+
+def test_a_total_of_another_job_changes_nothing() -> None:
+    series = series_of([500, 1000, 1500], [1000] * 3)
+    assert windows(series, total=9000, runtime_ms=1600).total == 1500
+
+
+def test_logs_of_an_import_are_merged_with_the_totals_of_their_jobs() -> None:
+    jobs = [job(read=direction(2100, 2100)), job(read=direction(2200, 2200))]
+    files = {f"x_iops.{n}.log": log_of([1000, 2000], [1000, 1000]) for n in (1, 2)}
+    imported = read_outputs({**files, "x.json": text_of(document(*jobs))})
+    merged = merged_logs(imported, "iops", "read")
+    assert merged and merged.together.total == pytest.approx(4300)
+    assert [grid.total for grid in merged.apart] == pytest.approx([2100, 2200])
+    assert merged_logs(imported, "iops", "write") is None
+    alone = merged_logs(read_outputs(files), "iops", "read")
+    assert alone and alone.together.total == pytest.approx(4000)
 
 
 def test_a_late_sample_counts_its_whole_window() -> None:
@@ -102,6 +126,23 @@ def test_a_job_that_began_later_is_shifted() -> None:
     first = windows(series_of([500, 1000], [100, 100]))
     merged = merge([first, first.shifted(1000)])
     assert merged.together.amounts == pytest.approx([50] * 4)
+
+
+def staggered(**second: int) -> Imported:
+    jobs = [job(**({"job_start": 5_000} if second else {})), job(**second)]
+    jobs[1]["job options"] = {"stonewall": ""}
+    files = {f"x_iops.{n}.log": log_of([1000, 2000], [2000, 2000]) for n in (1, 2)}
+    return read_outputs({**files, "x.json": text_of(document(*jobs))})
+
+
+def test_jobs_that_wait_are_merged_where_they_began() -> None:
+    merged = merged_logs(staggered(job_start=7_000), "iops", "read")
+    assert merged and merged.together.rates == pytest.approx([2000] * 8)
+
+
+def test_jobs_that_wait_for_an_unknown_time_are_not_merged() -> None:
+    with pytest.raises(FioRefusal, match="log_unix_epoch"):
+        merged_logs(staggered(), "iops", "read")
 
 
 def test_times_since_1970_begin_where_the_run_began() -> None:
