@@ -40,7 +40,7 @@ class OptionError(ValueError):
     """Why a value is refused."""
 
 
-def whole(least: int, most: int) -> Check:
+def whole_number(least: int, most: int) -> Check:
     """A whole number."""
 
     def check(text: str) -> str:
@@ -69,7 +69,7 @@ def choice(*words: str) -> Check:
     return check
 
 
-def size(text: str) -> int:
+def size_bytes(text: str) -> int:
     """Bytes. fio reads "Ki" as 1000 and "k" as 1024, so that only "k" is clear."""
     match = _SIZE.fullmatch(text)
     if not match:
@@ -79,7 +79,7 @@ def size(text: str) -> int:
 
 def block(text: str) -> int:
     """The bytes of one I/O."""
-    value = size(text)
+    value = size_bytes(text)
     if not SMALLEST_BLOCK <= value <= LARGEST_BLOCK or value % SMALLEST_BLOCK:
         raise OptionError("must be a multiple of 512 bytes, at most 16m")
     return value
@@ -110,19 +110,19 @@ def split(text: str) -> str:
     parts = [part.split("/") for part in text.split(":")]
     if len(parts) > BLOCK_SIZES or any(len(part) != 2 for part in parts):
         raise OptionError("must be sizes with shares such as 4k/60:64k/40")
-    shares = [(block(length), int(whole(0, 100)(share))) for length, share in parts]
+    shares = [(block(length), int(whole_number(0, 100)(share))) for length, share in parts]
     if sum(share for _, share in shares) != 100:
         raise OptionError("must have shares that make 100")
     return ":".join(f"{length}/{share}" for length, share in shares)
 
 
-def percent(least: int, most: int) -> Check:
+def volume_share(least: int, most: int) -> Check:
     """A share of the volume."""
 
     def check(text: str) -> str:
         if not text.endswith("%"):
             raise OptionError("must be a share of the volume such as 50%: the lab chooses its size")
-        return f"{whole(least, most)(text[:-1])}%"
+        return f"{whole_number(least, most)(text[:-1])}%"
 
     return check
 
@@ -147,7 +147,7 @@ def duration(most_s: int, unit: str = "s", least: int = 0) -> Check:
 
 def rate(text: str) -> int:
     """Bytes a second."""
-    value = size(text)
+    value = size_bytes(text)
     if not 1 <= value <= 1024 * GIB:
         raise OptionError("must be a rate such as 10m")
     return value
@@ -183,45 +183,45 @@ ALLOWED: Final[Mapping[str, Check]] = {
     "bs": for_each_direction(block),
     "bsrange": for_each_direction(block_range),
     "bssplit": for_each_direction(split),
-    "iodepth": whole(1, DEEPEST),
-    "iodepth_batch": whole(1, DEEPEST),
-    "iodepth_batch_submit": whole(1, DEEPEST),
-    "iodepth_batch_complete": whole(0, DEEPEST),
-    "iodepth_low": whole(1, DEEPEST),
-    "numjobs": whole(1, MOST_JOBS),
-    "rwmixread": whole(0, 100),
-    "rwmixwrite": whole(0, 100),
-    "percentage_random": for_each_direction(whole(0, 100)),
+    "iodepth": whole_number(1, DEEPEST),
+    "iodepth_batch": whole_number(1, DEEPEST),
+    "iodepth_batch_submit": whole_number(1, DEEPEST),
+    "iodepth_batch_complete": whole_number(0, DEEPEST),
+    "iodepth_low": whole_number(1, DEEPEST),
+    "numjobs": whole_number(1, MOST_JOBS),
+    "rwmixread": whole_number(0, 100),
+    "rwmixwrite": whole_number(0, 100),
+    "percentage_random": for_each_direction(whole_number(0, 100)),
     "random_distribution": distribution,
     "random_generator": choice("tausworthe", "lfsr", "tausworthe64"),
     "randrepeat": flag,
     "allrandrepeat": flag,
-    "randseed": whole(0, 2**53),
+    "randseed": whole_number(0, 2**53),
     "norandommap": flag,
     "rw_sequencer": choice("sequential", "identical"),
-    "size": percent(1, 100),
-    "offset": percent(0, 99),
+    "size": volume_share(1, 100),
+    "offset": volume_share(0, 99),
     "runtime": duration(DAY_S, least=1),
     "ramp_time": duration(3600),
     "startdelay": duration(DAY_S),
     "time_based": flag,
     "rate": for_each_direction(rate),
-    "rate_iops": for_each_direction(whole(1, 10**8)),
+    "rate_iops": for_each_direction(whole_number(1, 10**8)),
     "rate_process": choice("linear", "poisson"),
     "thinktime": duration(3600, "us"),
     "thinktime_spin": duration(3600, "us"),
-    "thinktime_blocks": whole(1, 10**9),
-    "fsync": whole(0, 10**9),
-    "fdatasync": whole(0, 10**9),
+    "thinktime_blocks": whole_number(1, 10**9),
+    "fsync": whole_number(0, 10**9),
+    "fdatasync": whole_number(0, 10**9),
     "end_fsync": flag,
     "sync": choice("0", "1", "none", "sync", "dsync"),
     "ioengine": choice("libaio", "io_uring", "psync", "sync"),
     "direct": flag,
     "buffered": flag,
     "invalidate": flag,
-    "buffer_compress_percentage": whole(0, 100),
+    "buffer_compress_percentage": whole_number(0, 100),
     "buffer_compress_chunk": lambda text: str(block(text)),
-    "dedupe_percentage": whole(0, 100),
+    "dedupe_percentage": whole_number(0, 100),
     "refill_buffers": flag,
     "zero_buffers": flag,
     "scramble_buffers": flag,

@@ -30,7 +30,7 @@ from storage.fio.results import (
 
 STEP_MS: Final = 500
 LONGEST_WINDOW: Final = 2.5
-MOST_CELLS: Final = 2_000_000
+MOST_CELLS: Final = 20_000_000
 UNIX_EPOCH_MS: Final = 10**12
 """Times from which on a log counts since 1970 (`log_unix_epoch`), not since its job began."""
 MOST_LOST: Final = 1.02
@@ -141,7 +141,9 @@ def _of_averages(series: LoggedSeries, total: float | None) -> Windows:
 def _of_single_ios(series: LoggedSeries) -> Windows:
     """Rows counted by their millisecond; between them nothing was done."""
     weights = series.sizes_kib if series.quantity == "bandwidth" else np.ones(series.rows)
-    knots = np.unique(np.concatenate([[0.0], series.times_ms, series.times_ms + 1]))
+    first_ms = float(series.times_ms.min())
+    start_ms = first_ms if first_ms >= UNIX_EPOCH_MS else 0.0
+    knots = np.unique(np.concatenate([[start_ms], series.times_ms, series.times_ms + 1]))
     amounts = np.zeros(len(knots) - 1)
     np.add.at(amounts, np.searchsorted(knots, series.times_ms), weights)
     return Windows(knots[:-1], knots[1:], amounts)
@@ -152,7 +154,7 @@ def merge(jobs: Sequence[Windows], step_ms: float = STEP_MS) -> Merged:
     start_ms = np.floor(min(float(job.starts_ms[0]) for job in jobs) / step_ms) * step_ms
     end_ms = max(float(job.ends_ms[-1]) for job in jobs)
     cells = int(np.ceil((end_ms - start_ms) / step_ms))
-    if cells > MOST_CELLS:
+    if cells * len(jobs) > MOST_CELLS:
         raise FioRefusal("log-too-long", "The times of the rows are too far apart for a chart.")
     edges = start_ms + np.arange(cells + 1) * step_ms
     amounts = np.array([np.diff(job.until(edges)) for job in jobs])

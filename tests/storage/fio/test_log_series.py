@@ -150,6 +150,9 @@ def test_times_since_1970_begin_where_the_run_began() -> None:
     logged = windows(series_of([at + 500, at + 1000, at + 1500], [100] * 3))
     assert logged.total == 150
     assert len(merge([logged]).together.amounts) == 3
+    text = "".join(f"{at + time}, 1, 0, 4096\n" for time in (0, 10, 700))
+    (series,) = read("x_iops.1.log", text).series
+    assert merge([windows(series)]).together.amounts.tolist() == [2, 1]
 
 
 def test_times_too_far_apart_are_refused() -> None:
