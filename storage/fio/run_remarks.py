@@ -16,7 +16,10 @@ INTERIM_MS: Final = 500
 """Jobs that run side by side differ by less, results of a status interval by more."""
 
 _SIGNAL = re.compile(r"terminating on signal (\d{1,3})")
-_ERROR = re.compile(r"^fio: (?:pid=\d+, err=|io_u error).*$", re.MULTILINE)
+_ERROR = re.compile(
+    r"^[ \t]*(?:fio: (?:pid=\d+, err=|io_u error)|verify: |\w{1,20}: verify failed).*$",
+    re.MULTILINE,
+)
 _RATE = re.compile(r"^[ \t]*(?:--)?(rate_iops|rate)\s*=\s*([\w.,]+)", re.MULTILINE)
 _CAPPED = "queue depth will be capped at 1"
 
@@ -30,9 +33,8 @@ def run_remarks(file: str, text: str, jobs: Iterable[JobResult]) -> list[Remark]
         remarks.append(Remark("stopped-by-signal", sentence, file))
     elif short := _shortened(jobs):
         remarks.append(Remark("shorter-than-asked", short, file))
-    if errors := _ERROR.findall(text):
-        sentence = f"fio reported {len(errors)} errors, the first is: {clean(errors[0], 200)}"
-        remarks.append(Remark("reported-errors", sentence, file))
+    if errors := reported_errors(text):
+        remarks.append(Remark("reported-errors", errors, file))
     if rate := _rate(text, jobs):
         sentence = f"{rate}: an open loop, not a limit of the device."
         remarks.append(Remark("rate-limited", sentence, file))
@@ -43,6 +45,14 @@ def run_remarks(file: str, text: str, jobs: Iterable[JobResult]) -> list[Remark]
         sentence = "The figures are those of groups (group_reporting): single jobs are not in it."
         remarks.append(Remark("group-reporting", sentence, file))
     return remarks
+
+
+def reported_errors(text: str) -> str | None:
+    """What fio said of I/Os that failed, and of data that was not what had been written."""
+    errors = _ERROR.findall(text)
+    if not errors:
+        return None
+    return f"fio reported {len(errors)} errors. The first: {clean(errors[0].strip(), 200)}."
 
 
 def interim(file: str) -> Remark:

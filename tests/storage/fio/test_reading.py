@@ -59,6 +59,12 @@ def packed() -> bytes:
         (b"[global]\nrw=read\n[a]\n", "unknown-format"),
         (b"fio: engine libaio not loadable\n", "unknown-format"),
         (b"hello", "unknown-format"),
+        (
+            b"fio: pid=9, err=5/file:io_u.c:1, func=io_u error, error=Input/output error\n",
+            "no-result",
+        ),
+        (b"sha256: verify failed at file x offset 668565504, length 32768\n", "no-result"),
+        (b"verify: bad magic header 0, wanted acca at file x offset 0\n", "no-result"),
         (b'{"a":' * 100_000, "json-too-deep"),
         (b"[" + b'{"jobs":' * 100_000, "json-too-deep"),
         (b"{\n" * 100_000, "json-cut-off"),
