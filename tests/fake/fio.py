@@ -118,12 +118,14 @@ def _loading(machine: Machine, job: Job) -> Iterator[None]:
 def _run(machine: Machine, job: Job) -> Steps:
     runtime = float(job.options["runtime"])
     step = max(STEP_SECONDS, runtime / MOST_STEPS)
-    passed, before, promoted = 0.0, _ios(job), _promotions(machine, job)
+    begun_ns, before, promoted = machine.clock_ns(), _ios(job), _promotions(machine, job)
+    passed = 0.0
     try:
         with _loading(machine, job):
             while passed < runtime:
                 yield min(step, runtime - passed)
-                passed += step
+                # Also while it was made to stand still.
+                passed = (machine.clock_ns() - begun_ns) / 1e9
                 if job.options["name"] == "junk":
                     _fill(machine, job.lv)
                 promoted = _write_to_ssd(machine, job, promoted)

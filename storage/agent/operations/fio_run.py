@@ -107,8 +107,10 @@ class FioRun:
         return failed
 
     def _measure_neighbours(self) -> None:
-        """Without any load of ours."""
+        """Without any load of ours. The first look only makes the histograms."""
         under = self._under()
+        Neighbours(self._host, under, frozenset()).look()
+        self._host.sleep(1.0)
         load = self._load_of(under, frozenset())
         end_ns = self._host.boottime_ns() + int(BASELINE_SECONDS * 1e9)
         while self._host.boottime_ns() < end_ns and not self._stopping():
