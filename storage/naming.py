@@ -38,6 +38,11 @@ MADE_TAG_PREFIX = "tiercel.made="
 anything: a name alone proves nothing."""
 
 
+BENCHMARK_TAG_PREFIX = "tiercel.bench="
+"""On a scratch volume of a benchmark, with the key of its run."""
+_SCRATCH_NAME = re.compile(r"b-([a-z2-7]{8,26})(?:-cache)?(?:_.*)?")
+
+
 BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Letters and symbols that show nothing."""
 
@@ -154,6 +159,15 @@ def is_made_beside(name: str, tags: tuple[str, ...]) -> bool:
         "left": is_held_name,
     }
     return any(f"{MADE_TAG_PREFIX}{kind}" in tags and fits(name) for kind, fits in kinds.items())
+
+
+def is_scratch(name: str, tags: tuple[str, ...]) -> bool:
+    """True for a volume that a benchmark made for one run: by its name and its tag of the same key.
+    A customer's may have such a name."""
+    match = _SCRATCH_NAME.fullmatch(name)
+    marks = [tag for tag in tags if tag.startswith(BENCHMARK_TAG_PREFIX)]
+    is_marked = match is not None and marks == [f"{BENCHMARK_TAG_PREFIX}{match.group(1)}"]
+    return is_marked and MANAGED_TAG in tags
 
 
 def is_reserved_name(name: str) -> bool:

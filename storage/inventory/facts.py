@@ -25,7 +25,7 @@ from storage.agent.kernel.array_state import ArrayTrouble
 from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, cleaned, converted
 from storage.inventory.orphan import Orphan
 from storage.inventory.unread import Unread, readable_fields, readable_things, unread_named
-from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside
+from storage.naming import KEY_PATTERN, MANAGED_TAG, PVMOVE_PREFIX, is_made_beside, is_scratch
 
 # LVM writes its uuids as 32 letters in 7 groups.
 Uuid = Annotated[str, Meta(min_length=1, max_length=38)]
@@ -373,6 +373,11 @@ class LogicalVolume:
         return "public" in self.role
 
     @property
+    def is_scratch(self) -> bool:
+        """A benchmark made it for one run, and removes it."""
+        return is_scratch(self.name, self.tags)
+
+    @property
     def rests(self) -> bool:
         """Switched off by Proxmox VE with its guest, and on again when that starts."""
         return not self.active and any(user.kind == "proxmox" for user in self.users)
@@ -444,6 +449,14 @@ class KernelIdentity:
     signature: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class KeptBenchmark:
+    """A run of a benchmark that is over, and whose result the host keeps."""
+
+    key: Annotated[str, Meta(pattern=f"^{KEY_PATTERN.pattern}$")]
+    outcome: Literal["finished", "stopped", "failed"]
+
+
 @dataclass(frozen=True)
 class HostFacts:
     """One inventory. `consistent` is False when the reports did not agree with each other,
@@ -463,6 +476,7 @@ class HostFacts:
     lvm_version: str = ""
     kernel: KernelIdentity = KernelIdentity()
     boot_id: str = ""
+    benchmarks: tuple[KeptBenchmark, ...] = ()
     unread: tuple[Unread, ...] = ()
 
     def __post_init__(self) -> None:
@@ -509,6 +523,11 @@ class HostFacts:
         lv = next((knames[member] for member in members if member in knames), None)
         return "" if lv is None else f"{lv.vg_name}/{lv.name}"
 
+    def benchmark(self, key: str) -> KeptBenchmark | None:
+        """The run that ended on this host under the key; None where it has not, or its result was
+        forgotten."""
+        return next((each for each in self.benchmarks if each.key == key), None)
+
     def vg(self, uuid: str) -> VolumeGroup | None:
         return next((vg for vg in self.vgs if vg.uuid == uuid), None)
 
@@ -525,10 +544,10 @@ class HostFacts:
         return tuple(pv for pv in self.pvs if pv.vg_uuid == vg_uuid and pv.tier == tier)
 
     def public_lvs(self) -> tuple[LogicalVolume, ...]:
-        """Volumes a guest or a person may use; not what caches are made of, nor LVM's own during a
-        pvmove. A cache device that is not registered yet, or no more, and the room a volume grows
-        into are told by the name and the mark that the agent gave them: a customer's volume may
-        have such a name."""
+        """Volumes a guest or a person may use; not what caches are made of, nor scratch volumes of
+        benchmarks, nor LVM's own during a pvmove. A cache device that is not registered yet, or no
+        more, and the room a volume grows into are told by the name and the mark that the agent gave
+        them: a customer's volume may have such a name."""
         cache_devices = {cset.lv_uuid for cset in self.csets}
         return tuple(
             lv
@@ -537,6 +556,7 @@ class HostFacts:
             and lv.uuid not in cache_devices
             and not lv.name.startswith(PVMOVE_PREFIX)
             and not (MANAGED_TAG in lv.tags and is_made_beside(lv.name, lv.tags))
+            and not lv.is_scratch
         )
 
 
@@ -549,8 +569,9 @@ PARTS: Final[Mapping[str, type]] = {
     "csets": CacheSet,
     "orphans": Orphan,
     "backings": BareBacking,
+    "benchmarks": KeptBenchmark,
 }
-ADDED_LATER: Final = frozenset({"orphans", "backings"})
+ADDED_LATER: Final = frozenset({"orphans", "backings", "benchmarks"})
 """Lists of which an older agent says nothing."""
 HOST_FIELDS: Final[Mapping[str, tuple[Any, Any]]] = {
     "consistent": (bool, False),

@@ -54,6 +54,7 @@ def full() -> HostFacts:
     )
     data["arrays"] = [array]
     data["lvs"][0]["users"] = [user]
+    data["benchmarks"] = [{"key": KEY, "outcome": "stopped"}]
     return decode(data)
 
 
@@ -144,6 +145,7 @@ def test_a_missing_field_is_named() -> None:
     newer = {
         "orphans",
         "backings",
+        "benchmarks",
         "lvm_policy",
         "snapshots",
         "work",
@@ -313,6 +315,23 @@ def test_what_caches_are_made_of_is_not_public() -> None:
     )
     assert facts.public_lvs() == (volume, foreign)
     assert MANAGED_TAG in leftover.tags
+
+
+def test_a_volume_that_a_benchmark_made_is_not_public() -> None:
+    tags = (MANAGED_TAG, f"tiercel.bench={KEY}")
+    scratch = make.lv(f"b-{KEY}", tags=tags)
+    customers = make.lv(f"b-{KEY}-www", tags=tags), make.lv("b-database", tags=(MANAGED_TAG,))
+    facts = make.facts(scratch, *customers)
+    assert facts.public_lvs() == customers
+    assert [lv.is_scratch for lv in facts.lvs] == [True, False, False]
+
+
+def test_a_run_that_ended_is_known_by_its_key() -> None:
+    ended = full().benchmark(KEY)
+    assert ended is not None and ended.outcome == "stopped"
+    assert full().benchmark("ccccccccdddddddd") is None
+    older = {key: value for key, value in FULL.items() if key != "benchmarks"}
+    assert decode(older).benchmarks == () and not decode(older).unread
 
 
 @pytest.mark.parametrize("name", ["c-mustermann", "s-mailserver", "x-windowsserver"])
