@@ -67,6 +67,7 @@ class Migration(migrations.Migration):
                 ('conditions', models.JSONField(blank=True, default=dict)),
                 ('summary', models.JSONField(blank=True, null=True)),
                 ('is_on_host', models.BooleanField(default=False)),
+                ('is_put_off', models.BooleanField(default=False)),
                 ('benchmark', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='storage.benchmark')),
             ],
             options={

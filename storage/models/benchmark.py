@@ -181,7 +181,8 @@ class BenchmarkRun(models.Model):
     host's word ("finished", "stopped", "failed"; "" before it has any), `reached_seconds` how far
     its measured part came. `conditions` is what else the host said of itself; `summary` is a
     `storage.benchmarks.summary.RunSummary` as JSON, null before there is one. `is_on_host`: the
-    host may have a result of it that is still to be fetched, or to be forgotten there."""
+    host may have a result of it that is still to be fetched, or to be forgotten there.
+    `is_put_off`: a person paused the benchmark and did not wait for the run."""
 
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="runs")
     number = models.PositiveIntegerField()
@@ -201,6 +202,7 @@ class BenchmarkRun(models.Model):
     conditions = models.JSONField(default=dict, blank=True)
     summary = models.JSONField(null=True, blank=True)
     is_on_host = models.BooleanField(default=False)
+    is_put_off = models.BooleanField(default=False)
 
     class Meta:
         ordering = ("number",)
