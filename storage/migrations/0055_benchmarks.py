@@ -35,6 +35,7 @@ class Migration(migrations.Migration):
                 ('begun_at', models.DateTimeField(blank=True, null=True)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('not_before', models.DateTimeField(blank=True, db_default=django.db.models.functions.datetime.Now(), null=True)),
+                ('waits_since', models.DateTimeField(blank=True, null=True)),
                 ('message', models.CharField(blank=True, max_length=512)),
                 ('correction', models.CharField(blank=True, max_length=512)),
                 ('share_key', models.CharField(blank=True, max_length=32)),
