@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from storage.benchmarks.ending import ending_of
-from storage.benchmarks.legs import Legs, Reads, reads_of
+from storage.benchmarks.ending import edges_of, ending_of
+from storage.benchmarks.legs import Floats, Legs, Reads, reads_of
 from storage.benchmarks.matrix import Cell, TargetKind
 from storage.benchmarks.run_facts import RunFacts
 from storage.benchmarks.summary import (
@@ -27,7 +26,6 @@ from storage.fio.latency_bins import LatencyBins, too_few
 from storage.fio.log_series import STEP_MS, Grid, Windows, merge, windows
 from storage.fio.results import DirectionResult, Imported, JobResult
 
-Floats = npt.NDArray[np.float64]
 LAST_SHARE: Final = 0.1
 FIRST_MS: Final = 30_000
 LEAST_HIT_MS: Final = 4000
@@ -228,7 +226,7 @@ def _series(run: _Run, reads: Reads | None) -> RunSeries:
     whole = run.grid(step_ms)
     if whole is None:
         return RunSeries(step_ms)
-    edges = whole.start_ms + np.arange(len(whole.amounts) + 1) * step_ms
+    edges = edges_of(whole)
     written = run.legs.counter("fast", "written_sectors")
     promotions = run.legs.renewed("promotions")
     return RunSeries(
