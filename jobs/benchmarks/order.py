@@ -66,17 +66,17 @@ def order(
         raise refusal
     if window is not None:
         begins_at(host, window)
-    made = Benchmark.objects.create(
-        host=host,
-        spec=spec.to_json(),
-        title=title[:TITLE_LIMIT],
-        purpose=purpose,
-        actor=requester.actor,
-        address=requester.address,
-        door=requester.door,
-        token=requester.token,
-        **window_fields(window),
-    )
+    fields: dict[str, Any] = {
+        "host": host,
+        "spec": spec.to_json(),
+        "title": title[:TITLE_LIMIT],
+        "purpose": purpose,
+        "actor": requester.actor,
+        "address": requester.address,
+        "door": requester.door,
+        "token": requester.token,
+    }
+    made = Benchmark.objects.create(**fields, **window_fields(window))
     BenchmarkRun.objects.bulk_create(
         BenchmarkRun(benchmark=made, number=number, cell=run.cell.to_json(), repeat=run.repeat)
         for number, run in enumerate(runs_of(spec), 1)
