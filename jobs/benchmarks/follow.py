@@ -39,7 +39,16 @@ GIVEN_UP: Final = timedelta(hours=12)
 MOST_FAILED: Final = 3
 """So many failed runs in a row end a benchmark: those that are left would fail too."""
 PASSING: Final = frozenset(
-    {"busy", "degraded", "host_key_changed", "inconsistent", "no_space", "not_active"}
+    {
+        "busy",
+        "degraded",
+        "host_key_changed",
+        "inconsistent",
+        "machine_changed",
+        "no_space",
+        "not_active",
+        "twins",
+    }
 )
 """Refusals that no person needs to lift."""
 
