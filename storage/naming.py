@@ -40,7 +40,6 @@ anything: a name alone proves nothing."""
 
 BENCHMARK_TAG_PREFIX = "tiercel.bench="
 """On a scratch volume of a benchmark, with the key of its run."""
-_SCRATCH_NAME = re.compile(r"b-([a-z2-7]{8,26})(?:-cache)?(?:_.*)?")
 
 
 BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
@@ -161,13 +160,20 @@ def is_made_beside(name: str, tags: tuple[str, ...]) -> bool:
     return any(f"{MADE_TAG_PREFIX}{kind}" in tags and fits(name) for kind, fits in kinds.items())
 
 
-def is_scratch(name: str, tags: tuple[str, ...]) -> bool:
-    """True for a volume that a benchmark made for one run: by its name and its tag of the same key.
-    A customer's may have such a name."""
-    match = _SCRATCH_NAME.fullmatch(name)
-    marks = [tag for tag in tags if tag.startswith(BENCHMARK_TAG_PREFIX)]
-    is_marked = match is not None and marks == [f"{BENCHMARK_TAG_PREFIX}{match.group(1)}"]
-    return is_marked and MANAGED_TAG in tags
+def scratch_name(key: str) -> str:
+    """The LV name of the scratch volume that a benchmark's run makes for its data."""
+    return f"b-{key}"
+
+
+def scratch_key(name: str, tags: tuple[str, ...]) -> str | None:
+    """The run that a scratch volume was made for, by its name and its tags; None for every other
+    volume."""
+    key = name.removeprefix("b-").removesuffix("-cache")
+    is_named = name in (scratch_name(key), f"{scratch_name(key)}-cache")
+    if not is_named or KEY_PATTERN.fullmatch(key) is None or MANAGED_TAG not in tags:
+        return None
+    marks = [tag for tag in tags if tag.startswith((BENCHMARK_TAG_PREFIX, VOLUME_TAG_PREFIX))]
+    return key if marks == [f"{BENCHMARK_TAG_PREFIX}{key}"] else None
 
 
 def is_reserved_name(name: str) -> bool:

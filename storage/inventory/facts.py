@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal
 
@@ -25,7 +25,13 @@ from storage.agent.kernel.array_state import ArrayTrouble
 from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, cleaned, converted
 from storage.inventory.orphan import Orphan
 from storage.inventory.unread import Unread, readable_fields, readable_things, unread_named
-from storage.naming import KEY_PATTERN, MANAGED_TAG, PVMOVE_PREFIX, is_made_beside, is_scratch
+from storage.naming import (
+    KEY_PATTERN,
+    MANAGED_TAG,
+    PVMOVE_PREFIX,
+    is_made_beside,
+    scratch_key,
+)
 
 # LVM writes its uuids as 32 letters in 7 groups.
 Uuid = Annotated[str, Meta(min_length=1, max_length=38)]
@@ -373,11 +379,6 @@ class LogicalVolume:
         return "public" in self.role
 
     @property
-    def is_scratch(self) -> bool:
-        """A benchmark made it for one run, and removes it."""
-        return is_scratch(self.name, self.tags)
-
-    @property
     def rests(self) -> bool:
         """Switched off by Proxmox VE with its guest, and on again when that starts."""
         return not self.active and any(user.kind == "proxmox" for user in self.users)
@@ -461,7 +462,9 @@ class KeptBenchmark:
 class HostFacts:
     """One inventory. `consistent` is False when the reports did not agree with each other,
     `stale` when a busy volume group forced a read without its lock. What has a default, an older
-    agent does not say; `unread` is the panel's own."""
+    agent does not say; `unread` is the panel's own, and so is `scratch`: the volumes that the host
+    made for a benchmark's run, with their parts. They are in no other list: they are nobody's, and
+    the host removes them itself."""
 
     consistent: bool
     stale: bool
@@ -478,6 +481,7 @@ class HostFacts:
     boot_id: str = ""
     benchmarks: tuple[KeptBenchmark, ...] = ()
     unread: tuple[Unread, ...] = ()
+    scratch: tuple[LogicalVolume, ...] = ()
 
     def __post_init__(self) -> None:
         if len({lv.uuid for lv in self.lvs}) != len(self.lvs):
@@ -540,14 +544,18 @@ class HostFacts:
     def cset(self, uuid: str) -> CacheSet | None:
         return self._csets.get(uuid)
 
+    def scratch_of(self, key: str) -> tuple[LogicalVolume, ...]:
+        """The scratch volumes of a run, without their parts."""
+        return tuple(lv for lv in self.scratch if scratch_key(lv.name, lv.tags) == key)
+
     def pvs_of(self, vg_uuid: str, tier: str) -> tuple[PhysicalVolume, ...]:
         return tuple(pv for pv in self.pvs if pv.vg_uuid == vg_uuid and pv.tier == tier)
 
     def public_lvs(self) -> tuple[LogicalVolume, ...]:
-        """Volumes a guest or a person may use; not what caches are made of, nor scratch volumes of
-        benchmarks, nor LVM's own during a pvmove. A cache device that is not registered yet, or no
-        more, and the room a volume grows into are told by the name and the mark that the agent gave
-        them: a customer's volume may have such a name."""
+        """Volumes a guest or a person may use; not what caches are made of, nor LVM's own during a
+        pvmove. A cache device that is not registered yet, or no more, and the room a volume grows
+        into are told by the name and the mark that the agent gave them: a customer's volume may
+        have such a name."""
         cache_devices = {cset.lv_uuid for cset in self.csets}
         return tuple(
             lv
@@ -556,7 +564,6 @@ class HostFacts:
             and lv.uuid not in cache_devices
             and not lv.name.startswith(PVMOVE_PREFIX)
             and not (MANAGED_TAG in lv.tags and is_made_beside(lv.name, lv.tags))
-            and not lv.is_scratch
         )
 
 
@@ -589,7 +596,7 @@ def decode(data: object) -> HostFacts:
     `BadHostData` where it has no such shape at all."""
     clean = cleaned(data)
     try:
-        return converted(clean, HostFacts, "inventory")
+        return without_scratch(converted(clean, HostFacts, "inventory"))
     except BadHostData:
         if not isinstance(clean, dict) or not any(isinstance(clean.get(p), list) for p in PARTS):
             raise
@@ -599,7 +606,24 @@ def decode(data: object) -> HostFacts:
         if part in clean or part not in ADDED_LATER:
             read[part] = list(readable_things(part, shape, clean.get(part), unread))
     named = [msgspec.to_builtins(each) for each in unread_named(unread)]
-    return converted({**read, "unread": named}, HostFacts, "inventory")
+    return without_scratch(converted({**read, "unread": named}, HostFacts, "inventory"))
+
+
+def without_scratch(facts: HostFacts) -> HostFacts:
+    """The same with all that runs of benchmarks made apart: LVM tags a volume, not its parts."""
+    made = [lv for lv in facts.lvs if scratch_key(lv.name, lv.tags) is not None]
+    if not made:
+        return replace(facts, scratch=()) if facts.scratch else facts
+    uuids = {lv.uuid for lv in made}.union(*(lv.parts for lv in made))
+    # The parts of a cache pool before it is in front of a volume.
+    beside = tuple(f"{lv.name}_" for lv in made)
+    uuids |= {lv.uuid for lv in facts.lvs if not lv.is_public and lv.name.startswith(beside)}
+    return replace(
+        facts,
+        lvs=tuple(lv for lv in facts.lvs if lv.uuid not in uuids),
+        csets=tuple(cset for cset in facts.csets if cset.lv_uuid not in uuids),
+        scratch=tuple(lv for lv in facts.lvs if lv.uuid in uuids),
+    )
 
 
 def restored(stored: object) -> HostFacts:

@@ -32,7 +32,6 @@ def risks_of(host: Host, facts: HostFacts | None) -> tuple[HealthFinding, ...]:
         problems += [
             HealthFinding("", *risk)
             for lv in facts.lvs
-            if not lv.is_scratch
             for technology in TECHNOLOGIES
             for risk in technology.risks(facts, lv)
         ]

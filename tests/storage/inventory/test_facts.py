@@ -193,6 +193,7 @@ def test_a_missing_field_is_named() -> None:
         "guests_volume",
         "heat_observed",
         "counted_for",
+        "scratch",
     }
     fields = [
         n for n, (_, key) in enumerate(places(FULL)) if isinstance(key, str) and key not in newer
@@ -315,15 +316,6 @@ def test_what_caches_are_made_of_is_not_public() -> None:
     )
     assert facts.public_lvs() == (volume, foreign)
     assert MANAGED_TAG in leftover.tags
-
-
-def test_a_volume_that_a_benchmark_made_is_not_public() -> None:
-    tags = (MANAGED_TAG, f"tiercel.bench={KEY}")
-    scratch = make.lv(f"b-{KEY}", tags=tags)
-    customers = make.lv(f"b-{KEY}-www", tags=tags), make.lv("b-database", tags=(MANAGED_TAG,))
-    facts = make.facts(scratch, *customers)
-    assert facts.public_lvs() == customers
-    assert [lv.is_scratch for lv in facts.lvs] == [True, False, False]
 
 
 def test_a_run_that_ended_is_known_by_its_key() -> None:

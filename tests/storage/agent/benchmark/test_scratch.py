@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.agent.benchmark import scratch
-from storage.naming import is_scratch
+from storage.naming import scratch_key
 
 KEY, OTHER = "aaaaaaaa", "bbbbbbbb"
 
@@ -29,7 +29,7 @@ KEY, OTHER = "aaaaaaaa", "bbbbbbbb"
 )
 def test_name_and_tag_must_agree(name: str, tags: list[str], key: str | None) -> None:
     assert scratch.key_of({"name": name, "tags": tags}) == key
-    assert is_scratch(name, tuple(tags)) == (key is not None), "the panel says the same"
+    assert scratch_key(name, tuple(tags)) == key, "the panel says the same"
 
 
 NAMES = st.text(max_size=20) | st.sampled_from([f"b-{KEY}", f"b-{KEY}-cache", f"b-{OTHER}"])
