@@ -81,7 +81,7 @@ def _forget(run: BenchmarkRun, host: Host) -> None:
     at_work = Job.objects.unfinished().values("benchmark_run")
     for each in fetched.exclude(ended_at=None).exclude(pk__in=at_work):
         try:
-            fetch.forget(host, each.key)
+            fetch.forget_result(host, each.key)
         except TransportError:
             return
         BenchmarkRun.objects.filter(pk=each.pk).update(is_on_host=False)

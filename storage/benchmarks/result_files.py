@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from storage.benchmarks.legs import legs_of
 from storage.benchmarks.matrix import Cell
 from storage.benchmarks.run_facts import RunFacts, conditions_of, facts_of, text_at
+from storage.benchmarks.run_legs import legs_of
 from storage.benchmarks.summary import RunSummary
 from storage.benchmarks.summing_up import sum_up
 from storage.fio.reading import read_outputs
