@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import time
 from typing import Any
 
 from storage.naming import new_key
@@ -12,6 +13,7 @@ from tests.contract.client import MIB, Agent
 from tests.contract.world import World
 
 SECONDS = 10
+LIMIT_SECONDS = 300.0
 
 
 def run_args(world: World, target: str, **more: Any) -> dict[str, Any]:
@@ -63,6 +65,18 @@ def result_of(agent: Agent, key: str) -> dict[str, Any]:
 
 def legs_of(agent: Agent, key: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text_of(agent, key, "legs.jsonl").splitlines()]
+
+
+def measuring(agent: Agent, op: str) -> None:
+    """Wait until fio has been measured for some seconds."""
+    end = time.monotonic() + LIMIT_SECONDS
+    while time.monotonic() < end:
+        outcome = agent.data("op.get", {"op": op, "after": 0})
+        assert outcome["state"] == "running", outcome
+        if (outcome["progress"] or {}).get("label") == "measured":
+            return
+        time.sleep(agent.world.poll_seconds)
+    raise AssertionError("nothing is measured")
 
 
 def run(agent: Agent, args: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 from tests.contract.benchmark_runs import (
     SECONDS,
     legs_of,
+    measuring,
     result_of,
     run,
     run_args,
@@ -65,10 +66,7 @@ def test_a_cache_is_full_of_junk_before_its_run(agent: Agent, world: World, targ
 def test_a_run_that_is_stopped_says_how_far_it_came(agent: Agent, world: World) -> None:
     args = run_args(world, "lvmcache", seconds=3600, mode="writeback", profile="mixed")
     op = agent.start("bench.run", args)
-    while (agent.data("op.get", {"op": op, "after": 0})["progress"] or {}).get(
-        "label"
-    ) != "measured":
-        world.pause()
+    measuring(agent, op)
     agent.data("op.abort", {"op": op})
     outcome = agent.outcome(op)
     assert (outcome["state"], outcome["error"]["code"]) == ("interrupted", "aborted")

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.contract.benchmark_runs import result_of, run_args, scratch
+from tests.contract.benchmark_runs import measuring, result_of, run_args, scratch
 from tests.contract.client import Agent
 from tests.contract.lab_world import LabWorld
 
@@ -19,18 +19,6 @@ def world(lab_world: LabWorld) -> LabWorld:
     lab_world.reset()
     lab_world.allow(["vg0"], benchmark_bytes=1 << 30)
     return lab_world
-
-
-def measuring(agent: Agent, op: str) -> None:
-    """Wait until fio has been measured for some seconds."""
-    end = time.monotonic() + LIMIT_SECONDS
-    while time.monotonic() < end:
-        outcome = agent.data("op.get", {"op": op, "after": 0})
-        assert outcome["state"] == "running", outcome
-        if (outcome["progress"] or {}).get("label") == "measured":
-            return
-        time.sleep(1.0)
-    raise AssertionError("nothing is measured")
 
 
 @pytest.mark.parametrize("target", ["lvmcache", "bcache"])

@@ -63,6 +63,7 @@ def layout_argv(args: Args) -> tuple[str, ...]:
             ("rw", "write"),
             ("bs", str(LAYOUT_BLOCK)),
             ("iodepth", "4"),
+            ("output-format", "terse"),
             ("size", str(size)),
         ]
     )
@@ -108,12 +109,12 @@ def warm_argv(args: Args) -> tuple[str, ...]:
 
 def log_ms(args: Args) -> int:
     """Between two rows of the log of IOPS, and of our own."""
-    return max(LEAST_MS, -(-args["seconds"] * 1000 // ROWS))
+    return max(LEAST_MS, -(-int(args["seconds"]) * 1000 // ROWS))
 
 
 def histogram_ms(args: Args) -> int:
-    rows = HISTOGRAM_ROWS // args["jobs"]
-    return max(LEAST_HISTOGRAM_MS, -(-args["seconds"] // rows) * 1000)
+    rows = HISTOGRAM_ROWS // int(args["jobs"])
+    return max(LEAST_HISTOGRAM_MS, -(-int(args["seconds"]) // rows) * 1000)
 
 
 def measure_argv(args: Args, folder: str) -> tuple[str, ...]:

@@ -181,12 +181,12 @@ def test_a_cache_that_is_not_as_it_was_ordered_is_not_measured(
     host: FakeHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The kernel has taken something in already."""
-    monkeypatch.setattr("tests.fake.cachepool.Cache", partial(Cache, used=19.0))
+    monkeypatch.setattr("tests.fake.cachepool.Cache", partial(Cache, used=90.0))
     args = run_args(agent.world, "lvmcache")
     outcome = agent.outcome(agent.start("bench.run", args))
     assert outcome["state"] == "failed" and "not empty" in outcome["error"]["message"]
     ended = result_of(agent, args["key"])
-    assert ended["state_before"]["used_chunks"] == 19 and ended["reached_seconds"] == 0
+    assert ended["state_before"]["used_chunks"] == 90 and ended["reached_seconds"] == 0
     nothing_is_left(host, agent)
 
 

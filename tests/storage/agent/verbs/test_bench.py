@@ -167,7 +167,7 @@ TAGS = st.lists(
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.dictionaries(NAMES, TAGS, max_size=6), st.sampled_from(["hdd", "lvmcache", "bcache"]))
 def test_whatever_else_is_on_the_host_only_scratch_volumes_are_touched(
