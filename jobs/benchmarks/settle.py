@@ -146,7 +146,7 @@ def _verdict(
         why = error.get("message") or "The host has no result of it."
         return RunState.FAILED, str(why), str(error.get("correction", ""))
     if result.outcome == "finished":
-        return RunState.DONE, "", ""
+        return RunState.DONE, result.message, ""
     why = result.message or str(error.get("message", "It ended early."))
     correction = result.correction or str(error.get("correction", ""))
     if result.outcome == "stopped" and _tries(run) < MOST_TRIES:
