@@ -53,7 +53,7 @@ PASSING: Final = frozenset(
 """Refusals that no person needs to lift."""
 
 
-def announce_due() -> None:
+def announce_due_benchmarks() -> None:
     """Messages for benchmarks of which a worker has something to do."""
     due = Benchmark.objects.filter(TO_FOLLOW, not_before__lte=database_now())
     for pk in due.values_list("pk", flat=True):

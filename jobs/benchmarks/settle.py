@@ -81,7 +81,7 @@ def _forget(run: BenchmarkRun, host: Host) -> None:
     at_work = Job.objects.unfinished().values("benchmark_run")
     for each in fetched.exclude(ended_at=None).exclude(pk__in=at_work):
         try:
-            fetch.forget(host, each.key)
+            fetch.forget_result(host, each.key)
         except TransportError:
             return
         BenchmarkRun.objects.filter(pk=each.pk).update(is_on_host=False)
@@ -146,7 +146,7 @@ def _verdict(
         why = error.get("message") or "The host has no result of it."
         return RunState.FAILED, str(why), str(error.get("correction", ""))
     if result.outcome == "finished":
-        return RunState.DONE, "", ""
+        return RunState.DONE, result.message, ""
     why = result.message or str(error.get("message", "It ended early."))
     correction = result.correction or str(error.get("correction", ""))
     if result.outcome == "stopped" and _tries(run) < MOST_TRIES:

@@ -15,7 +15,7 @@ from storage.analysis.comparison.steady_state import (
     round_means,
     steady_window,
 )
-from storage.benchmarks.legs import Floats, Reads
+from storage.benchmarks.run_legs import Floats, Reads
 from storage.benchmarks.summary import EndSlope, SteadySummary
 from storage.fio.log_series import Grid
 

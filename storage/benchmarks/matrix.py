@@ -184,12 +184,12 @@ class Spec:
     @property
     def cells(self) -> tuple[Cell, ...]:
         """Each once, in the order of the choices."""
-        found = (
+        every = (
             cell
             for target, data in product(self.targets, self.data_bytes)
             for cell in self._cells_of(target, data)
         )
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(every))
 
     def _cells_of(self, target: TargetChoice, data_bytes: int) -> Iterator[Cell]:
         sizes = self.cache_bytes if target.has_cache else (0,)

@@ -25,6 +25,7 @@ from storage.agent.kernel.array_state import ArrayTrouble
 from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, cleaned, converted
 from storage.inventory.orphan import Orphan
 from storage.inventory.unread import Unread, readable_fields, readable_things, unread_named
+from storage.inventory.volume_parts import DataStanding, Segment, Work, WriteCache
 from storage.naming import (
     KEY_PATTERN,
     MANAGED_TAG,
@@ -220,25 +221,6 @@ class VolumeGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
-    type: str
-    start_bytes: Count
-    size_bytes: Count
-    pvs: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DataStanding:
-    """What the disks below a volume mean for its data, through all of LVM's hidden layers. `lost`:
-    some of it cannot be read. `degraded`: all of it can, and a copy is missing or old. `redundant`:
-    it is laid out so that any one disk may die, by LVM's own RAID or by arrays."""
-
-    lost: bool
-    degraded: bool
-    redundant: bool
-
-
-@dataclass(frozen=True, slots=True)
 class DmCache:
     """A dm-cache (lvmcache) on a logical volume, from `dmsetup status` and `lvs`. `policy` is the
     kernel's, `lvm_policy` the one that LVM has stored: "" where an older agent does not say.
@@ -295,30 +277,6 @@ class VolumeUser:
 
     def __str__(self) -> str:
         return f"{self.name} · {self.disk}" if self.disk else self.name
-
-
-@dataclass(frozen=True, slots=True)
-class WriteCache:
-    """A dm-writecache in front of a volume, made by hand. Unless `dirty_known`, 0 `dirty_bytes` do
-    not mean that all is on the slow disk."""
-
-    name: str
-    size_bytes: Count
-    dirty_bytes: Count
-    dirty_known: bool
-    pvs: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What LVM is doing to a volume: a `pvmove` away from the physical volume `source`, the
-    `merge` of a snapshot, a `convert`, the `sync` of a mirror. `percent` is None where nobody can
-    tell; `ours` is a move that Tiercel began, of this volume alone."""
-
-    kind: Literal["pvmove", "merge", "convert", "sync"]
-    source: str
-    percent: Count | None
-    ours: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 
+from jobs.benchmarks.benchmark_order import order
 from jobs.benchmarks.follow import follow_benchmark
-from jobs.benchmarks.order import order
 from jobs.hosts.refresh import refresh
 from jobs.models import Job
 from jobs.requester import Requester

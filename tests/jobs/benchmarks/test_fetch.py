@@ -243,7 +243,7 @@ def test_a_worker_that_dies_before_the_host_forgets_loses_nothing(
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr(fetch, "forget", dies)
+        patch.setattr(fetch, "forget_result", dies)
         with pytest.raises(SystemExit):
             followed(benchmark)
     run = benchmark.runs.get()

@@ -11,8 +11,8 @@ from django.db import IntegrityError, transaction
 
 from jobs import notify_workers, tasks
 from jobs.benchmarks import fetch
-from jobs.benchmarks.follow import GIVEN_UP, announce_due
-from jobs.benchmarks.order import cancel_benchmark, change_window, order, pause, resume
+from jobs.benchmarks.benchmark_order import cancel_benchmark, change_window, order, pause, resume
+from jobs.benchmarks.follow import GIVEN_UP, announce_due_benchmarks
 from jobs.engine import runner
 from jobs.hosts.refresh import refresh
 from jobs.models import AuditEntry, Job, Kind, State
@@ -138,7 +138,7 @@ def test_a_pause_waits_for_the_run_at_work_and_a_person_goes_on(at_work: AtWork)
     paused = at_work.goes_on()
     assert (paused.state, paused.not_before) == (BenchmarkState.PAUSED, None)
     assert [run.state for run in paused.runs.all()] == [RunState.DONE, RunState.WANTED]
-    announce_due()
+    announce_due_benchmarks()
     resume(paused, NO_ONE)
     assert played(paused).state == BenchmarkState.DONE
 
@@ -362,7 +362,7 @@ def test_a_worker_that_dies_leaves_a_row_that_the_sweep_sends_again(
     assert benchmark.not_before is not None
     Benchmark.objects.update(not_before=database_now())
     monkeypatch.setattr(notify_workers, "send", lambda *args: sent.append(args))
-    announce_due()
+    announce_due_benchmarks()
     assert sent == [("jobs.tasks.follow_benchmark", benchmark.pk)]
     assert played(benchmark).state == BenchmarkState.DONE
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobs.benchmarks.order import cancel_benchmark, order, order_refusal, pause, resume
+from jobs.benchmarks.benchmark_order import cancel_benchmark, order, order_refusal, pause, resume
 from jobs.models import Job, Kind, Origin
 from jobs.queue.submit import confirm, right_to, submit_for_host
 from jobs.requester import Requester
