@@ -161,6 +161,18 @@ def test_a_pause_that_stops_the_run_keeps_how_far_it_came_and_does_it_again(
     assert states == [(RunState.VOID, 0), (RunState.DONE, 1), (RunState.DONE, 0)]
 
 
+def test_a_run_that_has_not_begun_is_withdrawn_by_a_pause(bench_host: Host) -> None:
+    benchmark = followed(ordered(bench_host))
+    pause(benchmark, NO_ONE)
+    paused = followed(benchmark)
+    assert (paused.state, paused.not_before) == (BenchmarkState.PAUSED, None)
+    assert job_of(benchmark).state == State.CANCELLED
+    assert [run.state for run in benchmark.runs.all()] == [RunState.WANTED]
+    resume(paused, NO_ONE)
+    assert played(paused).state == BenchmarkState.DONE
+    assert benchmark.runs.count() == 1
+
+
 def test_one_that_is_cancelled_stops_its_run_and_says_how_far_it_came(
     at_work: AtWork, fake_host: FakeHost
 ) -> None:

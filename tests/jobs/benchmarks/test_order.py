@@ -26,7 +26,7 @@ from tests.scene import Scene, end, scene
 from tests.storage.benchmarks.make_spec import spec
 
 pytestmark = pytest.mark.django_db
-ALLOWED = {"benchmarks": {"fio": "3.33", "quota_bytes": 100 * GIB}}
+ALLOWED = {"benchmarks": {"fio": "3.33", "quota_bytes": 1 << 50}}
 
 
 @pytest.fixture
@@ -78,6 +78,13 @@ def test_the_line_to_paste_is_said() -> None:
     missing = refusal(scene(host={"hello": {"benchmarks": {"fio": None, "quota_bytes": GIB}}}))
     assert "apt install fio" in missing.correction
     assert "dnf install fio" in missing.correction
+
+
+def test_a_run_that_needs_more_than_root_allows_is_refused_with_the_line() -> None:
+    there = scene(host={"hello": {"benchmarks": {"fio": "3.33", "quota_bytes": GIB}}})
+    refused = refusal(there)
+    assert "needs 5 GiB" in refused.message
+    assert refused.correction.endswith("allow-benchmarks 5")
 
 
 def test_what_the_group_has_no_room_for_is_refused_and_nothing_is_written(there: Scene) -> None:
