@@ -21,7 +21,7 @@ from tests.bench.evening.matrix import (
     EveningSize,
     PublishedRun,
 )
-from tests.bench.evening.played import Played
+from tests.bench.evening.played import HDD_IOPS, Played
 
 PAGE: Final = CHECKOUT / "docs" / "benchmark-lab.md"
 CHARTS: Final = CHECKOUT / "docs" / "images"
@@ -84,7 +84,7 @@ def _lines(evening: Evening, published: Mapping[str, PublishedRun], now: datetim
 was published in 2017: SSD, HDD, bcache and lvmcache under random reads by fio, two jobs with eight
 requests each in flight, whose addresses follow a zipf distribution (1.2). The published machine had
 4 GiB of data, and SSDs that did 105,000 reads a second. The lab is an emulated host: its "SSD" is a
-RAID 1 of two files, its HDD a file with 300 requests a second.
+RAID 1 of two files, its HDD a file with {HDD_IOPS} requests a second.
 **Order, ratios and hit rates carry over to other machines; requests a second and times do not.**
 
 Played on {now.astimezone(UTC):%d %B %Y}: kernel {conditions.kernel}, fio {conditions.fio_version},

@@ -15,11 +15,14 @@ from storage.byte_sizes import GIB
 from storage.naming import new_key
 from tests.contract.client import Agent
 from tests.contract.lab_world import LabWorld
+from tests.lab.disks import DISKS
 from tests.lab.vm import Lab
 
 MAKING_SECONDS = 900
 """For scratch volumes, their data and their states."""
 SLOW, FAST = "sdc", "md0"
+HDD, HDD_IOPS = DISKS[2], 100
+"""Slower than the lab's usual: emulated SSDs are slow too, and the two are to lie far apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class EveningHost:
         self.agent = Agent(self.world)
         self.world.reset()
         self.world.allow(["vg0"], benchmark_bytes=4 * GIB)
+        lab.throttle(HDD, HDD_IOPS)
 
     def run(self, cell: Cell, seed: int) -> Played:
         """On new scratch volumes, which are gone afterwards. Raises AssertionError where the host
