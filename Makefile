@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help venv node debian requirements secrets services stop static up demo screenshots pages \
 	cli audit clients lab lab-ssh openapi digests quick test thorough uneven faults fuzz-api bench-jobs \
-	bench-pages bench-api bench-door bench-samples bench-metrics bench-charts bench-heat bench-forecast lint format budgets \
+	bench-pages bench-api bench-door bench-samples bench-metrics bench-charts bench-heat bench-forecast benchmark-lab lint format budgets \
 	clean
 
 help:
@@ -40,6 +40,8 @@ help:
 	@echo "make bench-door  what others notice while the doors are flooded (two minutes)"
 	@echo "make bench-heat  what the agent's heat costs a host: time for each I/O, and memory"
 	@echo "make bench-forecast  forecast hit rates against caches made on the lab (LOADS=, SIZES=)"
+	@echo "make benchmark-lab  SSD, HDD, bcache and lvmcache compared on a lab host, as once published"
+	@echo "               (two hours; SIZE=small: ten minutes)"
 	@echo "make bench-charts  how long until the first chart is seen, with a year of figures"
 	@echo "make bench-samples  figures stored and read beside Prometheus (SIZE=small: two minutes)"
 	@echo "make lint      the gates alone             make format    reformat the source"
@@ -225,6 +227,10 @@ bench-heat: $(STAMPS)/venv
 # Forecasts against the lab's kernel. Ends with BENCH {json}.
 bench-forecast: $(STAMPS)/venv
 	@exec $(VENV)/python -m tests.bench.forecast $(if $(LOADS),--loads $(LOADS)) $(if $(SIZES),--sizes $(SIZES))
+
+# The published comparison on a lab host; writes docs/benchmark-lab.md (SIZE=small only prints it).
+benchmark-lab: $(STAMPS)/venv
+	@exec $(VENV)/python -m tests.bench.evening $(if $(SIZE),--size $(SIZE))
 
 # What others notice while the doors are flooded (SECONDS= for a short run). Ends with BENCH {json}.
 bench-door: static
