@@ -332,7 +332,8 @@ def test_scratch_volumes_that_cannot_be_removed_are_put_before_a_person(
     assert codes == ["job_undecided"]
     fake_host._failures.clear()
     resume_job(job, NO_ONE)
-    assert worked(job).state == State.SUCCEEDED
+    # What the host says of the run stays, and nothing else of it.
+    assert worked(job).state == State.FAILED
     assert scratch_on(fake_host) == []
 
 
