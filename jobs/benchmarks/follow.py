@@ -30,7 +30,7 @@ from storage.models.benchmark import TO_FOLLOW, UNFINISHED
 from storage.models.host import HostState
 from storage.planner import Refused
 
-LEASE: Final = timedelta(minutes=10)
+LEASE: Final = timedelta(minutes=5)
 """So long a worker may take for one step, such as fetching a result; then another one tries."""
 LOOK: Final = timedelta(seconds=5)
 RETRY: Final = timedelta(minutes=1)
