@@ -23,9 +23,10 @@ from storage.agent.facts.host_devices import is_own
 from storage.agent.kernel import array_state
 from storage.agent.kernel.array_state import ArrayTrouble
 from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, cleaned, converted
+from storage.inventory.kept_benchmark import KeptBenchmark
 from storage.inventory.orphan import Orphan
 from storage.inventory.unread import Unread, readable_fields, readable_things, unread_named
-from storage.naming import KEY_PATTERN, MANAGED_TAG, PVMOVE_PREFIX, is_made_beside, is_scratch
+from storage.naming import MANAGED_TAG, PVMOVE_PREFIX, is_made_beside, is_scratch
 
 # LVM writes its uuids as 32 letters in 7 groups.
 Uuid = Annotated[str, Meta(min_length=1, max_length=38)]
@@ -375,11 +376,6 @@ class LogicalVolume:
         return "public" in self.role
 
     @property
-    def is_scratch(self) -> bool:
-        """A benchmark made it for one run, and removes it."""
-        return is_scratch(self.name, self.tags)
-
-    @property
     def rests(self) -> bool:
         """Switched off by Proxmox VE with its guest, and on again when that starts."""
         return not self.active and any(user.kind == "proxmox" for user in self.users)
@@ -451,14 +447,6 @@ class KernelIdentity:
     signature: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptBenchmark:
-    """A run of a benchmark that is over, and whose result the host keeps."""
-
-    key: Annotated[str, Meta(pattern=f"^{KEY_PATTERN.pattern}$")]
-    outcome: Literal["finished", "stopped", "failed"]
-
-
 @dataclass(frozen=True)
 class HostFacts:
     """One inventory. `consistent` is False when the reports did not agree with each other,
@@ -525,11 +513,6 @@ class HostFacts:
         lv = next((knames[member] for member in members if member in knames), None)
         return "" if lv is None else f"{lv.vg_name}/{lv.name}"
 
-    def benchmark(self, key: str) -> KeptBenchmark | None:
-        """The run that ended on this host under the key; None where it has not, or its result was
-        forgotten."""
-        return next((each for each in self.benchmarks if each.key == key), None)
-
     def vg(self, uuid: str) -> VolumeGroup | None:
         return next((vg for vg in self.vgs if vg.uuid == uuid), None)
 
@@ -558,7 +541,7 @@ class HostFacts:
             and lv.uuid not in cache_devices
             and not lv.name.startswith(PVMOVE_PREFIX)
             and not (MANAGED_TAG in lv.tags and is_made_beside(lv.name, lv.tags))
-            and not lv.is_scratch
+            and not is_scratch(lv.name, lv.tags)
         )
 
 

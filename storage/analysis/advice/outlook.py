@@ -21,6 +21,7 @@ from storage.health.host_problems import ORDER, HealthFinding, reported_problems
 from storage.inventory.facts import HostFacts
 from storage.metrics.rates import Figures, Sums, figures
 from storage.models import Host
+from storage.naming import is_scratch
 from storage.planner.technologies.lookup import TECHNOLOGIES
 from storage.volumes.snapshot import VolumeSnapshot
 
@@ -32,7 +33,7 @@ def risks_of(host: Host, facts: HostFacts | None) -> tuple[HealthFinding, ...]:
         problems += [
             HealthFinding("", *risk)
             for lv in facts.lvs
-            if not lv.is_scratch
+            if not is_scratch(lv.name, lv.tags)
             for technology in TECHNOLOGIES
             for risk in technology.risks(facts, lv)
         ]
