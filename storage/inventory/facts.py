@@ -23,11 +23,11 @@ from storage.agent.facts.host_devices import is_own
 from storage.agent.kernel import array_state
 from storage.agent.kernel.array_state import ArrayTrouble
 from storage.host_data import INT_LIMIT, BadHostData, Count, Percent, cleaned, converted
+from storage.inventory.kept_benchmark import KeptBenchmark
 from storage.inventory.orphan import Orphan
 from storage.inventory.unread import Unread, readable_fields, readable_things, unread_named
 from storage.inventory.volume_parts import DataStanding, Segment, Work, WriteCache
 from storage.naming import (
-    KEY_PATTERN,
     MANAGED_TAG,
     PVMOVE_PREFIX,
     is_made_beside,
@@ -406,14 +406,6 @@ class KernelIdentity:
     release: str = ""
     version: str = ""
     signature: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class KeptBenchmark:
-    """A run of a benchmark that is over, and whose result the host keeps."""
-
-    key: Annotated[str, Meta(pattern=f"^{KEY_PATTERN.pattern}$")]
-    outcome: Literal["finished", "stopped", "failed"]
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def test_a_run_that_is_killed_leaves_nothing_but_its_result(
     args = run_args(world, target, seconds=3600, mode="writeback", profile="mixed")
     op = agent.start("bench.run", args)
     measuring(agent, op)
-    # Neither fio nor anything else of its scope is told.
+    # Neither fio nor anything else of its scope gets a signal.
     procs = f"/sys/fs/cgroup/system.slice/tiercel-op-{op}.scope/cgroup.procs"
     world.lab.run(f'kill -9 $(grep -vxF "$(pgrep -x fio)" {procs} | head -1)')
     end = time.monotonic() + LIMIT_SECONDS

@@ -22,7 +22,7 @@ VG_SECONDS = 120.0
 # What a run measured is not to be lost because others are at work in the VG.
 PATIENT_SECONDS = 3600.0
 LOCK_SECONDS = 30.0
-# The kernel lets go of a bcache's devices behind the write that stops it.
+# The kernel closes a bcache's devices some time after the write that stops it.
 RELEASE_SECONDS = 30.0
 POLL_SECONDS = 0.2
 
@@ -121,7 +121,7 @@ def _stop_bcache(host: LocalHost, lv: Facts, done: list[str]) -> None:
         if host.boottime_ns() >= end_ns:
             raise Refusal(
                 "timeout",
-                f"The kernel does not let go of {path}.",
+                f"The kernel keeps {path} open.",
                 "Look at the last lines of `dmesg` on the host.",
             )
         host.sleep(POLL_SECONDS)

@@ -27,7 +27,7 @@ def p95s(flow: Histograms) -> dict[str, float]:
 
 
 class NeighbourGuard:
-    """`look` says what the others did since it was asked last, None where nobody can tell."""
+    """`look` says what the others did since it was asked last, None where that is not counted."""
 
     def __init__(
         self,

@@ -191,7 +191,7 @@ def test_a_cache_that_is_not_as_it_was_ordered_is_not_measured(
 
 
 def test_another_volume_of_the_name_is_never_written_to(host: FakeHost, agent: Agent) -> None:
-    """Somebody puts another volume in its place between two commands."""
+    """Another volume takes its place between two commands."""
     args = run_args(agent.world, "hdd")
     agent.data("inventory")
     pause = host.pause_next("blockdev")

@@ -217,7 +217,7 @@ def test_whatever_else_is_on_the_host_only_scratch_volumes_are_touched(
     host.wait_for_ops()
     left = {lv.name: (lv.uuid, sorted(lv.tags)) for lv in host.machine.lvs()}
     for name in volumes.keys() - mine:
-        assert left[name] == made[name], "it is nobody's scratch volume"
+        assert left[name] == made[name], "it is no scratch volume"
     strange = {f"b-{KEY}", f"b-{KEY}-cache"} & (volumes.keys() - mine)
     assert reply["ok"] == (not strange)
     allowed = {f"b-{KEY}", f"b-{KEY}-cache", *mine}
