@@ -8,6 +8,7 @@ Pure.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, TypeVar
 
@@ -29,6 +30,8 @@ Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
 SomeText = Annotated[str, msgspec.Meta(min_length=1)]
 
 Shape = TypeVar("Shape")
+_prepared: set[Any] = set()
+_guard = threading.Lock()
 
 
 class BadHostData(ValueError):
@@ -42,12 +45,22 @@ def decoded(data: object, shape: type[Shape], where: str, text_limit: int = TEXT
 
 def converted(data: object, shape: type[Shape], where: str) -> Shape:
     """The same of what is `cleaned` already, for data that has several shapes."""
+    prepare(shape)
     try:
         return msgspec.convert(data, shape)
     except msgspec.ValidationError as error:
         sentence, at, path = str(error).rpartition(" - at `$")
         place = f"{where}{path[:-1]}: {sentence}" if at else f"{where}: {path}"
         raise BadHostData(place) from None
+
+
+def prepare(shape: Any) -> None:
+    """Let msgspec learn a shape before its first use: two threads that have it learn the same one
+    at a time crash the process."""
+    if shape not in _prepared:
+        with _guard:
+            msgspec.json.Decoder(shape)
+            _prepared.add(shape)
 
 
 def cleaned(data: Any, text_limit: int | None = TEXT_LIMIT, depth: int = DEPTH_LIMIT) -> Any:

@@ -78,7 +78,7 @@ def _is_silent_for_good(job: Job, host: Host, error: TransportError) -> bool:
 def _forget(run: BenchmarkRun, host: Host) -> None:
     """The host may remove its files. One that does not answer now keeps them until its next run."""
     fetched = BenchmarkRun.objects.filter(benchmark__host=host, is_on_host=True)
-    at_work = Job.objects.unfinished().values("benchmark_run")
+    at_work = Job.objects.unfinished().filter(benchmark_run__isnull=False).values("benchmark_run")
     for each in fetched.exclude(ended_at=None).exclude(pk__in=at_work):
         try:
             fetch.forget_result(host, each.key)

@@ -18,6 +18,7 @@ from storage.agent.benchmark.profiles import own_options
 from storage.byte_sizes import GIB, KIB, MIB
 from storage.formatting import seconds as seconds_text
 from storage.formatting import size
+from storage.host_data import prepare
 from storage.planner.draft import Refused
 
 Shape = TypeVar("Shape")
@@ -364,6 +365,7 @@ def _bad(message: str, correction: str) -> Refused:
 
 
 def _read(data: object, shape: type[Shape]) -> Shape:
+    prepare(shape)
     try:
         return msgspec.convert(data, shape)
     except msgspec.ValidationError as error:

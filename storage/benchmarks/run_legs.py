@@ -12,7 +12,7 @@ import numpy.typing as npt
 from msgspec import Meta, Struct
 
 from storage.byte_sizes import MIB, SECTOR_BYTES
-from storage.host_data import INT_LIMIT, BadHostData
+from storage.host_data import INT_LIMIT, BadHostData, prepare
 
 MOST_BYTES: Final = 66 * MIB
 MOST_ROWS: Final = 400_000
@@ -111,6 +111,7 @@ def legs_of(content: bytes) -> LegRows:
     lines = content.split(b"\n")
     if len(lines) > MOST_ROWS:
         raise BadHostData(f"legs.jsonl: more than {MOST_ROWS} rows")
+    prepare(LegRow)
     decoder = msgspec.json.Decoder(LegRow)
     rows: list[LegRow] = []
     for number, line in enumerate(lines[:-1], 1):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,3 +60,28 @@ def test_what_nests_too_deeply_is_null() -> None:
 def test_stored_json_holds_only_numbers_of_a_bigint() -> None:
     numbers = [1, 2**63 - 1, 2**63, 10**5000, 1.5, float("nan"), float("inf"), True, None]
     assert storable(numbers) == [1, 2**63 - 1, None, None, 1.5, None, None, True, None]
+
+
+FIRST_USE = """
+import sys, threading
+import storage.inventory.facts as facts
+
+sys.setswitchinterval(1e-6)
+data = {"consistent": True, "stale": False, **{part: [] for part in facts.PARTS}}
+together = threading.Barrier(8)
+
+def decode():
+    together.wait()
+    facts.decode(data)
+
+threads = [threading.Thread(target=decode) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_threads_that_use_a_shape_for_the_first_time_do_not_crash_the_process() -> None:
+    done = subprocess.run([sys.executable, "-c", FIRST_USE], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -44,6 +44,8 @@ from tests.jobs.benchmarks.playing import (
     spec_for,
     worked,
 )
+from tests.scene import job as other_job
+from tests.scene import scene
 
 pytestmark = pytest.mark.django_db
 
@@ -69,6 +71,12 @@ def test_a_benchmark_runs_to_its_end_and_leaves_nothing_on_the_host(
     assert job.sentence.startswith("Benchmark run: done in")
     assert AuditEntry.objects.filter(job_key=job.key, verb="bench.run").count() == 2
     assert not Volume.objects.filter(label__startswith="b-").exists()
+
+
+def test_the_host_forgets_a_result_while_other_jobs_are_at_work(bench_host: Host) -> None:
+    other_job(scene())
+    benchmark = played(ordered(bench_host, targets=(HDD,)))
+    assert not benchmark.runs.get().is_on_host
 
 
 def test_all_runs_of_a_matrix_are_done_one_after_the_other(bench_host: Host) -> None:
