@@ -28,6 +28,7 @@ from storage.analysis.forecast import ForecastInputs, OwnTraffic, PastForecasts,
 from storage.analysis.heat_store import by_kind, heat_of
 from storage.analysis.host_rates import host_figures, slow_of
 from storage.formatting import seconds as seconds_text
+from storage.host_data import prepare
 from storage.metrics.waiting import FAST_MS, waited_seconds, waited_write_seconds
 from storage.models import ForecastRecord
 from storage.naming import AGENT_PATH
@@ -100,6 +101,7 @@ def heat_forecast(
         cache.set(name, {"forecast": known}, CACHED_SECONDS)
     else:
         known = known["forecast"]
+    prepare(OwnTraffic)
     return msgspec.convert(known, OwnTraffic | None)
 
 

@@ -88,6 +88,9 @@ def _identity(record: HeatRecord) -> tuple[int, int, int]:
     return record.begun_ns, record.chunk_bytes, record.share
 
 
+_RECORDS: Final = msgspec.msgpack.Decoder(list[HeatRecord])
+
+
 def packed(records: Iterable[object]) -> bytes:
     """MessagePack, deflated."""
     return zlib.compress(msgspec.msgpack.encode(list(records)), 9)
@@ -95,7 +98,7 @@ def packed(records: Iterable[object]) -> bytes:
 
 def unpacked(data: bytes | memoryview) -> list[HeatRecord]:
     """What `packed` made of these."""
-    return msgspec.msgpack.decode(zlib.decompress(data), type=list[HeatRecord])
+    return _RECORDS.decode(zlib.decompress(data))
 
 
 def heat_of(volume: Volume, since: datetime) -> list[HeatRecord]:

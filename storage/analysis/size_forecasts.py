@@ -75,11 +75,12 @@ def packed_forecasts(by_kind: ForecastByKind) -> bytes:
     return packed((*kind, each) for kind, each in by_kind.items())
 
 
+_FORECASTS: Final = msgspec.msgpack.Decoder(list[tuple[TechnologyName, bool, OwnTraffic]])
+
+
 def forecasts_of(forecast: SizeForecast) -> ForecastByKind:
     """What the table keeps, of one with forecasts."""
-    kept = msgspec.msgpack.decode(
-        zlib.decompress(forecast.forecasts), type=list[tuple[TechnologyName, bool, OwnTraffic]]
-    )
+    kept = _FORECASTS.decode(zlib.decompress(forecast.forecasts))
     return {(name, writeback): each for name, writeback, each in kept}
 
 

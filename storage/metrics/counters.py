@@ -373,6 +373,9 @@ def _digest(makeup: _Makeup) -> str:
     return hashlib.sha256(msgspec.json.encode(makeup)).hexdigest()
 
 
+_KEPT: Final = msgspec.json.Decoder(VolumeCounters)
+
+
 def decode_stamp(host: object) -> Stamp:
     """The `host` block of a reply; raises `BadHostData`."""
     return decoded(host, Stamp, "host", TEXT_LIMIT)
@@ -386,7 +389,7 @@ def decode_volume(data: object) -> VolumeCounters:
 def decode_kept(text: str) -> VolumeCounters:
     """The same of the text that the database has; raises `BadHostData`."""
     try:
-        return msgspec.json.decode(text, type=VolumeCounters)
+        return _KEPT.decode(text)
     except msgspec.DecodeError as error:
         raise BadHostData(str(error)) from None
 

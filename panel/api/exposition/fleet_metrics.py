@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
-import msgspec
 from django.db import connection
 from django.db.models import Count, Min, QuerySet
 from django.db.models.functions import Now
@@ -22,6 +21,7 @@ from storage.analysis.heat_store import counted_seconds
 from storage.database_clock import database_now
 from storage.health.smart_endurance import wear_of
 from storage.health.smart_reading import SmartHealth
+from storage.host_data import BadHostData, converted
 from storage.models import Event, HeatTrace, Host, HostOutline, PhysicalDisk
 from storage.models.heat_trace import UNFINISHED
 from storage.models.host import HostState, silent_seconds
@@ -337,8 +337,8 @@ def _disks() -> Iterator[str]:
 
 def _health(data: dict[str, Any]) -> SmartHealth | None:
     try:
-        return msgspec.convert(data, SmartHealth) if data else None
-    except msgspec.ValidationError:
+        return converted(data, SmartHealth, "health") if data else None
+    except BadHostData:
         return None
 
 

@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, Literal, NamedTuple
 
-import msgspec
 from django.db import connection
 
 from panel.api.exposition.metric_text import MetricFamily, head, labels_text, written
 from storage.byte_sizes import SECTOR_BYTES
+from storage.host_data import BadHostData
 from storage.metrics.counters import (
     LATENCY_BOUNDS_NS,
     DiskCounters,
     DmCacheCounters,
     VolumeCounters,
+    decode_kept,
 )
 from storage.metrics.rates.cache_delta import CachedBy
 from storage.models.host import silent_seconds
@@ -147,8 +148,8 @@ def _reading(stored: StoredRow, limits: SlowLimits) -> VolumeReading:
 def _decoded(counters: str) -> VolumeCounters | None:
     """None for what another version of the panel kept: the next sample replaces it."""
     try:
-        return msgspec.json.decode(counters, type=VolumeCounters)
-    except msgspec.MsgspecError:
+        return decode_kept(counters)
+    except BadHostData:
         return None
 
 
