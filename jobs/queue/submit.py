@@ -15,7 +15,7 @@ from jobs import notify_workers
 from jobs.engine import steps
 from jobs.engine.finish import has_changed_host
 from jobs.engine.transitions import transition
-from jobs.models import DESTROYING, OF_HOST, Job, Kind, State
+from jobs.models import DESTROYING, OF_DISKS, Job, Kind, State
 from jobs.queue.job_windows import HOSTS, Chosen, begins_at, window_fields, window_for
 from jobs.queue.reservations import reserved
 from jobs.requester import Requester, cancelled_by, job_fields, requester_fields
@@ -36,11 +36,11 @@ from storage.volumes.snapshot import VolumeSnapshot
 from storage.volumes.ssd_capacity import less_reserved, wanted_bytes
 from storage.volumes.volume_groups import GroupChoice
 
-CONSTRAINTS = ("job_one_per_volume", "job_one_ssd_per_host")
+CONSTRAINTS = ("job_one_per_volume", "job_one_ssd_per_host", "job_one_benchmark_per_host")
 FINAL_REFUSALS = frozenset({"not_fresh"})
 """Refusals that no change on the host can lift, so that last minute's facts suffice for them.
 Everything else is judged by the runner, on facts it has just read."""
-FOR_ADMINS = frozenset({Kind.DESTROY_VOLUME, *OF_HOST})
+FOR_ADMINS = frozenset({Kind.DESTROY_VOLUME, *OF_DISKS})
 PROVEN = FOR_ADMINS | DESTROYING
 """What gives up data or a whole disk: at a page only with a fresh proof of who sits there."""
 
@@ -143,9 +143,8 @@ def enqueue(fields: dict[str, Any]) -> Job:
     except IntegrityError as error:
         if not any(constraint in str(error) for constraint in CONSTRAINTS):
             raise
-        volume, rivals = fields.get("volume"), Job.objects.unfinished().filter(dry_run=False)
-        of = {"volume": volume} if volume is not None else {"volume": None, "host": fields["host"]}
-        holder = rivals.filter(**of).first()
+        rivals = Job.objects.unfinished().filter(dry_run=False)
+        holder = rivals.filter(**_held(fields)).first()
         if holder is None:  # it ended between the two statements: the way is free now
             job = Job.objects.create(**fields)
         else:
@@ -153,6 +152,14 @@ def enqueue(fields: dict[str, Any]) -> Job:
     if not job.awaits:
         notify_workers.job(job.pk)
     return job
+
+
+def _held(fields: dict[str, Any]) -> dict[str, Any]:
+    """What a job of these fields has for itself, as a filter of jobs."""
+    if fields.get("volume") is not None:
+        return {"volume": fields["volume"]}
+    kinds = OF_DISKS if fields["kind"] in OF_DISKS else (fields["kind"],)
+    return {"host": fields["host"], "kind__in": kinds}
 
 
 _HOST_STATE = CompiledQuery(Host, lambda pk: Host.objects.filter(pk=pk).only("state"))
