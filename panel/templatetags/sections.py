@@ -16,6 +16,7 @@ SECTIONS: Final = {
     "alerts": ("alert", "silence"),
     "sales": ("cache-plan", "ledger", "calibration", "report", "revenue", "capacity"),
     "admin": ("person", "people", "billing", "audit", "security", "trail", "settings", "webhook"),
+    "benchmarks": ("benchmark",),
     "volumes": ("volume", "adopt", "cache"),
     "jobs": ("job",),
     "customers": ("customer",),
