@@ -63,11 +63,12 @@ class Entrant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
-    """Entrants that did the same load on as much data, the one with most IOPS first."""
+    """Entrants that did the same load on as much data. Those between which one chooses come first,
+    the one with most IOPS first among them; then what stands beside them."""
 
     key: str
     title: str
-    load_words: str
+    streams: str
     data_bytes: int | None
     entrants: tuple[Entrant, ...]
 
@@ -97,15 +98,16 @@ def contests_of(runs: Iterable[MeasuredRun], *, by_data: bool = True) -> tuple[C
 def _contest(
     number: int, load: str, data_bytes: int | None, runs: Sequence[MeasuredRun]
 ) -> Contest:
-    words = runs[0].setup.load_words
-    title = f"{words}, {size(data_bytes)} of data" if data_bytes else words
-    entrants = sorted(entrants_of(runs), key=lambda each: -each.iops)
+    first = runs[0].setup
+    title = f"{first.load_words}, {size(data_bytes)} of data" if data_bytes else first.load_words
+    entrants = entrants_of(runs)
+    has_caches = not all(each.is_raw for each in entrants)
     return Contest(
         key=str(number),
         title=title[:1].upper() + title[1:],
-        load_words=words,
+        streams=first.streams,
         data_bytes=data_bytes,
-        entrants=tuple(entrants),
+        entrants=tuple(sorted(entrants, key=lambda each: (has_caches and each.is_raw, -each.iops))),
     )
 
 

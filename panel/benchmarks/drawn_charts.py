@@ -118,8 +118,13 @@ def charts_of(contest: Contest, sweep: Sequence[Contest] = ()) -> tuple[DrawnCha
     return (*timed, *(chart for chart in others if chart is not None))
 
 
-def time_charts(contest: Contest, series: Mapping[str, TimedSeries]) -> tuple[DrawnChart, ...]:
-    """IOPS and hit rates over time, of the entrants by their keys."""
+def time_charts(
+    contest: Contest,
+    series: Mapping[str, TimedSeries],
+    span: tuple[float, float] | None = None,
+) -> tuple[DrawnChart, ...]:
+    """IOPS and hit rates over time, of the entrants by their keys; of all of it, or from one second
+    to another."""
     iops, hits = list[DrawnLine](), list[DrawnLine]()
     for entrant in contest.entrants:
         of = series.get(entrant.key)
@@ -139,7 +144,7 @@ def time_charts(contest: Contest, series: Mapping[str, TimedSeries]) -> tuple[Dr
                 across_title="",
                 unit="IOPS",
                 lines=tuple(iops),
-                span=_span(iops),
+                span=span or _span(iops),
                 is_log=_is_wide(iops),
                 may_be_log=True,
             )
@@ -153,7 +158,7 @@ def time_charts(contest: Contest, series: Mapping[str, TimedSeries]) -> tuple[Dr
                 across_title="",
                 unit="%",
                 lines=tuple(hits),
-                span=_span([*iops, *hits]),
+                span=span or _span([*iops, *hits]),
                 top=100.0,
                 note="From the counters of the disks below the cache.",
             )

@@ -12,7 +12,7 @@ from storage.analysis.comparison import Conditions
 from storage.benchmarks.matrix import CACHED, BadSpec, Cell, Profile
 from storage.benchmarks.summary import PERCENTILES, DirectionSummary, RunSummary
 from storage.byte_sizes import KIB
-from storage.formatting import size
+from storage.formatting import counted, size
 from storage.models import Benchmark, BenchmarkOrigin, BenchmarkRun
 
 NS_IN_MS: Final = 1e6
@@ -21,11 +21,13 @@ NS_IN_MS: Final = 1e6
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """What a run did on what. An imported run says less: its `target` is the name of its job, and
-    what it does not say is None or "". `load` names the profile with all that shapes it."""
+    what it does not say is None or "". `load` names the profile with all that shapes it, for
+    programs; `load_words` is the profile and `streams` the rest, for people."""
 
     target: str
     load: str
     load_words: str
+    streams: str = ""
     data_bytes: int | None = None
     cache_bytes: int = 0
     mode: str = ""
@@ -36,13 +38,14 @@ class Setup:
     @classmethod
     def of_cell(cls, cell: Cell) -> Setup:
         """Of a run that was ordered here."""
-        streams = f"{cell.jobs} x {cell.iodepth} x {size(cell.block_bytes)}"
+        shape = f"{cell.jobs} x {cell.iodepth} x {size(cell.block_bytes)}"
         options = " ".join(f"{name}={value}" for name, value in cell.options)
-        words = options if cell.profile == Profile.OWN else PROFILES[cell.profile]
+        each = f"{counted(cell.iodepth, 'request')} of {size(cell.block_bytes)} in flight"
         return cls(
             target=cell.target,
-            load=" ".join(filter(None, (cell.profile, streams, options))),
-            load_words=f"{words}, {streams}",
+            load=" ".join(filter(None, (cell.profile, shape, options))),
+            load_words=options if cell.profile == Profile.OWN else PROFILES[cell.profile],
+            streams=f"{counted(cell.jobs, 'stream')}, each with {each}",
             data_bytes=cell.data_bytes,
             cache_bytes=cell.cache_bytes,
             mode=cell.mode,

@@ -57,7 +57,7 @@ class Place:
         if self.verdict is None:
             return ""
         if self.verdict.change is None:
-            return f"{_share(self.part)} of its IOPS, cannot tell"
+            return f"{_share(self.part)} its IOPS, cannot tell"
         return self.verdict.sentence
 
     @property
@@ -103,6 +103,8 @@ class Outcome:
             return f"{self.winner.name} won"
         if self.word is Word.NO_DIFFERENCE:
             return f"{self.winner.name} and {self.second.name} are equal"
+        if self.verdict is not None and self.verdict.change is None:
+            return f"{self.winner.name} measured most"
         return f"{self.winner.name} leads, but that may be chance"
 
     @property
@@ -115,7 +117,8 @@ class Outcome:
         if self.word is Word.NO_DIFFERENCE:
             return f"Between them {self.verdict.sentence}"
         part = self.second.iops / self.winner.iops if self.winner.iops > 0 else 0.0
-        return f"{self.second.name} has {_share(part)} of its IOPS; {self.verdict.sentence}"
+        has = f"{self.second.name} has {_share(part)} its IOPS"
+        return has if self.verdict.change is None else f"{has}; {self.verdict.sentence}"
 
     @property
     def sureness(self) -> tuple[str, str, str]:
@@ -126,6 +129,8 @@ class Outcome:
             return "ok", "ok", "sure"
         if self.word is Word.NO_DIFFERENCE:
             return "quiet", "ok", "sure: a draw"
+        if self.verdict is not None and self.verdict.change is None:
+            return "warning", "help", f"too few {self.noun}s to be sure"
         return "warning", "help", "not sure"
 
     @property
@@ -252,10 +257,10 @@ def _more(verdict: BenchmarkVerdict) -> str:
 
 
 def _share(part: float) -> str:
-    """A part of the winner's IOPS: "75 %", or "1.1 times" of what has more."""
+    """A part of the winner's IOPS: "75 % of", or "1.1 times" of what has more."""
     if part > 1:
         return f"{part:,.2g} times"
-    return f"{100 * part:.0f} %" if part >= 0.01 else f"{100 * part:.1g} %"
+    return f"{100 * part:.0f} % of" if part >= 0.01 else f"{100 * part:.1g} % of"
 
 
 def _multiple(ratio: float, target: str) -> str:

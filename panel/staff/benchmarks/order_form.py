@@ -9,6 +9,13 @@ from typing import Any, Final
 from django import forms
 from django.forms.boundfield import BoundField
 
+from panel.benchmarks.asked_matrix import (
+    USUAL_DEPTH,
+    USUAL_JOBS,
+    USUAL_REPEATS,
+    USUAL_SECONDS,
+    AskedMatrix,
+)
 from panel.benchmarks.benchmark_words import ABOUT_PROFILES, ABOUT_STATES, PROFILES, STATES
 from panel.benchmarks.target_presets import EVENING, PRESETS
 from storage.benchmarks.matrix import (
@@ -17,10 +24,9 @@ from storage.benchmarks.matrix import (
     MOST_REPEATS,
     CacheState,
     Profile,
-    ProfileChoice,
     Spec,
 )
-from storage.byte_sizes import GIB, KIB
+from storage.byte_sizes import GIB
 from storage.models.benchmark import TITLE_LIMIT
 from storage.name_validators import demand_plain
 from storage.planner.daily_window import BadWindow, DailyWindow
@@ -29,8 +35,6 @@ from storage.volumes.volume_groups import GroupChoice, groups_of
 SIZE: Final = re.compile(r"\d{1,6}(?:\.\d{1,3})?")
 MOST_SIZES: Final = 12
 MINUTES_OF_A_DAY: Final = 1440
-SEQUENTIAL_KIB: Final = 1024
-SEQUENTIAL: Final = (Profile.SEQUENTIAL_READ, Profile.SEQUENTIAL_WRITE)
 NUMBERS: Final = (
     "data_gib",
     "cache_gib",
@@ -91,15 +95,21 @@ class BenchmarkForm(forms.Form):
     data_gib = SizesField(label="Data, GiB", initial="4", max_length=100)
     cache_gib = SizesField(label="Cache, GiB", initial="4", max_length=100)
     minutes = forms.FloatField(
-        label="Minutes a run", initial=30, min_value=0.2, max_value=MINUTES_OF_A_DAY
+        label="Minutes a run",
+        initial=USUAL_SECONDS // 60,
+        min_value=0.2,
+        max_value=MINUTES_OF_A_DAY,
     )
     warm_minutes = forms.FloatField(
-        label="Warm-up, minutes", initial=30, min_value=0.2, max_value=MINUTES_OF_A_DAY
+        label="Warm-up, minutes",
+        initial=USUAL_SECONDS // 60,
+        min_value=0.2,
+        max_value=MINUTES_OF_A_DAY,
     )
-    repeats = forms.IntegerField(initial=3, min_value=1, max_value=MOST_REPEATS)
-    jobs = forms.IntegerField(label="Streams", initial=2, min_value=1, max_value=MOST_JOBS)
+    repeats = forms.IntegerField(initial=USUAL_REPEATS, min_value=1, max_value=MOST_REPEATS)
+    jobs = forms.IntegerField(label="Streams", initial=USUAL_JOBS, min_value=1, max_value=MOST_JOBS)
     iodepth = forms.IntegerField(
-        label="Requests in flight, each", initial=8, min_value=1, max_value=MOST_DEPTH
+        label="Requests in flight, each", initial=USUAL_DEPTH, min_value=1, max_value=MOST_DEPTH
     )
     start = forms.TimeField(required=False, label="Runs begin from")
     end = forms.TimeField(required=False, label="until")
@@ -148,25 +158,20 @@ class BenchmarkForm(forms.Form):
         self._read_window(data.get("start"), data.get("end"))
         if self.errors or group is None:
             return data
-        self.spec = Spec(
-            vg_uuid=group.vg_uuid,
-            vg_name=group.vg_name,
-            targets=tuple(PRESETS[name].choice for name in data["targets"]),
-            profiles=tuple(self._profile(Profile(name)) for name in data["profiles"]),
+        self.spec = AskedMatrix(
+            targets=tuple(data["targets"]),
+            profiles=tuple(data["profiles"]),
             data_bytes=data["data_gib"],
-            seconds=round(60 * data["minutes"]),
             cache_bytes=data["cache_gib"],
-            states=tuple(map(CacheState, data["states"] or [CacheState.NEW])),
+            states=tuple(data["states"]),
+            seconds=round(60 * data["minutes"]),
             warm_seconds=round(60 * data["warm_minutes"]),
             repeats=data["repeats"],
-        )
+            jobs=data["jobs"],
+            iodepth=data["iodepth"],
+            options=data["options"],
+        ).spec(group)
         return data
-
-    def _profile(self, profile: Profile) -> ProfileChoice:
-        data = self.cleaned_data
-        block = SEQUENTIAL_KIB if profile in SEQUENTIAL else 4
-        options = data["options"] if profile == Profile.OWN else ()
-        return ProfileChoice(profile, data["jobs"], data["iodepth"], block * KIB, options)
 
     def _read_window(self, start: time | None, end: time | None) -> None:
         if (start is None) != (end is None):
