@@ -62,13 +62,19 @@ LEAST_BYTES: Final = 64 * MIB
 MOST_BYTES: Final = 1 << 50
 MOST_RUNS: Final = 500
 MOST_REPEATS: Final = 30
-MOST_JOBS: Final = 32
+MOST_JOBS: Final = 16
 MOST_DEPTH: Final = 256
-MOST_BLOCK: Final = 16 * MIB
-LEAST_CHUNK_KIB: Final = 32
+MOST_BLOCK: Final = 4 * MIB
+CHUNK_STEP_KIB: Final = 32
 MOST_CHUNK_KIB: Final = 1024 * KIB
+LEAST_BUCKET_KIB: Final = 4
+MOST_BUCKET_KIB: Final = 16 * KIB
+LEAST_BUCKETS: Final = 512
+"""A bcache cache needs more of them."""
+USUAL_CHUNK_KIB: Final = {TargetKind.LVMCACHE: 64, TargetKind.BCACHE: 512}
+MOST_CHUNKS: Final = 1_000_000
 MOST_SEED: Final = 2**31 - 1
-MOST_OPTIONS: Final = 32
+MOST_OPTIONS: Final = 24
 
 
 class BadSpec(ValueError):
@@ -267,16 +273,22 @@ def _demand_target(target: TargetChoice) -> None:
             f"{kind} has no mode {target.mode or '(none)'}.",
             f"Choose one of {', '.join(MODES_OF[kind])}.",
         )
-    chunk = target.chunk_kib
-    if chunk and not (LEAST_CHUNK_KIB <= chunk <= MOST_CHUNK_KIB and chunk % LEAST_CHUNK_KIB == 0):
-        raise _bad(
-            f"{chunk} KiB is no chunk size.",
-            f"Choose a multiple of {LEAST_CHUNK_KIB} KiB up to {size(MOST_CHUNK_KIB * KIB)}.",
-        )
+    if target.chunk_kib:
+        _demand_chunk(kind, target.chunk_kib)
     if target.sequential_cutoff_kib and kind != TargetKind.BCACHE:
         raise _bad("Only bcache has a sequential cutoff.", "Leave it out for other targets.")
-    if not 0 <= target.sequential_cutoff_kib <= 4 * GIB // KIB - 1:
-        raise _bad("The sequential cutoff is too large.", "Choose less than 4 GiB; 0 means none.")
+    if not 0 <= target.sequential_cutoff_kib <= GIB // KIB:
+        raise _bad("The sequential cutoff is too large.", "Choose at most 1 GiB; 0 means none.")
+
+
+def _demand_chunk(kind: TargetKind, chunk: int) -> None:
+    if kind == TargetKind.BCACHE:
+        if not LEAST_BUCKET_KIB <= chunk <= MOST_BUCKET_KIB or chunk & (chunk - 1):
+            raise _bad(
+                f"bcache has no buckets of {chunk} KiB.", "Choose a power of two, 4 KiB to 16 MiB."
+            )
+    elif not CHUNK_STEP_KIB <= chunk <= MOST_CHUNK_KIB or chunk % CHUNK_STEP_KIB:
+        raise _bad(f"{chunk} KiB is no chunk size.", "Choose a multiple of 32 KiB up to 1 GiB.")
 
 
 def _demand_profile(profile: ProfileChoice) -> None:
@@ -286,7 +298,7 @@ def _demand_profile(profile: ProfileChoice) -> None:
     if not 1 <= profile.iodepth <= MOST_DEPTH:
         raise _bad(f"{profile.iodepth} requests in flight are not possible.", "Choose 1 to 256.")
     if not 512 <= block <= MOST_BLOCK or block % 512:
-        raise _bad(f"{block} bytes are no block size.", "Choose a multiple of 512 up to 16 MiB.")
+        raise _bad(f"{block} bytes are no block size.", "Choose a multiple of 512 up to 4 MiB.")
     if bool(profile.options) is not (profile.profile == Profile.OWN):
         raise _bad(
             "Options belong to a profile of your own, and that has some.",
@@ -304,6 +316,26 @@ def _demand_sizes(spec: Spec) -> None:
                     f"{size(max(0, each))} is no size for {what}.",
                     f"Choose {size(LEAST_BYTES)} to {size(MOST_BYTES)}.",
                 )
+            if each % MIB:
+                raise _bad(f"{each} bytes are no whole MiB.", "Choose whole MiB.")
+    for target, cache_bytes in product(spec.targets, spec.cache_bytes):
+        if target.has_cache:
+            _demand_chunks(target, cache_bytes)
+
+
+def _demand_chunks(target: TargetChoice, cache_bytes: int) -> None:
+    chunk_kib = target.chunk_kib or USUAL_CHUNK_KIB[target.target]
+    chunks, rest = divmod(cache_bytes, chunk_kib * KIB)
+    if target.target == TargetKind.BCACHE and chunks <= LEAST_BUCKETS:
+        raise _bad(
+            f"bcache needs more than {LEAST_BUCKETS} buckets; {size(cache_bytes)} are {chunks}.",
+            "Choose a larger cache, or smaller buckets.",
+        )
+    if target.target == TargetKind.LVMCACHE and (rest or chunks > MOST_CHUNKS):
+        raise _bad(
+            f"Chunks of {chunk_kib} KiB do not fit a cache of {size(cache_bytes)}.",
+            f"They must fill it wholly, and be at most {MOST_CHUNKS}.",
+        )
 
 
 def _demand_times(spec: Spec) -> None:
@@ -320,8 +352,8 @@ def _demand_times(spec: Spec) -> None:
         )
     if not 1 <= spec.repeats <= MOST_REPEATS:
         raise _bad(f"{spec.repeats} repeats are not possible.", f"Choose 1 to {MOST_REPEATS}.")
-    if not 0 <= spec.seed <= MOST_SEED - MOST_REPEATS:
-        raise _bad("The seed is too large.", "Choose one below two thousand million.")
+    if not 1 <= spec.seed <= MOST_SEED - MOST_REPEATS:
+        raise _bad("The seed is too large, or none.", "Choose one from 1 to 2,000,000,000.")
 
 
 def _bad(message: str, correction: str) -> Refused:

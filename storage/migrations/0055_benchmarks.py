@@ -35,6 +35,7 @@ class Migration(migrations.Migration):
                 ('begun_at', models.DateTimeField(blank=True, null=True)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('not_before', models.DateTimeField(blank=True, db_default=django.db.models.functions.datetime.Now(), null=True)),
+                ('waits_since', models.DateTimeField(blank=True, null=True)),
                 ('message', models.CharField(blank=True, max_length=512)),
                 ('correction', models.CharField(blank=True, max_length=512)),
                 ('share_key', models.CharField(blank=True, max_length=32)),
@@ -67,6 +68,7 @@ class Migration(migrations.Migration):
                 ('conditions', models.JSONField(blank=True, default=dict)),
                 ('summary', models.JSONField(blank=True, null=True)),
                 ('is_on_host', models.BooleanField(default=False)),
+                ('is_put_off', models.BooleanField(default=False)),
                 ('benchmark', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='storage.benchmark')),
             ],
             options={

@@ -3,6 +3,7 @@ kept for ever."""
 
 from __future__ import annotations
 
+import gzip
 from typing import Final, Self
 
 from django.conf import settings
@@ -78,7 +79,8 @@ class Benchmark(models.Model):
     as JSON), or results from elsewhere, which have neither. A worker has something to do at
     `not_before`; null: nothing, until a person resumes it. Runs begin between `window_start` and
     `window_end` on the clock of `window_zone`; null: at any time. `message` with `correction` is
-    why it failed or waits. Whoever has `share_key` sees its figures until `share_until`."""
+    why it failed, or waits (for what may pass: since `waits_since`). Whoever has `share_key`
+    sees its figures until `share_until`."""
 
     key = models.CharField(max_length=26, unique=True, default=new_key, editable=False)
     host = models.ForeignKey(
@@ -108,6 +110,7 @@ class Benchmark(models.Model):
     begun_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     not_before = models.DateTimeField(null=True, blank=True, db_default=Now())
+    waits_since = models.DateTimeField(null=True, blank=True)
     message = models.CharField(max_length=512, blank=True)
     correction = models.CharField(max_length=512, blank=True)
     share_key = models.CharField(max_length=32, blank=True)
@@ -181,7 +184,8 @@ class BenchmarkRun(models.Model):
     host's word ("finished", "stopped", "failed"; "" before it has any), `reached_seconds` how far
     its measured part came. `conditions` is what else the host said of itself; `summary` is a
     `storage.benchmarks.summary.RunSummary` as JSON, null before there is one. `is_on_host`: the
-    host may have a result of it that is still to be fetched, or to be forgotten there."""
+    host may have a result of it that is still to be fetched, or to be forgotten there.
+    `is_put_off`: a person paused the benchmark and did not wait for the run."""
 
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="runs")
     number = models.PositiveIntegerField()
@@ -201,6 +205,7 @@ class BenchmarkRun(models.Model):
     conditions = models.JSONField(default=dict, blank=True)
     summary = models.JSONField(null=True, blank=True)
     is_on_host = models.BooleanField(default=False)
+    is_put_off = models.BooleanField(default=False)
 
     class Meta:
         ordering = ("number",)
@@ -252,3 +257,8 @@ class BenchmarkFile(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} of {self.run}"
+
+    @property
+    def content(self) -> bytes:
+        """As the host wrote it."""
+        return gzip.decompress(self.packed)

@@ -17,7 +17,7 @@ from storage.benchmarks.matrix import (
     label_of,
     runs_of,
 )
-from storage.byte_sizes import GIB, KIB
+from storage.byte_sizes import GIB, KIB, MIB
 from storage.planner import Refused
 from tests.storage.benchmarks.make_spec import LVMCACHE, ZIPF, cell, spec
 
@@ -82,7 +82,7 @@ def test_a_cell_names_no_volume() -> None:
         ({"seconds": 25 * 3600}, "cannot take"),
         ({"states": (CacheState.WARMED,)}, "how long is missing"),
         ({"repeats": 0}, "repeats"),
-        ({"seed": -1}, "seed"),
+        ({"seed": 0}, "seed"),
         ({"repeats": 30, "data_bytes": tuple(n * GIB for n in range(1, 30))}, "870 runs"),
         ({"targets": (TargetChoice(TargetKind.HDD, "writeback"),)}, "has no cache"),
         ({"targets": (TargetChoice(TargetKind.LVMCACHE, "writearound"),)}, "no mode writearound"),
@@ -91,6 +91,16 @@ def test_a_cell_names_no_volume() -> None:
             {"targets": (TargetChoice(TargetKind.LVMCACHE, "writeback", 0, 4),)},
             "sequential cutoff",
         ),
+        (
+            {"targets": (TargetChoice(TargetKind.BCACHE, "writeback", 96),)},
+            "no buckets of 96 KiB",
+        ),
+        ({"targets": (BCACHE,), "cache_bytes": (128 * MIB,)}, "more than 512 buckets"),
+        (
+            {"targets": (TargetChoice(TargetKind.LVMCACHE, "writeback", 96),)},
+            "do not fit a cache of 1 GiB",
+        ),
+        ({"data_bytes": (GIB + 1,)}, "whole MiB"),
         ({"profiles": (ProfileChoice(Profile.OWN),)}, "Options belong"),
         ({"profiles": (ProfileChoice(Profile.MIXED, options=(("rw", "read"),)),)}, "Options"),
         ({"profiles": (ProfileChoice(Profile.MIXED, jobs=0),)}, "streams"),
