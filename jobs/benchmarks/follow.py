@@ -98,12 +98,16 @@ def _go_on(benchmark: Benchmark) -> None:
     with _held(benchmark) as held:
         if held.ended_at is not None or held.runs.filter(state=RunState.RUNNING).exists():
             return
-        if held.state == BenchmarkState.PAUSED:
+        if held.state == BenchmarkState.PAUSED and not _is_removed(held):
             _set(held, not_before=None)
         elif held.state not in UNFINISHED:
             _set(held, not_before=None, ended_at=database_now())
         else:
             _begin_next(held)
+
+
+def _is_removed(held: Benchmark) -> bool:
+    return Host.objects.filter(pk=held.host_id, state=HostState.REMOVED).exists()
 
 
 def _begin_next(held: Benchmark) -> None:

@@ -54,7 +54,7 @@ def _of_every(name: str, args: Args) -> list[Option]:
     ]
 
 
-def layout(args: Args) -> tuple[str, ...]:
+def layout_argv(args: Args) -> tuple[str, ...]:
     """Writes all data once, before a cache is there."""
     size = args["data_bytes"] + scratch.junk_bytes(args)
     return _words(
@@ -68,7 +68,7 @@ def layout(args: Args) -> tuple[str, ...]:
     )
 
 
-def junk(args: Args) -> tuple[str, ...]:
+def junk_argv(args: Args) -> tuple[str, ...]:
     """Reads at random behind the data, until the cache is full: it is stopped then. Each read
     takes one chunk, or what bcache would not let pass."""
     block = min(args.get("chunk_kib", 64) << 10, 65536)
@@ -100,7 +100,7 @@ def _profile(args: Args) -> list[Option]:
     ]
 
 
-def warm(args: Args) -> tuple[str, ...]:
+def warm_argv(args: Args) -> tuple[str, ...]:
     """The same as is measured: with another seed other blocks would be hot."""
     seconds = ("runtime", str(args.get("warm_seconds", 0)))
     return _words([*_of_every("warm", args), *_profile(args), seconds])
@@ -116,7 +116,7 @@ def histogram_ms(args: Args) -> int:
     return max(LEAST_HISTOGRAM_MS, -(-args["seconds"] // rows) * 1000)
 
 
-def measure(args: Args, folder: str) -> tuple[str, ...]:
+def measure_argv(args: Args, folder: str) -> tuple[str, ...]:
     here = PurePosixPath(folder)
     return _words(
         [

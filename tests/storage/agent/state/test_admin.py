@@ -39,6 +39,7 @@ def test_allowing_a_volume_group_says_what_is_allowed_now() -> None:
         "replace_members": False,
         "heat": True,
         "heat_cpu_percent": 2,
+        "benchmark_bytes": 0,
     }
     now = saved(host)
     assert list(now.pop("vg_uuids")) == ["vg0"]
@@ -87,7 +88,7 @@ def test_what_the_operator_says_is_kept() -> None:
     pvs = {"fast_pvs": ["md0"], "slow_pvs": ["sdc"]}
     document = {"vgs": [], **pvs, "destroy_per_hour": 1, "undo_hours": 72}
     document |= {"others_rise_percent": 20, "clear_freed": False, "replace_members": True}
-    document |= {"heat": False, "heat_cpu_percent": 5}
+    document |= {"heat": False, "heat_cpu_percent": 5, "benchmark_bytes": 3 << 30}
     host.recorded["read"][policy.PATH] = json.dumps(document)
     admin.allow_vg(host, "vg0")
     now = saved(host)
