@@ -4,12 +4,16 @@ figures can be computed anew."""
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+import gzip
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
+
+import msgspec
 
 from panel.benchmarks.figures import KINDS
 from panel.benchmarks.measured import MeasuredRun
-from storage.models import Benchmark, BenchmarkRun
+from storage.benchmarks.result_files import FIO, LEGS, RUN
+from storage.models import Benchmark, BenchmarkFile, BenchmarkOrigin, BenchmarkRun
 
 VERSION: Final = 1
 SETUP: Final = (
@@ -22,6 +26,12 @@ SETUP: Final = (
     "cutoff_kib",
     "state",
 )
+NAMING: Final = frozenset(
+    {"filename", "directory", "hostname", "description", "disk_util", "client", "opendir"}
+)
+"""Of fio's JSON, what may name a host or a volume."""
+OF_FACTS: Final = ("outcome", "reached_seconds", "pauses")
+"""Of what the agent says of a run, what its figures depend on."""
 
 
 def csv_rows(runs: Sequence[MeasuredRun]) -> tuple[list[str], list[list[object]]]:
@@ -44,41 +54,78 @@ def csv_rows(runs: Sequence[MeasuredRun]) -> tuple[list[str], list[list[object]]
     return titles, lines
 
 
-def exported(benchmark: Benchmark, *, is_for_strangers: bool = False) -> dict[str, Any]:
-    """All of it: what was ordered, and each run with its conditions, its summary and its raw files,
+def exported(benchmark: Benchmark) -> dict[str, Any]:
+    """All of it: what was ordered, and each run with its conditions, its figures and its raw files,
     which are packed with gzip and written in base 64."""
-    runs = benchmark.runs.exclude(summary=None).prefetch_related("files")
     return {
         "tiercel_benchmark": VERSION,
-        "key": benchmark.key,
         "title": benchmark.title,
         "origin": benchmark.origin,
+        "host": benchmark.host.name if benchmark.host is not None else None,
         "spec": benchmark.spec,
         "begun_at": _moment(benchmark.begun_at),
         "ended_at": _moment(benchmark.ended_at),
-        "runs": [_run(run) for run in runs],
+        "runs": [
+            _run(run, run.files.all()) | {"conditions": run.conditions, "boot_id": run.boot_id}
+            for run in _with_results(benchmark)
+        ],
     }
 
 
-def _run(run: BenchmarkRun) -> dict[str, Any]:
+def exported_to_strangers(benchmark: Benchmark) -> dict[str, Any]:
+    """The same without what may name a host, a volume or a person. Files from elsewhere may hold
+    anything, and are left out."""
+    has_files = benchmark.origin == BenchmarkOrigin.ORDERED
+    return {
+        "tiercel_benchmark": VERSION,
+        "origin": benchmark.origin,
+        "runs": [
+            _run(run, _nameless(run) if has_files else ()) for run in _with_results(benchmark)
+        ],
+    }
+
+
+def _with_results(benchmark: Benchmark) -> Iterable[BenchmarkRun]:
+    return benchmark.runs.exclude(summary=None).prefetch_related("files")
+
+
+def _run(run: BenchmarkRun, files: Iterable[BenchmarkFile]) -> dict[str, Any]:
     return {
         "number": run.number,
         "repeat": run.repeat,
         "cell": run.cell,
-        "state": run.state,
         "outcome": run.outcome,
         "reached_seconds": run.reached_seconds,
         "kernel": run.kernel,
         "fio_version": run.fio_version,
-        "boot_id": run.boot_id,
-        "begun_at": _moment(run.begun_at),
-        "ended_at": _moment(run.ended_at),
-        "conditions": run.conditions,
         "summary": run.summary,
-        "files": {
-            each.name: base64.b64encode(bytes(each.packed)).decode() for each in run.files.all()
-        },
+        "files": {each.name: base64.b64encode(bytes(each.packed)).decode() for each in files},
     }
+
+
+def _nameless(run: BenchmarkRun) -> Iterable[BenchmarkFile]:
+    """The files that the figures are computed from, without names."""
+    for each in run.files.all():
+        if each.name in (RUN, FIO):
+            content = msgspec.json.decode(gzip.decompress(bytes(each.packed)))
+            kept = _facts(content) if each.name == RUN else _without_names(content)
+            yield BenchmarkFile(name=each.name, packed=gzip.compress(msgspec.json.encode(kept)))
+        elif each.name == LEGS or each.name.startswith("iops."):
+            yield each
+
+
+def _facts(content: Any) -> dict[str, Any]:
+    return {"key": ""} | {name: content[name] for name in OF_FACTS if name in content}
+
+
+def _without_names(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {
+            name: _without_names(value) for name, value in content.items() if name not in NAMING
+        }
+    if isinstance(content, list):
+        return [_without_names(each) for each in content]
+    return content
 
 
 def _moment(at: Any) -> str | None:

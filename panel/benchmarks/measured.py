@@ -8,6 +8,7 @@ from statistics import median_low
 from typing import Any, Final
 
 from panel.benchmarks.benchmark_words import PROFILES, STATES
+from panel.benchmarks.run_conditions import conditions_said
 from storage.analysis.comparison import Conditions
 from storage.benchmarks.matrix import CACHED, BadSpec, Cell, Profile
 from storage.benchmarks.summary import PERCENTILES, DirectionSummary, RunSummary
@@ -98,7 +99,8 @@ class MeasuredSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRun:
-    """One run with its result. `kernel` and `boot_id` are "" where they are not known."""
+    """One run with its result. `boot_id` is "" where it is not known. `reasons` say why its figures
+    may be looked at, and not compared."""
 
     source: MeasuredSource
     number: int
@@ -107,6 +109,7 @@ class MeasuredRun:
     summary: RunSummary
     conditions: Conditions
     boot_id: str = ""
+    reasons: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -162,7 +165,7 @@ def measured_runs(
 def measured_run(source: MeasuredSource, row: BenchmarkRun) -> MeasuredRun:
     """The run of a row that has a result."""
     setup = setup_of(row.cell)
-    known = comparable(setup, Conditions())
+    known = comparable(setup, conditions_said(row.conditions))
     return MeasuredRun(
         source=source,
         number=row.number,
@@ -171,6 +174,7 @@ def measured_run(source: MeasuredSource, row: BenchmarkRun) -> MeasuredRun:
         summary=RunSummary.from_json(row.summary),
         conditions=replace(known, kernel=row.kernel or None, fio_version=row.fio_version or None),
         boot_id=row.boot_id,
+        reasons=tuple(map(str, row.conditions.get("not_comparable", ()))),
     )
 
 

@@ -32,11 +32,7 @@ class UnknownRuns(ValueError):
 
 def with_brief_runs(rows: QuerySet[Benchmark]) -> QuerySet[Benchmark]:
     """Each with its runs as `brief_runs`, whose summaries lack what happened over time."""
-    runs = (
-        BenchmarkRun.objects.defer("summary", "conditions")
-        .annotate(brief=WITHOUT_SERIES)
-        .order_by("number")
-    )
+    runs = BenchmarkRun.objects.defer("summary").annotate(brief=WITHOUT_SERIES).order_by("number")
     return rows.select_related("host", "actor").prefetch_related(
         Prefetch("runs", queryset=runs, to_attr="brief_runs")
     )

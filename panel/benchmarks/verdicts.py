@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from panel.benchmarks.benchmark_words import CONDITIONS, OF_THE_SETUP
@@ -172,9 +172,15 @@ def outcome_of(contest: Contest, varied: Collection[str] = ()) -> Outcome:
     units = {each.key: units_of(each, by_boot=by_boot) for each in contest.entrants}
 
     def against(a: Entrant, b: Entrant) -> BenchmarkVerdict:
-        return compare_units(
+        verdict = compare_units(
             units[a.key], units[b.key], more_is_better=True, noun=noun, varied=about
         )
+        reasons = dict.fromkeys(
+            reason for each in (a, b) for run in each.runs for reason in run.reasons
+        )
+        if not reasons:
+            return verdict
+        return replace(verdict, word=Word.CANNOT_TELL, refusals=tuple(reasons))
 
     winner, others = contest.winner, contest.choices[1:]
     second = others[0] if others else None

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
+from panel.benchmarks.estimates import run_seconds
 from storage.benchmarks.matrix import BadSpec, label_of
 from storage.formatting import counted, seconds
 from storage.models import Benchmark, BenchmarkRun, BenchmarkState, RunState
-
-OVERHEAD: Final = 1.25
-"""Layout and removal of volumes, beside what is measured, before a run of the kind has shown it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +68,7 @@ def _seconds_of(run: BenchmarkRun) -> float:
         cell = run.matrix_cell
     except BadSpec:
         return 0.0
-    return OVERHEAD * (cell.seconds + cell.warm_seconds)
+    return run_seconds(cell)
 
 
 def _seconds_left(

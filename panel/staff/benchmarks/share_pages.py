@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from panel.benchmarks.exports import csv_rows, exported
+from panel.benchmarks.exports import csv_rows, exported_to_strangers
 from panel.benchmarks.measured import MeasuredRun, measured_runs
 from panel.benchmarks.share_links import (
     DAYS,
@@ -105,7 +105,7 @@ def shared_csv(request: HttpRequest, token: str) -> HttpResponse:
 @beyond()
 def shared_json(request: HttpRequest, token: str) -> HttpResponse:
     """Everything from which the figures can be computed anew, without names."""
-    answer = JsonResponse(exported(_shared(token), is_for_strangers=True))
+    answer = JsonResponse(exported_to_strangers(_shared(token)))
     answer.headers["Content-Disposition"] = 'attachment; filename="benchmark.json"'
     return _unlisted(answer)
 
