@@ -254,6 +254,30 @@ class VerificationShape(Shape):
     differences = VerifiedFigureShape("Those that are not the same.", many=True)
 
 
+class ExportShape(Shape):
+    """A benchmark with the raw files of its runs."""
+
+    tiercel_benchmark = Integer("The version of this form.")
+    title = Text("What people call it.")
+    origin = Choice("Where its figures come from.", BenchmarkOrigin.choices)
+    host = Text("The name of the host; null: results from elsewhere.", null=True)
+    spec = Anything("What was ordered.")
+    begun_at = Text("When the first run began.", null=True)
+    ended_at = Text("When it was over.", null=True)
+    runs = List(
+        "Each with its cell, its conditions, its summary, and its files by their names.",
+        Anything("A run."),
+    )
+
+
+class ImportedShape(Shape):
+    """What was imported."""
+
+    benchmark = Ref("The benchmark that its runs make.")
+    refused = Texts("Of files and jobs that were not imported, why.")
+    warnings = Texts("What is to be known of the others.")
+
+
 class ShareShape(Shape):
     """A link that shows the figures to whoever has it."""
 

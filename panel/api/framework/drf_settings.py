@@ -2,6 +2,7 @@
 
 TAGS = {
     "adoptions": "Found volumes that get a customer.",
+    "benchmarks": "What disks and caches of hosts reach, and comparisons of that.",
     "bulk-changes": "One change for many volumes.",
     "messages": "Messages to the billing system.",
     "alert-routes": "Alert recipients.",
