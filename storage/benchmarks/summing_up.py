@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from storage.benchmarks.ending import ending_of
 from storage.benchmarks.legs import Legs, Reads, reads_of
 from storage.benchmarks.matrix import Cell, TargetKind
 from storage.benchmarks.run_facts import RunFacts
@@ -41,6 +42,7 @@ def sum_up(imported: Imported, legs: Legs, cell: Cell, facts: RunFacts) -> RunSu
     run = _Run(imported, jobs, legs, facts)
     grid = run.grid(STEP_MS)
     reads = reads_of(legs) if cell.has_cache else None
+    ending = ending_of(grid, reads, run.pauses_ms)
     ios, seconds = run.ios, run.measured_seconds
     return RunSummary(
         seconds=cell.seconds,
@@ -61,6 +63,12 @@ def sum_up(imported: Imported, legs: Legs, cell: Cell, facts: RunFacts) -> RunSu
         ssd_written_bytes=None if cell.target == TargetKind.HDD else _ssd_written(legs),
         cpu_share=_cpu_share(legs),
         first_30s_iops=_mean(grid.rates[: FIRST_MS // STEP_MS]) if grid is not None else None,
+        seconds_to_90=ending.seconds_to_90,
+        steady=ending.steady,
+        steady_hit_rate=ending.steady_hit_rate,
+        end_slope=ending.slope,
+        ending=ending.words,
+        hit_ending=ending.hit_words,
         pauses=facts.pauses,
     )
 
