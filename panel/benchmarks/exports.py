@@ -86,7 +86,7 @@ def exported_to_strangers(benchmark: Benchmark) -> dict[str, Any]:
 
 
 def _with_results(benchmark: Benchmark) -> Iterable[BenchmarkRun]:
-    return benchmark.runs.exclude(summary=None).prefetch_related("files")
+    return benchmark.runs.filter(summary__isnull=False).prefetch_related("files")
 
 
 def _run(run: BenchmarkRun, files: Iterable[BenchmarkFile]) -> dict[str, Any]:

@@ -12,8 +12,6 @@ from storage.benchmarks.summary import RunSummary
 from storage.formatting import iops, ms, percent, seconds, size
 
 Figure = float | None
-LEAST_SLOPE: Final = 0.01
-"""Of the mean, an hour: less is steady."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +87,15 @@ def cell_text(kind: FigureKind, entrant: Entrant) -> str:
 
 def steadiness(summary: RunSummary) -> str:
     """Whether the figures had settled at the end, in a sentence; "" where too little is known."""
-    parts = []
-    if summary.steady is not None:
-        steady = summary.steady
-        parts.append(
-            f"SNIA's steady state in minute {steady.last_round}"
-            if steady.is_steady
-            else f"no steady state in {steady.rounds} min"
-        )
-    slope = summary.end_slope
-    if slope is not None:
-        is_certain = slope.low > 0 or slope.high < 0
-        if is_certain and abs(slope.per_hour) >= LEAST_SLOPE:
-            way = "rising" if slope.per_hour > 0 else "falling"
-            parts.append(f"still {way} at the end, {100 * slope.per_hour:+.2g} % an hour")
-        else:
-            parts.append("level at the end")
-    return "; ".join(parts)
+    steady = summary.steady
+    if steady is None:
+        return summary.ending
+    reached = (
+        f"SNIA's steady state in minute {steady.last_round}"
+        if steady.is_steady
+        else f"no steady state in {steady.rounds} min"
+    )
+    return "; ".join(filter(None, (reached, summary.ending)))
 
 
 def pause_words(summary: RunSummary) -> str:

@@ -24,7 +24,7 @@ KEY_BYTES: Final = 18
 def share(benchmark: Benchmark, days: int = DAYS) -> str:
     """From now on, so many days, whoever has the address sees the figures. One that is shared
     already keeps its address, and gets the new end. Raises `Refused` where nothing is done yet."""
-    if not benchmark.runs.exclude(summary=None).exists():
+    if not benchmark.runs.filter(summary__isnull=False).exists():
         raise Refused("not_now", "No run has a result yet.", "Share it once the first run is done.")
     if not 1 <= days <= MOST_DAYS:
         raise Refused("invalid", f"{days} days are not possible.", f"Choose 1 to {MOST_DAYS}.")

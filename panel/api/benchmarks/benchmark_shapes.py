@@ -20,10 +20,13 @@ from panel.api.jobs.window_shapes import DailyWindowShape
 from panel.benchmarks.benchmark_words import CONDITIONS
 from panel.benchmarks.figures import KINDS
 from panel.benchmarks.measured import MeasuredRun, measured_run, source_of
+from panel.benchmarks.run_standings import standings_of
 from panel.benchmarks.shown_results import results_of
 from panel.benchmarks.stored_runs import briefly_measured
 from panel.benchmarks.verdicts import Outcome, Place
 from storage.analysis.comparison import Word
+from storage.benchmarks.progress import progress_of
+from storage.database_clock import database_now
 from storage.models import (
     Benchmark,
     BenchmarkOrigin,
@@ -59,8 +62,8 @@ class EntrantShape(Shape):
     iops_low = Float("Of its slowest run.", of=lambda place: place.entrant.iops_range[0])
     iops_high = Float("Of its fastest run.", of=lambda place: place.entrant.iops_range[1])
     runs = Texts("The keys of its runs.", of=lambda place: [run.key for run in place.entrant.runs])
-    verdict = Choice(
-        "Against the winner; null: it is the winner.",
+    word = Choice(
+        "The verdict against the winner; null: it is the winner.",
         WORDS,
         of=lambda place: _of_verdict(place, "word"),
         null=True,
@@ -109,8 +112,8 @@ class ContestShape(Shape):
     )
     headline = Text("Who won, in a sentence for people.")
     margin = Text("By how much, in a sentence for people; empty: nothing to compare with.")
-    verdict = Choice(
-        "The winner against the next; null: there is no other.", WORDS, of="word", null=True
+    word = Choice(
+        "The verdict on the winner against the next; null: there is no other.", WORDS, null=True
     )
     basis = Text("What the answer rests on, in a sentence for people.")
     unit = Choice("What chance deals anew, and is counted.", ("run", "boot"), of="noun")
@@ -131,6 +134,11 @@ class BenchmarkShape(Noun):
     window = DailyWindowShape("When its runs begin; null: at any time.", null=True)
     message = Text("What is to be known of it, in a sentence for people.")
     correction = Text("What to do, in a sentence for people; empty where nothing is to be done.")
+    seconds_left = Integer(
+        "Until all runs are over, if nothing holds them up; null: it is over, or paused.",
+        of=lambda row: _seconds_left(row),
+        null=True,
+    )
     by = By("actor.email", null=True)
     created_at = DateTime("When it was made.")
     begun_at = DateTime("When the first run began; null: none has yet.", null=True)
@@ -154,6 +162,13 @@ def _counted(benchmark: Benchmark) -> tuple[int, int]:
     """Runs that are over, and all, of a benchmark `with_brief_runs`."""
     runs = [run for run in benchmark.brief_runs if run.state != RunState.VOID]  # type: ignore[attr-defined]
     return sum(run.is_over for run in runs), len(runs)
+
+
+def _seconds_left(benchmark: Benchmark) -> int | None:
+    if benchmark.is_over or benchmark.state == BenchmarkState.PAUSED:
+        return None
+    standings = standings_of(benchmark.brief_runs)  # type: ignore[attr-defined]
+    return round(progress_of(standings, database_now()).seconds_left)
 
 
 def _measured(run: BenchmarkRun) -> MeasuredRun | None:
@@ -227,13 +242,15 @@ class EstimateShape(Shape):
     seconds = Float("How long all of it takes, about.")
     slow_bytes = Integer("Bytes of HDD that the largest run takes.")
     fast_bytes = Integer("Bytes of SSD that the largest run takes.")
-    ssd_written_bytes = Integer("Bytes that all of it writes to SSD.")
-    wear_share = Float(
+    ssd_written_bytes = Integer("Bytes that all of it writes to SSD, at most.", of="ssd_written")
+    endurance_share = Float(
         "The part of the rated endurance that this uses up, 0 to 1; null: it is not known.",
         null=True,
     )
-    refusal = Text("Why it cannot be ordered, in a sentence for people; empty: it can be.")
-    correction = Text("What to do then.")
+    refusal = Text(
+        "Why it cannot be ordered, in a sentence for people; empty: it can be.", given=True
+    )
+    correction = Text("What to do then.", given=True)
 
 
 class VerifiedFigureShape(Shape):
@@ -262,8 +279,8 @@ class ExportShape(Shape):
     origin = Choice("Where its figures come from.", BenchmarkOrigin.choices)
     host = Text("The name of the host; null: results from elsewhere.", null=True)
     spec = Anything("What was ordered.")
-    begun_at = Text("When the first run began.", null=True)
-    ended_at = Text("When it was over.", null=True)
+    begun_at = DateTime("When the first run began.", null=True)
+    ended_at = DateTime("When it was over.", null=True)
     runs = List(
         "Each with its cell, its conditions, its summary, and its files by their names.",
         Anything("A run."),

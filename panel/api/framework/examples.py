@@ -213,6 +213,7 @@ NUMBERS: Final = {
 }
 """By the end of the field's name; any other number is 1, or the least there is."""
 NAMED: Final = {
+    "benchmark": ("benchmarks", OTHER, "bcache or lvmcache"),
     "customer": ("customers", CUSTOMER, "Acme"),
     "host": ("hosts", HOST, "stor-1"),
     "cache_plan": ("cache-plans", PLAN, "Fast"),
@@ -318,6 +319,7 @@ ANYTHING: Final[dict[str, Any]] = {
     "cell": {"target": "lvmcache", "profile": "zipf_read", "data_bytes": 4 * GIB, "seconds": 1800},
     "spec": {"vg_name": "vg0", "data_bytes": [4 * GIB], "seconds": 1800, "repeats": 3},
     "document": {"tiercel_benchmark": 1, "runs": []},
+    "runs": [{"number": 1, "cell": {"target": "ssd"}, "summary": {"iops": 92_000.5}, "files": {}}],
     "published": 92_000.5,
     "computed": 92_000.5,
     "args": {"vg": "vg0", "lv": "v-q5tmzk7xw2ad4hvn"},

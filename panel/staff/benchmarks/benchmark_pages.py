@@ -19,7 +19,7 @@ from panel.benchmarks.shown_results import ShownResult, charts_json, drawn_of, r
 from panel.benchmarks.zoomed_series import zoomed_charts
 from panel.lists.listing import csv_file
 from panel.staff.benchmarks.list_pages import chip_of
-from panel.staff.benchmarks.progress_texts import progress_of
+from panel.staff.benchmarks.progress_texts import shown_progress
 from storage.access import staff_view
 from storage.benchmarks.matrix import BadSpec, label_of
 from storage.database_clock import database_now
@@ -63,7 +63,7 @@ def benchmark(request: HttpRequest, key: str) -> HttpResponse:
     rows = list(row.runs.all())
     measured = measured_runs(row, rows)
     now = database_now()
-    progress = progress_of(row, rows, now)
+    progress = shown_progress(row, rows, now)
     context = {
         "benchmark": row,
         "source": source_of(row),
@@ -93,7 +93,7 @@ def benchmark_now(request: HttpRequest, key: str) -> HttpResponse:
     page loads itself anew."""
     row = benchmark_of(request, key)
     rows = list(row.runs.all())
-    progress = progress_of(row, rows, database_now())
+    progress = shown_progress(row, rows, database_now())
     shown = request.GET.get("done", "")
     if row.is_over or (shown.isdigit() and int(shown) != progress.done):
         return HttpResponse(headers={"HX-Refresh": "true"})

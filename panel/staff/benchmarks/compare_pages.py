@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -19,7 +20,7 @@ from panel.benchmarks.stored_runs import UnknownRuns, named_runs
 from panel.lists.listing import csv_file
 from panel.staff.benchmarks.benchmark_pages import result_context, series_answer
 from storage.access import staff_view
-from storage.models import Benchmark
+from storage.models import Benchmark, BenchmarkRun
 
 OFFERED: Final = 60
 """So many of the newest benchmarks can be chosen."""
@@ -112,8 +113,9 @@ def _toggled(varied: tuple[str, ...], name: str) -> list[tuple[str, str]]:
 
 
 def _offered(request: HttpRequest, chosen: set[str]) -> list[OfferedBenchmark]:
-    rows = Benchmark.objects.visible_to(request.user).filter(runs__summary__isnull=False)
-    newest = rows.distinct().select_related("host")[:OFFERED]
+    measured = BenchmarkRun.objects.filter(benchmark=OuterRef("pk"), summary__isnull=False)
+    rows = Benchmark.objects.visible_to(request.user).filter(Exists(measured))
+    newest = rows.select_related("host")[:OFFERED]
     sources = [published_source(), *map(source_of, newest)]
     return [
         OfferedBenchmark(

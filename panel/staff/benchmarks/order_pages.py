@@ -60,9 +60,12 @@ def _context(form: BenchmarkForm) -> dict[str, Any]:
     context: dict[str, Any] = {"form": form, "refusal": None, "estimate": None}
     if not form.is_valid() or form.spec is None or form.chosen is None:
         return context
-    context["refusal"] = order_refusal(form.chosen.host, form.spec)
-    estimate = estimated(form.chosen.host, form.spec)
+    try:
+        estimate = estimated(form.chosen.host, form.spec)
+    except Refused as refused:
+        return context | {"refusal": refused}
     return context | {
+        "refusal": order_refusal(form.chosen.host, form.spec),
         "estimate": estimate,
         "wear": wear_words(estimate),
         "free": form.chosen.free_bytes,
