@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.db import transaction
@@ -14,11 +14,12 @@ from jobs.requester import Requester
 from storage.benchmarks.legs import legs_of
 from storage.benchmarks.matrix import Cell, Profile, TargetKind
 from storage.benchmarks.run_facts import RunFacts
-from storage.benchmarks.summary import RunSummary
+from storage.benchmarks.summary import PERCENTILES, DirectionSummary, RunSeries, RunSummary
 from storage.benchmarks.summing_up import sum_up
 from storage.database_clock import database_now
+from storage.fio.log_series import STEP_MS
 from storage.fio.reading import read_outputs
-from storage.fio.results import FioRefusal, Imported, JobResult, Remark
+from storage.fio.results import Direction, FioRefusal, Imported, JobResult, Remark
 from storage.host_data import clean_text
 from storage.models import (
     Benchmark,
@@ -79,7 +80,7 @@ def read_import(files: Mapping[str, bytes]) -> ReadImport:
             refusals.append(refusal.remark(jobs[0].file))
             continue
         if summary is None or summary.iops <= 0:
-            sentence = f"The job {jobs[0].jobname} has no I/Os."
+            sentence = f"The file does not say how many I/Os the job {jobs[0].jobname} did."
             refusals.append(Remark("no-figures", sentence, jobs[0].file))
             continue
         reasons = dict.fromkeys(
@@ -165,16 +166,63 @@ def _together(jobs: Sequence[JobResult]) -> list[list[JobResult]]:
 
 def _summary(imported: Imported, jobs: Sequence[JobResult]) -> RunSummary | None:
     """Logs are those of these jobs where the files hold a single output: fio numbers its jobs from
-    1 on."""
+    1 on. What has no counts has the rates that it prints."""
     is_single = len({(job.file, job.document) for job in imported.jobs}) == 1
     numbers = {job.index + 1 for job in jobs} if is_single else set[int]()
     runtimes = [each.runtime_ms or 0 for job in jobs for each in job.directions.values()]
+    seconds = round(max(runtimes, default=0) / 1000)
     part = Imported(
         jobs=tuple(jobs),
         series=tuple(each for each in imported.series if each.job_number in numbers),
     )
-    cell = Cell(TargetKind.HDD, Profile.OWN, 0, round(max(runtimes, default=0) / 1000))
-    return sum_up(part, legs_of(b""), cell, FACTS)
+    found = sum_up(part, legs_of(b""), Cell(TargetKind.HDD, Profile.OWN, 0, seconds), FACTS)
+    read, write = _printed(jobs, "read"), _printed(jobs, "write")
+    if found is not None and found.iops > 0:
+        return replace(
+            found, read=_with_latency(found.read, read), write=_with_latency(found.write, write)
+        )
+    there = [each for each in (read, write, _printed(jobs, "mixed")) if each is not None]
+    if not there:
+        return None
+    return RunSummary(
+        seconds=seconds,
+        reached_seconds=float(seconds),
+        iops=sum(each.iops for each in there),
+        ios=sum(each.ios for each in there),
+        bytes_s=sum(each.bytes_s for each in there),
+        read=read,
+        write=write,
+        jobs=(),
+        series=RunSeries(step_ms=STEP_MS),
+    )
+
+
+def _printed(jobs: Sequence[JobResult], name: Direction) -> DirectionSummary | None:
+    """What the output says of a direction. Percentiles of several jobs cannot be put together."""
+    parts = [job.directions[name] for job in jobs if name in job.directions]
+    if not parts or not any(part.iops for part in parts):
+        return None
+    latency = parts[0].latency if len(parts) == 1 else None
+    return DirectionSummary(
+        ios=sum(part.total_ios or 0 for part in parts),
+        iops=sum(part.iops or 0.0 for part in parts),
+        bytes_s=sum(part.bytes_per_s or 0.0 for part in parts),
+        mean_ns=latency.mean_ns if latency is not None else None,
+        percentiles=()
+        if latency is None
+        else tuple(latency.percentile_ns(percent) for percent in PERCENTILES),
+    )
+
+
+def _with_latency(
+    counted: DirectionSummary | None, printed: DirectionSummary | None
+) -> DirectionSummary | None:
+    """What was counted, with what was printed where it counted no bins."""
+    if counted is None or printed is None or any(counted.percentiles):
+        return counted
+    return replace(
+        counted, mean_ns=counted.mean_ns or printed.mean_ns, percentiles=printed.percentiles
+    )
 
 
 def _of_directions(job: JobResult) -> list[Remark]:

@@ -118,7 +118,7 @@ def show_benchmark(session: CommandSession, benchmark: str, shows_runs: bool) ->
 
 @benchmark_group.command("order")
 @host_argument
-@click.option("--vg", type=NAME, default="", help="Volume group, where several may be used.")
+@click.option("--vg", type=NAME, help="Volume group, where several may be used.")
 @click.option("--title", default="", help="What people call it.")
 @click.option(
     "--target", "targets", multiple=True, type=click.Choice(TARGETS), help="Again for several."
@@ -182,7 +182,7 @@ def order_benchmark(
 def _body(host: str, choices: Json) -> Json:
     return {
         "host": host,
-        "vg": choices["vg"],
+        "vg": choices["vg"] or "",
         "title": choices["title"],
         "targets": choices["targets"] or ("ssd", "hdd", "bcache", "bcache-no-cutoff", "lvmcache"),
         "profiles": choices["profiles"] or ("zipf_read",),
