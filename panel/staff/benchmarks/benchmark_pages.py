@@ -8,7 +8,6 @@ from typing import Any, Final
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from panel.benchmarks.exports import csv_rows, exported
@@ -179,7 +178,7 @@ def result_context(
     if result is None:
         return {"results": (), "result": None, "charts": ()}
     charts = drawn_of(result, results)
-    texts = {"line": gettext("Show or hide this line"), "file": file}
+    texts = {"line": "Show or hide this line", "file": file}
     return {
         "results": results,
         "result": result,

@@ -1,4 +1,5 @@
-"""Links to a benchmark, and the page that strangers see by them: figures alone."""
+"""Links to a benchmark, and the page that strangers see by them: figures alone, in English as all
+pages of benchmarks."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import translation
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -69,6 +71,7 @@ def unshare_benchmark(request: HttpRequest, key: str) -> HttpResponse:
 @never_cache
 @require_safe
 @beyond()
+@translation.override("en")
 def shared(request: HttpRequest, token: str) -> HttpResponse:
     """The figures, for whoever has the link."""
     row = _shared(token)
