@@ -28,6 +28,7 @@ def measure(host: Host, actor: User, now: datetime) -> list[Benchmark]:
     """Both, on a group of the host, where root allows them."""
     said = {"quota_bytes": 64 * GIB, "fio": "3.33"}
     Host.objects.filter(pk=host.pk).update(hello={**host.hello, "benchmarks": said})
+    host.refresh_from_db()
     facts = inventory_of(host)
     assert facts is not None
     vg = facts.vgs[0]

@@ -31,13 +31,12 @@ def main() -> int:
     from django.utils import timezone
 
     from tests import fleet
-    from tests.fleet import benchmarks, heat
+    from tests.fleet import heat
 
     hosts, volumes = int(os.environ.get("HOSTS") or 6), int(os.environ.get("VOLUMES") or 60)
     few = volumes <= 200
     made = fleet.build(hosts, volumes, hours=24 if few else 2, days=13 if few else 0)
     heat.warm(made.hosts, timezone.now())
-    benchmarks.measure(made.hosts[0], made.admin, timezone.now())
     print(f"A panel with {hosts} hosts and {volumes} volumes: http://localhost:{port}")
     for user in (made.admin, made.owner):
         print(f"  {user.email}   password: {fleet.PASSWORD}", flush=True)
