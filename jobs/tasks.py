@@ -41,7 +41,7 @@ def sweep() -> None:
     sweeping.sweep()
     media_checks.announce_due()
     heat_traces.announce_due()
-    following_benchmarks.announce_due()
+    following_benchmarks.announce_due_benchmarks()
 
 
 @shared_task

@@ -15,7 +15,7 @@ from storage.analysis.comparison.steady_state import (
     round_means,
     steady_window,
 )
-from storage.benchmarks.legs import Reads
+from storage.benchmarks.run_legs import Floats, Reads
 from storage.benchmarks.summary import EndSlope, SteadySummary
 from storage.fio.log_series import Grid
 
@@ -44,7 +44,7 @@ def ending_of(grid: Grid | None, reads: Reads | None, pauses: Pauses) -> RunEndi
     if reads is None:
         run = cache_run(rates, each_s)
     else:
-        edges = grid.start_ms + np.arange(len(grid.amounts) + 1) * grid.step_ms
+        edges = edges_of(grid)
         read = np.diff(reads.all.at(edges))[measured]
         missed = np.diff(np.interp(edges, reads.all.ms, reads.missed))[measured]
         run = cache_run(rates, each_s, np.maximum(0.0, read - missed), missed)
@@ -60,9 +60,15 @@ def ending_of(grid: Grid | None, reads: Reads | None, pauses: Pauses) -> RunEndi
     )
 
 
+def edges_of(grid: Grid) -> Floats:
+    """Where its pieces begin, and the last one ends, in ms."""
+    count = len(grid.amounts) + 1
+    return np.asarray(grid.start_ms + np.arange(count) * grid.step_ms, dtype=np.float64)
+
+
 def _is_measured(grid: Grid, pauses: Pauses) -> npt.NDArray[np.bool_]:
     """Which pieces of the grid no pause touches."""
-    starts = grid.start_ms + np.arange(len(grid.amounts)) * grid.step_ms
+    starts = edges_of(grid)[:-1]
     is_paused = np.zeros(len(starts), bool)
     for start, end in pauses:
         is_paused |= (starts < end) & (starts + grid.step_ms > start)

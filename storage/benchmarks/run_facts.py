@@ -62,12 +62,12 @@ def facts_of(content: bytes) -> RunFacts:
 
 def conditions_of(files: Mapping[str, bytes]) -> dict[str, Any]:
     """What is kept of both files, as PostgreSQL can hold it. Raises `BadHostData`."""
-    said = json_of(files.get("conditions.json", b"{}"), "conditions.json")
+    host_conditions = json_of(files.get("conditions.json", b"{}"), "conditions.json")
     run = json_of(files["run.json"], "run.json")
-    if not isinstance(said, dict) or not isinstance(run, dict):
+    if not isinstance(host_conditions, dict) or not isinstance(run, dict):
         raise BadHostData("conditions.json: no object")
     kept = {name: run[name] for name in KEPT_OF_RUN if name in run}
-    conditions: dict[str, Any] = storable({**said, **kept})
+    conditions: dict[str, Any] = storable({**host_conditions, **kept})
     return conditions
 
 

@@ -19,6 +19,8 @@ from ..state.policy import load_policy
 from . import kept_results, scratch
 
 VG_SECONDS = 120.0
+# What a run measured is not to be lost because others are at work in the VG.
+PATIENT_SECONDS = 3600.0
 LOCK_SECONDS = 30.0
 # The kernel lets go of a bcache's devices behind the write that stops it.
 RELEASE_SECONDS = 30.0
@@ -53,13 +55,15 @@ def clean_up(host: LocalHost, wait_seconds: float = LOCK_SECONDS) -> tuple[list[
     return [*done, *(f"the benchmark run {key} was stopped" for key in killed)], failed
 
 
-def remove_scratch(host: LocalHost) -> tuple[list[str], list[str]]:
+def remove_scratch(
+    host: LocalHost, wait_seconds: float = VG_SECONDS
+) -> tuple[list[str], list[str]]:
     """Every scratch volume; the caller holds LOCK, and no group. Raises Refusal."""
     done: list[str] = []
     failed: list[str] = []
     for vg in sorted({lv["vg_name"] for lv in leftovers(_facts(host))}):
         try:
-            with host.lock(vg, VG_SECONDS):
+            with host.lock(vg, wait_seconds):
                 _remove_all_of(host, vg, done)
         except LockBusy:
             failed.append(f"{vg}: another operation holds the VG. Run this again later.")

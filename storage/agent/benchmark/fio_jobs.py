@@ -12,7 +12,7 @@ from .scratch import Args
 
 LAYOUT_BLOCK = 1 << 20
 # So many rows a log, of each job: the logs of a day are not longer than those of two hours.
-ROWS, HISTOGRAM_ROWS = 14_400, 4_800
+ROWS, HISTOGRAM_ROWS = 14_400, 3_600
 LEAST_MS, LEAST_HISTOGRAM_MS = 500, 1000
 PERCENTILES = "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99"
 # No job needs longer to fill a cache that it will ever fill.
@@ -63,6 +63,7 @@ def layout_argv(args: Args) -> tuple[str, ...]:
             ("rw", "write"),
             ("bs", str(LAYOUT_BLOCK)),
             ("iodepth", "4"),
+            ("output-format", "terse"),
             ("size", str(size)),
         ]
     )
@@ -108,12 +109,12 @@ def warm_argv(args: Args) -> tuple[str, ...]:
 
 def log_ms(args: Args) -> int:
     """Between two rows of the log of IOPS, and of our own."""
-    return max(LEAST_MS, -(-args["seconds"] * 1000 // ROWS))
+    return max(LEAST_MS, -(-int(args["seconds"]) * 1000 // ROWS))
 
 
 def histogram_ms(args: Args) -> int:
-    rows = HISTOGRAM_ROWS // args["jobs"]
-    return max(LEAST_HISTOGRAM_MS, -(-args["seconds"] // rows) * 1000)
+    rows = HISTOGRAM_ROWS // int(args["jobs"])
+    return max(LEAST_HISTOGRAM_MS, -(-int(args["seconds"]) // rows) * 1000)
 
 
 def measure_argv(args: Args, folder: str) -> tuple[str, ...]:

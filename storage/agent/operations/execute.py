@@ -394,7 +394,7 @@ class Execution:
         try:
             words = extents.filled(stamped(command, self._host.wall_ns()), self._given)
             if self._benchmark is not None:
-                words = self._benchmark.words(words)
+                words = tuple(self._benchmark.words(words))
             if vacated_extents.asks(words):
                 words = self._of_host(command)
             # What takes long is watched. Anything else is let end: no further command follows.

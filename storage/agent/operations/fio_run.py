@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, Callable
 
-from ..benchmark import cache_state, cleanup, fio_jobs, host_conditions, kept_results, scratch
+from ..benchmark import (
+    cache_state,
+    cleanup,
+    fio_jobs,
+    host_conditions,
+    kept_results,
+    profiles,
+    scratch,
+)
 from ..benchmark.cache_legs import LegsSampler, RunLegs, find_legs
 from ..calls.refusals import Refusal
 from ..commands.command import (
@@ -91,16 +99,18 @@ class FioRun:
         if not kept_results.has_ended(self._host, self._key):
             self._measure_neighbours()
 
-    def _clean(self) -> list[str]:
+    def _clean(self, wait_seconds: float = cleanup.VG_SECONDS) -> list[str]:
         """What could not be removed."""
-        done, failed = cleanup.remove_scratch(self._host)
+        done, failed = cleanup.remove_scratch(self._host, wait_seconds)
         for line in (*done, *failed):
             self._say(f"$ {line}" if line in done else line)
         return failed
 
     def _measure_neighbours(self) -> None:
-        """Without any load of ours."""
+        """Without any load of ours. The first look only makes the histograms."""
         under = self._under()
+        Neighbours(self._host, under, frozenset()).look()
+        self._host.sleep(1.0)
         load = self._load_of(under, frozenset())
         end_ns = self._host.boottime_ns() + int(BASELINE_SECONDS * 1e9)
         while self._host.boottime_ns() < end_ns and not self._stopping():
@@ -145,7 +155,7 @@ class FioRun:
         if not self._is_begun or self.is_over:
             return
         try:
-            self._clean()
+            self._clean(cleanup.PATIENT_SECONDS)
         except Refusal as refusal:
             self._say(refusal.message)
         try:
@@ -181,6 +191,9 @@ class FioRun:
     def _check(self) -> None:
         """The cache is as the run wants it. Raises Refusal."""
         state = cache_state.cache_fill(self._host, self._args)
+        if self._args["state"] == profiles.JUNK and "used_chunks" in state:
+            # Nothing else was ever read through it.
+            state = {**state, "junk_chunks": state["used_chunks"]}
         self._run["state_before"] = {**self._run["state_before"], **state}
         self._conditions["cache"] = {
             **state,
@@ -193,7 +206,7 @@ class FioRun:
     def _remove(self) -> None:
         """Its scratch volumes; no group is held. With that the run is over. Raises
         Refusal(cmd_failed | journal_unwritable)."""
-        failed = self._clean()
+        failed = self._clean(cleanup.PATIENT_SECONDS)
         if failed:
             raise Refusal("cmd_failed", failed[0], "Remove what uses the volumes of the run.")
         try:

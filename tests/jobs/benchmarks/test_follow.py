@@ -11,11 +11,13 @@ from django.db import IntegrityError, transaction
 
 from jobs import notify_workers, tasks
 from jobs.benchmarks import fetch
-from jobs.benchmarks.follow import GIVEN_UP, announce_due
-from jobs.benchmarks.order import cancel_benchmark, change_window, order, pause, resume
+from jobs.benchmarks.benchmark_order import cancel_benchmark, change_window, order, pause, resume
+from jobs.benchmarks.follow import GIVEN_UP, announce_due_benchmarks
 from jobs.engine import runner
+from jobs.engine.decisions import resume as resume_job
 from jobs.hosts.refresh import refresh
 from jobs.models import AuditEntry, Job, Kind, State
+from jobs.problems import problems_of
 from jobs.queue.removal import remove
 from jobs.queue.reservations import reserved
 from jobs.queue.submit import cancel
@@ -138,7 +140,7 @@ def test_a_pause_waits_for_the_run_at_work_and_a_person_goes_on(at_work: AtWork)
     paused = at_work.goes_on()
     assert (paused.state, paused.not_before) == (BenchmarkState.PAUSED, None)
     assert [run.state for run in paused.runs.all()] == [RunState.DONE, RunState.WANTED]
-    announce_due()
+    announce_due_benchmarks()
     resume(paused, NO_ONE)
     assert played(paused).state == BenchmarkState.DONE
 
@@ -159,6 +161,18 @@ def test_a_pause_that_stops_the_run_keeps_how_far_it_came_and_does_it_again(
     assert done.state == BenchmarkState.DONE
     states = [(run.state, run.repeat) for run in done.runs.all()]
     assert states == [(RunState.VOID, 0), (RunState.DONE, 1), (RunState.DONE, 0)]
+
+
+def test_a_run_that_has_not_begun_is_withdrawn_by_a_pause(bench_host: Host) -> None:
+    benchmark = followed(ordered(bench_host))
+    pause(benchmark, NO_ONE)
+    paused = followed(benchmark)
+    assert (paused.state, paused.not_before) == (BenchmarkState.PAUSED, None)
+    assert job_of(benchmark).state == State.CANCELLED
+    assert [run.state for run in benchmark.runs.all()] == [RunState.WANTED]
+    resume(paused, NO_ONE)
+    assert played(paused).state == BenchmarkState.DONE
+    assert benchmark.runs.count() == 1
 
 
 def test_one_that_is_cancelled_stops_its_run_and_says_how_far_it_came(
@@ -300,6 +314,36 @@ def test_a_job_that_needs_a_decision_ends_it(at_work: AtWork) -> None:
     assert "Something is left." in ended.message
 
 
+def test_scratch_volumes_that_cannot_be_removed_are_put_before_a_person(
+    bench_host: Host, fake_host: FakeHost
+) -> None:
+    benchmark = followed(ordered(bench_host, targets=(HDD,)))
+    for _ in range(30):
+        fake_host.fail_next("lvremove", 5, "  Logical volume in use.\n")
+    job = worked(job_of(benchmark))
+    assert job.state == State.NEEDS_ATTENTION
+    (left,) = scratch_on(fake_host)
+    assert any(left in sentence for sentence in job.error["residue"])
+    assert "start another benchmark there" in job.error["correction"]
+    assert followed(benchmark).state == BenchmarkState.FAILED
+    codes = [
+        problem.code for problem in problems_of([bench_host.pk], database_now())[bench_host.pk]
+    ]
+    assert codes == ["job_undecided"]
+    fake_host._failures.clear()
+    resume_job(job, NO_ONE)
+    assert worked(job).state == State.SUCCEEDED
+    assert scratch_on(fake_host) == []
+
+
+def test_a_failed_run_is_no_problem_of_its_host(bench_host: Host, fake_host: FakeHost) -> None:
+    fake_host.fail_next("blockdev", 1, "blockdev: bad\n")
+    benchmark = played(ordered(bench_host))
+    assert benchmark.state == BenchmarkState.FAILED
+    assert job_of(benchmark).state == State.FAILED
+    assert problems_of([bench_host.pk], database_now())[bench_host.pk] == ()
+
+
 def test_a_run_begins_in_its_window(bench_host: Host) -> None:
     closed = DailyWindow(*_around(database_now(), hours=3))
     benchmark = followed(order(bench_host, spec_for(bench_host), NO_ONE, window=closed))
@@ -350,7 +394,7 @@ def test_a_worker_that_dies_leaves_a_row_that_the_sweep_sends_again(
     assert benchmark.not_before is not None
     Benchmark.objects.update(not_before=database_now())
     monkeypatch.setattr(notify_workers, "send", lambda *args: sent.append(args))
-    announce_due()
+    announce_due_benchmarks()
     assert sent == [("jobs.tasks.follow_benchmark", benchmark.pk)]
     assert played(benchmark).state == BenchmarkState.DONE
 

@@ -175,7 +175,7 @@ def test_a_steady_run_is_steady_and_says_how_it_ended() -> None:
         ({"conditions_json": b"\xff\xfe"}, "conditions.json: no JSON"),
         ({"fio_json": b'{"fio version": "fio-3.33", "jobs": [{"read": NaN}]}'}, "fio.json"),
         ({"fio_json": b"\x00\x01binary"}, "fio.json"),
-        ({"iops_1_log": b"500, many, 0, 4096, 0\n"}, "iops.1.log"),
+        ({"fio_json": None}, "no figures"),
         ({"legs_jsonl": b"nonsense\n"}, "legs.jsonl, row 1"),
         ({"legs_jsonl": b'{"ms": -1}\n'}, "legs.jsonl, row 1"),
         ({"legs_jsonl": b'{"ms": 5}\n{"ms": 4}\n'}, "earlier"),
@@ -188,6 +188,13 @@ def test_what_no_run_writes_is_refused_with_its_place(
     changes: dict[str, bytes | None], words: str
 ) -> None:
     assert words in refused(**changes)
+
+
+def test_a_log_that_cannot_be_read_is_left_out_and_named() -> None:
+    result = read_result(files(iops_1_log=b"500, many, 0, 4096, 0\n"), cell())
+    assert result.message.startswith("iops.1.log is left out: ")
+    assert result.summary is not None
+    assert result.summary.iops == 100.0
 
 
 def test_texts_are_as_postgresql_holds_them() -> None:

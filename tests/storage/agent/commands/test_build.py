@@ -334,7 +334,7 @@ EXPECTED: list[tuple[str, dict[str, Any], list[str]]] = [
         [
             f"lvcreate -y -Wy -Zy -n b-abcdefgh -L 67108864b {BENCH_TAGS} vg0 /dev/sdc",
             f"fio --name=layout {FIO}--randseed=7 --rw=write --bs=1048576 --iodepth=4 "
-            "--size=67108864",
+            "--output-format=terse --size=67108864",
             "lvcreate -y --type cache-pool --chunksize 64k -n b-abcdefgh-cache -L 16777216b "
             f"{BENCH_TAGS} vg0 /dev/md0",
             "lvconvert -y --type cache --cachepool vg0/b-abcdefgh-cache --cachemode writethrough "

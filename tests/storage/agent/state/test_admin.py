@@ -83,6 +83,20 @@ def test_root_allows_disks_to_be_put_into_arrays_and_takes_that_back() -> None:
     assert saved(host)["replace_members"] is False
 
 
+def test_root_allows_benchmarks_some_space_and_takes_that_back() -> None:
+    host = observing()
+    assert policy.load_policy(host).benchmark_bytes == 0, "unless root says so, none runs"
+    assert "scratch volumes of 50 GiB in all" in admin.allow_benchmarks(host, "50")
+    assert policy.load_policy(host).benchmark_bytes == 50 << 30
+    admin.allow_benchmarks(host)
+    assert policy.load_policy(host).benchmark_bytes == 20 << 30
+    for wrong in ("0", "-1", "x", "1.5", "99999999"):
+        with pytest.raises(Refusal, match="no whole number of GiB"):
+            admin.allow_benchmarks(host, wrong)
+    assert "may not run benchmarks" in admin.deny_benchmarks(host)
+    assert policy.load_policy(host).benchmark_bytes == 0
+
+
 def test_what_the_operator_says_is_kept() -> None:
     host = observing()
     pvs = {"fast_pvs": ["md0"], "slow_pvs": ["sdc"]}
