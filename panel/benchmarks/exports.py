@@ -60,7 +60,7 @@ def exported(benchmark: Benchmark) -> dict[str, Any]:
     return {
         "tiercel_benchmark": VERSION,
         "title": benchmark.title,
-        "origin": benchmark.origin,
+        "figures_from": benchmark.origin,
         "host": benchmark.host.name if benchmark.host is not None else None,
         "spec": benchmark.spec,
         "begun_at": _moment(benchmark.begun_at),
@@ -78,7 +78,7 @@ def exported_to_strangers(benchmark: Benchmark) -> dict[str, Any]:
     has_files = benchmark.origin == BenchmarkOrigin.ORDERED
     return {
         "tiercel_benchmark": VERSION,
-        "origin": benchmark.origin,
+        "figures_from": benchmark.origin,
         "runs": [
             _run(run, _nameless(run) if has_files else ()) for run in _with_results(benchmark)
         ],

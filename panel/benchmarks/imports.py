@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from jobs.requester import Requester
-from storage.benchmarks.legs import legs_of
+from jobs.requester import Requester, job_fields
 from storage.benchmarks.matrix import Cell, Profile, TargetKind
 from storage.benchmarks.run_facts import RunFacts
+from storage.benchmarks.run_legs import legs_of
 from storage.benchmarks.summary import PERCENTILES, DirectionSummary, RunSeries, RunSummary
 from storage.benchmarks.summing_up import sum_up
 from storage.database_clock import database_now
@@ -112,13 +112,10 @@ def save_import(
         state=BenchmarkState.DONE,
         title=clean_text(title or first, TITLE_LIMIT),
         spec={"machine": clean_text(machine, TEXT_LIMIT)} if machine else {},
-        actor=requester.actor,
-        address=requester.address,
-        door=requester.door,
-        token=requester.token,
         begun_at=now,
         ended_at=now,
         not_before=None,
+        **job_fields(requester),
     )
     repeats: Counter[tuple[str, str]] = Counter()
     rows = []

@@ -8,12 +8,14 @@ import binascii
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 from math import isclose
 from typing import Any, Final
 
 from panel.benchmarks.imports import read_import
 from storage.benchmarks.matrix import BadSpec, Cell
-from storage.benchmarks.result_files import RUN, facts_of, summary_of
+from storage.benchmarks.result_files import RUN, summary_of
+from storage.benchmarks.run_facts import facts_of
 from storage.host_data import BadHostData
 from storage.models import BenchmarkOrigin
 
@@ -64,7 +66,7 @@ def verify(document: Any) -> Verification:
         files = [_files(run) for run in runs]
     except (binascii.Error, ValueError, zlib.error, AttributeError, TypeError) as error:
         raise BadExport(f"A raw file cannot be unpacked: {error}") from None
-    if document.get("origin") == BenchmarkOrigin.IMPORTED:
+    if document.get("figures_from") == BenchmarkOrigin.IMPORTED:
         computed = _of_import(runs, files)
     else:
         computed = [_of_run(run, of) for run, of in zip(runs, files, strict=True)]
@@ -74,7 +76,8 @@ def verify(document: Any) -> Verification:
 def _compared(runs: Sequence[Mapping[str, Any]], computed: Sequence[Any]) -> Verification:
     count, without, differences = 0, list[int](), list[VerifiedFigure]()
     for n, (run, summary) in enumerate(zip(runs, computed, strict=True), 1):
-        number = run.get("number") if isinstance(run.get("number"), int) else n
+        said = run.get("number")
+        number = said if isinstance(said, int) else n
         if summary is None:
             without.append(number)
             continue
@@ -121,16 +124,14 @@ def _of_import(
 
 def _figures(path: str, published: Any, computed: Any) -> Iterator[tuple[str, Any, Any]]:
     """Each figure with its path, as both sides have it; None where one has none."""
-    if isinstance(published, dict) or isinstance(computed, dict):
-        a, b = (each if isinstance(each, dict) else {} for each in (published, computed))
-        for name in dict.fromkeys((*a, *b)):
-            yield from _figures(f"{path}.{name}".lstrip("."), a.get(name), b.get(name))
-    elif isinstance(published, list | tuple) or isinstance(computed, list | tuple):
-        a, b = (
-            list(each) if isinstance(each, list | tuple) else [] for each in (published, computed)
-        )
-        for n in range(max(len(a), len(b))):
-            pair = (each[n] if n < len(each) else None for each in (a, b))
+    sides = (published, computed)
+    if any(isinstance(each, dict) for each in sides):
+        objects = [each if isinstance(each, dict) else {} for each in sides]
+        for name in dict.fromkeys(chain(*objects)):
+            yield from _figures(f"{path}.{name}".lstrip("."), *(o.get(name) for o in objects))
+    elif any(isinstance(each, list | tuple) for each in sides):
+        lists = [list(each) if isinstance(each, list | tuple) else [] for each in sides]
+        for n, pair in enumerate(zip_longest(*lists)):
             yield from _figures(f"{path}[{n}]", *pair)
     elif published is not None or computed is not None:
         yield path, published, computed

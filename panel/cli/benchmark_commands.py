@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import click
 
@@ -150,6 +150,7 @@ def show_benchmark(session: CommandSession, benchmark: str, shows_runs: bool) ->
 @asks_the_panel
 def order_benchmark(
     session: CommandSession,
+    /,
     host: str,
     only_estimates: bool,
     waits: bool,
@@ -276,7 +277,7 @@ def import_files(session: CommandSession, files: Sequence[Path], title: str, mac
 @benchmark_argument
 @click.argument("file", type=click.File("w"))
 @asks_the_panel
-def export_benchmark(session: CommandSession, benchmark: str, file: click.utils.LazyFile) -> None:
+def export_benchmark(session: CommandSession, benchmark: str, file: TextIO) -> None:
     """Write a benchmark with its raw files as JSON, to be kept or verified."""
     json.dump(session.client.get(path_of("benchmarks", benchmark, "export")), file)
 
@@ -284,7 +285,7 @@ def export_benchmark(session: CommandSession, benchmark: str, file: click.utils.
 @benchmark_group.command("verify")
 @click.argument("file", type=click.File("r"))
 @asks_the_panel
-def verify_file(session: CommandSession, file: click.utils.LazyFile) -> None:
+def verify_file(session: CommandSession, file: TextIO) -> None:
     """Compute the figures of an exported or shared benchmark anew from its raw files."""
     document = _document(file)
     found: Json = {"checked_figures": 0, "runs_without_files": [], "differences": []}
@@ -306,7 +307,7 @@ def verify_file(session: CommandSession, file: click.utils.LazyFile) -> None:
         )
 
 
-def _document(file: click.utils.LazyFile) -> Json:
+def _document(file: TextIO) -> Json:
     try:
         document = json.load(file)
     except ValueError:
@@ -322,7 +323,7 @@ def _document(file: click.utils.LazyFile) -> Json:
 
 def _parts(document: Json) -> Iterator[Json]:
     """One run at a time, as requests have a limit; what was imported belongs together."""
-    if document.get("origin") == "imported":
+    if document.get("figures_from") == "imported":
         yield document
         return
     for run in document["runs"]:

@@ -20,7 +20,6 @@ from panel.benchmarks.target_presets import PRESETS
 from storage.benchmarks.matrix import (
     MOST_DEPTH,
     MOST_JOBS,
-    MOST_OPTIONS,
     MOST_REPEATS,
     MOST_SECONDS,
 )
@@ -76,10 +75,6 @@ class MatrixBody(Body):
     options = Map(
         "Options of fio of the profile `own`, by their names.", Text(max_length=128), default=dict
     )
-
-    def validate_options(self, value: dict[str, str]) -> dict[str, str]:
-        """Not too many; which of them are safe, is judged with the matrix."""
-        return dict(list(value.items())[: MOST_OPTIONS + 1])
 
 
 class BenchmarkBody(MatrixBody):

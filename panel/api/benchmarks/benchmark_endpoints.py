@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.benchmarks import order as orders
+from jobs.benchmarks import benchmark_order as orders
 from panel.api.benchmarks.benchmark_bodies import (
     BenchmarkBody,
     ImportBody,
@@ -51,7 +51,7 @@ from storage.benchmarks.matrix import Spec
 from storage.models import Benchmark, BenchmarkRun, BenchmarkState, Host, RunState
 from storage.volumes.volume_groups import GroupChoice, groups_of
 
-NOT_IN_MATRIX: Final = ("host", "vg", "title", "window")
+NUMBERS: Final = ("seconds", "warm_seconds", "repeats", "jobs", "iodepth")
 OF: Final = Parameter(
     "of",
     "Keys of benchmarks and of single runs (`KEY.3`), with commas between; `published` is the "
@@ -85,13 +85,14 @@ class BenchmarkResource(Resource):
         self.demand(Right.OPERATE)
         body = self.read()
         group = self._group(body["host"], body["vg"])
-        values = {name: value for name, value in body.items() if name not in NOT_IN_MATRIX}
-        values["options"] = body["options"].items()
         matrix = AskedMatrix(
-            **{
-                name: value if isinstance(value, int) else tuple(value)
-                for name, value in values.items()
-            }
+            targets=tuple(body["targets"]),
+            profiles=tuple(body["profiles"]),
+            data_bytes=tuple(body["data_bytes"]),
+            cache_bytes=tuple(body["cache_bytes"]),
+            states=tuple(body["states"]),
+            options=tuple(body["options"].items()),
+            **{name: body[name] for name in NUMBERS},
         )
         return group.host, matrix.spec(group), body
 
@@ -154,11 +155,11 @@ class BenchmarkEstimation(BenchmarkResource):
         """For operators. Nothing is ordered. It also says why it cannot be."""
         host, spec, _ = self.asked()
         refusal = orders.order_refusal(host, spec)
-        texts = {
-            "refusal": refusal.message if refusal is not None else "",
-            "correction": refusal.correction if refusal is not None else "",
-        }
-        return self.shown(estimated(host, spec), **texts)
+        return self.shown(
+            estimated(host, spec),
+            refusal=refusal.message if refusal is not None else "",
+            correction=refusal.correction if refusal is not None else "",
+        )
 
 
 class OneBenchmark(BenchmarkResource):

@@ -126,7 +126,7 @@ class BenchmarkShape(Noun):
 
     title = Text("What people call it.", of=str)
     host = Ref("Where it runs; null: results from elsewhere.", null=True)
-    origin = Choice("Where its figures come from.", BenchmarkOrigin.choices)
+    figures_from = Choice("Where its figures come from.", BenchmarkOrigin.choices, of="origin")
     purpose = Choice("What they are for.", BenchmarkPurpose.choices)
     state = Choice("Where it stands.", BenchmarkState.choices)
     done_runs = Integer("Runs that are over.", of=lambda row: _counted(row)[0])
@@ -276,7 +276,7 @@ class ExportShape(Shape):
 
     tiercel_benchmark = Integer("The version of this form.")
     title = Text("What people call it.")
-    origin = Choice("Where its figures come from.", BenchmarkOrigin.choices)
+    figures_from = Choice("Where its figures come from.", BenchmarkOrigin.choices)
     host = Text("The name of the host; null: results from elsewhere.", null=True)
     spec = Anything("What was ordered.")
     begun_at = DateTime("When the first run began.", null=True)

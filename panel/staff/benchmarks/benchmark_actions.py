@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from jobs.benchmarks import order
+from jobs.benchmarks import benchmark_order
 from panel.staff.benchmarks.benchmark_pages import benchmark_of
 from panel.staff.job_requests import requester_of, show_refusal
 from storage.access import Right, staff_view
@@ -24,7 +24,7 @@ def pause(request: HttpRequest, key: str) -> HttpResponse:
     """Begin no further run; with `now` the current one stops, too."""
     stops_run = "now" in request.POST
     said = "Paused. The run is being stopped." if stops_run else "Paused after the current run."
-    act = partial(order.pause, requester=requester_of(request), stops_run=stops_run)
+    act = partial(benchmark_order.pause, requester=requester_of(request), stops_run=stops_run)
     return _done(request, key, act, said)
 
 
@@ -32,7 +32,7 @@ def pause(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 def resume(request: HttpRequest, key: str) -> HttpResponse:
     """Go on with the next run."""
-    act = partial(order.resume, requester=requester_of(request))
+    act = partial(benchmark_order.resume, requester=requester_of(request))
     return _done(request, key, act, "Resumed.")
 
 
@@ -40,7 +40,7 @@ def resume(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 def cancel(request: HttpRequest, key: str) -> HttpResponse:
     """End it; what was measured stays."""
-    act = partial(order.cancel_benchmark, requester=requester_of(request))
+    act = partial(benchmark_order.cancel_benchmark, requester=requester_of(request))
     return _done(request, key, act, "Cancelled. What was measured is kept.")
 
 

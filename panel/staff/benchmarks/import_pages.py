@@ -38,7 +38,7 @@ class FilesField(forms.FileField):
 
     def clean(self, data: Any, initial: Any = None) -> Any:
         """What each holds."""
-        files: list[UploadedFile] = data if isinstance(data, list | tuple) else [data]
+        files: list[UploadedFile[Any]] = list(data) if isinstance(data, list | tuple) else [data]
         for each in files:
             super().clean(each, initial)
         if len(files) > MOST_FILES or sum(each.size or 0 for each in files) > MOST_BYTES:
@@ -51,7 +51,7 @@ class FilesField(forms.FileField):
 class ImportForm(forms.Form):
     """The files, and what people are to read of them."""
 
-    files = FilesField(label="Files of one or more runs", max_length=200)
+    outputs = FilesField(label="Files of one or more runs", max_length=200)
     title = forms.CharField(
         max_length=TITLE_LIMIT, required=False, validators=[demand_plain], label="Title"
     )
@@ -75,7 +75,7 @@ def import_benchmark(request: HttpRequest) -> HttpResponse:
         data = form.cleaned_data
         try:
             made, found = save_import(
-                data["files"], requester_of(request), title=data["title"], machine=data["machine"]
+                data["outputs"], requester_of(request), title=data["title"], machine=data["machine"]
             )
         except NothingImported as nothing:
             context["refusals"] = nothing.remarks

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from jobs.benchmarks.order import order, order_refusal
+from jobs.benchmarks.benchmark_order import order, order_refusal
 from panel.benchmarks.estimates import estimated, wear_words
 from panel.staff.benchmarks.order_form import BenchmarkForm
 from panel.staff.job_requests import requester_of

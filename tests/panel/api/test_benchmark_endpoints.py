@@ -121,7 +121,7 @@ def test_each_run_has_its_figures(asking: Program, here: Scene) -> None:
 def test_it_is_paused_resumed_and_cancelled(asking: Program, here: Scene) -> None:
     made = make_benchmark(here.host, EVENING, timezone.now(), done=2)
     for act, state in (("pause", "paused"), ("resume", "running"), ("cancel", "cancelled")):
-        body = {} if act == "pause" else None
+        body: dict[str, bool] | None = {"now": False} if act == "pause" else None
         answer = asking.send("post", f"/benchmarks/{made.key}/{act}", body)
         assert answer.json()["state"] == state
     problem(asking.send("post", f"/benchmarks/{made.key}/resume"), 422, "too_late")

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 def upload(client: Client, **files: bytes) -> object:
     given = [SimpleUploadedFile(name.replace("__", "."), body) for name, body in files.items()]
-    data = {"files": given, "title": "A friend's", "machine": "2 x SM863"}
+    data = {"outputs": given, "title": "A friend's", "machine": "2 x SM863"}
     return client.post(reverse("benchmark-import"), data)
 
 
@@ -30,7 +30,7 @@ def test_files_become_a_benchmark_that_says_where_it_is_from(staff: Client) -> N
 def test_what_cannot_be_read_is_refused_with_the_reason(staff: Client) -> None:
     response = staff.post(
         reverse("benchmark-import"),
-        {"files": [SimpleUploadedFile("notes.txt", b"It was fast.")], "title": "", "machine": ""},
+        {"outputs": [SimpleUploadedFile("notes.txt", b"It was fast.")], "title": "", "machine": ""},
     )
     assert response.status_code == 422
     text = response.content.decode()
