@@ -189,9 +189,9 @@ def latency_chart(contest: Contest) -> DrawnChart | None:
 def _latency(entrant: Entrant) -> DrawnLine | None:
     run = entrant.middle
     known = [
-        (nines(percent), found)
+        (nines(percent), latency_ms)
         for percent in PERCENTILES
-        if (found := run.percentile_ms(percent)) is not None
+        if (latency_ms := run.percentile_ms(percent)) is not None
     ]
     if len(known) < len(("from", "to")):
         return None
@@ -220,22 +220,22 @@ def sweep_charts(contests: Sequence[Contest]) -> tuple[DrawnChart, ...]:
             label = _without_sizes(entrant)
             lines.setdefault((label, entrant.colour, entrant.dash), []).append((ratio, entrant))
     swept = {
-        key: sorted(found, key=lambda each: each[0])
-        for key, found in lines.items()
-        if len({ratio for ratio, _ in found}) >= LEAST_SWEEP
+        key: sorted(entries, key=lambda each: each[0])
+        for key, entries in lines.items()
+        if len({ratio for ratio, _ in entries}) >= LEAST_SWEEP
     }
     if not swept:
         return ()
-    ratios = sorted({ratio for found in swept.values() for ratio, _ in found})
+    ratios = sorted({ratio for entries in swept.values() for ratio, _ in entries})
     ticks = tuple((log2(ratio), f"{ratio:.3g}") for ratio in ratios)
     span = (ticks[0][0], ticks[-1][0])
     iops = tuple(
-        _swept(n, key, found, [each.iops for _, each in found])
-        for n, (key, found) in enumerate(swept.items())
+        _swept(n, key, entries, [each.iops for _, each in entries])
+        for n, (key, entries) in enumerate(swept.items())
     )
     hits = tuple(
-        _swept(n, key, found, [_percent(each.middle.summary.hit_rate) for _, each in found])
-        for n, (key, found) in enumerate(swept.items())
+        _swept(n, key, entries, [_percent(each.middle.summary.hit_rate) for _, each in entries])
+        for n, (key, entries) in enumerate(swept.items())
     )
     shared = {"across": "ratio", "across_title": "data : cache", "span": span, "ticks": ticks}
     charts = [
@@ -272,11 +272,11 @@ def _without_sizes(entrant: Entrant) -> str:
 def _swept(
     number: int,
     key: tuple[str, str, str],
-    found: Sequence[tuple[float, Entrant]],
+    entries: Sequence[tuple[float, Entrant]],
     values: Values,
 ) -> DrawnLine:
     label, colour, dash = key
-    xs = [log2(ratio) for ratio, _ in found]
+    xs = [log2(ratio) for ratio, _ in entries]
     return DrawnLine(name=f"s{number}", label=label, colour=colour, dash=dash, xs=xs, values=values)
 
 

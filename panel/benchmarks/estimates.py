@@ -32,9 +32,9 @@ def _rated(facts: HostFacts) -> int | None:
     return min(known) if known and len(known) == len(rated) else None
 
 
-def wear_words(found: BenchmarkEstimate) -> str:
+def wear_words(estimated_now: BenchmarkEstimate) -> str:
     """Its share of the endurance; "" where that is not known."""
-    share = found.endurance_share
+    share = estimated_now.endurance_share
     if share is None:
         return ""
     part = percent(share) if share >= LEAST_SHARE else f"less than {percent(LEAST_SHARE)}"

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from panel.benchmarks.figures import KINDS
 from panel.benchmarks.measured import MeasuredRun
+from panel.benchmarks.run_figures import KINDS
 from storage.benchmarks.result_files import FIO, LEGS, RUN
 from storage.models import Benchmark, BenchmarkFile, BenchmarkOrigin, BenchmarkRun
 
@@ -37,16 +37,24 @@ OF_FACTS: Final = ("outcome", "reached_seconds", "pauses")
 def csv_rows(runs: Sequence[MeasuredRun]) -> tuple[list[str], list[list[object]]]:
     """Titles, and a line for each run. An empty cell is not known."""
     titles = [
-        *("benchmark", "run", "repeat"),
+        "benchmark",
+        "run",
+        "repeat",
         *SETUP,
-        *("kernel", "fio", "seconds"),
+        "kernel",
+        "fio",
+        "seconds",
         *(kind.name for kind in KINDS),
     ]
     lines: list[list[object]] = [
         [
-            *(run.source.title, run.number, run.repeat + 1),
+            run.source.title,
+            run.number,
+            run.repeat + 1,
             *(getattr(run.setup, name) for name in SETUP),
-            *(run.conditions.kernel, run.conditions.fio_version, run.summary.reached_seconds),
+            run.conditions.kernel,
+            run.conditions.fio_version,
+            run.summary.reached_seconds,
             *(kind.of(run) for kind in KINDS),
         ]
         for run in runs

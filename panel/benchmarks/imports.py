@@ -103,9 +103,9 @@ def save_import(
     files: Mapping[str, bytes], requester: Requester, *, title: str = "", machine: str = ""
 ) -> tuple[Benchmark, ReadImport]:
     """Keep the runs of the files with the files. Raises `NothingImported`."""
-    found = read_import(files)
-    if not found.runs:
-        raise NothingImported(found.refusals)
+    outcome = read_import(files)
+    if not outcome.runs:
+        raise NothingImported(outcome.refusals)
     now, first = database_now(), next(iter(files))
     made = Benchmark.objects.create(
         origin=BenchmarkOrigin.IMPORTED,
@@ -119,7 +119,7 @@ def save_import(
     )
     repeats: Counter[tuple[str, str]] = Counter()
     rows = []
-    for number, run in enumerate(found.runs, 1):
+    for number, run in enumerate(outcome.runs, 1):
         repeat = repeats[run.name, run.load]
         repeats[run.name, run.load] += 1
         rows.append(_row(made, number, repeat, run, now))
@@ -130,7 +130,7 @@ def save_import(
         )
         for name, content in _short_names(files).items()
     )
-    return made, found
+    return made, outcome
 
 
 def _row(made: Benchmark, number: int, repeat: int, run: ImportedRun, now: Any) -> BenchmarkRun:
@@ -172,11 +172,13 @@ def _summary(imported: Imported, jobs: Sequence[JobResult]) -> RunSummary | None
         jobs=tuple(jobs),
         series=tuple(each for each in imported.series if each.job_number in numbers),
     )
-    found = sum_up(part, legs_of(b""), Cell(TargetKind.HDD, Profile.OWN, 0, seconds), FACTS)
+    counted = sum_up(part, legs_of(b""), Cell(TargetKind.HDD, Profile.OWN, 0, seconds), FACTS)
     read, write = _printed(jobs, "read"), _printed(jobs, "write")
-    if found is not None and found.iops > 0:
+    if counted is not None and counted.iops > 0:
         return replace(
-            found, read=_with_latency(found.read, read), write=_with_latency(found.write, write)
+            counted,
+            read=_with_latency(counted.read, read),
+            write=_with_latency(counted.write, write),
         )
     there = [each for each in (read, write, _printed(jobs, "mixed")) if each is not None]
     if not there:

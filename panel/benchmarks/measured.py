@@ -126,14 +126,14 @@ class MeasuredRun:
         percentiles = self.direction.percentiles if self.direction is not None else ()
         if not percentiles:
             return None
-        found = percentiles[PERCENTILES.index(percent)]
-        return None if found is None else found / NS_IN_MS
+        latency_ns = percentiles[PERCENTILES.index(percent)]
+        return None if latency_ns is None else latency_ns / NS_IN_MS
 
     @property
     def mean_ms(self) -> float | None:
         """Mean completion latency."""
-        found = self.direction.mean_ns if self.direction is not None else None
-        return None if found is None else found / NS_IN_MS
+        latency_ns = self.direction.mean_ns if self.direction is not None else None
+        return None if latency_ns is None else latency_ns / NS_IN_MS
 
 
 def middle_of(runs: Sequence[MeasuredRun]) -> MeasuredRun:

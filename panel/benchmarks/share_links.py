@@ -21,7 +21,7 @@ MOST_DAYS: Final = 365
 KEY_BYTES: Final = 18
 
 
-def share(benchmark: Benchmark, days: int = DAYS) -> str:
+def share_by_link(benchmark: Benchmark, days: int = DAYS) -> str:
     """From now on, so many days, whoever has the address sees the figures. One that is shared
     already keeps its address, and gets the new end. Raises `Refused` where nothing is done yet."""
     if not benchmark.runs.filter(summary__isnull=False).exists():

@@ -9,9 +9,9 @@ from typing import Any
 
 from panel.benchmarks.contests import Contest, contests_of
 from panel.benchmarks.drawn_charts import DrawnChart, charts_of
-from panel.benchmarks.figures import FigureKind, cell_text, pause_words, shown_kinds, steadiness
 from panel.benchmarks.measured import MeasuredRun
-from panel.benchmarks.verdicts import Outcome, Place, outcome_of
+from panel.benchmarks.run_figures import FigureKind, cell_text, pause_words, shown_kinds, steadiness
+from panel.benchmarks.verdicts import ContestOutcome, ContestPlace, contest_outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class FigureRow:
     """A place with its figures in words, each with the title of its column, and what is to be known
     of its runs."""
 
-    place: Place
+    place: ContestPlace
     cells: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
 
@@ -29,7 +29,7 @@ class ShownResult:
     """A contest, its outcome and its figures."""
 
     contest: Contest
-    outcome: Outcome
+    outcome: ContestOutcome
     kinds: tuple[FigureKind, ...]
     rows: tuple[FigureRow, ...]
 
@@ -42,7 +42,7 @@ def results_of(
 
 
 def _result(contest: Contest, varied: Collection[str]) -> ShownResult:
-    outcome, kinds = outcome_of(contest, varied), shown_kinds(contest.entrants)
+    outcome, kinds = contest_outcome(contest, varied), shown_kinds(contest.entrants)
     return ShownResult(
         contest=contest,
         outcome=outcome,
@@ -58,7 +58,7 @@ def _result(contest: Contest, varied: Collection[str]) -> ShownResult:
     )
 
 
-def _notes(place: Place) -> tuple[str, ...]:
+def _notes(place: ContestPlace) -> tuple[str, ...]:
     middle = place.entrant.middle
     paused = {words for run in place.entrant.runs if (words := pause_words(run.summary))}
     short = ", ".join(str(run.number) for run in place.entrant.runs if is_short(run))

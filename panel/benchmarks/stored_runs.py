@@ -58,18 +58,18 @@ def named_runs(names: Iterable[str], user: Person) -> tuple[MeasuredRun, ...]:
     by_key: dict[str, Sequence[MeasuredRun]] = {KEY: published_reference()}
     for benchmark in rows.select_related("host").prefetch_related("runs"):
         by_key[benchmark.key] = measured_runs(benchmark)
-    found = dict[str, MeasuredRun]()
+    chosen_runs = dict[str, MeasuredRun]()
     for key, number in wanted:
         runs = [run for run in by_key.get(key, ()) if number in (None, run.number)]
         if not runs:
             name = key if number is None else f"{key}.{number}"
             raise UnknownRuns(f"Nothing with a result is called {name}.")
-        found |= {run.key: run for run in runs}
-    return tuple(found.values())
+        chosen_runs |= {run.key: run for run in runs}
+    return tuple(chosen_runs.values())
 
 
 def _parsed(name: str) -> tuple[str, int | None]:
-    found = NAMED.fullmatch(name)
-    if found is None:
+    match = NAMED.fullmatch(name)
+    if match is None:
         raise UnknownRuns(f"“{name[:60]}” names neither a benchmark nor a run.")
-    return found[1], None if found[2] is None else int(found[2])
+    return match[1], None if match[2] is None else int(match[2])

@@ -35,14 +35,19 @@ class Differing:
     is_compared: bool
 
     @property
-    def sentence(self) -> str:
+    def named_values(self) -> list[tuple[str, str]]:
         """Its values, each with the names of its entrants."""
-        parts = (f"{value} ({', '.join(e.name for e in of)})" for value, of in self.values)
+        return [(value, ", ".join(each.name for each in of)) for value, of in self.values]
+
+    @property
+    def sentence(self) -> str:
+        """All of it in words."""
+        parts = (f"{value} ({names})" for value, names in self.named_values)
         return f"{self.label}: {'; '.join(parts)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ContestPlace:
     """An entrant and its verdict against the winner, which the winner itself lacks. `part` is its
     IOPS as a part of the winner's."""
 
@@ -70,13 +75,13 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ContestOutcome:
     """The result of a contest. `verdict` is that of the winner against the next of the choices;
     None where there is no other. `most` is the largest figure of all runs. Units of the comparison
     are called `noun`."""
 
     contest: Contest
-    places: tuple[Place, ...]
+    places: tuple[ContestPlace, ...]
     verdict: BenchmarkVerdict | None
     second: Entrant | None
     differing: tuple[Differing, ...]
@@ -164,7 +169,7 @@ class Outcome:
         return " and ".join(parts)
 
 
-def outcome_of(contest: Contest, varied: Collection[str] = ()) -> Outcome:
+def contest_outcome(contest: Contest, varied: Collection[str] = ()) -> ContestOutcome:
     """The result; `varied` are further conditions that the comparison is about."""
     about = frozenset(OF_THE_SETUP | set(varied))
     by_boot = bool(set(varied) & set(BY_BOOT))
@@ -184,10 +189,10 @@ def outcome_of(contest: Contest, varied: Collection[str] = ()) -> Outcome:
 
     winner, others = contest.winner, contest.choices[1:]
     second = others[0] if others else None
-    return Outcome(
+    return ContestOutcome(
         contest=contest,
         places=tuple(
-            Place(
+            ContestPlace(
                 entrant=each,
                 verdict=None if each is winner else against(winner, each),
                 part=each.iops / winner.iops if winner.iops > 0 else 0.0,

@@ -76,8 +76,8 @@ def verify(document: Any) -> Verification:
 def _compared(runs: Sequence[Mapping[str, Any]], computed: Sequence[Any]) -> Verification:
     count, without, differences = 0, list[int](), list[VerifiedFigure]()
     for n, (run, summary) in enumerate(zip(runs, computed, strict=True), 1):
-        said = run.get("number")
-        number = said if isinstance(said, int) else n
+        number_given = run.get("number")
+        number = number_given if isinstance(number_given, int) else n
         if summary is None:
             without.append(number)
             continue
@@ -105,10 +105,10 @@ def _of_run(run: Mapping[str, Any], files: Mapping[str, bytes]) -> Any:
     if RUN not in files:
         return None
     try:
-        found = summary_of(files, Cell.from_json(run.get("cell")), facts_of(files[RUN]))
+        anew = summary_of(files, Cell.from_json(run.get("cell")), facts_of(files[RUN]))
     except (BadHostData, BadSpec) as error:
         raise BadExport(f"A raw file cannot be read: {error}") from None
-    return {} if found is None else found.to_json()
+    return {} if anew is None else anew.to_json()
 
 
 def _of_import(
@@ -118,8 +118,8 @@ def _of_import(
     together = {name: content for each in files for name, content in each.items()}
     if not together:
         return [None] * len(runs)
-    found = [each.summary.to_json() for each in read_import(together).runs]
-    return [found[n] if n < len(found) else {} for n in range(len(runs))]
+    anew = [each.summary.to_json() for each in read_import(together).runs]
+    return [anew[n] if n < len(anew) else {} for n in range(len(runs))]
 
 
 def _figures(path: str, published: Any, computed: Any) -> Iterator[tuple[str, Any, Any]]:

@@ -288,19 +288,19 @@ def export_benchmark(session: CommandSession, benchmark: str, file: TextIO) -> N
 def verify_file(session: CommandSession, file: TextIO) -> None:
     """Compute the figures of an exported or shared benchmark anew from its raw files."""
     document = _document(file)
-    found: Json = {"checked_figures": 0, "runs_without_files": [], "differences": []}
+    verification: Json = {"checked_figures": 0, "runs_without_files": [], "differences": []}
     for part in _parts(document):
         body = {"document": part}
         checked = session.client.ask("POST", "/benchmarks/verify", body=body).data
-        found["checked_figures"] += checked["checked_figures"]
-        found["runs_without_files"] += checked["runs_without_files"]
-        found["differences"] += checked["differences"]
-    found["agrees"] = found["checked_figures"] > 0 and not found["differences"]
-    session.show(found, _verified_lines(found))
-    if not found["agrees"]:
+        verification["checked_figures"] += checked["checked_figures"]
+        verification["runs_without_files"] += checked["runs_without_files"]
+        verification["differences"] += checked["differences"]
+    verification["agrees"] = verification["checked_figures"] > 0 and not verification["differences"]
+    session.show(verification, _verified_lines(verification))
+    if not verification["agrees"]:
         raise CommandError(
             "The figures are not what the raw files say."
-            if found["differences"]
+            if verification["differences"]
             else "No run has raw files: nothing could be checked.",
             "",
             ends_with=ExitCode.FAILED,
@@ -411,16 +411,18 @@ def _estimate_lines(row: Json) -> list[str]:
     return lines
 
 
-def _verified_lines(found: Json) -> list[str]:
-    lines = [f"{found['checked_figures']} figures computed anew: "]
-    lines[0] += "all agree." if found["agrees"] else f"{len(found['differences'])} differ."
+def _verified_lines(verification: Json) -> list[str]:
+    lines = [f"{verification['checked_figures']} figures computed anew: "]
+    lines[0] += (
+        "all agree." if verification["agrees"] else f"{len(verification['differences'])} differ."
+    )
     lines += [
         plain(
             f"Run {each['run']}, {each['figure']}: {each['published']}, computed {each['computed']}"
         )
-        for each in found["differences"]
+        for each in verification["differences"]
     ]
-    if found["runs_without_files"]:
-        numbers = ", ".join(map(str, found["runs_without_files"]))
+    if verification["runs_without_files"]:
+        numbers = ", ".join(map(str, verification["runs_without_files"]))
         lines.append(f"Runs without raw files, which were not checked: {numbers}")
     return lines

@@ -13,13 +13,13 @@ from panel.staff import chart_pages, suggestions, webhook_pages
 from panel.staff.alerts import alert_list, alert_pages, route_pages
 from panel.staff.benchmarks import (
     benchmark_actions,
+    benchmark_list,
     benchmark_pages,
     compare_pages,
     import_pages,
-    order_pages,
+    ordering_pages,
     share_pages,
 )
-from panel.staff.benchmarks import list_pages as benchmark_list
 from panel.staff.customers import mandate_pages
 from panel.staff.customers import pages as customer_pages
 from panel.staff.hosts import (
@@ -110,7 +110,7 @@ urlpatterns = [
     path("jobs/<str:key>/resolve", job_actions.resolve_job, name="job-resolve"),
     path("jobs/<str:key>/apply", job_actions.apply_preview, name="preview-apply"),
     path("benchmarks/", benchmark_list.benchmarks, name="benchmarks"),
-    path("benchmarks/new", order_pages.new_benchmark, name="benchmark-new"),
+    path("benchmarks/new", ordering_pages.new_benchmark, name="benchmark-new"),
     path("benchmarks/import", import_pages.import_benchmark, name="benchmark-import"),
     path("benchmarks/compare", compare_pages.compare, name="benchmark-compare"),
     path(
@@ -122,9 +122,9 @@ urlpatterns = [
     path("benchmarks/<str:key>/series", benchmark_pages.benchmark_series, name="benchmark-series"),
     path("benchmarks/<str:key>/csv", benchmark_pages.benchmark_csv, name="benchmark-csv"),
     path("benchmarks/<str:key>/json", benchmark_pages.benchmark_json, name="benchmark-json"),
-    path("benchmarks/<str:key>/pause", benchmark_actions.pause, name="benchmark-pause"),
-    path("benchmarks/<str:key>/resume", benchmark_actions.resume, name="benchmark-resume"),
-    path("benchmarks/<str:key>/cancel", benchmark_actions.cancel, name="benchmark-cancel"),
+    path("benchmarks/<str:key>/pause", benchmark_actions.pause_runs, name="benchmark-pause"),
+    path("benchmarks/<str:key>/resume", benchmark_actions.resume_runs, name="benchmark-resume"),
+    path("benchmarks/<str:key>/cancel", benchmark_actions.cancel_runs, name="benchmark-cancel"),
     path("benchmarks/<str:key>/share", share_pages.share_benchmark, name="benchmark-share"),
     path("benchmarks/<str:key>/unshare", share_pages.unshare_benchmark, name="benchmark-unshare"),
     path("shared/benchmarks/<str:token>/", share_pages.shared, name="benchmark-shared"),

@@ -23,7 +23,7 @@ from panel.accounts import api_tokens, invitations, mail_preferences
 from panel.accounts.authentication import login_links
 from panel.accounts.authentication.second_factor import seal
 from panel.accounts.mail_preferences import MailPreference
-from panel.benchmarks.share_links import share
+from panel.benchmarks.share_links import share_by_link
 from panel.deliveries.signature import new_secret
 from panel.models import (
     AlertDelivery,
@@ -250,7 +250,7 @@ def cast() -> Cast:
         after="6.1.0-28",
     )
     measured = make_benchmark(acme.there.host, EVENING, timezone.now())
-    share(measured)
+    share_by_link(measured)
     webhook = Webhook.objects.create(
         name="Scripts", url=seal("https://scripts.example.org/"), secret=seal(new_secret())
     )

@@ -41,7 +41,7 @@ from panel.benchmarks.benchmark_words import CONDITIONS
 from panel.benchmarks.estimates import estimated
 from panel.benchmarks.exports import exported
 from panel.benchmarks.imports import save_import
-from panel.benchmarks.share_links import end_share, share
+from panel.benchmarks.share_links import end_share, share_by_link
 from panel.benchmarks.shown_results import results_of
 from panel.benchmarks.stored_runs import UnknownRuns, named_runs, with_brief_runs
 from panel.benchmarks.verification import BadExport, verify
@@ -248,7 +248,7 @@ class BenchmarkLink(BenchmarkResource):
         """For operators. Whoever has the address sees figures and charts, and no names, until the
         end. One that is shared already keeps its address."""
         row = self.benchmark(key, Right.OPERATE)
-        address = share(row, self.read()["days"])
+        address = share_by_link(row, self.read()["days"])
         return self.shown({"address": address, "until": row.share_until})
 
     @operation("benchmark_unshare", "End the link of a benchmark")
@@ -292,13 +292,13 @@ class BenchmarkImport(BenchmarkResource):
         self.demand(Right.OPERATE)
         body = self.read()
         files = {each["name"]: each["content"].encode() for each in body["files"]}
-        made, found = save_import(
+        made, read = save_import(
             files, self.requester, title=body["title"], machine=body["machine"]
         )
         given: dict[str, Any] = {
             "benchmark": self.benchmark(made.key),
-            "refused": [f"{each.file}: {each.sentence}" for each in found.refusals],
-            "warnings": [f"{each.file}: {each.sentence}" for each in found.warnings],
+            "refused": [f"{each.file}: {each.sentence}" for each in read.refusals],
+            "warnings": [f"{each.file}: {each.sentence}" for each in read.warnings],
         }
         return self.shown(given, status=202)
 

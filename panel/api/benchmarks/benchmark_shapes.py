@@ -18,12 +18,12 @@ from panel.api.framework.refs import Noun, Ref
 from panel.api.framework.shape import Shape
 from panel.api.jobs.window_shapes import DailyWindowShape
 from panel.benchmarks.benchmark_words import CONDITIONS
-from panel.benchmarks.figures import KINDS
 from panel.benchmarks.measured import MeasuredRun, measured_run, source_of
+from panel.benchmarks.run_figures import KINDS
 from panel.benchmarks.run_standings import standings_of
 from panel.benchmarks.shown_results import results_of
 from panel.benchmarks.stored_runs import briefly_measured
-from panel.benchmarks.verdicts import Outcome, Place
+from panel.benchmarks.verdicts import ContestOutcome, ContestPlace
 from storage.analysis.comparison import Word
 from storage.benchmarks.progress import progress_of
 from storage.database_clock import database_now
@@ -40,13 +40,13 @@ WORDS = tuple(word.value for word in Word)
 IN_RUNS = {kind.name: kind for kind in KINDS}
 
 
-def _percent(place: Place, end: int) -> float | None:
+def _percent(place: ContestPlace, end: int) -> float | None:
     if place.verdict is None or place.verdict.percents is None:
         return None
     return place.verdict.percents[end]
 
 
-def _of_verdict(place: Place, name: str) -> object:
+def _of_verdict(place: ContestPlace, name: str) -> object:
     return None if place.verdict is None else getattr(place.verdict, name)
 
 
@@ -153,7 +153,7 @@ class BenchmarkShape(Noun):
     )
 
 
-def outcomes_of(results: object) -> list[Outcome]:
+def outcomes_of(results: object) -> list[ContestOutcome]:
     """The outcomes of results, which contests are shown of."""
     return [result.outcome for result in results]  # type: ignore[attr-defined]
 

@@ -20,17 +20,17 @@ from storage.planner import Refused
 
 @staff_view(Right.OPERATE)
 @require_POST
-def pause(request: HttpRequest, key: str) -> HttpResponse:
+def pause_runs(request: HttpRequest, key: str) -> HttpResponse:
     """Begin no further run; with `now` the current one stops, too."""
     stops_run = "now" in request.POST
-    said = "Paused. The run is being stopped." if stops_run else "Paused after the current run."
+    sentence = "Paused. The run is being stopped." if stops_run else "Paused after the current run."
     act = partial(benchmark_order.pause, requester=requester_of(request), stops_run=stops_run)
-    return _done(request, key, act, said)
+    return _done(request, key, act, sentence)
 
 
 @staff_view(Right.OPERATE)
 @require_POST
-def resume(request: HttpRequest, key: str) -> HttpResponse:
+def resume_runs(request: HttpRequest, key: str) -> HttpResponse:
     """Go on with the next run."""
     act = partial(benchmark_order.resume, requester=requester_of(request))
     return _done(request, key, act, "Resumed.")
@@ -38,19 +38,19 @@ def resume(request: HttpRequest, key: str) -> HttpResponse:
 
 @staff_view(Right.OPERATE)
 @require_POST
-def cancel(request: HttpRequest, key: str) -> HttpResponse:
+def cancel_runs(request: HttpRequest, key: str) -> HttpResponse:
     """End it; what was measured stays."""
     act = partial(benchmark_order.cancel_benchmark, requester=requester_of(request))
     return _done(request, key, act, "Cancelled. What was measured is kept.")
 
 
 def _done(
-    request: HttpRequest, key: str, act: Callable[[Benchmark], None], said: str
+    request: HttpRequest, key: str, act: Callable[[Benchmark], None], sentence: str
 ) -> HttpResponse:
     row = benchmark_of(request, key)
     try:
         act(row)
     except Refused as refused:
         return show_refusal(request, refused)
-    messages.success(request, said)
+    messages.success(request, sentence)
     return redirect("benchmark", key)

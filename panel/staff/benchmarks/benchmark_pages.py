@@ -17,7 +17,7 @@ from panel.benchmarks.share_links import address_of, is_shared
 from panel.benchmarks.shown_results import ShownResult, charts_json, drawn_of, results_of
 from panel.benchmarks.zoomed_series import zoomed_charts
 from panel.lists.listing import csv_file
-from panel.staff.benchmarks.list_pages import chip_of
+from panel.staff.benchmarks.benchmark_list import chip_of
 from panel.staff.benchmarks.progress_texts import shown_progress
 from storage.access import staff_view
 from storage.benchmarks.matrix import BadSpec, label_of

@@ -74,14 +74,14 @@ def import_benchmark(request: HttpRequest) -> HttpResponse:
     if is_post and form.is_valid():
         data = form.cleaned_data
         try:
-            made, found = save_import(
+            made, read = save_import(
                 data["outputs"], requester_of(request), title=data["title"], machine=data["machine"]
             )
         except NothingImported as nothing:
             context["refusals"] = nothing.remarks
         else:
-            messages.success(request, f"{counted(len(found.runs), 'run')} imported.")
-            for each in (*found.refusals, *found.warnings):
+            messages.success(request, f"{counted(len(read.runs), 'run')} imported.")
+            for each in (*read.refusals, *read.warnings):
                 messages.warning(request, f"{each.file}: {each.sentence}")
             return redirect("benchmark", made.key)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_post else HTTPStatus.OK

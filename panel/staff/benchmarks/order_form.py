@@ -70,10 +70,10 @@ class OptionsField(forms.CharField):
         """Each name with its value; whether fio may have them is judged later."""
         pairs = list[tuple[str, str]]()
         for line in filter(None, map(str.strip, str(super().clean(value) or "").splitlines())):
-            found = OPTION.fullmatch(line)
-            if found is None:
+            match = OPTION.fullmatch(line)
+            if match is None:
                 raise forms.ValidationError(f"“{line[:40]}” is no option. Write name=value.")
-            pairs.append((found[1], found[2]))
+            pairs.append((match[1], match[2]))
         return tuple(pairs)
 
 

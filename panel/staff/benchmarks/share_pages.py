@@ -21,7 +21,7 @@ from panel.benchmarks.share_links import (
     DAYS,
     MOST_DAYS,
     end_share,
-    share,
+    share_by_link,
     shared_benchmark,
     without_places,
 )
@@ -51,7 +51,7 @@ def share_benchmark(request: HttpRequest, key: str) -> HttpResponse:
         messages.error(request, f"A link is good for 1 to {MOST_DAYS} days.")
         return redirect("benchmark", key)
     try:
-        share(row, form.cleaned_data["days"])
+        share_by_link(row, form.cleaned_data["days"])
     except Refused as refused:
         return show_refusal(request, refused)
     messages.success(request, "The link is made. It is in the menu Shared.")

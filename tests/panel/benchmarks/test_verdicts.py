@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from panel.benchmarks.contests import contests_of
 from panel.benchmarks.measured import MeasuredRun
-from panel.benchmarks.verdicts import Outcome, outcome_of
+from panel.benchmarks.verdicts import ContestOutcome, contest_outcome
 from storage.analysis.comparison import Word
 from storage.benchmarks.matrix import TargetKind
 from tests.panel.benchmarks.measuring import cell, runs
@@ -13,9 +13,9 @@ SSD, HDD = cell(TargetKind.SSD), cell(TargetKind.HDD)
 LVM, BCACHE = cell(TargetKind.LVMCACHE), cell(TargetKind.BCACHE)
 
 
-def outcome(found: list[MeasuredRun], *varied: str) -> Outcome:
+def outcome(found: list[MeasuredRun], *varied: str) -> ContestOutcome:
     [contest] = contests_of(found)
-    return outcome_of(contest, varied)
+    return contest_outcome(contest, varied)
 
 
 def test_the_fastest_cache_wins_also_where_ssd_alone_is_faster() -> None:

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 
-from panel.benchmarks.share_links import share
+from panel.benchmarks.share_links import share_by_link
 from storage.byte_sizes import GIB
 from storage.models import Benchmark, Host
 from tests.benchmark_scene import EVENING, make_benchmark
@@ -38,7 +38,7 @@ def grave(page: Page) -> list[str]:
 
 def test_every_page_of_benchmarks_fits_and_is_accessible(browser: Browser, served: str) -> None:
     done = measured()
-    share(done)
+    share_by_link(done)
     context = browser.new_context()
     page, complaints = signed_in(context, served)
     paths = [

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from panel.benchmarks.share_links import share
+from panel.benchmarks.share_links import share_by_link
 from storage.models import Benchmark
 from tests import make
 from tests.benchmark_scene import EVENING, make_benchmark
@@ -26,7 +26,7 @@ PAGES = (
 @pytest.fixture
 def shared(there: Scene) -> Benchmark:
     made = make_benchmark(there.host, EVENING, timezone.now(), title="For Acme Ltd")
-    share(made)
+    share_by_link(made)
     return made
 
 

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from panel.benchmarks.published_reference import KEY, published_reference, published_source
 from panel.benchmarks.shown_results import results_of
 from panel.benchmarks.stored_runs import briefly_measured, with_brief_runs
-from panel.benchmarks.verdicts import Outcome
+from panel.benchmarks.verdicts import ContestOutcome
 from panel.lists.listing import ListColumn, ListDefinition, csv_of, list_page, wants_csv
 from panel.lists.named_choice import Suggesting
 from storage.access import staff_view
@@ -76,7 +76,7 @@ class ListedBenchmark:
     benchmark: Benchmark
     done: int
     total: int
-    outcome: Outcome | None
+    outcome: ContestOutcome | None
     contests: int
 
     @property
@@ -100,11 +100,11 @@ def chip_of(benchmark: Benchmark) -> tuple[str, str, str]:
 
 def listed(rows: Sequence[Benchmark]) -> list[ListedBenchmark]:
     """Rows of the list, of benchmarks `with_brief_runs`."""
-    found = []
+    shown_rows = []
     for benchmark in rows:
         results = results_of(briefly_measured(benchmark))
         runs = [run for run in benchmark.brief_runs if run.state != RunState.VOID]  # type: ignore[attr-defined]
-        found.append(
+        shown_rows.append(
             ListedBenchmark(
                 benchmark,
                 sum(run.is_over for run in runs),
@@ -113,7 +113,7 @@ def listed(rows: Sequence[Benchmark]) -> list[ListedBenchmark]:
                 len(results),
             )
         )
-    return found
+    return shown_rows
 
 
 @staff_view()
