@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from jobs.requester import Requester, job_fields
+from jobs.requester import Requester
 from storage.benchmarks.matrix import Cell, Profile, TargetKind
 from storage.benchmarks.run_facts import RunFacts
 from storage.benchmarks.run_legs import legs_of
@@ -107,16 +107,20 @@ def save_import(
     if not outcome.runs:
         raise NothingImported(outcome.refusals)
     now, first = database_now(), next(iter(files))
-    made = Benchmark.objects.create(
-        origin=BenchmarkOrigin.IMPORTED,
-        state=BenchmarkState.DONE,
-        title=clean_text(title or first, TITLE_LIMIT),
-        spec={"machine": clean_text(machine, TEXT_LIMIT)} if machine else {},
-        begun_at=now,
-        ended_at=now,
-        not_before=None,
-        **job_fields(requester),
-    )
+    fields: dict[str, Any] = {
+        "origin": BenchmarkOrigin.IMPORTED,
+        "state": BenchmarkState.DONE,
+        "title": clean_text(title or first, TITLE_LIMIT),
+        "spec": {"machine": clean_text(machine, TEXT_LIMIT)} if machine else {},
+        "actor": requester.actor,
+        "address": requester.address,
+        "door": requester.door,
+        "token": requester.token,
+        "begun_at": now,
+        "ended_at": now,
+        "not_before": None,
+    }
+    made = Benchmark.objects.create(**fields)
     repeats: Counter[tuple[str, str]] = Counter()
     rows = []
     for number, run in enumerate(outcome.runs, 1):

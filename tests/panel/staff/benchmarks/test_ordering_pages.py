@@ -86,8 +86,9 @@ def test_what_the_host_cannot_do_is_said_with_what_to_do(staff: Client, there: S
 
 
 def test_a_run_that_does_not_fit_is_refused(staff: Client, there: Scene) -> None:
-    text = post(staff, asked(there, data_gib="400000", preview="1"))
-    assert "Choose a smaller size" in text
+    text = post(staff, asked(there, data_gib="100", preview="1"))
+    assert "allows" in text and "64 GiB" in text
+    post(staff, asked(there, data_gib="100"), status=422)
 
 
 @pytest.mark.parametrize(
