@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from ..commands.command import device
 from . import scratch
-from .profiles import BCACHE, OWN, PROFILES, Option
+from .profiles import BCACHE, PROFILES, TAKES_OPTIONS, Option
 from .scratch import Args
 
 LAYOUT_BLOCK = 1 << 20
@@ -89,7 +89,7 @@ def junk_argv(args: Args) -> tuple[str, ...]:
 
 def _profile(args: Args) -> list[Option]:
     profile = args["profile"]
-    options = args.get("options", ()) if profile == OWN else PROFILES[profile].options
+    options = args.get("options", ()) if profile in TAKES_OPTIONS else PROFILES[profile].options
     return [
         *((str(name), str(value)) for name, value in options),
         ("bs", str(args["block_bytes"])),

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..benchmark import fio_jobs, kept_results, profiles, scratch
 from ..benchmark.cleanup import leftovers
-from ..benchmark.profiles import BCACHE, CACHED, LVMCACHE, OWN
+from ..benchmark.profiles import BCACHE, CACHED, LVMCACHE, TAKES_OPTIONS
 from ..calls import names
 from ..calls.call import VerbCall, arguments
 from ..calls.refusals import Refusal
@@ -200,8 +200,10 @@ def _coherent(view: View, call: VerbCall) -> Check:
             raise _bad("Only a cache can be full of junk.")
         if (args["state"] == profiles.WARMED) != ("warm_seconds" in args):
             raise _bad("warm_seconds belongs to the state warmed, and to no other.")
-        if (args["profile"] == OWN) != ("options" in args):
-            raise _bad("options belong to the profile own, and to no other.")
+        if (args["profile"] in TAKES_OPTIONS) != ("options" in args):
+            raise _bad("options belong to the profiles own and heat, and to no other.")
+        if profiles.zoned_bytes(args.get("options", ())) > args["data_bytes"]:
+            raise _bad("The zones of the requests are larger than the data.")
         if args["data_bytes"] < args["block_bytes"] * args["iodepth"]:
             raise _bad("The data must be larger than all requests under way.")
         _check_chunks(args)

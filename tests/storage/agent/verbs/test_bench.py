@@ -65,6 +65,11 @@ def test_without_fio_the_line_that_installs_it_is_given(
         {"warm_seconds": 60},
         {"profile": "own"},
         {"options": [["rw", "read"]]},
+        {"profile": "heat"},
+        {
+            "profile": "heat",
+            "options": [["rw", "randrw"], ["random_distribution", "zoned_abs:100/67108865"]],
+        },
         {"slow_pvs": ["md0"]},
         {"chunk_kib": 96},
         {"cache_bytes": 16 * MIB + 32768},
