@@ -30,6 +30,8 @@ WRITE_SHARE: Final = {
     Profile.SEQUENTIAL_WRITE: 1.0,
     Profile.SYNC_WRITE: 1.0,
     Profile.OWN: 1.0,
+    Profile.FILE_TREE: 0.5,
+    Profile.SQL: 1.0,
 }
 MOST_IOPS: Final = 20_000
 MOST_WRITTEN_S: Final = 300 * MIB

@@ -51,6 +51,8 @@ class Profile(StrEnum):
     SYNC_WRITE = "sync_write"
     OWN = "own"
     HEAT = "heat"
+    FILE_TREE = "file_tree"
+    SQL = "sql"
 
 
 CACHED: Final = frozenset({TargetKind.LVMCACHE, TargetKind.BCACHE})

@@ -16,6 +16,8 @@ NEW, WARMED, JUNK = "new", "warmed", "junk"
 STATES = (NEW, WARMED, JUNK)
 OWN, HEAT = "own", "heat"
 TAKES_OPTIONS = frozenset((OWN, HEAT))
+FILE_TREE, SQL = "file_tree", "sql"
+ON_FILES = frozenset((FILE_TREE, SQL))
 OPTIONS_LIMIT = 24
 ZONES_LIMIT = 100
 
@@ -66,6 +68,23 @@ PROFILES: Mapping[str, Profile] = {
             "Blocks are as hot as the volume's were, so that a cache of each size hits as often. "
             "Their order in time is not kept: no loop over many blocks, no phases of day and "
             "night, no blocks read one after the other.",
+        ),
+        Profile(
+            FILE_TREE,
+            "A tree of small files, written as by git clone and read as by grep",
+            (),
+            "Files on an ext4, of the sizes of a git tree; a request is a whole file. They are "
+            "written for at most half of the time, through the host's memory, then read again and "
+            "again in random order, each time without what memory held. A warmed tree is only "
+            "read. Depth and block size count for nothing.",
+        ),
+        Profile(
+            SQL,
+            "SQL transactions, as of pgbench (SQLite, WAL, synchronous=FULL)",
+            (),
+            "A request is a transaction: an account is read and changed, a line is written. SQLite "
+            "has one writer at a time, and reads what the host's memory holds from there. Depth "
+            "and block size count for nothing.",
         ),
     )
 }

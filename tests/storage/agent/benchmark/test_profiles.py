@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from storage.agent.benchmark.profiles import (
     ALLOWED,
+    ON_FILES,
     PROFILES,
     TAKES_OPTIONS,
     own_options,
@@ -95,7 +96,9 @@ def test_a_value_of_ones_own_is_one_word_that_leads_nowhere(pairs: list[tuple[st
 def test_every_profile_but_ones_own_says_what_it_does() -> None:
     for profile in PROFILES.values():
         assert profile.title
-        assert bool(dict(profile.options).get("rw")) == (profile.name not in TAKES_OPTIONS)
+        assert bool(dict(profile.options).get("rw")) == (
+            profile.name not in TAKES_OPTIONS | ON_FILES
+        )
 
 
 def test_zones_of_a_job_of_ones_own_are_taken() -> None:
