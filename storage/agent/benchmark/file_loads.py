@@ -13,6 +13,7 @@ import os
 import random
 import signal
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +34,8 @@ PAGE_BYTES = 4096
 # With what SQLite keeps beside it, a row fills a page.
 ROW_FILL_BYTES = 3600
 BATCH_ROWS = 1000
-HISTORY_ROWS = 1_000_000
+# So many of each account, on average, are kept: a run of a day does not fill the volume.
+HISTORY_ROWS = 16
 TELLERS, BRANCHES = 10, 1
 FILES_IN_FOLDER = 64
 # Bytes of files of git's own tree (v2.39), smallest to largest, at equal steps of rank.
@@ -46,15 +48,19 @@ Options = Mapping[str, str]
 
 
 def load_command(words: Sequence[str]) -> int:
-    """Runs a load; its exit code. Raises OSError or sqlite3.Error."""
+    """Runs a load; its exit code. What it failed by is its last line."""
     options = dict(_pair(word) for word in words)
     stop = threading.Event()
     signal.signal(signal.SIGINT, lambda number, frame: stop.set())
-    enter_own_namespace()
     mount = Mount(options["filename"], FOLDER)
     load = Load(options, Path(FOLDER), mount.renewed, stop)
-    with mount.held():
-        load.run()
+    try:
+        enter_own_namespace()
+        with mount.held():
+            load.run()
+    except (OSError, sqlite3.Error) as error:
+        print(f"{options['profile']}: {error}", file=sys.stderr)
+        return 1
     return 0
 
 
@@ -265,14 +271,14 @@ class Load:
         with closing(self._connected()) as database:
             while not self._is_over(self._end):
                 account = chance.randrange(self._accounts)
-                row = (done * self._streams + number) % HISTORY_ROWS
+                row = (done * self._streams + number) % (HISTORY_ROWS * self._accounts)
                 with figures.timed(WRITE, PAGE_BYTES), turn:
                     transact(database, account, chance, row)
                 done += 1
 
 
 def transact(database: sqlite3.Connection, account: int, chance: random.Random, row: int) -> None:
-    """One of TPC-B, as pgbench has it; of the history the last million rows are kept."""
+    """One of TPC-B, as pgbench has it; `row` is that of the history which it takes."""
     delta, teller = chance.randint(-5000, 5000), chance.randrange(TELLERS)
     add = "SET balance = balance + ? WHERE id = ?"
     database.execute("BEGIN IMMEDIATE")

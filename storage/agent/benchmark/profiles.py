@@ -179,7 +179,7 @@ def _is_whole(zones: Sequence[tuple[int, int]]) -> bool:
 
 def zoned_bytes(options: Sequence[Sequence[str]]) -> int:
     """What zones of `zoned_abs` take together; 0 without any."""
-    value = dict(pair for pair in options).get("random_distribution", "")
+    value = next((value for name, value in options if name == "random_distribution"), "")
     return sum(size for _, size in zones_of(value)) if value.startswith("zoned_abs") else 0
 
 

@@ -97,8 +97,9 @@ def test_a_tree_that_warmed_the_cache_is_only_read(tmp_path: Path, folder: Path)
 
 
 def test_transactions_keep_the_books_and_are_counted(tmp_path: Path, folder: Path) -> None:
-    loaded(tmp_path, folder, "sql", name="layout")
-    loaded(tmp_path, folder, "sql")
+    sized = {"size": str(16 * MIB)}
+    loaded(tmp_path, folder, "sql", name="layout", **sized)
+    loaded(tmp_path, folder, "sql", **sized)
     found = {**results(tmp_path), "run.json": run_json(), "conditions.json": conditions()}
     summary = read_result(found, cell(seconds=2)).summary
     assert summary is not None and summary.write is not None and summary.read is None
@@ -113,7 +114,7 @@ def test_transactions_keep_the_books_and_are_counted(tmp_path: Path, folder: Pat
         assert sums == {database.execute("SELECT sum(delta) FROM history").fetchone()}
     assert summary.write.ios == history > 0
     size = (folder / "accounts.db").stat().st_size
-    assert size == pytest.approx(4 * MIB * FILLED_PERCENT / 100, rel=0.1)
+    assert size == pytest.approx(16 * MIB * FILLED_PERCENT / 100, rel=0.1)
 
 
 def test_a_load_that_is_stopped_writes_down_what_it_has(tmp_path: Path, folder: Path) -> None:
