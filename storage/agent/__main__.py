@@ -94,6 +94,11 @@ def main(arguments: Sequence[str]) -> int:
         serve(sys.stdin.buffer, sys.stdout.buffer, host, unreplaced(sys.argv[0]))
         return 0
     command, rest = arguments[0], list(arguments[1:])
+    if command == "benchmark-load":
+        # SQLite takes memory that no other command needs.
+        from .benchmark.file_loads import load_command
+
+        return load_command(rest)
     try:
         if not rest and command in OUTCOMES:
             return OUTCOMES[command](host)

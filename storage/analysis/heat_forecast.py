@@ -129,7 +129,7 @@ def missing_heat(row: VolumeSnapshot, now: datetime) -> str:
         return f"{obstacle.message} {obstacle.correction}"
     if row.wish is not None and row.wish.tier == "ssd":
         return "The volume is on SSD and needs no cache."
-    seconds = sum(record.seconds for record in _hourly(row, now))
+    seconds = sum(record.seconds for record in hourly_heat(row, now))
     if seconds < LEAST_SECONDS:
         counted = seconds_text(seconds) if seconds else "nothing"
         return (
@@ -139,7 +139,7 @@ def missing_heat(row: VolumeSnapshot, now: datetime) -> str:
     return TOO_LITTLE
 
 
-def _hourly(row: VolumeSnapshot, now: datetime) -> list[HeatRecord]:
+def hourly_heat(row: VolumeSnapshot, now: datetime) -> list[HeatRecord]:
     """The usable hours of the last weeks, since the volume is its customer's."""
     since = theirs_since(row.volume)
     begin = now - HEAT_BACK if since is None else max(since, now - HEAT_BACK)
@@ -150,7 +150,7 @@ def _hourly(row: VolumeSnapshot, now: datetime) -> list[HeatRecord]:
 def _forecast(
     row: VolumeSnapshot, use: Use, sizes: Sequence[int], now: datetime, *, writeback: bool
 ) -> OwnTraffic | None:
-    records = _hourly(row, now)
+    records = hourly_heat(row, now)
     seconds = sum(record.seconds for record in records)
     if seconds < LEAST_SECONDS or row.facts is None or row.placement is None:
         return None
@@ -211,7 +211,7 @@ def forecast_of_kinds(
 ) -> ForecastByKind:
     """The forecast for each of `KINDS`, whatever the volume's layout; none where too little heat
     was counted."""
-    records = _hourly(row, now)
+    records = hourly_heat(row, now)
     seconds = sum(record.seconds for record in records)
     sizes = _sizes_of(row, sizes_bytes)
     if seconds < LEAST_SECONDS or row.facts is None or row.placement is None:

@@ -30,6 +30,8 @@ WRITE_SHARE: Final = {
     Profile.SEQUENTIAL_WRITE: 1.0,
     Profile.SYNC_WRITE: 1.0,
     Profile.OWN: 1.0,
+    Profile.FILE_TREE: 0.5,
+    Profile.SQL: 1.0,
 }
 MOST_IOPS: Final = 20_000
 MOST_WRITTEN_S: Final = 300 * MIB
@@ -82,13 +84,19 @@ def ssd_written(cell: Cell) -> int:
     if cell.target == TargetKind.HDD:
         return 0
     busy_seconds = cell.seconds + cell.warm_seconds
-    rate = min(MOST_WRITTEN_S, MOST_IOPS * cell.block_bytes) * WRITE_SHARE[cell.profile]
+    rate = min(MOST_WRITTEN_S, MOST_IOPS * cell.block_bytes) * _write_share(cell)
     if cell.target == TargetKind.SSD:
         return round(cell.data_bytes + rate * busy_seconds)
     # A cache takes what is written through it, or promoted into it.
     filled = cell.cache_bytes * (2 if cell.state == CacheState.JUNK else 1)
     turned_over = TURNOVER_GIB_HOUR * GIB * busy_seconds / 3600
     return round(filled + min(turned_over, cell.data_bytes) + rate * busy_seconds)
+
+
+def _write_share(cell: Cell) -> float:
+    if cell.profile == Profile.HEAT:
+        return 1 - int(dict(cell.options)["rwmixread"]) / 100
+    return WRITE_SHARE[cell.profile]
 
 
 def seconds_left(

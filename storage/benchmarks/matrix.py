@@ -15,6 +15,7 @@ from typing import Any, Final, Self, TypeVar
 import msgspec
 
 from storage.agent.benchmark.profiles import own_options
+from storage.benchmarks.heat_profile import HeatFigures, fio_options, is_sound
 from storage.byte_sizes import GIB, KIB, MIB
 from storage.formatting import seconds as seconds_text
 from storage.formatting import size
@@ -50,6 +51,9 @@ class Profile(StrEnum):
     SEQUENTIAL_WRITE = "sequential_write"
     SYNC_WRITE = "sync_write"
     OWN = "own"
+    HEAT = "heat"
+    FILE_TREE = "file_tree"
+    SQL = "sql"
 
 
 CACHED: Final = frozenset({TargetKind.LVMCACHE, TargetKind.BCACHE})
@@ -100,13 +104,19 @@ class TargetChoice:
 @dataclass(frozen=True, slots=True)
 class ProfileChoice:
     """A profile with the number of its streams (`jobs`), the requests that each keeps in flight,
-    and their size. `options` are those of a profile of one's own, as pairs of name and value."""
+    and their size. `options` are those of a profile of one's own, as pairs of name and value;
+    `heat` is what a volume's was when the benchmark was ordered."""
 
     profile: Profile
     jobs: int = 1
     iodepth: int = 16
     block_bytes: int = 4 * KIB
     options: tuple[tuple[str, str], ...] = ()
+    heat: HeatFigures | None = None
+
+    def options_on(self, data_bytes: int) -> tuple[tuple[str, str], ...]:
+        """fio's, on so many bytes."""
+        return self.options if self.heat is None else fio_options(self.heat, data_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +220,7 @@ class Spec:
                 jobs=profile.jobs,
                 iodepth=profile.iodepth,
                 block_bytes=profile.block_bytes,
-                options=profile.options,
+                options=profile.options_on(data_bytes),
             )
 
 
@@ -305,6 +315,13 @@ def _demand_profile(profile: ProfileChoice) -> None:
             "Options belong to a profile of your own, and that has some.",
             "Choose that profile with its options, or another one without any.",
         )
+    if (profile.heat is not None) is not (profile.profile == Profile.HEAT):
+        raise _bad(
+            "The figures of a volume's heat belong to the profile heat, and that has some.",
+            "Choose that profile with a volume's heat, or another one without it.",
+        )
+    if profile.heat is not None and not is_sound(profile.heat):
+        raise _bad("These are no figures of a volume's heat.", "Choose the volume anew.")
     if profile.options:
         try:
             own_options(profile.options)

@@ -84,7 +84,11 @@ class _Run:
     def span_ms(self) -> float:
         """From the beginning to the last that is known."""
         runtimes = [each.runtime_ms or 0 for _, each in self._directions()]
-        return float(max(runtimes, default=0) or self.legs.last_ms)
+        if not any(runtimes):
+            return float(self.legs.last_ms)
+        # Of files the reads begin after the writes.
+        logged = [float(each.times_ms[-1]) for each in self.imported.series if each.rows]
+        return max(float(max(runtimes)), *logged, 0.0)
 
     @property
     def pauses_ms(self) -> tuple[tuple[int, int], ...]:
@@ -120,7 +124,8 @@ class _Run:
 
     def direction(self, wanted: str) -> DirectionSummary | None:
         results = [each for name, each in self._directions() if name == wanted]
-        ios, seconds = sum(each.total_ios or 0 for each in results), self.measured_seconds
+        ios, own_ms = sum(each.total_ios or 0 for each in results), _longest_ms(results)
+        seconds = min(self.measured_seconds, own_ms / 1000 if own_ms else math.inf)
         if not ios or not seconds:
             return None
         bins = _bins(results)
@@ -184,6 +189,10 @@ class _Run:
             return None
         amounts = np.diff(sum(known))
         return Grid(0.0, step_ms, amounts, np.full(len(amounts), float(step_ms)))
+
+
+def _longest_ms(found: Sequence[DirectionResult]) -> int:
+    return max((each.runtime_ms or 0 for each in found), default=0)
 
 
 def _bins(found: Sequence[DirectionResult]) -> LatencyBins | None:

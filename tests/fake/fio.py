@@ -290,6 +290,21 @@ def _direction(job: Job, share: float, at: int, runtime_ms: int) -> dict[str, ob
     }  # fmt: skip
 
 
+def load_on_files(machine: Machine, argv: Sequence[str]) -> Steps:
+    """The agent's own load, as one of fio's of small writes or reads."""
+    profile = next(word for word in argv if word.startswith("--profile="))
+    words = [word for word in argv[3:] if word != profile]
+    kind = "randwrite" if profile.endswith("sql") else "randrw"
+    return (yield from fio(machine, ("fio", *words, f"--rw={kind}", "--bs=4096")))
+
+
+def mkfs(machine: Machine, argv: Sequence[str]) -> Steps:
+    yield 0.5
+    path = argv[-2]
+    found = machine.lv_at(path) or [b for b in machine.backings if f"/dev/{b.device}" == path]
+    return CommandResult(0) if found else CommandResult(1, "", f"mkfs.ext4: no {path}\n")
+
+
 def blockdev(machine: Machine, argv: Sequence[str]) -> Steps:
     if list(argv[1:-1]) != ["--flushbufs"]:
         raise ModelGap(" ".join(argv))

@@ -76,6 +76,8 @@ COMMANDS: Mapping[str, Callable[[Machine, Sequence[str]], Steps]] = {
     "smartctl": smartctl.smartctl,
     "fio": fio.fio,
     "blockdev": fio.blockdev,
+    "python3": fio.load_on_files,
+    "mkfs.ext4": fio.mkfs,
 }
 OTHERS = ("lvs", "vgs", "pvs", "cache_check", "busctl")
 

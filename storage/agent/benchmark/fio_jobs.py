@@ -6,10 +6,13 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from ..commands.command import device
+from ..state.policy import AGENT
 from . import scratch
-from .profiles import BCACHE, OWN, PROFILES, Option
+from .profiles import BCACHE, ON_FILES, PROFILES, TAKES_OPTIONS, Option
 from .scratch import Args
 
+LOADER, MKFS = "python3", "mkfs.ext4"
+LOADS = frozenset(("fio", LOADER))
 LAYOUT_BLOCK = 1 << 20
 # So many rows a log, of each job: the logs of a day are not longer than those of two hours.
 ROWS, HISTOGRAM_ROWS = 14_400, 3_600
@@ -54,8 +57,31 @@ def _of_every(name: str, args: Args) -> list[Option]:
     ]
 
 
+def _on_files(name: str, args: Args, *more: Option) -> tuple[str, ...]:
+    """The agent itself (file_loads.py), with fio's names of options."""
+    every = [
+        ("name", name),
+        ("profile", args["profile"]),
+        ("filename", top_path(args)),
+        ("randseed", str(args["seed"])),
+        ("size", str(args["data_bytes"])),
+        ("numjobs", str(args["jobs"])),
+        *more,
+    ]
+    return (LOADER, AGENT, "benchmark-load", *(f"--{name}={value}" for name, value in every))
+
+
+def mkfs_argv(args: Args) -> tuple[str, ...]:
+    """On the data alone, without the region of junk."""
+    later = ("-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1")
+    size = f"{args['data_bytes'] >> 10}k"
+    return (MKFS, "-q", "-F", "-m", "0", "-b", "4096", *later, top_path(args), size)
+
+
 def layout_argv(args: Args) -> tuple[str, ...]:
     """Writes all data once, before a cache is there."""
+    if args["profile"] in ON_FILES:
+        return _on_files("layout", args)
     size = args["data_bytes"] + scratch.junk_bytes(args)
     return _words(
         [
@@ -90,7 +116,7 @@ def junk_argv(args: Args) -> tuple[str, ...]:
 
 def _profile(args: Args) -> list[Option]:
     profile = args["profile"]
-    options = args.get("options", ()) if profile == OWN else PROFILES[profile].options
+    options = args.get("options", ()) if profile in TAKES_OPTIONS else PROFILES[profile].options
     return [
         *((str(name), str(value)) for name, value in options),
         ("bs", str(args["block_bytes"])),
@@ -104,6 +130,8 @@ def _profile(args: Args) -> list[Option]:
 def warm_argv(args: Args) -> tuple[str, ...]:
     """The same as is measured: with another seed other blocks would be hot."""
     seconds = ("runtime", str(args.get("warm_seconds", 0)))
+    if args["profile"] in ON_FILES:
+        return _on_files("warm", args, seconds)
     return _words([*_of_every("warm", args), *_profile(args), seconds])
 
 
@@ -119,6 +147,15 @@ def histogram_ms(args: Args) -> int:
 
 def measure_argv(args: Args, folder: str) -> tuple[str, ...]:
     here = PurePosixPath(folder)
+    if args["profile"] in ON_FILES:
+        return _on_files(
+            "measured",
+            args,
+            ("runtime", str(args["seconds"])),
+            ("log_avg_msec", str(log_ms(args))),
+            ("write_iops_log", str(here / "iops")),
+            ("output", str(here / "fio.json")),
+        )
     return _words(
         [
             *_of_every("measured", args),

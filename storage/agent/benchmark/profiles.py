@@ -5,7 +5,7 @@ and checks the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,19 +14,25 @@ TARGETS = (HDD, SSD, LVMCACHE, BCACHE)
 CACHED = frozenset((LVMCACHE, BCACHE))
 NEW, WARMED, JUNK = "new", "warmed", "junk"
 STATES = (NEW, WARMED, JUNK)
-OWN = "own"
+OWN, HEAT = "own", "heat"
+TAKES_OPTIONS = frozenset((OWN, HEAT))
+FILE_TREE, SQL = "file_tree", "sql"
+ON_FILES = frozenset((FILE_TREE, SQL))
 OPTIONS_LIMIT = 24
+ZONES_LIMIT = 100
 
 Option = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class FioProfile:
-    """`title` is for people. `options` are fio's, beside those that every run has."""
+    """`title` is for people, and so are the `limits` of what it shows. `options` are fio's, beside
+    those that every run has."""
 
     name: str
     title: str
     options: tuple[Option, ...]
+    limits: str = ""
 
 
 PROFILES: Mapping[str, FioProfile] = {
@@ -55,6 +61,31 @@ PROFILES: Mapping[str, FioProfile] = {
             (("rw", "randwrite"), ("fdatasync", "1"), ("norandommap", "1")),
         ),
         FioProfile(OWN, "A fio job of one's own", ()),
+        FioProfile(
+            HEAT,
+            "A volume's own heat, replayed",
+            (),
+            "Blocks are as hot as the volume's were, so that a cache of each size hits as often. "
+            "Their order in time is not kept: no loop over many blocks, no phases of day and "
+            "night, no blocks read one after the other.",
+        ),
+        FioProfile(
+            FILE_TREE,
+            "A tree of small files, written as by git clone and read as by grep",
+            (),
+            "Files on an ext4, of the sizes of a git tree; a request is a whole file. They are "
+            "written for at most half of the time, through the host's memory, then read again and "
+            "again in random order, each time without what memory held. A warmed tree is only "
+            "read. Depth and block size count for nothing.",
+        ),
+        FioProfile(
+            SQL,
+            "SQL transactions, as of pgbench (SQLite, WAL, synchronous=FULL)",
+            (),
+            "A request is a transaction: an account is read and changed, a line is written. SQLite "
+            "has one writer at a time, and reads what the host's memory holds from there. Depth "
+            "and block size count for nothing.",
+        ),
     )
 }
 
@@ -64,7 +95,10 @@ _SIZE = r"[0-9]{1,9}[kKmM]?"
 _EACH = rf"{_NUMBER}(?:,{_NUMBER}){{0,2}}"
 _REAL = r"[0-9]{1,4}(?:\.[0-9]{1,6})?"
 _SPLIT = rf"{_SIZE}/{_PERCENT}?(?::{_SIZE}/{_PERCENT}?){{0,15}}"
-_DISTRIBUTION = rf"(?:random|(?:zipf|pareto|normal):{_REAL}(?::{_REAL})?)"
+_SHARE, _EXTENT = rf"{_PERCENT}/{_PERCENT}", rf"{_PERCENT}/[0-9]{{1,15}}"
+_MORE = f"{{0,{ZONES_LIMIT - 1}}}"
+_ZONED = rf"zoned:{_SHARE}(?::{_SHARE}){_MORE}|zoned_abs:{_EXTENT}(?::{_EXTENT}){_MORE}"
+_DISTRIBUTION = rf"(?:random|(?:zipf|pareto|normal):{_REAL}(?::{_REAL})?|{_ZONED})"
 
 ALLOWED: Mapping[str, re.Pattern[str]] = {
     name: re.compile(pattern)
@@ -122,7 +156,31 @@ def _checked(name: Any, value: Any) -> Option:
         raise ValueError(f"without the option {str(name)[:40]!r}, which a run may not have")
     if not isinstance(value, str) or pattern.fullmatch(value) is None:
         raise ValueError(f"with a usable value of {name}, not {str(value)[:40]!r}")
+    if name == "random_distribution" and not _is_whole(zones_of(value)):
+        raise ValueError("with zones that are reached by 100 % of the requests, none by 0 %")
     return str(name), value
+
+
+def zones_of(distribution: str) -> list[tuple[int, int]]:
+    """The accesses in percent and the size of each zone, in percent or, of `zoned_abs`, in bytes;
+    [] where it has none."""
+    kind, _, zones = distribution.partition(":")
+    if not kind.startswith("zoned"):
+        return []
+    pairs = [zone.split("/") for zone in zones.split(":")]
+    return [(int(percent), int(size)) for percent, size in pairs]
+
+
+def _is_whole(zones: Sequence[tuple[int, int]]) -> bool:
+    """fio takes a size of 0 for what the other zones leave."""
+    every = [number for zone in zones for number in zone]
+    return not zones or (0 not in every and sum(percent for percent, _ in zones) == 100)
+
+
+def zoned_bytes(options: Sequence[Sequence[str]]) -> int:
+    """What zones of `zoned_abs` take together; 0 without any."""
+    value = next((value for name, value in options if name == "random_distribution"), "")
+    return sum(size for _, size in zones_of(value)) if value.startswith("zoned_abs") else 0
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ PACKAGES = {
     "wipefs": "util-linux",
     "blockdev": "util-linux",
     "fio": "fio",
+    "mkfs.ext4": "e2fsprogs",
+    "python3": "python3",
     "mdadm": "mdadm",
     "modprobe": "kmod",
     "cache_check": "thin-provisioning-tools",

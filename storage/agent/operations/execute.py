@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, Callable, TypeVar
 
-from ..benchmark import scratch
+from ..benchmark import fio_jobs, scratch
 from ..calls.call import VerbCall
 from ..calls.refusals import Refusal
 from ..commands import extents, vacated_extents
@@ -51,6 +51,8 @@ BUSY_SECONDS = 30.0
 POLL_SECONDS = 1.0
 # What they write over is gone. The last word is the device.
 OVERWRITE = frozenset(("blkdiscard", "make-bcache", "wipefs"))
+# They write to the volume of a benchmark's run.
+ON_SCRATCH = fio_jobs.LOADS | {fio_jobs.MKFS}
 
 
 def execute(host: LocalHost, op: str) -> None:
@@ -228,7 +230,7 @@ class Execution:
             self._note_for_boot()
         if command.argv[0] in OVERWRITE or command.argv[:2] == ("write", REGISTER):
             self._patiently(lambda view: self._demand_device(view, command.argv[-1]))
-        if command.argv[0] == "fio":
+        if self._benchmark is not None and command.argv[0] in ON_SCRATCH:
             self._patiently(lambda view: demand_scratch(view, self._call.args))
         self._entry.say(f"$ {command.shell}")
         if not command.locked:
@@ -249,7 +251,7 @@ class Execution:
         host, args = self._host, self._call.args
         if command.pace == BY_READS:
             own = top_kname(host, args)
-        elif command.argv[0] == "fio":
+        elif command.argv[0] in fio_jobs.LOADS:
             own = dm.kname(host, args["vg"], self._name())
         elif command.pace == BY_MIRROR:
             own = waits.kname(host, args)

@@ -175,7 +175,7 @@ class FioRun:
 
     def does(self, command: Command) -> bool:
         """Whether it is for `do`; the other commands are as those of any verb."""
-        is_load = command.argv[0] == "fio" and not command.pace
+        is_load = command.argv[0] in fio_jobs.LOADS and not command.pace
         return is_load or command.argv[0] in (CHECK_CACHE, REMOVE_SCRATCH)
 
     def do(self, command: Command) -> int:

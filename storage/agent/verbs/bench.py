@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..benchmark import fio_jobs, kept_results, profiles, scratch
 from ..benchmark.cleanup import leftovers
-from ..benchmark.profiles import BCACHE, CACHED, LVMCACHE, OWN
+from ..benchmark.profiles import BCACHE, CACHED, LVMCACHE, TAKES_OPTIONS
 from ..calls import names
 from ..calls.call import VerbCall, arguments
 from ..calls.refusals import Refusal
@@ -56,7 +56,7 @@ def _commands(args: Args) -> tuple[Command, ...]:
     layout = replace(
         _fio("layout", fio_jobs.layout_argv(args), args), pace=BY_STOPS, watch="laid_out"
     )
-    every = [create, *before(args), layout, *behind(args)]
+    every = [create, *before(args), *_laid_out(layout, args), *behind(args)]
     if args["state"] == profiles.JUNK:
         every.append(_fio(JUNK, fio_jobs.junk_argv(args), args))
     if args["state"] == profiles.WARMED:
@@ -71,11 +71,20 @@ def _commands(args: Args) -> tuple[Command, ...]:
     return (*every, flush, measure, _remove(args))
 
 
+def _laid_out(layout: Command, args: Args) -> list[Command]:
+    """Files need a file system, and write what they read, but for a database."""
+    if args["profile"] not in profiles.ON_FILES:
+        return [layout]
+    mkfs = _fio("mkfs", fio_jobs.mkfs_argv(args), args)
+    return [mkfs, layout] if args["profile"] == profiles.SQL else [mkfs]
+
+
 def _fio(name: str, words: tuple[str, ...], args: Args) -> Command:
     """Without the agent's lock on the VG: it may take a day."""
     made = run(name, *words, locked=False)
     shown = repr(fio_jobs.BCACHE_OF)[1:-1]
-    return replace(made, shell=made.shell.replace(f"'--filename={shown}'", _top_word(args)))
+    shell = made.shell.replace(f"'--filename={shown}'", _top_word(args))
+    return replace(made, shell=shell.replace(f"'{shown}'", f'"{fio_jobs.top_in_shell(args)}"'))
 
 
 def _top_word(args: Args) -> str:
@@ -200,8 +209,10 @@ def _coherent(view: View, call: VerbCall) -> Check:
             raise _bad("Only a cache can be full of junk.")
         if (args["state"] == profiles.WARMED) != ("warm_seconds" in args):
             raise _bad("warm_seconds belongs to the state warmed, and to no other.")
-        if (args["profile"] == OWN) != ("options" in args):
-            raise _bad("options belong to the profile own, and to no other.")
+        if (args["profile"] in TAKES_OPTIONS) != ("options" in args):
+            raise _bad("options belong to the profiles own and heat, and to no other.")
+        if profiles.zoned_bytes(args.get("options", ())) > args["data_bytes"]:
+            raise _bad("The zones of the requests are larger than the data.")
         if args["data_bytes"] < args["block_bytes"] * args["iodepth"]:
             raise _bad("The data must be larger than all requests under way.")
         _check_chunks(args)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from storage.agent.benchmark import profiles
+from storage.agent.benchmark.profiles import zones_of
+from storage.benchmarks.heat_profile import WHOLE, HeatFigures
 from storage.benchmarks.matrix import (
     BadSpec,
     CacheState,
@@ -26,6 +29,12 @@ HDD = TargetChoice(TargetKind.HDD)
 SSD = TargetChoice(TargetKind.SSD)
 BCACHE = TargetChoice(TargetKind.BCACHE, "writeback", sequential_cutoff_kib=4096)
 OWN = ProfileChoice(Profile.OWN, options=(("rw", "randread"),))
+FIGURES = HeatFigures(64 * KIB, 80, 4 * KIB, ((60, WHOLE // 64), (40, WHOLE // 2)), 0.01)
+HEAT = ProfileChoice(Profile.HEAT, heat=FIGURES)
+
+
+def unsound(**changes: Any) -> ProfileChoice:
+    return ProfileChoice(Profile.HEAT, heat=replace(FIGURES, **changes))
 
 
 def test_each_target_meets_each_profile_size_and_state_once() -> None:
@@ -52,8 +61,15 @@ def test_every_second_repeat_goes_backwards() -> None:
     assert order == [(0, "hdd"), (0, "ssd"), (1, "ssd"), (1, "hdd"), (2, "hdd"), (2, "ssd")]
 
 
+def test_a_volumes_heat_is_copied_and_laid_out_on_each_size_of_data() -> None:
+    first, second = spec(profiles=(HEAT,), data_bytes=(GIB, 2 * GIB)).cells
+    zones = [zones_of(dict(each.options)["random_distribution"]) for each in (first, second)]
+    assert zones == [[(60, GIB // 64), (40, GIB // 2)], [(60, GIB // 32), (40, GIB)]]
+    assert dict(first.options)["rwmixread"] == "80"
+
+
 def test_a_matrix_and_a_cell_survive_json() -> None:
-    wanted = spec(targets=(HDD, BCACHE), profiles=(ZIPF, OWN), slow_pvs=("sdc",))
+    wanted = spec(targets=(HDD, BCACHE), profiles=(ZIPF, OWN, HEAT), slow_pvs=("sdc",))
     assert Spec.from_json(wanted.to_json()) == wanted
     for each in wanted.cells:
         assert Cell.from_json(each.to_json()) == each
@@ -108,6 +124,13 @@ def test_a_cell_names_no_volume() -> None:
             "without the option 'filename'",
         ),
         ({"profiles": (ProfileChoice(Profile.MIXED, options=(("rw", "read"),)),)}, "Options"),
+        ({"profiles": (ProfileChoice(Profile.HEAT),)}, "figures of a volume's heat"),
+        ({"profiles": (ProfileChoice(Profile.MIXED, heat=FIGURES),)}, "figures of a volume's heat"),
+        ({"profiles": (unsound(zones=((60, 5), (30, 5))),)}, "no figures"),
+        ({"profiles": (unsound(zones=((100, WHOLE + 1),)),)}, "no figures"),
+        ({"profiles": (unsound(zones=()),)}, "no figures"),
+        ({"profiles": (unsound(chunk_bytes=5),)}, "no figures"),
+        ({"profiles": (unsound(read_percent=101),)}, "no figures"),
         ({"profiles": (ProfileChoice(Profile.MIXED, jobs=0),)}, "streams"),
         ({"profiles": (ProfileChoice(Profile.MIXED, iodepth=1000),)}, "in flight"),
         ({"profiles": (ProfileChoice(Profile.MIXED, block_bytes=100),)}, "block size"),

@@ -8,6 +8,7 @@ import pytest
 
 from storage.agent.benchmark import fio_jobs
 from storage.agent.benchmark.kept_results import BYTES_LIMIT
+from storage.agent.kernel.tools import STOPPABLE
 
 RUN: dict[str, Any] = {
     "vg": "vg0",
@@ -58,6 +59,20 @@ def test_fio_is_one_process_that_a_signal_reaches() -> None:
         fio_jobs.measure_argv(args, "/x"),
     ):
         assert "--thread=1" in words and "--direct=1" in words
+
+
+@pytest.mark.parametrize("profile", ["file_tree", "sql"])
+def test_files_are_loaded_by_one_process_on_the_same_device(profile: str) -> None:
+    args = {**RUN, "profile": profile, "warm_seconds": 30}
+    for words in (
+        fio_jobs.layout_argv(args),
+        fio_jobs.warm_argv(args),
+        fio_jobs.measure_argv(args, "/x"),
+    ):
+        assert words[:3] == ("python3", "/usr/lib/tiercel/agent.pyz", "benchmark-load")
+        assert "--filename=/dev/vg0/b-aaaaaaaa" in words and "--randseed=7" in words
+        assert words[0] in STOPPABLE, "it dies with its operation"
+    assert fio_jobs.mkfs_argv(args)[-2:] == ("/dev/vg0/b-aaaaaaaa", f"{64 << 10}k")
 
 
 def test_junk_lies_behind_the_data() -> None:

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.agent.benchmark.profiles import ALLOWED, PROFILES, own_options, read_job_file
+from storage.agent.benchmark.profiles import (
+    ALLOWED,
+    ON_FILES,
+    PROFILES,
+    TAKES_OPTIONS,
+    own_options,
+    read_job_file,
+    zoned_bytes,
+)
 
 JOB = """
 # the evening's job
@@ -50,6 +58,10 @@ def test_a_job_file_of_ones_own_is_read() -> None:
         ("iodepth=100000", "iodepth must be"),
         ("rwmixread=200", "rwmixread"),
         ("random_distribution=zipf:1.2:/etc/passwd", "random_distribution"),
+        ("random_distribution=zoned:60/10:30/90", "reached by 100 %"),
+        ("random_distribution=zoned_abs:100/0", "reached by 100 %"),
+        ("random_distribution=zoned_abs:100/1g", "random_distribution"),
+        ("random_distribution=zoned" + ":1/1" * 101, "random_distribution"),
     ],
 )
 def test_a_job_that_a_run_may_not_do_is_refused_with_the_reason(line: str, why: str) -> None:
@@ -84,4 +96,13 @@ def test_a_value_of_ones_own_is_one_word_that_leads_nowhere(pairs: list[tuple[st
 def test_every_profile_but_ones_own_says_what_it_does() -> None:
     for profile in PROFILES.values():
         assert profile.title
-        assert bool(dict(profile.options).get("rw")) == (profile.name != "own")
+        assert bool(dict(profile.options).get("rw")) == (
+            profile.name not in TAKES_OPTIONS | ON_FILES
+        )
+
+
+def test_zones_of_a_job_of_ones_own_are_taken() -> None:
+    value = "zoned:60/10:30/20:10/70"
+    assert own_options([["rw", "randread"], ["random_distribution", value]])
+    assert zoned_bytes([["random_distribution", value]]) == 0
+    assert zoned_bytes([["random_distribution", "zoned_abs:60/4096:40/8192"]]) == 12288

@@ -17,7 +17,18 @@ from tests.fake import FakeHost
 GIB = 1 << 30
 KEY, OTHER = "aaaaaaaa", "bbbbbbbb"
 CHANGING = frozenset(
-    ("lvcreate", "lvconvert", "lvchange", "lvremove", "lvrename", "fio", "wipefs", "make-bcache")
+    (
+        "lvcreate",
+        "lvconvert",
+        "lvchange",
+        "lvremove",
+        "lvrename",
+        "fio",
+        "wipefs",
+        "make-bcache",
+        "mkfs.ext4",
+        "python3",
+    )
 )
 
 
@@ -88,6 +99,11 @@ def test_without_fio_the_line_that_installs_it_is_given(
         {"warm_seconds": 60},
         {"profile": "own"},
         {"options": [["rw", "read"]]},
+        {"profile": "heat"},
+        {
+            "profile": "heat",
+            "options": [["rw", "randrw"], ["random_distribution", "zoned_abs:100/67108865"]],
+        },
         {"slow_pvs": ["md0"]},
         {"chunk_kib": 96},
         {"cache_bytes": 16 * MIB + 32768},
@@ -150,11 +166,12 @@ def test_results_that_no_panel_takes_keep_further_runs_away(
     assert error["code"] == "busy" and "/var/lib/tiercel/benchmarks" in error["correction"]
 
 
+@pytest.mark.parametrize("profile", ["zipf_read", "file_tree", "sql"])
 @pytest.mark.parametrize("target", ["hdd", "ssd", "lvmcache", "bcache"])
 def test_the_preview_shows_every_program(
-    host: FakeHost, agent: Agent, args: dict[str, Any], target: str
+    host: FakeHost, agent: Agent, args: dict[str, Any], target: str, profile: str
 ) -> None:
-    args = run_args(agent.world, target)
+    args = run_args(agent.world, target, profile=profile)
     (step,) = agent.preview(("bench.run", {"vg": "vg0", **args}, agent.expecting(None)))
     assert step["error"] is None and agent.names() == set()
     host.executed.clear()
