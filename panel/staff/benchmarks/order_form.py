@@ -26,7 +26,7 @@ from storage.benchmarks.matrix import (
     Profile,
     Spec,
 )
-from storage.byte_sizes import GIB
+from storage.byte_sizes import GIB, MIB
 from storage.models.benchmark import TITLE_LIMIT
 from storage.name_validators import demand_plain
 from storage.planner.daily_window import BadWindow, DailyWindow
@@ -48,7 +48,7 @@ OPTION: Final = re.compile(r"([a-z_]+)=(\S+)")
 
 
 class SizesField(forms.CharField):
-    """Sizes in GiB, with commas or spaces between, as bytes."""
+    """Sizes in GiB, with commas or spaces between, as bytes of whole MiB."""
 
     def clean(self, value: Any) -> tuple[int, ...]:
         """The sizes, each once, the smallest first."""
@@ -60,7 +60,7 @@ class SizesField(forms.CharField):
                 raise forms.ValidationError(
                     f"“{text[:20]}” is no size. Enter GiB, such as 4 or 4, 8, 16."
                 )
-        return tuple(sorted({round(float(text) * GIB) for text in texts}))
+        return tuple(sorted({round(float(text) * GIB / MIB) * MIB for text in texts}))
 
 
 class OptionsField(forms.CharField):

@@ -108,8 +108,11 @@ def test_the_order_form_says_what_it_takes_while_one_chooses(browser: Browser, s
     expect(preview.locator("dd").first).to_have_text("15")
     page.get_by_label("Repeats").fill("4")
     expect(preview.locator("dd").first).to_have_text("20")
-    page.get_by_label("Data, GiB").fill("0.1")
-    page.get_by_label("Cache, GiB").fill("0.1")
+    page.get_by_label("Data, GiB").fill("1")
+    page.get_by_label("Cache, GiB").fill("1")
+    for name in ("SSD alone", "bcache, cutoff 4 MiB", "bcache, no cutoff"):
+        page.get_by_label(name).uncheck()
+    expect(preview.locator("dd").first).to_have_text("8")
     expect(preview.get_by_role("button", name="Order")).to_be_enabled()
     preview.get_by_role("button", name="Order").click()
     expect(page.get_by_text("The benchmark is ordered.")).to_be_visible()
