@@ -293,7 +293,7 @@ def _direction(job: Job, share: float, at: int, runtime_ms: int) -> dict[str, ob
 def load_on_files(machine: Machine, argv: Sequence[str]) -> Steps:
     """The agent's own load, as one of fio's of small writes or reads."""
     profile = next(word for word in argv if word.startswith("--profile="))
-    words = [word for word in argv[3:] if word != profile]
+    words = [word.replace("=fill", "=layout") for word in argv[3:] if word != profile]
     kind = "randwrite" if profile.endswith("sql") else "randrw"
     return (yield from fio(machine, ("fio", *words, f"--rw={kind}", "--bs=4096")))
 

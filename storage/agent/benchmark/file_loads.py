@@ -139,7 +139,7 @@ class Load:
 
     def run(self) -> None:
         """Raises OSError or sqlite3.Error."""
-        if self._options["name"] == "layout":
+        if self._options["name"] == "fill":
             self._fill_database()
             return
         self._begun = time.monotonic()

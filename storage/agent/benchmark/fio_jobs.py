@@ -71,6 +71,11 @@ def _on_files(name: str, args: Args, *more: Option) -> tuple[str, ...]:
     return (LOADER, AGENT, "benchmark-load", *(f"--{name}={value}" for name, value in every))
 
 
+def fill_argv(args: Args) -> tuple[str, ...]:
+    """Fills a database, before a cache is there."""
+    return _on_files("fill", args)
+
+
 def mkfs_argv(args: Args) -> tuple[str, ...]:
     """On the data alone, without the region of junk."""
     later = ("-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1")
@@ -80,8 +85,6 @@ def mkfs_argv(args: Args) -> tuple[str, ...]:
 
 def layout_argv(args: Args) -> tuple[str, ...]:
     """Writes all data once, before a cache is there."""
-    if args["profile"] in ON_FILES:
-        return _on_files("layout", args)
     size = args["data_bytes"] + scratch.junk_bytes(args)
     return _words(
         [

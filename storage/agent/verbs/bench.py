@@ -53,10 +53,7 @@ def _commands(args: Args) -> tuple[Command, ...]:
     path = device(vg, scratch.data_name(key))
     size, pvs = scratch.data_lv_bytes(args), scratch.data_pvs(args)
     create = _lvcreate("create", args, scratch.data_name(key), size, pvs, *WIPE)
-    layout = replace(
-        _fio("layout", fio_jobs.layout_argv(args), args), pace=BY_STOPS, watch="laid_out"
-    )
-    every = [create, *before(args), *_laid_out(layout, args), *behind(args)]
+    every = [create, *before(args), *_laid_out(args), *behind(args)]
     if args["state"] == profiles.JUNK:
         every.append(_fio(JUNK, fio_jobs.junk_argv(args), args))
     if args["state"] == profiles.WARMED:
@@ -71,12 +68,21 @@ def _commands(args: Args) -> tuple[Command, ...]:
     return (*every, flush, measure, _remove(args))
 
 
-def _laid_out(layout: Command, args: Args) -> list[Command]:
-    """Files need a file system, and write what they read, but for a database."""
-    if args["profile"] not in profiles.ON_FILES:
-        return [layout]
-    mkfs = _fio("mkfs", fio_jobs.mkfs_argv(args), args)
-    return [mkfs, layout] if args["profile"] == profiles.SQL else [mkfs]
+def _laid_out(args: Args) -> list[Command]:
+    """Nothing is read that was not written: a tree of files writes its own."""
+    is_on_files = args["profile"] in profiles.ON_FILES
+    every = []
+    if not is_on_files or args["state"] == profiles.JUNK:
+        every.append(_long("layout", fio_jobs.layout_argv(args), args))
+    if is_on_files:
+        every.append(_fio("mkfs", fio_jobs.mkfs_argv(args), args))
+    if args["profile"] == profiles.SQL:
+        every.append(_long("fill", fio_jobs.fill_argv(args), args))
+    return every
+
+
+def _long(name: str, words: tuple[str, ...], args: Args) -> Command:
+    return replace(_fio(name, words, args), pace=BY_STOPS, watch="laid_out")
 
 
 def _fio(name: str, words: tuple[str, ...], args: Args) -> Command:

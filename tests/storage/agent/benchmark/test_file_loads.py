@@ -98,7 +98,7 @@ def test_a_tree_that_warmed_the_cache_is_only_read(tmp_path: Path, folder: Path)
 
 def test_transactions_keep_the_books_and_are_counted(tmp_path: Path, folder: Path) -> None:
     sized = {"size": str(16 * MIB)}
-    loaded(tmp_path, folder, "sql", name="layout", **sized)
+    loaded(tmp_path, folder, "sql", name="fill", **sized)
     loaded(tmp_path, folder, "sql", **sized)
     found = {**results(tmp_path), "run.json": run_json(), "conditions.json": conditions()}
     summary = read_result(found, cell(seconds=2)).summary
@@ -120,7 +120,7 @@ def test_transactions_keep_the_books_and_are_counted(tmp_path: Path, folder: Pat
 def test_a_load_that_is_stopped_writes_down_what_it_has(tmp_path: Path, folder: Path) -> None:
     stop = threading.Event()
     stop.set()
-    loaded(tmp_path, folder, "sql", name="layout")
+    loaded(tmp_path, folder, "sql", name="fill")
     Load(options(tmp_path, "sql", runtime="3600"), folder, lambda: None, stop).run()
     assert "fio.json" in results(tmp_path)
 

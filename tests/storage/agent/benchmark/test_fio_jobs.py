@@ -65,7 +65,7 @@ def test_fio_is_one_process_that_a_signal_reaches() -> None:
 def test_files_are_loaded_by_one_process_on_the_same_device(profile: str) -> None:
     args = {**RUN, "profile": profile, "warm_seconds": 30}
     for words in (
-        fio_jobs.layout_argv(args),
+        fio_jobs.fill_argv(args),
         fio_jobs.warm_argv(args),
         fio_jobs.measure_argv(args, "/x"),
     ):
