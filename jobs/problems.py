@@ -153,6 +153,16 @@ FROM storage_host host CROSS JOIN LATERAL (
     WHERE host_id = host.id AND at > %(kernels)s AND kind = 'kernel' ORDER BY at DESC LIMIT 1
 ) change WHERE host.state = 'active'
 """
+# A loss counts unless a later restart was judged to be one, or to be a gain (index
+# host_change_with_effect).
+SLOWER: Final = """
+SELECT loss.host_id, 'kernel_slower', 'warning', loss.at, '', '', NULL, '', '',
+    loss.figures || jsonb_build_object('before', loss.before, 'after', loss.after)
+FROM storage_hostchange loss JOIN storage_host host ON host.id = loss.host_id
+WHERE loss.effect = 'loss' AND loss.acceptance = '{}' AND host.state = 'active'
+    AND NOT EXISTS (SELECT FROM storage_hostchange later WHERE later.host_id = loss.host_id
+        AND later.effect <> '' AND later.at > loss.at)
+"""
 # A failure counts unless a later job of the volume did better or is at work.
 UNDONE: Final = """
 SELECT job.host_id, CASE job.state WHEN 'failed' THEN 'job_failed' ELSE 'job_undecided' END,
@@ -181,6 +191,7 @@ ROWS: Final = " UNION ALL ".join(
         UNREAD,
         OF_CACHES,
         KERNELS,
+        SLOWER,
         UNDONE,
     )
 )

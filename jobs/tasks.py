@@ -11,7 +11,13 @@ from jobs.hosts import read_heat as reading_heat
 from jobs.hosts import refresh as refreshing
 from jobs.queue import bulk, dispatch, leave_writeback
 from jobs.queue import reaper as sweeping
-from storage.analysis import disk_condition, heat_store, host_rates, size_forecasts
+from storage.analysis import (
+    disk_condition,
+    heat_store,
+    host_rates,
+    restart_verdicts,
+    size_forecasts,
+)
 from storage.analysis.advice import known_curves
 from storage.database_clock import database_now
 from storage.discovery import host_timeline
@@ -167,6 +173,11 @@ def judge_caches() -> None:
 @shared_task
 def judge_cache_days() -> None:
     cache_condition_records.judge_lasting(database_now())
+
+
+@shared_task
+def judge_restarts() -> None:
+    restart_verdicts.judge_restarts(database_now())
 
 
 @shared_task

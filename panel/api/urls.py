@@ -77,6 +77,11 @@ ROUTES = (
         timeline_endpoint.HostRestartComparison,
         "api-host-restart-comparison",
     ),
+    (
+        "hosts/<str:key>/events/<str:event>/acceptance",
+        timeline_endpoint.LossAcceptance,
+        "api-host-loss-acceptance",
+    ),
     ("hosts/<str:key>/faults", fault_endpoints.HostFaults, "api-host-faults"),
     (
         "hosts/<str:key>/faults/<str:fault>/acceptance",

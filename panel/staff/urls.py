@@ -190,6 +190,16 @@ urlpatterns = [
     path("hosts/<str:key>/jobs", host_pages.host_jobs, name="host-jobs"),
     path("hosts/<str:key>/history", timeline_pages.history, name="host-history"),
     path("hosts/<str:key>/faults/accept", timeline_pages.accept_fault, name="host-fault-accept"),
+    path(
+        "hosts/<str:key>/events/<str:event>/accept",
+        timeline_pages.accept_loss,
+        name="host-loss-accept",
+    ),
+    path(
+        "hosts/<str:key>/events/<str:event>/revoke",
+        timeline_pages.revoke_loss,
+        name="host-loss-revoke",
+    ),
     path("hosts/<str:key>/faults/revoke", timeline_pages.revoke_fault, name="host-fault-revoke"),
     path("hosts/<str:key>/settings", host_pages.host_settings, name="host-settings"),
     path("hosts/<str:key>/ssd", host_actions.add_ssd, name="host-ssd"),

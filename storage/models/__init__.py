@@ -8,7 +8,7 @@ from storage.models.event import Event, EventKind
 from storage.models.heat_day import HeatDay
 from storage.models.heat_trace import HeatTrace, TraceState
 from storage.models.host import Host
-from storage.models.host_change import HostChange, HostChangeKind
+from storage.models.host_change import HostChange, HostChangeKind, RestartEffect
 from storage.models.measured_rate import ForecastRecord, MeasuredRate, RateKind
 from storage.models.outline import (
     CacheCondition,
@@ -60,6 +60,7 @@ __all__ = [
     "Placement",
     "RateKind",
     "Resolution",
+    "RestartEffect",
     "Sample",
     "SampleChunk",
     "SizeForecast",

@@ -69,6 +69,8 @@ API_TABLE = (
     Row("api-host-allocation", "GET", API_SEE, ("host",)),
     Row("api-host-events", "GET", API_SEE, ("host",)),
     Row("api-host-restart-comparison", "GET", API_SEE, ("host", "restart")),
+    Row("api-host-loss-acceptance", "PUT", API_STAFF, ("host", "restart"), {"reason": "Known"}),
+    Row("api-host-loss-acceptance", "DELETE", API_STAFF, ("host", "restart")),
     Row("api-host-faults", "GET", API_SEE, ("host",)),
     Row(
         "api-host-fault-acceptance",

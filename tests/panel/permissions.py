@@ -77,6 +77,8 @@ TABLE = (
         ("host",),
         {"reason": "Known", "confirm_code": "bcache_bvec_5_15", "fault": "bcache_bvec_5_15"},
     ),
+    Row("host-loss-accept", "POST", OPERATE, ("host", "restart"), {"reason": "Known"}),
+    Row("host-loss-revoke", "POST", OPERATE, ("host", "restart")),
     Row("host-fault-revoke", "POST", ADMINISTER, ("host",), {"fault": "bcache_bvec_5_15"}),
     Row("host-disk", "GET", SEE, ("host", "disk")),
     Row("host-disk-enter", "POST", ADMINISTER, ("host", "disk"), {"unit_bytes": "512"}),

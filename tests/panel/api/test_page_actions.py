@@ -53,6 +53,8 @@ ROUTES = {
     "host-fault-accept": "api-host-fault-acceptance",
     "host-fault-revoke": "api-host-fault-acceptance",
     "host-labels": "api-host",
+    "host-loss-accept": "api-host-loss-acceptance",
+    "host-loss-revoke": "api-host-loss-acceptance",
     "host-maintenance": "api-host-maintenance",
     "host-maintenance-end": "api-host-maintenance",
     "host-missing": "api-host-missing",
